@@ -7,7 +7,7 @@ from a worker, as the client wrote it.
 from typing import Any, Final
 
 from fastevm.core.primitives.hex import hex_bytes, quantity
-from fastevm.rpc.backend import History
+from fastevm.node import ForkHistory
 from fastevm.rpc.block_id import decode_block, decode_number_or_tag, decode_number_tag_or_int
 from fastevm.rpc.dispatch.registry import Method
 from fastevm.rpc.dispatch.workers import require_worker
@@ -33,7 +33,7 @@ class HeldUpstream(Exception):
         self.block = block
 
 
-def forwarded(history: History, method: Method, params: list[Any], held: HeldUpstream) -> Any:
+def forwarded(history: ForkHistory, method: Method, params: list[Any], held: HeldUpstream) -> Any:
     """Return what the upstream answers to a call; never on the event loop. RpcError."""
     require_worker(is_long=True)
     if held.block is not None:
@@ -44,7 +44,7 @@ def forwarded(history: History, method: Method, params: list[Any], held: HeldUps
     return found
 
 
-def requested(history: History, name: str, params: list[Any]) -> Any:
+def requested(history: ForkHistory, name: str, params: list[Any]) -> Any:
     """Return the result of a call of the upstream; RpcError with the words of its refusal."""
     try:
         return history.request(name, params)
@@ -52,14 +52,16 @@ def requested(history: History, name: str, params: list[Any]) -> Any:
         raise RpcError("upstream", error.message, data=error.data, code=error.code) from None
 
 
-def logs_upstream(history: History, wanted: LogFilter, first: int, last: int) -> list[Json]:
+def logs_upstream(history: ForkHistory, wanted: LogFilter, first: int, last: int) -> list[Json]:
     """Return the logs of blocks ``first`` to ``last``, none of them above the fork."""
     block_range = {"fromBlock": quantity(first), "toBlock": quantity(last)}
     found = requested(history, "eth_getLogs", [block_range | _choices(wanted)])
     return list(found)
 
 
-def logs_of_block_upstream(history: History, wanted: LogFilter, block_hash: bytes) -> list[Json]:
+def logs_of_block_upstream(
+    history: ForkHistory, wanted: LogFilter, block_hash: bytes
+) -> list[Json]:
     """Return the logs of a block that is not above the fork; RpcError for an unknown one."""
     block = {"blockHash": hex_bytes(block_hash)}
     return list(requested(history, "eth_getLogs", [block | _choices(wanted)]))

@@ -4,10 +4,11 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from fastevm.chain import PendingBlock
 from fastevm.chain.logs import LogIndex
 from fastevm.core.execution.types import Block
 from fastevm.core.primitives.hex import quantity
-from fastevm.rpc.backend import History, Node, PendingBlock, Simulator
+from fastevm.node import ForkHistory, Node
 from fastevm.rpc.before_fork import HeldUpstream
 from fastevm.rpc.block_id import EARLIEST, LATEST, PENDING, BlockId
 from fastevm.rpc.dialect import Dialect
@@ -15,6 +16,7 @@ from fastevm.rpc.dispatch.workers import Workers, require_worker
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.freshness import Freshness
 from fastevm.rpc.limits import Limits
+from fastevm.rpc.simulator import Simulator
 from fastevm.rpc.subscriptions.filters import Filters
 from fastevm.rpc.subscriptions.hub import Hub
 from fastevm.rpc.view import View
@@ -135,7 +137,7 @@ class Context(Struct, frozen=True, kw_only=True):
             return chain.block_by_number(block_id.number)
         return chain.genesis
 
-    def _check_held(self, history: History, block_id: BlockId) -> None:
+    def _check_held(self, history: ForkHistory, block_id: BlockId) -> None:
         """HeldUpstream for a block before the first one of a forked chain."""
         if block_id.number is not None:
             held = block_id.number < history.number

@@ -3,7 +3,8 @@
 import time
 from typing import Final
 
-from fastevm.rpc.backend import Node, PendingBlock
+from fastevm.chain import PendingBlock
+from fastevm.node import Node
 from fastevm.rpc.metrics import Metrics
 
 GAP: Final = 1.5  # cadences from slice to slice, from which on a slice counts as late

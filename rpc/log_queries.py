@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from fastevm.rpc.backend import PendingBlock
+from fastevm.chain import PendingBlock
 from fastevm.rpc.before_fork import logs_of_block_upstream, logs_upstream
 from fastevm.rpc.block_id import EARLIEST, BlockId
 from fastevm.rpc.context import Context

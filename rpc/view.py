@@ -6,10 +6,11 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from fastevm import blob_base_fee
+from fastevm import Layer, blob_base_fee
+from fastevm.chain import PendingBlock
 from fastevm.core.execution.types import Block, Receipt
 from fastevm.core.primitives.hex import quantity
-from fastevm.rpc.backend import Layer, Node, PendingBlock
+from fastevm.node import Node
 from fastevm.rpc.dispatch.workers import require_worker_above_limit
 from fastevm.rpc_types.blocks import block_json
 from fastevm.rpc_types.l1_fees import L1FeeMembers

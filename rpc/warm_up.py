@@ -14,7 +14,7 @@ import msgspec
 
 from fastevm import node as nodes
 from fastevm.core.primitives.hex import hex_bytes
-from fastevm.rpc.backend import Node
+from fastevm.node import Node
 from fastevm.rpc.dispatch.dispatcher import Dispatcher
 
 log: Final = logging.getLogger("fastevm.rpc")
@@ -39,15 +39,13 @@ def requests_of(sender: bytes) -> list[tuple[str, list[Any]]]:
 
 
 async def warm_up(node: Node, dispatcher: Dispatcher) -> None:
-    """Ask ``dispatcher`` those requests, and rehearse a block; what fails is only logged."""
+    """Ask ``dispatcher`` those requests, and build a block; what fails is only logged."""
     account = node.accounts[0]
     try:
         for method, params in requests_of(account.address):
             request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
             await dispatcher.answer(msgspec.json.encode(request))
             await asyncio.sleep(PAUSE)
-        if node.development is not None:
-            producer = node.development.producer
-            nodes.rehearse(producer, account.address, account.private_key)
+        nodes.warm_up(node.producer, account.address, account.private_key)
     except Exception:
         log.exception("the warm-up of the node failed")

@@ -16,6 +16,8 @@ from fastevm.conformance.pre_states import Recorded
 from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.core.execution.types import Header
 from fastevm.node.node import Node
+from fastevm.node.remote import LocalState
+from fastevm.node.remote.fork_history import ForkHistory
 from fastevm.node.remote.transaction_state import TransactionState
 
 NOT_LOADED: Final = frozenset(("rpc", "bench", "payments", "integrations", "__main__"))
@@ -37,6 +39,7 @@ LEFT_OUT: Final = {
 """Tests (by the beginning of their names) that mean nothing above a remote state, and why."""
 
 OwnEVM, OwnLayer = fastevm.evm.machine.EVM, fastevm.core.state.layer.Layer
+own_remote = Node._new_remote
 
 
 def nothing() -> OwnLayer:
@@ -75,6 +78,9 @@ class ForkedEVM(OwnEVM, metaclass=KindOfOwn):
 class FetchedState(TransactionState):
     """Fetches what transactions of a node read, where its state lies on a remote one."""
 
+    def load_sender(self, transaction: Transaction) -> None:
+        """Reads nothing: the pool reads the sender, whose account is recorded."""
+
     def fetch(self, transaction: Transaction) -> None:
         """Fetch what the transaction reads."""
         if self.newest()[0].remote_state is not None:
@@ -86,9 +92,10 @@ class FetchedState(TransactionState):
             super().prepare_block(parent, timestamp)
 
 
-def fetcher_of(node: Any) -> FetchedState:
-    """What fetches for the blocks of a node, which was not forked by its options."""
-    made = node.producer.missing_state = FetchedState(node.chain, node._newest)
+def remote_of(node: Node, fork: ForkHistory | None) -> LocalState:
+    """The remote-state part of a node, which fetches although its options name no fork."""
+    made = own_remote(node, fork)
+    made.fetcher = FetchedState(node.chain, node._newest)
     return made
 
 
@@ -108,7 +115,7 @@ def begin() -> None:
                 if id(value) in replaced:
                     setattr(one, word, replaced[id(value)])
     fastevm.Layer, fastevm.EVM = ForkedLayer, ForkedEVM
-    Node._new_fetcher = fetcher_of
+    Node._new_remote = remote_of
 
 
 def leave_out(items: list[pytest.Item]) -> None:

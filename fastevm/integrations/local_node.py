@@ -240,9 +240,7 @@ class _NodeThread:
         self.arguments = arguments
         module = import_module(COMMANDS[command])
         self.node: Any = module.node_of(arguments)
-        builder = self.node.builder
-        if hasattr(builder, "collects_garbage"):
-            builder.collects_garbage = False  # that is the program's affair
+        self.node.producer.collects_garbage = False  # the program decides when to collect
         self.dialect = DIALECTS[arguments.dialect]
         if arguments.receipts is not None:
             self.dialect = self.dialect.with_receipts(arguments.receipts)

@@ -2,8 +2,9 @@
 
 from fastevm.core.execution.transaction.unsigned_sender import impersonated
 from fastevm.core.state.remote import never_wait
-from fastevm.node.dev_accounts import DERIVATION_PATH, ETHER, TEST_MNEMONIC
+from fastevm.node.dev_accounts import DERIVATION_PATH, ETHER, TEST_MNEMONIC, DevAccount
 from fastevm.node.dev_chain import NO_WORK, STATE_GAS_LIMIT, usual_gas_limit
+from fastevm.node.development import DevelopmentControls
 from fastevm.node.from_fork import forked_node
 from fastevm.node.from_genesis import dev_node, genesis_node
 from fastevm.node.node import Mining, Node
@@ -19,10 +20,12 @@ from fastevm.node.options import (
     open_directory,
 )
 from fastevm.node.pool.kzg import find_trusted_setup
+from fastevm.node.pool.pool import Content as PoolContent
 from fastevm.node.pool.pool import PoolLimits
+from fastevm.node.remote.fork_history import ForkHistory
 from fastevm.node.remote.options import add_fork_arguments, fork_options
 from fastevm.node.saved_state import packed_state
-from fastevm.node.warm_up import rehearse
+from fastevm.node.warm_up import warm_up
 
 __all__ = [
     "DERIVATION_PATH",
@@ -32,8 +35,12 @@ __all__ = [
     "STATE_GAS_LIMIT",
     "STOP",
     "TEST_MNEMONIC",
+    "DevAccount",
+    "DevelopmentControls",
+    "ForkHistory",
     "Mining",
     "Node",
+    "PoolContent",
     "PoolLimits",
     "abandon_chain",
     "add_chain_arguments",
@@ -51,6 +58,6 @@ __all__ = [
     "node_options",
     "open_directory",
     "packed_state",
-    "rehearse",
     "usual_gas_limit",
+    "warm_up",
 ]

@@ -1,4 +1,7 @@
-"""Control of a development chain (``evm_*``, ``anvil_*``): clock, accounts, snapshots, mining."""
+"""The development part of a node (``evm_*``, ``anvil_*``): clock, accounts, snapshots, mining.
+
+A node that builds its own blocks has `DevelopmentControls`, any other one has `NoDevelopment`.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,12 @@ from typing import Any
 from msgspec import Struct, field
 
 from fastevm.chain.chain import Chain
+from fastevm.chain.pending_block import PendingBlock
 from fastevm.core.execution.types import Block
 from fastevm.core.state.layer import Layer
+from fastevm.errors import FastevmError
+from fastevm.fork.block_choice import BlockLike
+from fastevm.node.chain_replacement import ChainReplacement
 from fastevm.node.chain_rewriting import ChainRewriting
 from fastevm.node.chain_settings import ChainSettings
 from fastevm.node.impersonated_accounts import Impersonation
@@ -18,11 +25,16 @@ from fastevm.node.next_block import NextBlock
 from fastevm.node.pool.pool import Content, TransactionPool
 from fastevm.node.production.block_producer import BlockProducer
 from fastevm.node.production.miner import Miner
+from fastevm.node.remote.fork_history import ForkHistory
+from fastevm.node.remote.remote_state import LocalState
+from fastevm.node.storage import NoStorage
 from fastevm.node.time_control import TimeControl
 
 MAX_SNAPSHOTS = 1_024  # the oldest is forgotten
 MAX_MINED = 10_000  # blocks made by one request
 LARGEST_BALANCE = 2**256 - 1  # wei
+INSTANCE_SIZE = 32  # bytes
+NO_RESET = "this node cannot begin another chain"
 
 
 class Snapshot(Struct, frozen=True):
@@ -63,29 +75,180 @@ class Snapshot(Struct, frozen=True):
         return found
 
 
-class Development:
-    """Control of a chain that builds its own blocks; followers cannot follow these changes.
+class NoReset:
+    """Begins no other chain: the node follows, or keeps its chain in a data directory.
+
+    ``instance``: 32 bytes, different after each reset.
+    """
+
+    instance = bytes(INSTANCE_SIZE)
+
+    def to_fork(self, url: str | None = None, block: BlockLike | None = None) -> None:
+        """Begins a fork of another node's chain; raises FastevmError."""
+        raise FastevmError(NO_RESET)
+
+    def to_development(self) -> None:
+        """Begins a development chain; raises FastevmError."""
+        raise FastevmError(NO_RESET)
+
+
+class NoDevelopment:
+    """The part of a node that builds no blocks, with what every node answers about its controls."""
+
+    is_present = False
+
+    def __init__(self) -> None:
+        self.impersonation = Impersonation()
+        self.reset = NoReset()
+
+    @property
+    def mines_at_once(self) -> bool:
+        """Whether each transaction gets a block immediately."""
+        return False
+
+    @property
+    def mines(self) -> bool:
+        """Whether blocks are made without a request: for transactions, or at an interval."""
+        return False
+
+    @property
+    def changes_at_once(self) -> bool:
+        """Whether small changes of the chain wait for no file, other node or slice."""
+        return False
+
+    def required(self) -> DevelopmentControls:
+        """Returns the controls. Raises FastevmError if the node builds no blocks."""
+        raise FastevmError("this node makes no blocks")
+
+    def pending(self) -> PendingBlock | None:
+        """Returns the block that would be made next, where blocks are made on demand."""
+        return None
+
+    def next_base_fee(self, parent: bytes) -> int | None:
+        """Returns the base fee that was set for the child of a block; None: by the rules."""
+        return None
+
+    def defer_to(self, accept: Callable[[Callable[[], object]], bool]) -> None:
+        """Gives small changes to ``accept``, which may run them after the answer was sent."""
+
+    def defer(self, work: Callable[[], object]) -> bool:
+        """Returns whether ``work`` will run after the answer; else the caller must run it."""
+        return False
+
+    def mine_submitted(self) -> None:
+        """Makes blocks of a transaction that was submitted, if each gets a block immediately."""
+
+    def stop(self) -> None:
+        """Makes no more blocks at an interval."""
+
+
+class DevelopmentControls(NoDevelopment):
+    """Controls a chain that builds its own blocks; followers cannot follow these changes.
 
     Pre-confirmed transactions stay: a block that has any is sealed before the clock or accounts
-    change. Every method may take milliseconds. ``dropped`` is called after transactions were
-    removed from the pool.
+    change. Every method may take milliseconds. ``publish`` withdraws the pending block.
     """
+
+    is_present = True
 
     def __init__(
         self,
         chain: Chain,
         pool: TransactionPool,
         producer: BlockProducer,
-        miner: Miner,
-        dropped: Callable[[], None] = lambda: None,
+        storage: NoStorage,
+        *,
+        automine: bool,
+        coinbase: bytes,
+        publish: Callable[[PendingBlock | None], None],
+        attach_remote: Callable[[ForkHistory | None], LocalState],
     ) -> None:
-        self.chain, self.pool, self.producer, self.dropped = chain, pool, producer, dropped
-        self.time, self.miner, self.next_block = TimeControl(producer), miner, NextBlock(producer)
-        self.impersonation = Impersonation()
+        """``automine``: each transaction gets a block immediately. ``coinbase`` and
+        ``attach_remote`` as of `ChainReplacement`."""
+        super().__init__()
+        self.chain, self.pool, self.producer, self.storage = chain, pool, producer, storage
+        self.publish = publish
+        self.time, self.next_block = TimeControl(producer), NextBlock(producer)
+        self.miner = Miner(producer, self._paused, automine=automine)
         self.settings = ChainSettings(chain, producer)
-        self.rewriting = ChainRewriting(chain, pool, producer, dropped)
+        self.replacement = ChainReplacement(
+            chain,
+            pool,
+            producer,
+            coinbase=coinbase,
+            publish=publish,
+            forget=self.forget,
+            attach_remote=attach_remote,
+        )
+        self.rewriting = ChainRewriting(chain, pool, producer, storage.compact_pool)
+        self._accept: Callable[[Callable[[], object]], bool] = super().defer
         self._snapshots: dict[int, Snapshot] = {}
         self._numbers = itertools.count(1)
+
+    @property
+    def mines_at_once(self) -> bool:
+        """Whether each transaction gets a block immediately."""
+        return self.miner.automine
+
+    @property
+    def mines(self) -> bool:
+        """Whether blocks are made without a request: for transactions, or at an interval."""
+        return bool(self.miner.automine or self.miner.interval)
+
+    @property
+    def changes_at_once(self) -> bool:
+        """Whether small changes of the chain wait for no file, other node or slice."""
+        producer = self.producer
+        return not (
+            self.storage.writes_files or producer.missing_state.is_remote or producer.makes_slices
+        )
+
+    def required(self) -> DevelopmentControls:
+        """Returns itself."""
+        return self
+
+    def pending(self) -> PendingBlock | None:
+        """Returns the block that would be made next, where blocks are made on demand.
+
+        On a fork this raises StateNotKnown on an event loop, and ForkError.
+        """
+        return self.next_block.of_now()
+
+    def next_base_fee(self, parent: bytes) -> int | None:
+        """Returns the base fee that was set for the child of a block; None: by the rules."""
+        return self.settings.next_base_fee(parent)
+
+    # --- deferred work ----------------------------------------------------------------------------
+
+    def defer_to(self, accept: Callable[[Callable[[], object]], bool]) -> None:
+        """Gives small changes to ``accept``, which may run them after the answer was sent.
+
+        ``accept(work)`` returns whether it will run the work.
+        """
+        self._accept = accept
+
+    def defer(self, work: Callable[[], object]) -> bool:
+        """Returns whether ``work`` will run after the answer; else the caller must run it.
+
+        Nothing is deferred if blocks at an interval could come first.
+        """
+        return self.changes_at_once and self.miner.interval is None and self._accept(work)
+
+    def mine_submitted(self) -> None:
+        """Makes blocks of a transaction that was submitted, if each gets a block immediately."""
+        if self.mines_at_once and not self.defer(self.producer.mine_each):
+            self.producer.mine_each()
+
+    def stop(self) -> None:
+        """Makes no more blocks at an interval."""
+        self.miner.stop()
+
+    def _paused(self) -> None:
+        """Withdraws the block that a paused producer has published."""
+        if self.producer.paused:
+            self.publish(None)
+
+    # --- blocks and accounts ----------------------------------------------------------------------
 
     def mine(
         self,
@@ -134,8 +297,10 @@ class Development:
             added = min(balance + more, LARGEST_BALANCE)
             self.amend({"0x" + address.hex(): {"balance": hex(added)}})
 
+    # --- snapshots --------------------------------------------------------------------------------
+
     def forget(self) -> None:
-        """Delete all snapshots: the chain begins anew."""
+        """Deletes all snapshots, because another chain begins."""
         with self.producer.lock:
             self._snapshots.clear()
 
@@ -180,7 +345,7 @@ class Development:
             found = self._snapshots.get(number)
             if found is None:
                 return False
-            self._snapshots = {one: kept for one, kept in self._snapshots.items() if one < number}
+            self._snapshots = {key: kept for key, kept in self._snapshots.items() if key < number}
             if self.chain.head.hash == found.head:
                 self.producer.abandon()
             else:
@@ -190,7 +355,7 @@ class Development:
                 self.chain.amend(found.head, found.accounts())
             for tx_hash in self.pool.hashes() - found.pooled:
                 self.pool.drop(tx_hash)
-            self.dropped()
+            self.storage.compact_pool()
             if self.producer.block_time is None:
                 self.producer.clock.set_now(self.chain.head.header.timestamp)
             else:
@@ -208,11 +373,13 @@ class Development:
                     found[number] = (block.number, kept.head)
             return found
 
+    # --- pool -------------------------------------------------------------------------------------
+
     def drop(self, tx_hash: bytes) -> bool:
         """Remove a transaction from the pool; whether it was there."""
         with self.producer.lock:
             found = self.pool.drop(tx_hash)
-            self.dropped()
+            self.storage.compact_pool()
             return found
 
     def drop_all(self, sender: bytes | None = None) -> None:
@@ -223,7 +390,7 @@ class Development:
                 for by_nonce in by_sender.values():
                     for transaction in by_nonce.values():
                         self.pool.drop(transaction.hash)
-            self.dropped()
+            self.storage.compact_pool()
 
     def _content_of(self, sender: bytes) -> tuple[Content, Content]:
         executable, queued = self.pool.content_of(sender)

@@ -58,7 +58,7 @@ def forked_node(
     if mining is Mining.NEVER:
         return node
     unforked = DevChain(chain_id=DEV_CHAIN_ID if chain_id is None else chain_id)
-    node.resets = ChainReset(node, start, lambda: unforked.start(funded))
+    node.development.reset = ChainReset(node, start, lambda: unforked.start(funded))
     return node
 
 

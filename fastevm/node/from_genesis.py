@@ -52,7 +52,7 @@ def dev_node(
         options["parameters"] = begun.parameters | options.get("parameters", {})
     node = genesis_node(genesis, **options)
     if directory is None and mining is not Mining.NEVER:
-        node.resets = ChainReset(
+        node.development.reset = ChainReset(
             node,
             lambda fork: remote.forked_chain(fork, funded),
             lambda: begun.start(funded),

@@ -84,11 +84,11 @@ class NextBlock:
     def _add(self, block: SlicedBlock, transaction: Transaction, deadline: float) -> float:
         """Add a transaction; the seconds that the state it reads took to fetch, on a fork."""
         state, waited = self.producer.missing_state, 0.0
-        for _ in range(MAX_FETCHES if state is not None else 0):
+        for _ in range(MAX_FETCHES if state.is_remote else 0):
             try:
                 block.add(transaction)
             except InvalidTransaction as error:
-                if error.code != NEEDS_STATE or state is None:
+                if error.code != NEEDS_STATE:
                     raise
             else:
                 return waited

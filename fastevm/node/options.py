@@ -226,8 +226,8 @@ def genesis_time(
 def follow_upstream(node: Node, arguments: argparse.Namespace) -> None:
     """Configure the node to follow the upstream of the options."""
     url = arguments.upstream_url
-    if arguments.follow and node.fork is not None:
-        url = node.fork.options.first_url
+    if arguments.follow and node.history is not None:
+        url = node.history.options.first_url
     if url:
         age = arguments.pending_max_age / MILLISECONDS
         poll = arguments.poll_interval

@@ -1,4 +1,4 @@
-"""The newest state of a node as a view, on which `fastevm.simulate` runs in the same process."""
+"""The pending state of a node as a view, on which `fastevm.simulate` runs in the same process."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from fastevm.chain.pending_block import PendingBlock
 from fastevm.simulate import StateView
 
 
-def newest_view(chain: Chain, pending: PendingBlock | None) -> StateView:
-    """The view of the pending block where it lies above the head, else of the head."""
+def pending_state(chain: Chain, pending: PendingBlock | None) -> StateView:
+    """Returns the view of the pending block if it is above the head, else that of the head."""
     head = chain.head
     if pending is None or pending.header.number <= head.number:
         header, layer = head.header, chain.layer_of(head.hash)

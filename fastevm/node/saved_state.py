@@ -1,15 +1,12 @@
-"""The state of a development chain as bytes, to go on with it later or in anvil."""
+"""The state of a development chain as bytes, which this node or anvil can load again."""
 
 from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from fastevm.chain.chain import Chain
-from fastevm.chain.config import ChainConfig
-from fastevm.chain.genesis import with_amendments
 from fastevm.core.execution.types import Block, Header
 from fastevm.core.state.layer import Layer
 from fastevm.rpc_types.anvil_state import BlockAndReceipts, SavedChain, chain_json, read_chain
@@ -21,21 +18,8 @@ GZIP_WINDOW: Final = zlib.MAX_WBITS | 16  # zlib's way to say gzip
 COMPRESSION: Final = 6
 
 
-class Continuable(Protocol):
-    """The node whose chain is saved, and goes on with a saved one."""
-
-    @property
-    def chain(self) -> Chain: ...
-    @property
-    def fork(self) -> Any: ...
-    def resume_at(
-        self, config: ChainConfig, blocks: Sequence[BlockAndReceipts], layer: Layer
-    ) -> None: ...
-
-
-def dumped_state(node: Continuable) -> bytes:
-    """The canonical chain of a node and the state of its head, as JSON text."""
-    chain = node.chain
+def dumped_state(chain: Chain) -> bytes:
+    """Returns the canonical chain and the state of its head, as JSON text."""
     head = chain.head
     first = max(chain.genesis.number, head.number + 1 - MAX_SAVED_BLOCKS)
     blocks: list[BlockAndReceipts] = []
@@ -46,25 +30,25 @@ def dumped_state(node: Continuable) -> bytes:
     return json.dumps(chain_json(chain.layer_of(head.hash), blocks)).encode()
 
 
-def load_state(node: Continuable, data: bytes) -> None:
-    """Go on with the chain in ``data``: JSON text, or gzip of it.
+def read_state(data: bytes) -> SavedChain:
+    """Reads a saved chain: JSON text, or gzip of it. ValueError says what is wrong."""
+    return read_chain(_parsed(data))
 
-    Accounts that it does not name stay as they are, as in anvil; so does the chain id. A forked
-    chain takes the accounts alone. ValueError says what is wrong; nothing has changed then.
+
+def saved_blocks(saved: SavedChain, layer: Layer) -> tuple[BlockAndReceipts, ...]:
+    """Returns the blocks of a saved chain, whose head has the state ``layer``.
+
+    A state that was saved without its blocks gets one with the saved header fields. Returns no
+    blocks if it was saved without these too.
     """
-    if node.chain.journal is not None:
-        raise ValueError("a chain in a data directory cannot go on with another one")
-    saved = read_chain(_parsed(data))
-    chain = node.chain
-    layer = with_amendments(chain.layer_of(chain.head.hash), saved.accounts)
-    if node.fork is not None or not (saved.blocks or saved.environment):
-        chain.replace_state(chain.head.hash, layer)
-        return
-    node.resume_at(chain.config, saved.blocks or ((_first_block(saved, layer), ()),), layer)
+    if saved.blocks or not saved.environment:
+        return tuple(saved.blocks)
+    header = Header(**saved.environment, state_root=layer.state_root())
+    return ((Block(header), ()),)
 
 
 def packed_state(data: bytes) -> bytes:
-    """JSON text as gzip."""
+    """Returns JSON text as gzip."""
     import gzip  # which no other part of a node needs
 
     return gzip.compress(data, COMPRESSION)
@@ -83,9 +67,3 @@ def _parsed(data: bytes) -> Any:
         return json.loads(data)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"not a state: {error}") from None
-
-
-def _first_block(saved: SavedChain, layer: Layer) -> Block:
-    """A block for a state that was saved without its blocks."""
-    header = Header(**saved.environment, state_root=layer.state_root())
-    return Block(header)

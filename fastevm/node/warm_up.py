@@ -1,4 +1,4 @@
-"""A block that nobody gets, built so that the first real one finds its code loaded."""
+"""Builds a block and drops it, so that the code of the first real block is loaded."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from fastevm.node.production.sliced_block import open_child_block
 GAS_LIMIT = 100_000  # of that transaction
 
 
-def rehearse(producer: BlockProducer, address: bytes, private_key: bytes) -> None:
-    """Seal a child of the head with one transaction and drop it; neither chain nor pool changes.
+def warm_up(producer: BlockProducer, address: bytes, private_key: bytes) -> None:
+    """Seals a child of the head with one transaction and drops it; chain and pool do not change.
 
-    An account, by address (20 bytes) and key (32), sends to itself; the block is empty when it has
-    no funds.
+    An account, by address (20 bytes) and key (32 bytes), sends to itself; the block is empty if it
+    has no funds.
     """
     chain = producer.chain
     with producer.lock:

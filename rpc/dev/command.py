@@ -86,9 +86,9 @@ def node_of(arguments: argparse.Namespace) -> Any:
         "trusted_setup": nodes.find_trusted_setup(),
     }
     node = forked(arguments, options) if arguments.fork_url else unforked(arguments, options)
-    node.min_tip = 0
+    node.submission.min_tip = 0
     if arguments.code_size_limit or arguments.disable_code_size_limit:
-        node.max_transaction_bytes = MAX_TRANSACTION_BYTES
+        node.submission.max_bytes = MAX_TRANSACTION_BYTES
     node.development.impersonation.everyone = arguments.auto_impersonate
     if arguments.block_time is not None:
         node.development.miner.set_interval(arguments.block_time, automine=arguments.mixed_mining)

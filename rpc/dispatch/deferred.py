@@ -1,7 +1,7 @@
-"""What a request leaves to be done as soon as its answer is on its way.
+"""Work that a request defers until its answer is sent.
 
-While a client reads the hash of its transaction, the block of it is built. Nothing comes between on
-the event loop: the next request, of whichever client, finds the work done.
+While a client reads the hash of its transaction, the node builds the block. The event loop does
+nothing in between: the next request, of whichever client, finds the work done.
 """
 
 import logging
@@ -17,17 +17,17 @@ OBJECT: Final = b"{"  # how the body of a single request begins
 T = TypeVar("T")
 
 
-class Afterwards:
-    """The work of the request that the event loop answers at the moment."""
+class Deferred:
+    """The deferred work of the request that the event loop answers at the moment."""
 
     def __init__(self) -> None:
         self._work: list[Callable[[], object]] = []
-        self._thread = NO_THREAD  # whose request may leave some
+        self._thread = NO_THREAD  # whose request may defer work
 
     def answering(self, respond: Callable[[bytes, str], T]) -> Callable[[bytes, str], T]:
-        """``respond``, whose single requests may leave work; `run` must follow each call.
+        """Wraps ``respond``, so that single requests may defer work; call `run` after each.
 
-        The calls of a batch may not: one may ask for what another has done.
+        The calls of a batch may not: a later call may read what an earlier one changes.
         """
 
         def answer(body: bytes, client: str) -> T:
@@ -41,20 +41,20 @@ class Afterwards:
 
         return answer
 
-    def put_off(self, work: Callable[[], object]) -> bool:
-        """Leave work to `run`; False where the caller must do it itself."""
+    def accept(self, work: Callable[[], object]) -> bool:
+        """Keeps work for `run`; returns False if the caller must do it itself."""
         if self._thread != get_ident():
             return False
         self._work.append(work)
         return True
 
     def run(self) -> None:
-        """Do what was left; what fails is logged."""
+        """Runs the deferred work; logs what fails."""
         if not self._work:
             return
         work, self._work = self._work, []
-        for one in work:
+        for function in work:
             try:
-                one()
+                function()
             except Exception:
-                log.exception("what a request left to be done has failed")
+                log.exception("deferred work of a request failed")

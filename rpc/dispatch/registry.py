@@ -7,6 +7,7 @@ from typing import Any, Final, TypeVar
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
+from fastevm.node import Node
 from fastevm.rpc.dialect import Dialect
 from fastevm.rpc.dispatch.lenient_numbers import decoded
 from fastevm.rpc.errors import RpcError
@@ -32,6 +33,18 @@ class RunOn(Enum):
     SOCKET = 3
     LIGHT = 4
     SMALL = 5
+
+
+class Needs(Enum):
+    """The part of the node that a method needs.
+
+    CONTROLS: the development controls; without them the method does not exist. OWN_BLOCKS: the same
+    part, but the error says why the method is refused.
+    """
+
+    NOTHING = 0
+    CONTROLS = 1
+    OWN_BLOCKS = 2
 
 
 class Param(Struct, frozen=True):
@@ -64,7 +77,7 @@ class Method(Struct, frozen=True):
     `envelope.head_of`): the whole answer as JSON text, or None to ask the handler.
     ``reads``: what a request in the usual form reads; then no handler is asked.
     ``prepare_many``, of the context and the params of calls that are coalesced: what they share.
-    ``controls``: only a development chain has it.
+    ``needs``: the part of the node without which the method is refused.
     """
 
     name: str
@@ -74,11 +87,19 @@ class Method(Struct, frozen=True):
     direct: Callable[[Any, bytes, bytes], bytes | None] | None = None
     reads: Read | None = None
     prepare_many: Callable[[Any, list[list[Any]]], None] | None = None
-    controls: bool = False
+    needs: Needs = Needs.NOTHING
     decoders: tuple[Callable[[Any], Any], ...] = ()
 
     def __post_init__(self) -> None:
         force_setattr(self, "decoders", tuple(param.decode for param in self.params))
+
+    def check_needs(self, node: Node) -> None:
+        """Raises RpcError if the node lacks the part that the method needs."""
+        if node.development.is_present:
+            return
+        if self.needs is Needs.CONTROLS:
+            raise RpcError("method_not_found", method=self.name)
+        raise RpcError("server_error", "this node does not build its own blocks")
 
     @property
     def is_long_running(self) -> bool:
@@ -146,14 +167,14 @@ def method(
     direct: Callable[[Any, bytes, bytes], bytes | None] | None = None,
     reads: Read | None = None,
     prepare_many: Callable[[Any, list[list[Any]]], None] | None = None,
-    controls: bool = False,
+    needs: Needs = Needs.NOTHING,
 ) -> Callable[[Handler], Handler]:
     """Register the decorated function as the handler of ``name``; see `Method`."""
 
     def register(handler: Handler) -> Handler:
         if name in METHODS:
             raise ValueError(f"method {name} is registered twice")
-        METHODS[name] = Method(name, handler, params, run_on, direct, reads, prepare_many, controls)
+        METHODS[name] = Method(name, handler, params, run_on, direct, reads, prepare_many, needs)
         return handler
 
     return register

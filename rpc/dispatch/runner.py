@@ -20,7 +20,7 @@ from fastevm.rpc.dispatch.envelope import (
     parse_params,
 )
 from fastevm.rpc.dispatch.long_answer import Answer, LongAnswer
-from fastevm.rpc.dispatch.registry import Method, RunOn
+from fastevm.rpc.dispatch.registry import Method, Needs, RunOn
 from fastevm.rpc.dispatch.socket_request import SocketRequest
 from fastevm.rpc.dispatch.workers import NeedsWorker, Workers, released
 from fastevm.rpc.errors import RpcError, wire_error
@@ -45,6 +45,7 @@ LOOP: Final = RunOn.LOOP
 SMALL: Final = RunOn.SMALL
 LIGHT: Final = RunOn.LIGHT
 SOCKET: Final = RunOn.SOCKET
+NOTHING: Final = Needs.NOTHING
 
 Outcome = tuple[Answer | RpcError, float]  # the answer to a call and the seconds that it took
 
@@ -80,8 +81,10 @@ class CallRunner:
         started = perf_counter()
         result: Answer | RpcError | None
         try:
-            if method is None or (method.controls and self.context.node.development is None):
+            if method is None:
                 raise RpcError("method_not_found", method=message.method)
+            if method.needs is not NOTHING:
+                method.check_needs(self.context.node)
             run_on = method.run_on
             if run_on is LOOP or run_on is SMALL or run_on is LIGHT:
                 if type(message.params) is bytes and len(message.params) > EAGER_SIZE:

@@ -11,7 +11,7 @@ from typing import Any, Final
 import fastevm
 from fastevm.core.primitives.hex import hex_bytes
 from fastevm.core.primitives.replace import replace
-from fastevm.rpc.backend import DevAccount
+from fastevm.node import DevAccount
 from fastevm.rpc.block_id import PENDING_BLOCK, decode_count
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import ADDRESS, decode_text
@@ -44,8 +44,7 @@ _counting = Lock()  # two requests at once must not get the same nonce
 def accounts(context: Context) -> list[str]:
     """Return the development accounts and the impersonated ones, whose key the node lacks."""
     held = [account.address for account in context.node.accounts]
-    development = context.node.development
-    named = () if development is None else development.impersonation.accounts
+    named = context.node.development.impersonation.accounts
     return [hex_bytes(address) for address in dict.fromkeys((*held, *named))]
 
 
@@ -152,8 +151,7 @@ def fill_transaction(context: Context, request: CallRequest) -> Json:
 
 def is_impersonated(context: Context, address: bytes) -> bool:
     """Whether transactions of the account need no signature."""
-    development = context.node.development
-    return development is not None and development.impersonation.covers(address)
+    return context.node.development.impersonation.covers(address)
 
 
 def key_of(context: Context, address: bytes) -> DevAccount:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import fastevm
-from fastevm import tracing
+from fastevm import Layer, tracing
 from fastevm.core.primitives.hex import hex_bytes
-from fastevm.rpc.backend import Layer
 from fastevm.rpc.block_id import BlockId
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import ADDRESS, BLOCK, BLOCK_OR_LATEST, HASH, INDEX

@@ -8,9 +8,10 @@ from functools import wraps
 from typing import Any, Final
 
 from fastevm.core.primitives.hex import hex_bytes, quantity
+from fastevm.node import DevelopmentControls
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import ADDRESS, DATA, HASH
-from fastevm.rpc.dispatch.registry import Handler, Param, RunOn, method
+from fastevm.rpc.dispatch.registry import Handler, Needs, Param, RunOn, method
 from fastevm.rpc.dispatch.workers import (
     LOOP_OBJECTS,
     long_running,
@@ -61,7 +62,7 @@ def methods(names: Sequence[str], *params: Param) -> Callable[[Handler], Handler
 
     def register(handler: Handler) -> Handler:
         for name in names:
-            method(name, *params, run_on=RunOn.WORKER, controls=True)(long_running(handler))
+            method(name, *params, run_on=RunOn.WORKER, needs=Needs.CONTROLS)(long_running(handler))
         return handler
 
     return register
@@ -72,7 +73,8 @@ def short_methods(names: Sequence[str], *params: Param) -> Callable[[Handler], H
 
     def register(handler: Handler) -> Handler:
         for name in names:
-            method(name, *params, run_on=RunOn.SMALL, controls=True)(at_once(long_running(handler)))
+            register_name = method(name, *params, run_on=RunOn.SMALL, needs=Needs.CONTROLS)
+            register_name(at_once(long_running(handler)))
         return handler
 
     return register
@@ -108,8 +110,9 @@ def at_once(handler: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(handler)
     def run(context: Context, *arguments: Any) -> Any:
-        is_first = not context.workers.in_flight and context.node.changes_at_once
-        lock = control(context).producer.lock if is_first else None
+        node = context.node
+        is_first = not context.workers.in_flight and node.development.changes_at_once
+        lock = node.producer.lock if is_first else None
         if lock is None or not lock.acquire(blocking=False):
             require_worker(is_long=True)
             return handler(context, *arguments)
@@ -130,12 +133,9 @@ def _answering(handler: Callable[..., Any], answer: bool | None) -> Callable[...
     return answering
 
 
-def control(context: Context) -> Any:
-    """Return the control of the node's chain; an error where others make the blocks."""
-    found = context.node.development
-    if found is None:
-        raise RpcError("server_error", "this node does not build its own blocks")
-    return found
+def control(context: Context) -> DevelopmentControls:
+    """Return the development controls; methods that need them say so to the registry."""
+    return context.node.development.required()
 
 
 def attempt(action: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
@@ -158,7 +158,7 @@ def revert(context: Context, number: int) -> bool:
     """Go back to a snapshot, which is gone then as are all later ones; false if there is none."""
     chosen = control(context)
     require_worker_above_limit(chosen.weight_since(number, LOOP_OBJECTS + 1))
-    if chosen.has_snapshot(number) and context.node.put_off(lambda: chosen.revert(number)):
+    if chosen.has_snapshot(number) and chosen.defer(lambda: chosen.revert(number)):
         return True
     found: bool = chosen.revert(number)
     return found

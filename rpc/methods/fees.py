@@ -247,11 +247,7 @@ def next_base_fee(context: Context, block: Block) -> int | None:
 
 def decided_base_fee(context: Context, block: Block) -> int | None:
     """Return the base fee in wei that a developer set for the block after ``block``, if any."""
-    development = context.node.development
-    if development is None:
-        return None
-    found: int | None = development.settings.next_base_fee(block.hash)
-    return found
+    return context.node.development.next_base_fee(block.hash)
 
 
 def _blob_fee(context: Context, header: Header) -> int | None:

@@ -12,9 +12,8 @@ from fastevm.core.primitives.hex import hex_bytes, quantity
 from fastevm.node import never_wait
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import decode_text
-from fastevm.rpc.dispatch.registry import Param, RunOn, method
+from fastevm.rpc.dispatch.registry import Needs, Param, RunOn, method
 from fastevm.rpc.dispatch.workers import long_running
-from fastevm.rpc.errors import RpcError
 from fastevm.rpc.methods.development import attempt, control, decode_number
 from fastevm.rpc.methods.fees import next_base_fee, suggested_tip
 from fastevm.rpc_types.quantity import object_fault
@@ -48,46 +47,44 @@ def decode_reset(value: Any) -> Forking | None:
 
 
 async def _reset(context: Context, wanted: Forking | None) -> None:
-    resets = context.node.resets
-    if resets is None:
-        raise RpcError("server_error", "this node cannot begin another chain")
+    reset = control(context).reset
     never_wait()  # for an upstream, on this thread
     if wanted is None:
-        await context.workers.run(attempt, resets.to_development, long=True)
+        await context.workers.run(attempt, reset.to_development, long=True)
     else:
-        await context.workers.run(attempt, resets.to_fork, wanted.url, wanted.block, long=True)
+        await context.workers.run(attempt, reset.to_fork, wanted.url, wanted.block, long=True)
 
 
 RESET: Final = Param(decode_reset, optional=True)
 
 
-@method("anvil_reset", RESET, run_on=RunOn.TASK, controls=True)
+@method("anvil_reset", RESET, run_on=RunOn.TASK, needs=Needs.CONTROLS)
 async def anvil_reset(context: Context, wanted: Forking | None) -> None:
     """Begin anew at a block of another node's chain, without one on a chain of its own."""
     await _reset(context, wanted)
 
 
-@method("hardhat_reset", RESET, run_on=RunOn.TASK, controls=True)
+@method("hardhat_reset", RESET, run_on=RunOn.TASK, needs=Needs.CONTROLS)
 async def hardhat_reset(context: Context, wanted: Forking | None) -> bool:
     """Do the same; return true."""
     await _reset(context, wanted)
     return True
 
 
-@method("evm_reset", run_on=RunOn.TASK, controls=True)
+@method("evm_reset", run_on=RunOn.TASK, needs=Needs.CONTROLS)
 async def evm_reset(context: Context) -> None:
     """Begin anew on a chain of its own."""
     await _reset(context, None)
 
 
-@method("anvil_getGenesisTime", controls=True)
+@method("anvil_getGenesisTime", needs=Needs.CONTROLS)
 def genesis_time(context: Context) -> int:
     """Return the timestamp of the first block, in seconds."""
     return context.node.chain.genesis.header.timestamp
 
 
-@method("anvil_setRpcUrl", Param(decode_text), run_on=RunOn.WORKER, controls=True)
-@method("hardhat_setRpcUrl", Param(decode_text), run_on=RunOn.WORKER, controls=True)
+@method("anvil_setRpcUrl", Param(decode_text), run_on=RunOn.WORKER, needs=Needs.CONTROLS)
+@method("hardhat_setRpcUrl", Param(decode_text), run_on=RunOn.WORKER, needs=Needs.CONTROLS)
 @long_running
 def set_rpc_url(context: Context, url: str) -> None:
     """Ask another address of the node that this chain is forked from; it must have the block.
@@ -98,7 +95,7 @@ def set_rpc_url(context: Context, url: str) -> None:
         attempt(context.node.history.move, url)
 
 
-@method("anvil_nodeInfo", run_on=RunOn.WORKER, controls=True)
+@method("anvil_nodeInfo", run_on=RunOn.WORKER, needs=Needs.CONTROLS)
 def node_info(context: Context) -> Json:
     """Return head, rules and prices of the chain, and where it was forked."""
     chain, history = context.node.chain, context.node.history
@@ -130,7 +127,7 @@ def node_info(context: Context) -> Json:
 
 def metadata(context: Context) -> Json:
     """Return what kind of node this is, its head, and where its chain was forked."""
-    chain, history, resets = context.node.chain, context.node.history, context.node.resets
+    chain, history = context.node.chain, context.node.history
     forked = history and {
         "chainId": history.chain_id,
         "forkBlockNumber": history.number,
@@ -141,7 +138,7 @@ def metadata(context: Context) -> Json:
         "clientSemver": fastevm.__version__,
         "clientCommitSha": None,
         "chainId": context.node.config.chain_id,
-        "instanceId": hex_bytes(bytes(32) if resets is None else resets.instance),
+        "instanceId": hex_bytes(control(context).reset.instance),
         "latestBlockNumber": chain.head.number,
         "latestBlockHash": hex_bytes(chain.head.hash),
         "forkedNetwork": forked,
@@ -153,4 +150,4 @@ def metadata(context: Context) -> Json:
 
 
 for _name in ("anvil_metadata", "hardhat_metadata"):
-    method(_name, run_on=RunOn.WORKER, controls=True)(metadata)
+    method(_name, run_on=RunOn.WORKER, needs=Needs.CONTROLS)(metadata)

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from fastevm.core.primitives.hex import quantity
 from fastevm.rpc.context import Context
-from fastevm.rpc.dispatch.registry import Param, method
+from fastevm.rpc.dispatch.registry import Needs, Param, method
 from fastevm.rpc.dispatch.workers import is_stopped, require_worker
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.methods.development import (
@@ -155,7 +155,7 @@ def set_interval_mining(context: Context, seconds: float) -> None:
     attempt(control(context).miner.set_interval, seconds)
 
 
-@method("anvil_getIntervalMining")
+@method("anvil_getIntervalMining", needs=Needs.OWN_BLOCKS)
 def get_interval_mining(context: Context) -> float | None:
     """Return the seconds from block to block; null where blocks come otherwise."""
     found: float | None = control(context).miner.interval
@@ -170,12 +170,9 @@ def get_automine(context: Context) -> bool:
 
 def is_mining(context: Context) -> bool:
     """Return whether the node makes blocks by itself: for transactions, or at an interval."""
-    development = context.node.development
-    if development is None:
-        return False
-    return bool(development.miner.automine or development.miner.interval)
+    return context.node.development.mines
 
 
 for _name in ("anvil_getAutomine", "hardhat_getAutomine"):
-    method(_name)(get_automine)
+    method(_name, needs=Needs.OWN_BLOCKS)(get_automine)
 method("eth_mining")(is_mining)

@@ -9,7 +9,7 @@ from typing import Any, Final
 import fastevm
 from fastevm.core.primitives.hex import checksum_address, hex_bytes, quantity
 from fastevm.errors import InvalidTransaction, TransactionDecodeError
-from fastevm.rpc.backend import PoolContent
+from fastevm.node import PoolContent
 from fastevm.rpc.block_id import decode_count
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.envelope import encode

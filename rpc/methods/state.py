@@ -3,9 +3,9 @@
 from typing import Any, Final
 
 import fastevm
+from fastevm import Layer
 from fastevm.core.execution.types import AccountProof
 from fastevm.core.primitives.hex import hex_bytes, hex_word, quantity
-from fastevm.rpc.backend import Layer
 from fastevm.rpc.before_fork import HeldUpstream
 from fastevm.rpc.block_id import BlockId
 from fastevm.rpc.context import Context

@@ -9,7 +9,8 @@ from contextlib import contextmanager, suppress
 from itertools import count
 from typing import Any, Final, Protocol
 
-from fastevm.rpc.backend import HeadChange, Node, PendingBlock
+from fastevm.chain import HeadChange, PendingBlock
+from fastevm.node import Node
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.freshness import Freshness
 from fastevm.rpc.limits import Limits

@@ -7,10 +7,11 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
+from fastevm.chain import HeadChange, PendingBlock
 from fastevm.core.execution.types import Block, Log
 from fastevm.core.primitives.hex import hex_bytes
 from fastevm.errors import UnknownBlockError
-from fastevm.rpc.backend import HeadChange, Node, PendingBlock
+from fastevm.node import Node
 from fastevm.rpc.dispatch.envelope import encode
 from fastevm.rpc.log_filter import LogFilter
 from fastevm.rpc.view import View

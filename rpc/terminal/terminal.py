@@ -17,8 +17,9 @@ from typing import Any, Final, TextIO
 
 import msgspec
 
+from fastevm.chain import HeadChange
+from fastevm.node import Node
 from fastevm.rpc import terminal as late
-from fastevm.rpc.backend import HeadChange, Node
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.dispatcher import Answering, Dispatcher
 from fastevm.rpc.dispatch.socket_request import SocketRequest

@@ -73,7 +73,7 @@ class HttpListener:
     """What the connections of one listener share.
 
     ``respond``: from a body and its client's address to the answer, or to what is awaited for it.
-    ``afterwards`` is called once that was sent, or is awaited.
+    ``after_answer`` is called once that was sent, or is awaited.
     ``delegate`` gives a connection that leaves the fast path, with the bytes that came, to aiohttp.
     ``access``: who may use it. ``types``: content types of the fast path, lower
     case. ``headers``: lines that every answer has. ``keepalive`` in seconds.
@@ -90,9 +90,9 @@ class HttpListener:
         limits: Limits,
         metrics: Metrics,
         keepalive: float,
-        afterwards: Callable[[], None] = lambda: None,
+        after_answer: Callable[[], None] = lambda: None,
     ) -> None:
-        self.respond, self.afterwards = respond, afterwards
+        self.respond, self.after_answer = respond, after_answer
         self.delegate = delegate
         self.allows_host, self.client, self.proxies = (
             access.allows_host, access.client, access.proxies,
@@ -413,7 +413,7 @@ class Connection(asyncio.Protocol):
                 self.wait_for(answer, request)
                 return
             self.send(answer)
-            listener.afterwards()
+            listener.after_answer()
             if self.position < len(self.data) and self.loop.time() > until:
                 if until:
                     self.is_due = True
@@ -434,7 +434,7 @@ class Connection(asyncio.Protocol):
             self.data, self.position = b"", 0  # the worker has what it needs
         self.working = memory_of(request)
         self.hold()
-        self.listener.afterwards()
+        self.listener.after_answer()
 
     def answered(self, task: "asyncio.Future[bytes]") -> None:
         """Send the answer of a request that took longer, and turn to the next one."""

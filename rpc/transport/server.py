@@ -15,11 +15,10 @@ import fastevm
 from fastevm.chain.logs import LogIndex, LogLimits
 from fastevm.core.primitives.hex import checksum_address, hex_bytes
 from fastevm.core.primitives.replace import replace
-from fastevm.node import never_wait
-from fastevm.rpc.backend import Node, Simulator
+from fastevm.node import Node, never_wait
 from fastevm.rpc.context import Context
 from fastevm.rpc.dialect import DEFAULT_DIALECT, Dialect, dialect_named
-from fastevm.rpc.dispatch.deferred import Afterwards
+from fastevm.rpc.dispatch.deferred import Deferred
 from fastevm.rpc.dispatch.dispatcher import Answering, Dispatcher
 from fastevm.rpc.dispatch.registry import METHODS, Method, namespace_of
 from fastevm.rpc.dispatch.workers import NICENESS, Workers
@@ -28,6 +27,7 @@ from fastevm.rpc.limits import Limits
 from fastevm.rpc.memory import give_back_freed_memory, keep_freed_memory
 from fastevm.rpc.methods.pool import FORWARDING, MINING
 from fastevm.rpc.metrics import Metrics
+from fastevm.rpc.simulator import Simulator
 from fastevm.rpc.subscriptions.filters import Filters
 from fastevm.rpc.subscriptions.hub import Hub
 from fastevm.rpc.terminal.terminal import Terminal
@@ -136,7 +136,7 @@ class Server:
             client_limit=self.limits.client_filters,
             room=self.hub.room,
         )
-        self.trace_room, self.afterwards = SpoolRoom(self.limits.traces_size), Afterwards()
+        self.trace_room, self.deferred = SpoolRoom(self.limits.traces_size), Deferred()
         self.metrics_listener = metrics_listener
         self.urls: list[str] = []
         self.metrics_url: str | None = None
@@ -147,7 +147,7 @@ class Server:
         self.node.on_head(self.log_index.update)
         self.log_index.update()
         self.hub.start()
-        self.node.afterwards = self.afterwards.put_off
+        self.node.development.defer_to(self.deferred.accept)
         if self.terminal is not None:
             self.terminal.start(self.node)
         await self.node.start()
@@ -219,7 +219,7 @@ class Server:
             limits=self.limits,
             metrics=self.metrics,
             keepalive=KEEPALIVE,
-            afterwards=self.afterwards.run,
+            after_answer=self.deferred.run,
         )
         server = await opened(http.connection, listener.host, listener.port)
         app.load_soon(hurries=not self.node.mines_at_once)
@@ -229,10 +229,10 @@ class Server:
         return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
     def _responding(self, dispatcher: Dispatcher) -> Callable[[bytes, str], bytes | Answering]:
-        """How a dispatcher answers over HTTP: where the node makes blocks, some come afterwards."""
-        if self.node.development is None:
+        """Return how a dispatcher answers over HTTP; on a development node it may defer work."""
+        if not self.node.development.is_present:
             return dispatcher.respond
-        return self.afterwards.answering(dispatcher.respond)
+        return self.deferred.answering(dispatcher.respond)
 
     async def _listen_on_socket(self, listener: IpcListener) -> None:
         """Open a Unix socket; it serves what a listener on loopback serves."""

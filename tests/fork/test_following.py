@@ -136,8 +136,7 @@ def test_a_wrong_value_is_not_carried_into_the_next_generation(
     upstream: ServerThread, proxy: Proxy
 ) -> None:
     node = follower_of(proxy)
-    assert node.partial is not None
-    node.partial.limit = 1  # the base moves with every block
+    node.remote.follower.limit = 1  # the base moves with every block
     proxy.endpoint = faulty.Lies(COUNTER, 7, 1_000)
     with ServerThread(node) as server, server.client() as here:
         here.call("eth_getStorageAt", hex_bytes(COUNTER), "0x7", "latest")

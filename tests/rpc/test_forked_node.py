@@ -155,16 +155,16 @@ def test_hashes_of_blocks_before_the_fork_are_those_of_the_upstream(still: Serve
 
 def test_what_is_known_is_not_asked_again(upstream: ServerThread) -> None:
     node = fork_of(upstream, Mining.MANUAL)
-    assert node.fork is not None
+    assert node.history is not None
     with ServerThread(node) as server, server.client() as client:
         reads = [
             ("eth_getBalance", hex_bytes(b"\x77" * 20), "latest"),
             ("eth_call", {"to": hex_bytes(COUNTER)}, "latest"),
         ]
         first = [client.call(*one) for one in reads]
-        counters = node.fork.source.counters.as_dict()
+        counters = node.history.source.counters.as_dict()
         assert [client.call(*one) for one in reads * 3] == first * 3
-        assert node.fork.source.counters.as_dict() == counters
+        assert node.history.source.counters.as_dict() == counters
 
 
 SIMULATION = {"blockStateCalls": [{"calls": [{"to": hex_bytes(COUNTER)}]}]}
@@ -187,10 +187,10 @@ def test_the_loop_serves_others_while_the_upstream_is_asked(
     upstream: ServerThread, cold: tuple[Any, ...]
 ) -> None:
     node = fork_of(upstream, Mining.MANUAL)
-    assert node.fork is not None
+    assert node.history is not None
     if cold[0] == "eth_sendRawTransaction":
         cold = (cold[0], hex_bytes(counting(accounts()[2], 5)))
-    slow = SlowFetch(node.fork.source)
+    slow = SlowFetch(node.history.source)
     with ServerThread(node) as server, server.client() as client, ThreadPoolExecutor(1) as other:
         client.call("eth_blockNumber")
         slow.begin()
@@ -218,12 +218,12 @@ def test_the_clock_goes_on_from_the_fork(upstream: ServerThread) -> None:
 
 def test_slices_stay_on_time_while_the_upstream_is_slow(upstream: ServerThread) -> None:
     node = fork_of(upstream, Mining.CADENCE)
-    assert node.fork is not None
+    assert node.history is not None
     state = node.chain.layer_of(node.chain.head.hash).remote_state
     assert state is not None
     with ServerThread(node) as server, server.client() as client:
         time.sleep(0.5)
-        slow = SlowFetch(node.fork.source)
+        slow = SlowFetch(node.history.source)
         missed = node.metrics()["slices_missed_total"]  # while other tests begin and end
         slow.begin()
         tx_hash = client.call("eth_sendRawTransaction", hex_bytes(counting(accounts()[1], 0)))

@@ -51,8 +51,8 @@ class Liar:
     """Gives a wrong value of the counter's slot to one node, so many times."""
 
     def __init__(self, node: Node, patch: pytest.MonkeyPatch, times: int) -> None:
-        assert node.fork is not None
-        self.times, session = times, node.fork.source.session
+        assert node.history is not None
+        self.times, session = times, node.history.source.session
         honest = RemoteSource.fetch
 
         def fetch(source: RemoteSource, wanted: Wanted) -> Found:
@@ -137,10 +137,10 @@ class Fetched:
     """Counts how often the values of accounts came to one node from its upstream."""
 
     def __init__(self, node: Node, patch: pytest.MonkeyPatch) -> None:
-        assert node.fork is not None
+        assert node.history is not None
         self.accounts: Counter[bytes] = Counter()
         self.slots: Counter[tuple[bytes, int]] = Counter()
-        session, honest = node.fork.source.session, RemoteSource.fetch
+        session, honest = node.history.source.session, RemoteSource.fetch
 
         def fetch(source: RemoteSource, wanted: Wanted) -> Found:
             found = honest(source, wanted)
@@ -156,8 +156,7 @@ def test_hot_values_stay_known_while_the_base_moves(
     upstream: ServerThread, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     node, cold = follower_of(upstream), b"\xcc" * 20
-    assert node.partial is not None
-    node.partial.blocks = 2
+    node.remote.follower.blocks = 2
     fetched, sender = Fetched(node, monkeypatch), accounts()[2].address
     with ServerThread(node) as server, server.client() as here:
         for nonce in range(14):
@@ -176,7 +175,6 @@ def test_hot_values_stay_known_while_the_base_moves(
 
 def test_what_is_known_stays_below_its_limit(upstream: ServerThread) -> None:
     node = follower_of(upstream)
-    assert node.partial is not None
     with ServerThread(node) as server, server.client() as here:
         sizes = []
         for nonce in range(12):
@@ -187,15 +185,14 @@ def test_what_is_known_stays_below_its_limit(upstream: ServerThread) -> None:
             in_step(upstream, node)
             sizes.append(remote(node.chain.layer_of(node.chain.head.hash)).size)
             if nonce == 1:
-                node.partial.limit = limit = sizes[0] + 100_000
+                node.remote.follower.limit = limit = sizes[0] + 100_000
         assert max(sizes[2:]) < limit + 100_000
         assert node.metrics()["fork_bases_total"] >= 1
 
 
 def test_a_base_moves_and_older_blocks_are_still_here(upstream: ServerThread) -> None:
     node = follower_of(upstream)
-    assert node.partial is not None
-    node.partial.limit = 1
+    node.remote.follower.limit = 1
     first = node.chain.genesis
     with ServerThread(node) as server, server.client() as here, upstream.client() as there:
         for nonce in range(4):
@@ -214,9 +211,8 @@ def test_a_base_moves_and_older_blocks_are_still_here(upstream: ServerThread) ->
 @pytest.mark.parametrize("moves", [False, True], ids=["one base", "a base each block"])
 def test_a_reorganisation_goes_back_over_bases(upstream: ServerThread, moves: bool) -> None:
     node = follower_of(upstream)
-    assert node.partial is not None
     if moves:
-        node.partial.limit = 1
+        node.remote.follower.limit = 1
     with ServerThread(node) as server, server.client() as here, upstream.client() as there:
         count_up(upstream, 0)
         snapshot = there.call("evm_snapshot")

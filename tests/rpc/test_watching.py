@@ -370,8 +370,7 @@ async def test_a_builder_that_stands_still_is_noticed() -> None:
     ready = stand.server.urls[0] + "/readyz"
     async with stand.http.get(ready) as response:
         assert response.status == 200
-    assert node.builder is not None
-    await asyncio.to_thread(node.builder.stop)
+    await asyncio.to_thread(node.producer.stop)
     await asyncio.sleep(0.7)
     async with stand.http.get(ready) as response:
         assert response.status == 503

@@ -83,7 +83,7 @@ class FeedFollower:
         self._received: FeedSlice | None = None
         self._doubted: dict[int, PendingBlock] = {}  # that the block after them did not fit
         self._accepted_at = time.monotonic()
-        self.missing_state: MissingState | None = None
+        self.missing_state = MissingState()
         chain.on_head(self._head_moved)
 
     @property
@@ -269,7 +269,7 @@ class FeedFollower:
             try:
                 sliced.add(transaction)
             except InvalidTransaction as error:
-                if error.code != NEEDS_STATE or self.missing_state is None:
+                if error.code != NEEDS_STATE or not self.missing_state.is_remote:
                     raise
                 self.missing_state.fetch(transaction)
             else:

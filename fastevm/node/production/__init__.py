@@ -3,8 +3,8 @@
 from fastevm.chain.pending_block import PendingBlock
 from fastevm.node.production.assembly import assemble_block
 from fastevm.node.production.attributes import BlockAttributes
+from fastevm.node.production.deposits import Deposit, DepositRefused
 from fastevm.node.production.miner import MAX_INTERVAL, MIN_INTERVAL
-from fastevm.node.production.simulated_l1 import Deposit, DepositRefused
 
 __all__ = [
     "MAX_INTERVAL",

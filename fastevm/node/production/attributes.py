@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from msgspec import Struct
 
 from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.core.execution.types import ZERO_ADDRESS, ZERO_HASH, Block, Withdrawal
 from fastevm.core.primitives.keccak import keccak256
+from fastevm.node.production.deposits import Deposit, DepositRefused
 
 EXTRA_DATA = b"fastevm"
+NO_DEPOSITS = "this node makes no blocks that begin with deposits"
 
 
 class BlockAttributes(Struct, frozen=True, kw_only=True):
@@ -32,21 +32,42 @@ class BlockAttributes(Struct, frozen=True, kw_only=True):
     base_fee: int | None = None
 
 
-class AttributesSource(Protocol):
-    """Decides the attributes of the blocks that a node builds."""
+class AttributesSource:
+    """Decides the attributes of the blocks that a node builds, and includes deposits from L1.
 
-    def attributes(self, parent: Block, timestamp: int) -> BlockAttributes:
-        """The attributes of a child of ``parent`` at ``timestamp`` (seconds)."""
-        ...
-
-
-class EthereumAttributes(Struct, frozen=True):
-    """Attributes of a development chain with Ethereum's rules: fees go to ``coinbase``."""
+    The methods about deposits are for chains without an L1; `SimulatedL1` overrides them.
+    """
 
     coinbase: bytes = ZERO_ADDRESS
 
     def attributes(self, parent: Block, timestamp: int) -> BlockAttributes:
-        """No transactions, and randomness that follows from the parent and the time."""
+        """Returns the attributes of a child of ``parent`` at ``timestamp`` (seconds)."""
+        raise NotImplementedError
+
+    def deposit(self, wanted: Deposit) -> Transaction:
+        """Returns the transaction of a deposit; raises DepositRefused without an L1."""
+        raise DepositRefused(NO_DEPOSITS)
+
+    def add(self, deposit: Transaction) -> None:
+        """Queues a deposit for the next block; raises DepositRefused without an L1."""
+        raise DepositRefused(NO_DEPOSITS)
+
+    def drop(self, tx_hash: bytes) -> None:
+        """Removes a waiting deposit, if there is such a deposit."""
+
+    def is_waiting(self, tx_hash: bytes) -> bool:
+        """Returns whether this deposit is in no canonical block yet."""
+        return False
+
+
+class EthereumAttributes(AttributesSource):
+    """Attributes of a chain with Ethereum's rules: fees go to ``coinbase`` (20 bytes)."""
+
+    def __init__(self, coinbase: bytes = ZERO_ADDRESS) -> None:
+        self.coinbase = coinbase
+
+    def attributes(self, parent: Block, timestamp: int) -> BlockAttributes:
+        """Returns attributes without transactions; the randomness is a hash of parent and time."""
         return BlockAttributes(
             timestamp=timestamp,
             coinbase=self.coinbase,

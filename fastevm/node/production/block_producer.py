@@ -58,6 +58,9 @@ class BlockProducer:
     called with each new pending block and must return at once.
     """
 
+    fails = False  # whether the last slice ended with an error
+    collects_garbage = False  # of the whole process, between slices
+
     def __init__(
         self,
         chain: Chain,
@@ -80,7 +83,7 @@ class BlockProducer:
         self.stopping = False
         self.paused = False
         self.open_block: SlicedBlock | None = None
-        self.missing_state: MissingState | None = None
+        self.missing_state = MissingState()
         self._sealing = False
         self._spare: tuple[object, SlicedBlock] | None = None
         chain.on_head(self._head_moved)
@@ -102,8 +105,7 @@ class BlockProducer:
         self.attempt += 1
         attributes = self.attributes(timestamp)
         self.clock.begun(timestamp)
-        if self.missing_state is not None:
-            self.missing_state.prepare_block(self.chain.head.header, attributes.timestamp)
+        self.missing_state.prepare_block(self.chain.head.header, attributes.timestamp)
         spare, self._spare = self._spare, None
         if is_whole and spare is not None and spare[0] == self.opens_with(attributes):
             self.open_block = spare[1]
@@ -274,12 +276,27 @@ class BlockProducer:
             self.open_block = None
 
     @property
+    def coinbase(self) -> bytes:
+        """Who gets the fees of the next blocks, 20 bytes."""
+        return self.settings.coinbase or self.source.coinbase
+
+    # --- a producer that builds on demand only; `SliceBuilder` overrides these --------------------
+
+    @property
     def block_time(self) -> float | None:
-        """Seconds from block to block where this producer makes them by itself; else None."""
+        """Seconds between the blocks that this producer makes by itself; None if it makes none."""
         return None
 
+    @property
+    def makes_slices(self) -> bool:
+        """Whether this producer publishes slices at the moment."""
+        return False
+
+    def start(self) -> None:
+        """Starts to make blocks by itself."""
+
     def pause(self, wanted: bool) -> None:
-        """Make no blocks by itself, or go on to."""
+        """Stops making blocks by itself, or continues."""
 
     def restart(self) -> None:
         """Drop the block under construction, to begin again with the head and the time of now."""
@@ -313,8 +330,6 @@ class BlockProducer:
     def _is_awaited(self, pooled: PooledTransaction, deadline: float) -> bool:
         """Whether a transaction waits for its state; without a deadline this waits for it too."""
         state, transaction = self.missing_state, pooled.transaction
-        if state is None:
-            return False
         if deadline != NEVER:
             return state.is_fetching(transaction.hash)
         try:
@@ -341,7 +356,7 @@ class BlockProducer:
                 self.pool.set_aside(pooled)
             elif error.code in RETRYABLE:
                 self.pool.set_aside(pooled)
-            elif error.code == NEEDS_STATE and self.missing_state is not None:
+            elif error.code == NEEDS_STATE:
                 self.metrics.count("transactions_awaiting_state_total")
                 self.missing_state.begin(transaction)
                 self.pool.set_aside(pooled)
@@ -356,11 +371,11 @@ class BlockProducer:
     def _add(self, transaction: Transaction, *, waits: bool) -> None:
         """Add a transaction to the block; where nobody ``waits`` for time, fetch what it reads."""
         block, state = self._current_block(), self.missing_state
-        for _ in range(MAX_FETCHES if waits and state is not None else 0):
+        for _ in range(MAX_FETCHES if waits and state.is_remote else 0):
             try:
                 block.add(transaction)
             except InvalidTransaction as error:
-                if error.code != NEEDS_STATE or state is None:
+                if error.code != NEEDS_STATE:
                     raise
                 state.fetch(transaction)
             else:

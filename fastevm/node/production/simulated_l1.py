@@ -8,8 +8,6 @@ from __future__ import annotations
 import os
 from typing import Final
 
-from msgspec import Struct
-
 from fastevm.chain.chain import Chain
 from fastevm.chain.fork_choice import HeadChange
 from fastevm.core.execution.op_stack.l1_attributes import (
@@ -26,7 +24,8 @@ from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.core.execution.transaction.transaction_fields import DEPOSIT_TX
 from fastevm.core.execution.types import Block
 from fastevm.core.primitives.keccak import keccak256
-from fastevm.node.production.attributes import BlockAttributes
+from fastevm.node.production.attributes import AttributesSource, BlockAttributes, EthereumAttributes
+from fastevm.node.production.deposits import Deposit, DepositRefused
 
 L1_BLOCK_SECONDS: Final = 12
 
@@ -47,31 +46,15 @@ BASE_FEE_SCALAR, BLOB_BASE_FEE_SCALAR = 5_227, 1_014_213
 DA_FOOTPRINT_GAS_SCALAR = 400
 
 
-class DepositRefused(ValueError):
-    """A deposit that the portal on L1 would not take, or for which there is no room."""
-
-
-class Deposit(Struct, frozen=True, kw_only=True):
-    """What a user of L1 deposits: a message, and ``mint`` new wei for its sender.
-
-    ``to`` None creates a contract. ``gas_limit`` was bought on L1.
-    """
-
-    sender: bytes
-    to: bytes | None
-    mint: int = 0
-    value: int = 0
-    gas_limit: int
-    data: bytes = b""
-
-
-class SimulatedL1:
+class SimulatedL1(AttributesSource):
     """The L1 below a development chain: a block every 12 seconds of the chain's own time.
 
     A block of L1 follows from its number alone, its number from the time: so every node, and the
     same node after a restart, sees the same L1. Deposits that wait are included in the next block
     that has room; they stay until a canonical block has them.
     """
+
+    coinbase = SEQUENCER_FEE_VAULT
 
     def __init__(self, chain: Chain) -> None:
         self.chain = chain
@@ -173,11 +156,15 @@ class SimulatedL1:
         return tx_hash in self._waiting
 
 
-def simulated_l1(chain: Chain) -> SimulatedL1 | None:
-    """The simulated L1 of a chain whose blocks begin with deposits; None for other chains."""
+def attributes_source(chain: Chain, coinbase: bytes) -> AttributesSource:
+    """Returns the source of the attributes of a development chain.
+
+    That is a simulated L1 if the chain's blocks begin with deposits; else ``coinbase`` (20 bytes)
+    gets the fees.
+    """
     head = chain.head
     rules = chain.schedule_for_child(head, head.header.timestamp + 1).parameters
-    return SimulatedL1(chain) if rules["has_deposits"] else None
+    return SimulatedL1(chain) if rules["has_deposits"] else EthereumAttributes(coinbase)
 
 
 def l1_attributes(number: int, before: L1Attributes | None) -> L1Attributes:

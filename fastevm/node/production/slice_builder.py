@@ -75,6 +75,11 @@ class SliceBuilder(BlockProducer):
         """Seconds from block to block."""
         return self._cadence.block_time
 
+    @property
+    def makes_slices(self) -> bool:
+        """Whether this producer publishes slices at the moment."""
+        return not self.paused
+
     def pause(self, wanted: bool) -> None:
         """Build no slices until told to go on; what was pre-confirmed is sealed first."""
         with self.lock:

@@ -1,44 +1,27 @@
-"""Lets a development node begin anew, on a fork or on a chain of its own."""
+"""Resets a development node to a fork, or to a chain of its own."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Protocol
 
-from fastevm.chain.config import ChainConfig
-from fastevm.core.execution.types import Block
 from fastevm.core.primitives.replace import replace
-from fastevm.core.state.layer import Layer
 from fastevm.fork.block_choice import BlockLike
+from fastevm.node.development import INSTANCE_SIZE, NoReset
+from fastevm.node.node import Node
 from fastevm.node.remote.chain_start import ChainStart
-from fastevm.node.remote.fork_history import ForkHistory
 from fastevm.node.remote.options import ForkOptions
 
-INSTANCE_SIZE = 32
 
-
-class Restartable(Protocol):
-    """The node that begins anew."""
-
-    @property
-    def fork(self) -> ForkHistory | None: ...
-    @property
-    def config(self) -> ChainConfig: ...
-    def begin_anew(
-        self, config: ChainConfig, block: Block, layer: Layer, fork: ForkHistory | None
-    ) -> None: ...
-
-
-class ChainReset:
-    """What lets ``node`` begin anew.
+class ChainReset(NoReset):
+    """Begins another chain on ``node``.
 
     ``forked`` fetches the start of a fork, ``unforked`` makes that of a development chain.
     """
 
     def __init__(
         self,
-        node: Restartable,
+        node: Node,
         forked: Callable[[ForkOptions], ChainStart],
         unforked: Callable[[], ChainStart],
     ) -> None:
@@ -46,11 +29,11 @@ class ChainReset:
         self.instance = os.urandom(INSTANCE_SIZE)
 
     def to_fork(self, url: str | None = None, block: BlockLike | None = None) -> None:
-        """Begin anew at a block (the newest) of another node's chain (the one it is forked from).
+        """Begins a fork at ``block`` (the newest) of the node at ``url`` (that of the last fork).
 
-        ForkError; ValueError for a wrong address or block, and without any.
+        Raises ForkError; ValueError for a wrong address or block, and without any address.
         """
-        fork = self.node.fork
+        fork = self.node.history
         known = None if fork is None else fork.options
         if url is None and known is None:
             raise ValueError("jsonRpcUrl: this chain is not forked from any")
@@ -61,7 +44,7 @@ class ChainReset:
         self._begin(self._forked(replace(wanted, block="latest" if block is None else block)))
 
     def to_development(self) -> None:
-        """Begin anew with the genesis of a development chain."""
+        """Begins a development chain, with its genesis."""
         self._begin(self._unforked())
 
     def _begin(self, start: ChainStart) -> None:
@@ -72,5 +55,6 @@ class ChainReset:
             slice_interval_ms=before.slice_interval_ms,
             shares_seconds=before.shares_seconds,
         ).with_parameters(before.parameters)
-        self.node.begin_anew(config, start.block, start.layer, start.history)
+        replacement = self.node.development.required().replacement
+        replacement.begin_anew(config, start.block, start.layer, start.history)
         self.instance = os.urandom(INSTANCE_SIZE)

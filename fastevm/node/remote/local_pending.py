@@ -41,11 +41,28 @@ AWAIT_SECONDS: Final = 0.02  # until transactions whose state is fetched are tri
 LATEST_SECONDS: Final = 5.0  # for a thread to end
 
 
-class LocalPending:
+class NoLocalPending:
+    """Builds no pending block: the node has a feed, or executes whole states."""
+
+    is_built = False
+
+    def start(self) -> None:
+        """Starts to build."""
+
+    def stop(self) -> None:
+        """Stops building."""
+
+    def wake(self, transaction: Transaction | None = None) -> None:
+        """Looks for new transactions immediately; any thread may call."""
+
+
+class LocalPending(NoLocalPending):
     """Keeps a pending block above the head; ``publish`` is called with each, as it grows.
 
-    ``history``: the upstream. ``state``: what fetches the state of transactions.
+    ``history`` returns the upstream; ``state`` fetches the state of transactions.
     """
+
+    is_built = True
 
     def __init__(
         self,
@@ -68,19 +85,19 @@ class LocalPending:
         self.chain.on_head(self._head_moved)
 
     def start(self) -> None:
-        """Build from now on, in a thread of its own."""
+        """Starts to build, in a thread of its own."""
         self._thread = threading.Thread(target=self._run, name="fastevm-pending", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """Build nothing any more."""
+        """Stops building."""
         self._stopping = True
         self._wake.set()
         if self._thread is not None:
             self._thread.join(LATEST_SECONDS)
 
     def wake(self, transaction: Transaction | None = None) -> None:
-        """Look for new transactions at once; any thread may call."""
+        """Looks for new transactions immediately; any thread may call."""
         self._wake.set()
 
     def _head_moved(self, change: HeadChange) -> None:

@@ -12,7 +12,6 @@ which takes over what runs read, and the one before it answers until the next mo
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from typing import Any, Final
 
 from fastevm.chain.chain import Chain
@@ -48,8 +47,8 @@ class PartialFollower:
     """Adds the blocks of an upstream to a chain whose states are known in part.
 
     ``limit``: bytes of known values, and ``blocks`` above the base, from which on the base moves to
-    the head. ``moved`` is called with the new history where the chain begins anew. ``doubts``:
-    whether the newest block did not match.
+    the head. ``history``: the upstream; `begin_at` replaces it. ``doubts``: whether the newest
+    block did not match.
     """
 
     def __init__(
@@ -58,12 +57,11 @@ class PartialFollower:
         history: ForkHistory,
         metrics: MetricsRegistry,
         *,
-        moved: Callable[[ForkHistory], None] = lambda history: None,
         limit: int = KNOWN_LIMIT,
         blocks: int = GENERATION_BLOCKS,
     ) -> None:
         self.chain, self.history, self.metrics, self.limit = chain, history, metrics, limit
-        self.moved, self.blocks = moved, blocks
+        self.blocks = blocks
         self.doubts = False
         for name in ("mismatches", "wrong_values", "unverified_blocks", "bases", "restarts"):
             metrics.count(f"fork_{name}_total", 0)
@@ -194,7 +192,6 @@ class PartialFollower:
         layer = history.prepared(RemoteState(history), schedule)
         self.history = history
         self.metrics.count("fork_restarts_total")
-        self.moved(history)
         self.chain.restart(config, block, layer, partial=True, archive=Archive(ScratchBlocks()))
 
 

@@ -18,6 +18,7 @@ from fastevm.core.state.layer import Layer
 from fastevm.core.state.remote import RemoteState
 from fastevm.core.state.source import Wanted
 from fastevm.errors import FastevmError, ForkError
+from fastevm.node.production.missing_state import MissingState
 from fastevm.simulate import CallRequest, StateView, call
 
 log = logging.getLogger(__name__)
@@ -29,8 +30,10 @@ AHEAD: Final = 64  # seconds, and blocks, whose slots are fetched together
 QUEUE_SLOTS: Final = 56  # head of a queue of requests, and what one block takes out of it
 
 
-class TransactionState:
-    """The `MissingState` of a forked chain; ``newest`` gives its newest state and header."""
+class TransactionState(MissingState):
+    """The fetcher of a forked chain. ``newest`` returns its newest state, and the header above."""
+
+    is_remote = True
 
     def __init__(self, chain: Chain, newest: Callable[[], tuple[Layer, Header]]) -> None:
         self.chain, self.newest = chain, newest
@@ -63,8 +66,13 @@ class TransactionState:
         with suppress(RuntimeError):  # closed
             self._threads.submit(self._fetch_logged, transaction)
 
+    def load_sender(self, transaction: Transaction) -> None:
+        """Reads the sender's account; raises StateNotKnown on an event loop."""
+        if transaction.sender is not None:
+            self.newest()[0].account(transaction.sender)
+
     def fetch(self, transaction: Transaction) -> None:
-        """Fetch what the transaction reads, and wait for it. ForkError."""
+        """Fetches what the transaction reads, and waits for it. Raises ForkError."""
         layer, header = self.newest()
         request = CallRequest(
             sender=transaction.sender or bytes(20),

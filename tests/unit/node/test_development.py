@@ -11,10 +11,10 @@ import pytest
 from fastevm.chain.retention import MIN_STATES, ChainLimits
 from fastevm.chain.storage import DataDirectory
 from fastevm.core.execution.transaction.transaction import Transaction
-from fastevm.errors import StateUnavailableError
+from fastevm.errors import FastevmError, StateUnavailableError
 from fastevm.node import Mining, Node, dev_node
 from fastevm.node.dev_chain import DEV_CHAIN_ID
-from fastevm.node.development import MAX_MINED, MAX_SNAPSHOTS, Development
+from fastevm.node.development import MAX_MINED, MAX_SNAPSHOTS, DevelopmentControls
 from fastevm.node.production.block_clock import MAX_TIMESTAMP
 from tests.block_times import UNHURRIED_MS
 
@@ -30,14 +30,13 @@ def node() -> Node:
 @pytest.fixture
 def living() -> Iterator[Node]:
     made = dev_node(accounts=2, block_time_ms=UNHURRIED_MS, slice_interval_ms=50)
-    made.builder.start()
+    made.producer.start()
     yield made
-    made.builder.stop()
+    made.producer.stop()
 
 
-def control(node: Node) -> Development:
-    assert node.development is not None
-    return node.development
+def control(node: Node) -> DevelopmentControls:
+    return node.development.required()
 
 
 def payment(node: Node, nonce: int, value: int = 5) -> bytes:
@@ -254,7 +253,10 @@ def test_a_dropped_transaction_is_gone(node: Node) -> None:
 
 
 def test_a_node_that_makes_no_blocks_has_no_such_control() -> None:
-    assert dev_node(accounts=1, mining=Mining.NEVER).development is None
+    node = dev_node(accounts=1, mining=Mining.NEVER)
+    assert not node.development.is_present
+    with pytest.raises(FastevmError, match="makes no blocks"):
+        node.development.required()
 
 
 @pytest.mark.parametrize("seconds", [2**63, 2**64 - 1, 10**40])

@@ -19,10 +19,9 @@ WAIT_SECONDS = 10.0  # seconds to wait for what should take a fraction of one
 @pytest.fixture
 def node() -> Iterator[Node]:
     made = dev_node(accounts=2, block_time_ms=400, slice_interval_ms=50)
-    assert made.builder is not None
-    made.builder.start()
+    made.producer.start()
     yield made
-    made.builder.stop()
+    made.producer.stop()
 
 
 def eventually(condition: Callable[[], bool]) -> None:

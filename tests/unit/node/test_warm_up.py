@@ -1,10 +1,10 @@
-"""A rehearsed block leaves no trace."""
+"""Warming up leaves no trace."""
 
 import pytest
 
 from fastevm.node import Mining, dev_node
 from fastevm.node.dev_accounts import dev_accounts
-from fastevm.node.warm_up import rehearse
+from fastevm.node.warm_up import warm_up
 
 ALICE, *_ = dev_accounts(1)
 
@@ -14,7 +14,7 @@ def test_neither_chain_nor_pool_nor_the_next_block_changes(mining: Mining) -> No
     node = dev_node(accounts=1, mining=mining, timestamp=1_000)
     node.development.time.set_next(2_000)
     head, layer = node.chain.head, node.chain.layer_of(node.chain.head.hash)
-    rehearse(node.producer, ALICE.address, ALICE.private_key)
+    warm_up(node.producer, ALICE.address, ALICE.private_key)
     assert node.chain.head is head
     assert node.chain.layer_of(head.hash) is layer
     assert not len(node.pool)
@@ -23,5 +23,5 @@ def test_neither_chain_nor_pool_nor_the_next_block_changes(mining: Mining) -> No
 
 def test_a_sender_without_funds_changes_nothing_either() -> None:
     node = dev_node(accounts=1, balance=0, mining=Mining.INSTANT)
-    rehearse(node.producer, ALICE.address, ALICE.private_key)
+    warm_up(node.producer, ALICE.address, ALICE.private_key)
     assert node.chain.head.number == 0

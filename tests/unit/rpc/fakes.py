@@ -12,6 +12,7 @@ from fastevm.core.execution.block.block_decoding import decode_block
 from fastevm.core.execution.types import Block, Header, Receipt
 from fastevm.core.primitives import rlp
 from fastevm.core.state.layer import Layer
+from fastevm.node.development import NoDevelopment
 from fastevm.simulate import (
     BlockOverrides,
     CallRequest,
@@ -195,7 +196,6 @@ class FakeNode:
     slice_cadence_ms: int | None = None
     submits_at_once: bool = True
     mines_at_once: bool = False
-    changes_at_once: bool = False
     forwards: bool = False
     signed_chain_id: int | None = RECORDED_CHAIN_ID
     sync_state: tuple[int, int, int] | None = None
@@ -205,8 +205,7 @@ class FakeNode:
     pre_confirms: bool = True
     building_fails: bool = False
     history: Any | None = None
-    resets: Any | None = None
-    development: Any | None = None
+    development: NoDevelopment = field(default_factory=NoDevelopment)
     slice_listeners: list[Callable[[Any, int], None]] = field(default_factory=list)
     transaction_listeners: list[Callable[[Any], None]] = field(default_factory=list)
 

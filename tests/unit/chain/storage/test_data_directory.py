@@ -212,7 +212,7 @@ def test_a_slice_that_cannot_be_written_down_is_not_published_and_the_node_goes_
         published.append(pending)
 
     monkeypatch.setattr(node.directory.slices, "keep", full)
-    node.builder.start()
+    node.producer.start()
     tx_hash = node.submit(payment(node, 0))
     deadline = time.monotonic() + 20
     while node.chain.locate(tx_hash) is None:
@@ -220,7 +220,7 @@ def test_a_slice_that_cannot_be_written_down_is_not_published_and_the_node_goes_
         assert not pending.transactions or pending in published
         assert time.monotonic() < deadline
         time.sleep(0.01)
-    node.builder.stop()
+    node.producer.stop()
     assert node.metrics()["slice_failures_total"] == 3
 
 

@@ -61,8 +61,7 @@ class Stand:
     async def start(self) -> None:
         await self.upstream.start()
         self.follower.follow(self.upstream.urls[0], await self.feed.start(), poll_ms=30)
-        assert self.follower.sync is not None
-        self.follower.sync.first_pause = 0.05
+        self.follower.follower.sync.first_pause = 0.05
         await self.server.start()
         await eventually(lambda: self.feed.sockets)
 
@@ -122,8 +121,7 @@ async def test_a_feed_is_followed_in_every_form(
 
 
 async def test_canonical_blocks_come_from_json_too(stand: Stand) -> None:
-    assert stand.follower.sync is not None
-    stand.follower.sync.block_import.raw_blocks = False
+    stand.follower.follower.sync.block_import.raw_blocks = False
     for _ in range(3):
         stand.source.begin()
         stand.source.slice(stand.source.payment())
@@ -132,8 +130,7 @@ async def test_canonical_blocks_come_from_json_too(stand: Stand) -> None:
 
 
 async def test_a_header_makes_the_follower_fetch_the_block(stand: Stand) -> None:
-    assert stand.follower.sync is not None
-    stand.follower.sync.poll_seconds = 60.0
+    stand.follower.follower.sync.poll_seconds = 60.0
     await asyncio.sleep(0.1)  # a poll with the pause of before may be under way
     stand.source.begin()
     block = stand.source.seal()

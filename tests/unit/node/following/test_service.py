@@ -74,7 +74,7 @@ def follower_of(publisher: Publisher, upstream: str | None = None) -> Node:
         mining=Mining.NEVER,
     )
     node.follow(upstream or publisher.url, publisher.feed, poll_ms=30)
-    node.sync.first_pause = 0.1
+    node.follower.sync.first_pause = 0.1
     return node
 
 
@@ -181,7 +181,7 @@ async def test_every_fault_is_counted_and_survived(publisher: Publisher, followe
 
 async def test_a_websocket_upstream_announces_its_heads(publisher: Publisher) -> None:
     node = follower_of(publisher, publisher.url.replace("http", "ws"))
-    node.sync.poll_seconds = 30.0
+    node.follower.sync.poll_seconds = 30.0
     await node.start()
     try:
         await eventually(lambda: node.chain.head.number >= 3)
@@ -195,7 +195,7 @@ async def test_blocks_without_raw_form_are_rebuilt_from_json(publisher: Publishe
         await asyncio.to_thread(publisher.node.submit, publisher.payment())
     await eventually(lambda: publisher.node.chain.head.number >= 2)
     node = follower_of(publisher)
-    node.sync.block_import.raw_blocks = False
+    node.follower.sync.block_import.raw_blocks = False
     await node.start()
     try:
         await eventually(lambda: same_chain(publisher.node, node))
@@ -236,7 +236,7 @@ async def test_a_follower_that_loses_its_leader_keeps_what_was_pending_for_a_tim
     publisher = Publisher(block_time_ms=UNHURRIED_MS)
     await publisher.server.start()
     node = follower_of(publisher)
-    node.sync.pending_age = age
+    node.follower.sync.pending_age = age
     await node.start()
     try:
         await eventually(lambda: all(node.connections.values()))
@@ -279,7 +279,7 @@ async def test_a_feed_that_answers_no_ping_is_connected_again(
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     node = follower_of(publisher)
-    node.sync.feed_url = f"ws://127.0.0.1:{runner.addresses[0][1]}/feed"
+    node.follower.sync.feed_url = f"ws://127.0.0.1:{runner.addresses[0][1]}/feed"
     await node.start()
     try:
         await eventually(lambda: len(connections) >= 3)

@@ -30,9 +30,8 @@ def payment(node: Node, nonce: int) -> bytes:
 def node(request: pytest.FixtureRequest) -> Iterator[Node]:
     """A node that makes blocks on demand, from its start or after it built slices."""
     made = dev_node(accounts=1, mining=request.param, block_time_ms=UNHURRIED_MS)
-    if made.builder is not None:
-        made.builder.start()
-        made.development.miner.set_automine(True)
+    made.producer.start()
+    made.development.miner.set_automine(True)
     yield made
     made.development.miner.stop()
     made.producer.stop()
@@ -82,8 +81,7 @@ def test_an_interval_that_is_none_changes_nothing(node: Node, seconds: float) ->
 
 def test_a_builder_of_slices_goes_on_at_its_own_block_time() -> None:
     node = dev_node(accounts=1, block_time_ms=200, slice_interval_ms=50)
-    assert node.builder is not None
-    node.builder.start()
+    node.producer.start()
     miner = node.development.miner
     try:
         miner.set_automine(True)

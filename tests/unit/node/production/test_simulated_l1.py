@@ -167,13 +167,12 @@ def test_native_blocks_of_200_ms_are_built_on_time() -> None:
     node = dev_node(op_fork="karst", block_time_ms=200, slice_interval_ms=200)
     slices: list[PendingBlock] = []
     node.on_slice(lambda pending, first_new: slices.append(pending))
-    assert node.builder is not None
-    node.builder.start()
+    node.producer.start()
     node.deposit(deposit())
     deadline = time.monotonic() + WAIT_SECONDS
     while node.chain.head.number < 8 and time.monotonic() < deadline:
         time.sleep(0.02)
-    node.builder.stop()
+    node.producer.stop()
     blocks = [node.chain.block_by_number(number) for number in range(1, 9)]
     seconds = [block.header.timestamp for block in blocks]
     assert seconds == sorted(seconds)

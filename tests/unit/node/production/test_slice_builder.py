@@ -68,10 +68,9 @@ class Watched:
 def watched(**options) -> Iterator[Watched]:
     node = dev_node(accounts=4, **options)
     made = Watched(node)
-    assert node.builder is not None
-    node.builder.start()
+    node.producer.start()
     yield made
-    node.builder.stop()
+    node.producer.stop()
 
 
 @pytest.fixture
@@ -364,7 +363,7 @@ def test_blocks_end_on_multiples_of_their_time() -> None:
 def test_errors_are_counted_logged_once_a_second_and_building_recovers(
     live: Watched, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    builder = live.node.builder
+    builder = live.node.producer
     fill = builder.fill
 
     def broken(*arguments: object, **options: object) -> int:

@@ -109,7 +109,7 @@ def test_contracts_may_be_larger_also_after_a_reset(
         return tuple(found[name] for name in ("max_code_size", "max_initcode_size", "tx_gas_cap"))
 
     assert rules() == (code, initcode, 0)
-    node.resets.to_development()
+    node.development.reset.to_development()
     assert rules() == (code, initcode, 0)
     data = bytes.fromhex("61ea605ff3") + bytes(150_000)  # a contract of 60,000 bytes
     fields = {"nonce": 0, "gas_limit": 20_000_000, "chain_id": 31_337, "data": data}
@@ -226,7 +226,7 @@ def test_time_goes_on_from_the_first_block() -> None:
 def test_every_account_may_send_and_tips_are_optional() -> None:
     node = node_of("--auto-impersonate")
     assert node.development.impersonation.covers(b"\x99" * 20)
-    assert node.min_tip == 0
+    assert node.submission.min_tip == 0
 
 
 def test_the_constants_are_written_to_a_file(tmp_path: Path) -> None:

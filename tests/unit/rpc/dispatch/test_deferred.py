@@ -10,65 +10,65 @@ import pytest
 from fastevm import simulate
 from fastevm.node import Mining, Node, dev_node
 from fastevm.rpc.dialect import DIALECTS
-from fastevm.rpc.dispatch.deferred import Afterwards
+from fastevm.rpc.dispatch.deferred import Deferred
 from fastevm.rpc.transport.connection import Connection
 from fastevm.rpc.transport.server import Listener, Server
 
 TO = "0x" + "aa" * 20
 
 
-def leaving(work: list[str], afterwards: Afterwards, taken: list[bool]) -> Any:
+def leaving(work: list[str], deferred: Deferred, taken: list[bool]) -> Any:
     """An answer that leaves work."""
 
     def respond(body: bytes, _client: str) -> bytes:
-        taken.append(afterwards.put_off(lambda: work.append(body.decode())))
+        taken.append(deferred.accept(lambda: work.append(body.decode())))
         return b"answered"
 
-    return afterwards.answering(respond)
+    return deferred.answering(respond)
 
 
 def test_work_of_a_request_is_done_once_and_after_it() -> None:
-    afterwards, work, taken = Afterwards(), [], []
-    respond = leaving(work, afterwards, taken)
+    deferred, work, taken = Deferred(), [], []
+    respond = leaving(work, deferred, taken)
     assert respond(b"{1}", "") == b"answered"
     assert work == []
-    afterwards.run()
-    afterwards.run()
+    deferred.run()
+    deferred.run()
     assert (work, taken) == (["{1}"], [True])
 
 
 def test_calls_of_a_batch_leave_nothing() -> None:
-    afterwards, taken = Afterwards(), []
-    leaving([], afterwards, taken)(b"[{}]", "")
+    deferred, taken = Deferred(), []
+    leaving([], deferred, taken)(b"[{}]", "")
     assert taken == [False]
 
 
 def test_nothing_is_taken_between_requests_or_of_other_threads() -> None:
-    afterwards, taken = Afterwards(), []
+    deferred, taken = Deferred(), []
 
     def respond(_body: bytes, _client: str) -> bytes:
-        other = Thread(target=lambda: taken.append(afterwards.put_off(print)))
+        other = Thread(target=lambda: taken.append(deferred.accept(print)))
         other.start()
         other.join()
         return b""
 
-    afterwards.answering(respond)(b"{}", "")
-    taken.append(afterwards.put_off(print))
+    deferred.answering(respond)(b"{}", "")
+    taken.append(deferred.accept(print))
     assert taken == [False, False]
 
 
 def test_work_that_fails_is_logged_and_the_rest_is_done(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    afterwards, work = Afterwards(), []
+    deferred, work = Deferred(), []
 
     def respond(_body: bytes, _client: str) -> bytes:
-        afterwards.put_off(lambda: 1 // 0)
-        afterwards.put_off(lambda: work.append("done"))
+        deferred.accept(lambda: 1 // 0)
+        deferred.accept(lambda: work.append("done"))
         return b""
 
-    afterwards.answering(respond)(b"{}", "")
-    afterwards.run()
+    deferred.answering(respond)(b"{}", "")
+    deferred.run()
     assert work == ["done"]
     assert "ZeroDivisionError" in caplog.text
 
@@ -155,9 +155,9 @@ def test_a_later_call_of_a_batch_sees_the_block() -> None:
 
 def test_a_node_with_blocks_at_an_interval_leaves_nothing() -> None:
     node = dev_node(accounts=1, mining=Mining.INSTANT)
-    node.afterwards = lambda work: pytest.fail("left")
+    node.development.defer_to(lambda work: pytest.fail("left"))
     node.development.miner.set_interval(600.0, automine=True)
     try:
-        assert not node.put_off(print)
+        assert not node.development.defer(print)
     finally:
         node.development.miner.stop()

@@ -33,7 +33,7 @@ async def server() -> AsyncIterator[Server]:
     listener = Listener(DIALECTS["preconf"], port=0)
     limits = Limits(body_size=10_000)
     node = FakeNode(chain_of(3))
-    node.development = object()  # all methods, those that a test adds too
+    node.development.is_present = True  # all methods, those that a test adds too
     server = Server(node, FakeSimulator(), [listener], limits=limits, threads=1)
     await server.start()
     yield server

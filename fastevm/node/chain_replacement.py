@@ -1,0 +1,122 @@
+"""Replaces the whole chain of a development node: by a reset, or by a saved chain."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+from fastevm.chain.chain import Chain
+from fastevm.chain.config import ChainConfig
+from fastevm.chain.genesis import with_amendments
+from fastevm.chain.pending_block import PendingBlock
+from fastevm.chain.storage import Archive, ScratchBlocks
+from fastevm.core.execution.types import Block
+from fastevm.core.state.layer import Layer
+from fastevm.node.pool.pool import TransactionPool
+from fastevm.node.production.block_producer import BlockProducer
+from fastevm.node.production.simulated_l1 import attributes_source
+from fastevm.node.remote.fork_history import ForkHistory
+from fastevm.node.remote.remote_state import LocalState
+from fastevm.node.saved_state import dumped_state, read_state, saved_blocks
+from fastevm.rpc_types.anvil_state import BlockAndReceipts
+
+
+class ChainReplacement:
+    """Puts another chain in place of a node's.
+
+    Waiting transactions, the pending block and the snapshots are dropped. ``coinbase`` (20 bytes)
+    gets the fees of later blocks, except on chains of the OP stack. ``publish`` withdraws the
+    pending block, ``forget`` deletes the snapshots. ``attach_remote`` replaces the remote-state
+    part of the node and returns the one before.
+    """
+
+    def __init__(
+        self,
+        chain: Chain,
+        pool: TransactionPool,
+        producer: BlockProducer,
+        *,
+        coinbase: bytes,
+        publish: Callable[[PendingBlock | None], None],
+        forget: Callable[[], None],
+        attach_remote: Callable[[ForkHistory | None], LocalState],
+    ) -> None:
+        self.chain, self.pool, self.producer, self.coinbase = chain, pool, producer, coinbase
+        self.publish, self.forget, self.attach_remote = publish, forget, attach_remote
+
+    def begin_anew(
+        self, config: ChainConfig, block: Block, layer: Layer, fork: ForkHistory | None
+    ) -> None:
+        """Begins a chain with its first block and state.
+
+        ``fork``: the node from whose chain it was forked.
+        """
+        producer = self.producer
+        with producer.lock:
+            self._drop_waiting()
+            archive = Archive(ScratchBlocks())
+            self.chain.restart(config, block, layer, partial=fork is not None, archive=archive)
+            self._begin_source()
+            before = self.attach_remote(fork)
+            self.forget()
+            producer.settings.clear()
+            producer.clock.set_now(block.header.timestamp)
+            producer.restart()
+        before.close()
+
+    def resume_at(
+        self, config: ChainConfig, blocks: Sequence[BlockAndReceipts], layer: Layer
+    ) -> None:
+        """Continues a saved chain, as `Chain.resume`.
+
+        The clock shows the system's time, or that of the last block if this is later.
+        """
+        producer = self.producer
+        with producer.lock:
+            self._drop_waiting()
+            self.chain.resume(config, blocks, layer, archive=Archive(ScratchBlocks()))
+            self._begin_source()
+            self.forget()
+            ahead = self.chain.head.header.timestamp - int(time.time())
+            producer.clock.offset = max(0, ahead)
+            producer.restart()
+
+    def dump_state(self) -> bytes:
+        """Returns the canonical chain and the state of its head as JSON text, as anvil writes it.
+
+        The block under construction is sealed first.
+        """
+        with self.producer.lock:
+            self.producer.seal_open_block()
+            self.producer.restart()
+            return dumped_state(self.chain)
+
+    def load_state(self, data: bytes) -> None:
+        """Continues the chain in ``data``, which this node or anvil dumped: JSON, or gzip of it.
+
+        Accounts that it does not name stay as they are, as in anvil; so does the chain id. A forked
+        chain takes the accounts alone. ValueError says what is wrong; nothing has changed then but
+        that the block under construction was sealed.
+        """
+        chain, producer = self.chain, self.producer
+        with producer.lock:
+            producer.seal_open_block()
+            if chain.journal is not None:
+                raise ValueError("a chain in a data directory cannot go on with another one")
+            saved = read_state(data)
+            layer = with_amendments(chain.layer_of(chain.head.hash), saved.accounts)
+            blocks = () if chain.partial else saved_blocks(saved, layer)
+            if blocks:
+                self.resume_at(chain.config, blocks, layer)
+            else:
+                chain.replace_state(chain.head.hash, layer)
+            producer.restart()
+
+    def _drop_waiting(self) -> None:
+        self.producer.abandon()
+        for tx_hash in self.pool.hashes():
+            self.pool.drop(tx_hash)
+        self.publish(None)
+
+    def _begin_source(self) -> None:
+        self.producer.source = attributes_source(self.chain, self.coinbase)

@@ -1,0 +1,241 @@
+"""The follower part of a node: its canonical blocks and slices come from another node."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+
+from fastevm.chain.metrics import MetricsRegistry
+from fastevm.chain.pending_block import PendingBlock
+from fastevm.core.execution.block.block_result import BlockResult
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.execution.types import Block
+from fastevm.errors import FastevmError, InvalidTransaction
+from fastevm.node.following.block_import import SyncState
+from fastevm.node.following.feed_follower import FeedFollower, Publish
+from fastevm.node.following.service import PENDING_AGE, SyncService
+from fastevm.node.following.upstream import UpstreamError
+from fastevm.node.remote.local_pending import NoLocalPending
+from fastevm.node.remote.remote_state import LocalState
+from fastevm.node.submission import Submission
+from fastevm.rpc_client.messages import RpcRefusal
+
+DEFAULT_POLL_MS = 200
+REFUSALS = {
+    "nonce too low": "nonce_too_low",
+    "insufficient funds": "insufficient_funds",
+    "already known": "already_known",
+    "replacement transaction underpriced": "replacement_underpriced",
+}
+
+
+class NoFollower:
+    """The part of a node that follows no other node: it keeps submitted transactions."""
+
+    forwards = False  # whether submitted transactions go to another node
+
+    def __init__(self, submission: Submission) -> None:
+        self.submission = submission
+
+    @property
+    def has_slices(self) -> bool:
+        """Whether a feed renews the pending block."""
+        return False
+
+    @property
+    def guesses_pending(self) -> bool:
+        """Whether the pending block is a guess of this node, which nobody has promised."""
+        return False
+
+    @property
+    def sync_state(self) -> SyncState | None:
+        """The progress of the sync; None if the node is in sync or does not follow."""
+        return None
+
+    @property
+    def upstream_age(self) -> float | None:
+        """Seconds since this node had the head of its upstream; None without an upstream."""
+        return None
+
+    @property
+    def connections(self) -> dict[str, bool]:
+        """Whether the connections to other nodes are open, by name."""
+        return {}
+
+    @property
+    def unverified(self) -> tuple[str, ...] | None:
+        """What cannot be verified of the pending block, by name; None without such a block."""
+        return None
+
+    def on_foreign_chain(self, listener: Callable[[str], None]) -> None:
+        """Calls ``listener(text)`` when the upstream turns out to be on another chain."""
+
+    def submit(self, raw: bytes) -> bytes:
+        """Takes a signed transaction, as :meth:`Submission.submit`."""
+        return self.submission.submit(raw)
+
+    def submit_signed(self, raw: bytes, sender: bytes) -> bytes:
+        """Takes a transaction of ``sender``, as :meth:`Submission.submit_signed`."""
+        return self.submission.submit_signed(raw, sender)
+
+    def begin_to_forward(self, raw: bytes) -> Future[bytes]:
+        """Sends a transaction to the upstream; raises FastevmError without an upstream."""
+        raise FastevmError("this node follows no other node")
+
+    def metrics(self) -> Mapping[str, float]:
+        """Returns gauges by name."""
+        return {}
+
+    async def start(self) -> None:
+        """Starts to follow."""
+
+    async def stop(self) -> None:
+        """Stops following."""
+
+
+class Follower(NoFollower):
+    """The part of a node that follows ``upstream_url``, and the feed of slices at ``feed_url``.
+
+    It forwards submitted transactions to the upstream. ``add_block`` imports a canonical block.
+    ``publish(pending, notify)`` takes the pending block of the feed, ``publish_guess(pending)`` the
+    one that is built here without a feed. Other arguments as of `Node.follow`.
+    """
+
+    forwards = True
+
+    def __init__(
+        self,
+        submission: Submission,
+        remote: LocalState,
+        *,
+        add_block: Callable[[Block], BlockResult],
+        publish: Publish,
+        publish_guess: Callable[[PendingBlock], None],
+        metrics: MetricsRegistry,
+        upstream_url: str,
+        feed_url: str | None,
+        poll_ms: int = DEFAULT_POLL_MS,
+        pending_age: float = PENDING_AGE,
+    ) -> None:
+        super().__init__(submission)
+        producer = submission.producer
+        lock = producer.lock
+        feed = FeedFollower(submission.chain, publish, lock=lock, metrics=metrics)
+        feed.missing_state = remote.fetcher
+        self.sync = SyncService(
+            submission.chain,
+            feed,
+            add_block=add_block,
+            lock=lock,
+            metrics=metrics,
+            upstream_url=upstream_url,
+            feed_url=feed_url,
+            poll_seconds=poll_ms / 1000,
+            jump=remote.jump,
+            lag_seconds=remote.lag_seconds,
+            pending_age=pending_age,
+        )
+        self.local_pending = NoLocalPending()
+        if feed_url is None:
+            self.local_pending = remote.local_pending(producer, publish_guess)
+        submission.on_transaction(self.local_pending.wake)
+
+    @property
+    def has_slices(self) -> bool:
+        """Whether there is a feed, and as far as is known it sends more than headers."""
+        return self.sync.has_slices
+
+    @property
+    def guesses_pending(self) -> bool:
+        """Whether the pending block is built here, so that nobody has promised it."""
+        return self.local_pending.is_built
+
+    @property
+    def sync_state(self) -> SyncState | None:
+        """The progress of the sync; None if the node is in sync."""
+        return self.sync.block_import.sync_state
+
+    @property
+    def upstream_age(self) -> float:
+        """Seconds since this node had the head of its upstream."""
+        return self.sync.upstream_age
+
+    @property
+    def connections(self) -> dict[str, bool]:
+        """Whether the connections to the upstream and the feed are open, by name."""
+        return self.sync.connections
+
+    @property
+    def unverified(self) -> tuple[str, ...] | None:
+        """What cannot be verified of the pending block, by name; None without such a block."""
+        return self.sync.follower.unverified
+
+    def on_foreign_chain(self, listener: Callable[[str], None]) -> None:
+        """Calls ``listener(text)`` when the upstream turns out to be on another chain."""
+        self.sync.on_foreign = listener
+
+    # --- submitted transactions -------------------------------------------------------------------
+
+    def submit(self, raw: bytes) -> bytes:
+        """Forwards a transaction and waits for the upstream: not on the event loop."""
+        return self.begin_to_forward(raw).result()
+
+    def submit_signed(self, raw: bytes, sender: bytes) -> bytes:
+        """Does the same: the upstream recovers the sender itself."""
+        return self.submit(raw)
+
+    def begin_to_forward(self, raw: bytes) -> Future[bytes]:
+        """Checks a transaction and sends it to the upstream, without waiting for the answer.
+
+        The future has the transaction's hash, or the exception that `submit` would raise.
+        """
+        transaction = self.submission.admit(raw)
+        try:
+            return self.sync.begin(self._forward(raw, transaction))
+        except UpstreamError:
+            self.submission.pool.drop(transaction.hash)
+            raise
+
+    async def _forward(self, raw: bytes, transaction: Transaction) -> bytes:
+        """Sends a transaction to the upstream; if that refuses it, it leaves the pool."""
+        pool = self.submission.pool
+        try:
+            await self.sync.forward(raw)
+        except RpcRefusal as error:
+            if "already known" not in error.message:
+                pool.drop(transaction.hash)
+                raise InvalidTransaction(refusal_code(error.message), error.message) from error
+        except UpstreamError:
+            pool.drop(transaction.hash)
+            raise
+        self.submission.announce(transaction)
+        return transaction.hash
+
+    # --- life -------------------------------------------------------------------------------------
+
+    def metrics(self) -> Mapping[str, float]:
+        """Returns the ages of upstream and feed in seconds, and what cannot be verified."""
+        values: dict[str, float] = {"upstream_age_seconds": self.upstream_age}
+        values |= {f'pending_unverified{{member="{one}"}}': 1 for one in self.unverified or ()}
+        if self.sync.feed_age is not None:
+            values["feed_age_seconds"] = self.sync.feed_age
+        return values
+
+    async def start(self) -> None:
+        """Starts to follow, on the running event loop."""
+        await self.sync.start()
+        self.local_pending.start()
+
+    async def stop(self) -> None:
+        """Stops following and closes the connections."""
+        await self.sync.stop()
+        await asyncio.to_thread(self.local_pending.stop)
+
+
+def refusal_code(message: str) -> str:
+    """Returns our code for the refusal message of another node."""
+    for text, code in REFUSALS.items():
+        if message.startswith(text):
+            return code
+    return "upstream"

@@ -1,0 +1,23 @@
+"""Deposits from L1 into a chain of the OP stack."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+
+class DepositRefused(ValueError):
+    """Raised for a deposit that the portal on L1 would reject, or that exceeds a limit."""
+
+
+class Deposit(Struct, frozen=True, kw_only=True):
+    """A deposit of a user of L1: a message, and ``mint`` new wei for its sender.
+
+    ``to`` None creates a contract. ``gas_limit`` was bought on L1.
+    """
+
+    sender: bytes
+    to: bytes | None
+    mint: int = 0
+    value: int = 0
+    gas_limit: int
+    data: bytes = b""

@@ -1,0 +1,200 @@
+"""Submitted transactions: checked, put into the pool, written to disk, announced."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from fastevm.chain.chain import Chain
+from fastevm.core.execution.transaction.sidecar import BlobSidecar
+from fastevm.core.execution.transaction.transaction import Transaction, restore
+from fastevm.core.execution.transaction.transaction_fields import DEPOSIT_TX
+from fastevm.core.execution.transaction.unsigned_sender import impersonated, with_named_sender
+from fastevm.core.execution.types import Header
+from fastevm.core.spec.schedule import ForkSchedule
+from fastevm.errors import ForkError, InvalidTransaction, TransactionDecodeError
+from fastevm.node.dev_accounts import ETHER
+from fastevm.node.development import NoDevelopment
+from fastevm.node.pool.admission import MAX_BYTES, MIN_TIP, check_pooled
+from fastevm.node.pool.kzg import TrustedSetup
+from fastevm.node.pool.pool import TransactionPool
+from fastevm.node.pool.predecode import PredecodedTransactions
+from fastevm.node.production.block_producer import BlockProducer
+from fastevm.node.production.deposits import Deposit, DepositRefused
+from fastevm.node.storage import NoStorage
+
+DEFAULT_FEE_CAP = ETHER
+DEPOSIT_PREFIX = bytes([DEPOSIT_TX])
+
+
+class Submission:
+    """Takes transactions into the pool of a node.
+
+    ``min_tip``: wei per gas that a transaction must offer above the base fee. ``max_bytes``: of a
+    transaction without blobs. ``fee_cap``: the most, in wei, that it may offer for its gas; 0: no
+    limit. ``allows_unprotected``: whether signatures without chain id are valid, see EIP-155.
+    """
+
+    min_tip = MIN_TIP
+    max_bytes = MAX_BYTES
+
+    def __init__(
+        self,
+        chain: Chain,
+        pool: TransactionPool,
+        producer: BlockProducer,
+        *,
+        storage: NoStorage,
+        development: NoDevelopment,
+        fee_cap: int = DEFAULT_FEE_CAP,
+        allows_unprotected: bool = False,
+        trusted_setup: TrustedSetup | None = None,
+    ) -> None:
+        self.chain, self.pool, self.producer = chain, pool, producer
+        self.storage, self.development = storage, development
+        self.fee_cap, self.allows_unprotected = fee_cap, allows_unprotected
+        self.trusted_setup = trusted_setup
+        self._predecoded = PredecodedTransactions()
+        self._rules: tuple[Header, ForkSchedule] | None = None  # of the head, see _next_rules
+        self._listeners: list[Callable[[Transaction], None]] = []
+
+    @property
+    def signed_chain_id(self) -> int | None:
+        """The chain id in the signature of a legacy transaction; None before EIP-155."""
+        head = self.chain.head.header
+        rules = self.chain.schedule_for_child(head, head.timestamp + 1).parameters
+        return self.chain.config.chain_id if rules["has_chain_id_in_signature"] else None
+
+    def on_transaction(self, listener: Callable[[Transaction], None]) -> None:
+        """Calls ``listener(transaction)`` for each that enters the pool, on any thread."""
+        self._listeners.append(listener)
+
+    def announce(self, transaction: Transaction) -> None:
+        """Notifies the listeners of a transaction that entered the pool."""
+        for listener in self._listeners:
+            listener(transaction)
+
+    def predecode(self, raws: Sequence[bytes]) -> None:
+        """Decodes transactions that are submitted next; several together take less time."""
+        self._predecoded.predecode(raws)
+
+    def submit(self, raw: bytes) -> bytes:
+        """Checks a signed transaction, puts it into the pool and returns its 32-byte hash.
+
+        Raises TransactionDecodeError for bytes that are no transaction, and InvalidTransaction if
+        no block could include it or the pool refuses it; nothing has changed then.
+        """
+        return self._submitted(raw, self.admit(raw))
+
+    def submit_signed(self, raw: bytes, sender: bytes) -> bytes:
+        """Does the same for what this process signed with the key of ``sender`` (20 bytes)."""
+        transaction = restore(raw, sender)
+        self._add(transaction, None)
+        return self._submitted(raw, transaction)
+
+    def submit_impersonated(self, sender: bytes, fields: Mapping[str, Any]) -> bytes:
+        """Does the same for a transaction that ``sender`` (20 bytes) did not sign.
+
+        ``fields`` as of `Transaction.build`.
+        """
+        transaction = impersonated(sender, fields, chain_id=self.signed_chain_id)
+        self._add(transaction, None)
+        return self._submitted(transaction.raw, transaction)
+
+    def deposit(self, wanted: Deposit) -> bytes:
+        """Deposits from the simulated L1, at the start of the next block; returns the hash.
+
+        Raises DepositRefused (a ValueError) for a deposit that L1 would reject, and on a node that
+        makes no blocks of an OP-stack chain; InvalidTransaction if the data directory takes no
+        file.
+        """
+        source = self.producer.source
+        transaction = source.deposit(wanted)
+        with self.producer.lock:  # no block includes it before it is on the disk
+            source.add(transaction)
+            self._record(transaction.raw, transaction)
+        if self.development.mines_at_once:
+            self.producer.mine()
+        return transaction.hash
+
+    def admit(self, raw: bytes) -> Transaction:
+        """Decodes and checks a signed transaction and puts it into the pool, nothing else."""
+        transaction, sidecar = self._predecoded.take(raw)
+        self._add(transaction, sidecar)
+        return transaction
+
+    def readmit(self, raw: bytes) -> None:
+        """Takes a transaction that waited when the last process ended, if it is still valid."""
+        if raw[:1] == DEPOSIT_PREFIX:
+            deposit = Transaction.decode(raw)
+            if self.chain.locate(deposit.hash) is None:
+                with contextlib.suppress(DepositRefused):
+                    self.producer.source.add(deposit)
+            return
+        with contextlib.suppress(InvalidTransaction, TransactionDecodeError):
+            transaction, sidecar = self._predecoded.take(raw)
+            self._add(with_named_sender(transaction), sidecar)
+
+    def is_waiting(self, tx_hash: bytes) -> bool:
+        """Returns whether a transaction or deposit is in no block yet."""
+        return self.producer.source.is_waiting(tx_hash) or self.pool.find(tx_hash) is not None
+
+    # --- inside -----------------------------------------------------------------------------------
+
+    def _submitted(self, raw: bytes, transaction: Transaction) -> bytes:
+        """Writes and announces a transaction that the pool took, and lets it be mined."""
+        self._record(raw, transaction)
+        self.announce(transaction)
+        self._fetch_state(transaction)
+        self.development.mine_submitted()
+        return transaction.hash
+
+    def _record(self, raw: bytes, transaction: Transaction) -> None:
+        try:
+            self.storage.record(transaction.hash, raw)
+        except OSError as error:
+            self.pool.drop(transaction.hash)
+            self.producer.source.drop(transaction.hash)
+            text = "the transaction could not be written to the data directory"
+            raise InvalidTransaction("storage", f"{text}: {error}") from error
+
+    def _fetch_state(self, transaction: Transaction) -> None:
+        """Fetches what a transaction will read on a fork, so that no block waits for it."""
+        fetcher = self.producer.missing_state
+        if not self.development.mines_at_once:
+            fetcher.begin(transaction)
+            return
+        with contextlib.suppress(ForkError):  # reported when the block is built
+            fetcher.fetch(transaction)
+
+    def _add(self, transaction: Transaction, sidecar: BlobSidecar | None) -> None:
+        parent, schedule = self._next_rules()
+        settings = self.producer.settings
+        if self.pool.find(transaction.hash) is not None:
+            raise InvalidTransaction("already_known", "already known")
+        if transaction.max_fee_per_gas < settings.min_gas_price:
+            least = settings.min_gas_price
+            raise InvalidTransaction("underpriced", f"transaction underpriced: below {least} wei")
+        check_pooled(
+            transaction,
+            sidecar,
+            schedule,
+            chain_id=self.chain.config.chain_id,
+            gas_limit=settings.gas_limit or parent.gas_limit,
+            fee_cap=self.fee_cap,
+            allows_unprotected=self.allows_unprotected,
+            min_tip=self.min_tip,
+            max_bytes=self.max_bytes,
+            setup=self.trusted_setup,
+        )
+        self.producer.missing_state.load_sender(transaction)
+        self.pool.add(transaction, sidecar)
+
+    def _next_rules(self) -> tuple[Header, ForkSchedule]:
+        """Returns the head, and the rules of its child."""
+        parent, cached = self.chain.head.header, self._rules
+        if cached is None or cached[0] is not parent:
+            cached = parent, self.chain.schedule_for_child(parent, parent.timestamp + 1)
+            self._rules = cached
+        return cached
