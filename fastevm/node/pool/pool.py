@@ -9,7 +9,6 @@ stays known until its block is canonical; it is executable again if the block is
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from threading import RLock
-from typing import Protocol
 
 from msgspec import Struct
 
@@ -17,6 +16,7 @@ from fastevm.core.execution.transaction.sidecar import BlobSidecar
 from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.core.execution.transaction.transaction_fields import DEPOSIT_TX
 from fastevm.core.execution.transaction.unsigned_sender import is_impersonated
+from fastevm.core.state.layer import Layer
 from fastevm.errors import InvalidTransaction
 from fastevm.node.pool.admission import check_funds
 from fastevm.node.pool.eviction import EvictionHeap
@@ -58,14 +58,6 @@ class PoolLimits(Struct, frozen=True):
     cap_alone_replaces: bool = False
 
 
-class Accounts(Protocol):
-    """What the pool reads of a state."""
-
-    def balance(self, address: bytes) -> int: ...
-    def nonce(self, address: bytes) -> int: ...
-    def code(self, address: bytes) -> bytes: ...
-
-
 class TransactionPool:
     """Transactions of all senders; every method may be called from any thread.
 
@@ -75,7 +67,7 @@ class TransactionPool:
 
     def __init__(
         self,
-        accounts: Accounts,
+        accounts: Layer,
         limits: PoolLimits | None = None,
         charges: Callable[[Transaction], int] | None = None,
     ) -> None:
@@ -171,7 +163,7 @@ class TransactionPool:
             nonce = self._accounts.nonce(address) if sender is None else sender.frontier
         return nonce if known is None else max(nonce, known)
 
-    def is_ahead_of(self, accounts: Accounts) -> bool:
+    def is_ahead_of(self, accounts: Layer) -> bool:
         """Whether the pool may count a nonce as used that is not in this state.
 
         It waits for no lock. A transaction that is included is executable, then its sender's nonce
@@ -260,7 +252,7 @@ class TransactionPool:
             self._confirmed[pooled.hash] = pooled
             self._use_nonce(pooled.sender, pooled.nonce, pooled.authorities)
 
-    def settle(self, accounts: Accounts) -> None:
+    def settle(self, accounts: Layer) -> None:
         """Use a new state, which holds all confirmed transactions."""
         with self._lock:
             self._accounts = accounts
@@ -276,7 +268,7 @@ class TransactionPool:
 
     def reset(
         self,
-        accounts: Accounts,
+        accounts: Layer,
         included: Iterable[Transaction] = (),
         returned: Iterable[Transaction] = (),
     ) -> None:

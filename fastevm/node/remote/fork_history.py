@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import fastevm.fork as fork
 from fastevm.core.primitives.replace import replace
@@ -14,50 +14,13 @@ from fastevm.core.state.source import Found, Wanted
 from fastevm.node.remote.options import ForkOptions
 from fastevm.rpc_client.messages import RpcRefusal
 
-
-class ForkCounters(Protocol):
-    """What a fork has cost so far, by name."""
-
-    def as_dict(self) -> Mapping[str, float]: ...
-
-
-class ForkSource(Protocol):
-    """What a node needs of the source of a remote state; safe to use from any thread.
-
-    ``endpoint``: its address without a key. ``header``: the block's JSON object. ``request``
-    gives the result of a call of the upstream, from the disk where that has it: RpcRefusal as it
-    refused, ForkError when it cannot be reached. ``batch`` gives an RpcRefusal in place of a
-    result.
-    """
-
-    @property
-    def chain_id(self) -> int: ...
-    @property
-    def block_number(self) -> int: ...
-    @property
-    def block_hash(self) -> bytes: ...
-    @property
-    def endpoint(self) -> str: ...
-    @property
-    def header(self) -> Mapping[str, Any]: ...
-    @property
-    def counters(self) -> ForkCounters: ...
-    def at(self, block: Mapping[str, Any]) -> ForkSource: ...
-    def fetch(self, wanted: Wanted) -> Found: ...
-    def request(self, method: str, params: Sequence[Any]) -> Any: ...
-    def batch(self, calls: Sequence[tuple[str, Sequence[Any]]]) -> list[Any]: ...
-    def close(self) -> None: ...
+Prepare = Callable[[RemoteState, ForkSchedule], Layer]
+"""Makes the first state of a chain from what is known of a block's state; see `start.prepared`."""
 
 
 def open_source(options: ForkOptions) -> fork.RemoteSource:
     """The state of the block that the options name. ForkError; ValueError for a wrong address."""
     return fork.RemoteSource.open(options.urls, options.block, **options.of_source())
-
-
-class Prepared(Protocol):
-    """Makes the first state of a chain of what is known of a block's; see `start.prepared`."""
-
-    def __call__(self, state: RemoteState, schedule: ForkSchedule) -> Layer: ...
 
 
 class ForkHistory:
@@ -68,10 +31,10 @@ class ForkHistory:
     what is not known has not changed in between.
     """
 
-    def __init__(self, source: ForkSource, options: ForkOptions, prepared: Prepared) -> None:
-        """``prepared``: what makes the first state of what is known of a block's."""
+    def __init__(self, source: fork.RemoteSource, options: ForkOptions, prepared: Prepare) -> None:
+        """``prepared`` makes the first state of a chain that begins at another block."""
         self.source, self.options, self.prepared = source, options, prepared
-        self.newest: ForkSource = source
+        self.newest = source
         self.chain_id, self.block_number = source.chain_id, source.block_number
         self.block_hash = source.block_hash
 

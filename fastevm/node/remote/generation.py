@@ -6,7 +6,7 @@ from functools import partial
 
 from fastevm.core.state.layer import Layer
 from fastevm.core.state.source import Found, RemoteAccount, Wanted
-from fastevm.node.remote.fork_history import ForkSource
+from fastevm.fork import RemoteSource
 
 
 class Generation:
@@ -18,8 +18,8 @@ class Generation:
     known has not changed until there.
     """
 
-    def __init__(self, source: ForkSource, before: Layer) -> None:
-        self.newest: ForkSource = source
+    def __init__(self, source: RemoteSource, before: Layer) -> None:
+        self.newest = source
         self.before: Layer | None = before
         self.chain_id, self.block_number = source.chain_id, source.block_number
         self.block_hash = source.block_hash

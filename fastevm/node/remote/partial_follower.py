@@ -26,7 +26,8 @@ from fastevm.core.state.layer import Layer
 from fastevm.core.state.remote import RemoteState
 from fastevm.core.state.source import Found
 from fastevm.errors import InvalidBlock
-from fastevm.node.remote.fork_history import ForkHistory, ForkSource
+from fastevm.fork import RemoteSource
+from fastevm.node.remote.fork_history import ForkHistory
 from fastevm.node.remote.generation import Generation
 from fastevm.node.remote.transaction_state import remote
 from fastevm.rpc_types.blocks import header_json
@@ -142,7 +143,7 @@ class PartialFollower:
 
     # --- the place where values are asked for -----------------------------------------------------
 
-    def _source_at(self, block: Block) -> ForkSource:
+    def _source_at(self, block: Block) -> RemoteSource:
         return self.history.source.at(header_json(block.header, block.hash))
 
     def _history_at(self, block: Block) -> ForkHistory:
