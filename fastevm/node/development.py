@@ -40,8 +40,8 @@ NO_RESET = "this node cannot begin another chain"
 class Snapshot(Struct, frozen=True):
     """A chain at one moment: its head and state, the hashes in its pool, the offset of its clock.
 
-    ``number``: of the head. ``amended``: the slots, by account, that `Development.amend` changed
-    since at that head; keys as they were given.
+    ``number``: of the head. ``amended``: the slots, by account, that `DevelopmentControls.amend`
+    changed at that head after the snapshot; keys as the caller gave them.
     """
 
     head: bytes
@@ -52,12 +52,12 @@ class Snapshot(Struct, frozen=True):
     amended: dict[str, set[str]] = field(default_factory=dict)
 
     def record_amendment(self, accounts: Mapping[str, Any]) -> None:
-        """Record which accounts and slots are about to change."""
+        """Records which accounts and slots are about to change."""
         for name, fields in accounts.items():
             self.amended.setdefault(name, set()).update((fields or {}).get("storage") or ())
 
     def accounts(self) -> dict[str, Any]:
-        """The amended accounts as they were before; null for an account that did not exist."""
+        """Returns the amended accounts as they were; null for one that did not exist."""
         found: dict[str, Any] = {}
         for name, slots in self.amended.items():
             address = bytes.fromhex(name[2:])
@@ -258,10 +258,10 @@ class DevelopmentControls(NoDevelopment):
         interval: int | None = None,
         is_stopped: Callable[[], bool] = lambda: False,
     ) -> list[Block]:
-        """Build blocks now, as :meth:`BlockProducer.mine`.
+        """Builds blocks now, as :meth:`BlockProducer.mine`.
 
-        ValueError for too many blocks, a timestamp before the newest block's or above
-        MAX_TIMESTAMP.
+        Raises ValueError for too many blocks, and for a timestamp before the newest block's or
+        above MAX_TIMESTAMP.
         """
         if count > MAX_MINED:
             raise ValueError(f"{count} blocks at once, limit {MAX_MINED}")
@@ -276,9 +276,9 @@ class DevelopmentControls(NoDevelopment):
             )
 
     def amend(self, accounts: Mapping[str, Any]) -> None:
-        """Change accounts of the head; as in a genesis file, a member left out keeps its value.
+        """Changes accounts of the head; members that are left out keep their values.
 
-        ValueError names a wrong member.
+        ``accounts`` as in a genesis file. Raises ValueError, which names a wrong member.
         """
         with self.producer.lock:
             self.producer.seal_open_block()
@@ -290,7 +290,7 @@ class DevelopmentControls(NoDevelopment):
             self.producer.restart()
 
     def add_balance(self, address: bytes, more: int) -> None:
-        """Add ``more`` wei to the balance of an account (20 bytes), at most to 2**256 - 1."""
+        """Adds ``more`` wei to the balance of an account (20 bytes), at most to 2**256 - 1."""
         with self.producer.lock:
             self.producer.seal_open_block()
             balance = self.chain.layer_of(self.chain.head.hash).balance(address)
@@ -305,7 +305,7 @@ class DevelopmentControls(NoDevelopment):
             self._snapshots.clear()
 
     def snapshot(self) -> int:
-        """Take a snapshot; its number."""
+        """Takes a snapshot and returns its number."""
         with self.producer.lock:
             number = next(self._numbers)
             pooled = frozenset(self.pool.hashes())
@@ -318,9 +318,9 @@ class DevelopmentControls(NoDevelopment):
             return number
 
     def weight_since(self, number: int, limit: int) -> int:
-        """How many blocks and transactions a return to a snapshot takes back; at most ``limit``.
+        """Returns how many blocks and transactions a revert to a snapshot removes.
 
-        ``limit`` for one that reads files, or goes to another branch.
+        Returns ``limit`` if there are more, or if the revert reads files or changes the branch.
         """
         found, chain, weight = self._snapshots.get(number), self.chain, len(self.pool)
         block_hash = chain.head.hash
@@ -333,13 +333,13 @@ class DevelopmentControls(NoDevelopment):
         return min(weight, limit)
 
     def has_snapshot(self, number: int) -> bool:
-        """Whether one may go back to a snapshot."""
+        """Returns whether there is a snapshot with this number."""
         return number in self._snapshots
 
     def revert(self, number: int) -> bool:
-        """Go back to a snapshot; False when there is none. It and all later ones are deleted.
+        """Reverts to a snapshot and deletes it and all later ones; False if there is none.
 
-        The pool has the transactions of the snapshot again; later ones are dropped.
+        The pool holds the transactions of the snapshot again; later ones are dropped.
         """
         with self.producer.lock:
             found = self._snapshots.get(number)
@@ -364,7 +364,7 @@ class DevelopmentControls(NoDevelopment):
             return True
 
     def snapshots(self) -> dict[int, tuple[int, bytes]]:
-        """The block, by number and hash, of each snapshot that one may go back to."""
+        """Returns the block number and hash of each snapshot, by the snapshot's number."""
         with self.producer.lock:
             found = {}
             for number, kept in self._snapshots.items():
@@ -376,14 +376,14 @@ class DevelopmentControls(NoDevelopment):
     # --- pool -------------------------------------------------------------------------------------
 
     def drop(self, tx_hash: bytes) -> bool:
-        """Remove a transaction from the pool; whether it was there."""
+        """Removes a transaction from the pool; returns whether it was there."""
         with self.producer.lock:
             found = self.pool.drop(tx_hash)
             self.storage.compact_pool()
             return found
 
     def drop_all(self, sender: bytes | None = None) -> None:
-        """Remove all transactions that wait, or those of one sender (20 bytes), from the pool."""
+        """Removes all transactions, or those of ``sender`` (20 bytes), from the pool."""
         with self.producer.lock:
             content = self.pool.content() if sender is None else self._content_of(sender)
             for by_sender in content:

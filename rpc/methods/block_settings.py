@@ -23,7 +23,6 @@ def decode_word(value: Any) -> bytes:
 @methods(["eth_coinbase"])
 def coinbase(context: Context) -> str:
     """Return who gets the fees of the next block."""
-    control(context)
     return hex_bytes(context.node.coinbase)
 
 

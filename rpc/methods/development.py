@@ -160,8 +160,7 @@ def revert(context: Context, number: int) -> bool:
     require_worker_above_limit(chosen.weight_since(number, LOOP_OBJECTS + 1))
     if chosen.has_snapshot(number) and chosen.defer(lambda: chosen.revert(number)):
         return True
-    found: bool = chosen.revert(number)
-    return found
+    return chosen.revert(number)
 
 
 @short_setters(
@@ -212,7 +211,7 @@ def drop_transaction(context: Context, tx_hash: bytes) -> str | None:
 @methods(["hardhat_dropTransaction"], HASH)
 def drop_transaction_of_hardhat(context: Context, tx_hash: bytes) -> bool:
     """Take a waiting transaction out of the pool; return whether it waited, as Hardhat does."""
-    return bool(control(context).drop(tx_hash))
+    return control(context).drop(tx_hash)
 
 
 @methods(["anvil_dropAllTransactions", "hardhat_dropAllTransactions"])

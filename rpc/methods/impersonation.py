@@ -68,7 +68,6 @@ def send_unsigned_transaction(context: Context, request: CallRequest) -> str:
 
     What is left out is filled in as by eth_sendTransaction.
     """
-    control(context)
     return submitted_for(context, request)
 
 
@@ -84,5 +83,4 @@ def add_account(context: Context, address: bytes, _: str | None) -> bool:
 @methods(["evm_removeAccount"], ADDRESS, PASSWORD)
 def remove_account(context: Context, address: bytes, _: str | None) -> bool:
     """Impersonate an account no longer; return whether it was."""
-    stopped: bool = control(context).impersonation.stop(address)
-    return stopped
+    return control(context).impersonation.stop(address)

@@ -127,8 +127,7 @@ def set_timestamp_interval_of_hardhat(context: Context, milliseconds: int) -> No
 @methods(["anvil_removeBlockTimestampInterval", "hardhat_removeBlockTimestampInterval"])
 def remove_timestamp_interval(context: Context) -> bool:
     """Stamp blocks by the clock again; return whether there was an interval."""
-    found: bool = control(context).time.set_interval(None)
-    return found
+    return control(context).time.set_interval(None)
 
 
 @setters(["evm_setAutomine", "anvil_setAutomine"], SWITCH)
@@ -158,14 +157,13 @@ def set_interval_mining(context: Context, seconds: float) -> None:
 @method("anvil_getIntervalMining", needs=Needs.OWN_BLOCKS)
 def get_interval_mining(context: Context) -> float | None:
     """Return the seconds from block to block; null where blocks come otherwise."""
-    found: float | None = control(context).miner.interval
+    found = control(context).miner.interval
     return int(found) if found is not None and found.is_integer() else found
 
 
 def get_automine(context: Context) -> bool:
     """Return whether each transaction gets a block at once."""
-    found: bool = control(context).miner.automine
-    return found
+    return control(context).miner.automine
 
 
 def is_mining(context: Context) -> bool:

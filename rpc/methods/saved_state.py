@@ -7,7 +7,7 @@ from fastevm.core.primitives.hex import hex_bytes
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import DATA
 from fastevm.rpc.dispatch.registry import Param
-from fastevm.rpc.methods.development import attempt, control, methods
+from fastevm.rpc.methods.development import attempt, methods
 from fastevm.rpc_types.quantity import decode_bool
 
 
@@ -17,7 +17,6 @@ def dump_state(context: Context, _: bool | None) -> str:
 
     The states of older blocks, which the parameter asks for, are not among them.
     """
-    control(context)
     return hex_bytes(nodes.packed_state(context.node.dump_state()))
 
 
@@ -27,6 +26,5 @@ def load_state(context: Context, data: Any) -> bool:
 
     Accounts that the dump does not name stay. Snapshots and waiting transactions are forgotten.
     """
-    control(context)
     attempt(context.node.load_state, data)
     return True

@@ -9,7 +9,7 @@ from fastevm.core.primitives.hex import hex_bytes, quantity
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import ADDRESS
 from fastevm.rpc.errors import RpcError
-from fastevm.rpc.methods.development import WEI, amend, attempt, control, setters
+from fastevm.rpc.methods.development import WEI, amend, attempt, setters
 from fastevm.simulate import CallRequest
 from fastevm.tracing import TracingError
 
@@ -33,7 +33,6 @@ def set_erc20_allowance(
 
 
 def _write(context: Context, token: bytes, data: bytes, amount: int) -> None:
-    control(context)
     view = context.latest_view().state()
     try:
         field = tracing.find_slot(

@@ -1,4 +1,4 @@
-"""Fetches the remote state that pooled transactions and the blocks under construction read."""
+"""Fetches the remote state that pooled transactions and blocks under construction read."""
 
 from __future__ import annotations
 
@@ -43,22 +43,22 @@ class TransactionState(MissingState):
         self._seconds, self._numbers = range(0), range(0)
 
     def close(self) -> None:
-        """Begin nothing any more."""
+        """Begins no more fetches."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     @property
     def is_busy(self) -> bool:
-        """Whether the state of a transaction is on its way."""
+        """Whether the state of any transaction is being fetched."""
         return bool(self._fetching)
 
     # --- transactions -----------------------------------------------------------------------------
 
     def is_fetching(self, tx_hash: bytes) -> bool:
-        """Whether the state of this transaction is on its way."""
+        """Returns whether the state of this transaction is being fetched."""
         return tx_hash in self._fetching
 
     def begin(self, transaction: Transaction) -> None:
-        """Fetch what the transaction reads, in a thread of its own; returns at once."""
+        """Fetches what the transaction reads, in a thread of its own; returns immediately."""
         with self._lock:
             if transaction.hash in self._fetching:
                 return
@@ -116,9 +116,9 @@ class TransactionState(MissingState):
     # --- blocks -----------------------------------------------------------------------------------
 
     def prepare_block(self, parent: Header, timestamp: int) -> None:
-        """Fetch what a child of ``parent`` at ``timestamp`` (seconds) reads by itself. ForkError.
+        """Fetches what a child of ``parent`` at ``timestamp`` (seconds) reads by itself.
 
-        That of the blocks after it comes along; later calls fetch nothing for those.
+        Fetches the same for the next blocks, so that later calls fetch nothing. Raises ForkError.
         """
         schedule = self.chain.schedule_for_child(parent, timestamp)
         known, contracts = Wanted(), schedule.system_contracts

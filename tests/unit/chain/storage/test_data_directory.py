@@ -311,7 +311,7 @@ def test_a_pre_confirmed_block_that_cannot_be_sealed_is_reported(
     def broken(*arguments: object) -> None:
         raise FastevmError("it came out otherwise")
 
-    monkeypatch.setattr("fastevm.node.node.seal_preconfirmed", broken)
+    monkeypatch.setattr("fastevm.node.storage.seal_preconfirmed", broken)
     again = home.reopen()
     assert again.metrics()["promises_broken_total"] == 1
     assert len(again.pool) == 2
