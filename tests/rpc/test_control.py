@@ -3,11 +3,13 @@
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fastevm.bench.node.launch import ServerThread
+from fastevm.chain.storage import DataDirectory
 from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.core.primitives.hex import hex_bytes
 from fastevm.node import Mining, Node, dev_node
@@ -188,3 +190,22 @@ def test_mining_ends_with_its_connection() -> None:
         wait_until(server, 0)
         wait_for_rest(server)
         assert node.chain.head.number < 9_000
+
+
+@pytest.mark.parametrize("name", ["anvil_getAutomine", "anvil_getIntervalMining"])
+def test_a_node_that_follows_says_why_it_has_no_mining_mode(elsewhere: Client, name: str) -> None:
+    error = elsewhere.ask(name)["error"]
+    assert error == {"code": -32000, "message": "this node does not build its own blocks"}
+    assert elsewhere.result("eth_mining") is False
+
+
+def test_a_chain_in_a_data_directory_is_not_reset(tmp_path: Path) -> None:
+    server = ServerThread(dev_node(mining=Mining.MANUAL, directory=DataDirectory(tmp_path)))
+    server.start()
+    try:
+        client = Client(server.url("preconf"))
+        error = client.ask("anvil_reset")["error"]
+        assert error == {"code": -32000, "message": "this node cannot begin another chain"}
+        assert client.result("anvil_metadata")["instanceId"] == "0x" + "00" * 32
+    finally:
+        server.stop()
