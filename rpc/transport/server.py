@@ -313,7 +313,8 @@ def banner(server: Server) -> str:
             lines.append(f"({index}) {hex_bytes(account.private_key)}")
         lines.append("")
     if node.history is not None:
-        lines += ["Fork", "=" * 18, *(f"{k + ':':15} {v}" for k, v in node.history.told()), ""]
+        facts = (f"{name + ':':15} {value}" for name, value in node.history.summary())
+        lines += ["Fork", "=" * 18, *facts, ""]
     lines += ["Chain ID", "=" * 18, str(node.config.chain_id), ""]
     lines += ["Head", "=" * 18, str(node.chain.head.number), ""]
     lines += addresses(server)

@@ -75,8 +75,8 @@ class ForkHistory:
         """Close the connections."""
         self.source.close()
 
-    def told(self) -> list[tuple[str, Any]]:
-        """What a banner says of the fork: names and values."""
+    def summary(self) -> list[tuple[str, Any]]:
+        """Returns names and values for the startup banner."""
         return [
             ("Endpoint", self.name),
             ("Block number", self.number),
