@@ -1,1 +1,1 @@
-"""The JSON-RPC client of the project: blocking, on an event loop, and over a WebSocket."""
+"""A JSON-RPC client: blocking, on an event loop, and over a WebSocket."""

@@ -1,7 +1,7 @@
 """JSON-RPC clients for an event loop: over HTTP, and over a WebSocket with subscriptions.
 
-aiohttp takes long to load and only a node that follows another needs it here, so that it is loaded
-with the first client instead of with this module.
+aiohttp is imported with the first client, not with this module: it loads slowly, and only a node
+that follows another node needs it.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from fastevm.rpc_client.messages import (
 if TYPE_CHECKING:
     import aiohttp
 
-ERROR_STATUS: Final = 400  # HTTP statuses from here on are failures
+ERROR_STATUS: Final = 400  # lowest HTTP status that is a failure
 HEARTBEAT_SECONDS: Final = 5.0  # between pings; a pong must come within half of it
-CLOSE_SECONDS: Final = 1.0  # that the node has to answer a closing handshake
-UNREAD_LIMIT: Final = 1_024  # notifications; then the socket is not read until one is taken
+CLOSE_SECONDS: Final = 1.0  # timeout of the closing handshake
+UNREAD_LIMIT: Final = 1_024  # notifications; the socket is not read while so many are unread
 
 
 class AsyncJsonRpcClient:
-    """Calls a node over HTTP or HTTPS, on connections that stay open.
+    """Calls a node over HTTP or HTTPS, on persistent connections.
 
     ``timeout`` in seconds for a whole request, ``max_answer`` in bytes.
     """
@@ -55,25 +55,25 @@ class AsyncJsonRpcClient:
     ) -> None:
         self.url = checked_address(url, "http", "https")
         self.timeout, self.max_answer = timeout, max_answer
-        self._aiohttp = import_module("aiohttp")  # now: later the event loop would wait for it
+        self._aiohttp = import_module("aiohttp")  # importing later would block the loop
         self._session: aiohttp.ClientSession | None = None
         self._ids = count(1)
 
     async def call(self, method: str, *params: Any) -> Any:
-        """The result. RpcRefusal or RpcUnreachable."""
+        """Returns the result. Raises RpcRefusal or RpcUnreachable."""
         return result_of((await self.batch([(method, params)]))[0])
 
     async def batch(self, calls: Sequence[Call]) -> list[Answer]:
-        """One answer for each call in their order: a result or an RpcRefusal. RpcUnreachable.
+        """Returns a result or an RpcRefusal for each call, in order. Raises RpcUnreachable.
 
-        One body: a request for a single call, a batch for more.
+        Sends one body: a request for a single call, a batch for more.
         """
         requests = [request_of(method, params, next(self._ids)) for method, params in calls]
         body = body_of(requests[0] if len(requests) == 1 else requests)
         return answers_in(await self.send(body), requests) if requests else []
 
     async def send(self, body: bytes) -> bytes:
-        """The answer to a body as it came. RpcUnreachable."""
+        """Returns the answer to a body, unparsed. Raises RpcUnreachable."""
         if self._session is None:
             self._session = self._aiohttp.ClientSession()
         try:
@@ -86,7 +86,7 @@ class AsyncJsonRpcClient:
                     parts.append(part)
                     size += len(part)
                     if size > self.max_answer:
-                        raise self._failure(f"an answer of more than {self.max_answer} bytes")
+                        raise self._failure(f"the answer has more than {self.max_answer} bytes")
                 if response.status >= ERROR_STATUS:
                     raise self._failure(f"HTTP status {response.status}", response.status)
         except (self._aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
@@ -94,7 +94,7 @@ class AsyncJsonRpcClient:
         return b"".join(parts)
 
     async def close(self) -> None:
-        """Close the connections; the next call opens one."""
+        """Closes the connections; the next call opens a new one."""
         session, self._session = self._session, None
         if session is not None:
             await session.close()
@@ -110,10 +110,10 @@ class AsyncJsonRpcClient:
 
 
 class WebSocketClient:
-    """One WebSocket connection to a node: calls, and the notifications of its subscriptions.
+    """A WebSocket connection to a node: calls, and notifications of subscriptions.
 
-    ``async with`` opens and closes it; a connection that broke stays closed until ``open``.
-    ``timeout`` in seconds for a call, ``heartbeat`` between pings, ``max_message`` in bytes.
+    ``async with`` opens and closes it; a broken connection stays closed until ``open``. ``timeout``
+    in seconds for a call, ``heartbeat`` in seconds between pings, ``max_message`` in bytes.
     """
 
     def __init__(
@@ -126,7 +126,7 @@ class WebSocketClient:
     ) -> None:
         self.url = checked_address(url, "ws", "wss")
         self.timeout, self.heartbeat, self.max_message = timeout, heartbeat, max_message
-        self._aiohttp = import_module("aiohttp")  # now: later the event loop would wait for it
+        self._aiohttp = import_module("aiohttp")  # importing later would block the loop
         self._session: aiohttp.ClientSession | None = None
         self._socket: aiohttp.ClientWebSocketResponse | None = None
         self._reader: asyncio.Task[None] | None = None
@@ -140,7 +140,7 @@ class WebSocketClient:
         return self._socket is not None and not self._socket.closed
 
     async def open(self) -> None:
-        """Connect. RpcUnreachable."""
+        """Connects. Raises RpcUnreachable."""
         self._notes = asyncio.Queue(UNREAD_LIMIT)
         self._session = self._aiohttp.ClientSession()
         try:
@@ -154,14 +154,14 @@ class WebSocketClient:
         self._reader = asyncio.create_task(self._read(self._socket))
 
     async def call(self, method: str, *params: Any) -> Any:
-        """The result. RpcRefusal or RpcUnreachable."""
+        """Returns the result. Raises RpcRefusal or RpcUnreachable."""
         request = request_of(method, params, next(self._ids))
         return result_of(answer_of(request, await self._response(request)))
 
     async def notifications(self) -> AsyncIterator[Any]:
-        """The ``result`` of each notification of a subscription, until the connection ends.
+        """Yields the ``result`` of each subscription notification, until the connection ends.
 
-        While more than ``UNREAD_LIMIT`` of them are unread, calls get no answer.
+        While ``UNREAD_LIMIT`` notifications are unread, calls get no answer.
         """
         reader = self._reader
         while reader is not None:
@@ -176,7 +176,7 @@ class WebSocketClient:
             yield next_note.result()
 
     async def close(self) -> None:
-        """Take leave and close the connection; who waits for an answer gets RpcUnreachable."""
+        """Closes the connection with a closing handshake; pending calls raise RpcUnreachable."""
         if self._socket is not None and not self._socket.closed:
             with suppress(TimeoutError):
                 async with asyncio.timeout(CLOSE_SECONDS):
@@ -184,7 +184,7 @@ class WebSocketClient:
         await self.drop()
 
     async def drop(self) -> None:
-        """Close the connection without a closing handshake."""
+        """Closes the connection without a closing handshake."""
         reader, self._reader = self._reader, None
         if reader is not None:
             reader.cancel()
@@ -216,7 +216,7 @@ class WebSocketClient:
         return response
 
     async def _read(self, socket: aiohttp.ClientWebSocketResponse) -> None:
-        """Give answers to the calls that wait for them, notifications to the queue."""
+        """Passes answers to the waiting calls and notifications to the queue."""
         kinds = self._aiohttp.WSMsgType
         try:
             async for message in socket:

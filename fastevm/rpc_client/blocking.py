@@ -1,4 +1,4 @@
-"""A blocking JSON-RPC client over HTTP, on one connection that stays open."""
+"""A blocking JSON-RPC client over HTTP, with one persistent connection."""
 
 import select
 import socket
@@ -33,16 +33,13 @@ from fastevm.rpc_client.messages import (
     shown_address,
 )
 
-ERROR_STATUS: Final = 400  # HTTP statuses from here on are failures
-PIECE_BYTES: Final = 1 << 20  # of an answer, read at once
-GZIP: Final = 31  # what zlib calls a stream with gzip's header
+ERROR_STATUS: Final = 400  # lowest HTTP status that is a failure
+PIECE_BYTES: Final = 1 << 20  # bytes per read of an answer
+GZIP: Final = 31  # zlib's wbits for a stream with a gzip header
 
 
 class HttpAnswer(NamedTuple):
-    """An HTTP response; ``body`` is decompressed.
-
-    ``wire_bytes``: the length of the body as it was sent.
-    """
+    """An HTTP response. ``body`` is decompressed, ``wire_bytes`` is its compressed length."""
 
     status: int
     headers: HTTPMessage
@@ -51,11 +48,11 @@ class HttpAnswer(NamedTuple):
 
 
 class JsonRpcClient:
-    """Calls a node over HTTP or HTTPS. One object belongs to one thread.
+    """Calls a node over HTTP or HTTPS. An object must be used by one thread only.
 
-    ``timeout`` in seconds for each wait on the socket, and for a whole answer. ``headers`` go with
-    every request, ``compressed`` asks for answers in gzip. A connection that the node closed is
-    opened again by the next call; no request is ever sent twice.
+    ``timeout`` in seconds for each wait on the socket, and for a whole answer. ``headers`` are sent
+    with every request; ``compressed`` asks for gzip. The next call reopens a connection that the
+    node closed; no request is sent twice.
     """
 
     def __init__(
@@ -78,27 +75,27 @@ class JsonRpcClient:
         self._ids = count(1)
 
     def call(self, method: str, *params: Any) -> Any:
-        """The result. RpcRefusal or RpcUnreachable."""
+        """Returns the result. Raises RpcRefusal or RpcUnreachable."""
         return result_of(self.batch([(method, params)])[0])
 
     def batch(self, calls: Sequence[Call]) -> list[Answer]:
-        """One answer for each call in their order: a result or an RpcRefusal. RpcUnreachable.
+        """Returns a result or an RpcRefusal for each call, in order. Raises RpcUnreachable.
 
-        One body: a request for a single call, a batch for more.
+        Sends one body: a request for a single call, a batch for more.
         """
         requests = [request_of(method, params, next(self._ids)) for method, params in calls]
         body = body_of(requests[0] if len(requests) == 1 else requests)
         return answers_in(self.send(body), requests) if requests else []
 
     def send(self, body: bytes) -> bytes:
-        """The answer to a body. RpcUnreachable, also for an HTTP status of failure."""
+        """Returns the answer to a body. Raises RpcUnreachable, also for an HTTP status >= 400."""
         answer = self.post(body)
         if answer.status >= ERROR_STATUS:
             raise self._failure(f"HTTP status {answer.status}", answer.status)
         return answer.body
 
     def post(self, body: bytes) -> HttpAnswer:
-        """The answer to a body, of whatever HTTP status. RpcUnreachable, AnswerTooLarge."""
+        """Returns the response, whatever its status. Raises RpcUnreachable or AnswerTooLarge."""
         try:
             self._drop_ended_connection()
             ends = monotonic() + self.timeout
@@ -120,10 +117,10 @@ class JsonRpcClient:
             if size > self.max_answer:
                 raise self._too_large()
             if monotonic() > ends:
-                raise TimeoutError(f"no whole answer within {self.timeout:g} seconds")
-        if response.length:  # what the header announced and the connection did not bring
-            raise HTTPException(f"an answer that lacks its last {response.length} bytes")
-        response.close()  # of which the connection takes note
+                raise TimeoutError(f"incomplete answer after {self.timeout:g} seconds")
+        if response.length:  # Content-Length was not reached
+            raise HTTPException(f"the answer lacks its last {response.length} bytes")
+        response.close()  # so that the connection can be reused
         return b"".join(pieces)
 
     def _unzipped(self, body: bytes) -> bytes:
@@ -131,20 +128,20 @@ class JsonRpcClient:
             stream = zlib.decompressobj(GZIP)
             found = stream.decompress(body, self.max_answer + 1)
         except zlib.error:
-            raise self._failure("an answer that is no gzip") from None
+            raise self._failure("the answer is not gzip") from None
         if len(found) > self.max_answer:
             raise self._too_large()
         if not stream.eof:
-            raise self._failure("an answer whose gzip is cut")
+            raise self._failure("the gzip answer is truncated")
         return found
 
     def _too_large(self) -> AnswerTooLarge:
         self.close()
         where = shown_address(self.url)
-        return AnswerTooLarge(f"{where}: an answer of more than {self.max_answer} bytes")
+        return AnswerTooLarge(f"{where}: the answer has more than {self.max_answer} bytes")
 
     def close(self) -> None:
-        """Close the connection; the next call opens one."""
+        """Closes the connection; the next call opens a new one."""
         self._connection.close()
 
     def __enter__(self) -> Self:
@@ -154,7 +151,7 @@ class JsonRpcClient:
         self.close()
 
     def _drop_ended_connection(self) -> None:
-        """What can be read before a request is sent is the end of the connection."""
+        """Closes the connection if it is readable before a request: the node has closed it."""
         waiting: socket.socket | None = self._connection.sock
         if waiting is not None and select.select([waiting], [], [], 0)[0]:
             self.close()
@@ -164,7 +161,7 @@ class JsonRpcClient:
 
 
 def call_once(url: str, method: str, *params: Any, timeout: float = REQUEST_SECONDS) -> Any:
-    """The result of one call on a connection of its own. RpcRefusal or RpcUnreachable."""
+    """Makes one call on its own connection. Raises RpcRefusal or RpcUnreachable."""
     with JsonRpcClient(url, timeout=timeout) as client:
         return client.call(method, *params)
 

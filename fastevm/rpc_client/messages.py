@@ -1,4 +1,4 @@
-"""JSON-RPC 2.0 as a client writes and reads it, and the two ways in which a call fails."""
+"""JSON-RPC 2.0 messages of a client, and the two ways in which a call fails."""
 
 import json
 from collections.abc import Sequence
@@ -17,9 +17,9 @@ Request = dict[str, Any]
 
 
 class RpcUnreachable(FastevmError):
-    """The node gave no answer in time, or none that is JSON-RPC. Whether it acted is unknown.
+    """No JSON-RPC answer in time. It is unknown whether the node acted on the request.
 
-    ``status`` is the HTTP status when that was the reason.
+    ``status`` is the HTTP status if that was the reason.
     """
 
     def __init__(self, message: str, status: int | None = None) -> None:
@@ -28,7 +28,7 @@ class RpcUnreachable(FastevmError):
 
 
 class AnswerTooLarge(RpcUnreachable):
-    """The answer has more bytes than the client reads."""
+    """The answer is longer than the client's limit."""
 
 
 class RpcRefusal(FastevmError):
@@ -41,39 +41,39 @@ class RpcRefusal(FastevmError):
         self.data = data
 
 
-Answer = Any  # a result, or the RpcRefusal that came instead
+Answer = Any  # a result or an RpcRefusal
 
 
 def request_of(method: str, params: Sequence[Any] = (), number: int = 1) -> Request:
-    """A request object; ``number`` is its id."""
+    """Returns a request object; ``number`` is its id."""
     return {"jsonrpc": "2.0", "id": number, "method": method, "params": list(params)}
 
 
 def body_of(request: Request | Sequence[Request]) -> bytes:
-    """The JSON text of one request or of a batch, without spaces."""
+    """Returns the compact JSON of one request or of a batch."""
     return json.dumps(request, separators=(",", ":")).encode()
 
 
 def request_body(method: str, params: Sequence[Any] = (), number: int = 1) -> bytes:
-    """The JSON text of one request."""
+    """Returns the compact JSON of one request."""
     return body_of(request_of(method, params, number))
 
 
 def answers_in(body: bytes | str, requests: Sequence[Request]) -> list[Answer]:
-    """One answer for each request, in their order. RpcUnreachable if one is missing."""
+    """Returns an answer for each request, in order. Raises RpcUnreachable if one is missing."""
     try:
         value = json.loads(body)
     except (ValueError, RecursionError):
-        raise RpcUnreachable("an answer that is no JSON") from None
+        raise RpcUnreachable("the answer is not JSON") from None
     found = value if isinstance(value, list) else [value]
     by_id = {one.get("id"): one for one in found if _has_hashable_id(one)}
     return [answer_of(request, by_id.get(request["id"])) for request in requests]
 
 
 def answer_of(request: Request, response: Request | None) -> Answer:
-    """The result in a response object, or its error as RpcRefusal. RpcUnreachable without one."""
+    """Returns a response's result, or its error as RpcRefusal. Raises RpcUnreachable for None."""
     if response is None:
-        raise RpcUnreachable(f"{request['method']}: no answer with its id")
+        raise RpcUnreachable(f"{request['method']}: no response with its id")
     error = response.get("error")
     if error is None:
         return response.get("result")
@@ -85,25 +85,25 @@ def answer_of(request: Request, response: Request | None) -> Answer:
 
 
 def result_of(answer: Answer) -> Any:
-    """The result; an RpcRefusal is raised."""
+    """Returns the result. Raises it if it is an RpcRefusal."""
     if isinstance(answer, RpcRefusal):
         raise answer
     return answer
 
 
 def shown_address(url: str) -> str:
-    """An address without user, path and query: providers put access keys there."""
+    """Returns a URL without user, path and query, where providers put access keys."""
     parts = urlsplit(url)
     port = f":{parts.port}" if parts.port else ""
     return f"{parts.scheme}://{parts.hostname or ''}{port}"
 
 
 def checked_address(url: str, *schemes: str) -> str:
-    """``url`` itself. ValueError if its scheme is none of ``schemes`` or it names no host."""
+    """Returns ``url``. Raises ValueError if its scheme is not in ``schemes`` or it has no host."""
     try:
         parts = urlsplit(url)
     except ValueError:
-        raise ValueError("not an address of a node") from None
+        raise ValueError("invalid address of a node") from None
     if parts.scheme not in schemes or not parts.hostname:
         raise ValueError(f"address {shown_address(url)!r} is not {schemes[0]}")
     return url

@@ -110,7 +110,7 @@ def test_a_refusal_is_raised_by_a_single_call(url: str) -> None:
         call_once(url, "refuse")
 
 
-@pytest.mark.parametrize(("path", "reason"), [("/broken", "no JSON"), ("/503", "HTTP status 503")])
+@pytest.mark.parametrize(("path", "reason"), [("/broken", "not JSON"), ("/503", "HTTP status 503")])
 def test_an_answer_that_is_none_is_an_error(url: str, path: str, reason: str) -> None:
     with JsonRpcClient(url + path) as client, pytest.raises(RpcUnreachable, match=reason):
         client.call("echo")
@@ -203,7 +203,7 @@ async def test_on_an_event_loop_the_same_holds(url: str) -> None:
         first, second = await client.batch([("echo", [1]), ("refuse", [])])
         assert first == [1]
         assert isinstance(second, RpcRefusal)
-    for path, reason in (("/broken", "no JSON"), ("/503", "HTTP status 503")):
+    for path, reason in (("/broken", "not JSON"), ("/503", "HTTP status 503")):
         async with AsyncJsonRpcClient(url + path) as client:
             with pytest.raises(RpcUnreachable, match=reason):
                 await client.call("echo")
