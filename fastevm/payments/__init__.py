@@ -1,8 +1,9 @@
-"""Payments: authorize now (EIP-3009), capture later; what a merchant's back end needs.
+"""Payments for merchants: authorize now (EIP-3009), capture later.
 
-A payer signs typed data, which moves nothing. The merchant keeps the signature sealed and captures
-the payment later, once; only a canonical receipt at the merchant's depth is a payment. `Merchant`
-does all of it against any JSON-RPC node; SECURITY.md says what is protected, and what is not.
+A payer signs typed data, which moves no tokens. The merchant stores the signature encrypted and
+captures the payment later, exactly once. A payment counts only when its receipt is canonical and
+as deep as the merchant's policy asks. `Merchant` does all of this against any JSON-RPC node.
+SECURITY.md lists what is protected and what is not.
 """
 
 from fastevm.payments.amounts import amount

@@ -1,4 +1,4 @@
-"""Numbers as callers give them: whole units of a token, or decimals as people write them."""
+"""Validation of numbers and texts from callers: token units, decimal amounts, printable text."""
 
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final
@@ -11,9 +11,10 @@ MOST_DECIMALS: Final = 77
 
 
 def integer(value: Any, name: str, *, least: int = 0, most: int = UINT256_MAX) -> int:
-    """A whole number from an int or from a string of decimal digits; InvalidTerms names the field.
+    """Returns a whole number given as an int or as a string of decimal digits.
 
-    Floats lose digits and booleans are mistakes: both are refused, whatever they are equal to.
+    Floats (they lose digits) and booleans are refused. Raises InvalidTerms, which names the field,
+    if the value is no whole number or outside ``least`` to ``most``.
     """
     number = value
     if isinstance(value, str) and value.isascii() and value.isdigit():
@@ -29,9 +30,10 @@ def integer(value: Any, name: str, *, least: int = 0, most: int = UINT256_MAX) -
 
 
 def amount(value: str | int | Decimal, decimals: int) -> int:
-    """Units of a token from an amount for people: ``amount("12.50", 6)`` is 12,500,000.
+    """Converts a decimal amount to token units: ``amount("12.50", 6)`` is 12,500,000.
 
-    InvalidTerms for floats, for more decimals than the token has, and for what is no amount.
+    Raises InvalidTerms for a float, for text that is no amount, and for more decimals than the
+    token has.
     """
     decimals = integer(decimals, "decimals", most=MOST_DECIMALS)
     if isinstance(value, bool) or not isinstance(value, str | int | Decimal):
@@ -43,7 +45,7 @@ def amount(value: str | int | Decimal, decimals: int) -> int:
     except InvalidOperation:
         raise InvalidTerms("amount: expected digits and at most one point") from None
     if not number.is_finite() or number < 0:
-        raise InvalidTerms("amount: expected a number that is not negative")
+        raise InvalidTerms("amount: expected a finite number >= 0")
     _, digits, exponent = number.as_tuple()
     assert isinstance(exponent, int)
     shift = exponent + decimals
@@ -51,7 +53,7 @@ def amount(value: str | int | Decimal, decimals: int) -> int:
     if shift < 0:
         whole, rest = divmod(whole, 10**-shift)
         if rest:
-            raise InvalidTerms(f"amount: the token has {decimals} decimals")
+            raise InvalidTerms(f"amount: more decimals than the token's {decimals}")
         shift = 0
     if shift > LONGEST_NUMBER:
         raise InvalidTerms("amount: expected at most 2**256 - 1 units")
@@ -59,11 +61,14 @@ def amount(value: str | int | Decimal, decimals: int) -> int:
 
 
 def text(value: Any, name: str, *, longest: int, least: int = 0) -> str:
-    """A text that every store can keep: of ``least`` to ``longest`` printable characters."""
+    """Returns ``value`` if it is ``least`` to ``longest`` printable characters or newlines.
+
+    Every store can keep such a text. Raises InvalidTerms, which names the field, for other values.
+    """
     if not isinstance(value, str):
         raise InvalidTerms(f"{name}: expected text, found {type(value).__name__}")
     if not least <= len(value) <= longest:
         raise InvalidTerms(f"{name}: expected {least} to {longest} characters, found {len(value)}")
     if not all(one.isprintable() or one == "\n" for one in value):
-        raise InvalidTerms(f"{name}: expected characters that can be shown")
+        raise InvalidTerms(f"{name}: expected printable characters and newlines only")
     return value

@@ -1,7 +1,7 @@
-"""What a payer signs: terms, domains and typed data of EIP-3009 authorizations (EIP-712).
+"""EIP-3009 authorizations as the payer signs them: terms, token domains, EIP-712 typed data.
 
 An authorization binds payer, recipient, exact amount, validity window and a random one-time nonce
-to one token contract on one chain. Signing moves nothing and reserves nothing.
+to one token contract on one chain. Signing moves no tokens and reserves none.
 """
 
 import secrets
@@ -21,8 +21,8 @@ from fastevm.payments.amounts import integer, text
 from fastevm.payments.errors import InvalidTerms
 
 DEFAULT_LIFETIME: Final = 900  # seconds until an authorization expires
-DEFAULT_BACKDATE: Final = 60  # seconds that its window begins in the past: clocks disagree
-LONGEST_TEXT: Final = 128  # characters of a domain's name or version
+DEFAULT_BACKDATE: Final = 60  # seconds before now that the window opens, for clock skew
+LONGEST_TEXT: Final = 128  # characters, of a domain's name or version
 
 _DOMAIN: Final = [
     {"name": "name", "type": "string"},
@@ -45,7 +45,7 @@ _CANCEL: Final = [
 
 
 class Kind(Enum):
-    """The three messages of EIP-3009, by their primary type."""
+    """The three EIP-3009 messages; the value is the EIP-712 primary type."""
 
     TRANSFER = "TransferWithAuthorization"
     RECEIVE = "ReceiveWithAuthorization"
@@ -53,18 +53,18 @@ class Kind(Enum):
 
     @property
     def fields(self) -> list[dict[str, str]]:
-        """The members of the struct, in the order of its type string."""
+        """The members of the EIP-712 struct, in the order of its type string."""
         return _CANCEL if self is Kind.CANCEL else _PAYMENT
 
     @property
     def typehash(self) -> bytes:
-        """The hash of the type string, as the token has it."""
+        """The EIP-712 type hash: keccak of the type string."""
         members = ",".join(f"{one['type']} {one['name']}" for one in self.fields)
         return keccak(text=f"{self.value}({members})")
 
 
 class Domain(Struct, frozen=True):
-    """The EIP-712 domain of a token: name and version as the contract spells them."""
+    """The EIP-712 domain of a token. ``name`` and ``version`` are spelled as in the contract."""
 
     name: str
     version: str
@@ -78,7 +78,7 @@ class Domain(Struct, frozen=True):
             text(getattr(self, name), name, longest=LONGEST_TEXT)
 
     def to_typed(self) -> dict[str, Any]:
-        """The member ``domain`` of typed data."""
+        """Returns the ``domain`` member of the typed data."""
         return {
             "name": self.name,
             "version": self.version,
@@ -88,7 +88,7 @@ class Domain(Struct, frozen=True):
 
     @property
     def separator(self) -> bytes:
-        """What ``DOMAIN_SEPARATOR()`` of the token returns if this domain is the token's."""
+        """The domain separator; equals the token's ``DOMAIN_SEPARATOR()`` for the right domain."""
         return Cancellation(self, self.token, bytes(32)).signable.header
 
 
@@ -101,22 +101,22 @@ class TypedMessage:
 
     @property
     def kind(self) -> Kind:
-        """Which of the three messages it is."""
+        """The EIP-3009 message type."""
         raise NotImplementedError
 
     @property
     def signer(self) -> str:
-        """Whose signature it needs."""
+        """The address that must sign."""
         raise NotImplementedError
 
     def message(self) -> dict[str, Any]:
-        """The member ``message`` of the typed data."""
+        """Returns the ``message`` member of the typed data."""
         raise NotImplementedError
 
     def typed_data(self) -> dict[str, Any]:
-        """The parameter of ``eth_signTypedData_v4``, ready for JSON.
+        """Returns the parameter of ``eth_signTypedData_v4``, ready for JSON.
 
-        Amounts and times are decimal strings: JavaScript's numbers would lose digits.
+        Amounts and times are decimal strings, because JavaScript numbers would lose digits.
         """
         return {
             "types": {"EIP712Domain": _DOMAIN, self.kind.value: self.kind.fields},
@@ -127,26 +127,26 @@ class TypedMessage:
 
     @property
     def signable(self) -> SignableMessage:
-        """The message as eth-account signs it."""
+        """The message in the form that eth-account signs."""
         return encode_typed_data(full_message=self.typed_data())
 
     @property
     def struct_hash(self) -> bytes:
-        """The hash of the type and the members."""
+        """The EIP-712 struct hash: type hash and encoded members."""
         return bytes(self.signable.body)
 
     @property
     def digest(self) -> bytes:
-        """The 32 bytes that are signed."""
+        """The 32-byte EIP-712 digest that is signed."""
         signable = self.signable
         return keccak(b"\x19" + signable.version + signable.header + signable.body)
 
 
 class Terms(Struct, frozen=True, kw_only=True):
-    """What is agreed: who pays whom how much (token units), when (seconds) and once only.
+    """The terms of a payment: payer, recipient, value (token units), validity window (seconds).
 
-    A capture is possible while ``valid_after < block.timestamp < valid_before``, both strictly.
-    ``nonce`` is 32 random bytes: payer and nonce together name the authorization for ever.
+    A capture is valid while ``valid_after < block.timestamp < valid_before``; both bounds are
+    exclusive. ``nonce`` is 32 random bytes. Payer and nonce together identify the authorization.
     """
 
     payer: str
@@ -162,7 +162,7 @@ class Terms(Struct, frozen=True, kw_only=True):
         for name in ("value", "valid_after", "valid_before"):
             force_setattr(self, name, integer(getattr(self, name), name))
         if self.valid_after >= self.valid_before - 1:
-            raise InvalidTerms("valid_before: no second lies between valid_after and valid_before")
+            raise InvalidTerms("valid_before: expected at least valid_after + 2 (empty window)")
         force_setattr(self, "nonce", word(self.nonce, "nonce"))
 
     @classmethod
@@ -176,9 +176,9 @@ class Terms(Struct, frozen=True, kw_only=True):
         backdate: int = DEFAULT_BACKDATE,
         at: int | None = None,
     ) -> "Terms":
-        """Terms that are valid from now on for ``lifetime`` seconds, with a fresh nonce.
+        """Returns terms that are valid for ``lifetime`` seconds from now, with a fresh nonce.
 
-        ``at`` is the time to count from (seconds); the system's clock when left out.
+        ``at`` replaces the system clock as the start (Unix time in seconds).
         """
         start = int(time.time()) if at is None else integer(at, "at")
         lifetime, backdate = integer(lifetime, "lifetime"), integer(backdate, "backdate")
@@ -193,10 +193,10 @@ class Terms(Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Authorization(TypedMessage):
-    """Terms under a token's domain; ``payment_kind`` chooses who may submit it.
+    """Terms under a token's domain. ``payment_kind`` decides who may submit the capture.
 
-    RECEIVE lets the recipient alone submit. TRANSFER lets anybody, so its moment is not the
-    merchant's choice any more once the signature is known.
+    RECEIVE: only the recipient. TRANSFER: anybody who knows the signature, so the merchant no
+    longer controls when the payment is captured.
     """
 
     domain: Domain
@@ -205,7 +205,7 @@ class Authorization(TypedMessage):
 
     def __post_init__(self) -> None:
         if self.payment_kind is Kind.CANCEL:
-            raise InvalidTerms("payment_kind: a cancellation is no payment")
+            raise InvalidTerms("payment_kind: expected TRANSFER or RECEIVE, found CANCEL")
 
     @property
     def kind(self) -> Kind:
@@ -218,7 +218,7 @@ class Authorization(TypedMessage):
         return self.terms.payer
 
     def message(self) -> dict[str, Any]:
-        """The member ``message`` of the typed data."""
+        """Returns the ``message`` member of the typed data."""
         terms = self.terms
         return {
             "from": terms.payer,
@@ -231,13 +231,13 @@ class Authorization(TypedMessage):
 
     @property
     def cancellation(self) -> "Cancellation":
-        """The message by which the payer takes this authorization back."""
+        """Returns the message with which the payer cancels this authorization."""
         return Cancellation(self.domain, self.terms.payer, self.terms.nonce)
 
 
 @dataclass(frozen=True, slots=True)
 class Cancellation(TypedMessage):
-    """The payer's wish to burn a nonce that was not used yet."""
+    """The payer's ``CancelAuthorization``, which consumes an unused nonce."""
 
     domain: Domain
     authorizer: str
@@ -258,12 +258,12 @@ class Cancellation(TypedMessage):
         return self.authorizer
 
     def message(self) -> dict[str, Any]:
-        """The member ``message`` of the typed data."""
+        """Returns the ``message`` member of the typed data."""
         return {"authorizer": self.authorizer, "nonce": "0x" + self.nonce.hex()}
 
 
 def word(value: bytes, name: str) -> bytes:
-    """The 32 bytes of a nonce; InvalidTerms names the field when it has another length."""
+    """Returns ``value`` if it is 32 bytes. Raises InvalidTerms, which names the field, if not."""
     if not isinstance(value, bytes):
         raise InvalidTerms(f"{name}: expected bytes, found {type(value).__name__}")
     if len(value) != 32:
@@ -272,9 +272,9 @@ def word(value: bytes, name: str) -> bytes:
 
 
 def address(text: str, name: str) -> str:
-    """The address with its checksum; InvalidTerms names the field when it is none.
+    """Returns the checksummed address. Raises InvalidTerms, which names the field, if invalid.
 
-    Mixed case must carry the right checksum: that is what catches a mistyped digit.
+    A mixed-case address must have the right EIP-55 checksum, which catches mistyped digits.
     """
     if not isinstance(text, str) or not is_hex_address(text) or not text.startswith("0x"):
         raise InvalidTerms(f"{name}: expected an address of 20 bytes as 0x and 40 hex digits")

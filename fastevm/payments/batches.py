@@ -1,11 +1,11 @@
-"""Captures that go together: one transaction through Multicall3, in which each may fail alone.
+"""Batch captures: several captures in one transaction through Multicall3; each may fail alone.
 
-Only what anybody may submit can go this way, since the token sees Multicall3 as its caller: orders
-of the kind TRANSFER. RECEIVE is for the recipient's account, and an escrow obeys its operator's:
-these have a transaction each. So do payers with code, whose contracts decide when they are called
-how much gas is left for the others.
+The token sees Multicall3 as the caller, so only TRANSFER authorizations, which anybody may submit,
+can be batched. RECEIVE needs the recipient's account and an escrow needs its operator's account, so
+these get one transaction each. Payers with code also get their own: their contract decides how much
+gas it leaves for the other captures.
 
-What becomes of each order is read from its own events, never from the receipt's status alone.
+The result of each order is read from its own events, never from the status of the receipt alone.
 """
 
 import logging
@@ -30,31 +30,31 @@ from fastevm.rpc_client.messages import Call
 
 log: Final = logging.getLogger(__name__)
 
-LEAST: Final = 2  # orders that one transaction is made for
+LEAST: Final = 2  # orders in a batch; a single order is captured alone
 NO_CODE: Final = ("0x", None)
 
 Ends = dict[str, PaymentError | None]
 
 
 class Part(NamedTuple):
-    """An order, what its pre-flight said, and the call that captures it."""
+    """An order's preflight report and the call that captures it."""
 
     report: Report
     call: tuple[str, bytes]
 
     @property
     def order_id(self) -> str:
-        """The order."""
+        """The id of the order."""
         return self.report.order_id
 
     @property
     def gas(self) -> int:
-        """What it would take in a transaction of its own: in one with others it takes less."""
+        """The gas estimate of the capture in its own transaction; in a batch it needs less."""
         return self.report.gas or 0
 
 
 class Batches:
-    """Puts captures together and submits them."""
+    """Builds, simulates and submits batches of captures."""
 
     def __init__(
         self,
@@ -70,10 +70,10 @@ class Batches:
         self._told = False
 
     async def submit(self, order_ids: Sequence[str]) -> Ends:
-        """Submit what can go together; None for what was, its error for what was refused.
+        """Submits the orders that can be batched. Maps order ids to None (submitted) or an error.
 
-        Orders that are not in the answer need a transaction of their own, or are none that can be
-        captured now: capturing them alone tells.
+        Orders missing from the result need their own transaction or cannot be captured now; the
+        caller captures them alone to find out which.
         """
         ends: Ends = {}
         if self.policy.batch < LEAST:
@@ -83,11 +83,11 @@ class Batches:
                 if len(parts) >= LEAST:
                     await self._submit(parts, ends)
         except PaymentError as error:
-            log.warning("no captures go together now: %s", type(error).__name__)
+            log.warning("captures are not batched now: %s", type(error).__name__)
         return ends
 
     async def _ready(self, order_ids: Sequence[str], ends: Ends) -> list[Part]:
-        """What can go together and would succeed alone."""
+        """Returns the orders that can be batched and whose own preflight succeeds."""
         found = await to_thread(self._candidates, order_ids)
         if len(found) < LEAST:
             return []
@@ -111,7 +111,7 @@ class Batches:
         return parts
 
     def _candidates(self, order_ids: Sequence[str]) -> dict[str, tuple[Order, Signature]]:
-        """Stored orders that anybody may submit, with their signatures."""
+        """Returns stored orders that anybody may submit, with their signatures."""
         found = {}
         for order_id in dict.fromkeys(order_ids):
             try:
@@ -128,11 +128,11 @@ class Batches:
 
     def _say_missing(self) -> None:
         if not self._told:
-            log.warning("Multicall3 has no code at %s: captures have a transaction each", MULTICALL)
+            log.warning("no Multicall3 at %s: each capture gets its own transaction", MULTICALL)
         self._told = True
 
     def _refuse(self, report: Report, ends: Ends) -> None:
-        """Say that it was refused; whoever uses the nonce may be paying: capturing alone tells."""
+        """Records the refusal. A used nonce may be a payment, so that order is captured alone."""
         if report.verdict("nonce").ok is False:
             return
         ends[report.order_id] = CaptureRefused(report)
@@ -140,7 +140,7 @@ class Batches:
             self.metrics.count("refusals_total", reason=report.reason.value)
 
     def _chunks(self, parts: Sequence[Part]) -> Iterator[list[Part]]:
-        """As many as the policy and ``BATCH_GAS`` let go together."""
+        """Splits into batches within ``policy.batch`` and ``BATCH_GAS``."""
         chunk: list[Part] = []
         for part in parts:
             gas = self.policy.gas_limit(sum(one.gas for one in (*chunk, part)))
@@ -152,7 +152,7 @@ class Batches:
             yield chunk
 
     async def _submit(self, parts: Sequence[Part], ends: Ends) -> None:
-        """Simulate them together, leave out what would fail, and submit the others."""
+        """Simulates the batch, drops captures that would fail, and submits the rest."""
         good, gas = await self._simulated(parts, ends)
         if len(good) < LEAST:
             return
@@ -169,12 +169,15 @@ class Batches:
                 self.metrics.count("limit_refusals_total", limit="day")
 
     async def _simulated(self, parts: Sequence[Part], ends: Ends) -> tuple[list[Part], int]:
-        """Those that succeed one after the other at ``pending``, and their gas; none if unsure."""
+        """Returns the captures that succeed in sequence at ``pending``, and their gas.
+
+        Returns an empty list if the simulation fails or the account cannot pay.
+        """
         told, gas = await self._ask(parts)
         results = results_of(bytes.fromhex(told[2:])) if isinstance(told, str) else None
         if results is None or len(results) != len(parts):
             why = failure_of(told)[1] if isinstance(told, NodeRefusal) else "not understood"
-            log.warning("the simulation of %d captures together: %s", len(parts), why)
+            log.warning("simulating a batch of %d captures failed: %s", len(parts), why)
             return [], 0
         good = []
         for part, (succeeds, output) in zip(parts, results, strict=True):
@@ -186,15 +189,15 @@ class Batches:
             return [], 0
         if gas is None or len(good) < len(parts):
             _, gas = await self._ask(good)
-        if gas is None:  # the chain has moved, or the account is short
+        if gas is None:  # a new head changed the result, or the sender lacks funds
             gas = sum(one.gas for one in good)
         return (good, gas) if await self._affordable(gas) else ([], 0)
 
     async def _ask(self, parts: Sequence[Part]) -> tuple[Any, int | None]:
-        """What each call answers at ``pending``, and the gas with which all of them succeed.
+        """Returns each call's result at ``pending`` and the gas with which all of them succeed.
 
-        The latter is asked with calls that may not fail: with those that may, a node looks for the
-        gas with which the outer call succeeds, whatever fails inside.
+        The estimate uses calls that must not fail. With calls that may fail, a node looks for the
+        gas at which the outer call succeeds, whatever fails inside.
         """
         asked: list[Call] = []
         calls = [one.call for one in parts]
@@ -206,7 +209,7 @@ class Batches:
         return told, int(estimate, 16) if isinstance(estimate, str) else None
 
     async def _affordable(self, gas: int) -> bool:
-        """Whether the account can pay for all of it; otherwise as many as it can pay go alone."""
+        """Whether the sender can pay for the batch; if not, the captures go alone."""
         quote = self.preflight.quote
         assert quote is not None
         sender = self.transactions.signer.address
@@ -214,5 +217,5 @@ class Batches:
         promised = await to_thread(self.preflight.outstanding)
         enough = funds >= self.policy.gas_limit(gas) * quote.cap + promised
         if not enough:
-            log.warning("%s: captures go alone", Reason.GAS_FUNDS.value)
+            log.warning("%s: captures are not batched", Reason.GAS_FUNDS.value)
         return enough

@@ -1,4 +1,4 @@
-"""Call data for the token functions that payments need, by their signatures."""
+"""ABI call data of the token functions that payments use."""
 
 from typing import Any, Final
 
@@ -19,13 +19,13 @@ ERC1271_MAGIC: Final = bytes.fromhex("1626ba7e")
 
 
 def call_data(signature: str, *arguments: Any) -> bytes:
-    """The selector of ``name(types)`` and the encoded arguments."""
+    """Returns the selector of ``name(types)`` followed by the encoded arguments."""
     types = _parameters(signature[signature.index("(") + 1 : -1])
     return keccak(text=signature)[:4] + encode(types, arguments)
 
 
 def _parameters(text: str) -> list[str]:
-    """Types between commas; those inside a struct's parentheses belong to it."""
+    """Splits the types at commas outside of parentheses."""
     types, depth = [""], 0
     for letter in text:
         depth += (letter == "(") - (letter == ")")
@@ -37,9 +37,9 @@ def _parameters(text: str) -> list[str]:
 
 
 def capture_data(authorization: Authorization, signature: Signature) -> bytes:
-    """What moves the money: ``receiveWithAuthorization``, or the transfer of that kind.
+    """Call data of ``receiveWithAuthorization`` or ``transferWithAuthorization``.
 
-    A key's signature goes as v, r, s; anything longer or shorter as bytes (EIP-7598).
+    An ECDSA signature is passed as v, r, s, any other length as bytes (EIP-7598).
     """
     terms, verb = authorization.terms, _VERBS[authorization.kind]
     arguments = (
@@ -56,7 +56,7 @@ def capture_data(authorization: Authorization, signature: Signature) -> bytes:
 
 
 def cancel_data(cancellation: Cancellation, signature: Signature) -> bytes:
-    """What burns the nonce: ``cancelAuthorization``; anybody may submit it."""
+    """Call data of ``cancelAuthorization``, which consumes the nonce. Anybody may submit it."""
     arguments = (cancellation.authorizer, cancellation.nonce)
     if signature.is_ecdsa:
         return call_data(f"cancelAuthorization(address,bytes32,{_VRS})", *arguments, *signature.vrs)
@@ -66,25 +66,25 @@ def cancel_data(cancellation: Cancellation, signature: Signature) -> bytes:
 
 
 def balance_data(holder: str) -> bytes:
-    """``balanceOf(holder)``."""
+    """Call data of ``balanceOf(holder)``."""
     return call_data("balanceOf(address)", holder)
 
 
 def transfer_data(recipient: str, amount: int) -> bytes:
-    """``transfer(recipient, amount)``."""
+    """Call data of ``transfer(recipient, amount)``."""
     return call_data("transfer(address,uint256)", recipient, amount)
 
 
 def state_data(authorizer: str, nonce: bytes) -> bytes:
-    """``authorizationState(authorizer, nonce)``: true when used or cancelled."""
+    """Call data of ``authorizationState(authorizer, nonce)``: true if used or cancelled."""
     return call_data("authorizationState(address,bytes32)", authorizer, nonce)
 
 
 def separator_data() -> bytes:
-    """``DOMAIN_SEPARATOR()``."""
+    """Call data of ``DOMAIN_SEPARATOR()``."""
     return call_data("DOMAIN_SEPARATOR()")
 
 
 def wallet_data(digest: bytes, signature: Signature) -> bytes:
-    """``isValidSignature(digest, signature)`` of a contract wallet (ERC-1271)."""
+    """Call data of ``isValidSignature(digest, signature)`` of a contract wallet (ERC-1271)."""
     return call_data("isValidSignature(bytes32,bytes)", digest, signature.secret_bytes)

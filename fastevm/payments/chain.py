@@ -1,7 +1,8 @@
-"""What a node says of its chain right now: the newest block, how fast blocks come, what fees are.
+"""The state of the node's chain: newest block, block time, and current fees.
 
-Nodes behind a load balancer differ by a block or two. A block that one of them does not know says
-nothing; only another hash at the same height does, and only once a later head has confirmed it.
+Nodes behind a load balancer differ by a block or two. So a block that one of them does not know
+proves nothing. A reorganisation is proven only by another hash at the same height, once a later
+head has confirmed it.
 """
 
 import math
@@ -17,14 +18,14 @@ from fastevm.payments.node import Answer, NodeClient
 from fastevm.payments.policy import GWEI, Policy
 from fastevm.rpc_client.messages import Call
 
-HISTORY_BLOCKS: Final = 10  # whose tips are looked at
+HISTORY_BLOCKS: Final = 10  # read by eth_feeHistory for the tip
 PERCENTILE: Final = 50
-PACE_BLOCKS: Final = 64  # over which the time of a block is measured
-USUAL_BLOCK_SECONDS: Final = 2.0  # until it is measured
+PACE_BLOCKS: Final = 64  # over which the block time is measured
+USUAL_BLOCK_SECONDS: Final = 2.0  # block time assumed until it is measured
 SLOW_BLOCK_SECONDS: Final = 5.0
 SHORTEST_BLOCK_SECONDS: Final = 0.05
 LONGEST_BLOCK_SECONDS: Final = 60.0
-PASS_SECONDS: Final = 2.0  # that a look at the chain may take beyond the pause before it
+PASS_SECONDS: Final = 2.0  # that one poll may take in addition to the pause before it
 
 
 class Head(Struct, frozen=True):
@@ -36,12 +37,12 @@ class Head(Struct, frozen=True):
 
     @property
     def point(self) -> Checkpoint:
-        """As a checkpoint."""
+        """Returns the block as a checkpoint."""
         return Checkpoint(self.number, self.hash)
 
 
 class Quote(Struct, frozen=True):
-    """What a transaction costs now, in wei per gas: the fee cap and the tip of a new one."""
+    """The current price of a transaction in wei per gas: base fee, fee cap and tip to use."""
 
     base_fee: int
     cap: int
@@ -57,7 +58,10 @@ FEE_CALLS: Final[tuple[Call, ...]] = (
 
 
 def head_of(told: Answer) -> Head | None:
-    """A block that the node told; None when it knows none."""
+    """Parses a block. Returns None if the node does not have it.
+
+    Raises NodeUnreachable if the object is malformed, and the error if the answer is an error.
+    """
     if isinstance(told, PaymentError):
         raise told
     if told is None:
@@ -65,17 +69,17 @@ def head_of(told: Answer) -> Head | None:
     try:
         return Head(int(told["number"], 16), str(told["hash"]), int(told["timestamp"], 16))
     except (KeyError, TypeError, ValueError):
-        raise NodeUnreachable("a block that is not laid out as blocks are") from None
+        raise NodeUnreachable("malformed block: no valid number, hash or timestamp") from None
 
 
 def quote_of(answers: Sequence[Answer], policy: Policy) -> Quote:
-    """Fees from the answers to :data:`FEE_CALLS`; a provider may lack all but the newest block."""
+    """Computes fees from the answers to :data:`FEE_CALLS`; only the latest block is required."""
     pending, latest, history, suggestion = answers
     base_fee = _base_fee(pending)
     if base_fee is None:
         base_fee = _base_fee(latest)
     if base_fee is None:
-        raise NodeUnreachable("no block with a base fee")
+        raise NodeUnreachable("neither the pending nor the latest block has a base fee")
     tip = _median_tip(history)
     if tip is None:
         tip = int(suggestion, 16) if isinstance(suggestion, str) else GWEI
@@ -91,7 +95,7 @@ def _base_fee(block: Answer) -> int | None:
 
 
 def _median_tip(history: Answer) -> int | None:
-    """What the median transaction paid in blocks that had any; None when none had."""
+    """The median tip over blocks that had transactions; None if no block had any."""
     if not isinstance(history, Mapping):
         return None
     try:
@@ -103,33 +107,33 @@ def _median_tip(history: Answer) -> int | None:
 
 
 class Chain:
-    """What this process knows of the node's chain."""
+    """The state of the node's chain as far as this process has seen it."""
 
     def __init__(self, node: NodeClient, chain_id: int, policy: Policy) -> None:
         self.node, self.chain_id, self.policy = node, chain_id, policy
         self.block_seconds = USUAL_BLOCK_SECONDS
         self._paced = False
-        self._number = -1  # of the newest block seen
-        self._still_since = self._looked = -math.inf  # its first and its last look, monotonic s
-        self._awaited = False  # a pause was asked for since the last look
+        self._number = -1  # number of the newest block seen
+        self._still_since = self._looked = -math.inf  # first, last poll at this head; monotonic s
+        self._awaited = False  # `pause` was called since the last poll
 
     def check_id(self, told: Answer) -> None:
-        """Raise :class:`WrongChain` unless the node's chain is the token's."""
+        """Raises :class:`WrongChain` unless the node's chain id is the token's."""
         if isinstance(told, PaymentError):
             raise told
         if not isinstance(told, str) or int(told, 16) != self.chain_id:
             shown = int(told, 16) if isinstance(told, str) else told
-            raise WrongChain(f"the node's chain is {shown}, the token's is {self.chain_id}")
+            raise WrongChain(f"the node's chain id is {shown}, the token's is {self.chain_id}")
 
     def pace_call(self, head: Head) -> Call | None:
-        """What to ask beside other things so that :meth:`pace` can measure; None when it did."""
+        """Returns the call whose answer :meth:`pace` needs; None once it has measured."""
         first = max(1, head.number - PACE_BLOCKS)
         if self._paced or head.number <= first:
             return None
         return "eth_getBlockByNumber", [hex(first), False]
 
     def pace(self, head: Head, told: Answer) -> None:
-        """Measure the time between blocks, from an earlier block."""
+        """Measures the block time between an earlier block (the answer) and ``head``."""
         begin = head_of(None if isinstance(told, PaymentError) else told)
         if begin is None or head.number <= begin.number:
             return
@@ -138,11 +142,11 @@ class Chain:
         self._paced = head.number - begin.number >= PACE_BLOCKS
 
     def look(self, head: Head, now: float) -> None:
-        """Follow the time between blocks: at ``now``, in monotonic seconds, the node told ``head``.
+        """Adjusts the block time to a poll that saw ``head`` at ``now`` (monotonic seconds).
 
-        A head that stands still makes it longer, several blocks at once make it shorter. Only a
-        look counts that follows a :meth:`pause` about as closely as that asked for: at other times
-        a node that mines on demand has nothing to do.
+        An unchanged head makes it longer, several new blocks in a poll make it shorter. Only polls
+        that follow a :meth:`pause` without much delay count: at other times a node that mines on
+        demand has no work.
         """
         steady = self._awaited and now - self._looked <= 2 * self._poll_seconds + PASS_SECONDS
         self._looked, self._awaited = now, False
@@ -157,10 +161,10 @@ class Chain:
             if steady and advanced > 1:
                 seconds = min(seconds, max((now - since) / advanced, SHORTEST_BLOCK_SECONDS))
         if seconds != self.block_seconds:
-            self.block_seconds, self._paced = seconds, True  # newer than what old blocks tell
+            self.block_seconds, self._paced = seconds, True  # more recent than old blocks
 
     def pause(self) -> float:
-        """Seconds until the next look at what is on its way: a few looks in a block."""
+        """Returns the seconds to wait before the next poll: two or three polls per block."""
         self._awaited = True
         return self._poll_seconds
 
@@ -170,7 +174,7 @@ class Chain:
         return max(self.policy.poll, self.block_seconds / looks)
 
     def deep_number(self, head: Head, tagged: Head | None) -> int | None:
-        """The number of the newest block that is deep enough; None when none is."""
+        """The highest block number that satisfies the policy's depth; None if no block does."""
         depth = self.policy.depth
         if isinstance(depth, str):
             return None if tagged is None else min(tagged.number, head.number)

@@ -1,4 +1,4 @@
-"""``fastevm pay``: what an operator of a merchant's back end does by hand."""
+"""``fastevm pay``: the command line of a merchant's operator."""
 
 import argparse
 from importlib import import_module
@@ -6,25 +6,27 @@ from typing import Final, NamedTuple
 
 
 class Subcommand(NamedTuple):
-    """``module`` has its ``add_arguments(parser)`` and its ``run(arguments)``, an exit code."""
+    """``module`` defines ``add_arguments(parser)`` and ``run(arguments)``, which returns the exit
+    code.
+    """
 
     purpose: str
     module: str
 
 
-# Named, not imported: a command loads what it needs when it is given.
+# Module names instead of imports, so that a command loads only what it needs.
 _OURS: Final = "fastevm.payments.commands"
 SUBCOMMANDS: Final[dict[str, Subcommand]] = {
     "list": Subcommand("List orders", f"{_OURS}.orders"),
     "show": Subcommand("Show an order with its history", f"{_OURS}.show"),
-    "retry": Subcommand("Capture an order again", f"{_OURS}.retry"),
-    "void": Subcommand("Give an order up and erase its signature", f"{_OURS}.void"),
-    "refund": Subcommand("Give money of a paid order back", f"{_OURS}.refund"),
-    "rotate-keys": Subcommand("Seal the store under the newest key", f"{_OURS}.rotate"),
-    "export": Subcommand("Orders and movements as CSV", f"{_OURS}.export"),
-    "webhooks": Subcommand("Endpoints, what waits for them, replays", f"{_OURS}.webhooks"),
+    "retry": Subcommand("Retry the capture of an order", f"{_OURS}.retry"),
+    "void": Subcommand("Abandon an order and erase its signature", f"{_OURS}.void"),
+    "refund": Subcommand("Refund a paid order, fully or in part", f"{_OURS}.refund"),
+    "rotate-keys": Subcommand("Re-encrypt the store with the newest key", f"{_OURS}.rotate"),
+    "export": Subcommand("Export orders and movements as CSV", f"{_OURS}.export"),
+    "webhooks": Subcommand("List endpoints and pending deliveries; replay", f"{_OURS}.webhooks"),
     "doctor": Subcommand("Check node, chain, token, gas, clock and store", f"{_OURS}.doctor"),
-    "run": Subcommand("Reconcile and send webhooks, with metrics", f"{_OURS}.serve"),
+    "run": Subcommand("Reconcile, send webhooks and serve metrics", f"{_OURS}.serve"),
     "facilitator": Subcommand(
         "Verify and settle x402 payments for other programs over HTTP",
         "fastevm.payments.x402.program",
@@ -42,5 +44,5 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the one that was given; the exit code."""
+    """Runs the selected subcommand. Returns the exit code."""
     return int(import_module(arguments.pay_module).run(arguments))

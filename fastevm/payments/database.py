@@ -1,4 +1,4 @@
-"""What the SQL of the store needs from a database, whichever it is: transactions, locks, news."""
+"""The interface between the store's SQL and a database: transactions, locks, notifications."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -9,13 +9,13 @@ EVENTS_LOCK: Final = "events"
 
 
 class Row(Protocol):
-    """A row, by the names of its columns."""
+    """A row, indexed by column name."""
 
     def __getitem__(self, name: str, /) -> Any: ...
 
 
 class Cursor(Protocol):
-    """What a statement found or changed."""
+    """The result of a statement."""
 
     @property
     def rowcount(self) -> int: ...
@@ -25,7 +25,7 @@ class Cursor(Protocol):
 
 
 class Connection(Protocol):
-    """Inside a transaction. Placeholders are question marks."""
+    """A connection inside a transaction. Placeholders are question marks."""
 
     def execute(self, statement: str, values: Sequence[Any] = ()) -> Cursor:
         """Run one statement."""
@@ -36,32 +36,32 @@ class Connection(Protocol):
         ...
 
     def lock(self, name: str) -> None:
-        """Wait until no other transaction has this lock, and keep it until this one ends."""
+        """Waits for this lock, and holds it until the transaction ends."""
         ...
 
     def notify(self, shop: str) -> None:
-        """Tell whoever waits that something of this shop has changed, once this is committed."""
+        """Notifies listeners of a change in this shop, when the transaction commits."""
         ...
 
 
 class Watch(Protocol):
-    """Waits for changes that others commit. A hint: a change may be missed, or told late."""
+    """Waits for changes that others commit. Only a hint: it may miss a change or report it late."""
 
     def wait(self, seconds: float) -> bool:
-        """Whether something was told within ``seconds``."""
+        """Returns whether a change was reported within ``seconds``."""
         ...
 
     def close(self) -> None:
-        """Give back what it holds."""
+        """Releases the connection."""
         ...
 
 
 class Database(Protocol):
     """A database with the tables of `fastevm.payments.schema`.
 
-    ``for_update`` and ``skip_locked`` are what a SELECT ends with that locks its rows.
-    Every method raises :class:`StoreError`, and :class:`StoreUnavailable` when trying again may
-    help; whether a transaction that ended with it was committed is unknown.
+    ``for_update`` and ``skip_locked`` are the suffixes of a SELECT that locks its rows. Every
+    method raises :class:`StoreError`, or :class:`StoreUnavailable` if a retry may help. After
+    StoreUnavailable it is unknown whether the transaction was committed.
     """
 
     @property
@@ -72,22 +72,22 @@ class Database(Protocol):
     def unique_violation(self) -> type[Exception]: ...
 
     def transaction(self) -> AbstractContextManager[Connection]:
-        """All or nothing, on disk when it ends."""
+        """A transaction: atomic, and durable once it has committed."""
         ...
 
     def read(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
-        """The rows of one SELECT."""
+        """Returns the rows of one SELECT."""
         ...
 
     def watch(self) -> Watch:
-        """Begin to listen for changes."""
+        """Starts to listen for changes."""
         ...
 
     def close(self) -> None:
-        """Give the connections back."""
+        """Closes the connections."""
         ...
 
 
 def marks(count: int) -> str:
-    """So many placeholders, for an IN list; NULL is in none."""
+    """Returns ``count`` placeholders for an IN list; for 0, NULL, which matches nothing."""
     return ", ".join("?" * count) or "NULL"

@@ -1,7 +1,7 @@
-"""Signatures of wallets that are not deployed yet (ERC-6492), and how to deploy them on the way.
+"""Signatures of wallets that are not deployed yet (ERC-6492), and deployment with the capture.
 
-A wrapper names a factory and what to call it with. The call is made through Multicall3, never from
-the account that pays the gas, and only for factories that the operator listed.
+A wrapped signature names a factory and its call data. Multicall3 makes that call, never the account
+that pays the gas, and only for factories that the operator listed.
 """
 
 from collections.abc import Collection, Sequence
@@ -20,15 +20,16 @@ from fastevm.payments.signatures import Signature
 
 MAGIC: Final = bytes.fromhex("6492") * 16
 PENDING: Final = "pending"
-GOOD: Final = "0x01"  # what the validator says of a good signature
-VALIDATOR: Final = "0x0000000000000000000000000000000000006492"  # of one call, nowhere deployed
+GOOD: Final = "0x01"  # the validator's answer to a valid signature
+# Its code is overridden for one call; nothing is deployed here.
+VALIDATOR: Final = "0x0000000000000000000000000000000000006492"
 MULTICALL: Final = "0xcA11bde05977b3631167028862bE2a173976CA11"
 _CALLS: Final = "(address,bool,bytes)[]"
 _RESULTS: Final = "(bool,bytes)[]"
 
 
 class Wrapped(NamedTuple):
-    """The parts of a wrapper."""
+    """The parts of an ERC-6492 signature."""
 
     factory: str
     call: bytes
@@ -36,12 +37,12 @@ class Wrapped(NamedTuple):
 
 
 def wrap(factory: str, call: bytes, inner: bytes) -> bytes:
-    """What a wallet that ``factory`` makes from ``call`` signs with."""
+    """Returns the ERC-6492 signature of a wallet that ``factory`` creates with ``call``."""
     return encode(["address", "bytes", "bytes"], [factory, call, inner]) + MAGIC
 
 
 def unwrap(signature: bytes) -> Wrapped | None:
-    """The parts of a wrapped signature; None for any other."""
+    """Returns the parts of an ERC-6492 signature; None for any other signature."""
     if not signature.endswith(MAGIC):
         return None
     try:
@@ -52,7 +53,7 @@ def unwrap(signature: bytes) -> Wrapped | None:
 
 
 def without_wrapper(signature: Signature) -> Signature:
-    """What the wallet itself signed with."""
+    """Returns the inner signature of an ERC-6492 signature, and any other signature unchanged."""
     wrapped = unwrap(signature.secret_bytes)
     return signature if wrapped is None else Signature(wrapped.inner)
 
@@ -64,21 +65,21 @@ async def refusal_of(
     factories: Collection[str],
     collectors: Collection[str],
 ) -> str | None:
-    """Why a wrapped signature of a wallet that is not there yet is refused; None when it is good.
+    """Returns why the ERC-6492 signature of an undeployed wallet is refused; None if it is valid.
 
-    As ERC-6492 has it, one call makes the wallet and asks it; the validator is put at an address
-    for that call, since not every node runs creation code in a call. Only what one transaction can
-    deploy and take is accepted: a TRANSFER, or what goes to one of the ``collectors`` of escrows.
-    NodeUnreachable.
+    One call deploys the wallet and asks it, as ERC-6492 describes. The validator's code is set by a
+    state override, because not every node runs creation code in a call. Only payments that can be
+    deployed and captured in one transaction are accepted: a TRANSFER, or a payment to one of the
+    escrow ``collectors``. Raises NodeUnreachable.
     """
     wrapped = unwrap(signature.secret_bytes)
     assert wrapped is not None
     if not isinstance(message, Authorization) or (
         message.kind is Kind.RECEIVE and message.terms.recipient not in collectors
     ):
-        return "a wallet that is not deployed pays by TRANSFER, or into a hold"
+        return "an undeployed wallet can pay only by TRANSFER or into a hold"
     if wrapped.factory not in factories:
-        return f"the wallet's factory {wrapped.factory} is not listed"
+        return f"the wallet's factory {wrapped.factory} is not in the list of allowed factories"
     validator = artifact("SignatureValidator")
     data = validator.initcode(message.signer, message.digest, signature.secret_bytes)
     try:
@@ -86,30 +87,33 @@ async def refusal_of(
         told = await node.call("eth_call", {"to": VALIDATOR}, PENDING, code)
     except NodeRefusal:
         told = None
-    return None if told == GOOD else "the wallet would not accept it once it is deployed"
+    return None if told == GOOD else "the wallet would reject the signature once deployed"
 
 
 def through_multicall(factory: str, call: bytes, to: str, data: bytes) -> tuple[str, bytes]:
-    """One transaction: the factory, which may fail if somebody was faster, and then the call."""
+    """One transaction that calls the factory, then ``to``.
+
+    The factory call may fail: somebody else may have deployed the wallet already.
+    """
     return _aggregated([(factory, True, call), (to, False, data)])
 
 
 def in_one_call(calls: Sequence[tuple[str, bytes]], *, may_fail: bool) -> tuple[str, bytes]:
-    """Target and data of one call of Multicall3 that makes all of ``calls`` (target, data).
+    """Returns target and data of one Multicall3 call that makes all of ``calls`` (target, data).
 
-    ``may_fail``: one that reverts is undone alone. Otherwise it takes all of them with it.
+    ``may_fail``: a call that reverts is undone alone; otherwise it reverts all of them.
     """
     return _aggregated([(to, may_fail, data) for to, data in calls])
 
 
 def calls_in(data: bytes) -> list[tuple[str, bytes]]:
-    """The calls (target, data) that :func:`in_one_call` put together."""
+    """Decodes the calls (target, data) that :func:`in_one_call` encoded."""
     (calls,) = decode([_CALLS], data[4:])
     return [(str(to_checksum_address(to)), inner) for to, _, inner in calls]
 
 
 def results_of(output: bytes) -> list[tuple[bool, bytes]] | None:
-    """Of each call whether it succeeded, and its output; None for what Multicall3 never answers."""
+    """Decodes (success, output) of each call; None if the output is not Multicall3's."""
     try:
         (results,) = decode([_RESULTS], output)
     except (DecodingError, OverflowError):

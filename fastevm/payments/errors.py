@@ -1,4 +1,4 @@
-"""What the payments package raises. No message of these ever holds a signature or a key."""
+"""Exceptions of the payments package. Their messages never contain a signature or a key."""
 
 from typing import Any
 
@@ -6,15 +6,15 @@ from fastevm.errors import FastevmError
 
 
 class PaymentError(FastevmError):
-    """Base of everything that payments raise on purpose."""
+    """Base class of the exceptions of the payments package."""
 
 
 class InvalidTerms(PaymentError, ValueError):
-    """Terms, a domain or a signature whose shape no token could accept; names the field."""
+    """Terms, a domain or a signature that no token could accept. The text names the field."""
 
 
 class SignatureRefused(PaymentError):
-    """A signature that does not bind the payer to these terms; ``reason`` says why."""
+    """The signature does not bind the payer to these terms; ``reason`` says why."""
 
     def __init__(self, reason: Any, detail: str) -> None:
         super().__init__(f"{reason.value}: {detail}")
@@ -23,20 +23,18 @@ class SignatureRefused(PaymentError):
 
 
 class IllegalTransition(PaymentError):
-    """A trigger that the order's state does not allow; nothing was changed."""
+    """The order's state does not allow the trigger. Nothing was changed."""
 
     def __init__(self, state: Any, trigger: Any, allowed: tuple[Any, ...] = ()) -> None:
         names = ", ".join(one.value for one in allowed) or "nothing"
-        super().__init__(
-            f"an authorization that is {state.value} cannot be {trigger.value}; possible: {names}"
-        )
+        super().__init__(f"state {state.value} does not allow {trigger.value}; it allows: {names}")
         self.state = state
         self.trigger = trigger
         self.allowed = allowed
 
 
 class CaptureRefused(PaymentError):
-    """Nothing was sent: the pre-flight found a failing check; ``report`` has all of them."""
+    """The preflight found a failing check, so nothing was sent. ``report`` holds all checks."""
 
     def __init__(self, report: Any) -> None:
         super().__init__(f"order {report.order_id}: {report.summary}")
@@ -44,7 +42,7 @@ class CaptureRefused(PaymentError):
 
 
 class MovementRefused(PaymentError):
-    """A refund or sweep that the token would refuse now; ``reason`` says why. Nothing was sent."""
+    """The token would reject the refund or sweep now, so nothing was sent. See ``reason``."""
 
     def __init__(self, reason: Any, detail: str) -> None:
         super().__init__(f"{reason.value}: {detail}")
@@ -60,57 +58,57 @@ class UnknownOrder(PaymentError, KeyError):
 
 
 class DuplicateOrder(PaymentError):
-    """The order id is taken by other terms, or payer and nonce belong to another order."""
+    """The order id belongs to other terms, or payer and nonce belong to another order."""
 
 
 class StaleOrder(PaymentError):
-    """Somebody else changed the order meanwhile: read it again."""
+    """The order was changed by somebody else after it was read. Read it again."""
 
 
 class StoreError(PaymentError):
-    """The store cannot be opened or has another layout than this version knows."""
+    """The store cannot be opened, or its schema version is unknown to this version."""
 
 
 class StoreUnavailable(StoreError):
-    """The store cannot be reached or is busy. Whether it did what was asked for is unknown."""
+    """The store is unreachable or busy. It is unknown whether the operation took effect."""
 
 
 class UnreadableRow(StoreError):
-    """A row of the store that this version cannot read; it is left alone."""
+    """This version cannot read a row of the store. The row is left unchanged."""
 
 
 class SignerUnavailable(PaymentError):
-    """Whoever holds the key did not sign: nothing was sent, and trying again may help."""
+    """The key service did not sign. Nothing was sent; a retry may help."""
 
 
 class WrongChain(PaymentError):
-    """The node is on another chain than the merchant's token."""
+    """The node's chain id is not that of the merchant's token."""
 
 
 class NodeBehind(PaymentError):
-    """The node does not know blocks that were there before; another one may, or it later."""
+    """The node lacks blocks that were seen before. Another node, or a retry, may help."""
 
 
 class LimitReached(PaymentError):
-    """A limit of the merchant's policy forbids it; nothing was changed."""
+    """A limit of the merchant's policy forbids the operation. Nothing was changed."""
 
 
 class VaultError(PaymentError):
-    """No usable key, or a sealed value that no key of the ring opens for this place."""
+    """No usable key, or no key of the ring decrypts the value in this context."""
 
 
 class NodeUnreachable(PaymentError):
-    """The node gave no answer in time, or none that is JSON-RPC. Whether it acted is unknown."""
+    """No JSON-RPC answer in time. It is unknown whether the node acted on the request."""
 
 
 class NodeRefusal(PaymentError):
     """The node answered with an error: ``code``, ``message`` and ``data`` (revert bytes or None).
 
-    The text holds the method and the code only, since a node may repeat what it was sent.
+    ``str()`` has the method and the code only, because a node's message may repeat the request.
     """
 
     def __init__(self, method: str, code: int, message: str, data: Any = None) -> None:
-        super().__init__(f"{method}: the node refused with code {code}")
+        super().__init__(f"{method}: the node answered with error code {code}")
         self.method = method
         self.code = code
         self.message = message
@@ -118,4 +116,4 @@ class NodeRefusal(PaymentError):
 
 
 class ReorganisedMeanwhile(PaymentError):
-    """The canonical chain moved while it was read, several times in a row: try again."""
+    """The canonical chain changed repeatedly while it was read. Try again."""

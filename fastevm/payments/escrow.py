@@ -1,8 +1,8 @@
-"""The escrow of authorized payments (AuthCaptureEscrow): its terms, their hashes, and its calls.
+"""The AuthCaptureEscrow contract: payment terms, their hashes, and call data.
 
-A payer's authorization goes to a token collector, and its nonce is the hash of the terms: receiver,
+A payer's authorization goes to a token collector. Its nonce is the hash of the terms, so receiver,
 fees and deadlines are signed with it. Only the operator can capture, void and refund. The contract
-keeps the hash only: whoever wants to move the money must have kept the terms.
+stores only the hash, so the operator must keep the terms to move the money.
 """
 
 import json
@@ -33,7 +33,7 @@ TIME_BITS: Final = 48
 
 
 class Deployment(NamedTuple):
-    """An escrow and its collectors. ``fee_in_bps``: version 1.0 takes fees as basis points."""
+    """Addresses of an escrow and its collectors. ``fee_in_bps``: fees in basis points (v1.0)."""
 
     escrow: str
     erc3009_collector: str
@@ -58,11 +58,11 @@ V1_0: Final = Deployment(
 
 
 class PaymentInfo(Struct, frozen=True, kw_only=True):
-    """The terms of a hold. Amounts in units of the token, times in seconds, fees in basis points.
+    """The terms of a hold. Amounts in token units, times in Unix seconds, fees in basis points.
 
-    ``operator`` moves the money to ``receiver``, never elsewhere. It is collected before
-    ``pre_approval_expiry``, captured before ``authorization_expiry``, after which the payer can
-    take back what is left, and refunded before ``refund_expiry``.
+    ``operator`` can pay the money to ``receiver`` only. It must be collected before
+    ``pre_approval_expiry``, captured before ``authorization_expiry`` and refunded before
+    ``refund_expiry``. After ``authorization_expiry`` the payer can reclaim the uncaptured rest.
     """
 
     operator: str
@@ -96,7 +96,7 @@ class PaymentInfo(Struct, frozen=True, kw_only=True):
             raise InvalidTerms(f"fees: expected 0 <= min <= max <= {WHOLE} basis points")
 
     def values(self) -> tuple[Any, ...]:
-        """The members in the order of the struct."""
+        """The members in the order of the Solidity struct."""
         return (
             self.operator, self.payer, self.receiver, self.token, self.max_amount,
             self.pre_approval_expiry, self.authorization_expiry, self.refund_expiry,
@@ -104,21 +104,21 @@ class PaymentInfo(Struct, frozen=True, kw_only=True):
         )  # fmt: skip
 
     def hash(self, chain_id: int, escrow: str) -> bytes:
-        """What the escrow knows the payment by."""
+        """Returns the hash by which the escrow identifies the payment."""
         return _hash(self.values(), chain_id, escrow)
 
     def nonce(self, chain_id: int, escrow: str) -> bytes:
-        """The nonce of the payer's authorization: the hash without the payer."""
+        """Returns the nonce of the payer's authorization: the payment's hash with a zero payer."""
         operator, _, *rest = self.values()
         return _hash((operator, ZERO, *rest), chain_id, escrow)
 
     def to_json(self) -> str:
-        """To be kept with the order."""
+        """Returns the terms as JSON, as the order stores them."""
         return json.dumps(asdict(self))
 
     @classmethod
     def from_json(cls, text: str) -> "PaymentInfo":
-        """What :meth:`to_json` wrote; InvalidTerms."""
+        """Parses :meth:`to_json`'s text. Raises InvalidTerms if it is malformed."""
         try:
             return cls(**json.loads(text))
         except (TypeError, ValueError):
@@ -131,13 +131,13 @@ def _hash(values: tuple[Any, ...], chain_id: int, escrow: str) -> bytes:
 
 
 def authorize_data(info: PaymentInfo, collector: str, signature: bytes) -> bytes:
-    """``authorize``: collect the whole amount by the payer's signature, and hold it."""
+    """Call data of ``authorize``: collect the full amount with the payer's signature."""
     signed = f"authorize({INFO},uint256,address,bytes)"
     return call_data(signed, info.values(), info.max_amount, collector, signature)
 
 
 def capture_data(info: PaymentInfo, amount: int, fee: int, place: Deployment) -> bytes:
-    """``capture``: pay a part to the receiver, less the fee in units of the token."""
+    """Call data of ``capture``: pay ``amount`` less ``fee`` (token units) to the receiver."""
     if place.fee_in_bps:
         bps = fee * WHOLE // amount if amount else 0
         signed = f"capture({INFO},uint256,uint16,address)"
@@ -147,23 +147,27 @@ def capture_data(info: PaymentInfo, amount: int, fee: int, place: Deployment) ->
 
 
 def void_data(info: PaymentInfo) -> bytes:
-    """``void``: give everything back that is held."""
+    """Call data of ``void``: return the held money to the payer."""
     return call_data(f"void({INFO})", info.values())
 
 
 def reclaim_data(info: PaymentInfo) -> bytes:
-    """``reclaim``: the payer takes back what is held after the authorization's expiry."""
+    """Call data of ``reclaim``: the payer takes the held money back after the expiry."""
     return call_data(f"reclaim({INFO})", info.values())
 
 
 def refund_data(info: PaymentInfo, amount: int, collector: str) -> bytes:
-    """``refund``: give back what was captured, out of the operator's own tokens."""
+    """Call data of ``refund``: return captured money, from the operator's own tokens."""
     signed = f"refund({INFO},uint256,address,bytes)"
     return call_data(signed, info.values(), amount, collector, b"")
 
 
 def taking(order: Order, signature: Signature) -> tuple[str, bytes]:
-    """The call that takes an order's money: to the recipient, or into the escrow of a hold."""
+    """Returns target and data of the call that collects an order's money.
+
+    It goes to the recipient, or for a hold into the escrow. Raises InvalidTerms if the order names
+    an unknown escrow.
+    """
     if not order.annex:
         token, inner = order.authorization.domain.token, without_wrapper(signature)
         data, wrapped = token_data(order.authorization, inner), unwrap(signature.secret_bytes)
@@ -175,11 +179,11 @@ def taking(order: Order, signature: Signature) -> tuple[str, bytes]:
         if place.erc3009_collector == collector:
             info = PaymentInfo.from_json(order.annex)
             return place.escrow, authorize_data(info, collector, signature.secret_bytes)
-    raise InvalidTerms(f"order {order.id}: {collector} is no collector of an escrow")
+    raise InvalidTerms(f"order {order.id}: {collector} is not a collector of a known escrow")
 
 
 class Held(NamedTuple):
-    """What the escrow says of a payment, in units of the token."""
+    """The escrow's ``paymentState`` of a payment; amounts in token units."""
 
     collected: bool
     capturable: int
@@ -187,7 +191,7 @@ class Held(NamedTuple):
 
 
 async def held(node: NodeClient, escrow: str, key: bytes, block: str = "pending") -> Held:
-    """``paymentState`` of a payment's hash; NodeRefusal, NodeUnreachable."""
+    """Reads ``paymentState`` of a payment's hash. Raises NodeRefusal or NodeUnreachable."""
     data = call_data("paymentState(bytes32)", key)
     told = await node.call("eth_call", {"to": escrow, "data": "0x" + data.hex()}, block)
     words = bytes.fromhex(told[2:]).ljust(96, b"\0")

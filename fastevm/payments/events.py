@@ -1,7 +1,7 @@
-"""The logs that payments are reconciled by, and what belongs together in one transaction.
+"""Logs used for reconciliation, and how they are grouped within one transaction.
 
-Transfers are the source of truth for settlement. The other events say which authorization, order or
-payout a transfer belongs to; they stand next to it in the transaction's logs.
+Transfers decide what was paid. The other events say which authorization, order or payout a transfer
+belongs to; they are adjacent to it in the transaction's logs.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -16,7 +16,7 @@ from msgspec import Struct, field
 
 
 class Event(Enum):
-    """The events, each by its signature and the names of its arguments, indexed ones first."""
+    """The events that are read; the value is the event's signature."""
 
     TRANSFER = "Transfer(address,address,uint256)"
     USED = "AuthorizationUsed(address,bytes32)"
@@ -33,7 +33,7 @@ class Event(Enum):
 
 _TOPICS: Final = {event: "0x" + keccak(text=event.value).hex() for event in Event}
 _EVENTS: Final = {topic: event for event, topic in _TOPICS.items()}
-# The arguments of each event; how many of them are indexed.
+# Number of indexed arguments, and argument names, indexed arguments first.
 _ARGUMENTS: Final[dict[Event, tuple[int, tuple[str, ...]]]] = {
     Event.TRANSFER: (2, ("sender", "recipient", "amount")),
     Event.USED: (2, ("authorizer", "nonce")),
@@ -47,7 +47,7 @@ Value = str | int
 
 
 class LogKey(NamedTuple):
-    """What makes a log that log, and no other: the key of exactly-once bookkeeping."""
+    """Identifies a log uniquely; used to process each log exactly once."""
 
     block_hash: str
     transaction_hash: str
@@ -55,14 +55,14 @@ class LogKey(NamedTuple):
 
 
 class Checkpoint(NamedTuple):
-    """A block up to which the logs were read."""
+    """A block up to which logs were read."""
 
     number: int
     block_hash: str
 
 
 class ChainLog(Struct, frozen=True, kw_only=True):
-    """A log of one of the events. Addresses carry checksums, 32-byte values are 0x-hex."""
+    """A decoded log. Addresses are checksummed, 32-byte values are 0x-hex."""
 
     key: LogKey
     block_number: int
@@ -72,18 +72,18 @@ class ChainLog(Struct, frozen=True, kw_only=True):
     removed: bool = False
 
     def number(self, name: str) -> int:
-        """An argument that is a number."""
+        """Returns a numeric argument."""
         return int(self.arguments[name])
 
     def text(self, name: str) -> str:
-        """An argument that is an address or 32 bytes."""
+        """Returns an argument that is an address or 32 bytes."""
         return str(self.arguments[name])
 
 
 class Entry(Struct, frozen=True, kw_only=True):
-    """One transfer with what the logs around it say about its purpose.
+    """A transfer and its purpose, taken from the logs around it.
 
-    ``authorization``: (payer, nonce) of the authorization that it captured. ``memo``, ``order`` and
+    ``authorization`` is (payer, nonce) of the captured authorization. ``memo``, ``order`` and
     ``payout`` are 32-byte references as 0x-hex.
     """
 
@@ -95,12 +95,12 @@ class Entry(Struct, frozen=True, kw_only=True):
 
     @property
     def amount(self) -> int:
-        """In units of the token."""
+        """The transferred amount in token units."""
         return self.transfer.number("amount")
 
 
 def read_log(told: Mapping[str, Any]) -> ChainLog | None:
-    """A log object of the node; None for any other event, or one that is laid out otherwise."""
+    """Decodes a JSON-RPC log object; None for other events or another set of indexed arguments."""
     topics = told["topics"]
     event = _EVENTS.get(topics[0].lower()) if topics else None
     if event is None:
@@ -134,11 +134,11 @@ def _shown(kind: str, value: Any) -> Value:
 
 
 def entries(logs: Iterable[ChainLog], token: str, emitters: Collection[str] = ()) -> list[Entry]:
-    """The transfers of ``token`` in the logs of one transaction, with what belongs to each.
+    """Returns the transfers of ``token`` in the logs of one transaction, with their purpose.
 
-    AuthorizationUsed comes right before its Transfer, Memo right after; PaymentCaptured and
-    PayoutSent follow the transfer that they name by payer, recipient and amount, and count only
-    when one of ``emitters`` wrote them.
+    AuthorizationUsed directly precedes its Transfer, Memo directly follows it. PaymentCaptured and
+    PayoutSent come after the transfer with the same payer, recipient and amount, and count only if
+    one of ``emitters`` emitted them.
     """
     ordered = sorted(logs, key=lambda one: one.key.log_index)
     found: list[Entry] = []
@@ -188,7 +188,7 @@ def _memo(transfer: ChainLog, after: ChainLog | None) -> str | None:
 
 
 def _claimed(ordered: Sequence[ChainLog], found: Sequence[Entry]) -> dict[tuple[int, Event], str]:
-    """Which transfer (by position) each PaymentCaptured and PayoutSent names; each one once."""
+    """Matches each PaymentCaptured and PayoutSent to one earlier transfer (by position)."""
     claimed: dict[tuple[int, Event], str] = {}
     for one in ordered:
         if one.event not in (Event.PAYMENT_CAPTURED, Event.PAYOUT_SENT):

@@ -1,9 +1,8 @@
-"""Money that waits in an escrow: taken once, captured in parts, given back, refunded.
+"""Holds: money collected into an escrow, then captured in parts, voided or refunded.
 
-An order whose ``annex`` holds the escrow's terms is a hold. What is done with it are movements of
-the store: each has a key, is one transaction however often it is asked for, and follows the chain.
-`Holds` serves a `Merchant` and a facilitator's `ChainSettler` alike: both keep orders and send
-transactions.
+An order whose ``annex`` contains the escrow's terms is a hold. An operation on it is a movement in
+the store: it has a key, is sent in one transaction however often it is requested, and its state
+follows the chain. `Merchant` and the facilitator's `ChainSettler` both use `Holds`.
 """
 
 import asyncio
@@ -52,16 +51,16 @@ from fastevm.payments.states import State, Trigger
 from fastevm.payments.store import Store, every_order
 from fastevm.payments.transactions import Transactions
 
-WAIT_SECONDS: Final = 30.0  # that an operation waits for its block unless told otherwise
+WAIT_SECONDS: Final = 30.0  # default wait for the block of an operation
 POLL_SECONDS: Final = 0.1
-NO_BLOCK: Final = 0  # the block hash of a receipt that is only pre-confirmed
+NO_BLOCK: Final = 0  # block hash of a receipt that is only pre-confirmed
 CAPTURE_WITHIN: Final = 86_400  # seconds
 REFUND_WITHIN: Final = 30 * 86_400
-OURS: Final = (MovementKind.PART, MovementKind.VOID)  # the others are transfers in the ledger
+OURS: Final = (MovementKind.PART, MovementKind.VOID)  # the ledger tracks the others as transfers
 
 
 class HoldTerms(Struct, frozen=True):
-    """How long a hold lasts, in seconds from now, and in which escrow it is."""
+    """How long a hold lasts, in seconds from now, and which escrow it uses."""
 
     capture_within: int = CAPTURE_WITHIN
     refund_within: int = REFUND_WITHIN
@@ -71,7 +70,7 @@ class HoldTerms(Struct, frozen=True):
         self, token: Domain, operator: str, receiver: str, payer: str, value: int, lifetime: int,
         now: int,
     ) -> tuple[Authorization, str]:  # fmt: skip
-        """What the payer signs, and the annex of the order; InvalidTerms."""
+        """Returns the authorization to sign and the order's annex. Raises InvalidTerms."""
         info = PaymentInfo(
             operator=operator,
             payer=payer,
@@ -95,7 +94,7 @@ class HoldTerms(Struct, frozen=True):
 
 
 class Hold(NamedTuple):
-    """An order in an escrow: its terms, and what the escrow says of it now."""
+    """An order in an escrow, its terms, and the escrow's current payment state."""
 
     order: Order
     info: PaymentInfo
@@ -103,7 +102,7 @@ class Hold(NamedTuple):
 
 
 class Holds:
-    """What the operator does with holds. NodeUnreachable from every method."""
+    """Operations on holds. Every method may raise NodeUnreachable."""
 
     def __init__(
         self,
@@ -122,21 +121,24 @@ class Holds:
     # --- reading ----------------------------------------------------------------------------------
 
     async def hold(self, order_id: str, block: str = PENDING) -> Hold:
-        """One hold, as it is at ``block``; UnknownOrder, InvalidTerms for an order that is none."""
+        """Returns a hold with its state at ``block``.
+
+        Raises UnknownOrder, or InvalidTerms if the order is not a hold.
+        """
         order = await to_thread(self.store.order, order_id)
         info, place = self.terms_of(order)
         key = info.hash(order.authorization.domain.chain_id, place.escrow)
         return Hold(order, info, await held(self.node, place.escrow, key, block))
 
     def terms_of(self, order: Order) -> tuple[PaymentInfo, Deployment]:
-        """The escrow's terms and the escrow; InvalidTerms for an order that is no hold."""
+        """Returns the terms and the escrow of a hold. Raises InvalidTerms if it is no hold."""
         place = self.deployments.get(order.authorization.terms.recipient)
         if not order.annex or place is None:
-            raise InvalidTerms(f"order {order.id} is no hold")
+            raise InvalidTerms(f"order {order.id} is not a hold")
         return PaymentInfo.from_json(order.annex), place
 
     def collecting(self, order: Order, signature: bytes) -> tuple[str, bytes]:
-        """The call that takes the money into the escrow."""
+        """Returns the call that collects the money into the escrow."""
         info, place = self.terms_of(order)
         data = authorize_data(info, place.erc3009_collector, signature)
         return self.route.through(place.escrow, data)
@@ -146,9 +148,10 @@ class Holds:
     async def capture(
         self, order_id: str, amount: int, *, key: str, fee: int = 0, timeout: float = WAIT_SECONDS
     ) -> Movement:
-        """Pay ``amount`` units to the receiver, less ``fee``; once for each ``key``.
+        """Pays ``amount`` units less ``fee`` to the receiver, once for each ``key``.
 
-        LimitReached for more than is left, MovementRefused when the escrow would refuse now.
+        Raises LimitReached if less than ``amount`` is still held, MovementRefused if the escrow
+        would reject the capture now.
         """
         order = await to_thread(self.store.order, order_id)
         info, place = self.terms_of(order)
@@ -158,19 +161,19 @@ class Holds:
         def check(others: list[Movement]) -> None:
             left = info.max_amount - _sum(others, MovementKind.PART, MovementKind.VOID)
             if units > left:
-                raise LimitReached(f"{left} units of the hold are left, not {units}")
+                raise LimitReached(f"the hold has {left} units, cannot capture {units}")
 
         data = capture_data(info, units, fee, place)
         return await self._move(movement, place.escrow, data, check, timeout)
 
     async def void(self, order_id: str, *, timeout: float = WAIT_SECONDS) -> Movement:
-        """Give everything back that is still held; LimitReached when nothing is."""
+        """Returns the held money to the payer. Raises LimitReached if nothing is held."""
         order = await to_thread(self.store.order, order_id)
         info, place = self.terms_of(order)
         known = await to_thread(self.store.movement, f"{order_id}/void")
         left = known.amount if known is not None else (await self.hold(order_id)).held.capturable
         if not left:
-            raise LimitReached("nothing is held any more")
+            raise LimitReached(f"order {order_id}: nothing is held")
         movement = _movement(f"{order_id}/void", order, MovementKind.VOID, left, info.payer)
         return await self._move(
             movement, place.escrow, void_data(info), lambda others: None, timeout
@@ -179,9 +182,9 @@ class Holds:
     async def refund(
         self, order_id: str, amount: int, *, key: str, timeout: float = WAIT_SECONDS
     ) -> Movement:
-        """Give back ``amount`` of what was captured, out of the operator's tokens, once a ``key``.
+        """Refunds ``amount`` of the captured money from the operator's tokens, once per ``key``.
 
-        The operator must have allowed the refund collector to take them: :meth:`allow_refunds`.
+        The refund collector needs an allowance of the operator's tokens: :meth:`allow_refunds`.
         """
         order = await to_thread(self.store.order, order_id)
         info, place = self.terms_of(order)
@@ -192,19 +195,20 @@ class Holds:
             captured = _sum(others, MovementKind.PART)
             left = captured - _sum(others, MovementKind.REFUND)
             if units > left:
-                raise LimitReached(f"{left} units of the order can be given back, not {units}")
+                raise LimitReached(f"{left} units of the order can be refunded, not {units}")
 
         data = refund_data(info, units, place.refund_collector)
         return await self._move(movement, place.escrow, data, check, timeout)
 
     async def allow_refunds(self, token: str, units: int, collector: str | None = None) -> str:
-        """Let the refund collector take so much of the operator's tokens; the transaction's hash.
+        """Approves the refund collector for ``units`` of the operator's tokens.
 
-        An allowance is a standing permission: give what refunds are expected to need, not more.
+        Returns the transaction hash. The allowance stays in force until spent, so allow only what
+        refunds are expected to need.
         """
         place = collector or next(iter(self.deployments.values())).refund_collector
         data = call_data("approve(address,uint256)", place, integer(units, "units"))
-        # a movement of no order, whose key makes the same allowance once
+        # Belongs to no order; the minute in the key keeps a retry from approving twice.
         movement = Movement(
             key=f"allowance/{place}/{units}/{int(time.time()) // 60}",
             order_id="",
@@ -248,7 +252,7 @@ class Holds:
         return await self.wait(movement.key, timeout)
 
     async def wait(self, key: str, timeout: float = WAIT_SECONDS) -> Movement:
-        """Look until a movement is in a block, has failed, or time is up."""
+        """Polls until the movement is in a block or has failed, at most ``timeout`` seconds."""
         deadline = time.monotonic() + timeout
         while True:
             movement = await to_thread(self.store.movement, key)
@@ -261,9 +265,10 @@ class Holds:
     # --- following --------------------------------------------------------------------------------
 
     async def look(self, dead: Collection[str] = ()) -> None:
-        """Bring movements and holds up to the chain; asks nothing while nothing moves.
+        """Updates movements and holds from the chain; sends no request if none is open.
 
-        ``dead`` are blocks that a reorganisation has just removed: what had ended is looked at too.
+        ``dead``: hashes of blocks that a reorganisation has just removed. If given, movements and
+        holds that had ended are checked too.
         """
         for movement in await to_thread(partial(self.store.movements, open_only=not dead)):
             await self._look_at(movement)
@@ -290,7 +295,7 @@ class Holds:
         if movement.kind in OURS:
             await to_thread(self._advance, movement, good, sent)
         if found and good is None:
-            await self.transactions.follow()  # it says why
+            await self.transactions.follow()  # finds the reason of the failure
 
     def _advance(
         self, movement: Movement, receipt: dict[str, Any] | None, sent: Sequence[Submission]
@@ -315,9 +320,9 @@ class Holds:
             return  # another process was faster
 
     async def _end(self, order: Order) -> None:
-        """A hold of which nothing is left is captured, or released if no part was.
+        """Ends a hold when nothing is held any more: captured if a part was, otherwise released.
 
-        One of which something is left again, after a reorganisation, is held again.
+        If a reorganisation restored held money, the order becomes HELD again.
         """
         info, _ = self.terms_of(order)
         moves = await to_thread(partial(self.store.movements, order.id))
@@ -329,7 +334,7 @@ class Holds:
             return
         now = (await self.hold(order.id, "latest")).held
         if not now.collected:
-            return  # a node that is behind, or a reorganisation: the ledger tells
+            return  # the node is behind or reorganised: the reconciler decides
         captured = _sum(live, MovementKind.PART)
         trigger: Trigger | None = None
         if order.state is not State.HELD:
@@ -348,7 +353,7 @@ class Holds:
 
 
 def _cause(refusal: NodeRefusal) -> tuple[Reason, str]:
-    """Why the escrow, or the token behind it, would refuse; errors of the escrow by their names."""
+    """The reason why the escrow or its token rejects a call; names the escrow's errors."""
     reason, detail = failure_of(refusal)
     data = refusal.data
     if isinstance(data, str) and len(data) >= 10:
@@ -366,7 +371,7 @@ def _sum(movements: Sequence[Movement], *kinds: MovementKind) -> int:
 
 
 def _stands(block: Any, place: Settlement) -> bool:
-    """Whether a block is still canonical; a node that does not know its height says nothing."""
+    """Whether a block is still canonical; assumes so if the node does not know its height."""
     return not isinstance(block, dict) or block["hash"] == place.block_hash
 
 

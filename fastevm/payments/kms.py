@@ -1,7 +1,7 @@
-"""Signing by a key management service: it keeps the key, signs digests, and is asked over the net.
+"""Transaction signing with a key management service (KMS) that keeps the key.
 
-Services answer with a DER signature without the recovery id, and with ``s`` in either half. Both
-are put right here, and what they signed is held against the account before it is used.
+A service returns a DER signature without recovery id, with ``s`` in either half of the curve order.
+This module normalises ``s``, finds the recovery id and checks that the signature is the account's.
 """
 
 import asyncio
@@ -26,18 +26,18 @@ from eth_utils.exceptions import ValidationError
 from fastevm.payments.errors import InvalidTerms, SignerUnavailable
 from fastevm.payments.signatures import SECP256K1_ORDER
 
-SERVICE_SECONDS: Final = 10.0  # that a service may take for one answer
+SERVICE_SECONDS: Final = 10.0  # limit for one answer of the service
 
 
 class KeyService(Protocol):
-    """One secp256k1 key in a service. Whatever it raises means that it did not sign."""
+    """A secp256k1 key in a key service. Any exception means that it did not sign."""
 
     async def public_key(self) -> bytes:
-        """The key's SubjectPublicKeyInfo, as DER or PEM."""
+        """Returns the key's SubjectPublicKeyInfo as DER or PEM."""
         ...
 
     async def sign_digest(self, digest: bytes) -> bytes:
-        """A DER signature over these 32 bytes."""
+        """Returns a DER signature of the 32-byte digest."""
         ...
 
 
@@ -48,12 +48,12 @@ class AwsKey:
         self._client, self._key_id = client, key_id
 
     async def public_key(self) -> bytes:
-        """GetPublicKey."""
+        """Calls GetPublicKey."""
         told = await asyncio.to_thread(self._client.get_public_key, KeyId=self._key_id)
         return bytes(told["PublicKey"])
 
     async def sign_digest(self, digest: bytes) -> bytes:
-        """Sign, of a digest."""
+        """Calls Sign with a digest."""
         told = await asyncio.to_thread(
             self._client.sign,
             KeyId=self._key_id,
@@ -68,19 +68,19 @@ class GoogleKey:
     """A key version of Google Cloud KMS (EC_SIGN_SECP256K1_SHA256).
 
     ``client`` is a ``KeyManagementServiceAsyncClient``, ``name`` the version's resource name. The
-    keccak digest goes where a SHA-256 digest is expected: both have 32 bytes.
+    keccak digest is sent in the SHA-256 digest field; both have 32 bytes.
     """
 
     def __init__(self, client: Any, name: str) -> None:
         self._client, self._name = client, name
 
     async def public_key(self) -> bytes:
-        """The key as PEM."""
+        """Calls GetPublicKey; returns PEM."""
         told = await self._client.get_public_key(request={"name": self._name})
         return str(told.pem).encode()
 
     async def sign_digest(self, digest: bytes) -> bytes:
-        """AsymmetricSign."""
+        """Calls AsymmetricSign."""
         told = await self._client.asymmetric_sign(
             request={"name": self._name, "digest": {"sha256": digest}}
         )
@@ -88,24 +88,27 @@ class GoogleKey:
 
 
 class ServiceSigner:
-    """Signs transactions with a key in a service; :meth:`open` asks for the account first."""
+    """Signs transactions with a key in a service. Create it with :meth:`open`."""
 
     def __init__(self, service: KeyService, address: str) -> None:
         self._service, self._address = service, address
 
     @classmethod
     async def open(cls, service: KeyService) -> "ServiceSigner":
-        """The signer of a service's key; SignerUnavailable, InvalidTerms for another curve."""
+        """Fetches the public key and returns a signer.
+
+        Raises SignerUnavailable, or InvalidTerms if the key is not on secp256k1.
+        """
         told = await _asked(service.public_key())
         return cls(service, address_of(told))
 
     @property
     def address(self) -> str:
-        """The account."""
+        """The account's address."""
         return self._address
 
     async def sign_transaction(self, fields: dict[str, Any]) -> bytes:
-        """The raw bytes of the signed transaction; SignerUnavailable."""
+        """Returns the raw signed transaction. Raises SignerUnavailable."""
         transaction = TypedTransaction.from_dict(fields)
         digest = bytes(transaction.hash())
         v, r, s = recoverable(await _asked(self._service.sign_digest(digest)), digest, self.address)
@@ -117,16 +120,16 @@ class ServiceSigner:
 
 
 async def _asked(answer: Any) -> bytes:
-    """What a service says, within its time; whatever goes wrong is SignerUnavailable."""
+    """Awaits the service for ``SERVICE_SECONDS``. Raises SignerUnavailable on any failure."""
     try:
         async with asyncio.timeout(SERVICE_SECONDS):
             return bytes(await answer)
-    except Exception as error:  # each service's client has errors of its own
-        raise SignerUnavailable(f"the key service: {type(error).__name__}") from None
+    except Exception as error:  # each client library has its own exceptions
+        raise SignerUnavailable(f"the key service failed: {type(error).__name__}") from None
 
 
 def address_of(public_key: bytes) -> str:
-    """The account of a public key, given as DER or PEM."""
+    """Returns the account of a DER or PEM public key. Raises InvalidTerms for other keys."""
     load = load_pem_public_key if public_key.lstrip().startswith(b"-----") else load_der_public_key
     try:
         key = load(public_key)
@@ -139,11 +142,14 @@ def address_of(public_key: bytes) -> str:
 
 
 def recoverable(der: bytes, digest: bytes, address: str) -> tuple[int, int, int]:
-    """Parity, r and low s of a DER signature; SignerUnavailable when another account made it."""
+    """Returns parity, r and low s of a DER signature.
+
+    Raises SignerUnavailable if the signature is not the account's.
+    """
     try:
         r, s = decode_dss_signature(der)
     except ValueError:
-        raise SignerUnavailable("the key service: no DER signature") from None
+        raise SignerUnavailable("the key service returned no DER signature") from None
     s = min(s, SECP256K1_ORDER - s)
     for parity in (0, 1):
         try:
@@ -152,4 +158,4 @@ def recoverable(der: bytes, digest: bytes, address: str) -> tuple[int, int, int]
             continue
         if key.to_checksum_address() == address:
             return parity, r, s
-    raise SignerUnavailable("the key service: signed with another key, or something else")
+    raise SignerUnavailable(f"the key service's signature is not that of {address}")

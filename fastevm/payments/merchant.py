@@ -1,7 +1,7 @@
-"""The back end of a merchant in one object: draft, accept, check, capture, cancel, refund.
+"""A merchant's back end in one class: draft, accept, check, capture, cancel, refund.
 
-One object serves one recipient and one token on one chain. Several processes may share a store:
-what must happen once is decided in it, and any of them finishes what another began.
+A `Merchant` serves one recipient and one token on one chain. Several processes may share a store;
+it decides what must happen only once, and any process can finish what another started.
 """
 
 import asyncio
@@ -85,20 +85,20 @@ from fastevm.payments.watcher import Change, Watcher
 
 log: Final = logging.getLogger(__name__)
 
-CAPTURE_SECONDS: Final = 60.0  # that capture() and cancel() wait unless told otherwise
-AT_ONCE: Final = 16  # captures that are submitted at the same time
+CAPTURE_SECONDS: Final = 60.0  # default timeout of capture() and cancel()
+AT_ONCE: Final = 16  # captures submitted concurrently
 SignatureLike = Signature | str | bytes | Sequence[int]
 
 _ON_THE_WAY: Final = (
     State.CAPTURING, State.CAPTURED, State.PAID, State.AUTHORIZING, State.HELD,
 )  # fmt: skip
 _BOOK: Final = (State.STORED, State.CAPTURING)
-# What is authorized or captured and not yet paid.
+# Authorized or captured, but not yet paid.
 EXPOSED: Final = (State.STORED, State.CAPTURING, State.AUTHORIZING, State.HELD, State.CAPTURED)
 
 
 class Merchant:
-    """Everything that a back end does with authorizations.
+    """Drafts, verifies, captures, cancels and refunds authorizations.
 
         async with Merchant(node, store, vault, token, signer) as merchant:
             order = await merchant.draft("order-1", payer, 10_000_000)
@@ -107,14 +107,15 @@ class Merchant:
             order = await merchant.capture("order-1")
             assert order.paid
 
-    ``signer`` pays the gas and is the recipient, unless ``route`` is a wallet that it controls,
-    which then is the recipient, or ``recipient`` names another account, which then can only be
-    paid by authorizations of the kind TRANSFER. ``emitters`` are the contracts whose
-    PaymentCaptured and PayoutSent count, ``factories`` those that may deploy a payer's wallet on
-    the way (ERC-6492), for the kind TRANSFER and for holds. The node, the store and the signer stay
-    the caller's to close, :meth:`close` only ends what runs here.
+    ``signer`` pays the gas and is the recipient by default. With ``route`` the recipient is a
+    wallet that the signer controls. With ``recipient`` it is any other account, which can be paid
+    only by TRANSFER authorizations. ``emitters`` are the contracts whose PaymentCaptured and
+    PayoutSent events count. ``factories`` may deploy a payer's wallet in the capturing transaction
+    (ERC-6492), for TRANSFER and for holds. The caller closes the node, the store and the signer;
+    :meth:`close` ends only this object's tasks.
 
-    What is kept belongs to chain, token and recipient: others who share the store do not see it.
+    Stored data belongs to chain, token and recipient; merchants that share a store do not see each
+    other's orders.
     """
 
     def __init__(
@@ -181,33 +182,33 @@ class Merchant:
         await self.close()
 
     async def close(self) -> None:
-        """End the reconciliation under way."""
+        """Stops the running reconciliation."""
         await self.reconciler.close()
 
     # --- reading ----------------------------------------------------------------------------------
 
     async def order(self, order_id: str) -> Order:
-        """One order; UnknownOrder."""
+        """Returns an order. Raises UnknownOrder."""
         return await to_thread(self.store.order, order_id)
 
     async def orders(
         self, states: Sequence[State] | None = None, *, after: str = "", limit: int = PAGE
     ) -> list[Order]:
-        """Orders by id."""
+        """Returns a page of orders, sorted by id."""
         return await to_thread(self.store.orders, states, after=after, limit=limit)
 
     async def submissions(self, order_id: str) -> list[Submission]:
-        """The transactions sent for an order."""
+        """Returns the transactions sent for an order."""
         return await to_thread(self.store.submissions, order_id=order_id)
 
     async def audit(self, order_id: str) -> list[AuditEntry]:
-        """What happened to an order, oldest first."""
+        """Returns the audit trail of an order, oldest first."""
         return await to_thread(self.store.audit, order_id)
 
     async def ledger(self, *, first: int = 0, last: int | None = None) -> list[Entry]:
-        """The canonical transfers to and from this merchant, each with its references.
+        """Returns the canonical transfers to and from this merchant with their references.
 
-        From block ``first`` to ``last``; all of them are in memory at once.
+        Covers blocks ``first`` to ``last``. The whole list is held in memory.
         """
         return await to_thread(self._ledger, first, last)
 
@@ -224,9 +225,9 @@ class Merchant:
         ]
 
     async def unexpected(self, *, first: int = 0, last: int | None = None) -> list[ChainLog]:
-        """PaymentCaptured and PayoutSent of contracts that are not among the ``emitters``.
+        """Returns PaymentCaptured and PayoutSent logs of contracts outside ``emitters``.
 
-        Anybody can write them: they name our orders and prove nothing.
+        Any contract can emit them with this merchant's order ids, so they prove nothing.
         """
         claims = (Event.PAYMENT_CAPTURED, Event.PAYOUT_SENT)
         found = partial(every_log, self.store, self.token.chain_id, first=first, last=last)
@@ -234,24 +235,24 @@ class Merchant:
         return [one for one in logs if one.event in claims and one.address not in self.emitters]
 
     async def movements(self, order_id: str | None = None) -> list[Movement]:
-        """Refunds and whatever else was moved, of an order or of all, oldest first."""
+        """Returns the refunds, sweeps and other movements of one order or all, oldest first."""
         return await to_thread(self.store.movements, order_id)
 
     async def amounts(self, order_id: str) -> Amounts:
-        """What of an order is authorized, captured and given back."""
+        """Returns how much of an order is authorized, captured and refunded."""
         order = await self.order(order_id)
         return amounts_of(order, await self.movements(order_id))
 
     def unreadable(self) -> list[str]:
-        """Rows of the store that were put aside because they cannot be read."""
+        """Messages about rows of the store that were skipped because they cannot be read."""
         return list(self.store.unreadable)
 
     def on_change(self, listener: Callable[[Order], None]) -> None:
-        """Call ``listener(order)`` on the event loop after every change that this object makes."""
+        """Calls ``listener(order)`` on the event loop after every change that this object makes."""
         self.reconciler.listeners.append(listener)
 
     def signature_of(self, order: Order) -> Signature | None:
-        """The stored signature of an order; None before one is stored. VaultError."""
+        """Decrypts an order's signature; None if none is stored. Raises VaultError."""
         if order.sealed is None:
             return None
         return Signature(self.vault.open(order.sealed, order.place))
@@ -271,11 +272,11 @@ class Merchant:
         terms: Terms | None = None,
         hold: HoldTerms | None = None,
     ) -> Order:
-        """Set the terms of an order: ``value`` token units from ``payer`` within ``lifetime`` s.
+        """Creates an order of ``value`` token units from ``payer``, valid for ``lifetime`` s.
 
-        ``terms`` replaces them all. With ``hold`` the money goes into an escrow first: `hold`, and
-        then what `holds` does. Asking again with the same id answers the order that is there,
-        if the terms say the same. DuplicateOrder, InvalidTerms.
+        ``terms`` replaces all of these. With ``hold`` the money is first collected into an escrow:
+        call `hold`, then use `holds`. Calling again with the same id and terms returns the existing
+        order. Raises InvalidTerms, LimitReached, or DuplicateOrder if the id has other terms.
         """
         text(order_id, "order_id", longest=LONGEST_ID, least=1)
         text(reference, "reference", longest=LONGEST_REFERENCE)
@@ -293,9 +294,9 @@ class Merchant:
                 lifetime=lifetime, backdate=backdate, at=int(self._clock()),
             )  # fmt: skip
         if terms.recipient != self.recipient:
-            raise InvalidTerms(f"recipient: expected {self.recipient}, whom this merchant serves")
+            raise InvalidTerms(f"recipient: expected this merchant's recipient {self.recipient}")
         if kind is Kind.RECEIVE and self.route.account != self.recipient:
-            raise InvalidTerms("kind: only the recipient submits RECEIVE, and another account does")
+            raise InvalidTerms("kind: RECEIVE needs the recipient as the sender; use TRANSFER")
         made = Authorization(self.token, terms, kind)
         return await self._add(Order(id=order_id, authorization=made, reference=reference))
 
@@ -303,14 +304,14 @@ class Merchant:
         most, value = self.policy.most_per_order, order.authorization.terms.value
         if most is not None and value > most:
             self.metrics.count("limit_refusals_total", limit="order")
-            raise LimitReached(f"an order has at most {most} units, not {value}")
+            raise LimitReached(f"an order may have at most {most} units, found {value}")
         return self._tell(await to_thread(self.store.add, order))
 
     async def accept(self, order_id: str, signature: SignatureLike) -> Order:
-        """Verify the payer's signature and store it sealed: drafted becomes signed, then stored.
+        """Verifies the payer's signature and stores it encrypted; the order becomes STORED.
 
-        The same signature again changes nothing. SignatureRefused names what is wrong with it, or
-        with domain and window of what was signed; WrongChain, LimitReached.
+        Accepting the same signature again changes nothing. Raises SignatureRefused if the
+        signature, the domain or the window is wrong, WrongChain or LimitReached.
         """
         parsed = Signature.parse(signature)
         order = await self.order(order_id)
@@ -334,10 +335,10 @@ class Merchant:
             if most is not None and exposed + terms.value > most:
                 self.metrics.count("limit_refusals_total", limit=name)
                 whose = "" if payer is None else " of this payer"
-                raise LimitReached(f"{exposed} units{whose} are not paid yet, of at most {most}")
+                raise LimitReached(f"{exposed} units{whose} are unpaid; the limit is {most}")
 
     async def exposure(self, payer: str | None = None) -> int:
-        """Units that are authorized or captured, and not paid; of one payer, or of all."""
+        """Returns the units that are authorized or captured but unpaid, of one payer or of all."""
         if payer is not None:
             found = await to_thread(lambda: list(self._stored(EXPOSED, payer)))
             return sum(one.authorization.terms.value for one in found)
@@ -345,7 +346,7 @@ class Merchant:
         return sum(counts[state][1] for state in EXPOSED if state in counts)
 
     async def measure(self) -> None:
-        """Bring the gauges of ``metrics`` up to date from the store and the node."""
+        """Updates the gauges of ``metrics`` from the store and the node."""
         counts = await to_thread(self.store.counts)
         now = time.time()
         for state in State:
@@ -366,11 +367,11 @@ class Merchant:
             self.metrics.set("signer_wei", int(funds, 16))
 
     async def verify(self, message: TypedMessage, signature: Signature) -> Signature:
-        """The signature as the token will take it; SignatureRefused unless it would take it now.
+        """Returns the signature in the form that the token accepts.
 
-        A payer with code decides by its contract (ERC-1271), any other by its key, or by what a
-        listed factory would deploy (ERC-6492). Chain, domain and window are held against the
-        node's.
+        Raises SignatureRefused if the token would reject it now. A payer with code decides by its
+        contract (ERC-1271), any other payer by its key or by the wallet that a listed factory would
+        deploy (ERC-6492). Chain, domain and window are compared with the node's.
         """
         question = "0x" + wallet_data(message.digest, without_wrapper(signature)).hex()
         separator = "0x" + separator_data().hex()
@@ -394,12 +395,12 @@ class Merchant:
             magic = "0x" + ERC1271_MAGIC.hex()
             if isinstance(answer, str) and len(answer) >= 66 and answer.startswith(magic):
                 return signature
-            detail = "the payer's contract does not accept it"
+            detail = "the payer's contract rejects the signature"
             raise self._refused(Reason.SIGNATURE_SIGNER, detail)
         return await self._verify_without_code(message, signature)
 
     async def _verify_without_code(self, message: TypedMessage, signature: Signature) -> Signature:
-        """The payer is a key, or a wallet that is not there yet."""
+        """Verifies the signature of a key or of an undeployed wallet."""
         if unwrap(signature.secret_bytes) is not None:
             escrows = self.holds.deployments
             why = await refusal_of(self.node, message, signature, self.factories, escrows)
@@ -416,21 +417,21 @@ class Merchant:
         return SignatureRefused(reason, detail)
 
     def _check_domain(self, message: TypedMessage, told: Any, timestamp: int) -> None:
-        """Refuse what was signed for another token, or is over."""
+        """Raises SignatureRefused if the message is for another token or has expired."""
         if not isinstance(told, str) or len(told) < 66:
-            raise self._refused(Reason.NO_TOKEN, "no domain separator at the token")
+            raise self._refused(Reason.NO_TOKEN, "the token has no domain separator")
         if told[:66] != "0x" + message.domain.separator.hex():
-            detail = "name, version, chain or address are not the token's"
+            detail = "name, version, chain id or address differ from the token's"
             raise self._refused(Reason.WRONG_DOMAIN, detail)
         if isinstance(message, Authorization):
             end = message.terms.valid_before
             if max(timestamp, int(self._clock())) >= end:
-                raise self._refused(Reason.EXPIRED, f"valid before {end}, which is past")
+                raise self._refused(Reason.EXPIRED, f"expired: valid before {end}")
 
     async def void(self, order_id: str, why: str = "") -> Order:
-        """Give an order up: its signature is erased here and never submitted.
+        """Abandons an order: erases its signature, which is then never submitted.
 
-        On chain the nonce stays unused: whoever else has the signature may use it until it expires.
+        The nonce stays unused on chain: anybody with the signature may use it until it expires.
         """
         order = await self.order(order_id)
         detail = text(why, "why", longest=LONGEST_REFERENCE)
@@ -439,9 +440,9 @@ class Merchant:
     # --- checking ---------------------------------------------------------------------------------
 
     async def check(self, order_ids: Sequence[str] | None = None) -> list[Report]:
-        """Whether captures would succeed now, read at ``pending``; all stored orders when left out.
+        """Checks at ``pending`` whether captures would succeed; default: all stored orders.
 
-        One batch, whatever their number, as long as the node takes batches of that size.
+        Sends one batch, whatever the number of orders, within the node's batch limit.
         """
         if order_ids is None:
             orders = await to_thread(lambda: list(self._stored([State.STORED])))
@@ -451,14 +452,14 @@ class Merchant:
         return await self.preflight.check(orders, await to_thread(self._book, payers))
 
     def _book(self, payers: set[str]) -> list[Order]:
-        """All stored authorizations of these payers."""
+        """Returns all stored authorizations of these payers."""
         return [one for payer in payers for one in self._stored(_BOOK, payer)]
 
     def _stored(self, states: Sequence[State], payer: str | None = None) -> Iterator[Order]:
         return every_order(self.store, states, payer=payer)
 
     async def watch(self) -> AsyncGenerator[list[Change], None]:
-        """Check all stored orders at each slice, and tell what changed since the last check."""
+        """Checks all stored orders at each slice and yields what changed since the last check."""
         watcher = Watcher(self.node, self.check, self.policy.poll)
         async with contextlib.aclosing(watcher.changes()) as watching:
             async for changes in watching:
@@ -474,15 +475,15 @@ class Merchant:
         timeout: float = CAPTURE_SECONDS,
         force: bool = False,
     ) -> Order:
-        """Take the money: submit ``receiveWithAuthorization`` once, and wait.
+        """Captures the payment: submits ``receiveWithAuthorization`` once and waits.
 
         However often and from however many processes it is called, one transaction is recorded; the
-        others wait for its outcome. ``until`` CAPTURING comes back when it is sent, CAPTURED when
-        it is canonical, PAID at the merchant's depth; after ``timeout`` seconds, or when the
-        capture has failed, the order comes back as it is: look at ``state`` and ``reason``.
+        other calls wait for its result. ``until``: CAPTURING returns after sending, CAPTURED when
+        the transaction is canonical, PAID at the merchant's depth. After ``timeout`` seconds, or if
+        the capture fails, the order is returned as it is: see its ``state`` and ``reason``.
 
-        CaptureRefused when the pre-flight says that it would fail now; ``force`` submits
-        nevertheless. IllegalTransition for orders that have ended or hold no signature.
+        Raises CaptureRefused if the preflight fails (``force`` submits anyway), IllegalTransition
+        if the order has ended or has no signature.
         """
         order = await self.order(order_id)
         if order.state in _ON_THE_WAY:
@@ -512,11 +513,11 @@ class Merchant:
         timeout: float = CAPTURE_SECONDS,
         at_once: int = AT_ONCE,
     ) -> dict[str, Order | PaymentError]:
-        """Capture several orders; what became of each one, by its id.
+        """Captures several orders. Returns the order or the error for each id.
 
-        A transaction each, ``at_once`` of them at the same time, or ``Policy.batch`` TRANSFER
-        orders in one. They are submitted in the order given. One that is refused is in nobody's
-        way: its error stands where its order would.
+        Sends one transaction each, ``at_once`` of them concurrently, or one for up to
+        ``Policy.batch`` TRANSFER orders, in the order given. A refused order does not stop the
+        others: its error is in the result.
         """
         gate = asyncio.Semaphore(integer(at_once, "at_once", least=1))
         together = await self.batches.submit(order_ids)
@@ -536,16 +537,16 @@ class Merchant:
         return dict(zip(order_ids, found, strict=True))
 
     async def hold(self, order_id: str, *, timeout: float = CAPTURE_SECONDS) -> Order:
-        """Take the money of an order into its escrow, once, and wait until it is held.
+        """Collects the money of an order into its escrow, once, and waits until it is held.
 
-        From then on ``holds`` captures parts, voids and refunds. As `capture` otherwise.
+        Then ``holds`` captures parts, voids and refunds. Otherwise like `capture`.
         """
         return await self.capture(order_id, until=State.HELD, timeout=timeout)
 
     async def _captured_by_others(
         self, order: Order, refused: CaptureRefused, until: State, timeout: float
     ) -> Order:
-        """The nonce is used at ``pending``, by another process or system: the chain will tell."""
+        """Waits for the chain: the nonce is used at ``pending``, by another process or system."""
         deadline = time.monotonic() + timeout
         while order.state is State.STORED:
             with contextlib.suppress(PaymentError):
@@ -564,7 +565,7 @@ class Merchant:
         signature = await to_thread(self.signature_of, order)
         if signature is None:
             raise SignatureRefused(Reason.SIGNATURE_LENGTH, "no signature is stored")
-        # other orders of the payer, of which there may be many, stop no capture
+        # the payer's other orders, of which there may be many, never block a capture
         (report,) = await self.preflight.check([order])
         if not report.capturable and not force:
             if report.reason is not None:
@@ -590,10 +591,10 @@ class Merchant:
         until: State = State.CANCELLED,
         timeout: float = CAPTURE_SECONDS,
     ) -> Order:
-        """Relay the payer's cancellation: burn the nonce on chain, and wait.
+        """Relays the payer's cancellation, which consumes the nonce on chain, and waits.
 
-        ``signature`` is over ``order.authorization.cancellation``. SignatureRefused,
-        IllegalTransition; NodeRefusal when the token would refuse.
+        ``signature`` signs ``order.authorization.cancellation``. Raises SignatureRefused,
+        IllegalTransition, or NodeRefusal.
         """
         parsed = Signature.parse(signature)
         order = await self.order(order_id)
@@ -610,7 +611,7 @@ class Merchant:
         return await self.wait(order_id, until, timeout)
 
     async def wait(self, order_id: str, until: State, timeout: float = CAPTURE_SECONDS) -> Order:
-        """Reconcile until the order is there, or nothing is on the way any more, or time is up."""
+        """Reconciles until the order reaches ``until``, stops moving, or ``timeout`` passes."""
         goals = {
             State.CAPTURING: _ON_THE_WAY,
             State.CAPTURED: (State.CAPTURED, State.PAID),
@@ -626,7 +627,7 @@ class Merchant:
             if (await self.order(order_id)).version == order.version:
                 await asyncio.sleep(min(self.chain.pause(), timeout))
 
-    # --- giving back ------------------------------------------------------------------------------
+    # --- refunds and sweeps -----------------------------------------------------------------------
 
     async def refund(
         self,
@@ -638,14 +639,16 @@ class Merchant:
         until: MovementState = MovementState.FINAL,
         timeout: float = CAPTURE_SECONDS,
     ) -> Movement:
-        """Give ``amount`` units of a paid order back, all that is left when it is left out.
+        """Refunds ``amount`` units of a paid order, by default all that is refundable.
 
-        To the payer, unless ``recipient`` says otherwise. ``key`` names the refund: asking twice
-        with the same key and terms refunds once; left out, there is one refund of each amount, and
-        the newest one is given where nothing is left.
-        What was captured of a hold goes back through its escrow, to its payer only, and needs
-        ``holds.allow_refunds``. LimitReached for more than was captured, IllegalTransition for an
-        order that is not paid or held, MovementRefused when token or escrow would refuse now.
+        Refunds the payer unless ``recipient`` names another account. ``key`` identifies the refund:
+        the same key and terms refund once. Without a key there is one refund of each amount, and a
+        call for the rest returns the newest refund if nothing is refundable.
+
+        The captured part of a hold is refunded through its escrow, to its payer only, and needs
+        ``holds.allow_refunds``. Raises LimitReached for more than was captured, IllegalTransition
+        if the order is neither paid nor held, MovementRefused if token or escrow would reject it
+        now.
         """
         order = await self.order(order_id)
         if not order.paid and not (order.annex and order.state in (State.HELD, State.CAPTURED)):
@@ -653,21 +656,21 @@ class Merchant:
         movement = await self._refund(order, amount, key, recipient)
         if order.annex:
             if movement.recipient != order.authorization.terms.payer:
-                raise InvalidTerms("recipient: an escrow gives back to the payer only")
+                raise InvalidTerms("recipient: an escrow refunds the payer only")
             await self.holds.refund(order_id, movement.amount, key=movement.key, timeout=0)
             return await self._wait_movement(movement.key, until, timeout)
 
         def check(others: list[Movement]) -> None:
             left = amounts_of(order, others).refundable
             if movement.amount > left:
-                raise LimitReached(f"{left} units can be given back, not {movement.amount}")
+                raise LimitReached(f"{left} units can be refunded, not {movement.amount}")
 
         return await self._move(movement, check, until, timeout)
 
     async def _refund(
         self, order: Order, amount: int | None, key: str | None, recipient: str | None
     ) -> Movement:
-        """The movement that is asked for."""
+        """Returns the movement that was requested."""
         known = await to_thread(self.store.movement, key) if key is not None else None
         if amount is None and known is not None:
             amount = known.amount
@@ -694,7 +697,7 @@ class Merchant:
         until: MovementState = MovementState.FINAL,
         timeout: float = CAPTURE_SECONDS,
     ) -> Movement:
-        """Send ``amount`` units of the income elsewhere, once for each ``key``."""
+        """Sends ``amount`` units of the income to ``recipient``, once for each ``key``."""
         movement = Movement(
             key=text(key, "key", longest=2 * LONGEST_ID, least=1),
             order_id="",
@@ -711,13 +714,13 @@ class Merchant:
         until: MovementState,
         timeout: float,
     ) -> Movement:
-        """Submit a transfer of the token once, and wait; a failed one is tried again."""
+        """Submits a token transfer once and waits; retries a failed one."""
         known = await to_thread(self.store.movement, movement.key)
         if known is not None and known.terms != movement.terms:
             raise LimitReached(f"the key {movement.key!r} belongs to another movement")
         if known is None or known.state is MovementState.FAILED:
             others = await self.movements(movement.order_id)
-            check([one for one in others if one.key != movement.key])  # before the node is asked
+            check([one for one in others if one.key != movement.key])  # before any request
             data = transfer_data(movement.recipient, movement.amount)
             try:
                 made = await self.transactions.prepare(*self.route.through(self.token.token, data))
@@ -764,22 +767,22 @@ class Merchant:
     # --- reconciling ------------------------------------------------------------------------------
 
     async def reconcile(self) -> None:
-        """Bring ledger and orders up to the canonical head, and move what is under way.
+        """Updates ledger and orders to the canonical head, and resends pending transactions.
 
-        Those who call while one pass runs share it. NodeUnreachable, NodeBehind, WrongChain,
-        ReorganisedMeanwhile, StoreError: nothing is lost, the next pass goes on.
+        Concurrent callers share one pass. Raises NodeUnreachable, NodeBehind, WrongChain,
+        ReorganisedMeanwhile or StoreError; the next pass then continues without loss.
         """
         await self.reconciler.reconcile()
 
     async def run(self) -> None:
-        """Reconcile until cancelled: at every log of the stream, and again and again without any.
+        """Reconciles until cancelled: at every log of the subscription, and periodically.
 
-        Whatever goes wrong is logged and counted in ``metrics``, and the next pass tries again.
+        Errors are logged and counted in ``metrics``; the next pass tries again.
         """
         await self.reconciler.run()
 
     async def rotate_keys(self) -> int:
-        """Seal again, under the newest key, what older keys of the ring sealed; how many."""
+        """Re-encrypts with the newest key what older keys encrypted. Returns how many values."""
 
         def again(sealed: bytes, place: str) -> bytes | None:
             if not self.vault.outdated(sealed):
@@ -788,7 +791,7 @@ class Merchant:
 
         return await to_thread(self.store.reseal, again)
 
-    # --- inside -----------------------------------------------------------------------------------
+    # --- helpers ----------------------------------------------------------------------------------
 
     async def _change(self, order: Order, trigger: Trigger, **members: Any) -> Order:
         change = self.store.change

@@ -1,4 +1,4 @@
-"""Counters and gauges of one back end, as Prometheus reads them."""
+"""Counters, gauges and histograms in the Prometheus text format."""
 
 import math
 from collections.abc import Mapping
@@ -9,33 +9,33 @@ PREFIX: Final = "fastevm_payments_"
 BUCKETS: Final = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)  # seconds
 
 HELP: Final[dict[str, str]] = {
-    "passes_total": "Passes of reconciliation that came to their end.",
-    "pass_failures_total": "Passes that an error ended, by its name.",
-    "listener_failures_total": "Listeners that raised.",
-    "capture_seconds": "Seconds from the call of capture to a paid order.",
-    "captures_total": "Captures that ended, by how.",
-    "refusals_total": "Captures and signatures that were refused, by reason.",
-    "node_behind_blocks": "Blocks by which the node is behind what was seen before.",
+    "passes_total": "Completed reconciliation passes.",
+    "pass_failures_total": "Reconciliation passes that failed, by error.",
+    "listener_failures_total": "Listeners that raised an exception.",
+    "capture_seconds": "Seconds from the call of capture until the order is paid.",
+    "captures_total": "Finished captures by final state.",
+    "refusals_total": "Refused captures and signatures by reason.",
+    "node_behind_blocks": "Blocks by which the node is behind the newest head seen.",
     "head": "Number of the newest block.",
-    "block_seconds": "Seconds between two blocks, as measured.",
+    "block_seconds": "Measured seconds between two blocks.",
     "orders": "Orders by state.",
-    "order_units": "Sum of the orders by state, in units of the token.",
-    "oldest_seconds": "Age of the last change of the oldest order, by state.",
-    "exposure_units": "What is authorized or captured and not paid, in units of the token.",
-    "unreadable_rows": "Rows of the store that were put aside.",
+    "order_units": "Sum of the orders by state, in token units.",
+    "oldest_seconds": "Seconds since the least recent change of an order, by state.",
+    "exposure_units": "Authorized or captured and unpaid, in token units.",
+    "unreadable_rows": "Rows of the store that cannot be read.",
     "signer_wei": "Balance of the account that pays the gas.",
-    "signer_promised_wei": "What transactions on their way may cost.",
-    "outbox_waiting": "Deliveries of webhooks that wait.",
-    "outbox_lag_seconds": "Age of the oldest delivery that waits.",
-    "webhooks_total": "Attempts at deliveries, by outcome.",
-    "limit_refusals_total": "Captures that a limit refused.",
+    "signer_promised_wei": "Maximum cost of the pending transactions.",
+    "outbox_waiting": "Pending webhook deliveries.",
+    "outbox_lag_seconds": "Age of the oldest pending webhook delivery.",
+    "webhooks_total": "Webhook delivery attempts by outcome.",
+    "limit_refusals_total": "Operations refused by a limit of the policy.",
 }
 
 Labels = tuple[tuple[str, str], ...]
 
 
 class Metrics:
-    """What one back end counts; any thread may write."""
+    """The metrics of one back end. Thread-safe."""
 
     def __init__(self, labels: Mapping[str, str] | None = None) -> None:
         self._common = tuple(sorted((labels or {}).items()))
@@ -65,13 +65,13 @@ class Metrics:
             self._sums[name] = self._sums.get(name, 0.0) + seconds
 
     def value(self, name: str, **labels: str) -> float:
-        """A counter or gauge; 0 when it was never written."""
+        """Returns a counter or gauge; 0 if it was never written."""
         key = name, tuple(sorted(labels.items()))
         with self._lock:
             return self._counters.get(key, self._gauges.get(key, 0.0))
 
     def text(self) -> str:
-        """Everything in the text format of Prometheus."""
+        """Returns all metrics in the Prometheus text format."""
         with self._lock:
             lines: list[str] = []
             for kind, found in (("counter", self._counters), ("gauge", self._gauges)):

@@ -1,4 +1,4 @@
-"""Prepares a database: makes its tables, or brings an older layout up to date, step by step."""
+"""Creates the store's tables, or migrates an older schema step by step."""
 
 from collections.abc import Mapping, Sequence
 
@@ -10,10 +10,10 @@ from fastevm.payments.schema import LAYOUT, MIGRATIONS, TABLES, VERSION
 def prepare(
     connection: Connection, name: str, words: Mapping[str, str], guards: Sequence[str]
 ) -> None:
-    """Make or migrate the tables; of several processes that start together one does it.
+    """Creates or migrates the tables. A lock makes concurrent processes do it once.
 
-    ``words`` are the database's own for the names in braces. :class:`StoreError` for a layout that
-    this version does not know.
+    ``words`` replaces names in braces by the database's own terms. Raises :class:`StoreError` if
+    the schema version is unknown.
     """
     connection.lock(MIGRATION_LOCK)
     connection.execute(LAYOUT)
@@ -30,7 +30,7 @@ def prepare(
         version += 1
         connection.execute("UPDATE layout SET version = ?", (version,))
     if version != VERSION:
-        raise StoreError(f"the store {name} has layout {version}, this version knows {VERSION}")
+        raise StoreError(f"store {name}: schema version {version}, this version supports {VERSION}")
 
 
 def _spelled(statement: str, words: Mapping[str, str]) -> str:

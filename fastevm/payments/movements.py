@@ -1,7 +1,7 @@
-"""What moves money of an order after it was taken or held: parts, refunds, releases, sweeps.
+"""Movements: transfers after the payment: captured parts, voids, refunds and sweeps.
 
-An order says where its authorization is; a movement is one transfer that the merchant asks for,
-with a key that makes asking twice harmless. Its states follow the chain as the order's do.
+An order tracks its authorization. A movement is one transfer that the merchant requests, with a key
+that makes repeated requests safe. Its state follows the chain as the order's does.
 """
 
 from collections.abc import Sequence
@@ -17,8 +17,10 @@ from fastevm.payments.states import State
 
 
 class MovementKind(Enum):
-    """What is moved: a part out of an escrow to the merchant, what is left of it back to the payer
-    (void by the merchant, reclaim by the payer), money back after a capture, or income elsewhere.
+    """What a movement does. PART: part of a hold to the merchant. VOID: rest of it to the payer.
+
+    RECLAIM: the payer takes the rest of a hold. REFUND: money back after a capture. SWEEP: income
+    to another account.
     """
 
     PART = "part"
@@ -29,7 +31,7 @@ class MovementKind(Enum):
 
     @property
     def purpose(self) -> Purpose:
-        """The purpose of its transactions."""
+        """The purpose of the movement's transactions."""
         return _PURPOSES[self]
 
 
@@ -43,7 +45,7 @@ _PURPOSES: Final = {
 
 
 class MovementState(Enum):
-    """Where a movement is: asked for, in a canonical block, at the merchant's depth, or failed."""
+    """REQUESTED, SEEN in a canonical block, FINAL at the merchant's depth, or FAILED."""
 
     REQUESTED = "requested"
     SEEN = "seen"
@@ -52,12 +54,12 @@ class MovementState(Enum):
 
     @property
     def counts(self) -> bool:
-        """Whether its amount is spoken for."""
+        """Whether its amount counts in the sums of the order."""
         return self is not MovementState.FAILED
 
 
 class MovementTrigger(Enum):
-    """What happens to a movement."""
+    """Events that change a movement's state."""
 
     SEE = "seen on the chain"
     REACH_DEPTH = "confirmed to depth"
@@ -72,14 +74,14 @@ MOVEMENTS: Final[dict[tuple[MovementState, MovementTrigger], MovementState]] = {
     (MovementState.SEEN, MovementTrigger.REACH_DEPTH): MovementState.FINAL,
     (MovementState.SEEN, MovementTrigger.UNDO): MovementState.REQUESTED,
     (MovementState.FINAL, MovementTrigger.UNDO): MovementState.REQUESTED,
-    # the block with the failure may be taken back, and the old transaction succeed after all
+    # a reorganisation may remove the failure, after which the old transaction succeeds
     (MovementState.FAILED, MovementTrigger.SEE): MovementState.SEEN,
     (MovementState.FAILED, MovementTrigger.RETRY): MovementState.REQUESTED,
 }
 
 
 def moved(state: MovementState, trigger: MovementTrigger) -> MovementState:
-    """Where the trigger leads; :class:`IllegalTransition` when the table has no row."""
+    """Returns the next state. Raises :class:`IllegalTransition` if the table has no row."""
     after = MOVEMENTS.get((state, trigger))
     if after is None:
         possible = tuple(one for source, one in MOVEMENTS if source is state)
@@ -88,10 +90,10 @@ def moved(state: MovementState, trigger: MovementTrigger) -> MovementState:
 
 
 class Movement(Struct, frozen=True, kw_only=True):
-    """One of them, as the store has it. ``key`` is the caller's and unique within the shop.
+    """A movement as stored. ``key`` is chosen by the caller and unique within the shop.
 
-    ``order_id`` is empty for a sweep. ``amount`` is in units of the token. ``recipient`` is where
-    the money goes. ``version`` counts changes, times are seconds since 1970.
+    ``order_id`` is empty for a sweep. ``amount`` is in token units. ``recipient`` receives the
+    money. ``version`` counts changes, times are Unix seconds.
     """
 
     key: str
@@ -109,15 +111,14 @@ class Movement(Struct, frozen=True, kw_only=True):
 
     @property
     def terms(self) -> tuple[str, MovementKind, int, str]:
-        """What was asked for: order, kind, amount and recipient."""
+        """The request: order, kind, amount and recipient."""
         return self.order_id, self.kind, self.amount, self.recipient
 
 
 class Amounts(NamedTuple):
-    """The sums of an order, in units of the token: each movement that did not fail counts.
+    """The sums of an order in token units, over all movements that did not fail.
 
-    ``captured`` is what the merchant has of it on the chain, ``refunded`` what is on its way back
-    or back.
+    ``captured`` is what the merchant received on chain; ``refunded`` includes pending refunds.
     """
 
     authorized: int
@@ -126,26 +127,26 @@ class Amounts(NamedTuple):
 
     @property
     def refundable(self) -> int:
-        """What may still be given back."""
+        """The units that may still be refunded."""
         return self.captured - self.refunded
 
 
 def refund_of_the_rest(movements: list[Movement], recipient: str | None) -> Movement:
-    """The newest refund of an order of which nothing is left.
+    """Returns the newest refund of a fully refunded order.
 
-    ``movements`` of the order, oldest first. LimitReached if there is none, or if it went to
-    another ``recipient``.
+    ``movements``: those of the order, oldest first. Raises LimitReached if there is none, or if it
+    went to another ``recipient``.
     """
     for one in reversed(movements):
         if one.kind is MovementKind.REFUND and one.state is not MovementState.FAILED:
             if recipient in (None, one.recipient):
                 return one
             break
-    raise LimitReached("nothing is left to give back")
+    raise LimitReached("nothing can be refunded")
 
 
 def amounts_of(order: Order, movements: Sequence[Movement]) -> Amounts:
-    """The sums of an order and its movements."""
+    """Sums up an order and its movements."""
     value = order.authorization.terms.value
     live = [one for one in movements if one.state.counts]
     parts = sum(one.amount for one in live if one.kind is MovementKind.PART)

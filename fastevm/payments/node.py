@@ -1,7 +1,7 @@
-"""Asks a node over JSON-RPC: single calls, batches, and subscriptions that survive reconnects.
+"""A client of the node's JSON-RPC: calls, batches, and subscriptions that reconnect.
 
-What is sent may hold signatures, so nothing here logs or raises bodies, and addresses of nodes,
-which often carry access keys, are shown without path and user.
+Requests may contain signatures, so bodies are never logged or raised. Node addresses often contain
+access keys, so they are shown without path and user.
 """
 
 import asyncio
@@ -27,50 +27,49 @@ from fastevm.rpc_client.messages import (
 log: Final = logging.getLogger(__name__)
 
 REQUEST_SECONDS: Final = 15.0
-BATCH_LIMIT: Final = 1_000  # calls of one batch; more are sent in several
+BATCH_LIMIT: Final = 1_000  # calls per batch; longer lists are split
 RECONNECT_FIRST: Final = 0.25  # seconds, doubled after each failure
 RECONNECT_LONGEST: Final = 10.0
 HEARTBEAT: Final = 10.0  # seconds between pings of a subscription's connection
 
-Answer = Any  # a result, or the NodeRefusal that came instead
+Answer = Any  # a result or a NodeRefusal
 
 
 class Transport(Protocol):
-    """Carries one JSON-RPC body to a node and brings the answer back."""
+    """Sends one JSON-RPC body to a node and returns the answer."""
 
     async def send(self, body: bytes) -> bytes:
-        """The answer; :class:`NodeUnreachable`."""
+        """Returns the answer. Raises :class:`NodeUnreachable`."""
         ...
 
     async def close(self) -> None:
-        """Give back what it holds."""
+        """Closes the connections."""
         ...
 
 
 class HttpTransport:
-    """POST over HTTP, on connections that stay open."""
+    """HTTP POST over persistent connections."""
 
     def __init__(self, url: str) -> None:
         self.url = url
         self._client = AsyncJsonRpcClient(url, timeout=REQUEST_SECONDS)
 
     async def send(self, body: bytes) -> bytes:
-        """The answer; :class:`NodeUnreachable`."""
+        """Returns the answer. Raises :class:`NodeUnreachable`."""
         try:
             return await self._client.send(body)
         except RpcUnreachable as error:
             raise NodeUnreachable(str(error)) from None
 
     async def close(self) -> None:
-        """Close the connections."""
+        """Closes the connections."""
         await self._client.close()
 
 
 class NodeClient:
-    """JSON-RPC over a transport; one object for a whole back end.
+    """JSON-RPC over a transport; a back end shares one object.
 
-    ``feed_url`` (ws or wss) is where subscriptions go; without it there are none, and whoever
-    watches polls.
+    ``feed_url`` (ws or wss) is used for subscriptions. Without it there are none; watchers poll.
     """
 
     def __init__(
@@ -86,16 +85,16 @@ class NodeClient:
         self._ids = itertools.count(1)
 
     async def call(self, method: str, *params: Any) -> Any:
-        """The result; :class:`NodeRefusal` or :class:`NodeUnreachable`."""
+        """Returns the result. Raises :class:`NodeRefusal` or :class:`NodeUnreachable`."""
         (answer,) = await self.batch([(method, params)])
         if isinstance(answer, NodeRefusal):
             raise answer
         return answer
 
     async def batch(self, calls: Sequence[Call]) -> list[Answer]:
-        """One answer for each call, in their order: a result or a :class:`NodeRefusal`.
+        """Returns a result or a :class:`NodeRefusal` for each call, in order.
 
-        One body for at most ``batch_limit`` calls. :class:`NodeUnreachable`.
+        Sends one body for every ``batch_limit`` calls. Raises :class:`NodeUnreachable`.
         """
         answers: list[Answer] = []
         for start in range(0, len(calls), self.batch_limit):
@@ -103,7 +102,7 @@ class NodeClient:
         return answers
 
     async def close(self) -> None:
-        """Give the connections back."""
+        """Closes the connections."""
         await self._transport.close()
 
     async def _batch(self, calls: Sequence[Call]) -> list[Answer]:
@@ -120,12 +119,12 @@ class NodeClient:
         return [_own(request, answer) for request, answer in zip(requests, answers, strict=True)]
 
     async def subscribe(self, *params: Any) -> AsyncGenerator[Any, None]:
-        """What ``eth_subscribe`` with these parameters tells, for ever.
+        """Yields the notifications of ``eth_subscribe`` with these parameters, forever.
 
-        None stands for a new connection: whatever happened before it may have been missed.
+        None marks a new connection: notifications before it may have been missed.
         """
         if self.feed_url is None:
-            raise NodeUnreachable("no feed address was given")
+            raise NodeUnreachable("no feed address: pass feed_url to NodeClient")
         pause = RECONNECT_FIRST
         while True:
             try:
@@ -144,7 +143,7 @@ class NodeClient:
 
 
 async def _subscribed(socket: WebSocketClient, params: Sequence[Any]) -> None:
-    """Subscribe; :class:`NodeRefusal` if the node does not."""
+    """Subscribes. Raises :class:`NodeRefusal` if the node refuses."""
     try:
         await socket.call("eth_subscribe", *params)
     except RpcRefusal as error:
@@ -152,7 +151,7 @@ async def _subscribed(socket: WebSocketClient, params: Sequence[Any]) -> None:
 
 
 def _own(request: Request, answer: Any) -> Answer:
-    """The answer in the words of payments, whose refusals show neither message nor data."""
+    """Converts a refusal to NodeRefusal, whose text shows neither message nor data."""
     if isinstance(answer, RpcRefusal):
         return NodeRefusal(request["method"], answer.code, answer.message, answer.data)
     return answer

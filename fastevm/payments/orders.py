@@ -1,4 +1,4 @@
-"""What a back end keeps: orders with their authorizations, and the transactions sent for them."""
+"""Stored records: orders with their authorizations, and the transactions sent for them."""
 
 from dataclasses import dataclass, field
 from enum import Enum
@@ -9,15 +9,15 @@ from fastevm.payments.authorization import Authorization
 from fastevm.payments.reasons import Reason
 from fastevm.payments.states import State
 
-LONGEST_ID: Final = 128  # characters of an order's id
-LONGEST_REFERENCE: Final = 1_000  # characters of the merchant's own note
-PAGE: Final = 1_000  # rows of one answer of a store
-SIGN_SECONDS: Final = 30.0  # that whoever reserved a transaction has to sign it before others try
-START: Final = (-1, -1)  # where the first page of logs begins: before any block and index
+LONGEST_ID: Final = 128  # characters
+LONGEST_REFERENCE: Final = 1_000  # characters
+PAGE: Final = 1_000  # rows per store query
+SIGN_SECONDS: Final = 30.0  # lease of a reserved transaction until other processes may sign it
+START: Final = (-1, -1)  # (block, index) before the first log
 
 
 class Settlement(NamedTuple):
-    """Where the canonical chain spent the nonce."""
+    """The transaction that used the nonce on the canonical chain, and its block."""
 
     transaction_hash: str
     block_hash: str
@@ -26,11 +26,11 @@ class Settlement(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """One order and its authorization, as the store has it.
+    """An order and its authorization as stored.
 
-    ``annex`` is what a payment scheme keeps with it, as JSON text. ``sealed`` is the encrypted
-    signature. ``origin`` is the state before the chain spoke, to which a reorganisation leads back.
-    ``version`` counts changes. Times are seconds since 1970.
+    ``annex`` is JSON text of the payment scheme. ``sealed`` is the encrypted signature. ``origin``
+    is the state before the chain changed it; a reorganisation restores it. ``version`` counts
+    changes. Times are Unix seconds.
     """
 
     id: str
@@ -49,18 +49,18 @@ class Order:
 
     @property
     def paid(self) -> bool:
-        """Whether the payment is in a canonical block at the merchant's depth: the only proof."""
+        """Whether the payment is canonical at the merchant's depth. The only proof of payment."""
         return self.state is State.PAID
 
     @property
     def place(self) -> str:
-        """What the sealed signature is bound to."""
+        """The context that the encrypted signature is bound to."""
         domain, terms = self.authorization.domain, self.authorization.terms
         return f"order/{self.id}/{domain.chain_id}/{domain.token}/{terms.payer}/{terms.nonce.hex()}"
 
 
 class Purpose(Enum):
-    """Why a transaction was sent. FILL takes the account's nonce of one that is not wanted now."""
+    """Why a transaction was sent. FILL uses up the account nonce of an unwanted transaction."""
 
     CAPTURE = "capture"
     CANCEL = "cancel"
@@ -73,7 +73,7 @@ class Purpose(Enum):
 
 
 class Progress(Enum):
-    """How far a transaction has come, as last seen. A RESERVED one has its nonce, and no bytes."""
+    """The last known status of a transaction. RESERVED: it has a nonce but is not signed yet."""
 
     RESERVED = "reserved"
     RECORDED = "recorded"
@@ -98,10 +98,10 @@ _WAITING: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """A transaction that nobody has signed yet; ``sealed`` are its encrypted members.
+    """An unsigned transaction; ``sealed`` are its encrypted fields.
 
-    ``head`` is the number of the newest block when it was made. ``lease`` is how many seconds who
-    reserved it has to sign it, before others try.
+    ``head`` is the newest block number when it was made. ``lease`` is how many seconds its process
+    has to sign it before others may.
     """
 
     sealed: bytes = field(repr=False)
@@ -114,18 +114,17 @@ class Draft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Submission:
-    """A transaction of ours. It is reserved, then signed and recorded, and only then sent.
+    """A transaction of the merchant: first reserved, then signed and recorded, then sent.
 
-    ``account_nonce`` is the sender's; those of one nonce replace each other, counted by ``bump``.
-    ``transaction_hash`` is empty while it is reserved, and ``sealed`` holds its members; from then
-    on ``sealed`` are the signed bytes. ``movement`` is the key of what it moves, or empty.
-    ``lease_until`` is when another process may sign what is reserved. ``cost`` is what its block
-    took for it, in wei. ``number`` names the row.
+    ``account_nonce`` is the sender's; transactions with the same nonce replace each other, counted
+    by ``bump``. While reserved, ``transaction_hash`` is empty and ``sealed`` holds the fields;
+    later ``sealed`` holds the signed bytes. ``movement`` is the key of its movement or empty.
+    ``lease_until`` is when another process may sign a reserved transaction. ``cost`` is the fee
+    paid in wei. ``number`` is the row's number.
 
-    ``orders`` are those that one transaction captures together, in the order of its calls. Asked
-    for by order, each of them has such a transaction as its own: with the order's id, an equal
-    share of the cost, and reverted where the order's call failed inside. Followed as a transaction
-    it has no ``order_id``.
+    ``orders`` are the orders of a batch capture, in the order of its calls. Read by order, each of
+    them gets its own view: with the order's id, an equal share of the cost, and REVERTED if the
+    order's call failed. Read as a transaction, ``order_id`` is empty.
     """
 
     number: int
@@ -152,21 +151,21 @@ class Submission:
 
     @property
     def subjects(self) -> tuple[str, ...]:
-        """The orders that it belongs to."""
+        """The orders that the transaction belongs to."""
         return self.orders or (self.order_id,)
 
     @property
     def place(self) -> str:
-        """What the sealed bytes are bound to."""
+        """The context that the encrypted bytes are bound to."""
         order_id = "" if self.orders else self.order_id
         if self.transaction_hash:
             return sealed_place(order_id, self.transaction_hash)
         return reserved_place(order_id, self.sender, self.account_nonce)
 
     def seen_by(self, order_id: str, failure: "tuple[Reason, str] | None") -> "Submission":
-        """The same for one of ``orders``, whose call failed inside for this reason, or did not.
+        """Returns the view of one of ``orders``; ``failure`` is why its call failed, or None.
 
-        The shares of the cost sum up to it: the first orders pay the remainder, a wei each.
+        The cost is split equally; the first orders pay the remainder, 1 wei each.
         """
         share = None
         if self.cost is not None:
@@ -181,17 +180,17 @@ class Submission:
 
 
 def sealed_place(order_id: str, transaction_hash: str) -> str:
-    """What the signed bytes of a transaction are bound to."""
+    """The context of a signed transaction's encrypted bytes."""
     return f"transaction/{order_id}/{transaction_hash}"
 
 
 def reserved_place(order_id: str, sender: str, account_nonce: int) -> str:
-    """What the members of a transaction are bound to before it is signed."""
+    """The context of a reserved transaction's encrypted fields."""
     return f"reservation/{order_id}/{sender}/{account_nonce}"
 
 
 class AuditEntry(NamedTuple):
-    """One line of the trail, which only grows. ``at`` in seconds since 1970."""
+    """One row of the append-only audit trail. ``at`` in Unix seconds."""
 
     number: int
     order_id: str

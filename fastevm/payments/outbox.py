@@ -1,7 +1,7 @@
-"""Notices of what happened to orders, kept with the change itself until everybody has heard.
+"""The outbox: notices of changes, kept until every endpoint has received them.
 
-A notice is written in the database transaction of the change that it tells of, so that neither is
-there without the other. Those of one order are numbered from 1 on without a gap.
+A notice is written in the database transaction of its change, so both exist or neither does. The
+notices of an order are numbered from 1 without gaps.
 """
 
 import json
@@ -17,7 +17,7 @@ from fastevm.payments.orders import Order
 from fastevm.payments.states import Trigger
 
 DRAFTED: Final = "payment.drafted"
-REQUESTED: Final = "requested"  # what the notice of a new movement ends with
+REQUESTED: Final = "requested"  # suffix of a new movement's notice type
 
 TYPES: Final[dict[Trigger, str]] = {
     Trigger.SIGN: "payment.signed",
@@ -54,8 +54,9 @@ MOVEMENT_TYPES: Final[dict[MovementTrigger, str]] = {
 
 
 class Notice(Struct, frozen=True, kw_only=True):
-    """One of them. ``number`` grows with every notice of the store, ``sequence`` with every notice
-    of the order. ``data`` is the whole new state, ready for JSON; ``at`` in seconds since 1970.
+    """A notice of one change. ``number`` grows by store, ``sequence`` by order.
+
+    ``data`` is the complete new state, ready for JSON; ``at`` is in Unix seconds.
     """
 
     number: int
@@ -68,12 +69,12 @@ class Notice(Struct, frozen=True, kw_only=True):
 
     @property
     def id(self) -> str:
-        """The same for every delivery of this notice, to whomever."""
+        """The id of the notice, equal in every delivery to every endpoint."""
         return f"evt_{self.number}"
 
 
 class DeliveryState(Enum):
-    """Whether a notice still has to get to an endpoint. DROPPED: the endpoint was disabled."""
+    """WAITING to be delivered, DONE, or DROPPED because the endpoint was disabled."""
 
     WAITING = "waiting"
     DONE = "done"
@@ -82,7 +83,10 @@ class DeliveryState(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """Where webhooks go. ``sealed`` is its secret, ``previous`` the one before, while both sign."""
+    """A webhook endpoint. ``sealed`` is its encrypted secret, ``previous`` the one before.
+
+    While both exist, both sign.
+    """
 
     id: str
     url: str
@@ -94,12 +98,12 @@ class Endpoint:
 
     @property
     def place(self) -> str:
-        """What its secrets are bound to."""
+        """The context that the encrypted secrets are bound to."""
         return f"endpoint/{self.id}"
 
 
 class Delivery(Struct, frozen=True, kw_only=True):
-    """One notice for one endpoint. ``fence`` is another one after each claim."""
+    """The delivery of one notice to one endpoint. ``fence`` changes with each claim."""
 
     endpoint: str
     notice: Notice
@@ -111,7 +115,7 @@ class Delivery(Struct, frozen=True, kw_only=True):
 
 
 def order_data(order: Order, before: str) -> dict[str, Any]:
-    """What a notice says of an order. Amounts and times of the chain are decimal strings."""
+    """Returns a notice's data for an order. Amounts and chain times are decimal strings."""
     one, terms = order.authorization, order.authorization.terms
     place = order.settlement
     return {
@@ -135,7 +139,7 @@ def order_data(order: Order, before: str) -> dict[str, Any]:
 
 
 def movement_data(movement: Movement, before: str) -> dict[str, Any]:
-    """What a notice says of a movement."""
+    """Returns a notice's data for a movement."""
     place = movement.settlement
     return {
         "order": movement.order_id,
@@ -154,5 +158,5 @@ def movement_data(movement: Movement, before: str) -> dict[str, Any]:
 
 
 def as_json(data: Mapping[str, Any]) -> str:
-    """As it is kept and sent."""
+    """Returns compact JSON, as stored and sent."""
     return json.dumps(data, separators=(",", ":"))

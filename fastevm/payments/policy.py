@@ -1,35 +1,34 @@
-"""What a merchant decides: depth, fees, waiting times and limits."""
+"""The merchant's policy: confirmation depth, fees, waiting times and limits."""
 
 from typing import Final
 
 from msgspec import Struct
 
 GWEI: Final = 10**9
-LEAST_BUMP_PERCENT: Final = 10  # what nodes ask of a replacement, of both fees
-OP_STACK_TIP: Final = 1_000_000  # wei: what nodes of OP chains suggest where blocks are not full
+LEAST_BUMP_PERCENT: Final = 10  # nodes require it of both fees of a replacement
+OP_STACK_TIP: Final = 1_000_000  # wei: suggested by OP-stack nodes if blocks are not full
 TAGS: Final = ("safe", "finalized")
 MOST_BATCH: Final = 100  # captures in one transaction
-BATCH_GAS: Final = 8_000_000  # that their estimates sum up to: half of what Osaka lets one have
+BATCH_GAS: Final = 8_000_000  # sum of the estimates; half of Osaka's transaction gas limit
 
 
 class Policy(Struct, frozen=True, kw_only=True):
-    """The choices of a merchant. Times are in seconds, fees in wei per gas, sums in token units.
+    """A merchant's settings. Times are in seconds, fees in wei per gas, sums in token units.
 
-    ``depth`` makes a captured payment paid: so many blocks, the one with the payment included, or
-    what the node calls ``safe`` or ``finalized``. ``first_block`` is where a store that is new
-    begins to read; the head when left out. Every scan of logs reads ``overlap`` blocks again.
-    ``capture_in`` is how long from now a capture is expected to be included. ``forced_gas`` is the
-    gas of a capture that is sent although it seems to fail.
+    ``depth``: confirmations that make a captured payment paid, counting the payment's own block, or
+    the node's tag ``safe`` or ``finalized``. ``first_block``: where a new store starts to read
+    logs, by default the head. Every log scan rereads ``overlap`` blocks. ``capture_in``: expected
+    time until a capture is included. ``forced_gas``: gas of a forced capture whose preflight fails.
 
-    ``tip`` is what others paid lately, between ``least_tip`` and ``most_tip``, unless it is given.
-    A transaction is replaced when ``bump_blocks`` blocks went by without it, and ``bump_least``
-    seconds; or after ``bump_after`` seconds, where that is given.
+    ``tip``: fixed tip; by default the recent median between ``least_tip`` and ``most_tip``. A
+    transaction is replaced after ``bump_blocks`` blocks and ``bump_least`` seconds without
+    inclusion, or after ``bump_after`` seconds if given.
 
-    ``most_per_order``, ``most_per_day`` (of captures, in UTC), ``most_exposure`` (of what is
-    authorized or captured and not paid) and ``most_exposure_per_payer`` refuse what goes beyond.
+    ``most_per_order``, ``most_per_day`` (captures by UTC day), ``most_exposure`` (authorized or
+    captured, unpaid) and ``most_exposure_per_payer`` are limits; more is refused.
 
-    ``batch`` is how many captures of `Merchant.capture_many` go in one transaction, at most
-    ``MOST_BATCH`` and ``BATCH_GAS``; 1 is one transaction each. See `fastevm.payments.batches`.
+    ``batch``: maximum captures of `Merchant.capture_many` per transaction, within ``MOST_BATCH``
+    and ``BATCH_GAS``; 1 disables batches. See `fastevm.payments.batches`.
     """
 
     depth: int | str = 1
@@ -69,19 +68,19 @@ class Policy(Struct, frozen=True, kw_only=True):
             raise ValueError(f"bump_percent: expected {LEAST_BUMP_PERCENT} or more")
 
     def fees(self, base_fee: int, tip: int) -> tuple[int, int]:
-        """The fee cap and the tip of a new transaction, where others pay ``tip``."""
+        """Returns fee cap and tip of a new transaction, given the recent ``tip``."""
         if self.tip is not None:
             tip = self.tip
         cap = min(self.most_fee, self.base_fee_factor * base_fee + tip)
         return cap, min(tip, cap)
 
     def bumped(self, old: tuple[int, int], new: tuple[int, int]) -> tuple[int, int] | None:
-        """The fees of a replacement, ``new`` ones or more; None when they pass ``most_fee``."""
+        """Returns the fees of a replacement, at least ``new``; None if they exceed ``most_fee``."""
         raised = [fee + fee * self.bump_percent // 100 + 1 for fee in old]
         if raised[0] > self.most_fee:
             return None
         return max(new[0], raised[0]), max(new[1], raised[1])
 
     def gas_limit(self, estimate: int) -> int:
-        """The gas of a transaction whose call took ``estimate``."""
+        """Returns the gas limit of a transaction: ``estimate`` plus the margin."""
         return estimate + estimate * self.gas_margin_percent // 100

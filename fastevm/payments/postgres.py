@@ -1,7 +1,7 @@
-"""PostgreSQL behind the store: several machines, row locks, news by LISTEN and NOTIFY.
+"""The PostgreSQL database of the store: several machines, row locks, LISTEN and NOTIFY.
 
-Connections are taken for one transaction and given back; one that broke is thrown away, so that the
-store goes on after a restart of the server.
+A connection is taken from the pool for one transaction. Broken connections are closed, so the store
+recovers after a restart of the server.
 """
 
 import queue
@@ -17,9 +17,9 @@ from fastevm.payments.errors import StoreError, StoreUnavailable
 from fastevm.payments.migrations import prepare
 from fastevm.payments.schema import POSTGRES, POSTGRES_GUARDS
 
-CONNECTIONS: Final = 8  # that are kept open; more are opened when needed, and closed again
+CONNECTIONS: Final = 8  # idle connections kept open; further ones are closed after use
 CONNECT_SECONDS: Final = 5
-STATEMENT_SECONDS: Final = 30  # that one statement may take, waiting for locks included
+STATEMENT_SECONDS: Final = 30  # statement timeout, including the wait for locks
 CHANNEL: Final = "fastevm_payments"
 
 
@@ -30,25 +30,25 @@ class PostgresConnection:
         self._connection = connection
 
     def execute(self, statement: str, values: Sequence[Any] = ()) -> Any:
-        """Run one statement."""
+        """Runs one statement."""
         return self._connection.execute(_translated(statement), values)
 
     def executemany(self, statement: str, values: Iterable[Sequence[Any]]) -> None:
-        """Run one statement for each row of values."""
+        """Runs one statement for each row of values."""
         with self._connection.cursor() as cursor:
             cursor.executemany(_translated(statement), list(values))
 
     def lock(self, name: str) -> None:
-        """Wait for the lock of this name, and keep it until the transaction ends."""
+        """Waits for the lock of this name and holds it until the transaction ends."""
         self._connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (name,))
 
     def notify(self, shop: str) -> None:
-        """Tell who listens, when this is committed."""
+        """Notifies listeners when the transaction commits."""
         self._connection.execute("SELECT pg_notify(%s, %s)", (CHANNEL, shop))
 
 
 class PostgresDatabase:
-    """A pool of connections to one server. ``url`` is what libpq takes, with the password."""
+    """A connection pool to one server. ``url`` is a libpq URL, including the password."""
 
     for_update = " FOR UPDATE"
     skip_locked = " FOR UPDATE SKIP LOCKED"
@@ -63,21 +63,21 @@ class PostgresDatabase:
 
     @contextmanager
     def transaction(self) -> Iterator[PostgresConnection]:
-        """All or nothing; :class:`StoreUnavailable` when the server went away meanwhile."""
+        """An atomic transaction. Raises :class:`StoreUnavailable` if the connection breaks."""
         with self._connected() as connection, connection.transaction():
             yield PostgresConnection(connection)
 
     def read(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
-        """The rows of one SELECT."""
+        """Returns the rows of one SELECT."""
         with self._connected() as connection:
             return connection.execute(_translated(statement), values).fetchall()
 
     def watch(self) -> "PostgresWatch":
-        """Begin to listen."""
+        """Starts to listen for changes."""
         return PostgresWatch(self._connect())
 
     def close(self) -> None:
-        """Close the connections; those in use are closed when they come back."""
+        """Closes the connections; those in use are closed when they are released."""
         self._closed = True
         while not self._idle.empty():
             with suppress(queue.Empty):
@@ -85,17 +85,17 @@ class PostgresDatabase:
 
     @contextmanager
     def _connected(self) -> "Iterator[psycopg.Connection[dict[str, Any]]]":
-        """A connection for one use; one that broke does not come back to the pool."""
+        """Lends a connection; a broken one is not returned to the pool."""
         connection = self._take()
         try:
             yield connection
         except (psycopg.OperationalError, psycopg.InterfaceError) as error:
             connection.close()
-            raise StoreUnavailable(f"the store {self.name}: {type(error).__name__}") from None
+            raise StoreUnavailable(f"store {self.name}: {type(error).__name__}") from None
         except psycopg.errors.DatabaseError as error:
             if isinstance(error, self.unique_violation):
                 raise
-            raise StoreError(f"the store {self.name}: {type(error).__name__}") from error
+            raise StoreError(f"store {self.name}: {type(error).__name__}") from error
         finally:
             self._give_back(connection)
 
@@ -127,28 +127,28 @@ class PostgresDatabase:
             )
         except psycopg.OperationalError as error:
             raise StoreUnavailable(
-                f"the store {self.name} cannot be reached: {type(error).__name__}"
+                f"store {self.name} is unreachable: {type(error).__name__}"
             ) from None
         except psycopg.ProgrammingError:
-            raise StoreError("the address of the store is not one of PostgreSQL") from None
+            raise StoreError("invalid PostgreSQL URL of the store") from None
 
 
 class PostgresWatch:
-    """A connection that listens. A hint only: nothing is told while it is broken."""
+    """A connection that listens. Only a hint: changes are not reported while it is broken."""
 
     def __init__(self, connection: "psycopg.Connection[dict[str, Any]]") -> None:
         self._connection = connection
         connection.execute(f"LISTEN {CHANNEL}")
 
     def wait(self, seconds: float) -> bool:
-        """Whether something was told within ``seconds``. :class:`StoreUnavailable`."""
+        """Whether a change came within ``seconds``. Raises :class:`StoreUnavailable`."""
         try:
             return any(self._connection.notifies(timeout=seconds, stop_after=1))
         except psycopg.OperationalError:
             raise StoreUnavailable("the connection that listens for changes broke") from None
 
     def close(self) -> None:
-        """Close the connection."""
+        """Closes the connection."""
         self._connection.close()
 
 
@@ -157,7 +157,7 @@ def _translated(statement: str) -> str:
 
 
 def shown(url: str) -> str:
-    """An address without user, password and options."""
+    """Returns the URL without user, password and options."""
     parts = urlsplit(url)
     port = f":{parts.port}" if parts.port else ""
     return f"{parts.scheme}://{parts.hostname or ''}{port}{parts.path}"

@@ -1,7 +1,7 @@
-"""Whether a capture would succeed now, as named verdicts, read at ``pending`` in one batch.
+"""The preflight: checks at ``pending``, in one batch, whether a capture would succeed now.
 
-Nothing is reserved by a verdict: the payer may move the funds a slice later. It is what makes a
-capture that would fail visible before it costs gas, and by its name.
+A verdict reserves nothing: the payer may move the funds a slice later. It names the reason of a
+failing capture before the capture costs gas.
 """
 
 import time
@@ -35,7 +35,7 @@ from fastevm.rpc_client.messages import Call
 PENDING: Final = "pending"
 AFTER_OTHERS: Final = "balance_after_others"
 FUNDS_WORDS: Final = "insufficient funds"
-# The checks in the order in which they stop a capture: the token's own, then the sender's gas.
+# The checks in the order in which they block a capture: first the token's, then the sender's gas.
 BLOCKING: Final = (
     "domain", "policy", "window_now", "nonce", "signature", "balance", "gas", "window_at_capture",
     AFTER_OTHERS,
@@ -49,7 +49,7 @@ SIGNATURE_REASONS: Final = frozenset(
         Reason.SIGNATURE_SIGNER,
     )
 )
-# What the simulated capture may say without anything being wrong with pause and block list.
+# Reverts of the simulated capture that do not mean that the token is paused or blocks an account.
 BEHIND_POLICY: Final = SIGNATURE_REASONS | {
     Reason.NOT_PAYEE,
     Reason.NOT_YET_VALID,
@@ -57,7 +57,7 @@ BEHIND_POLICY: Final = SIGNATURE_REASONS | {
     Reason.NONCE_CONSUMED,
     Reason.BALANCE,
 }
-# Which check a refusal of the simulated capture belongs to; the others are of the token's policy.
+# Which verdict a revert of the simulated capture belongs to; by default "policy".
 _VERDICTS: Final = {
     Reason.NONCE_CONSUMED: "nonce",
     Reason.NOT_YET_VALID: "window_now",
@@ -67,7 +67,7 @@ _VERDICTS: Final = {
 
 
 class Verdict(Struct, frozen=True):
-    """One check. ``ok`` is None when it could not be made; ``reason`` names a failure."""
+    """One check. ``ok`` is None if it could not be made; ``reason`` names the failure."""
 
     name: str
     ok: bool | None
@@ -76,7 +76,7 @@ class Verdict(Struct, frozen=True):
 
 
 class Report(Struct, frozen=True):
-    """All verdicts on one order, and the block they were read at."""
+    """All verdicts on one order, and the block at which they were read."""
 
     order_id: str
     block_number: int
@@ -91,71 +91,71 @@ class Report(Struct, frozen=True):
 
     @property
     def capturable(self) -> bool:
-        """Whether nothing speaks against a capture now, whatever becomes of other orders."""
+        """Whether a capture would succeed now. Ignores what other orders of the payer may take."""
         return all(one.ok is not False for one in self.verdicts if one.name != AFTER_OTHERS)
 
     @property
     def reason(self) -> Reason | None:
-        """What blocks a capture first, in the order in which token and chain would refuse it.
+        """The first reason that blocks a capture, in the order in which token and chain check.
 
-        That other orders of the payer may take the money blocks nothing: it comes last.
+        BALANCE_LATER, which only says that the payer's other orders may take the money, comes last.
         """
         failing = {one.name: one.reason for one in self.verdicts if one.ok is False}
         return next((failing[name] for name in BLOCKING if name in failing), None)
 
     @property
     def summary(self) -> str:
-        """The failing verdicts in words."""
+        """The failing verdicts as text."""
         failing = [f"{one.name}: {one.detail}" for one in self.verdicts if one.ok is False]
         return "; ".join(failing) or "ready"
 
     def refused(self, reason: Reason, detail: str) -> "Report":
-        """The same with the check failing that this reason belongs to."""
+        """Returns a copy in which the verdict that ``reason`` belongs to fails."""
         name = _VERDICTS.get(reason, "signature" if reason in SIGNATURE_REASONS else "policy")
         failed = Verdict(name, False, reason, detail)
         changed = tuple(failed if one.name == name else one for one in self.verdicts)
         return replace(self, verdicts=changed)
 
     def verdict(self, name: str) -> Verdict:
-        """The verdict of that name."""
+        """Returns the verdict of this name."""
         return next(one for one in self.verdicts if one.name == name)
 
 
 class Batch:
-    """Calls under names, sent together; equal names are asked once."""
+    """Named calls that are sent in one batch; calls with equal names are sent once."""
 
     def __init__(self) -> None:
         self._calls: dict[Any, Call] = {}
         self._answers: dict[Any, Answer] = {}
 
     def ask(self, name: Any, method: str, *params: Any) -> None:
-        """Add a call."""
+        """Adds a call."""
         self._calls[name] = (method, params)
 
     async def send(self, node: NodeClient) -> None:
-        """Ask everything."""
+        """Sends the calls."""
         answers = await node.batch(list(self._calls.values()))
         self._answers = dict(zip(self._calls, answers, strict=True))
 
     def answer(self, name: Any) -> Answer:
-        """The result, or the refusal."""
+        """Returns a result or a NodeRefusal."""
         return self._answers[name]
 
     def number(self, name: Any) -> int | None:
-        """A quantity or a word as a number; None when it was refused or is empty."""
+        """Returns a quantity or word as a number; None if the call failed or returned nothing."""
         told = self._answers[name]
         if not isinstance(told, str) or len(told) <= 2:
             return None
         return int(told, 16)
 
     def output(self, name: Any) -> bytes | None:
-        """The output of a call; None when it was refused."""
+        """Returns the output of a call; None if it failed."""
         told = self._answers[name]
         return bytes.fromhex(told[2:]) if isinstance(told, str) else None
 
 
 class Preflight:
-    """Checks order unit against one node. ``signature_of`` opens what is sealed."""
+    """Checks orders against one node. ``signature_of`` decrypts an order's signature."""
 
     def __init__(
         self,
@@ -174,15 +174,15 @@ class Preflight:
         self.policy, self.capture_in = policy, policy.capture_in
         self.outstanding = outstanding
         self.quote: Quote | None = None
-        self.promised = 0  # wei that transactions of the sender may still cost
+        self.promised = 0  # maximum cost of the sender's pending transactions, wei
         self._clock = clock
         self._chain_time: int | None = None
 
     async def check(self, orders: Sequence[Order], others: Sequence[Order] = ()) -> list[Report]:
-        """One report for each of ``orders``.
+        """Returns one report for each of ``orders``.
 
         ``others`` are further stored authorizations of the same payers: what they may take counts
-        against the balance. NodeUnreachable.
+        against the balance. Raises NodeUnreachable.
         """
         if not orders:
             return []
@@ -210,17 +210,17 @@ class Preflight:
 
     @staticmethod
     def _block(batch: Batch) -> dict[str, Any]:
-        """The pending block or, where a node has none, the newest one."""
+        """Returns the pending block, or the latest if the node has no pending block."""
         for name in ("block", ("fees", 1)):
             block = batch.answer(name)
             if isinstance(block, dict):
                 return block
         if isinstance(block, NodeRefusal):
             raise block
-        raise NodeUnreachable("the node has no block")
+        raise NodeUnreachable("the node returned neither a pending nor a latest block")
 
     def _ask_shared(self, batch: Batch, order: Order) -> None:
-        """What several orders may share: asked once for each token and payer."""
+        """Adds calls that orders may share (by token and payer), and the state of the nonce."""
         domain, terms = order.authorization.domain, order.authorization.terms
         token, payer = domain.token, terms.payer
         batch.ask(("separator", token), *_call(token, separator_data()))
@@ -235,7 +235,7 @@ class Preflight:
         to, data = self.route.through(*taking(order, signature))
         request = {"from": self.sender, "to": to, "data": "0x" + data.hex()}
         inside = self._inside_window(order)
-        # state overrides none; the time, where the window is closed, so that policy is seen too
+        # no state override; if the window is closed, a time inside it to test the policy too
         overrides: list[Any] = [] if inside is None else [{}, {"time": hex(inside)}]
         batch.ask(("capture", order.id), "eth_call", request, PENDING, *overrides)
         batch.ask(("gas", order.id), "eth_estimateGas", request, PENDING)
@@ -244,7 +244,7 @@ class Preflight:
         batch.ask(("wallet", order.id), *question)
 
     def _inside_window(self, order: Order) -> int | None:
-        """A second inside the window, if the chain's clock stands outside."""
+        """Returns a time inside the window if the chain's time is outside; otherwise None."""
         terms = order.authorization.terms
         now = int(self._clock()) if self._chain_time is None else self._chain_time
         inside = min(max(now, terms.valid_after + 1), terms.valid_before - 1)
@@ -256,7 +256,7 @@ def _call(to: str, data: bytes) -> tuple[str, dict[str, str], str]:
 
 
 def _claims(batch: Batch, book: Sequence[Order]) -> dict[tuple[str, str], dict[str, int]]:
-    """What each unused stored authorization may take, by token and payer."""
+    """Returns what each unused stored authorization may take, by token and payer."""
     claims: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
     for order in book:
         if batch.number(("consumed", order.id)) == 0:
@@ -267,7 +267,7 @@ def _claims(batch: Batch, book: Sequence[Order]) -> dict[tuple[str, str], dict[s
 
 
 class _Judge:
-    """The verdicts on one order, from the answers of a batch."""
+    """Computes the verdicts on one order from the answers of a batch."""
 
     def __init__(
         self,
@@ -286,7 +286,7 @@ class _Judge:
         self.outcome = self._simulated()
 
     def report(self) -> Report:
-        """All of them, in the order in which they explain each other."""
+        """Returns the verdicts, ordered so that earlier ones explain later ones."""
         verdicts = (
             self._domain(),
             self._signature(),
@@ -302,7 +302,7 @@ class _Judge:
         return Report(self.order.id, self.number, self.time, verdicts, gas)
 
     def _simulated(self) -> tuple[Reason, str] | None:
-        """Why the simulated capture failed; None when it succeeded or was not made."""
+        """Why the simulated capture failed; None if it succeeded or was not simulated."""
         if self.signature is None:
             return None
         answer = self.batch.answer(("capture", self.order.id))
@@ -312,27 +312,27 @@ class _Judge:
         domain = self.authorization.domain
         chain_id = self.batch.number("chain")
         if chain_id != domain.chain_id:
-            detail = f"the node's chain is {chain_id}, signed for {domain.chain_id}"
+            detail = f"the node's chain id is {chain_id}, signed for {domain.chain_id}"
             return Verdict("domain", False, Reason.WRONG_DOMAIN, detail)
         separator = self.batch.output(("separator", self.token))
         if not separator:
-            return Verdict("domain", False, Reason.NO_TOKEN, "no domain separator at the token")
+            return Verdict("domain", False, Reason.NO_TOKEN, "the token has no domain separator")
         if separator != domain.separator:
-            detail = "name, version, chain or address are not the token's"
+            detail = "name, version, chain id or address differ from the token's"
             return Verdict("domain", False, Reason.WRONG_DOMAIN, detail)
         return Verdict("domain", True)
 
     def _signature(self) -> Verdict:
         if self.signature is None:
-            return Verdict("signature", False, Reason.SIGNATURE_LENGTH, "nothing is stored")
+            return Verdict("signature", False, Reason.SIGNATURE_LENGTH, "no signature is stored")
         code = self.batch.output(("code", self.terms.payer))
         if code:
             answer = self.batch.output(("wallet", self.order.id)) or b""
             if len(answer) >= 32 and answer[:4] == ERC1271_MAGIC:
                 return Verdict("signature", True, detail="accepted by the payer's contract")
-            detail = "the payer's contract does not accept it"
+            detail = "the payer's contract rejects the signature"
             return Verdict("signature", False, Reason.SIGNATURE_SIGNER, detail)
-        deploys = unwrap(self.signature.secret_bytes) is not None  # the simulation tells
+        deploys = unwrap(self.signature.secret_bytes) is not None  # verified by the simulation
         fault = None if deploys else fault_of(self.authorization, self.signature)
         if fault is not None:
             return Verdict("signature", False, *fault)
@@ -346,13 +346,13 @@ class _Judge:
             return Verdict(name, False, Reason.NOT_YET_VALID, f"valid in {wait} s")
         if when >= self.terms.valid_before:
             late = when - self.terms.valid_before
-            return Verdict(name, False, Reason.EXPIRED, f"expired {late} s before")
+            return Verdict(name, False, Reason.EXPIRED, f"expired {late} s ago")
         return Verdict(name, True, detail=f"{self.terms.valid_before - when} s left")
 
     def _nonce(self) -> Verdict:
         consumed = self.batch.number(("consumed", self.order.id))
         if consumed is None:
-            return Verdict("nonce", None, detail="authorizationState did not answer")
+            return Verdict("nonce", None, detail="authorizationState failed")
         if consumed:
             return Verdict("nonce", False, Reason.NONCE_CONSUMED, "used or cancelled")
         return Verdict("nonce", True)
@@ -360,7 +360,7 @@ class _Judge:
     def _balance(self) -> Verdict:
         balance = self.batch.number(("balance", self.token, self.terms.payer))
         if balance is None:
-            return Verdict("balance", None, detail="balanceOf did not answer")
+            return Verdict("balance", None, detail="balanceOf failed")
         if balance < self.terms.value:
             detail = f"has {balance}, needs {self.terms.value}"
             return Verdict("balance", False, Reason.BALANCE, detail)
@@ -370,11 +370,11 @@ class _Judge:
         name = AFTER_OTHERS
         balance = self.batch.number(("balance", self.token, self.terms.payer))
         if balance is None:
-            return Verdict(name, None, detail="balanceOf did not answer")
+            return Verdict(name, None, detail="balanceOf failed")
         claims = self.claims.get((self.token, self.terms.payer), {})
         others = sum(value for order_id, value in claims.items() if order_id != self.order.id)
         if balance < others + self.terms.value:
-            detail = f"has {balance}, others may take {others}, needs {self.terms.value}"
+            detail = f"has {balance}, other orders may take {others}, needs {self.terms.value}"
             return Verdict(name, False, Reason.BALANCE_LATER, detail)
         return Verdict(name, True)
 
@@ -385,7 +385,7 @@ class _Judge:
             return Verdict("policy", True, detail="the simulated capture succeeds")
         reason, detail = self.outcome
         if reason in BEHIND_POLICY:
-            return Verdict("policy", True, detail=f"the simulated capture stops later: {detail}")
+            return Verdict("policy", True, detail=f"not blocked, but the capture fails: {detail}")
         return Verdict("policy", False, reason, detail)
 
     def _gas(self) -> Verdict:
@@ -395,22 +395,22 @@ class _Judge:
         if isinstance(answer, NodeRefusal):
             if FUNDS_WORDS in answer.message:
                 return Verdict("gas", False, Reason.GAS_FUNDS, "the sender cannot pay the gas")
-            return Verdict("gas", None, detail="the capture does not succeed")
+            return Verdict("gas", None, detail="the simulated capture fails")
         quote, promised = self.preflight.quote, self.preflight.promised
         assert quote is not None
-        # what the pool will ask for: all of the gas, at the most that is offered for it
+        # the pool requires funds for the full gas limit at the fee cap
         cost = self.preflight.policy.gas_limit(int(answer, 16)) * quote.cap
         funds = self.batch.number("funds") or 0
         if funds < cost + promised:
             detail = f"the sender has {funds} wei, the transaction needs {cost} wei"
             if promised:
-                detail += f", others on their way {promised} wei"
+                detail += f", pending transactions may take {promised} wei"
             return Verdict("gas", False, Reason.GAS_FUNDS, detail)
         return Verdict("gas", True, detail=f"{int(answer, 16)} gas")
 
 
 def failure_of(refusal: NodeRefusal) -> tuple[Reason, str]:
-    """Why a call failed, from its revert bytes or, without any, from what the node says."""
+    """Returns why a call failed, from its revert bytes or else from the node's message."""
     data = refusal.data
     if isinstance(data, str) and data.startswith("0x"):
         try:
@@ -421,4 +421,4 @@ def failure_of(refusal: NodeRefusal) -> tuple[Reason, str]:
         return Reason.GAS_FUNDS, "the sender cannot pay the gas"
     if "out of gas" in refusal.message:
         return Reason.OUT_OF_GAS, "out of gas"
-    return Reason.UNKNOWN, f"the node refused with code {refusal.code}"
+    return Reason.UNKNOWN, f"the node answered with error code {refusal.code}"

@@ -1,4 +1,4 @@
-"""Why an authorization cannot be captured or cancelled, by name, whatever words the token uses."""
+"""Named reasons why an authorization cannot be captured, independent of the token's texts."""
 
 from enum import Enum
 from typing import Final
@@ -8,11 +8,11 @@ from eth_abi.exceptions import DecodingError
 
 ERROR_STRING: Final = bytes.fromhex("08c379a0")
 PANIC: Final = bytes.fromhex("4e487b71")
-LONGEST_TEXT: Final = 200  # characters of a token's own words that are kept
+LONGEST_TEXT: Final = 200  # characters kept of a token's revert text
 
 
 class Reason(Enum):
-    """A named cause. ``transient`` causes may go away by themselves or by the payer's doing."""
+    """A named reason. A ``transient`` reason may disappear by itself or by the payer's action."""
 
     PAUSED = "paused"
     BLOCKED = "blocked"
@@ -43,7 +43,7 @@ class Reason(Enum):
 
     @property
     def final(self) -> bool:
-        """Whether no capture of this authorization can ever succeed, so that it has failed."""
+        """Whether no capture of this authorization can ever succeed, so the order fails."""
         return self in _FINAL
 
 
@@ -73,7 +73,7 @@ _FINAL: Final = frozenset(
     )
 )
 
-# The exact strings of the most used token, and the shorter ones that its libraries brought along.
+# The exact strings of USDC, and the shorter ones of the libraries that it uses.
 REVERT_STRINGS: Final[dict[str, Reason]] = {
     "Pausable: paused": Reason.PAUSED,
     "Blacklistable: account is blacklisted": Reason.BLOCKED,
@@ -92,7 +92,7 @@ REVERT_STRINGS: Final[dict[str, Reason]] = {
     "ERC20: transfer to the zero address": Reason.ZERO_ADDRESS,
 }
 
-# Custom errors by selector, of tokens that revert without text.
+# Selectors of custom errors, for tokens that revert without text.
 REVERT_SELECTORS: Final[dict[bytes, Reason]] = {
     bytes.fromhex("f9df5ac9"): Reason.PAUSED,
     bytes.fromhex("fd8c4245"): Reason.PAUSED,  # ContractPaused(uint8)
@@ -103,7 +103,7 @@ REVERT_SELECTORS: Final[dict[bytes, Reason]] = {
 
 
 def decode_revert(data: bytes) -> tuple[Reason, str]:
-    """The named cause of revert bytes, and what the token said in its own words."""
+    """Returns the reason of revert bytes and the token's text or error selector."""
     text = revert_text(data)
     if text is not None:
         return REVERT_STRINGS.get(text, Reason.UNKNOWN), text
@@ -116,9 +116,9 @@ def decode_revert(data: bytes) -> tuple[Reason, str]:
 
 
 def revert_text(data: bytes) -> str | None:
-    """The text of an ``Error(string)``, shortened and printable; None for anything else.
+    """The printable part of an ``Error(string)``, shortened; None for other revert data.
 
-    Compilers up to Solidity 0.6, of which the dollar tokens are, leave arbitrary bytes behind it.
+    Does not decode strictly: Solidity up to 0.6, which USDC uses, leaves arbitrary bytes after it.
     """
     if data[:4] != ERROR_STRING:
         return None

@@ -1,7 +1,7 @@
-"""Brings ledger, orders and transactions up to the canonical head, pass by pass, and goes on.
+"""Updates ledger, orders and transactions to the canonical head, in repeated passes.
 
-A pass begins with a look: one batch that asks for the head, what is known below it, the account and
-every transaction whose outcome is open. Where nothing has changed, that is the whole pass.
+A pass starts with one batch that asks for the head, recent checkpoints, the account and every
+transaction without a result. If nothing has changed, this batch is the whole pass.
 """
 
 import asyncio
@@ -26,15 +26,15 @@ from fastevm.rpc_client.messages import Call
 
 log: Final = logging.getLogger(__name__)
 
-LONGEST_PAUSE: Final = 30.0  # seconds between passes that fail; the first ones are shorter
+LONGEST_PAUSE: Final = 30.0  # seconds; the backoff after failed passes ends here
 MOVING: Final = (State.CAPTURING, State.AUTHORIZING, State.CANCELLING, State.CAPTURED)
 
-# What a provider's answer raises when it is laid out as no answer should be.
+# Exceptions from parsing a malformed answer of a provider.
 ODD_ANSWERS: Final = (KeyError, TypeError, ValueError, AttributeError, IndexError)
 
 
 class Reconciler:
-    """The passes of one back end, and who is told of what they changed."""
+    """Runs the passes of one back end and notifies listeners of changed orders."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class Reconciler:
         self.scanner, self.transactions = scanner, transactions
         self.settler = Settler(store, scanner.token, chain, self._changed)
         self.listeners: list[Callable[[Order], None]] = []
-        # further steps of a pass, as coroutines, told which blocks a reorganisation removed
+        # further coroutines of each pass; called with the block hashes that a reorg removed
         self.extra: list[Callable[[Sequence[str]], Any]] = []
         self.seen: Situation | None = None
         self._news: list[Order] = []
@@ -59,7 +59,7 @@ class Reconciler:
         self._news.append(order)
 
     async def close(self) -> None:
-        """End the pass under way."""
+        """Cancels the running pass."""
         if self._pass is not None:
             self._pass.cancel()
             await asyncio.gather(self._pass, return_exceptions=True)
@@ -67,10 +67,10 @@ class Reconciler:
     # --- passes -----------------------------------------------------------------------------------
 
     async def reconcile(self) -> None:
-        """One pass; those who call while one runs share it.
+        """Runs one pass; concurrent callers share it.
 
-        NodeUnreachable, NodeRefusal, NodeBehind, WrongChain, ReorganisedMeanwhile, StoreError:
-        nothing is lost, the next pass goes on.
+        Raises NodeUnreachable, NodeRefusal, NodeBehind, WrongChain, ReorganisedMeanwhile or
+        StoreError; the next pass then continues without loss.
         """
         if self._pass is None or self._pass.done():
             self._pass = asyncio.create_task(self._reconcile())
@@ -81,8 +81,8 @@ class Reconciler:
             await self._pass_through()
             self.metrics.count("passes_total")
         except ODD_ANSWERS as error:
-            log.warning("an answer of the node is not understood", exc_info=True)
-            raise NodeUnreachable(f"an answer that is not understood: {error!r}") from None
+            log.warning("malformed answer of the node", exc_info=True)
+            raise NodeUnreachable(f"malformed answer of the node: {error!r}") from None
         finally:
             self._tell_news()
 
@@ -98,7 +98,7 @@ class Reconciler:
         self.chain.check_id(answers[0])
         head = head_of(answers[1])
         if head is None:
-            raise NodeUnreachable("the node has no newest block")
+            raise NodeUnreachable("the node returned no latest block")
         self.metrics.set("head", head.number)
         self.seen = self.transactions.read(groups, answers[len(asked) :])
         dead = await self.scanner.scan(head, answers[2 : len(asked)])
@@ -117,23 +117,22 @@ class Reconciler:
             await to_thread(self.settler.expire, self.scanner.deep.timestamp)
 
     async def head(self) -> Head:
-        """The newest block; WrongChain when it is another chain's."""
+        """Returns the latest block. Raises WrongChain if the node is on another chain."""
         chain_id, block = await self.node.batch(
             [("eth_chainId", []), ("eth_getBlockByNumber", ["latest", False])]
         )
         self.chain.check_id(chain_id)
         head = head_of(block)
         if head is None:
-            raise NodeUnreachable("the node has no newest block")
+            raise NodeUnreachable("the node returned no latest block")
         return head
 
-    # --- for ever ---------------------------------------------------------------------------------
+    # --- continuous operation ---------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Reconcile until cancelled: at every log of the stream, and again and again without any.
+        """Reconciles until cancelled: at every log of the subscription, and periodically.
 
-        Whatever goes wrong is logged and counted, and the next pass tries again, after pauses that
-        grow while it goes on.
+        Errors are logged and counted; the next pass tries again, with exponential backoff.
         """
         wake = asyncio.Event()
         streams: list[asyncio.Task[None]] = []
@@ -146,7 +145,7 @@ class Reconciler:
                         streams = await self._streams(wake)
                     await self.reconcile()
                     failures = 0
-                except Exception as error:  # a back end goes on, whatever it was
+                except Exception as error:  # the back end must keep running
                     failures += 1
                     self._failed(error)
                 pause = await self._pause(failures)
@@ -168,7 +167,7 @@ class Reconciler:
             log.exception("reconciliation stopped")
 
     async def _pause(self, failures: int) -> float:
-        """Seconds until the next pass: short while something is on its way, long while it fails."""
+        """Seconds until the next pass: short with open transactions, longer after failures."""
         policy = self.chain.policy
         try:
             moving = await to_thread(self._moving)
@@ -189,27 +188,27 @@ class Reconciler:
         return [asyncio.create_task(self._listen(one, wake)) for one in wanted]
 
     async def _listen(self, wanted: dict[str, Any], wake: asyncio.Event) -> None:
-        """Apply the stream of canonical logs; a new connection asks for a scan."""
+        """Applies canonical logs from the subscription; a new connection requests a scan."""
         while True:
             try:
                 async for told in self.node.subscribe("logs", wanted):
                     if told is None or await self.scanner.hear(told):
                         wake.set()
-            except Exception as error:  # the next scan reads what the stream did not tell
+            except Exception as error:  # the next scan reads what was missed
                 self._failed(error)
                 await asyncio.sleep(self.chain.policy.scan_every)
 
-    # --- telling ----------------------------------------------------------------------------------
+    # --- listeners --------------------------------------------------------------------------------
 
     def tell(self, order: Order) -> Order:
-        """Tell every listener of a change; one that raises is counted, and the next one told."""
+        """Calls every listener; an exception of one is counted and does not stop the others."""
         log.info("order %s is %s", order.id, order.state.value)
         for listener in self.listeners:
             try:
                 listener(order)
-            except Exception:  # it is the caller's code
+            except Exception:  # the caller's code
                 self.metrics.count("listener_failures_total")
-                log.exception("a listener raised")
+                log.exception("a listener raised an exception")
         return order
 
     def _tell_news(self) -> None:

@@ -1,4 +1,4 @@
-"""How a call reaches a contract: from the signer's own account, or through a wallet it controls."""
+"""Routes: how a call reaches a contract, from the signer's account or through a wallet."""
 
 from typing import Protocol
 
@@ -10,33 +10,32 @@ from fastevm.payments.calls import call_data
 
 
 class Route(Protocol):
-    """Turns a call that ``account`` shall make into the transaction that the signer sends."""
+    """Turns a call that ``account`` makes into the transaction that the signer sends."""
 
     @property
     def account(self) -> str:
-        """Who the called contract sees as its caller."""
+        """The ``msg.sender`` that the called contract sees."""
         ...
 
     def through(self, to: str, data: bytes) -> tuple[str, bytes]:
-        """Target and data of the transaction for a call of ``to`` with ``data``."""
+        """Returns target and data of the transaction that calls ``to`` with ``data``."""
         ...
 
 
 class Direct(Struct, frozen=True):
-    """The signer's own account calls."""
+    """The signer's account makes the call itself."""
 
     account: str
 
     def through(self, to: str, data: bytes) -> tuple[str, bytes]:
-        """The call as it is."""
+        """Returns the call unchanged."""
         return to, data
 
 
 class ThroughWallet(Struct, frozen=True):
-    """A contract wallet calls: the signer is its owner and pays the gas.
+    """A contract wallet makes the call; the signer owns the wallet and pays the gas.
 
-    The wallet is a treasury with ``execute(address,uint256,bytes)``, as contract wallets of one
-    owner and their modules have it.
+    The wallet must have ``execute(address,uint256,bytes)``.
     """
 
     account: str
@@ -45,5 +44,5 @@ class ThroughWallet(Struct, frozen=True):
         force_setattr(self, "account", address(self.account, "wallet"))
 
     def through(self, to: str, data: bytes) -> tuple[str, bytes]:
-        """``execute(to, 0, data)`` of the wallet."""
+        """Returns a call of the wallet's ``execute(to, 0, data)``."""
         return self.account, call_data("execute(address,uint256,bytes)", to, 0, data)

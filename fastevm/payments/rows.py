@@ -1,4 +1,4 @@
-"""Rows of the tables, read into values and written from them."""
+"""Conversion between table rows and values."""
 
 import json
 from collections.abc import Callable, Iterable
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 def order_values(shop: str, order: Order, now: float) -> tuple[Any, ...]:
-    """The columns of a new order, in the order of the table."""
+    """Returns the columns of a new order, in the order of the table."""
     one, domain, terms = order.authorization, order.authorization.domain, order.authorization.terms
     return (
         shop, order.id, str(domain.chain_id), domain.token, domain.name, domain.version,
@@ -30,7 +30,7 @@ def order_values(shop: str, order: Order, now: float) -> tuple[Any, ...]:
 
 
 def read_order(row: Row) -> Order:
-    """An order; :class:`UnreadableRow`."""
+    """Reads an order. Raises :class:`UnreadableRow`."""
     try:
         return _order(row)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
@@ -75,7 +75,7 @@ def _reason(row: Row) -> Reason | None:
 
 
 def read_submission(row: Row) -> Submission:
-    """A transaction; :class:`UnreadableRow`."""
+    """Reads a transaction. Raises :class:`UnreadableRow`."""
     try:
         return Submission(
             number=row["number"],
@@ -105,7 +105,7 @@ def read_submission(row: Row) -> Submission:
 
 
 def read_share(row: Row) -> Submission:
-    """A transaction as the order ``carried`` sees it; :class:`UnreadableRow`."""
+    """Reads a transaction as the order ``carried`` sees it. Raises :class:`UnreadableRow`."""
     one = read_submission(row)
     if not one.orders:
         return one
@@ -117,7 +117,7 @@ def read_share(row: Row) -> Submission:
 
 
 def read_movement(row: Row) -> Movement:
-    """A movement; :class:`UnreadableRow`."""
+    """Reads a movement. Raises :class:`UnreadableRow`."""
     try:
         return Movement(
             key=row["key"],
@@ -140,7 +140,7 @@ def read_movement(row: Row) -> Movement:
 def readable(
     rows: Iterable[Row], read: Callable[[Row], T], bad: Callable[[UnreadableRow], None]
 ) -> list[T]:
-    """The values of the rows that can be read; ``bad`` is told of the others."""
+    """Returns the values of the readable rows; calls ``bad`` for each of the others."""
     found = []
     for row in rows:
         try:
@@ -151,7 +151,7 @@ def readable(
 
 
 def log_values(shop: str, chain: str, one: ChainLog) -> tuple[Any, ...]:
-    """The columns of a new log, in the order of the table."""
+    """Returns the columns of a new log, in the order of the table."""
     arguments = dict(one.arguments)
     return (
         shop, chain, *one.key, one.block_number, one.address, one.event.value,
@@ -160,7 +160,7 @@ def log_values(shop: str, chain: str, one: ChainLog) -> tuple[Any, ...]:
 
 
 def read_log_row(row: Row) -> ChainLog:
-    """A log."""
+    """Reads a log."""
     return ChainLog(
         key=LogKey(row["block_hash"], row["transaction_hash"], row["log_index"]),
         block_number=row["block_number"],
@@ -172,7 +172,7 @@ def read_log_row(row: Row) -> ChainLog:
 
 
 def read_notice(row: Row) -> Notice:
-    """A notice."""
+    """Reads a notice."""
     return Notice(
         number=row["number"],
         shop=row["shop"],
@@ -185,7 +185,7 @@ def read_notice(row: Row) -> Notice:
 
 
 def read_endpoint(row: Row) -> Endpoint:
-    """An endpoint."""
+    """Reads an endpoint."""
     return Endpoint(
         id=row["id"],
         url=row["url"],
@@ -198,7 +198,7 @@ def read_endpoint(row: Row) -> Endpoint:
 
 
 def read_delivery(row: Row) -> Delivery:
-    """A delivery, from a row that has its notice beside it."""
+    """Reads a delivery from a row that is joined with its notice."""
     return Delivery(
         endpoint=row["endpoint"],
         notice=read_notice(row),

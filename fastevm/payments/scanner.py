@@ -1,9 +1,9 @@
-"""Reads the canonical chain into the ledger: scans restore the truth, a stream is faster.
+"""Reads the canonical chain into the ledger. Subscriptions make it faster, scans make it right.
 
-A scan trusts nothing that it knows: blocks that it has logs of are asked for again by number, and
-those that are not canonical any more take their logs with them. It begins below the newest block
-that is still canonical, however deep a reorganisation went. A node that is behind changes nothing:
-it does not know blocks, which is not to say that they have gone.
+A scan verifies what the store has: it asks again for the blocks of stored logs, and removes the
+logs of blocks that are not canonical any more. It starts below the newest checkpoint that is still
+canonical, however deep a reorganisation was. A node that is behind changes nothing: if it does not
+know a block, that does not mean that the block was removed.
 """
 
 import logging
@@ -22,53 +22,53 @@ from fastevm.payments.store import Store, every_log
 
 log: Final = logging.getLogger(__name__)
 
-ATTEMPTS: Final = 5  # at a scan that the chain moves under
-CHOICES: Final = 500  # payers of one filter
-WATCHED_SECONDS: Final = 86_400.0  # that a burned nonce is watched, should a reorganisation free it
-LEAST_RANGE: Final = 1  # blocks, when a node refuses wider ones
-LIMIT_CODES: Final = (-32602, -32005, -32000)  # what nodes say of ranges that are too wide
+ATTEMPTS: Final = 5  # attempts of a scan during which the chain changes
+CHOICES: Final = 500  # payers per filter
+WATCHED_SECONDS: Final = 86_400.0  # a used nonce is watched: a reorganisation may free it
+LEAST_RANGE: Final = 1  # blocks; the range shrinks to this if the node refuses
+LIMIT_CODES: Final = (-32602, -32005, -32000)  # error codes of nodes for a too wide range
 OPEN_STATES: Final = (
     State.DRAFTED, State.SIGNED, State.STORED, State.CAPTURING, State.AUTHORIZING,
     State.CANCELLING,
 )  # fmt: skip
 SPENT_STATES: Final = (State.CANCELLED, State.FAILED, State.VOIDED)
 RECEIPT: Final = "eth_getTransactionReceipt"
-POINTS: Final = 4  # of the newest checkpoints that every look asks for again
+POINTS: Final = 4  # newest checkpoints that every pass asks for again
 
 
 class _Moved(Exception):
-    """The chain is another one than a moment ago."""
+    """The chain changed during the scan."""
 
 
 class _Unknown(Exception):
-    """The node does not know a block that it should know: another one answered before."""
+    """The node does not have a block that it should have; another node answered before."""
 
 
 class Scanner:
-    """Keeps the ledger of one recipient and one token, and of the nonces of those who pay it."""
+    """Updates the ledger of one recipient and token, and of the nonces of its payers."""
 
     def __init__(
         self, node: NodeClient, store: Store, token: Domain, recipient: str, chain: Chain
     ) -> None:
         self.node, self.store, self.token, self.recipient = node, store, token, recipient
         self.chain = chain
-        self.deep: Head | None = None  # the newest block that is deep enough, as last seen
-        self.behind = 0  # blocks by which the node was behind at the last look
+        self.deep: Head | None = None  # newest block at the policy's depth, as last seen
+        self.behind = 0  # blocks by which the node was behind at the last poll
         self._begun = False
 
     @property
     def scope(self) -> str:
-        """What this scanner looks for: another one's progress is not its own."""
+        """The key of this scanner's checkpoints in the store."""
         return f"{self.token.chain_id}/{self.token.token}/{self.recipient}"
 
     # --- scanning ---------------------------------------------------------------------------------
 
     async def scan(self, head: Head | None = None, points: Sequence[Answer] = ()) -> list[str]:
-        """Bring the ledger up to the head; the hashes of blocks that a reorganisation removed.
+        """Updates the ledger to the head. Returns the block hashes that a reorganisation removed.
 
-        ``head`` and ``points`` are what a look has just told, if there was one.
-        :class:`ReorganisedMeanwhile` when the chain does not stand still for long enough,
-        :class:`NodeBehind` when the node goes on not to know what it knew.
+        ``head`` and ``points`` are answers that the caller already has. Raises
+        :class:`ReorganisedMeanwhile` if the chain changes during every attempt, :class:`NodeBehind`
+        if the node keeps missing blocks that were seen before.
         """
         unknown = False
         for _ in range(ATTEMPTS):
@@ -76,11 +76,11 @@ class Scanner:
                 return await self._scan(head, points)
             except (_Moved, _Unknown) as moved:
                 unknown = isinstance(moved, _Unknown)
-                log.info("the chain moved under a scan")
+                log.info("the chain changed during a scan")
             head, points = None, ()
         if unknown:
-            raise NodeBehind("the node does not know blocks that were there before")
-        raise ReorganisedMeanwhile(f"the chain moved under {ATTEMPTS} scans in a row")
+            raise NodeBehind("the node lacks blocks that were seen before")
+        raise ReorganisedMeanwhile(f"the chain changed during {ATTEMPTS} scans in a row")
 
     async def _scan(self, head: Head | None, told: Sequence[Answer]) -> list[str]:
         head = head or _known(await self.node.call("eth_getBlockByNumber", "latest", False))
@@ -108,9 +108,9 @@ class Scanner:
         return dead
 
     def _is_behind(self, head: Head, points: Sequence[Checkpoint]) -> bool:
-        """Whether a later head has been seen than the one that this node knows.
+        """Whether the node's head is older than the newest checkpoint.
 
-        Another block at the same height is no later head: the next one decides.
+        A different block at the same height counts as behind too: the next head decides.
         """
         if not points:
             return False
@@ -118,14 +118,14 @@ class Scanner:
         self.behind = max(0, newest.number - head.number)
         rival = newest.number == head.number and newest.block_hash != head.hash
         if self.behind or rival:
-            log.info("the node's head is %d, seen was %d", head.number, newest.number)
+            log.info("the node's head is %d, block %d was seen before", head.number, newest.number)
         return bool(self.behind) or rival
 
     def _first(self, head: Head, known: Checkpoint | None, points: Sequence[Checkpoint]) -> int:
-        """Where to begin: a new store at the head, unless an earlier block was asked for.
+        """Returns the first block to scan: for a new store the policy's, or the head's.
 
-        Where no point is canonical any more, that block counts again: points say nothing of what
-        a deeper reorganisation put below them.
+        If no checkpoint is canonical any more, it is the policy's block again: the checkpoints say
+        nothing about what a deeper reorganisation changed below them.
         """
         policy = self.chain.policy
         if known is None and policy.first_block is not None:
@@ -135,7 +135,7 @@ class Scanner:
         return max(0 if policy.first_block is None else policy.first_block, begin)
 
     async def begin(self, head: Head) -> None:
-        """Remember where a new store begins: later blocks are read, however late that is."""
+        """Stores the first checkpoint of a new store, so that no later block is missed."""
         if self._begun or self.chain.policy.first_block is not None:
             return
         if not await to_thread(self.store.checkpoints, self.scope):
@@ -145,9 +145,9 @@ class Scanner:
     async def _common(
         self, points: Sequence[Checkpoint], told: Sequence[Answer]
     ) -> tuple[Checkpoint | None, list[Checkpoint]]:
-        """The newest point that is still canonical, and the newer ones that are not.
+        """Returns the newest canonical checkpoint, and the newer ones that are not canonical.
 
-        ``told`` are the blocks at the heights of the newest ones, as far as they were asked for.
+        ``told``: the node's blocks at the heights of the first checkpoints, as far as known.
         """
         step, at = 16, 0
         if told:
@@ -171,16 +171,16 @@ class Scanner:
         return [_same(block, point) for block, point in zip(found, points, strict=True)]
 
     async def _still(self, head: Head) -> None:
-        """The block is still there."""
+        """Raises _Moved if the block is not canonical any more."""
         if not all(await self._canonical([head.point])):
             raise _Moved
 
     async def _step(
         self, first: int, last: int, head: Head, gone: Sequence[Checkpoint]
     ) -> list[str]:
-        """Read one range, with the blocks that tell whether it belongs to the head's chain.
+        """Scans one range, with the blocks that prove that it belongs to the head's chain.
 
-        One batch, since a node behind a balancer knows what it knows: logs and blocks agree.
+        All in one batch, so that one node behind a load balancer answers it and logs match blocks.
         """
         reach = {"fromBlock": hex(first), "toBlock": hex(last)}
         filters = await to_thread(self.filters)
@@ -209,7 +209,7 @@ class Scanner:
         return dead
 
     def _extra(self, head: Head) -> list[Any]:
-        """What else is asked when the head is reached: a deep block, and one to measure by."""
+        """Calls to add when the head is reached: the deep block, and a block for the block time."""
         depth = self.chain.policy.depth
         deep = depth if isinstance(depth, str) else hex(max(0, head.number - depth + 1))
         pace = self.chain.pace_call(head)
@@ -241,9 +241,9 @@ class Scanner:
     async def _whole(
         self, found: Iterable[dict[str, Any]], known: Sequence[Checkpoint] = ()
     ) -> list[ChainLog]:
-        """All events of the transactions that these logs are of.
+        """Returns all events of the transactions that contain the logs ``found``.
 
-        Logs of a block that is ``known`` are kept already, unless one of them is new.
+        Transactions of ``known`` blocks whose logs are stored are left out.
         """
         places = {one["transactionHash"]: one["blockHash"] for one in found}
         kept = await to_thread(self._kept, known)
@@ -258,12 +258,12 @@ class Scanner:
             if receipt["blockHash"] != places[key]:
                 raise _Moved
             if not told:
-                raise _Unknown  # a node may have the receipt before it has the logs
+                raise _Unknown  # a node may have the receipt before the logs
             logs += told
         return logs
 
     def _kept(self, blocks: Sequence[Checkpoint]) -> set[tuple[str, str]]:
-        """Block and transaction of the logs that are kept of these blocks."""
+        """Returns (block hash, transaction hash) of the stored logs of these blocks."""
         if not blocks:
             return set()
         first = min(one.number for one in blocks)
@@ -271,7 +271,7 @@ class Scanner:
         return {(one.key.block_hash, one.key.transaction_hash) for one in found}
 
     def filters(self) -> list[dict[str, Any]]:
-        """What to ask the node for: our transfers, both ways, and nonces of our payers."""
+        """Returns the log filters: the recipient's transfers in and out, and its payers' nonces."""
         us, token = word(self.recipient), self.token.token
         transfer = Event.TRANSFER.topic
         spent = [Event.USED.topic, Event.CANCELED.topic]
@@ -290,22 +290,22 @@ class Scanner:
     # --- streaming --------------------------------------------------------------------------------
 
     async def hear(self, told: dict[str, Any]) -> bool:
-        """Apply one log of a subscription; whether a scan should look.
+        """Applies one log of a subscription. Returns whether a scan is needed.
 
-        What joined the chain is taken with its whole transaction. What left it is left to the scan:
-        one node's word is not enough to take a payment back.
+        A new log is stored with its whole transaction. A removed log is left to the scan: the
+        answer of one node is not enough to take a payment back.
         """
         if told.get("removed"):
             return True
         try:
             logs = await self._whole([told])
         except (_Moved, _Unknown):
-            return False  # another message or the next scan tells
+            return False  # a later log or the next scan applies it
         return bool(await to_thread(self.store.take, self.token.chain_id, logs))
 
 
 def word(address: str) -> str:
-    """An address as a topic."""
+    """Returns an address as a topic."""
     return "0x" + address[2:].lower().rjust(64, "0")
 
 
@@ -317,7 +317,7 @@ def _known(block: Answer) -> Head:
 
 
 def _same(block: Answer, point: Checkpoint) -> bool:
-    """Whether a block is the one at its height; _Unknown when the node has none there."""
+    """Whether ``block`` is the checkpoint's. Raises _Unknown if the node has no such block."""
     return _known(block).hash == point.block_hash
 
 

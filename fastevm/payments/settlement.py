@@ -1,7 +1,7 @@
-"""Holds orders against the ledger: what the canonical chain says becomes the orders' state.
+"""Applies the ledger to orders and movements.
 
-Only here does an order become captured, paid or cancelled, and only here is that taken back. The
-same goes for movements: refunds and sweeps are there when their transfer is in the ledger.
+Only this module makes an order captured, paid or cancelled, and only here is that undone after a
+reorganisation. Refunds and sweeps are seen when their transfer is in the ledger.
 """
 
 import logging
@@ -22,12 +22,12 @@ from fastevm.payments.store import Store, every_log, every_order
 
 log: Final = logging.getLogger(__name__)
 
-RETRIES: Final = 5  # of a change that another process was faster with
+RETRIES: Final = 5  # of a change that another process made first
 UNENDED: Final = (
     State.DRAFTED, State.SIGNED, State.STORED, State.CAPTURING, State.AUTHORIZING,
     State.CANCELLING,
 )  # fmt: skip
-# Movements that are mere transfers of the token; others have events of their own.
+# Movements that are only token transfers; the others have their own events.
 TRANSFERS: Final = (MovementKind.REFUND, MovementKind.SWEEP)
 
 _UNDO: Final = {
@@ -38,7 +38,7 @@ _UNDO: Final = {
     State.HELD: Trigger.UNDO_HOLD,
     State.RELEASED: Trigger.UNDO_RELEASE,
 }
-# How a hold that has ended is held again.
+# Triggers by which an ended hold becomes held again.
 AGAIN: Final = {
     State.CAPTURED: Trigger.UNDO_PARTS,
     State.PAID: Trigger.UNDO_PARTS,
@@ -60,7 +60,7 @@ class Fact(NamedTuple):
 
 
 class Settler:
-    """Applies the ledger of one token to its orders."""
+    """Applies the ledger of one token to its orders and movements."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class Settler:
     # --- facts ------------------------------------------------------------------------------------
 
     def apply_ledger(self) -> None:
-        """Settle every order whose nonce the ledger has news of; what is done is marked so."""
+        """Applies all new ledger logs to their orders, and marks the logs as applied."""
         while news := self.store.unsettled(self.token.chain_id):
             for one in news:
                 try:
@@ -87,13 +87,13 @@ class Settler:
             self.store.settled(self.token.chain_id, news)
 
     def settle(self, order_id: str) -> Order:
-        """Make one order say what the ledger says."""
+        """Updates one order from the ledger. Raises StaleOrder after ``RETRIES`` conflicts."""
         for _ in range(RETRIES):
             try:
                 return self._settle(self.store.order(order_id))
             except StaleOrder:
                 continue
-        raise StaleOrder(f"order {order_id} is changed again and again")
+        raise StaleOrder(f"order {order_id} kept changing during {RETRIES} attempts")
 
     def _settle(self, order: Order) -> Order:
         fact = self.fact(order)
@@ -111,7 +111,7 @@ class Settler:
         return order
 
     def fact(self, order: Order) -> Fact | None:
-        """How the canonical chain spent the nonce of an order; None when it did not."""
+        """How the canonical chain used the nonce of an order; None if it is unused."""
         terms, domain = order.authorization.terms, order.authorization.domain
         nonce = "0x" + terms.nonce.hex()
         spendings = self.store.spendings(domain.chain_id, domain.token, terms.payer, nonce)
@@ -123,7 +123,7 @@ class Settler:
             return Fact(Trigger.SEE_CANCEL, place)
         found = every_log(self.store, domain.chain_id, transaction_hash=spent.key.transaction_hash)
         if any(pays(entry, order) for entry in entries(found, domain.token)):
-            # an annex has the terms of an escrow: the payer's money went there
+            # an annex means an escrow: the payer's money was collected into it
             return Fact(Trigger.SEE_HOLD if order.annex else Trigger.SEE_CAPTURE, place)
         return Fact(Trigger.FAIL, place, Reason.NONCE_SPENT_ELSEWHERE)
 
@@ -135,10 +135,13 @@ class Settler:
         self.changed(order)
         return order
 
-    # --- depth, windows, ends ---------------------------------------------------------------------
+    # --- depth, windows, failures -----------------------------------------------------------------
 
     async def confirm(self, node: NodeClient) -> None:
-        """What is captured or moved and deep enough, by receipt and block, is paid or final."""
+        """Marks captured orders as paid and seen movements as final once they are deep enough.
+
+        Checks receipt and block again.
+        """
         waiting: list[Order | Movement] = []
         waiting += await to_thread(lambda: list(self._orders(State.CAPTURED)))
         waiting += await to_thread(self._seen_movements)
@@ -175,15 +178,16 @@ class Settler:
         return any(pays(entry, order) for entry in found)
 
     def expire(self, timestamp: int) -> None:
-        """End orders whose window is closed at ``timestamp`` of a block at the merchant's depth.
+        """Expires orders whose window has closed at ``timestamp``.
 
-        Every later block is later still, and the ledger holds no capture up to it.
+        ``timestamp`` is that of a block at the merchant's depth. Later blocks have later
+        timestamps, and the ledger has no capture up to that block.
         """
         for order in every_order(self.store, UNENDED, ended_at=timestamp):
             self._try(order, Trigger.EXPIRE, reason=Reason.EXPIRED)
 
     def release(self) -> None:
-        """Orders whose transactions have all come to nothing can be captured again, or fail."""
+        """Releases orders whose transactions all failed: stored again, or failed for good."""
         for state, purpose, trigger in _RELEASE:
             sent: dict[str, list[Submission]] = {}
             for one in self.store.submissions(state=state):
@@ -193,7 +197,7 @@ class Settler:
                 known = sent.get(order.id, [])
                 if any(one.purpose is purpose for one in known) and not ended(known, purpose):
                     continue
-                # what was reserved meanwhile: the order was read after the others
+                # read again: a transaction may have been reserved after the first query
                 ours = self.store.submissions(order_id=order.id, movement="")
                 if not any(one.purpose is purpose for one in ours):
                     self._try(order, trigger)
@@ -206,20 +210,20 @@ class Settler:
         if trigger is Trigger.LOSE_CAPTURE and reason.final:
             trigger = Trigger.FAIL
         if trigger is Trigger.LOSE_CANCEL and order.sealed is None:
-            trigger = Trigger.LOSE_VOIDED_CANCEL  # it was voided, and nothing is left to capture
+            trigger = Trigger.LOSE_VOIDED_CANCEL  # voided: it has no signature any more
         self._try(order, trigger, reason=reason, detail=last.detail)
 
     def _try(self, order: Order, trigger: Trigger, **members: Any) -> None:
-        """Apply a change unless somebody else has changed the order meanwhile."""
+        """Applies a change unless another process changed the order first."""
         try:
             self._change(order, trigger, **members)
         except (StaleOrder, IllegalTransition):
-            log.info("order %s was changed meanwhile", order.id)
+            log.info("order %s was changed by another process", order.id)
 
     # --- movements --------------------------------------------------------------------------------
 
     def settle_movements(self, dead: Collection[str]) -> None:
-        """Make movements say what the ledger says; ``dead`` are blocks that have just gone."""
+        """Updates movements from the ledger; ``dead``: hashes of blocks that were just removed."""
         for one in self.store.movements(open_only=not dead):
             if one.kind not in TRANSFERS:
                 continue
@@ -236,7 +240,7 @@ class Settler:
                     self._advance(one, MovementTrigger.FAIL, reason=reason, detail=last.detail)
 
     def _place(self, movement: Movement, sent: Sequence[Submission]) -> Settlement | None:
-        """Where the ledger has the transfer of a movement."""
+        """Finds the transfer of a movement in the ledger."""
         for submission in sent:
             if not submission.transaction_hash or submission.purpose is Purpose.FILL:
                 continue
@@ -259,7 +263,7 @@ class Settler:
         ]
 
     def _advance(self, one: Movement, trigger: MovementTrigger, **members: Any) -> Movement:
-        """Apply a change unless another process has made it."""
+        """Applies a change unless another process has made it."""
         try:
             return self.store.advance(one.key, trigger, **members)
         except IllegalTransition:
@@ -267,9 +271,9 @@ class Settler:
 
 
 def ended(submissions: Sequence[Submission], purpose: Purpose) -> Submission | None:
-    """The last transaction of a purpose, if none of them can be included any more.
+    """Returns the last transaction of a purpose if none of them can be included any more.
 
-    None while one waits or has succeeded.
+    Returns None while one is waiting or has succeeded.
     """
     last = None
     for one in submissions:
@@ -282,7 +286,7 @@ def ended(submissions: Sequence[Submission], purpose: Purpose) -> Submission | N
 
 
 def _stands(place: Settlement | None, receipt: Any, block: Any) -> bool:
-    """Whether a transaction succeeded in a block that is canonical; no when it is not known."""
+    """Whether a transaction succeeded in a canonical block; False if unknown."""
     if place is None or not isinstance(receipt, dict) or not isinstance(block, dict):
         return False
     if receipt["blockHash"] != place.block_hash or block["hash"] != place.block_hash:
@@ -291,9 +295,9 @@ def _stands(place: Settlement | None, receipt: Any, block: Any) -> bool:
 
 
 def pays(entry: Entry, order: Order) -> bool:
-    """Whether a transfer is the one that this order's authorization allows.
+    """Whether a transfer is the payment that the order's authorization allows.
 
-    A payer can burn the nonce with another authorization: the nonce alone proves nothing.
+    The nonce alone proves nothing: the payer can use it up with another authorization.
     """
     terms = order.authorization.terms
     return (

@@ -1,7 +1,7 @@
-"""Signatures over authorizations: made for tests and servers that hold a key, and verified.
+"""Signatures of authorizations: creation for tests and servers that hold a key, and verification.
 
-A signature is a payment credential. `Signature` shows itself as a length only, so that it cannot
-get into a log or an error by accident; its bytes are asked for by name.
+A signature is a payment credential. The `repr` of `Signature` shows only its length, so it cannot
+get into a log or an error by accident; read `secret_bytes` for the bytes.
 """
 
 from collections.abc import Sequence
@@ -17,11 +17,11 @@ from fastevm.payments.reasons import Reason
 
 SECP256K1_ORDER: Final = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 ECDSA_LENGTH: Final = 65  # r, s and v of a key's signature
-LONGEST: Final = 4096  # bytes of a contract wallet's signature
+LONGEST: Final = 4096  # bytes, for signatures of contract wallets
 
 
 class Signature:
-    """The bytes ``r || s || v`` of a key, or whatever a contract wallet wants (ERC-1271)."""
+    """A signature: ``r || s || v`` of a key, or arbitrary bytes of a contract wallet (ERC-1271)."""
 
     __slots__ = ("_raw",)
 
@@ -32,7 +32,7 @@ class Signature:
 
     @classmethod
     def parse(cls, value: "str | bytes | Signature | Sequence[int]") -> "Signature":
-        """From 0x-hex, bytes or the three numbers ``(v, r, s)``, as they are."""
+        """Parses 0x-hex, bytes or ``(v, r, s)``. Raises InvalidTerms for anything else."""
         if isinstance(value, Signature):
             return value
         if isinstance(value, str):
@@ -48,9 +48,10 @@ class Signature:
 
     @property
     def of_key(self) -> "Signature":
-        """The same as the signature of a key: some write the recovery id 0 or 1, not 27 or 28.
+        """This signature with v 27 or 28 in place of 0 or 1.
 
-        Only for payers without code: in a contract wallet's bytes the last one may mean anything.
+        Only for payers without code: in a contract wallet's signature the last byte may mean
+        anything.
         """
         if self.is_ecdsa and self._raw[64] < 2:
             return Signature(self._raw[:64] + bytes([self._raw[64] + 27]))
@@ -58,17 +59,17 @@ class Signature:
 
     @property
     def secret_bytes(self) -> bytes:
-        """The signature itself; not for logs."""
+        """The bytes. Do not log them."""
         return self._raw
 
     @property
     def is_ecdsa(self) -> bool:
-        """Whether it has the length of a key's signature."""
+        """Whether it has the length of an ECDSA signature (65 bytes)."""
         return len(self._raw) == ECDSA_LENGTH
 
     @property
     def vrs(self) -> tuple[int, bytes, bytes]:
-        """``v``, ``r`` and ``s`` of an ECDSA signature; not for logs."""
+        """``v``, ``r`` and ``s`` of an ECDSA signature. Do not log them."""
         if not self.is_ecdsa:
             raise InvalidTerms(f"signature: {len(self._raw)} bytes have no v, r and s")
         return self._raw[64], self._raw[:32], self._raw[32:64]
@@ -83,7 +84,7 @@ class Signature:
         return f"<Signature of {len(self._raw)} bytes>"
 
     def __reduce__(self) -> Any:
-        raise TypeError("a signature is not pickled: seal it")
+        raise TypeError("a Signature cannot be pickled: encrypt it with Vault.seal")
 
 
 def _joined(value: Sequence[int]) -> bytes:
@@ -91,11 +92,11 @@ def _joined(value: Sequence[int]) -> bytes:
         v, r, s = value
         return r.to_bytes(32, "big") + s.to_bytes(32, "big") + bytes([v])
     except (AttributeError, OverflowError, TypeError, ValueError):
-        raise InvalidTerms("signature: expected the three numbers v, r and s") from None
+        raise InvalidTerms("signature: expected hex, bytes or three numbers (v, r, s)") from None
 
 
 def sign(message: TypedMessage, private_key: bytes | str) -> Signature:
-    """Sign with a key that this process holds; deterministic (RFC 6979), s in the low half."""
+    """Signs with ``private_key``; deterministic (RFC 6979), with low s."""
     try:
         signed = Account.sign_message(message.signable, private_key)
     except (ValueError, TypeError, ValidationError):
@@ -104,7 +105,7 @@ def sign(message: TypedMessage, private_key: bytes | str) -> Signature:
 
 
 def recover(message: TypedMessage, signature: Signature) -> str | None:
-    """The address whose key made an ECDSA signature of this message; None when there is none."""
+    """Returns the signer's address of an ECDSA signature; None if the signature is invalid."""
     v, r, s = signature.vrs
     numbers = (v, int.from_bytes(r, "big"), int.from_bytes(s, "big"))
     try:
@@ -114,9 +115,9 @@ def recover(message: TypedMessage, signature: Signature) -> str | None:
 
 
 def fault_of(message: TypedMessage, signature: Signature) -> tuple[Reason, str] | None:
-    """Why the token will refuse the signature of a payer without code; None when it will not.
+    """Why the token will reject the signature of a payer without code; None if it will not.
 
-    In the order of the token's own checks: length, s, v, signer.
+    Checks in the token's own order: length, s, v, signer.
     """
     if not signature.is_ecdsa:
         length = len(signature.secret_bytes)
@@ -132,7 +133,7 @@ def fault_of(message: TypedMessage, signature: Signature) -> tuple[Reason, str] 
 
 
 def _other_signer(message: TypedMessage, signature: Signature) -> tuple[Reason, str]:
-    """A mismatch, explained where it is one of the well-known mistakes."""
+    """Returns the reason for a wrong signer; detects a signature of the other message type."""
     if isinstance(message, Authorization):
         other = Kind.TRANSFER if message.kind is Kind.RECEIVE else Kind.RECEIVE
         twin = Authorization(message.domain, message.terms, other)

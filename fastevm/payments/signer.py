@@ -1,7 +1,7 @@
-"""Who signs the merchant's transactions: a key in memory, or a service that is slow and may fail.
+"""Signers of the merchant's transactions: a key in memory, or a key service, which may fail.
 
-Signing happens outside of any database transaction. What was signed is used once it is stored, so
-that a service may answer differently each time, or answer nobody who listens any more.
+Signing happens outside of database transactions. A signature is used only once it is stored, so a
+service may return a different signature each time, or return after the caller has given up.
 """
 
 from typing import Any, Protocol
@@ -15,24 +15,24 @@ from fastevm.payments.errors import InvalidTerms
 
 
 class Signer(Protocol):
-    """Holds the key of the account that sends, or knows who does.
+    """Holds the key of the sending account, or calls the service that does.
 
-    One that signs at once may say so by an attribute ``sign_seconds``: when it has not signed what
-    it reserved after so many seconds, its process is gone, and another one signs.
+    A signer that signs without a remote call may set ``sign_seconds``: a reserved transaction that
+    is not signed after so many seconds is signed by another process.
     """
 
     @property
     def address(self) -> str:
-        """The account, with its checksum."""
+        """The account's checksummed address."""
         ...
 
     async def sign_transaction(self, fields: dict[str, Any]) -> bytes:
-        """The raw bytes of the signed transaction; :class:`SignerUnavailable`."""
+        """Returns the raw signed transaction. Raises :class:`SignerUnavailable`."""
         ...
 
 
 class KeySigner:
-    """Signs with a private key in memory, which it never shows."""
+    """Signs with a private key in memory; its `repr` shows only the address."""
 
     __slots__ = ("_account",)
     sign_seconds = 3.0
@@ -45,21 +45,21 @@ class KeySigner:
 
     @property
     def address(self) -> str:
-        """The account."""
+        """The account's checksummed address."""
         return str(self._account.address)
 
     async def sign_transaction(self, fields: dict[str, Any]) -> bytes:
-        """The raw bytes of the signed transaction."""
+        """Returns the raw signed transaction."""
         return bytes(self._account.sign_transaction(fields).raw_transaction)
 
     def __repr__(self) -> str:
         return f"<KeySigner of {self.address}>"
 
     def __reduce__(self) -> Any:
-        raise TypeError("a signer is not pickled: it holds a key")
+        raise TypeError("a KeySigner cannot be pickled: it contains a private key")
 
 
 def fields_of(raw: bytes) -> dict[str, Any]:
-    """The members of a signed transaction, without its signature, to sign it anew."""
+    """Returns the fields of a signed transaction without its signature, to sign them again."""
     fields = dict(TypedTransaction.from_bytes(HexBytes(raw)).as_dict())
     return {name: value for name, value in fields.items() if name not in ("v", "r", "s")}

@@ -1,4 +1,4 @@
-"""The ledger in SQL: logs by their key, what removed them, and how far they were read."""
+"""The ledger in SQL: logs, removals by reorganisations, and checkpoints."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -11,28 +11,28 @@ from fastevm.payments.rows import log_values, read_log_row
 from fastevm.payments.sql_orders import SqlOrders
 from fastevm.payments.unit_of_work import UnitOfWork
 
-MOST_CHECKPOINTS: Final = 4_096  # kept of one scope; the oldest go first
+MOST_CHECKPOINTS: Final = 4_096  # per scope; older ones are deleted
 
 _SPENDINGS: Final = (Event.USED.value, Event.CANCELED.value)
 
 
 class SqlLedger(SqlOrders):
-    """The half of the store that the chain writes, for one shop."""
+    """The part of a shop's store that is written from the chain."""
 
     def take(self, chain_id: int, logs: Iterable[ChainLog]) -> int:
-        """Keep logs; how many were new or had been removed."""
+        """Stores logs. Returns how many are new or were marked as removed."""
         with self._ledger() as unit:
             return sum(_take(unit, str(chain_id), one) for one in logs)
 
     @contextmanager
     def _ledger(self) -> Iterator[UnitOfWork]:
-        """A transaction that changes the ledger: one of a shop at a time."""
+        """Starts a transaction that changes the ledger; a shop has one at a time."""
         with self.unit() as unit:
             unit.connection.lock(f"ledger/{self.shop}")
             yield unit
 
     def drop_blocks(self, chain_id: int, block_hashes: Iterable[str]) -> int:
-        """Mark all logs of these blocks as removed; how many were not yet."""
+        """Marks all logs of these blocks as removed. Returns how many were changed."""
         with self._ledger() as unit:
             return sum(
                 unit.execute(
@@ -44,7 +44,7 @@ class SqlLedger(SqlOrders):
             )  # fmt: skip
 
     def blocks(self, chain_id: int, first: int) -> list[Checkpoint]:
-        """The blocks from number ``first`` on that hold logs which count."""
+        """Returns the blocks from number ``first`` on that have logs which are not removed."""
         rows = self.database.read(
             "SELECT DISTINCT block_number, block_hash FROM logs WHERE shop = ? AND chain_id = ?"
             " AND block_number >= ? AND removed = 0 ORDER BY block_number",
@@ -63,7 +63,7 @@ class SqlLedger(SqlOrders):
         removed: bool = False,
         limit: int = PAGE,
     ) -> list[ChainLog]:
-        """Logs by block and index; those that count, or also the removed ones."""
+        """Returns logs by block and index; ``removed`` includes removed logs."""
         wanted = "shop = ? AND chain_id = ? AND block_number >= ?"
         wanted += " AND (block_number, log_index) > (?, ?)"
         values = list[Any]((self.shop, str(chain_id), first, *after))
@@ -82,7 +82,7 @@ class SqlLedger(SqlOrders):
         return [read_log_row(row) for row in self.database.read(statement, (*values, limit))]
 
     def spendings(self, chain_id: int, token: str, payer: str, nonce: str) -> list[ChainLog]:
-        """The AuthorizationUsed and AuthorizationCanceled of a nonce that count."""
+        """Returns the canonical AuthorizationUsed and AuthorizationCanceled logs of a nonce."""
         rows = self.database.read(
             "SELECT * FROM logs WHERE shop = ? AND chain_id = ? AND authorizer = ? AND nonce = ?"
             f" AND address = ? AND event IN ({marks(len(_SPENDINGS))}) AND removed = 0"
@@ -92,7 +92,7 @@ class SqlLedger(SqlOrders):
         return [read_log_row(row) for row in rows]
 
     def unsettled(self, chain_id: int) -> list[ChainLog]:
-        """Spendings, removed ones too, that are not applied to orders yet."""
+        """Returns used and cancelled nonces, also removed ones, not yet applied to orders."""
         rows = self.database.read(
             "SELECT * FROM logs WHERE shop = ? AND chain_id = ? AND settled = 0"
             f" AND event IN ({marks(len(_SPENDINGS))})"
@@ -102,7 +102,7 @@ class SqlLedger(SqlOrders):
         return [read_log_row(row) for row in rows]
 
     def settled(self, chain_id: int, logs: Iterable[ChainLog]) -> None:
-        """These have been applied to orders; one that changed meanwhile has not."""
+        """Marks logs as applied to orders, unless their ``removed`` flag changed meanwhile."""
         with self._ledger() as unit:
             unit.connection.executemany(
                 "UPDATE logs SET settled = 1 WHERE shop = ? AND chain_id = ? AND block_hash = ?"
@@ -111,7 +111,7 @@ class SqlLedger(SqlOrders):
             )
 
     def checkpoints(self, scope: str) -> list[Checkpoint]:
-        """How far logs were read, newest first."""
+        """Returns the checkpoints of a scope, newest first."""
         rows = self.database.read(
             "SELECT number, block_hash FROM checkpoints WHERE scope = ? ORDER BY number DESC",
             (scope,),
@@ -119,7 +119,7 @@ class SqlLedger(SqlOrders):
         return [Checkpoint(row["number"], row["block_hash"]) for row in rows]
 
     def check(self, scope: str, point: Checkpoint, *, gone: Sequence[Checkpoint] = ()) -> None:
-        """Logs are read up to ``point``; forget the points that are not canonical any more."""
+        """Adds a checkpoint: logs are read up to ``point``. Deletes checkpoints in ``gone``."""
         with self._ledger() as unit:
             unit.connection.executemany(
                 "DELETE FROM checkpoints WHERE scope = ? AND number = ? AND block_hash = ?",
@@ -137,7 +137,7 @@ class SqlLedger(SqlOrders):
 
 
 def _take(unit: UnitOfWork, chain: str, one: ChainLog) -> int:
-    """Insert or revive a log; what stands against it on another branch has gone."""
+    """Inserts or restores a log; marks logs of competing blocks as removed."""
     known = unit.execute(
         "SELECT removed FROM logs WHERE shop = ? AND chain_id = ? AND block_hash = ?"
         " AND transaction_hash = ? AND log_index = ?",

@@ -1,4 +1,4 @@
-"""Orders and the trail of what happened to them, in SQL."""
+"""Orders and their audit trail, in SQL."""
 
 import logging
 from collections.abc import Callable, Collection, Iterator
@@ -15,11 +15,11 @@ from fastevm.payments.unit_of_work import UnitOfWork
 
 log: Final = logging.getLogger(__name__)
 
-MOST_UNREADABLE: Final = 1_000  # messages about rows that cannot be read, kept for who asks
+MOST_UNREADABLE: Final = 1_000  # messages kept about unreadable rows
 
 
 class SqlOrders:
-    """The half of the store that the merchant's own deeds change, for one shop."""
+    """The part of a shop's store that the merchant changes."""
 
     database: Database
     shop: str
@@ -27,19 +27,22 @@ class SqlOrders:
 
     @contextmanager
     def unit(self) -> Iterator[UnitOfWork]:
-        """This shop's rows inside one database transaction."""
+        """Starts a database transaction on this shop's rows."""
         with self.database.transaction() as connection:
             yield UnitOfWork(connection, self.database, self.shop)
 
     def bad(self, error: UnreadableRow) -> None:
-        """Put a row aside: it is reported once, and in nobody's way."""
+        """Records an unreadable row; logs each row once."""
         text = str(error)
         if text not in self.unreadable and len(self.unreadable) < MOST_UNREADABLE:
             self.unreadable[text] = None
-            log.error("a row of the store cannot be read: %s", text)
+            log.error("skipping an unreadable row of the store: %s", text)
 
     def add(self, order: Order) -> Order:
-        """Keep a new order; the same id with the same terms answers the one that is there."""
+        """Adds an order; returns the existing one if id and terms are equal.
+
+        Raises DuplicateOrder if the id has other terms, or another order has its payer and nonce.
+        """
         try:
             with self.unit() as unit:
                 known = unit.order_row(order.id)
@@ -55,14 +58,14 @@ class SqlOrders:
         return self.order(order.id)
 
     def _raced(self, order: Order) -> Order:
-        """Somebody has just added this id, or another order has its payer and nonce."""
+        """Handles a conflict: the id was added concurrently, or payer and nonce are taken."""
         try:
             return _same(self.order(order.id), order)
         except UnknownOrder:
             raise DuplicateOrder("payer and nonce belong to another order") from None
 
     def order(self, order_id: str) -> Order:
-        """One order; UnknownOrder, UnreadableRow."""
+        """Returns an order. Raises UnknownOrder or UnreadableRow."""
         rows = self.database.read(
             "SELECT * FROM orders WHERE shop = ? AND id = ?", (self.shop, order_id)
         )
@@ -79,7 +82,7 @@ class SqlOrders:
         after: str = "",
         limit: int = PAGE,
     ) -> list[Order]:
-        """Orders by id, those after ``after``; rows that cannot be read are left out."""
+        """Returns orders by id, after ``after``; skips unreadable rows."""
         while True:
             rows = self._page(states, payer, ended_at, after, limit)
             found = readable(rows, read_order, self.bad)
@@ -102,7 +105,7 @@ class SqlOrders:
         if payer is not None:
             wanted += " AND payer = ?"
             values.append(payer)
-        if ended_at is not None:  # decimal text: a shorter number is a smaller one
+        if ended_at is not None:  # compare decimal text by length, then digits
             digits = str(ended_at)
             wanted += " AND (LENGTH(valid_before) < ? OR LENGTH(valid_before) = ?"
             wanted += " AND valid_before <= ?)"
@@ -111,7 +114,7 @@ class SqlOrders:
         return self.database.read(statement, (*values, limit))
 
     def states(self, order_ids: Collection[str]) -> dict[str, State]:
-        """The states of these orders, as far as they are there and can be read."""
+        """Returns the states of the orders that exist and are readable."""
         found: dict[str, State] = {}
         wanted = sorted(set(order_ids))
         for at in range(0, len(wanted), PAGE):
@@ -127,7 +130,7 @@ class SqlOrders:
     def payers(
         self, states: Collection[State], recent: Collection[State], since: float
     ) -> list[str]:
-        """Who has an order in one of ``states``, or one in ``recent`` that changed ``since``."""
+        """Returns payers with orders in ``states``, or in ``recent`` if changed after ``since``."""
         rows = self.database.read(
             f"SELECT DISTINCT payer FROM orders WHERE shop = ? AND (state IN"
             f" ({marks(len(states))}) OR state IN ({marks(len(recent))}) AND updated_at >= ?)",
@@ -136,7 +139,7 @@ class SqlOrders:
         return [row["payer"] for row in rows]
 
     def counts(self) -> dict[State, tuple[int, int, float]]:
-        """Of each state: how many orders, their sum in units, and when the oldest changed last."""
+        """Returns by state: number of orders, sum in units, oldest time of the last change."""
         found: dict[State, tuple[int, int, float]] = {}
         for row in self.database.read(
             "SELECT state, value, updated_at FROM orders WHERE shop = ?", (self.shop,)
@@ -150,7 +153,7 @@ class SqlOrders:
         return found
 
     def find(self, token: str, payer: str, nonce: str) -> Order | None:
-        """The order of an authorization."""
+        """Returns the order of an authorization."""
         rows = self.database.read(
             "SELECT * FROM orders WHERE shop = ? AND token = ? AND payer = ? AND nonce = ?",
             (self.shop, token, payer, nonce),
@@ -160,12 +163,12 @@ class SqlOrders:
     def change(
         self, order_id: str, trigger: Trigger, *, version: int | None = None, **members: Any
     ) -> Order:
-        """Apply a transition, with its line in the trail and its notice."""
+        """Applies a transition and writes its audit entry and notice."""
         with self.unit() as unit:
             return unit.change(order_id, trigger, version, members)
 
     def audit(self, order_id: str) -> list[AuditEntry]:
-        """The trail of an order, oldest first."""
+        """Returns the audit trail of an order, oldest first."""
         rows = self.database.read(
             "SELECT * FROM audit WHERE shop = ? AND order_id = ? ORDER BY number",
             (self.shop, order_id),
@@ -173,7 +176,7 @@ class SqlOrders:
         return [_entry(row) for row in rows]
 
     def reseal(self, again: Callable[[bytes, str], bytes | None]) -> int:
-        """Replace sealed values by what ``again(sealed, place)`` answers; how many there were."""
+        """Replaces encrypted values by ``again(sealed, place)`` unless None. Returns how many."""
         with self.unit() as unit:
             wanted = "WHERE shop = ? AND sealed IS NOT NULL"
             orders = unit.rows(f"SELECT * FROM orders {wanted}", self.shop)

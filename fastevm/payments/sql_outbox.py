@@ -1,4 +1,4 @@
-"""The outbox in SQL: notices, endpoints of webhooks, and what each of them still has to get."""
+"""The outbox in SQL: notices, webhook endpoints, and pending deliveries."""
 
 import time
 from collections.abc import Sequence
@@ -19,12 +19,12 @@ _WITH_NOTICE: Final = (
 
 
 class SqlOutbox(SqlOrders):
-    """Who is told what, for one shop."""
+    """Notices and their deliveries, of one shop."""
 
     def notices(
         self, after: int = 0, *, order_id: str | None = None, limit: int = PAGE
     ) -> list[Notice]:
-        """Notices by number, those after ``after``."""
+        """Returns notices by number, after ``after``."""
         wanted, values = "shop = ? AND number > ?", list[Any]((self.shop, after))
         if order_id is not None:
             wanted += " AND order_id = ?"
@@ -35,20 +35,20 @@ class SqlOutbox(SqlOrders):
         return [read_notice(row) for row in rows]
 
     def newest_notice(self) -> int:
-        """The number of the newest notice; 0 when there is none."""
+        """Returns the number of the newest notice; 0 if there is none."""
         (row,) = self.database.read(
             "SELECT MAX(number) AS newest FROM events WHERE shop = ?", (self.shop,)
         )
         return row["newest"] or 0
 
     def watch(self) -> Watch:
-        """Begin to listen for changes of the store."""
+        """Starts to listen for changes of the store."""
         return self.database.watch()
 
     # --- endpoints --------------------------------------------------------------------------------
 
     def add_endpoint(self, endpoint: Endpoint) -> None:
-        """Send notices there from now on; InvalidTerms when the id is taken."""
+        """Adds an endpoint for new notices. Raises InvalidTerms if the id is taken."""
         try:
             with self.unit() as unit:
                 unit.execute(
@@ -57,19 +57,19 @@ class SqlOutbox(SqlOrders):
                     int(endpoint.disabled), None, unit.now,
                 )  # fmt: skip
         except self.database.unique_violation:
-            raise InvalidTerms(f"endpoint: {endpoint.id!r} is there already") from None
+            raise InvalidTerms(f"endpoint: {endpoint.id!r} exists already") from None
 
     def endpoints(self) -> list[Endpoint]:
-        """All of them, by id."""
+        """Returns all endpoints by id."""
         rows = self.database.read(
             "SELECT * FROM endpoints WHERE shop = ? ORDER BY id", (self.shop,)
         )
         return [read_endpoint(row) for row in rows]
 
     def change_endpoint(self, endpoint_id: str, **members: Any) -> None:
-        """Set ``url``, ``sealed``, ``previous``, ``disabled`` or ``failing_since``.
+        """Sets ``url``, ``sealed``, ``previous``, ``disabled`` or ``failing_since``.
 
-        What waits for an endpoint that is disabled is dropped; :meth:`replay` brings it back.
+        Disabling an endpoint drops its pending deliveries; :meth:`replay` restores them.
         """
         with self.unit() as unit:
             assigned = ", ".join(f"{name} = ?" for name in members)
@@ -92,10 +92,10 @@ class SqlOutbox(SqlOrders):
     def claim_deliveries(
         self, seconds: float, limit: int, skip: Sequence[str] = ()
     ) -> list[Delivery]:
-        """Deliveries that are due, for ``seconds`` this caller's alone.
+        """Leases due deliveries to the caller for ``seconds``.
 
-        One of each order and endpoint, and only when everything before it has arrived there.
-        ``skip`` are endpoints that have enough to do.
+        At most one per order and endpoint, and only after all earlier notices were delivered there.
+        Leaves out the endpoints in ``skip``.
         """
         now = time.time()
         with self.unit() as unit:
@@ -126,7 +126,7 @@ class SqlOutbox(SqlOrders):
     def delivered(
         self, delivery: Delivery, state: DeliveryState, status: str, due: float = 0.0
     ) -> bool:
-        """Say how a delivery went; whether it was still the caller's to say."""
+        """Records the result of a delivery. Returns whether the caller still held the lease."""
         with self.unit() as unit:
             count: int = unit.execute(
                 "UPDATE deliveries SET state = ?, status = ?, due = ?, lease_until = 0"
@@ -139,7 +139,7 @@ class SqlOutbox(SqlOrders):
     def deliveries(
         self, endpoint: str | None = None, state: DeliveryState | None = None, limit: int = PAGE
     ) -> list[Delivery]:
-        """Deliveries by notice."""
+        """Returns deliveries by notice."""
         wanted, values = "deliveries.shop = ?", list[Any]((self.shop,))
         if endpoint is not None:
             wanted += " AND endpoint = ?"
@@ -153,7 +153,7 @@ class SqlOutbox(SqlOrders):
         return [read_delivery(row) for row in rows]
 
     def replay(self, endpoint: str, first: int, last: int | None = None) -> int:
-        """Deliver notices ``first`` to ``last`` again, in their order; how many."""
+        """Delivers notices ``first`` to ``last`` again, in order. Returns how many."""
         now = time.time()
         most = self.newest_notice() if last is None else last
         with self.unit() as unit:
@@ -172,7 +172,7 @@ class SqlOutbox(SqlOrders):
             return count
 
     def backlog(self) -> tuple[int, float]:
-        """How many deliveries wait, and since when the oldest does (0.0 when none does)."""
+        """Returns the number of pending deliveries and the oldest one's time (0.0 without any)."""
         (row,) = self.database.read(
             "SELECT COUNT(*) AS count, MIN(events.at) AS oldest FROM deliveries"
             " JOIN events ON events.number = deliveries.event"

@@ -1,4 +1,4 @@
-"""The store on a database: every part of it, for one shop at a time."""
+"""The complete store on a database, for one shop at a time."""
 
 from fastevm.payments.database import Database
 from fastevm.payments.sql_ledger import SqlLedger
@@ -7,21 +7,21 @@ from fastevm.payments.sql_submissions import SqlSubmissions
 
 
 class SqlStore(SqlSubmissions, SqlLedger, SqlOutbox):
-    """Orders, transactions, ledger and outbox of one shop; others share the database."""
+    """Orders, transactions, ledger and outbox of one shop in a shared database."""
 
     def __init__(self, database: Database, shop: str = "") -> None:
         self.database, self.shop = database, shop
         self.unreadable = {}
 
     def scoped(self, shop: str) -> "SqlStore":
-        """The same database as another shop sees it; closing either closes both."""
+        """Returns the store of another shop in the same database; closing either closes both."""
         return self if shop == self.shop else SqlStore(self.database, shop)
 
     def shops(self) -> list[str]:
-        """Every shop that has an order here."""
+        """Returns every shop that has an order."""
         rows = self.database.read("SELECT DISTINCT shop FROM orders ORDER BY shop")
         return [row["shop"] for row in rows]
 
     def close(self) -> None:
-        """Give the connections back."""
+        """Closes the connections."""
         self.database.close()

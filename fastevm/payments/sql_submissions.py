@@ -1,4 +1,4 @@
-"""Transactions of the merchant in SQL: reserved, signed, replaced, and how far they have come."""
+"""The merchant's transactions in SQL: reserved, signed, replaced, and their progress."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +23,7 @@ from fastevm.payments.unit_of_work import Slot, UnitOfWork
 
 _WAITING: Final = tuple(one.value for one in Progress if one.waiting)
 DAY_SECONDS: Final = 86_400
-# Transactions of one order, and those of several once for each of them.
+# Transactions of single orders, and batch captures once for each of their orders.
 _SHARES: Final = (
     "SELECT one.*, one.order_id AS carried, NULL AS failure, '' AS told"
     " FROM submissions AS one WHERE {alone} AND one.batch = ''"
@@ -36,7 +36,7 @@ _SHARES: Final = (
 
 
 class SqlSubmissions(SqlOrders):
-    """What was sent for orders and movements."""
+    """The transactions of orders and movements."""
 
     def submit(
         self,
@@ -49,7 +49,7 @@ class SqlSubmissions(SqlOrders):
         draft: Callable[[int], Draft],
         most_today: int | None = None,
     ) -> Submission:
-        """Apply a transition and reserve its transaction, both or neither."""
+        """Atomically applies a transition and reserves its transaction."""
         with self.unit() as unit:
             if most_today is not None:
                 self._check_day(unit, order_id, most_today)
@@ -71,13 +71,13 @@ class SqlSubmissions(SqlOrders):
         draft: Callable[[int, Sequence[str]], Draft],
         most_today: int | None = None,
     ) -> tuple[Submission | None, dict[str, PaymentError]]:
-        """Apply a transition to several orders and reserve one transaction for them."""
+        """Atomically applies a transition to several orders and reserves their transaction."""
         refused: dict[str, PaymentError] = {}
         with self.unit() as unit:
             if most_today is not None:
                 unit.connection.lock(f"day/{self.shop}")
             for order_id in sorted(order_ids):
-                unit.order_row(order_id)  # all of them first: nobody waits crosswise
+                unit.order_row(order_id)  # lock all of them in the same order, to avoid deadlocks
             for order_id in order_ids:
                 try:
                     if most_today is not None:
@@ -93,7 +93,7 @@ class SqlSubmissions(SqlOrders):
             return unit.reserve(slot, draft(nonce, taken)), refused
 
     def _check_day(self, unit: UnitOfWork, order_id: str, most: int) -> None:
-        """Refuse a capture beyond what may be captured in one day (UTC)."""
+        """Raises LimitReached if the captures of today (UTC) would exceed ``most``."""
         unit.connection.lock(f"day/{self.shop}")
         begin = unit.now - unit.now % DAY_SECONDS
         rows = unit.rows(
@@ -105,7 +105,7 @@ class SqlSubmissions(SqlOrders):
         taken = sum(int(row["value"]) for row in rows)
         value = unit.order(order_id).authorization.terms.value
         if taken + value > most:
-            raise LimitReached(f"today's captures are {taken} units of at most {most}")
+            raise LimitReached(f"captured today: {taken} units, {value} more exceed {most}")
 
     def move(
         self,
@@ -117,11 +117,11 @@ class SqlSubmissions(SqlOrders):
         draft: Callable[[int], Draft],
         check: Callable[[list[Movement]], None],
     ) -> tuple[Movement, Submission | None]:
-        """Keep a movement and reserve its transaction, both or neither.
+        """Atomically stores a movement and reserves its transaction.
 
-        ``check(movements)`` is told the order's other movements under the order's lock, and raises
-        what the caller shall get. Asking again with the same key and terms answers what is there,
-        without a new transaction.
+        ``check(movements)`` gets the order's other movements under the order's lock and may raise.
+        A repeated request with the same key and terms returns the existing movement and no
+        transaction.
         """
         with self.unit() as unit:
             unit.order_row(movement.order_id)
@@ -131,7 +131,7 @@ class SqlSubmissions(SqlOrders):
                     raise LimitReached(f"the key {movement.key!r} belongs to another movement")
                 return known, None
             check(_movements(unit, movement.order_id))
-            self._insert(unit, movement)  # its notice first: locks have one order everywhere
+            self._insert(unit, movement)  # its notice first: the lock order is the same everywhere
             nonce = unit.next_nonce(chain_id, sender, least_nonce)
             purpose = movement.kind.purpose
             slot = Slot(movement.order_id, movement.key, purpose, chain_id, sender, nonce)
@@ -160,7 +160,7 @@ class SqlSubmissions(SqlOrders):
         least_nonce: int,
         draft: Callable[[int], Draft],
     ) -> Submission:
-        """Reserve another transaction for a movement that has failed."""
+        """Reserves another transaction for a failed movement."""
         with self.unit() as unit:
             unit.advance(movement.key, MovementTrigger.RETRY, {})
             nonce = unit.next_nonce(chain_id, sender, least_nonce)
@@ -169,7 +169,7 @@ class SqlSubmissions(SqlOrders):
             return unit.reserve(slot, draft(nonce))
 
     def movements(self, order_id: str | None = None, *, open_only: bool = False) -> list[Movement]:
-        """Movements of one order, or of all, oldest first."""
+        """Returns the movements of one order or of all, oldest first."""
         wanted, values = "shop = ?", list[Any]((self.shop,))
         if order_id is not None:
             wanted += " AND order_id = ?"
@@ -182,21 +182,21 @@ class SqlSubmissions(SqlOrders):
         return readable(rows, read_movement, self.bad)
 
     def movement(self, key: str) -> Movement | None:
-        """One movement; None when there is none with this key."""
+        """Returns a movement; None if the key is unknown."""
         rows = self.database.read(
             "SELECT * FROM movements WHERE shop = ? AND key = ?", (self.shop, key)
         )
         return read_movement(rows[0]) if rows else None
 
     def advance(self, key: str, trigger: MovementTrigger, **members: Any) -> Movement:
-        """Apply a transition of a movement, with its line in the trail and its notice."""
+        """Applies a transition of a movement and writes its audit entry and notice."""
         with self.unit() as unit:
             return unit.advance(key, trigger, members)
 
     # --- signing ----------------------------------------------------------------------------------
 
     def signed(self, number: int, transaction_hash: str, sealed: bytes) -> Submission | None:
-        """Keep the signed bytes of a reserved transaction; None when somebody else was faster."""
+        """Stores the signed bytes of a reserved transaction; None if another process did first."""
         with self.unit() as unit:
             changed = unit.execute(
                 "UPDATE submissions SET progress = ?, transaction_hash = ?, sealed = ?,"
@@ -218,7 +218,7 @@ class SqlSubmissions(SqlOrders):
             return one
 
     def claim(self, number: int, seconds: float = SIGN_SECONDS) -> bool:
-        """Whether this caller may sign a reserved transaction now, for a while alone."""
+        """Leases a reserved transaction for signing. Returns whether the caller may sign it."""
         now = time.time()
         with self.unit() as unit:
             count: int = unit.execute(
@@ -229,7 +229,7 @@ class SqlSubmissions(SqlOrders):
             return count == 1
 
     def postpone(self, number: int, reason: Reason, detail: str, until: float) -> None:
-        """A reserved transaction could not be signed: others may try from ``until`` on."""
+        """Records that signing failed; other processes may try from ``until`` on."""
         with self.unit() as unit:
             unit.execute(
                 "UPDATE submissions SET lease_until = ?, reason = ?, detail = ?"
@@ -240,9 +240,9 @@ class SqlSubmissions(SqlOrders):
     def replace(
         self, old: Submission, purpose: Purpose, draft: Callable[[int], Draft]
     ) -> Submission | None:
-        """Reserve a replacement under the same nonce; None when somebody has replaced it already.
+        """Reserves a replacement with the same nonce; None if it has been replaced already.
 
-        What was reserved and not signed before can then not be signed any more.
+        An old transaction that is still unsigned can then no longer be signed.
         """
         with self.unit() as unit:
             unit.connection.lock(f"nonces/{old.chain_id}/{old.sender}")
@@ -273,7 +273,7 @@ class SqlSubmissions(SqlOrders):
         account_nonce: int | None = None,
         state: State | None = None,
     ) -> list[Submission]:
-        """Transactions of this shop by sender, nonce and bump, as their orders see them."""
+        """Returns this shop's transactions by sender, nonce and bump, one view for each order."""
         wanted, values = ["one.shop = ?"], list[Any]((self.shop,))
         for condition, value in (
             ("whose.order_id = ?", order_id),
@@ -300,7 +300,7 @@ class SqlSubmissions(SqlOrders):
     def open_submissions(
         self, chain_id: int, sender: str, least_nonce: int | None
     ) -> list[Submission]:
-        """Transactions of every account nonce whose outcome is open, by nonce and bump."""
+        """Returns the transactions of every open account nonce, by nonce and bump."""
         account = "shop = ? AND chain_id = ? AND sender = ?"
         values = list[Any]((self.shop, str(chain_id), sender))
         moving = [one.value for one in State if one.in_flight]
@@ -322,7 +322,7 @@ class SqlSubmissions(SqlOrders):
         return readable(self.database.read(statement, (*values, *more)), read_submission, self.bad)
 
     def outstanding(self, chain_id: int, sender: str) -> int:
-        """The wei that transactions of an account, of whatever shop, may still cost."""
+        """Returns the maximum cost in wei of an account's pending transactions, over all shops."""
         rows = self.database.read(
             "SELECT account_nonce, gas, max_fee FROM submissions WHERE chain_id = ? AND sender = ?"
             f" AND progress IN ({marks(len(_WAITING))})",
@@ -343,7 +343,7 @@ class SqlSubmissions(SqlOrders):
         cost: int | None = None,
         failures: Mapping[str, tuple[Reason, str]] | None = None,
     ) -> None:
-        """Write down how far a transaction has come, and what it cost in wei."""
+        """Records a transaction's progress, and its cost in wei."""
         with self.unit() as unit:
             row = unit.execute(
                 "SELECT * FROM submissions WHERE number = ? AND shop = ?", number, self.shop
@@ -369,7 +369,7 @@ class SqlSubmissions(SqlOrders):
     def _note_failures(
         self, unit: UnitOfWork, one: Submission, failures: Mapping[str, tuple[Reason, str]]
     ) -> None:
-        """Write down whose calls failed inside a transaction that succeeded, and whose did not."""
+        """Records which calls of a batch capture failed and which succeeded."""
         slot = (self.shop, str(one.chain_id), one.sender, one.account_nonce)
         where = "WHERE shop = ? AND chain_id = ? AND sender = ? AND account_nonce = ?"
         known = {row["order_id"]: row for row in unit.rows(f"SELECT * FROM batched {where}", *slot)}
@@ -386,7 +386,7 @@ class SqlSubmissions(SqlOrders):
             unit.trail(order_id, "chain", what, before or "", failure or "succeeded", detail)
 
     def explain(self, order_id: str, reason: Reason | None, detail: str = "") -> None:
-        """Say why an order waits."""
+        """Records why an order is waiting."""
         with self.unit() as unit:
             unit.explain(order_id, reason and reason.value, detail)
 

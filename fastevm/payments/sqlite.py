@@ -15,9 +15,9 @@ from fastevm.payments.migrations import prepare
 from fastevm.payments.schema import SQLITE, SQLITE_GUARDS
 
 MEMORY: Final = ":memory:"
-BUSY_SECONDS: Final = 10.0  # that a writer waits for another
+BUSY_SECONDS: Final = 10.0  # a writer waits for another
 OWNER_ONLY: Final = stat.S_IRUSR | stat.S_IWUSR
-LOOK_SECONDS: Final = 0.02  # between two looks whether another process has written
+LOOK_SECONDS: Final = 0.02  # between polls for changes of other processes
 
 _SETTINGS: Final = (
     "journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON", "secure_delete = ON",
@@ -25,28 +25,28 @@ _SETTINGS: Final = (
 
 
 class SqliteConnection:
-    """A connection inside a transaction, which is the only one that writes."""
+    """A connection inside the only write transaction."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
     def execute(self, statement: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
-        """Run one statement."""
+        """Runs one statement."""
         return self._connection.execute(statement, values)
 
     def executemany(self, statement: str, values: Iterable[Sequence[Any]]) -> None:
-        """Run one statement for each row of values."""
+        """Runs one statement for each row of values."""
         self._connection.executemany(statement, values)
 
     def lock(self, name: str) -> None:
-        """Nothing to do: this transaction has the whole file."""
+        """Does nothing: a write transaction locks the whole file."""
 
     def notify(self, shop: str) -> None:
-        """Nothing to do: who waits sees that the file has changed."""
+        """Does nothing: watchers poll the file."""
 
 
 class SqliteDatabase:
-    """A connection with its lock. Every change is on disk when its transaction ends."""
+    """A connection and its lock. Transactions are durable when they commit."""
 
     for_update = ""
     skip_locked = ""
@@ -60,7 +60,7 @@ class SqliteDatabase:
             for setting in _SETTINGS:
                 self._connection.execute(f"PRAGMA {setting}")
         except sqlite3.Error as error:
-            raise StoreError(f"the store {path} cannot be opened: {error}") from None
+            raise StoreError(f"store {path} cannot be opened: {error}") from None
         self.path = path
         self._lock = RLock()
         with self.transaction() as connection:
@@ -68,7 +68,7 @@ class SqliteDatabase:
 
     @contextmanager
     def transaction(self) -> Iterator[SqliteConnection]:
-        """All or nothing. The first statement waits for other writers, so what it reads is new."""
+        """An atomic write transaction; it waits for other writers before its first statement."""
         with self._lock:
             self._run("BEGIN IMMEDIATE")
             try:
@@ -82,19 +82,19 @@ class SqliteDatabase:
         try:
             self._connection.execute(statement)
         except sqlite3.OperationalError as error:
-            raise StoreUnavailable(f"the store {self.path}: {error}") from None
+            raise StoreUnavailable(f"store {self.path}: {error}") from None
 
     def read(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
-        """The rows of one SELECT."""
+        """Returns the rows of one SELECT."""
         with self._lock:
             return self._connection.execute(statement, values).fetchall()
 
     def watch(self) -> "SqliteWatch":
-        """Begin to look at the file's counter of changes."""
+        """Starts to poll the file's change counter."""
         return SqliteWatch(self)
 
     def changes(self) -> tuple[int, int]:
-        """Two numbers that are others after a change, by another connection or by this one."""
+        """Returns two counters that grow with changes by other connections and by this one."""
         with self._lock:
             (others,) = self._connection.execute("PRAGMA data_version").fetchone()
             return others, self._connection.total_changes
@@ -106,14 +106,14 @@ class SqliteDatabase:
 
 
 class SqliteWatch:
-    """Looks again and again: a file tells nobody that it has changed."""
+    """Waits for changes by polling, because SQLite has no notifications across processes."""
 
     def __init__(self, database: SqliteDatabase) -> None:
         self._database = database
         self._known = database.changes()
 
     def wait(self, seconds: float) -> bool:
-        """Whether something has changed within ``seconds``."""
+        """Returns whether something changed within ``seconds``."""
         deadline = time.monotonic() + seconds
         while True:
             now = self._database.changes()
@@ -125,7 +125,7 @@ class SqliteWatch:
             time.sleep(LOOK_SECONDS)
 
     def close(self) -> None:
-        """Nothing to give back."""
+        """Does nothing."""
 
 
 def _connected(path: str) -> sqlite3.Connection:
@@ -137,7 +137,7 @@ def _connected(path: str) -> sqlite3.Connection:
 
 
 def _make_private(path: Path) -> None:
-    """The file is its owner's alone, from before the first byte is in it, or from now on."""
+    """Makes the file readable by its owner only; a new file before anything is written."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, OWNER_ONLY)
         try:
@@ -150,4 +150,4 @@ def _make_private(path: Path) -> None:
             if beside.exists():
                 beside.chmod(OWNER_ONLY)
     except OSError as error:
-        raise StoreError(f"the store {path} cannot be opened: {error.strerror}") from None
+        raise StoreError(f"store {path} cannot be opened: {error.strerror}") from None

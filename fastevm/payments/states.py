@@ -1,12 +1,13 @@
-"""The life of an authorization as one table: who may cause what, and what can still go wrong.
+"""The states of an authorization and its transitions, as one table.
 
-The interface document knows "stored and unused", "used", "cancelled" and "voided off-chain". Here
+interface.md has the states "stored and unused", "used", "cancelled" and "voided off-chain". Here
 "used" has three steps, because only a canonical receipt at the merchant's depth is a payment:
-capturing (a transaction is recorded, perhaps pre-confirmed), captured (canonical, shallow), paid.
+CAPTURING (a transaction is recorded, perhaps pre-confirmed), CAPTURED (canonical, not yet deep
+enough) and PAID.
 
-An order whose money waits in an escrow is authorizing, then held. Captures of parts, voids and
-refunds are movements (`fastevm.payments.movements`) and leave it held; when nothing waits any more
-it is captured, then paid, or released if no part was captured.
+An order whose money goes to an escrow is AUTHORIZING, then HELD. Partial captures, voids and
+refunds are movements (`fastevm.payments.movements`) and leave it HELD. When nothing is held any
+more it becomes CAPTURED, then PAID, or RELEASED if no part was captured.
 """
 
 from enum import Enum
@@ -16,7 +17,7 @@ from fastevm.payments.errors import IllegalTransition
 
 
 class State(Enum):
-    """Where an authorization is."""
+    """The state of an authorization."""
 
     DRAFTED = "drafted"
     SIGNED = "signed"
@@ -35,12 +36,12 @@ class State(Enum):
 
     @property
     def open(self) -> bool:
-        """Whether it can still become a payment by what the merchant does."""
+        """Whether the merchant's actions can still turn it into a payment."""
         return self in _OPEN
 
     @property
     def in_flight(self) -> bool:
-        """Whether a transaction of ours waits for its block."""
+        """Whether one of the merchant's transactions waits for inclusion."""
         return self in (State.CAPTURING, State.AUTHORIZING, State.CANCELLING)
 
 
@@ -52,7 +53,7 @@ _OPEN: Final = frozenset(
 
 
 class Actor(Enum):
-    """Who causes a transition. CHAIN is what a canonical block or its removal says."""
+    """Who causes a transition. CHAIN: a canonical block, or its removal."""
 
     MERCHANT = "merchant"
     PAYER = "payer"
@@ -61,7 +62,7 @@ class Actor(Enum):
 
 
 class Trigger(Enum):
-    """What happens to an authorization."""
+    """Events that change an authorization's state."""
 
     SIGN = "signed"
     STORE = "stored"
@@ -89,9 +90,9 @@ class Trigger(Enum):
 
 
 class Transition(NamedTuple):
-    """One row: from, trigger, to, who, and what can still go wrong afterwards.
+    """A row of the table: source, trigger, target, actor, and the remaining risk.
 
-    A target of None leads back to where the order was before the chain spoke.
+    A target of None restores the state before the chain changed it.
     """
 
     source: State
@@ -101,9 +102,9 @@ class Transition(NamedTuple):
     risk: str
 
 
-_REORG: Final = "a reorganisation takes the block back"
+_REORG: Final = "a reorganisation removes the block"
 _DEEP_REORG: Final = "a reorganisation deeper than the merchant's depth"
-_SIGNATURE_LIVES: Final = "the signature stays valid until it expires: who has it may use it"
+_SIGNATURE_LIVES: Final = "the signature stays valid until it expires: anybody with it may use it"
 _UNSPENT: Final = (
     State.DRAFTED, State.SIGNED, State.STORED, State.CAPTURING, State.AUTHORIZING,
     State.CANCELLING, State.VOIDED, State.EXPIRED, State.FAILED,
@@ -135,11 +136,11 @@ TRANSITIONS: Final[tuple[Transition, ...]] = (
     ),
     Transition(
         State.CAPTURING, Trigger.LOSE_CAPTURE, State.STORED, Actor.CHAIN,
-        "the block with the failure is taken back and the old transaction succeeds after all",
+        "a reorganisation removes the failure and the old transaction succeeds",
     ),
     Transition(
         State.STORED, Trigger.SUBMIT_CANCEL, State.CANCELLING, Actor.PAYER,
-        "somebody who has the signature captures first",
+        "anybody who has the signature may capture first",
     ),
     Transition(
         State.CANCELLING, Trigger.LOSE_CANCEL, State.STORED, Actor.CHAIN,
@@ -147,7 +148,7 @@ TRANSITIONS: Final[tuple[Transition, ...]] = (
     ),
     Transition(
         State.VOIDED, Trigger.SUBMIT_CANCEL, State.CANCELLING, Actor.PAYER,
-        "somebody who has the signature captures first",
+        "anybody who has the signature may capture first",
     ),
     Transition(
         State.CANCELLING, Trigger.LOSE_VOIDED_CANCEL, State.VOIDED, Actor.CHAIN, _SIGNATURE_LIVES
@@ -158,28 +159,28 @@ TRANSITIONS: Final[tuple[Transition, ...]] = (
     ),
     Transition(
         State.AUTHORIZING, Trigger.LOSE_HOLD, State.STORED, Actor.CHAIN,
-        "the block with the failure is taken back and the old transaction succeeds after all",
+        "a reorganisation removes the failure and the old transaction succeeds",
     ),
     *_rows(_UNSPENT, Trigger.SEE_HOLD, State.HELD, Actor.CHAIN, _REORG),
     Transition(
         State.HELD, Trigger.UNDO_HOLD, None, Actor.CHAIN,
-        "the transaction is not included again, or reverts there",
+        "the transaction is not included again, or reverts",
     ),
     Transition(State.HELD, Trigger.SEE_CAPTURE, State.CAPTURED, Actor.CHAIN, _REORG),
     Transition(State.HELD, Trigger.SEE_RELEASE, State.RELEASED, Actor.CHAIN, _REORG),
     Transition(
         State.RELEASED, Trigger.UNDO_RELEASE, State.HELD, Actor.CHAIN,
-        "the release is not included again: the money waits in the escrow",
+        "the release is not included again: the money stays in the escrow",
     ),
     *_rows(
         (State.CAPTURED, State.PAID), Trigger.UNDO_PARTS, State.HELD, Actor.CHAIN,
-        "what was captured or given back is not included again: the money waits in the escrow",
+        "the capture or void is not included again: the money stays in the escrow",
     ),
     *_rows(_UNSPENT, Trigger.SEE_CAPTURE, State.CAPTURED, Actor.CHAIN, _REORG),
     Transition(State.CAPTURED, Trigger.REACH_DEPTH, State.PAID, Actor.CHAIN, _DEEP_REORG),
     *_rows(
         (State.CAPTURED, State.PAID), Trigger.UNDO_CAPTURE, None, Actor.CHAIN,
-        "the transaction is not included again, or reverts there",
+        "the transaction is not included again, or reverts",
     ),
     *_rows(_UNSPENT, Trigger.SEE_CANCEL, State.CANCELLED, Actor.CHAIN, _REORG),
     Transition(
@@ -188,7 +189,7 @@ TRANSITIONS: Final[tuple[Transition, ...]] = (
     ),
     Transition(
         State.DRAFTED, Trigger.VOID, State.VOIDED, Actor.MERCHANT,
-        "the payer signs all the same; nobody here keeps the signature",
+        "the payer may still sign; the merchant stores no signature",
     ),
     *_rows(
         (State.SIGNED, State.STORED), Trigger.VOID, State.VOIDED, Actor.MERCHANT, _SIGNATURE_LIVES
@@ -197,7 +198,7 @@ TRANSITIONS: Final[tuple[Transition, ...]] = (
     *_rows(_UNENDED, Trigger.FAIL, State.FAILED, Actor.CHAIN, _REORG),
     Transition(
         State.FAILED, Trigger.UNDO_FAILURE, None, Actor.CHAIN,
-        "what burned the nonce is included again",
+        "the transaction that used the nonce is included again",
     ),
 )  # fmt: skip
 
@@ -205,7 +206,7 @@ _BY_CAUSE: Final = {(row.source, row.trigger): row for row in TRANSITIONS}
 
 
 def transition(state: State, trigger: Trigger) -> Transition:
-    """The row for this trigger; :class:`IllegalTransition` when the table has none."""
+    """Returns the row for a trigger. Raises :class:`IllegalTransition` if there is none."""
     row = _BY_CAUSE.get((state, trigger))
     if row is None:
         raise IllegalTransition(state, trigger, possible(state))
@@ -213,11 +214,11 @@ def transition(state: State, trigger: Trigger) -> Transition:
 
 
 def target(state: State, trigger: Trigger, origin: State | None = None) -> State:
-    """Where the trigger leads; ``origin`` is where the order was before the chain spoke."""
+    """Returns the next state; ``origin`` is the state before the chain changed it."""
     row = transition(state, trigger)
     return row.target or origin or State.STORED
 
 
 def possible(state: State) -> tuple[Trigger, ...]:
-    """What can happen in this state, in the order of the table."""
+    """Returns the triggers that a state allows, in the order of the table."""
     return tuple(row.trigger for row in TRANSITIONS if row.source is state)

@@ -1,8 +1,8 @@
-"""What a durable store has to do, and how one is opened by its address.
+"""The interface of the durable store, and `open_store`.
 
-The store sees secrets only sealed. Each method is one database transaction, may block for
-milliseconds, and may be called from any thread. A store shows one shop: a chain, a token and a
-recipient; orders, transactions and logs of others in the same database are not seen.
+The store sees secrets only encrypted. Each method is one database transaction, may block for
+milliseconds, and can be called from any thread. A store shows one shop (chain, token and
+recipient), not the orders, transactions and logs of other shops in the same database.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -35,19 +35,20 @@ POSTGRES: Final = ("postgresql://", "postgres://")
 
 
 class OrderStore(Protocol):
-    """Orders and the trail of what happened. ``unreadable`` tells of rows that were put aside."""
+    """Orders and their audit trail. ``unreadable``: messages about rows that were skipped."""
 
     unreadable: dict[str, None]
 
     def add(self, order: Order) -> Order:
-        """Keep a new order. The same id with the same terms answers the one that is there.
+        """Adds an order; returns the existing one if id and terms are equal.
 
-        :class:`DuplicateOrder` for other terms, or a (payer, nonce) of another order.
+        Raises :class:`DuplicateOrder` if the id has other terms, or another order has its payer and
+        nonce.
         """
         ...
 
     def order(self, order_id: str) -> Order:
-        """One order; :class:`UnknownOrder`, :class:`UnreadableRow`."""
+        """Returns an order. Raises :class:`UnknownOrder` or :class:`UnreadableRow`."""
         ...
 
     def orders(
@@ -59,55 +60,55 @@ class OrderStore(Protocol):
         after: str = "",
         limit: int = PAGE,
     ) -> list[Order]:
-        """Orders by id, those after ``after``. Rows that cannot be read are left out.
+        """Returns orders by id, after ``after``; skips unreadable rows.
 
-        ``ended_at``: only those whose window is closed at this second.
+        ``ended_at``: only orders whose window is closed at this time (Unix seconds).
         """
         ...
 
     def states(self, order_ids: Collection[str]) -> dict[str, State]:
-        """The states of these orders, as far as they are there and can be read."""
+        """Returns the states of the orders that exist and are readable."""
         ...
 
     def counts(self) -> dict[State, tuple[int, int, float]]:
-        """Of each state: how many orders, their sum in units, and when the oldest changed last."""
+        """Returns by state: number of orders, sum in units, oldest time of the last change."""
         ...
 
     def payers(
         self, states: Collection[State], recent: Collection[State], since: float
     ) -> list[str]:
-        """Who has an order in one of ``states``, or one in ``recent`` that changed ``since``."""
+        """Returns payers with orders in ``states``, or in ``recent`` if changed after ``since``."""
         ...
 
     def find(self, token: str, payer: str, nonce: str) -> Order | None:
-        """The order of an authorization."""
+        """Returns the order of an authorization."""
         ...
 
     def change(
         self, order_id: str, trigger: Trigger, *, version: int | None = None, **members: Any
     ) -> Order:
-        """Apply a transition, with its line in the trail and its notice.
+        """Applies a transition and writes its audit entry and notice.
 
-        ``members``: ``sealed``, ``annex``, ``settlement``, ``reason``, ``detail``.
-        :class:`IllegalTransition`; :class:`StaleOrder` when ``version`` is not the order's now.
+        ``members`` may be ``sealed``, ``annex``, ``settlement``, ``reason``, ``detail``. Raises
+        :class:`IllegalTransition`, or :class:`StaleOrder` if ``version`` is not the current one.
         """
         ...
 
     def explain(self, order_id: str, reason: Reason | None, detail: str = "") -> None:
-        """Say why an order waits, without a transition."""
+        """Records why an order is waiting, without a transition."""
         ...
 
     def audit(self, order_id: str) -> list[AuditEntry]:
-        """The trail of an order, oldest first."""
+        """Returns the audit trail of an order, oldest first."""
         ...
 
     def reseal(self, again: Callable[[bytes, str], bytes | None]) -> int:
-        """Replace sealed values by what ``again(sealed, place)`` answers; how many there were."""
+        """Replaces encrypted values by ``again(sealed, place)`` unless None. Returns how many."""
         ...
 
 
 class SubmissionStore(Protocol):
-    """Transactions, and the movements that they carry."""
+    """Transactions, and the movements that they carry out."""
 
     def submit(
         self,
@@ -120,12 +121,12 @@ class SubmissionStore(Protocol):
         draft: Callable[[int], Draft],
         most_today: int | None = None,
     ) -> Submission:
-        """Apply a transition and reserve its transaction, both or neither.
+        """Atomically applies a transition and reserves its transaction.
 
-        ``draft(account_nonce)`` makes it, unsigned; the nonce is ``least_nonce``, or follows the
-        newest that was ever reserved for ``sender``. Of two who try, one gets
-        :class:`IllegalTransition`. :class:`LimitReached` when the captures of the day would be more
-        than ``most_today`` units.
+        ``draft(account_nonce)`` returns the unsigned transaction. The nonce is ``least_nonce``, or
+        one more than the highest ever reserved for ``sender``. Of two concurrent callers one gets
+        :class:`IllegalTransition`. Raises :class:`LimitReached` if the captures of the day would
+        exceed ``most_today`` units.
         """
         ...
 
@@ -141,11 +142,10 @@ class SubmissionStore(Protocol):
         draft: Callable[[int, Sequence[str]], Draft],
         most_today: int | None = None,
     ) -> tuple[Submission | None, dict[str, PaymentError]]:
-        """Apply a transition to several orders and reserve one transaction for them.
+        """Atomically applies a transition to several orders and reserves their transaction.
 
-        What `submit` would raise for an order stands in the second answer by its id, and the others
-        go without it: ``draft(account_nonce, order_ids)`` makes the transaction for these. None
-        when no order is left.
+        Returns the transaction (None without any order) and, by order id, the errors that `submit`
+        would raise. ``draft(account_nonce, order_ids)`` gets only the orders without an error.
         """
         ...
 
@@ -159,11 +159,11 @@ class SubmissionStore(Protocol):
         draft: Callable[[int], Draft],
         check: Callable[[list[Movement]], None],
     ) -> tuple[Movement, Submission | None]:
-        """Keep a movement and reserve its transaction, both or neither.
+        """Atomically stores a movement and reserves its transaction.
 
-        ``check(movements)`` is told the order's other movements under the order's lock, and raises
-        what the caller shall get. Asking again with the same key and terms answers what is there,
-        and no transaction.
+        ``check(movements)`` gets the order's other movements under the order's lock and may raise.
+        A repeated request with the same key and terms returns the existing movement and no
+        transaction.
         """
         ...
 
@@ -176,31 +176,31 @@ class SubmissionStore(Protocol):
         least_nonce: int,
         draft: Callable[[int], Draft],
     ) -> Submission:
-        """Reserve another transaction for a movement that has failed."""
+        """Reserves another transaction for a failed movement."""
         ...
 
     def movement(self, key: str) -> Movement | None:
-        """One movement."""
+        """Returns a movement; None if the key is unknown."""
         ...
 
     def movements(self, order_id: str | None = None, *, open_only: bool = False) -> list[Movement]:
-        """Movements of one order or of all, oldest first; ``open_only``: those not at their end."""
+        """Returns movements by age, of one order or all; ``open_only``: not FINAL or FAILED."""
         ...
 
     def advance(self, key: str, trigger: MovementTrigger, **members: Any) -> Movement:
-        """Apply a transition of a movement, with its line in the trail and its notice."""
+        """Applies a transition of a movement and writes its audit entry and notice."""
         ...
 
     def signed(self, number: int, transaction_hash: str, sealed: bytes) -> Submission | None:
-        """Keep the signed bytes of a reserved transaction; None when somebody else was faster."""
+        """Stores the signed bytes of a reserved transaction; None if another process did first."""
         ...
 
     def claim(self, number: int, seconds: float = SIGN_SECONDS) -> bool:
-        """Whether this caller may sign a reserved transaction now, for ``seconds`` alone."""
+        """Leases a reserved transaction for signing. Returns whether the caller may sign it."""
         ...
 
     def postpone(self, number: int, reason: Reason, detail: str, until: float) -> None:
-        """A reserved transaction could not be signed: others may try from ``until`` on."""
+        """Records that signing failed; other processes may try from ``until`` on."""
         ...
 
     def replace(
@@ -209,9 +209,9 @@ class SubmissionStore(Protocol):
         purpose: Purpose,
         draft: Callable[[int], Draft],
     ) -> Submission | None:
-        """Reserve a replacement under the same nonce; None when somebody has replaced it already.
+        """Reserves a replacement with the same nonce; None if it has been replaced already.
 
-        What was reserved and not signed before can then not be signed any more.
+        An old transaction that is still unsigned can then no longer be signed.
         """
         ...
 
@@ -227,24 +227,24 @@ class SubmissionStore(Protocol):
         account_nonce: int | None = None,
         state: State | None = None,
     ) -> list[Submission]:
-        """Transactions by sender, nonce and bump; ``state`` is that of their order.
+        """Returns transactions by sender, nonce and bump; ``state`` is that of their order.
 
-        One of several orders is there once for each of them, as that order sees it.
+        A batch capture appears once for each of its orders, as that order's view.
         """
         ...
 
     def open_submissions(
         self, chain_id: int, sender: str, least_nonce: int | None
     ) -> list[Submission]:
-        """Transactions of every account nonce whose outcome is open, by nonce and bump.
+        """Returns the transactions of every open account nonce, by nonce and bump.
 
-        Open are nonces from ``least_nonce`` on, those with a transaction that waits, and those of
-        orders and movements that are under way.
+        A nonce is open if it is at least ``least_nonce``, if one of its transactions waits, or if
+        its order or movement is in progress.
         """
         ...
 
     def outstanding(self, chain_id: int, sender: str) -> int:
-        """The wei that transactions of an account, of whatever shop, may still cost."""
+        """Returns the maximum cost in wei of an account's pending transactions, over all shops."""
         ...
 
     def note(
@@ -256,30 +256,30 @@ class SubmissionStore(Protocol):
         cost: int | None = None,
         failures: Mapping[str, tuple[Reason, str]] | None = None,
     ) -> None:
-        """Write down how far a transaction has come, and what it cost in wei.
+        """Records a transaction's progress, and its cost in wei.
 
-        ``failures``: whose calls failed inside one of several orders, and why; the other orders'
-        calls did not. None says nothing of them.
+        ``failures``: orders of a batch capture whose calls failed, and why; the calls of all others
+        succeeded. None: unknown.
         """
         ...
 
 
 class LedgerStore(Protocol):
-    """Logs of the canonical chain, each counted once, and how far they were read."""
+    """Logs of the canonical chain, each stored once, and the checkpoints of the scans."""
 
     def take(self, chain_id: int, logs: Iterable[ChainLog]) -> int:
-        """Keep logs; how many were new or had been removed. A known log changes nothing.
+        """Stores logs. Returns how many are new or were marked as removed.
 
-        A transaction is in one canonical block only: its logs in other blocks are removed.
+        A transaction is in one canonical block only, so its logs in other blocks become removed.
         """
         ...
 
     def drop_blocks(self, chain_id: int, block_hashes: Iterable[str]) -> int:
-        """Mark all logs of these blocks as removed; how many were not yet."""
+        """Marks all logs of these blocks as removed. Returns how many were changed."""
         ...
 
     def blocks(self, chain_id: int, first: int) -> list[Checkpoint]:
-        """The blocks from number ``first`` on that hold logs which count."""
+        """Returns the blocks from number ``first`` on that have logs which are not removed."""
         ...
 
     def logs(
@@ -293,127 +293,128 @@ class LedgerStore(Protocol):
         removed: bool = False,
         limit: int = PAGE,
     ) -> list[ChainLog]:
-        """Logs by block and index; those that count, or also the removed ones.
+        """Returns logs by block and index; ``removed`` includes removed logs.
 
-        ``after``: block number and index of the last one of the page before.
+        ``after``: block number and log index of the last log of the previous page.
         """
         ...
 
     def spendings(self, chain_id: int, token: str, payer: str, nonce: str) -> list[ChainLog]:
-        """The AuthorizationUsed and AuthorizationCanceled of a nonce that count."""
+        """Returns the canonical AuthorizationUsed and AuthorizationCanceled logs of a nonce."""
         ...
 
     def unsettled(self, chain_id: int) -> list[ChainLog]:
-        """Spendings, removed ones too, that are not applied to orders yet."""
+        """Returns used and cancelled nonces, also removed ones, not yet applied to orders."""
         ...
 
     def settled(self, chain_id: int, logs: Iterable[ChainLog]) -> None:
-        """These have been applied to orders; one that changed meanwhile has not."""
+        """Marks logs as applied to orders, unless their ``removed`` flag changed meanwhile."""
         ...
 
     def checkpoints(self, scope: str) -> list[Checkpoint]:
-        """How far logs were read, newest first. ``scope`` names what was looked for."""
+        """Returns checkpoints, newest first. ``scope`` identifies the scanner's filters."""
         ...
 
     def check(self, scope: str, point: Checkpoint, *, gone: Sequence[Checkpoint] = ()) -> None:
-        """Logs are read up to ``point``; forget the points that are not canonical any more."""
+        """Adds a checkpoint: logs are read up to ``point``. Deletes checkpoints in ``gone``."""
         ...
 
 
 class OutboxStore(Protocol):
-    """Notices of changes, and what endpoints of webhooks still have to get."""
+    """Notices of changes, and their deliveries to webhook endpoints."""
 
     def notices(
         self, after: int = 0, *, order_id: str | None = None, limit: int = PAGE
     ) -> list[Notice]:
-        """Notices by number, those after ``after``."""
+        """Returns notices by number, after ``after``."""
         ...
 
     def newest_notice(self) -> int:
-        """The number of the newest notice; 0 when there is none."""
+        """Returns the number of the newest notice; 0 if there is none."""
         ...
 
     def watch(self) -> Watch:
-        """Begin to listen for changes of the store."""
+        """Starts to listen for changes of the store."""
         ...
 
     def add_endpoint(self, endpoint: Endpoint) -> None:
-        """Send notices there from now on; :class:`InvalidTerms` when the id is taken."""
+        """Adds an endpoint for new notices. Raises :class:`InvalidTerms` if the id is taken."""
         ...
 
     def endpoints(self) -> list[Endpoint]:
-        """All of them, by id."""
+        """Returns all endpoints by id."""
         ...
 
     def change_endpoint(self, endpoint_id: str, **members: Any) -> None:
-        """Set ``url``, ``sealed``, ``previous``, ``disabled`` or ``failing_since``."""
+        """Sets ``url``, ``sealed``, ``previous``, ``disabled`` or ``failing_since``."""
         ...
 
     def claim_deliveries(
         self, seconds: float, limit: int, skip: Sequence[str] = ()
     ) -> list[Delivery]:
-        """Deliveries that are due, for ``seconds`` this caller's alone.
+        """Leases due deliveries to the caller for ``seconds``.
 
-        One of each order and endpoint, and only when everything before it has arrived there.
+        At most one per order and endpoint, and only after all earlier notices were delivered there.
         """
         ...
 
     def delivered(
         self, delivery: Delivery, state: DeliveryState, status: str, due: float = 0.0
     ) -> bool:
-        """Say how a delivery went; whether it was still the caller's to say."""
+        """Records the result of a delivery. Returns whether the caller still held the lease."""
         ...
 
     def deliveries(
         self, endpoint: str | None = None, state: DeliveryState | None = None, limit: int = PAGE
     ) -> list[Delivery]:
-        """Deliveries by notice."""
+        """Returns deliveries by notice."""
         ...
 
     def replay(self, endpoint: str, first: int, last: int | None = None) -> int:
-        """Deliver notices ``first`` to ``last`` again, in their order; how many."""
+        """Delivers notices ``first`` to ``last`` again, in order. Returns how many."""
         ...
 
     def backlog(self) -> tuple[int, float]:
-        """How many deliveries wait, and since when the oldest does (0.0 when none does)."""
+        """Returns the number of pending deliveries and the oldest one's time (0.0 without any)."""
         ...
 
 
 class Store(OrderStore, SubmissionStore, LedgerStore, OutboxStore, Protocol):
-    """Everything in one place, as the back end of one shop uses it."""
+    """The complete store of one shop."""
 
     def scoped(self, shop: str) -> "Store":
-        """The same store as another shop sees it; closing either closes both."""
+        """Returns the store of another shop in the same database; closing either closes both."""
         ...
 
     def shops(self) -> list[str]:
-        """Every shop that has an order here."""
+        """Returns every shop that has an order."""
         ...
 
     def close(self) -> None:
-        """Give the connections back."""
+        """Closes the connections."""
         ...
 
 
 def open_store(url: str = "sqlite:///payments.db") -> Store:
-    """Open ``sqlite:///relative/path``, ``sqlite:////absolute/path`` or ``postgresql://host/name``.
+    """Opens the store at a URL.
 
-    A file is made when it is missing, a database of PostgreSQL is not; tables are made in both.
-    ``sqlite:///:memory:`` lives as long as the store. PostgreSQL needs the extra
-    ``payments-postgres``. :class:`StoreError`.
+    ``sqlite:///relative/path``, ``sqlite:////absolute/path`` or ``postgresql://host/name``.
+    Creates a missing SQLite file and the tables, but no PostgreSQL database.
+    ``sqlite:///:memory:`` lasts as long as the store. PostgreSQL needs the extra
+    ``payments-postgres``. Raises :class:`StoreError`.
     """
     if url.startswith(POSTGRES):
         return SqlStore(_postgres(url))
     if not url.startswith(SQLITE) or url == SQLITE:
         scheme = url.split(":", 1)[0]
         raise StoreError(
-            f"no store for {scheme!r} addresses: expected {SQLITE}path or {POSTGRES[0]}host/name"
+            f"unknown store URL scheme {scheme!r}: expected {SQLITE}path or {POSTGRES[0]}host/name"
         )
     return SqlStore(SqliteDatabase(url.removeprefix(SQLITE)))
 
 
 def _postgres(url: str) -> Database:
-    try:  # psycopg is loaded by who needs it
+    try:  # psycopg is an optional dependency
         module = import_module("fastevm.payments.postgres")
     except ImportError as error:
         raise StoreError(
@@ -431,7 +432,7 @@ def every_log(
     first: int = 0,
     last: int | None = None,
 ) -> Iterator[ChainLog]:
-    """All logs that count, page by page."""
+    """Yields all canonical logs, page by page."""
     after = START
     while page := store.logs(
         chain_id, transaction_hash=transaction_hash, first=first, last=last, after=after
@@ -447,7 +448,7 @@ def every_order(
     payer: str | None = None,
     ended_at: int | None = None,
 ) -> Iterator[Order]:
-    """All orders that can be read, page by page."""
+    """Yields all readable orders, page by page."""
     after = ""
     while page := store.orders(states, payer=payer, ended_at=ended_at, after=after):
         yield from page

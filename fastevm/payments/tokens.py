@@ -1,8 +1,8 @@
-"""Tokens as the chain has them: domain, decimals and signature forms read from the contract.
+"""Tokens as read from the contract: EIP-712 domain, decimals and supported signatures.
 
-A token's EIP-712 domain is never typed in: USDC is ``USD Coin`` on one chain and ``USDC`` on the
-next. `Token.of` reads it and holds it against ``DOMAIN_SEPARATOR()``; the table of known tokens
-gives addresses, and what their contracts are expected to say.
+Never type in a token's domain: USDC is named ``USD Coin`` on some chains and ``USDC`` on others.
+`Token.of` reads it and compares it with ``DOMAIN_SEPARATOR()``. The table of known tokens has
+addresses and the expected domains.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ from fastevm.payments.reasons import revert_text
 
 LATEST: Final = "latest"
 MOST_DECIMALS: Final = 36
-USUAL_VERSIONS: Final = ("2", "1")  # of tokens without ``version()``
+USUAL_VERSIONS: Final = ("2", "1")  # tried for tokens without ``version()``
 NOBODY: Final = "0x000000000000000000000000000000000000dEaD"
 BYTES_OVERLOAD: Final = (
     "transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,bytes)"
@@ -30,11 +30,11 @@ BYTES_OVERLOAD: Final = (
 
 
 class WrongToken(PaymentError):
-    """The contract is not the token that is expected, or none that payments can use."""
+    """The contract is not the expected token, or has no usable EIP-3009."""
 
 
 class KnownToken(NamedTuple):
-    """A published address, and the signing domain that its contract is expected to have."""
+    """A published token address and the domain that its contract is expected to have."""
 
     chain_id: int
     symbol: str
@@ -74,7 +74,7 @@ KNOWN: Final[tuple[KnownToken, ...]] = (
 
 
 def known(chain_id: int, token: str) -> KnownToken | None:
-    """A row of the table by its symbol or its address; None when there is none."""
+    """Finds a known token by symbol or address; None if unknown."""
     wanted = token.lower()
     for one in KNOWN:
         if one.chain_id == chain_id and wanted in (one.symbol.lower(), one.address.lower()):
@@ -83,10 +83,10 @@ def known(chain_id: int, token: str) -> KnownToken | None:
 
 
 class Token(Struct, frozen=True):
-    """A token that was read from its contract.
+    """A token as read from its contract.
 
-    ``long_signatures``: it takes signatures as bytes (ERC-7598), which contract wallets and the
-    escrow need.
+    ``long_signatures``: the token accepts signatures as bytes (ERC-7598), which contract wallets
+    and the escrow need.
     """
 
     domain: Domain
@@ -96,10 +96,10 @@ class Token(Struct, frozen=True):
 
     @classmethod
     async def of(cls, node: NodeClient, token: str) -> "Token":
-        """Read a token by its address, or by its symbol in the table of the node's chain.
+        """Reads a token by address, or by its symbol in the table of the node's chain.
 
-        :class:`WrongToken` when there is no EIP-3009 token, when the domain cannot be found, or is
-        not the one of the table. NodeUnreachable, NodeRefusal.
+        Raises :class:`WrongToken` if the contract has no EIP-3009, or if its domain is unknown or
+        differs from the table. Raises NodeUnreachable or NodeRefusal.
         """
         chain_id = int(await node.call("eth_chainId"), 16)
         expected = known(chain_id, token)
@@ -110,11 +110,11 @@ class Token(Struct, frozen=True):
         return found
 
     def units(self, amount: str | Decimal | int) -> int:
-        """An amount for people, such as ``"12.50"``, in units of the token. InvalidTerms."""
+        """Converts a decimal amount such as ``"12.50"`` to token units. Raises InvalidTerms."""
         return amount_of(amount, self.decimals)
 
     def text(self, units: int) -> str:
-        """Units as an amount for people, with the symbol."""
+        """Formats units as a decimal amount with the symbol."""
         whole, part = divmod(units, 10**self.decimals)
         decimals = f"{part:0{self.decimals}d}".rstrip("0").ljust(2, "0") if self.decimals else ""
         return f"{whole:,}{'.' if decimals else ''}{decimals} {self.symbol}"
@@ -130,13 +130,13 @@ async def _read(node: NodeClient, chain_id: int, place: str) -> Token:
     ]
     name, version, decimals, symbol, separator, state, overload = await node.batch(asked)
     if len(_output(separator)) != 32 or len(_output(state)) != 32:
-        raise WrongToken(f"{place} on chain {chain_id} is no EIP-3009 token")
+        raise WrongToken(f"{place} on chain {chain_id} is not an EIP-3009 token")
     title, digits = _text(name), int.from_bytes(_output(decimals), "big")
     if title is None or digits > MOST_DECIMALS:
-        raise WrongToken(f"{place} on chain {chain_id} tells no name or no decimals")
+        raise WrongToken(f"{place} on chain {chain_id} has no name() or no valid decimals()")
     told = _text(version)
     domain = _domain(title, (told,) if told else USUAL_VERSIONS, chain_id, place, separator)
-    # Its reason is about the window: the overload exists. Without it, calls end without a reason.
+    # With the overload the call reverts with a text about the window; without it, with none.
     taken = isinstance(overload, NodeRefusal) and revert_text(_revert(overload)) is not None
     return Token(domain, _text(symbol) or title, digits, taken)
 

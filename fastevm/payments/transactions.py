@@ -1,8 +1,8 @@
-"""Transactions of the merchant: reserved, signed, recorded, sent, followed to their end.
+"""The merchant's transactions: reserve, sign, record, send, and follow to the end.
 
-An order's transition and the reservation of its transaction are one database transaction. Signing
-comes after it, since a signer may be slow; what it signed is stored before it is sent. A crash at
-any moment leaves something that any process can sign, or send again unchanged.
+One database transaction applies an order's transition and reserves its transaction. Signing comes
+later, because a signer may be slow; signed bytes are stored before they are sent. So after a crash
+at any moment, any process can sign what is reserved or resend what is signed.
 """
 
 import asyncio
@@ -51,16 +51,16 @@ from fastevm.rpc_client.messages import Call
 log: Final = logging.getLogger(__name__)
 
 FILL_GAS: Final = 21_000
-SIGN_LIMIT: Final = 20.0  # seconds that a signer may take
-SIGN_PAUSE: Final = 1.0  # seconds until a signer that failed is asked again
-NO_BLOCK: Final = 0  # the number of a block hash that stands for "not canonical yet"
-LEASE_MARGIN: Final = 10.0  # seconds beyond a signer's own, until another process may sign
-MOST_AHEAD: Final = 64  # transactions of one account that a pool is given; the others wait
+SIGN_LIMIT: Final = 20.0  # seconds, timeout of a signer
+SIGN_PAUSE: Final = 1.0  # seconds until a failed signer is called again
+NO_BLOCK: Final = 0  # block hash of a pre-confirmed receipt
+LEASE_MARGIN: Final = 10.0  # seconds after SIGN_LIMIT until another process may sign
+MOST_AHEAD: Final = 64  # pending transactions per account sent to the pool
 KNOWN_WORDS: Final = ("already known", "already imported")
 PAST_WORDS: Final = ("nonce too low",)
 FUNDS_WORDS: Final = ("insufficient funds",)
-# In which states an order's transaction is sent again when it has gone: also where a reorganisation
-# may just have begun to take a success back.
+# States in which an order's transaction is sent again if the node lost it. Includes states after a
+# success, because a reorganisation may just have removed it.
 WANTED: Final = {
     Purpose.CAPTURE: (State.CAPTURING, State.CAPTURED, State.PAID),
     Purpose.CANCEL: (State.CANCELLING, State.CANCELLED),
@@ -69,7 +69,7 @@ WANTED: Final = {
 
 
 class Situation(NamedTuple):
-    """What the node said of the account and the chain, all in one answer."""
+    """The account and the chain, as read from the node in one batch."""
 
     head: Head | None
     nonce: int
@@ -79,7 +79,7 @@ class Situation(NamedTuple):
 
 
 class Prepared(NamedTuple):
-    """A transaction without its nonce, and the least nonce that the node allows."""
+    """A transaction without nonce, and the lowest nonce that the node allows."""
 
     least_nonce: int
     fields: dict[str, Any]
@@ -87,7 +87,7 @@ class Prepared(NamedTuple):
 
 
 class Transactions:
-    """Sends and follows what one signer submits."""
+    """Sends and follows the transactions of one signer."""
 
     def __init__(
         self,
@@ -101,10 +101,10 @@ class Transactions:
     ) -> None:
         self.node, self.store, self.vault, self.chain_id = node, store, vault, chain_id
         self.signer, self.policy = signer, policy
-        self._count: int | None = None  # the account's nonce, as last seen
-        self._pending = 0  # the same with what the pool had then
+        self._count: int | None = None  # the account's canonical nonce, as last seen
+        self._pending = 0  # the account's nonce including the pool
         self.lease: float = getattr(signer, "sign_seconds", SIGN_LIMIT + LEASE_MARGIN)
-        # used nonces without a receipt, and the head when that was first seen
+        # used nonces without a receipt, and the head at which each was first seen
         self._missing: dict[int, int] = {}
 
     # --- sending ----------------------------------------------------------------------------------
@@ -118,11 +118,11 @@ class Transactions:
         gas: int | None = None,
         to: str | None = None,
     ) -> Submission:
-        """Reserve a call of the order's token, or of the contract ``to``; sign it, and send it.
+        """Reserves, signs and sends a call of the order's token, or of the contract ``to``.
 
         Without ``gas`` it is estimated: a call that would revert raises :class:`NodeRefusal` and
-        leaves nothing behind. :class:`IllegalTransition` when somebody else was faster. A node or a
-        signer that does not answer is no error: the next :meth:`follow` goes on.
+        changes nothing. Raises :class:`IllegalTransition` if another process was first. If node or
+        signer do not answer, the next :meth:`follow` continues.
         """
         made = await self.prepare(to or order.authorization.domain.token, data, gas)
         reserved = await to_thread(
@@ -140,10 +140,10 @@ class Transactions:
     async def submit_many(
         self, calls: Mapping[str, tuple[str, bytes]], gas: int
     ) -> dict[str, PaymentError]:
-        """Reserve one transaction that makes these calls (target, data) of orders; send it.
+        """Reserves, signs and sends one transaction with these calls (target, data) by order id.
 
-        A call that reverts is undone alone. What `submit` would raise for an order stands in the
-        answer by its id, and the others go without it.
+        A call that reverts is undone alone. Returns the errors that `submit` would raise by order
+        id; those orders are left out of the transaction.
         """
         to, data = in_one_call(list(calls.values()), may_fail=True)
         made = await self.prepare(to, data, gas)
@@ -168,7 +168,7 @@ class Transactions:
         return refused
 
     async def prepare(self, to: str, data: bytes, gas: int | None = None) -> Prepared:
-        """A transaction for a call of ``to``, at the fees of now."""
+        """Builds a transaction that calls ``to``, with the current fees."""
         call = {"from": self.signer.address, "to": to, "data": "0x" + data.hex()}
         asked: list[Call] = [("eth_getTransactionCount", [self.signer.address, "pending"])]
         asked += FEE_CALLS
@@ -195,7 +195,7 @@ class Transactions:
         return Prepared(self._pending, fields, 0 if head is None else head.number)
 
     def drafted(self, order_id: str, made: Prepared) -> Callable[[int], Draft]:
-        """What seals such a transaction once its nonce is known."""
+        """Returns a function that encrypts the transaction once its nonce is known."""
         return partial(self._draft, order_id, made.fields, made.head)
 
     def _draft(self, order_id: str, fields: dict[str, Any], head: int, nonce: int) -> Draft:
@@ -211,11 +211,11 @@ class Transactions:
         )
 
     async def carry_on(self, reserved: Submission) -> Submission:
-        """Sign what is reserved, store the bytes, and send them; it may come back unsigned."""
+        """Signs a reserved transaction, stores the bytes, and sends them, unless signing fails."""
         try:
             async with asyncio.timeout(SIGN_LIMIT):
                 raw = await self.signer.sign_transaction(self._members(reserved))
-        except Exception as error:  # whatever a signer raises: it did not sign
+        except Exception as error:  # any exception means that it did not sign
             names = ", ".join(reserved.subjects)
             log.warning("order %s: not signed: %s", names, type(error).__name__)
             await to_thread(self._not_signed, reserved, type(error).__name__)
@@ -225,32 +225,32 @@ class Transactions:
         sealed = self.vault.seal(raw, place)
         recorded = await to_thread(self.store.signed, reserved.number, transaction_hash, sealed)
         if recorded is None:
-            return reserved  # somebody else has signed it, or it was replaced
+            return reserved  # another process signed it, or it was replaced
         if self._count is None or recorded.account_nonce < self._horizon(self._count):
             await self._send(recorded)
         return recorded
 
     def _horizon(self, count: int) -> int:
-        """The first account nonce that no pool is given yet."""
+        """The first account nonce that is not sent to the pool yet."""
         return max(count, self._pending) + MOST_AHEAD
 
     def _not_signed(self, reserved: Submission, detail: str) -> None:
         until = time.time() + SIGN_PAUSE
         self.store.postpone(reserved.number, Reason.SIGNER_UNAVAILABLE, detail, until)
-        self._explain(reserved, Reason.SIGNER_UNAVAILABLE, "whoever holds the key did not sign")
+        self._explain(reserved, Reason.SIGNER_UNAVAILABLE, "the signer did not sign")
 
     def _explain(self, one: Submission, reason: Reason | None, detail: str = "") -> None:
-        """Say in the order why it waits; a movement says it when it ends."""
+        """Records in the order why it is waiting. Movements record a reason only when they fail."""
         if one.movement or one.purpose is Purpose.FILL:
             return
         states = self.store.states(one.orders)
         for order_id in one.subjects:
-            # an order whose call failed inside has gone its own way
+            # an order whose call in a batch failed is not waiting for it any more
             if not one.orders or (order_id in states and states[order_id].in_flight):
                 self.store.explain(order_id, reason, detail)
 
     def _members(self, one: Submission) -> dict[str, Any]:
-        """The members of a transaction, signed or not."""
+        """Returns the fields of a transaction, signed or not."""
         opened = self.vault.open(one.sealed, one.place)
         if one.transaction_hash:
             return fields_of(opened)
@@ -258,7 +258,7 @@ class Transactions:
         return members
 
     async def _send(self, submission: Submission) -> None:
-        """Hand it to the node; whatever the node says, it stays recorded and is followed."""
+        """Sends it to the node. Whatever the node answers, it stays recorded and is followed."""
         raw = self.vault.open(submission.sealed, submission.place)
         try:
             await self.node.call("eth_sendRawTransaction", "0x" + raw.hex())
@@ -267,7 +267,7 @@ class Transactions:
             return
         except NodeRefusal as refusal:
             if any(words in refusal.message for words in PAST_WORDS):
-                return  # it is canonical, or another one is: the next look tells
+                return  # it or a replacement is canonical: the next pass sees it
             if not any(words in refusal.message for words in KNOWN_WORDS):
                 await to_thread(self._refused, submission, refusal)
                 return
@@ -283,11 +283,13 @@ class Transactions:
             self._explain(submission, None)
 
     def _refused(self, submission: Submission, refusal: NodeRefusal) -> None:
-        """Say why the node does not take it; it stays recorded and is tried again."""
+        """Records why the node refuses it; it stays recorded and is sent again."""
         short = any(words in refusal.message for words in FUNDS_WORDS)
         reason = Reason.GAS_FUNDS if short else Reason.UNKNOWN
-        log.warning("transaction %s is refused: %s", submission.transaction_hash, reason.value)
-        detail = f"refused with code {refusal.code}"
+        log.warning(
+            "the node refused transaction %s: %s", submission.transaction_hash, reason.value
+        )
+        detail = f"the node answered with error code {refusal.code}"
         if short:
             cost = submission.gas * submission.max_fee
             detail = f"the sender cannot pay {cost} wei for gas"
@@ -297,11 +299,11 @@ class Transactions:
     # --- following --------------------------------------------------------------------------------
 
     async def follow(self, seen: "Situation | None" = None, *, behind: bool = False) -> None:
-        """Look at every transaction whose outcome is open, and do what each one needs.
+        """Checks every open transaction and signs, sends, replaces or closes it.
 
-        Those whose account nonce is not used in the canonical chain are open whatever was seen of
-        them before: a reorganisation may have taken them back. ``seen`` is what a look has just
-        told. A node that is ``behind`` is not believed that a nonce is lost.
+        Transactions with an account nonce that is unused on the canonical chain are open even if
+        they succeeded before, because a reorganisation may have removed them. ``seen``: the
+        situation, if already read. If the node is ``behind``, no nonce is declared lost.
         """
         if seen is not None and not behind:
             self._count = seen.nonce
@@ -309,7 +311,7 @@ class Transactions:
         if seen is None or any(one.number not in seen.outcomes for one in _all(groups)):
             seen = await self.situation(groups)
         if self._count is None or seen.nonce < self._count:
-            # the first look, or a reorganisation: older nonces are open again
+            # the first pass, or a reorganisation: older nonces are open again
             self._count = seen.nonce
             groups = await to_thread(self.open_groups)
             seen = await self.situation(groups)
@@ -321,7 +323,7 @@ class Transactions:
             await self._follow_group(group, seen, wanted, behind=behind, blocks=blocks)
 
     def asked(self, groups: Sequence[Sequence[Submission]]) -> list[Call]:
-        """What :meth:`read` wants to know."""
+        """Returns the calls whose answers :meth:`read` needs."""
         sender = self.signer.address
         outcomes: list[Call] = [
             (method, [one.transaction_hash])
@@ -337,7 +339,7 @@ class Transactions:
         ]
 
     def read(self, groups: Sequence[Sequence[Submission]], answers: Sequence[Any]) -> Situation:
-        """The answers to :meth:`asked`."""
+        """Parses the answers to :meth:`asked`."""
         count, funds = answers[:2]
         fees, outcomes = answers[2 : 2 + len(FEE_CALLS)], answers[2 + len(FEE_CALLS) :]
         for answer in (count, funds, *outcomes):
@@ -352,13 +354,14 @@ class Transactions:
         return Situation(head, int(count, 16), int(funds, 16), quote, known | unsigned)
 
     async def situation(self, groups: Sequence[Sequence[Submission]]) -> Situation:
-        """Ask for account, fees and outcomes."""
+        """Reads account, fees and the status of transactions."""
         return self.read(groups, await self.node.batch(self.asked(groups)))
 
     def open_groups(self) -> list[list[Submission]]:
-        """Transactions by account nonce: unused nonces, unfinished ones, those of open orders.
+        """Returns the open transactions, grouped by account nonce.
 
-        Those far ahead of the account wait: a pool keeps few of them, and none can be included.
+        Leaves out nonces far ahead of the account: a pool keeps few of them and cannot include
+        them.
         """
         found = self.store.open_submissions(self.chain_id, self.signer.address, self._count)
         groups = [list(group) for _, group in groupby(found, lambda one: one.account_nonce)]
@@ -375,9 +378,9 @@ class Transactions:
         behind: bool,
         blocks: bool,
     ) -> None:
-        """Transactions of one account nonce, oldest first: at most one of them is ever included.
+        """Follows the transactions of one account nonce (oldest first), of which one is included.
 
-        ``blocks``: transactions that the node has taken wait behind this nonce.
+        ``blocks``: later transactions, already accepted by the node, wait for this nonce.
         """
         included = next((one for one in group if seen.outcomes[one.number][0]), None)
         if included is not None:
@@ -401,16 +404,16 @@ class Transactions:
             await self._push(newest, seen)
 
     def _is_lost(self, nonce: int, seen: Situation) -> bool:
-        """Whether a used nonce has no receipt at a later head either.
+        """Whether a used nonce has no receipt, at a later head than when this was first seen.
 
-        One node may count a transaction whose receipt another one does not know yet.
+        Another node may know the transaction's receipt later than its effect on the nonce.
         """
         if seen.head is None:
             return False
         return seen.head.number > self._missing.setdefault(nonce, seen.head.number)
 
     async def _push(self, newest: Submission, seen: Situation) -> None:
-        """Send again what the node does not know; make dearer what waits for too long."""
+        """Sends it again if the node lost it; replaces it with higher fees if it waits too long."""
         known = seen.outcomes[newest.number][1] is not None
         late = self._is_late(newest, seen) and (known or newest.progress is Progress.REFUSED)
         may = newest.purpose is Purpose.FILL or newest.bump < self.policy.most_bumps
@@ -428,10 +431,10 @@ class Transactions:
         return waited > self.policy.bump_least and blocks >= self.policy.bump_blocks
 
     async def _afford(self, newest: Submission, seen: Situation, *, blocks: bool) -> None:
-        """The account could not pay: try again once it can, never with higher fees.
+        """Retries a transaction that the account could not pay, never with higher fees.
 
-        When fees fell it is signed anew with lower ones: no pool has it. When others wait behind
-        it, which the account can pay, its nonce is given to nobody, and its order is free again.
+        If fees fell, it is signed again with lower ones, since no pool has it. If affordable
+        transactions wait for its nonce, a FILL uses the nonce and its order is released.
         """
         quote = seen.quote
         now = quote.cap, quote.tip
@@ -445,9 +448,9 @@ class Transactions:
             await self._reserve(newest, Purpose.FILL, (least, self.policy.least_tip), seen)
 
     def _wanted(self, groups: Sequence[Sequence[Submission]]) -> set[int]:
-        """The newest ones whose order or movement still waits for them.
+        """Returns the numbers of the newest transactions that an order or movement still needs.
 
-        A FILL is always wanted: it only keeps the nonces without a gap.
+        A FILL is always needed: it closes a gap in the nonces.
         """
         newest = [group[-1] for group in groups]
         names = {name for one in newest if not one.movement for name in one.subjects}
@@ -497,10 +500,10 @@ class Transactions:
     async def _failures(
         self, included: Submission, receipt: dict[str, Any]
     ) -> dict[str, tuple[Reason, str]]:
-        """Whose payments a transaction of several orders did not make, and why.
+        """Returns the orders of a batch capture whose payments were not made, and why.
 
-        The receipt's events decide. The reason is what the same call says on the state of its
-        block, as for a transaction that reverts.
+        The receipt's events decide. The reason comes from repeating the call on the state of the
+        block, as for a reverted transaction.
         """
         if included.purpose is Purpose.FILL:
             return {}
@@ -515,9 +518,9 @@ class Transactions:
             call = {"from": included.sender, "to": to, "data": "0x" + data.hex()}
             asked.append(("eth_call", [call, receipt["blockNumber"]]))
         answers = await self.node.batch(asked)
-        # a call has at most all but one 64th of what is left
+        # a call gets at most 63/64 of the remaining gas (EIP-150)
         short = int(receipt["gasUsed"], 16) * 64 >= included.gas * 63
-        other = Reason.UNKNOWN, "failed inside, but would succeed at the end of its block"
+        other = Reason.UNKNOWN, "the call failed, but would succeed at the end of its block"
         if short:
             other = Reason.OUT_OF_GAS, f"almost all of {included.gas} gas was used"
         return {
@@ -526,21 +529,21 @@ class Transactions:
         }
 
     def _unpaid(self, included: Submission, receipt: dict[str, Any]) -> list[str]:
-        """The orders of a transaction whose payments are not in its receipt."""
+        """Returns the orders of a batch capture whose payments are not in its receipt."""
         logs = [read for one in receipt["logs"] if (read := read_log(one)) is not None]
         missing = []
         for order_id in included.orders:
             try:
                 order = self.store.order(order_id)
             except (UnknownOrder, UnreadableRow):
-                continue  # it was put aside: nothing waits for it
+                continue  # deleted or unreadable: nothing to update
             found = entries(logs, order.authorization.domain.token)
             if not any(pays(entry, order) for entry in found):
                 missing.append(order_id)
         return missing
 
     async def _failure(self, submission: Submission, receipt: dict[str, Any]) -> tuple[Reason, str]:
-        """Why a canonical transaction failed: the same call again, on the state of its block."""
+        """Returns why a transaction reverted, by repeating its call on the state of its block."""
         if int(receipt["gasUsed"], 16) >= submission.gas:
             return Reason.OUT_OF_GAS, f"all of {submission.gas} gas was used"
         fields = fields_of(self.vault.open(submission.sealed, submission.place))
@@ -556,14 +559,14 @@ class Transactions:
         return Reason.UNKNOWN, "reverted, but would succeed at the end of its block"
 
     async def _replace(self, old: Submission, seen: Situation, purpose: Purpose) -> None:
-        """Send the same call again, or nothing at all (FILL), with higher fees.
+        """Replaces a transaction by the same call, or by none (FILL), with higher fees.
 
-        With the same fees it would be the same transaction: that one is sent again.
+        If fees and purpose would be the same, the old transaction is sent again.
         """
         now = seen.quote.cap, seen.quote.tip
         fees = self.policy.bumped((old.max_fee, old.priority_fee), now)
         if old.progress in (Progress.RESERVED, Progress.REFUSED) and old.bump == 0:
-            fees = now  # no pool has what it replaces
+            fees = now  # the replaced transaction is in no pool
         if fees == (old.max_fee, old.priority_fee) and purpose is old.purpose:
             await self._send(old)
         elif fees is not None:
@@ -573,7 +576,7 @@ class Transactions:
         self, old: Submission, purpose: Purpose, fees: tuple[int, int], seen: Situation
     ) -> None:
         fields = _drafted(self._members(old))
-        # some wei more each time: no two transactions of one account nonce are the same
+        # a few wei more each time, so that no two transactions with this nonce are equal
         cap = fees[0] + old.bump + 1
         fields |= {"maxFeePerGas": cap, "maxPriorityFeePerGas": fees[1]}
         if purpose is Purpose.FILL:
@@ -586,7 +589,7 @@ class Transactions:
 
 
 def cost_of(receipt: dict[str, Any]) -> int:
-    """What a transaction cost in wei: gas, and on OP chains the data's and the operator's fee."""
+    """The cost of a transaction in wei: gas, and on OP-stack chains L1 data and operator fees."""
 
     def number(name: str) -> int:
         return int(receipt.get(name) or "0x0", 16)
@@ -597,7 +600,7 @@ def cost_of(receipt: dict[str, Any]) -> int:
 
 
 def _drafted(members: dict[str, Any]) -> dict[str, Any]:
-    """The members that are drafted, bytes as hex."""
+    """The fields to copy into a new draft, with bytes as hex."""
     to, data = members["to"], members["data"]
     return {
         "type": 2,

@@ -1,4 +1,4 @@
-"""What one database transaction of the store reads and writes, on SQLite and PostgreSQL alike."""
+"""The reads and writes inside one database transaction of the store."""
 
 import json
 import time
@@ -29,9 +29,9 @@ _UNDONE: Final = (
 
 
 class Slot(NamedTuple):
-    """Where a transaction belongs: whose it is, what for, and its account nonce.
+    """The order or movement, purpose and account nonce of a transaction.
 
-    ``orders`` are those that one transaction captures; ``order_id`` is empty then.
+    ``orders``: the orders of a batch capture; then ``order_id`` is empty.
     """
 
     order_id: str
@@ -52,17 +52,17 @@ class UnitOfWork:
         self.now = time.time()
 
     def execute(self, statement: str, *values: Any) -> Any:
-        """Run one statement."""
+        """Runs one statement."""
         return self.connection.execute(statement, values)
 
     def rows(self, statement: str, *values: Any) -> list[Any]:
-        """The rows of a SELECT."""
+        """Returns the rows of a SELECT."""
         return list(self.connection.execute(statement, values).fetchall())
 
     # --- orders -----------------------------------------------------------------------------------
 
     def order_row(self, order_id: str) -> Row | None:
-        """The row of an order, which nobody else changes until this transaction ends."""
+        """Returns the row of an order, locked until this transaction ends."""
         found: Row | None = self.execute(
             f"SELECT * FROM orders WHERE shop = ? AND id = ?{self._for_update}",
             self.shop, order_id,
@@ -70,7 +70,7 @@ class UnitOfWork:
         return found
 
     def order(self, order_id: str) -> Order:
-        """The order, locked; UnknownOrder, UnreadableRow."""
+        """Returns an order, locked. Raises UnknownOrder or UnreadableRow."""
         row = self.order_row(order_id)
         if row is None:
             raise UnknownOrder(f"no order has the id {order_id!r}")
@@ -79,13 +79,13 @@ class UnitOfWork:
     def change(
         self, order_id: str, trigger: Trigger, version: int | None, members: dict[str, Any]
     ) -> Order:
-        """Apply a transition, with its line in the trail and its notice."""
+        """Applies a transition and writes its audit entry and notice."""
         order = self.order(order_id)
         if version is not None and version != order.version:
-            raise StaleOrder(f"order {order_id} was changed meanwhile")
+            raise StaleOrder(f"order {order_id} has version {order.version}, expected {version}")
         state = target(order.state, trigger, order.origin)
         columns = _columns(members)
-        if trigger in _SEEN and order.state is not State.HELD:  # a hold keeps where it came from
+        if trigger in _SEEN and order.state is not State.HELD:  # a hold keeps its origin
             columns["origin"] = order.state.value
         elif trigger in _UNDONE:
             columns |= {"origin": None, **_columns(_NOTHING)}
@@ -99,7 +99,7 @@ class UnitOfWork:
         return changed
 
     def explain(self, order_id: str, reason: str | None, detail: str) -> None:
-        """Say why an order waits; no transition, no notice."""
+        """Records why an order is waiting; no transition, no notice."""
         self.execute(
             "UPDATE orders SET reason = ?, detail = ? WHERE shop = ? AND id = ?",
             reason, detail, self.shop, order_id,
@@ -115,20 +115,20 @@ class UnitOfWork:
     # --- movements --------------------------------------------------------------------------------
 
     def movement(self, key: str) -> Movement | None:
-        """A movement, locked."""
+        """Returns a movement, locked."""
         row = self.execute(
             f"SELECT * FROM movements WHERE shop = ? AND key = ?{self._for_update}", self.shop, key
         ).fetchone()
         return None if row is None else read_movement(row)
 
     def advance(self, key: str, trigger: MovementTrigger, members: dict[str, Any]) -> Movement:
-        """Apply a transition of a movement, with its line in the trail and its notice."""
+        """Applies a transition of a movement and writes its audit entry and notice."""
         found = self.execute(
             "SELECT order_id FROM movements WHERE shop = ? AND key = ?", self.shop, key
         ).fetchone()
         if found is None:
             raise UnknownOrder(f"no movement has the key {key!r}")
-        self.order_row(found["order_id"])  # always first: two who change both never wait crosswise
+        self.order_row(found["order_id"])  # lock the order first, to avoid deadlocks
         movement = self.movement(key)
         assert movement is not None
         state = moved(movement.state, trigger)
@@ -150,10 +150,10 @@ class UnitOfWork:
     # --- transactions -----------------------------------------------------------------------------
 
     def next_nonce(self, chain_id: int, sender: str, least: int) -> int:
-        """The account nonce of a new transaction: after all that were ever recorded.
+        """Returns the nonce of a new transaction: above every nonce ever recorded.
 
-        Also past ones: a reorganisation may bring their nonces back. Across shops, since the
-        account is one.
+        Also above used nonces, which a reorganisation may free, and across shops, which share the
+        account.
         """
         self.connection.lock(f"nonces/{chain_id}/{sender}")
         newest = self.execute(
@@ -164,7 +164,7 @@ class UnitOfWork:
         return least if newest is None else max(least, newest + 1)
 
     def reserve(self, slot: Slot, draft: Draft) -> Submission:
-        """Keep a transaction that somebody has to sign."""
+        """Stores an unsigned transaction and its lease."""
         newest = self.newest_bump(slot.chain_id, slot.sender, slot.account_nonce)
         bump = 0 if newest is None else newest + 1
         self.execute(
@@ -193,7 +193,7 @@ class UnitOfWork:
         return read_submission(row)
 
     def newest_bump(self, chain_id: int, sender: str, nonce: int) -> int | None:
-        """How often an account nonce was replaced; None when it is free."""
+        """Returns how often an account nonce was replaced; None if it is unused."""
         row = self.execute(
             "SELECT MAX(bump) AS bump FROM submissions"
             " WHERE chain_id = ? AND sender = ? AND account_nonce = ?",
@@ -202,12 +202,12 @@ class UnitOfWork:
         bump: int | None = row["bump"]
         return bump
 
-    # --- what is told -----------------------------------------------------------------------------
+    # --- audit trail and notices ------------------------------------------------------------------
 
     def trail(
         self, order_id: str, actor: str, what: str, before: str, after: str, detail: str
     ) -> None:
-        """Write a line of the audit trail."""
+        """Writes an entry of the audit trail."""
         self.execute(
             "INSERT INTO audit (shop, order_id, at, actor, what, before, after, detail)"
             f" VALUES ({marks(8)})",
@@ -215,10 +215,10 @@ class UnitOfWork:
         )  # fmt: skip
 
     def notice(self, order_id: str, kind: str, data: dict[str, Any]) -> None:
-        """Write a notice, and what every endpoint of the shop shall get.
+        """Writes a notice and its deliveries to every enabled endpoint of the shop.
 
-        Their numbers are in the order in which they are committed: whoever has read up to a number
-        has missed nothing before it.
+        Numbers are assigned in the order of commits, so a reader that has read up to a number has
+        missed none before it.
         """
         self.connection.lock(EVENTS_LOCK)
         newest = self.execute(
@@ -246,7 +246,7 @@ _NOTHING: Final = {"settlement": None, "reason": None, "detail": ""}
 
 
 def _columns(members: dict[str, Any]) -> dict[str, Any]:
-    """The columns of the members that may change."""
+    """Returns the table columns of the given members."""
     columns: dict[str, Any] = {}
     for name, value in members.items():
         if name == "settlement":
@@ -259,5 +259,5 @@ def _columns(members: dict[str, Any]) -> dict[str, Any]:
         elif name in ("sealed", "annex"):
             columns[name] = value
         else:
-            raise TypeError(f"an order's {name} does not change")
+            raise TypeError(f"the member {name!r} of an order or movement cannot be changed")
     return columns

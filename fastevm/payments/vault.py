@@ -1,8 +1,7 @@
-"""Seals what must not be readable at rest: AES-256-GCM under keys from the environment.
+"""Encryption at rest: AES-256-GCM with keys from the environment.
 
-A sealed value is bound to its place (table, row and terms): in another row it does not open.
-Several keys make a ring: the first seals, all of them open, so that keys can be replaced one by
-one.
+An encrypted value is bound to its context (table, row and terms) and cannot be decrypted in another
+row. Several keys form a ring: the first encrypts, all decrypt, so that keys can be rotated.
 """
 
 import base64
@@ -30,45 +29,45 @@ _TAG_LENGTH: Final = 16
 
 
 class Vault:
-    """A ring of keys. Neither its repr nor its errors show a key or what was sealed."""
+    """A ring of keys. Its repr and errors show neither keys nor contents."""
 
     def __init__(self, keys: Sequence[bytes]) -> None:
         if not 0 < len(keys) <= MOST_KEYS:
             raise VaultError(f"expected 1 to {MOST_KEYS} keys, found {len(keys)}")
         if any(len(key) != KEY_LENGTH for key in keys):
-            raise VaultError(f"a key has not {KEY_LENGTH} bytes")
+            raise VaultError(f"expected keys of {KEY_LENGTH} bytes")
         self._ciphers = {_key_id(key): AESGCM(key) for key in keys}
         self._newest = _key_id(keys[0])
 
     @classmethod
     def from_environment(cls, variable: str = KEY_VARIABLE) -> "Vault":
-        """The ring in an environment variable: base64 keys, separated by commas, newest first."""
+        """Reads the ring from a variable: base64 keys, separated by commas, newest first."""
         text = os.environ.get(variable, "")
         if not text.strip():
-            raise VaultError(f"{variable} is not set: it holds the keys, see new_key()")
+            raise VaultError(f"{variable} is not set: set it to a key from new_key()")
         return cls([_decoded(part, variable) for part in text.split(",")])
 
     def seal(self, secret: bytes, place: str) -> bytes:
-        """Encrypt for ``place``, which has to be given again to open it."""
+        """Encrypts ``secret`` for a context, which :meth:`open` needs again."""
         nonce = secrets.token_bytes(_NONCE_LENGTH)
         header = _FORMAT + self._newest + nonce
         return header + self._ciphers[self._newest].encrypt(nonce, secret, _bound(header, place))
 
     def open(self, sealed: bytes, place: str) -> bytes:
-        """Decrypt; :class:`VaultError` when no key fits, or it was changed or sealed elsewhere."""
+        """Decrypts. Raises :class:`VaultError` for an unknown key, changed data or context."""
         if sealed[:1] != _FORMAT or len(sealed) < _HEADER + _TAG_LENGTH:
             raise VaultError(f"{place}: not a sealed value")
         header = sealed[:_HEADER]
         cipher = self._ciphers.get(header[1 : 1 + _ID_LENGTH])
         if cipher is None:
-            raise VaultError(f"{place}: sealed under a key that is not in the ring")
+            raise VaultError(f"{place}: encrypted with a key that is not in the ring")
         try:
             return cipher.decrypt(header[-_NONCE_LENGTH:], sealed[_HEADER:], _bound(header, place))
         except InvalidTag:
-            raise VaultError(f"{place}: changed, or sealed for another place") from None
+            raise VaultError(f"{place}: altered, or encrypted for another context") from None
 
     def outdated(self, sealed: bytes) -> bool:
-        """Whether the value should be sealed again because the ring has a newer key."""
+        """Whether the value should be encrypted again because the ring has a newer key."""
         return sealed[1 : 1 + _ID_LENGTH] != self._newest
 
     def __repr__(self) -> str:
@@ -76,7 +75,7 @@ class Vault:
 
 
 def new_key() -> str:
-    """A fresh key as the environment variable wants it."""
+    """Returns a random key in the format of the environment variable."""
     return base64.b64encode(secrets.token_bytes(KEY_LENGTH)).decode()
 
 
@@ -92,4 +91,4 @@ def _decoded(part: str, variable: str) -> bytes:
     try:
         return base64.b64decode(part.strip(), validate=True)
     except (binascii.Error, ValueError):
-        raise VaultError(f"{variable}: a key is not base64") from None
+        raise VaultError(f"{variable}: expected keys in base64") from None

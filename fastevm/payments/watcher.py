@@ -1,4 +1,4 @@
-"""Checks an order book again at every slice, and tells only what changed."""
+"""Checks orders at every slice and reports changed verdicts."""
 
 import asyncio
 import contextlib
@@ -15,11 +15,11 @@ from fastevm.payments.preflight import Report, Verdict
 log: Final = logging.getLogger(__name__)
 
 SLICES: Final = "newFlashblocks"
-STILL: Final = 2.0  # seconds without a slice after which the book is checked all the same
+STILL: Final = 2.0  # seconds without a slice until orders are checked anyway
 
 
 class Change(Struct, frozen=True):
-    """A verdict that is not what it was; ``before`` is None when the order was not checked."""
+    """A changed verdict; ``before`` is None if the order was not checked before."""
 
     order_id: str
     before: Verdict | None
@@ -29,7 +29,7 @@ class Change(Struct, frozen=True):
 class Watcher:
     """Checks at each slice of the node's feed or, without a feed, every ``poll`` seconds.
 
-    While a check runs slices pass; the next check reads the newest one.
+    Slices that arrive during a check are skipped; the next check reads the newest state.
     """
 
     def __init__(
@@ -40,14 +40,14 @@ class Watcher:
         self._known: dict[str, Report] = {}
 
     async def changes(self) -> AsyncGenerator[list[Change], None]:
-        """Lists of changes, none of them empty, for ever. The first tells every verdict."""
+        """Yields non-empty lists of changes, forever. The first list has every verdict."""
         slices = self.slices()
         try:
             while True:
                 try:
                     reports = await self._check()
                 except (NodeUnreachable, NodeRefusal) as error:
-                    log.warning("the order book was not checked: %s", type(error).__name__)
+                    log.warning("orders were not checked: %s", type(error).__name__)
                     reports = list(self._known.values())
                 changes = self.compare(reports)
                 if changes:
@@ -57,7 +57,7 @@ class Watcher:
             await slices.aclose()
 
     def compare(self, reports: Sequence[Report]) -> list[Change]:
-        """What differs from the reports before these, which are forgotten."""
+        """Returns the changes since the previous reports, and keeps these as the previous ones."""
         changes = []
         for report in reports:
             known = self._known.get(report.order_id)
@@ -69,7 +69,7 @@ class Watcher:
         return changes
 
     async def slices(self) -> AsyncGenerator[None, None]:
-        """One None for each slice, or for several that passed meanwhile."""
+        """Yields once for each slice, or once for several that arrived meanwhile."""
         if self.node.feed_url is None:
             while True:
                 await asyncio.sleep(self.poll)

@@ -1,7 +1,8 @@
-"""Webhooks by the Standard Webhooks specification: signed, retried, in order for each order.
+"""Webhooks after the Standard Webhooks specification: signed, retried, ordered per order.
 
 A notice is posted until the endpoint answers with 2xx. The next notice of the same order waits for
-it, other orders and other endpoints do not. It arrives at least once: receivers remember ids.
+it; other orders and other endpoints do not wait. Delivery is at least once, so receivers should
+ignore ids that they have seen.
 """
 
 import asyncio
@@ -38,12 +39,12 @@ log: Final = logging.getLogger(__name__)
 SECRET_PREFIX: Final = "whsec_"
 SECRET_BYTES: Final = 32
 LONGEST_URL: Final = 2_000
-TOLERANCE: Final = 300  # seconds that a receiver lets a timestamp be off
+TOLERANCE: Final = 300  # seconds; maximum age of a timestamp at the receiver
 POST_SECONDS: Final = 20.0
-LEASE_SECONDS: Final = 60.0  # that a sender has for one delivery, before another may try
+LEASE_SECONDS: Final = 60.0  # lease of a delivery until another sender may try
 AT_ONCE: Final = 32
 IDLE_SECONDS: Final = 1.0
-# Seconds until the next attempt, after the first, the second, and so on; the last goes on.
+# Seconds to wait after the first attempt, the second, and so on; the last value repeats.
 SCHEDULE: Final = (5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400)
 JITTER: Final = 0.2
 GIVE_UP_AFTER: Final = 5 * 86_400.0  # seconds of failure until an endpoint is disabled
@@ -52,12 +53,12 @@ LONGEST_RETRY_AFTER: Final = 3_600.0
 
 
 def new_secret() -> str:
-    """A fresh secret of an endpoint, as it is shown to whoever runs the endpoint."""
+    """Returns a random endpoint secret, in the format that the receiver configures."""
     return SECRET_PREFIX + base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
 
 
 def signature(secret: str, message_id: str, timestamp: int, body: bytes) -> str:
-    """One part of the header ``webhook-signature``. InvalidTerms for what is no secret."""
+    """Returns a value of the header ``webhook-signature``. Raises InvalidTerms for a bad secret."""
     try:
         key = base64.b64decode(secret.removeprefix(SECRET_PREFIX), validate=True)
     except (binascii.Error, ValueError):
@@ -69,7 +70,7 @@ def signature(secret: str, message_id: str, timestamp: int, body: bytes) -> str:
 def verified(
     secret: str, headers: Any, body: bytes, *, now: float | None = None, tolerance: int = TOLERANCE
 ) -> bool:
-    """Whether a webhook that a shop received is ours: for receivers, in constant time."""
+    """For receivers: whether a webhook's signature is valid. Compares in constant time."""
     try:
         message_id, timestamp = str(headers["webhook-id"]), int(headers["webhook-timestamp"])
         told = str(headers["webhook-signature"])
@@ -82,7 +83,7 @@ def verified(
 
 
 def body_of(notice: Notice) -> bytes:
-    """What is posted: the type, when it happened, and the whole new state."""
+    """Returns the posted JSON: type, time, and the complete new state."""
     at = datetime.fromtimestamp(notice.at, UTC).isoformat(timespec="milliseconds")
     data = {**notice.data, "sequence": notice.sequence}
     content = {"type": notice.type, "timestamp": at.replace("+00:00", "Z"), "data": data}
@@ -93,7 +94,7 @@ def body_of(notice: Notice) -> bytes:
 
 
 def add_endpoint(store: OutboxStore, vault: Vault, name: str, url: str) -> str:
-    """Send notices to ``url`` from now on; the secret that signs them, which is shown only once."""
+    """Adds an endpoint for new notices. Returns its signing secret, which is shown only once."""
     text(name, "endpoint", longest=100, least=1)
     text(url, "url", longest=LONGEST_URL, least=1)
     if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
@@ -106,7 +107,7 @@ def add_endpoint(store: OutboxStore, vault: Vault, name: str, url: str) -> str:
 
 
 def rotate_secret(store: OutboxStore, vault: Vault, name: str) -> str:
-    """A new secret of an endpoint; the one before signs too, until the next rotation."""
+    """Returns a new secret of an endpoint; the old one signs too until the next rotation."""
     found = next((one for one in store.endpoints() if one.id == name), None)
     if found is None:
         raise UnknownOrder(f"no endpoint has the id {name!r}")
@@ -117,18 +118,18 @@ def rotate_secret(store: OutboxStore, vault: Vault, name: str) -> str:
 
 
 class PublicResolver(AbstractResolver):
-    """Resolves once, to addresses of the public internet only; the connection goes to that one."""
+    """Resolves to public addresses only. The connection uses them without resolving again."""
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
-        """The addresses; OSError when none is public."""
+        """Returns the public addresses. Raises OSError if there is none."""
         found = await asyncio.get_running_loop().getaddrinfo(
             host, port, family=family, type=socket.SOCK_STREAM
         )
         public = [one for one in found if ipaddress.ip_address(one[4][0]).is_global]
         if not public:
-            raise OSError("the endpoint's address is not a public one")
+            raise OSError(f"{host} has no public address")
         return [
             ResolveResult(
                 hostname=host, host=str(one[4][0]), port=port, family=one[0], proto=one[2],
@@ -138,24 +139,24 @@ class PublicResolver(AbstractResolver):
         ]  # fmt: skip
 
     async def close(self) -> None:
-        """Nothing to give back."""
+        """Does nothing."""
 
 
 def is_private(url: str) -> bool:
-    """Whether the address is a number that is not of the public internet."""
+    """Whether the host is an IP address that is not public."""
     try:
         return not ipaddress.ip_address(urlsplit(url).hostname or "").is_global
     except ValueError:
-        return False  # a name: the resolver looks
+        return False  # a name: PublicResolver checks it
 
 
 # --- sending --------------------------------------------------------------------------------------
 
 
 class Sender:
-    """Delivers what waits; any number of processes may do so at the same time.
+    """Delivers pending notices; any number of processes may do so concurrently.
 
-    ``private``: whether endpoints may have addresses that are not public, such as loopback.
+    ``private`` allows endpoints with private addresses, such as loopback.
     """
 
     def __init__(
@@ -180,7 +181,7 @@ class Sender:
             self._session = None
 
     async def run(self) -> None:
-        """Deliver until cancelled; whatever goes wrong is logged, counted and tried again."""
+        """Delivers until cancelled; errors are logged, counted and retried."""
         watch = None
         try:
             while True:
@@ -189,7 +190,7 @@ class Sender:
                         watch = await to_thread(self.store.watch)
                     if not await self.once():
                         await to_thread(watch.wait, IDLE_SECONDS)
-                except Exception as error:  # the store went away, or what nobody foresaw
+                except Exception as error:  # the sender must keep running
                     watch = None
                     self.metrics.count("webhooks_total", outcome=type(error).__name__)
                     log.warning("webhooks are not sent: %s", type(error).__name__)
@@ -198,7 +199,7 @@ class Sender:
             await self.close()
 
     async def once(self) -> int:
-        """Deliver what is due now, one notice of each order; how many were tried."""
+        """Delivers what is due now, one notice per order. Returns the number of attempts."""
         found = await to_thread(self.store.claim_deliveries, LEASE_SECONDS, AT_ONCE)
         endpoints = {one.id: one for one in await to_thread(self.store.endpoints)}
         await asyncio.gather(*(self._deliver(one, endpoints.get(one.endpoint)) for one in found))
@@ -214,7 +215,7 @@ class Sender:
         if outcome == "delivered":
             await to_thread(self._arrived, delivery, endpoint, status)
         elif status == 410:
-            log.warning("endpoint %s has gone: it is disabled", endpoint.id)
+            log.warning("endpoint %s answered 410 Gone: disabled", endpoint.id)
             await to_thread(self.store.change_endpoint, endpoint.id, disabled=True)
         else:
             await to_thread(self._failed, delivery, endpoint, status, after)
@@ -236,11 +237,11 @@ class Sender:
         if endpoint.failing_since is None:
             self.store.change_endpoint(endpoint.id, failing_since=now)
         elif now - endpoint.failing_since > GIVE_UP_AFTER:
-            log.error("endpoint %s failed for days: it is disabled", endpoint.id)
+            log.error("endpoint %s failed for days: disabled", endpoint.id)
             self.store.change_endpoint(endpoint.id, disabled=True)
 
     async def _post(self, notice: Notice, endpoint: Endpoint) -> tuple[int, float | None]:
-        """The status, 0 when there was none, and how long the endpoint wants to be left alone."""
+        """Returns the HTTP status (0 without an answer) and the endpoint's Retry-After seconds."""
         if not self.private and is_private(endpoint.url):
             return 0, None
         body, timestamp = body_of(notice), int(self._clock())
@@ -290,10 +291,10 @@ def _retry_after(response: aiohttp.ClientResponse) -> float | None:
 async def stream(
     store: OutboxStore, after: int | None = None, *, order_id: str | None = None
 ) -> AsyncGenerator[Notice, None]:
-    """Notices as they are written, by whatever process, for ever, each once and in their order.
+    """Yields notices as any process writes them, forever, each once and in order.
 
-    ``after``: the number of the last one that was seen; from now on when left out. A store that is
-    away for a while is waited for.
+    ``after``: the number of the last notice seen; by default only new notices. Waits while the
+    store is unavailable.
     """
     watch = None
     try:

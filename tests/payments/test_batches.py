@@ -188,7 +188,7 @@ async def test_without_multicall_each_has_a_transaction_and_that_is_said_once(
     still.mine()
     await all_paid(merchant, names)
     assert len(await hashes(merchant, names)) == 4
-    assert caplog.text.count("Multicall3 has no code") == 1
+    assert caplog.text.count("no Multicall3 at") == 1
 
 
 async def test_other_code_at_the_address_of_multicall_is_not_used(still: Market) -> None:

@@ -92,8 +92,8 @@ async def test_keys_are_rotated(
     _, fresh = await pay("rotate-keys", "--new")
     ring = f"{fresh.strip()},{base64.b64encode(KEY).decode()}"
     monkeypatch.setenv("FASTEVM_PAYMENTS_KEY", ring)
-    assert await pay("rotate-keys") == (0, "1 values are sealed under the newest key\n")
-    assert await pay("rotate-keys") == (0, "0 values are sealed under the newest key\n")
+    assert await pay("rotate-keys") == (0, "1 values were re-encrypted with the newest key\n")
+    assert await pay("rotate-keys") == (0, "0 values were re-encrypted with the newest key\n")
     assert Vault.from_environment() is not None
 
 
@@ -144,9 +144,9 @@ async def test_endpoints_are_kept_by_the_command(still: Market, pay: Command) ->
     await still.stored(still.merchant())
     code, secret = await pay("webhooks", "--add", "shop", "https://shop.example/hook")
     assert code == 0 and secret.startswith(SECRET_PREFIX)
-    assert (await pay("webhooks"))[1] == "shop  well  0 wait  https://shop.example/hook\n"
+    assert (await pay("webhooks"))[1] == "shop  ok  0 waiting  https://shop.example/hook\n"
     assert (await pay("webhooks", "--replay", "shop", "1"))[1].startswith("3 notices")
-    assert "3 wait" in (await pay("webhooks"))[1]
+    assert "3 waiting" in (await pay("webhooks"))[1]
     assert (await pay("webhooks", "--disable", "shop"))[1] == "shop is disabled\n"
     assert (await pay("webhooks", "--rotate", "shop"))[1].startswith(SECRET_PREFIX)
     assert (await pay("webhooks", "--rotate", "nobody"))[0] == 1

@@ -108,7 +108,7 @@ def test_an_overload_is_found_by_its_number_of_arguments_or_by_its_signature() -
     assert data[:4].hex() == "b7b72899"
     data = token.encode("cancelAuthorization", holder, nonce, 27, nonce, nonce)
     assert data[:4].hex() == "5a049a70"
-    with pytest.raises(AbiError, match="cancelAuthorization is one of cancelAuthorization"):
+    with pytest.raises(AbiError, match="cancelAuthorization is ambiguous: cancelAuthorization"):
         token.selector("cancelAuthorization")
 
 

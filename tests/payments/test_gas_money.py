@@ -58,7 +58,7 @@ async def test_what_is_on_its_way_counts_against_the_balance(still: Market) -> N
     await merchant.node.call("anvil_setBalance", POOR.address, hex(sent.gas * sent.max_fee + 1))
     (report,) = await merchant.check(["order-2"])
     assert report.reason is Reason.GAS_FUNDS
-    assert "others on their way" in report.verdict("gas").detail
+    assert "pending transactions" in report.verdict("gas").detail
 
 
 async def test_a_refused_transaction_is_not_made_dearer_and_goes_on_after_a_top_up(

@@ -1,1 +1,1 @@
-"""The commands of ``fastevm pay``: each module has its ``add_arguments`` and its ``run``."""
+"""The subcommands of ``fastevm pay``: each module has ``add_arguments`` and ``run``."""

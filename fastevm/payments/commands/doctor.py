@@ -1,4 +1,4 @@
-"""``fastevm pay doctor``: whether node, chain, token, gas, clock and store are as they must be."""
+"""``fastevm pay doctor``: checks node, chain, token, gas, clock and store."""
 
 import argparse
 import asyncio
@@ -14,16 +14,16 @@ from fastevm.payments.erc6492 import MULTICALL
 from fastevm.payments.errors import NodeRefusal, PaymentError
 from fastevm.payments.merchant import Merchant
 
-LATE_BLOCKS: Final = 10  # block times without a new head
-CLOCK_SECONDS: Final = 30  # by which the newest block may be ahead of the clock
+LATE_BLOCKS: Final = 10  # block times without a new block
+CLOCK_SECONDS: Final = 30  # how far the newest block may be ahead of the clock
 CAPTURE_GAS: Final = 150_000
-LEAST_CAPTURES: Final = 10  # that the account must be able to pay for
+LEAST_CAPTURES: Final = 10  # the account must have gas for so many
 STUCK_SECONDS: Final = 600.0
 LAG_SECONDS: Final = 60.0
 
 
 class Finding(NamedTuple):
-    """One check: its name, whether all is well, and what was seen."""
+    """The result of one check."""
 
     name: str
     ok: bool
@@ -31,15 +31,17 @@ class Finding(NamedTuple):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options."""
+    """Adds the options."""
     add_node(parser)
     parser.add_argument(
-        "--spender", metavar="ADDRESS", help="a contract that needs an allowance of the recipient"
+        "--spender",
+        metavar="ADDRESS",
+        help="check that this contract has an allowance of the recipient",
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the findings; 1 when one of them is not well."""
+    """Prints the findings. Returns 1 if one of them fails."""
 
     async def look() -> list[Finding]:
         async with merchant_of(arguments) as merchant:
@@ -56,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 async def findings(merchant: Merchant, spender: str | None = None) -> list[Finding]:
-    """Everything that can be checked from here."""
+    """Runs all checks."""
     node, domain, sender = merchant.node, merchant.token, merchant.signer.address
     chain_id, newest, code, separator, funds, multicall, *fees = await node.batch(
         [
@@ -70,7 +72,7 @@ async def findings(merchant: Merchant, spender: str | None = None) -> list[Findi
         ]
     )
     same = isinstance(chain_id, str) and int(chain_id, 16) == domain.chain_id
-    told = f"the node's is {chain_id}, the token's {hex(domain.chain_id)}"
+    told = f"the node has {chain_id}, the token {hex(domain.chain_id)}"
     found = [Finding("chain id", same, told)]
     found += await _head(merchant, newest)
     good = isinstance(code, str) and len(code) > 2
@@ -79,10 +81,10 @@ async def findings(merchant: Merchant, spender: str | None = None) -> list[Findi
     found.append(Finding("domain", same, f"{domain.name!r} {domain.version!r}"))
     quote = quote_of(fees, merchant.policy)
     captures = int(funds, 16) // (merchant.policy.gas_limit(CAPTURE_GAS) * quote.cap or 1)
-    detail = f"{sender} has {int(funds, 16)} wei, for {captures} captures at {quote.cap} wei a gas"
+    detail = f"{sender} has {int(funds, 16)} wei, gas for {captures} captures at {quote.cap} wei"
     found.append(Finding("gas", captures >= LEAST_CAPTURES, detail))
     there = isinstance(multicall, str) and len(multicall) > 2
-    detail = "Multicall3 is there" if there else "no Multicall3: captures have a transaction each"
+    detail = "Multicall3 is deployed" if there else "no Multicall3: captures are not batched"
     found.append(Finding("batches", there or merchant.policy.batch == 1, detail))
     if spender is not None:
         found.append(await _allowance(merchant, spender))
@@ -92,7 +94,7 @@ async def findings(merchant: Merchant, spender: str | None = None) -> list[Findi
 async def _head(merchant: Merchant, newest: object) -> list[Finding]:
     head = None if isinstance(newest, NodeRefusal) else head_of(newest)
     if head is None:
-        return [Finding("node", False, "no newest block")]
+        return [Finding("node", False, "no latest block")]
     points = await to_thread(merchant.store.checkpoints, merchant.scanner.scope)
     behind = max(0, points[0].number - head.number) if points else 0
     told = merchant.chain.pace_call(head)
@@ -100,7 +102,7 @@ async def _head(merchant: Merchant, newest: object) -> list[Finding]:
         merchant.chain.pace(head, await merchant.node.call(told[0], *told[1]))
     age, pace = time.time() - head.timestamp, merchant.chain.block_seconds
     fresh = age <= LATE_BLOCKS * pace + CLOCK_SECONDS
-    detail = f"block {head.number}, {age:.0f} s old, {behind} behind what was seen before"
+    detail = f"block {head.number}, {age:.0f} s old, {behind} behind the newest block seen"
     return [
         Finding("node lag", fresh and not behind, detail),
         Finding("clock", age >= -CLOCK_SECONDS, f"{-age:.0f} s behind the chain's"
@@ -123,9 +125,9 @@ def _store(merchant: Merchant) -> list[Finding]:
     lag = now - since if waiting else 0.0
     list(store.orders(limit=1_000))
     return [
-        Finding("in flight", age < STUCK_SECONDS, f"the oldest has waited for {age:.0f} s"),
-        Finding("outbox", lag < LAG_SECONDS, f"{waiting} wait, the oldest for {lag:.0f} s"),
-        Finding("rows", not store.unreadable, f"{len(store.unreadable)} cannot be read"),
+        Finding("in flight", age < STUCK_SECONDS, f"oldest waiting for {age:.0f} s"),
+        Finding("outbox", lag < LAG_SECONDS, f"{waiting} waiting, oldest for {lag:.0f} s"),
+        Finding("rows", not store.unreadable, f"{len(store.unreadable)} unreadable"),
     ]
 
 

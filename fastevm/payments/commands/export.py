@@ -1,4 +1,4 @@
-"""``fastevm pay export``: orders and movements as CSV, for accounting."""
+"""``fastevm pay export``: exports orders and movements as CSV, for accounting."""
 
 import argparse
 import csv
@@ -16,20 +16,20 @@ COLUMNS: Final = (
     "amount", "captured", "refunded", "gas_wei", "transaction_hash", "block_number", "block_hash",
     "reason", "created", "updated",
 )  # fmt: skip
-FORMULAS: Final = ("=", "+", "-", "@", "\t", "\r")  # what spreadsheets would run
+FORMULAS: Final = ("=", "+", "-", "@", "\t", "\r")  # prefixes of formulas in spreadsheets
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options."""
+    """Adds the options."""
     add_store(parser)
     parser.add_argument("--since", metavar="DAY", help="changed on this day (UTC) or later")
     parser.add_argument("--until", metavar="DAY", help="changed before this day (UTC)")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write CSV to the standard output. Amounts are in units of the token, gas in wei.
+    """Writes CSV to standard output. Amounts are in token units, gas in wei.
 
-    ``gas_wei`` is what the transactions of the row cost, reverted and replaced ones included.
+    ``gas_wei`` is the cost of the row's transactions, including reverted and replaced ones.
     """
     store = shop_of(arguments)
     writer = csv.writer(sys.stdout)
@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def rows(store: Store) -> Iterator[list[str]]:
-    """One row for each order and movement."""
+    """Yields one row for each order and movement."""
     for order in every_order(store):
         movements = store.movements(order.id)
         sent = store.submissions(order_id=order.id)
@@ -60,7 +60,7 @@ def rows(store: Store) -> Iterator[list[str]]:
 
 
 def _gas(sent: list[Submission], movement: str) -> str:
-    """The wei that the transactions of a movement cost, or those of the order itself."""
+    """The cost in wei of a movement's transactions; of the order's own if ``movement`` is ""."""
     costs = [one.cost for one in sent if one.movement == movement and one.cost is not None]
     return str(sum(costs)) if costs else ""
 
@@ -95,5 +95,5 @@ def _movement(movement: Movement, order: Order | None, gas: str) -> list[str]:
 
 
 def harmless(cell: str) -> str:
-    """A cell that no spreadsheet takes for a formula."""
+    """Quotes a cell that spreadsheets would run as a formula."""
     return "'" + cell if cell.startswith(FORMULAS) else cell

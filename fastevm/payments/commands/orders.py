@@ -1,4 +1,4 @@
-"""``fastevm pay list``: orders with their states, one line each."""
+"""``fastevm pay list``: prints orders with their states, one per line."""
 
 import argparse
 from itertools import islice
@@ -10,16 +10,20 @@ from fastevm.payments.store import every_order
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options."""
+    """Adds the options."""
     add_store(parser)
     names = [one.value for one in State]
-    parser.add_argument("--state", action="append", choices=names, help="only these; repeatable")
-    parser.add_argument("--payer", metavar="ADDRESS", help="only this payer's")
-    parser.add_argument("--limit", type=int, default=PAGE, help=f"at most so many (default {PAGE})")
+    parser.add_argument(
+        "--state", action="append", choices=names, help="only orders in this state; repeatable"
+    )
+    parser.add_argument("--payer", metavar="ADDRESS", help="only orders of this payer")
+    parser.add_argument(
+        "--limit", type=int, default=PAGE, help=f"maximum number of orders (default {PAGE})"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print them; rows that cannot be read are named at the end."""
+    """Prints the orders, then the unreadable rows."""
     store = shop_of(arguments)
     states = None if arguments.state is None else [State(one) for one in arguments.state]
     for order in islice(every_order(store, states, payer=arguments.payer), arguments.limit):
@@ -30,6 +34,6 @@ def run(arguments: argparse.Namespace) -> int:
             f"  {shown_time(order.updated_at)}{reason}"
         )
     for one in store.unreadable:
-        print(f"not readable: {one}")
+        print(f"unreadable: {one}")
     store.close()
     return 0

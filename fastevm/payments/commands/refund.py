@@ -1,4 +1,4 @@
-"""``fastevm pay refund``: give money of a paid order back."""
+"""``fastevm pay refund``: refunds a paid order, fully or in part."""
 
 import argparse
 
@@ -7,19 +7,19 @@ from fastevm.payments.merchant import Merchant
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options."""
+    """Adds the options."""
     add_node(parser)
     parser.add_argument("order", help="the order's id")
     parser.add_argument(
-        "--amount", type=int, metavar="UNITS", help="of the token; all that is left when left out"
+        "--amount", type=int, metavar="UNITS", help="token units (default: all that is refundable)"
     )
-    parser.add_argument("--key", help="names the refund: the same key refunds once")
-    parser.add_argument("--to", metavar="ADDRESS", help="instead of the payer")
+    parser.add_argument("--key", help="identifies the refund: the same key refunds once")
+    parser.add_argument("--to", metavar="ADDRESS", help="recipient (default: the payer)")
     parser.add_argument("--timeout", type=float, default=60.0, metavar="SECONDS")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Refund, and say what became of it."""
+    """Refunds, and prints the movement's state."""
 
     async def act(merchant: Merchant) -> str:
         movement = await merchant.refund(

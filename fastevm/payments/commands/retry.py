@@ -1,4 +1,4 @@
-"""``fastevm pay retry``: capture an order again, or carry on with what is under way."""
+"""``fastevm pay retry``: retries the capture of an order, or waits for a pending one."""
 
 import argparse
 
@@ -8,15 +8,15 @@ from fastevm.payments.states import State
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options."""
+    """Adds the options."""
     add_node(parser)
     parser.add_argument("order", help="the order's id")
-    parser.add_argument("--force", action="store_true", help="also when it seems to fail")
+    parser.add_argument("--force", action="store_true", help="submit even if the preflight fails")
     parser.add_argument("--timeout", type=float, default=60.0, metavar="SECONDS")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Capture, and say what became of it."""
+    """Captures, and prints the order's state."""
 
     async def act(merchant: Merchant) -> str:
         order = await merchant.capture(

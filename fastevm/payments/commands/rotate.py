@@ -1,4 +1,4 @@
-"""``fastevm pay rotate-keys``: seal everything again under the newest key of the ring."""
+"""``fastevm pay rotate-keys``: re-encrypts the store with the newest key of the ring."""
 
 import argparse
 
@@ -7,15 +7,15 @@ from fastevm.payments.vault import KEY_VARIABLE, Vault, new_key
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options."""
+    """Adds the options."""
     add_store(parser)
     parser.add_argument(
-        "--new", action="store_true", help=f"only print a fresh key, to put first in {KEY_VARIABLE}"
+        "--new", action="store_true", help=f"only print a new key, to put first in {KEY_VARIABLE}"
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Rotate."""
+    """Re-encrypts, or prints a new key."""
     if arguments.new:
         print(new_key())
         return 0
@@ -26,7 +26,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     store = shop_of(arguments)
     try:
-        print(f"{store.reseal(again)} values are sealed under the newest key")
+        print(f"{store.reseal(again)} values were re-encrypted with the newest key")
     finally:
         store.close()
     return 0

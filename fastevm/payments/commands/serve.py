@@ -1,4 +1,4 @@
-"""``fastevm pay run``: reconcile and send webhooks until stopped, with metrics over HTTP."""
+"""``fastevm pay run``: reconciles and sends webhooks until stopped; serves metrics over HTTP."""
 
 import argparse
 import asyncio
@@ -16,16 +16,16 @@ HOST = "127.0.0.1"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options."""
+    """Adds the options."""
     add_node(parser)
-    parser.add_argument("--metrics", type=int, default=0, metavar="PORT", help="0: any free one")
+    parser.add_argument("--metrics", type=int, default=0, metavar="PORT", help="0: any free port")
     parser.add_argument(
-        "--private", action="store_true", help="webhooks may go to addresses that are not public"
+        "--private", action="store_true", help="allow webhooks to private addresses"
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run until interrupted; 1 when it cannot begin."""
+    """Runs until interrupted. Returns 1 if it cannot start."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
 
     async def serve() -> None:

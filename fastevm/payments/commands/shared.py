@@ -1,4 +1,4 @@
-"""What the commands share: where orders are, which shop, and a merchant for those that act."""
+"""Common code of the subcommands: options, selection of store and shop, and the merchant."""
 
 import argparse
 import asyncio
@@ -27,31 +27,31 @@ DEFAULT_NODE: Final = "http://127.0.0.1:8545"
 
 
 def add_store(parser: argparse.ArgumentParser) -> None:
-    """The options of every command."""
+    """Adds the options of every command."""
     parser.add_argument(
         "--store", metavar="URL", default=os.environ.get(STORE_VARIABLE, DEFAULT_STORE),
         help=f"sqlite:///path or postgresql://host/name (${STORE_VARIABLE}, {DEFAULT_STORE})",
     )  # fmt: skip
     parser.add_argument(
-        "--shop", metavar="NAME", help="chain/token/recipient; needed where a store has several"
+        "--shop", metavar="NAME", help="chain/token/recipient; required if the store has several"
     )
 
 
 def add_node(parser: argparse.ArgumentParser) -> None:
-    """The options of a command that asks the chain, and may send transactions."""
+    """Adds the options of commands that need a node and may send transactions."""
     add_store(parser)
     parser.add_argument(
         "--node", metavar="URL", default=os.environ.get(NODE_VARIABLE, DEFAULT_NODE),
-        help=f"where the node answers (${NODE_VARIABLE}, {DEFAULT_NODE})",
+        help=f"URL of the node (${NODE_VARIABLE}, {DEFAULT_NODE})",
     )  # fmt: skip
     parser.add_argument(
-        "--depth", default="1", metavar="N", help="blocks, or safe, or finalized (default: 1)"
+        "--depth", default="1", metavar="N", help="confirmations, safe or finalized (default: 1)"
     )
-    parser.epilog = f"The key that signs is in ${SIGNER_VARIABLE}, the store's in ${KEY_VARIABLE}."
+    parser.epilog = f"${SIGNER_VARIABLE} is the signing key, ${KEY_VARIABLE} the store's keys."
 
 
 def shop_of(arguments: argparse.Namespace) -> Store:
-    """The store as the wanted shop sees it; InvalidTerms when it is not clear which one."""
+    """Opens the store of the selected shop. Raises InvalidTerms if the selection is ambiguous."""
     store = open_store(arguments.store)
     if arguments.shop is not None:
         return store.scoped(arguments.shop)
@@ -59,32 +59,32 @@ def shop_of(arguments: argparse.Namespace) -> Store:
     if len(shops) != 1:
         store.close()
         known = ", ".join(shops) or "none"
-        raise InvalidTerms(f"--shop: the store has {len(shops)} shops: {known}")
+        raise InvalidTerms(f"--shop is required: the store has {len(shops)} shops: {known}")
     return store.scoped(shops[0])
 
 
 def signer_of() -> KeySigner:
-    """The key in the environment; InvalidTerms without one."""
+    """Returns the signer of the key in the environment. Raises InvalidTerms if it is not set."""
     key = os.environ.get(SIGNER_VARIABLE, "")
     if not key:
-        raise InvalidTerms(f"{SIGNER_VARIABLE} is not set: it holds the key that signs")
+        raise InvalidTerms(f"{SIGNER_VARIABLE} is not set: set it to the signing key")
     return KeySigner(key)
 
 
 async def domain_of(store: Store, shop: str, node: NodeClient) -> tuple[Domain, str]:
-    """The token and the recipient of a shop: from its first order, or from the chain."""
+    """Returns token and recipient of a shop, from its first order or from the chain."""
     chain_id, token, recipient = shop.split("/")
     for order in every_order(store):
         return order.authorization.domain, recipient
     found = await Token.of(node, token)
     if str(found.domain.chain_id) != chain_id:
-        raise InvalidTerms(f"--shop: the node's chain is {found.domain.chain_id}, not {chain_id}")
+        raise InvalidTerms(f"--shop: the node has chain id {found.domain.chain_id}, not {chain_id}")
     return found.domain, recipient
 
 
 @asynccontextmanager
 async def merchant_of(arguments: argparse.Namespace) -> AsyncIterator[Merchant]:
-    """The back end of the wanted shop."""
+    """Opens the merchant of the selected shop."""
     store = shop_of(arguments)
     node = NodeClient(arguments.node)
     try:
@@ -102,7 +102,7 @@ async def merchant_of(arguments: argparse.Namespace) -> AsyncIterator[Merchant]:
 
 
 def acting(arguments: argparse.Namespace, act: Callable[[Merchant], Awaitable[str]]) -> int:
-    """Do something with the merchant, and print what it says; 1 when it is refused."""
+    """Runs ``act`` with the merchant and prints its text. Returns 1 on an error."""
 
     async def run() -> str:
         async with merchant_of(arguments) as merchant:
@@ -117,5 +117,5 @@ def acting(arguments: argparse.Namespace, act: Callable[[Merchant], Awaitable[st
 
 
 def shown_time(seconds: float) -> str:
-    """A moment in UTC, to the second."""
+    """Formats a time in UTC, to the second."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

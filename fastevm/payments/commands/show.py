@@ -1,4 +1,4 @@
-"""``fastevm pay show``: one order with its terms, transactions, movements and history."""
+"""``fastevm pay show``: prints an order with terms, transactions, movements and history."""
 
 import argparse
 
@@ -9,13 +9,13 @@ from fastevm.payments.store import Store
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options."""
+    """Adds the options."""
     add_store(parser)
     parser.add_argument("order", help="the order's id")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print it."""
+    """Prints the order."""
     store = shop_of(arguments)
     try:
         order = store.order(arguments.order)

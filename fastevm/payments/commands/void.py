@@ -1,4 +1,4 @@
-"""``fastevm pay void``: give an order up, and erase its signature."""
+"""``fastevm pay void``: abandons an order and erases its signature."""
 
 import argparse
 
@@ -9,14 +9,14 @@ from fastevm.payments.states import Trigger
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options."""
+    """Adds the options."""
     add_store(parser)
     parser.add_argument("order", help="the order's id")
-    parser.add_argument("--why", default="", help="a note for the history")
+    parser.add_argument("--why", default="", help="a note for the audit trail")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Void it."""
+    """Voids the order."""
     store = shop_of(arguments)
     try:
         detail = text(arguments.why, "why", longest=LONGEST_REFERENCE)

@@ -1,4 +1,4 @@
-"""``fastevm pay webhooks``: endpoints, what waits for them, and replays."""
+"""``fastevm pay webhooks``: manages endpoints, lists pending deliveries, replays notices."""
 
 import argparse
 
@@ -10,18 +10,25 @@ from fastevm.payments.webhooks import add_endpoint, rotate_secret
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options."""
+    """Adds the options."""
     add_store(parser)
     what = parser.add_mutually_exclusive_group()
-    what.add_argument("--add", nargs=2, metavar=("NAME", "URL"), help="prints the secret, once")
-    what.add_argument("--rotate", metavar="NAME", help="a new secret; the old one signs too")
+    what.add_argument(
+        "--add",
+        nargs=2,
+        metavar=("NAME", "URL"),
+        help="add an endpoint; prints its secret, only now",
+    )
+    what.add_argument("--rotate", metavar="NAME", help="print a new secret; the old one signs too")
     what.add_argument("--disable", metavar="NAME")
     what.add_argument("--enable", metavar="NAME")
-    what.add_argument("--replay", nargs=2, metavar=("NAME", "NUMBER"), help="from this notice on")
+    what.add_argument(
+        "--replay", nargs=2, metavar=("NAME", "NUMBER"), help="deliver again from this notice on"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Change what is asked for, or list the endpoints."""
+    """Makes the requested change, or lists the endpoints."""
     store = shop_of(arguments)
     try:
         print(_done(store, arguments))
@@ -41,10 +48,10 @@ def _done(store: Store, arguments: argparse.Namespace) -> str:
             return f"{name} is {'disabled' if disabled else 'enabled'}"
     if arguments.replay:
         name, first = arguments.replay
-        return f"{store.replay(name, int(first))} notices are delivered again"
+        return f"{store.replay(name, int(first))} notices will be delivered again"
     lines = []
     for one in store.endpoints():
         waiting = store.deliveries(one.id, DeliveryState.WAITING)
-        state = "disabled" if one.disabled else "failing" if one.failing_since else "well"
-        lines.append(f"{one.id}  {state}  {len(waiting)} wait  {one.url}")
+        state = "disabled" if one.disabled else "failing" if one.failing_since else "ok"
+        lines.append(f"{one.id}  {state}  {len(waiting)} waiting  {one.url}")
     return "\n".join(lines) or "no endpoints"

@@ -1,10 +1,11 @@
-"""Contracts of payments, written for this project: sources, compiled artifacts, and their loader.
+"""The contracts of this package: sources, compiled artifacts, and their loader.
 
-``artifact("Token")`` is an EIP-3009 token with a pause and a block list; ``MemoToken``,
-``Checkout``, ``MemoCheckout``, ``Payout`` and ``Wallet`` (ERC-1271) stand beside it, and an escrow
-(``AuthCaptureEscrow``) with its collectors. They are for tests and demonstrations, with the
-interfaces and reasons of deployed contracts. `build` compiles them anew.
-``SignatureValidator`` is sent as the data of a call and needs no address.
+``artifact("Token")`` is an EIP-3009 token with pause and block list. The others are ``MemoToken``,
+``Checkout``, ``MemoCheckout``, ``Payout``, ``Wallet`` (ERC-1271), and an escrow
+(``AuthCaptureEscrow``) with its collectors. They have the interfaces and revert reasons of deployed
+contracts and are for tests and demonstrations. `build` compiles them.
+
+``SignatureValidator`` runs by a state override and needs no deployment.
 
     token = artifact("Token")
     address = evm.deploy(token.initcode("Dollar", "USD", 6, admin), sender=admin).created_address
@@ -29,9 +30,10 @@ CONTRACTS = (
 
 
 class Artifact(Abi):
-    """A compiled contract: its interface, ``bytecode`` that creates it, ``deployed_bytecode``.
+    """A compiled contract: ABI, creation ``bytecode`` and ``deployed_bytecode``.
 
-    Immutable values (all but Token have some) are zeros in ``deployed_bytecode``: deploy instead.
+    Immutables (all contracts but Token have some) are zero in ``deployed_bytecode``; deploy
+    instead.
     """
 
     def __init__(self, contents: dict[str, Any]) -> None:
@@ -42,7 +44,7 @@ class Artifact(Abi):
         self.deployed_bytecode = bytes.fromhex(contents["deployedBytecode"][2:])
 
     def initcode(self, *arguments: Any) -> bytes:
-        """The data of a transaction that creates the contract. Raises AbiError."""
+        """Returns creation bytecode with constructor arguments. Raises AbiError."""
         if not arguments and not any(one.kind == "constructor" for one in self.entries):
             return self.bytecode
         return self.bytecode + self.entry("constructor", "").words(arguments)
@@ -50,7 +52,7 @@ class Artifact(Abi):
 
 @cache
 def artifact(name: str) -> Artifact:
-    """The compiled contract of that name. Raises AbiError for one that is not in `CONTRACTS`."""
+    """Loads a compiled contract by name. Raises AbiError if it is not in `CONTRACTS`."""
     if name not in CONTRACTS:
         raise AbiError(f"no contract {name!r}; there are {', '.join(CONTRACTS)}")
     path = files(__name__).joinpath("artifacts", f"{name}.json")

@@ -1,7 +1,7 @@
-"""Contract interfaces: encodes calls, and decodes answers, reverts and logs, by their JSON ABI.
+"""Contract ABIs: encodes calls; decodes outputs, reverts and logs.
 
-Addresses go in as 20 bytes or 0x text and come out as lower-case 0x text, ``bytes`` as bytes,
-numbers as int. The words themselves are eth-abi's work.
+Addresses are accepted as 20 bytes or 0x-hex and returned as lower-case 0x-hex, ``bytes`` as bytes,
+numbers as int. eth-abi encodes and decodes the values.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,18 +16,18 @@ from fastevm.core.primitives.keccak import keccak256
 
 
 class AbiError(ValueError):
-    """A name that the interface does not have, or arguments that do not fit it."""
+    """A name that the ABI does not have, or arguments that do not match it."""
 
 
 class Decoded(Struct, frozen=True):
-    """A decoded revert or log: its name and its arguments by name, in the order of declaration."""
+    """A decoded revert or log: name, and arguments by name in the order of declaration."""
 
     name: str
     arguments: Mapping[str, Any]
 
 
 class Entry(Struct, frozen=True, dict=True):
-    """One function, event, error or constructor."""
+    """A function, event, error or constructor of an ABI."""
 
     kind: str
     name: str
@@ -44,7 +44,7 @@ class Entry(Struct, frozen=True, dict=True):
 
     @cached_property
     def hash(self) -> bytes:
-        """32 bytes: topic 0 of an event; the selector is its first four."""
+        """The hash of the signature: topic 0 of an event; its first 4 bytes are the selector."""
         return keccak256(self.signature.encode())
 
     @property
@@ -52,7 +52,7 @@ class Entry(Struct, frozen=True, dict=True):
         return self.hash[:4]
 
     def words(self, arguments: Sequence[Any]) -> bytes:
-        """ABI encoding of the arguments. Raises AbiError."""
+        """Returns the ABI-encoded arguments. Raises AbiError."""
         if len(arguments) != len(self.inputs):
             raise AbiError(f"{self.signature} takes {len(self.inputs)} arguments")
         try:
@@ -61,7 +61,7 @@ class Entry(Struct, frozen=True, dict=True):
             raise AbiError(f"{self.signature}: {error}") from None
 
     def read_log(self, topics: Sequence[bytes], data: bytes) -> Decoded | None:
-        """The arguments of a log of this event; None if it is laid out otherwise."""
+        """Decodes a log of this event; None for other logs or another set of indexed arguments."""
         indexed = [kind for _, kind, is_indexed in self.inputs if is_indexed]
         unindexed = [kind for _, kind, is_indexed in self.inputs if not is_indexed]
         if not topics or topics[0] != self.hash or len(topics) != 1 + len(indexed):
@@ -77,7 +77,7 @@ class Entry(Struct, frozen=True, dict=True):
         )
 
 
-# What every contract may revert with, declared or not.
+# The built-in errors of Solidity, which no ABI declares.
 BUILT_IN_ERRORS = (
     Entry("error", "Error", (("reason", "string", False),), ()),
     Entry("error", "Panic", (("code", "uint256", False),), ()),
@@ -85,7 +85,7 @@ BUILT_IN_ERRORS = (
 
 
 def _type(told: Mapping[str, Any]) -> str:
-    """A type as signatures have it: a struct is its members in parentheses."""
+    """Returns the canonical type; a struct is its members in parentheses."""
     kind: str = told["type"]
     if not kind.startswith("tuple"):
         return kind
@@ -93,7 +93,7 @@ def _type(told: Mapping[str, Any]) -> str:
 
 
 class Abi:
-    """An interface, from the list that compilers print."""
+    """A contract's ABI, from its JSON list."""
 
     def __init__(self, entries: Iterable[Mapping[str, Any]]) -> None:
         self.entries = tuple(
@@ -108,9 +108,9 @@ class Abi:
         )
 
     def entry(self, kind: str, name: str, count: int | None = None) -> Entry:
-        """The entry of that kind by name or full signature; ``count`` of arguments tells overloads.
+        """Finds an entry by kind and name or signature; ``count`` of arguments selects an overload.
 
-        Raises AbiError where none or several fit.
+        Raises AbiError if none or several match.
         """
         found = [
             entry
@@ -122,24 +122,24 @@ class Abi:
         if len(found) == 1:
             return found[0]
         if found:
-            raise AbiError(f"{name} is one of {', '.join(entry.signature for entry in found)}")
+            raise AbiError(f"{name} is ambiguous: {', '.join(entry.signature for entry in found)}")
         raise AbiError(f"no {kind} {name}" + ("" if count is None else f" of {count} arguments"))
 
     def selector(self, function: str) -> bytes:
-        """4 bytes."""
+        """Returns a function's 4-byte selector."""
         return self.entry("function", function).selector
 
     def topic(self, event: str) -> bytes:
-        """32 bytes, topic 0 of its logs."""
+        """Returns an event's topic 0 (32 bytes)."""
         return self.entry("event", event).hash
 
     def encode(self, function: str, *arguments: Any) -> bytes:
-        """Call data. Raises AbiError."""
+        """Returns call data. Raises AbiError."""
         entry = self.entry("function", function, len(arguments))
         return entry.selector + entry.words(arguments)
 
     def decode(self, function: str, output: bytes) -> Any:
-        """What a call gave: one value, or a tuple of several. Raises AbiError."""
+        """Decodes a call's output: one value, or a tuple of several. Raises AbiError."""
         entry = self.entry("function", function)
         try:
             values = decode(entry.outputs, output)
@@ -148,9 +148,9 @@ class Abi:
         return values[0] if len(values) == 1 else values
 
     def decode_error(self, output: bytes) -> Decoded | None:
-        """The reason in revert data; None if it is empty or not one of this interface.
+        """Decodes revert data; None if it is empty or not an error of this ABI.
 
-        What old compilers leave in the padding of a text is passed over.
+        Ignores nonzero padding, which old compilers leave after a text.
         """
         for entry in (*BUILT_IN_ERRORS, *self.entries):
             if entry.kind != "error" or entry.selector != output[:4]:
@@ -165,14 +165,14 @@ class Abi:
         return None
 
     def error_name(self, selector: bytes) -> str | None:
-        """The name of the error with a selector; None if this interface has none."""
+        """Returns the name of the error with this selector; None if the ABI has none."""
         found = (one.name for one in self.entries if one.kind == "error")
         return next(
             (name for name in found if self.entry("error", name).selector == selector), None
         )
 
     def decode_log(self, topics: Sequence[bytes], data: bytes) -> Decoded | None:
-        """The event of a log; None if it is not one of this interface."""
+        """Decodes a log; None if it is no event of this ABI."""
         for entry in self.entries:
             if entry.kind == "event" and (read := entry.read_log(topics, data)) is not None:
                 return read

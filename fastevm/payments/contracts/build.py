@@ -1,8 +1,8 @@
 """Compiles the contracts: ``python -m fastevm.payments.contracts.build`` writes the artifacts.
 
-Besides those of payments these are the predeploys of OP-stack development chains. The compiler is
-the npm package ``solc`` at a pinned version, installed into a directory that is gone afterwards;
-artifacts hold no metadata hash, so that equal sources give equal bytes anywhere.
+Also compiles the predeploys of OP-stack development chains. Uses the npm package ``solc`` at a
+pinned version, installed into a temporary directory. Artifacts have no metadata hash, so equal
+sources give equal bytes everywhere.
 """
 
 import argparse
@@ -18,26 +18,26 @@ from fastevm.payments.contracts import CONTRACTS
 
 HERE = Path(__file__).parent
 PREDEPLOYS = HERE.parents[1] / "node" / "op_stack"
-# A folder of sources and artifacts -> the contracts that can be deployed.
+# Folder of sources and artifacts -> names of the deployable contracts.
 FOLDERS = {HERE: CONTRACTS, PREDEPLOYS: ("L1Block", "GasPriceOracle")}
 
 COMPILER = "0.8.30"
-# The oldest rules that chains of today all have: the code runs on every fork since the Merge.
+# Old enough that the code runs on every fork since the Merge.
 EVM_VERSION = "paris"
 OPTIMIZER_RUNS = 200
-TIMEOUT = 300.0  # seconds, of the installation and of the compilation
+TIMEOUT = 300.0  # seconds, for installation and for compilation
 
 
 class BuildError(Exception):
-    """The compiler refuses the sources."""
+    """The compiler reports an error or warning."""
 
 
 class InstallError(BuildError):
-    """The compiler cannot be had: no node, or no package registry."""
+    """The compiler cannot be installed: no Node.js, or no package registry."""
 
 
 def standard_input() -> dict[str, Any]:
-    """The sources and settings in solc's standard JSON."""
+    """Returns sources and settings as solc's standard JSON input."""
     paths = [path for folder in FOLDERS for path in sorted(folder.glob("sources/*.sol"))]
     return {
         "language": "Solidity",
@@ -54,8 +54,8 @@ def standard_input() -> dict[str, Any]:
 
 
 def run(command: list[str], directory: Path, text: str, failure: type[BuildError]) -> str:
-    """What a command prints; raises ``failure`` with its complaint."""
-    # To a file: solcjs exits before a pipe has taken all that it wrote.
+    """Runs a command and returns its standard output. Raises ``failure`` with its error output."""
+    # Into a file, because solcjs exits before all its output is written to a pipe.
     with (directory / "printed").open("w+") as printed:
         try:
             done = subprocess.run(
@@ -71,17 +71,17 @@ def run(command: list[str], directory: Path, text: str, failure: type[BuildError
 
 
 def compiled() -> dict[str, dict[str, Any]]:
-    """Name of a contract -> its artifact, freshly compiled. Raises BuildError, for warnings too."""
+    """Compiles the contracts; returns artifacts by name. Raises BuildError, also for warnings."""
     npm = shutil.which("npm")
     if npm is None or shutil.which("node") is None:
-        raise InstallError("node and npm are needed to compile the contracts")
+        raise InstallError("compiling the contracts needs node and npm in PATH")
     with tempfile.TemporaryDirectory(prefix="fastevm-solc-") as name:
         directory = Path(name)
         install = ["install", "--ignore-scripts", "--no-audit", "--no-fund", f"solc@{COMPILER}"]
         run([npm, *install], directory, "", InstallError)
         solc = [str(directory / "node_modules/.bin/solcjs"), "--standard-json"]
         printed = run(solc, directory, json.dumps(standard_input()), BuildError)
-    output = json.loads(printed[printed.index("{") :])  # it may talk about SMT solvers first
+    output = json.loads(printed[printed.index("{") :])  # skip a message about SMT solvers
     if complaints := [error["formattedMessage"] for error in output.get("errors", ())]:
         raise BuildError("\n".join(complaints))
     return {
@@ -105,7 +105,7 @@ def artifact_of(name: str, source: str, unit: dict[str, Any]) -> dict[str, Any]:
 
 
 def placed() -> dict[str, Path]:
-    """Name of a contract -> where its artifact belongs."""
+    """Returns the path of each contract's artifact."""
     return {
         name: folder / "artifacts" / f"{name}.json"
         for folder, names in FOLDERS.items()
@@ -114,15 +114,17 @@ def placed() -> dict[str, Path]:
 
 
 def stored(name: str) -> Any:
-    """The artifact in the tree, or None."""
+    """Returns the artifact in the source tree, or None."""
     path = placed()[name]
     return json.loads(path.read_text()) if path.exists() else None
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Writes the artifacts, or with --check tells whether those in the tree are up to date."""
+    """Writes the artifacts; with --check reports whether those in the tree are up to date."""
     parser = argparse.ArgumentParser(prog="fastevm.payments.contracts.build", description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing; 1 if stale")
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; exit with 1 if an artifact is stale"
+    )
     check = parser.parse_args(arguments).check
     try:
         artifacts = compiled()

@@ -1,7 +1,7 @@
-"""Puts contracts of ours where programs expect the real ones, on a development chain.
+"""Writes this package's contracts to published addresses, on a development chain.
 
-Published clients know the addresses of tokens and escrows. A development node lets code and storage
-be written, so that the same clients, unchanged, can pay on a chain of one's own.
+Published clients have fixed addresses of tokens and escrows. On a development node, which can set
+code and storage, these clients then work unchanged.
 """
 
 from typing import Any, Final, Protocol
@@ -10,29 +10,29 @@ from eth_utils.crypto import keccak
 
 from fastevm.payments.contracts import artifact
 
-BALANCES: Final = 9  # the slot of the mapping of balances
-SHORTEST_TEXT: Final = 32  # bytes that do not fit into one slot any more
+BALANCES: Final = 9  # slot of the balances mapping
+SHORTEST_TEXT: Final = 32  # bytes; shorter texts fit into one slot
 
 
 class Caller(Protocol):
-    """Whatever asks a node."""
+    """Anything that can call a node."""
 
     async def call(self, method: str, *params: Any) -> Any:
-        """The result."""
+        """Returns the result."""
         ...
 
 
 class Places(Protocol):
-    """Where a deployment of the escrow is."""
+    """The addresses of an escrow deployment."""
 
     @property
     def escrow(self) -> str:
-        """The escrow."""
+        """The escrow's address."""
         ...
 
     @property
     def erc3009_collector(self) -> str:
-        """The collector of authorizations."""
+        """The collector of EIP-3009 authorizations."""
         ...
 
     @property
@@ -44,9 +44,9 @@ class Places(Protocol):
 async def place_token(
     node: Caller, place: str, *, name: str, symbol: str, decimals: int, admin: str
 ) -> None:
-    """Write the token to an address: its domain is then that of name, version 2, chain, address.
+    """Writes the token to an address. Its EIP-712 domain is (name, "2", chain id, address).
 
-    The node needs the methods ``anvil_setCode`` and ``anvil_setStorageAt``.
+    The node must have ``anvil_setCode`` and ``anvil_setStorageAt``.
     """
     await place_code(node, place, artifact("Token").deployed_bytecode)
     owner, flag = int(admin, 16), 1 << 160
@@ -58,23 +58,23 @@ async def place_token(
 
 
 async def place_code(node: Caller, place: str, code: bytes) -> None:
-    """Write code to an address."""
+    """Sets the code of an address."""
     await node.call("anvil_setCode", place, "0x" + code.hex())
 
 
 async def give_tokens(node: Caller, token: str, holder: str, units: int) -> None:
-    """Let somebody hold so much of a token that was placed."""
+    """Sets a holder's balance of a token written by :func:`place_token`."""
     key = bytes.fromhex(holder[2:]).rjust(32, b"\0") + BALANCES.to_bytes(32, "big")
     await write_slot(node, token, int.from_bytes(keccak(key), "big"), units)
 
 
 async def write_slot(node: Caller, place: str, slot: int, value: int) -> None:
-    """Write a word of storage."""
+    """Sets a storage slot."""
     await node.call("anvil_setStorageAt", place, f"0x{slot:064x}", f"0x{value:064x}")
 
 
 def _short_text(text: str) -> int:
-    """A short string as its slot holds it."""
+    """Returns the storage word of a string shorter than 32 bytes."""
     raw = text.encode()
     if len(raw) >= SHORTEST_TEXT:
         raise ValueError(f"{text!r}: expected fewer than {SHORTEST_TEXT} bytes")
@@ -82,9 +82,9 @@ def _short_text(text: str) -> int:
 
 
 async def place_contract(node: Caller, place: str, initcode: bytes) -> None:
-    """Write what creation code makes to an address, as if it had been created there.
+    """Runs creation code at an address and writes the code that it returns there.
 
-    The creation code runs as the address's own code, so that what it remembers of itself fits.
+    The creation code runs as the address's own code, so that immutables with its address are right.
     """
     await place_code(node, place, initcode)
     code = await node.call("eth_call", {"to": place}, "pending")
@@ -92,9 +92,9 @@ async def place_contract(node: Caller, place: str, initcode: bytes) -> None:
 
 
 async def place_escrow(node: Caller, deployment: Places, store: str, multicall: str) -> None:
-    """Write the escrow and its collectors to the addresses of a deployment.
+    """Writes the escrow and its collectors to the addresses of a deployment.
 
-    ``store`` is where the implementation of its token stores goes.
+    ``store``: address for the implementation of the escrow's token stores.
     """
     escrow = deployment.escrow
     await place_contract(node, multicall, artifact("Multicall").initcode())

@@ -1,8 +1,8 @@
-"""x402 for sellers: a facilitator, a paywall for web servers, and the payer's side for programs.
+"""x402 for sellers: a facilitator, a paywall for web servers, and a payer for programs.
 
-`ChainSettler` settles payments on one chain, `Facilitator` on
-several; `Paywall` sells answers, in front of aiohttp, ASGI or WSGI applications; the program
-``fastevm pay facilitator`` serves others over HTTP.
+`ChainSettler` settles payments on one chain, `Facilitator` on several. `Paywall` charges for the
+answers of aiohttp, ASGI or WSGI applications. ``fastevm pay facilitator`` serves a facilitator over
+HTTP.
 """
 
 from fastevm.payments.x402.aiohttp_server import payment_middleware

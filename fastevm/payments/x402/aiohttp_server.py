@@ -9,13 +9,13 @@ from multidict import CIMultiDict
 from fastevm.payments.x402.grants import Reply
 from fastevm.payments.x402.paywall import Paywall, Request
 
-COMPUTED: Final = ("content-length", "transfer-encoding")  # from the body
+COMPUTED: Final = ("content-length", "transfer-encoding")  # recomputed from the body
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 def payment_middleware(paywall: Paywall) -> Any:
-    """A middleware that asks for payments; answers to paid requests cannot be streams."""
+    """Returns a middleware that charges for routes; paid answers cannot be streamed."""
 
     @web.middleware
     async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -23,7 +23,7 @@ def payment_middleware(paywall: Paywall) -> Any:
         seen = Request(request.method, request.path, str(request.url), headers)
         if paywall.price_of(seen) is None:
             return await handler(request)
-        body = await request.read()  # the handler reads the same bytes again
+        body = await request.read()  # aiohttp caches it for the handler
         whole = Request(seen.method, seen.path, seen.url, headers, body)
         reply = await paywall.handle(whole, lambda: _run(request, handler))
         kept = [one for one in reply.headers if one[0].lower() not in COMPUTED]
@@ -33,13 +33,13 @@ def payment_middleware(paywall: Paywall) -> Any:
 
 
 async def _run(request: web.Request, handler: Handler) -> Reply:
-    """The handler's answer, whole."""
+    """Runs the handler and collects its complete answer."""
     try:
         answer = await handler(request)
     except web.HTTPException as raised:
         answer = raised
     body = answer.body if isinstance(answer, web.Response) else None
     if not isinstance(answer, web.Response) or not isinstance(body, bytes | bytearray | None):
-        raise TypeError("an answer that is paid for must be a web.Response with its body")
+        raise TypeError("a paid handler must return a web.Response with a body of bytes")
     answer.headers.setdefault("Content-Type", answer.content_type)
     return Reply(answer.status, list(answer.headers.items()), bytes(body or b""))

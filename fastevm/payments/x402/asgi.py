@@ -1,8 +1,8 @@
-"""The paywall for ASGI applications: Starlette, FastAPI and others, imported by none of them.
+"""The paywall for ASGI applications such as Starlette and FastAPI; imports none of them.
 
     app.add_middleware(PaymentMiddleware, paywall=paywall)
 
-Answers to paid requests are held until they are settled, so they are not streamed.
+Paid answers are buffered until the payment is settled, so they are not streamed.
 """
 
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -11,7 +11,7 @@ from typing import Any, Final
 from fastevm.payments.x402.grants import Reply
 from fastevm.payments.x402.paywall import Paywall, Request
 
-LONGEST_REQUEST: Final = 16 * 1024 * 1024  # bytes of the body of a paid request
+LONGEST_REQUEST: Final = 16 * 1024 * 1024  # bytes, of a paid request's body
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -21,13 +21,13 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 class PaymentMiddleware:
-    """Asks for payments in front of an ASGI application."""
+    """Charges for the routes of an ASGI application."""
 
     def __init__(self, app: Application, paywall: Paywall) -> None:
         self.app, self.paywall = app, paywall
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One connection: what is no request, or is free, passes untouched."""
+        """Handles a connection; free routes and other protocols go directly to the application."""
         request = _request(scope) if scope["type"] == "http" else None
         if request is None or self.paywall.price_of(request) is None:
             await self.app(scope, receive, send)
@@ -65,7 +65,7 @@ async def _body(receive: Receive) -> bytes | None:
 
 
 async def _run(app: Application, scope: Scope, body: bytes) -> Reply:
-    """The application's answer, whole."""
+    """Runs the application and collects its complete answer."""
     started: Message = {"status": 500, "headers": []}
     parts: list[bytes] = []
     asked = iter([{"type": "http.request", "body": body, "more_body": False}])

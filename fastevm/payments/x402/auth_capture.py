@@ -1,9 +1,8 @@
-"""The scheme ``auth-capture``: the money is held in an escrow, and captured later, in parts.
+"""The x402 scheme ``auth-capture``: money is held in an escrow and captured later, in parts.
 
-Here the facilitator's own account is the operator (``captureAuthorizer``) and captures are
-deferred: it alone can capture, void and refund, and only to the receiver and the payer that were
-signed.
-`fastevm.payments.x402.holds` does that.
+The facilitator's account is the operator (``captureAuthorizer``) and captures are deferred: it
+alone can capture, void and refund, and only to the signed receiver and payer.
+`fastevm.payments.x402.hold_routes` offers these operations over HTTP.
 """
 
 import re
@@ -42,7 +41,7 @@ PREFIX: Final = "invalid_auth_capture_evm_"
 CAPTURE_WITHIN: Final = "captureDeadlineSeconds"
 REFUND_WITHIN: Final = "refundDeadlineSeconds"
 DEADLINES: Final = {CAPTURE_WITHIN: "captureDeadline", REFUND_WITHIN: "refundDeadline"}
-CLOCK_SKEW: Final = 30  # seconds that an offer may seem to be younger than it is
+CLOCK_SKEW: Final = 30  # seconds that a payer's clock may differ
 FEE_ERRORS: Final = ("FeeAmountOutOfRange", "FeeBpsOutOfRange")
 
 _SAME: Final = {
@@ -60,7 +59,7 @@ _SAME: Final = {
 class AuthCapture:
     """Checks ``auth-capture`` payments and collects them into an escrow.
 
-    ``deployments``: the escrows that are served, the first one for offers that name none.
+    ``deployments``: supported escrows; the first is used for offers that name none.
     """
 
     name = AUTH_CAPTURE
@@ -70,19 +69,19 @@ class AuthCapture:
         self.usual = deployments[0]
 
     def supported(self, chain: Chain) -> Json:
-        """The operator of payments that are settled here."""
+        """Returns the operator account for /supported."""
         return {"captureAuthorizer": chain.account}
 
     def deployment_of(self, extra: Any) -> Deployment:
-        """The escrow that an offer names; Refused for one that is not served."""
+        """Returns the escrow that an offer names. Raises Refused if it is not supported."""
         named = extra.get("authCaptureEscrow", self.usual.escrow)
         found = self.deployments.get(named)
         if found is None:
-            raise refused("extra", "authCaptureEscrow is not served here")
+            raise refused("extra", "authCaptureEscrow is not supported")
         return found
 
     def read(self, chain: Chain, payment: Payment, offer: Requirements) -> Claim:
-        """What the payload says; Malformed, or Refused where it is not what was asked."""
+        """Parses the payload. Raises Malformed, or Refused if it does not match the offer."""
         token = chain.domain_of(offer.asset)
         try:
             check_domain(token, offer)
@@ -95,7 +94,7 @@ class AuthCapture:
         salt = int.from_bytes(as_bytes(payment.payload, "salt", 32), "big")
         info = _info(offer, terms.payer, terms.valid_before, salt)
         if terms.recipient != place.erc3009_collector:
-            raise refused("token_collector_mismatch", f"signed for {terms.recipient}")
+            raise refused("token_collector_mismatch", f"signed for recipient {terms.recipient}")
         if terms.value != offer.amount:
             raise refused("amount_mismatch", f"asked for {offer.amount}, signed {terms.value}")
         if terms.valid_after != 0:
@@ -106,13 +105,13 @@ class AuthCapture:
         return Claim(authorization=made, signature=signature, note=info.to_json())
 
     async def check(self, chain: Chain, claim: Claim) -> Call:
-        """The call that authorizes, if it would succeed on the pending state; Refused."""
+        """Returns the authorize call if it succeeds on the pending state. Raises Refused."""
         info = PaymentInfo.from_json(claim.note)
         terms, now = claim.authorization.terms, chain.now()
         if info.authorization_expiry <= now + MARGIN:
             raise refused("capture_deadline_expired")
         if terms.valid_before < now + MARGIN:
-            raise refused("authorization_expired", f"less than {MARGIN} s are left")
+            raise refused("authorization_expired", f"less than {MARGIN} s left")
         wrapped = unwrap(claim.signature)
         if wrapped is not None and wrapped.factory not in chain.factories:
             raise refused("erc6492_factory_not_allowed", wrapped.factory)
@@ -127,19 +126,19 @@ class AuthCapture:
 
 
 def _check_mode(chain: Chain, extra: Any) -> None:
-    """The offer is one where our account captures later, of its own accord."""
+    """Raises Refused unless this facilitator's account is the operator of a deferred capture."""
     if extra.get("captureAuthorizer") != chain.account:
         raise refused("operator_not_admitted", "captureAuthorizer is not this facilitator")
     if extra.get("operatorType", "delegated") != "delegated":
         raise refused("unsupported_operator_type")
     if extra.get("paymentFlow", "escrow") != "escrow":
-        raise refused("unsupported_payment_flow", "only the escrow flow is served")
+        raise refused("unsupported_payment_flow", "only the escrow flow is supported")
     if extra.get("captureMode", "sync") != "deferred":
-        raise refused("missing_receiver_authorizer", "only captureMode deferred is served")
+        raise refused("missing_receiver_authorizer", "only captureMode deferred is supported")
     if extra.get("receiverAuthorizer", ZERO) != ZERO:
-        raise refused("lifecycle_not_relayed", "receiverAuthorizer is not served")
+        raise refused("lifecycle_not_relayed", "receiverAuthorizer is not supported")
     if extra.get("policy") not in (None, ZERO):
-        raise refused("policy", "policies are not served")
+        raise refused("policy", "policies are not supported")
     if extra.get("assetTransferMethod", "eip3009") != "eip3009":
         raise refused("unsupported_asset_transfer_method")
 
@@ -151,7 +150,7 @@ def _info(offer: Requirements, payer: str, valid_before: int, salt: int) -> Paym
         if refund < capture:
             raise refused("deadline_ordering", "refundDeadline is before captureDeadline")
         if valid_before > capture:
-            raise refused("deadline_ordering", "validBefore is behind captureDeadline")
+            raise refused("deadline_ordering", "validBefore is after captureDeadline")
         return PaymentInfo(
             operator=as_text(extra, "captureAuthorizer"),
             payer=payer,
@@ -171,19 +170,19 @@ def _info(offer: Requirements, payer: str, valid_before: int, salt: int) -> Paym
 
 
 def _normal(signature: bytes) -> bytes:
-    """A key's signature with the recovery id that tokens want."""
+    """Returns an ECDSA signature with v 27 or 28; any other signature unchanged."""
     if len(signature) == 65 and signature[64] < 2:
         return signature[:64] + bytes([signature[64] + 27])
     return signature
 
 
 def refused(word: str, detail: str = "") -> Refused:
-    """A reason of this scheme."""
+    """Returns an error with a reason of this scheme."""
     return Refused(PREFIX + word, detail)
 
 
 def _translated(refusal: Refused) -> Refused:
-    """The escrow's errors, and the token's behind it, in the words of this scheme."""
+    """Translates errors of the escrow and its token to reasons of this scheme."""
     found = re.fullmatch(r"custom error 0x([0-9a-f]{8})", refusal.detail)
     if found is None:
         return refused(_SAME.get(refusal.reason, "simulation_failed"), refusal.detail)
@@ -194,11 +193,11 @@ def _translated(refusal: Refused) -> Refused:
     return refused(word or "simulation_failed", refusal.detail)
 
 
-# --- offers whose deadlines count from the moment of the request ----------------------------------
+# --- offers with deadlines relative to the request ------------------------------------------------
 
 
 def dated(offer: Requirements, now: int) -> Requirements:
-    """An offer with its deadlines as times, where it has them as seconds from now."""
+    """Returns an offer in which relative deadlines (seconds) are replaced by absolute times."""
     extra = dict(offer.extra)
     for within, deadline in DEADLINES.items():
         if within in extra:
@@ -207,7 +206,7 @@ def dated(offer: Requirements, now: int) -> Requirements:
 
 
 def dated_as(offer: Requirements, payment: Payment, now: int) -> Requirements:
-    """The offer as the payer got it: with the deadlines that it repeats, if they may be ours."""
+    """Returns the offer as the payer received it, with its deadlines if they are plausible."""
     chosen = payment.accepted
     extra = dict(offer.extra)
     for within, deadline in DEADLINES.items():

@@ -1,8 +1,9 @@
-"""One chain of a facilitator: every payment becomes one transaction, however often it is asked for.
+"""Settles the payments of one chain for a facilitator: one transaction per payment.
 
-A payment is an order under the name of its chain, token, payer and nonce. Its transaction is signed
-and recorded before it is sent; whoever asks again, here or in another process, waits for the same
-one. The answer comes from a receipt that holds the transfer, and is "pending" while there is none.
+A payment is an order, identified by chain, token, payer and nonce. Its transaction is signed and
+recorded before it is sent; repeated requests, also in other processes, wait for the same
+transaction. The answer is read from a receipt that contains the transfer, and is "pending" until
+then.
 """
 
 import asyncio
@@ -45,7 +46,7 @@ from fastevm.rpc_client.messages import Call as NodeCall
 
 log: Final = logging.getLogger(__name__)
 
-NO_BLOCK: Final = 0  # the block hash of a receipt that is only pre-confirmed
+NO_BLOCK: Final = 0  # block hash of a pre-confirmed receipt
 USED_TOPIC: Final = Event.USED.topic
 DONE: Final = (State.CAPTURED, State.PAID, State.HELD, State.RELEASED)
 TAKING: Final = (Purpose.CAPTURE, Purpose.HOLD)
@@ -53,12 +54,12 @@ TAKING: Final = (Purpose.CAPTURE, Purpose.HOLD)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """What an operator decides. Times in seconds.
+    """A facilitator's settings. Times in seconds.
 
-    ``recipients`` and ``factories``: who may be paid (anybody when None), and which factories may
-    deploy wallets. ``settle_for`` is how long /settle waits before it answers "pending".
-    ``preconfirmed``: whether the receipt of a pre-confirmed slice is an answer; otherwise the block
-    must be canonical. No payment costs more than ``most_gas``.
+    ``recipients``: who may be paid (None: anybody). ``factories``: which factories may deploy
+    payers' wallets. ``settle_for``: how long /settle waits before it answers "pending".
+    ``preconfirmed``: whether a pre-confirmed receipt is sufficient; otherwise the block must be
+    canonical. ``most_gas``: gas limit of a payment.
     """
 
     recipients: frozenset[str] | None = None
@@ -70,7 +71,7 @@ class Rules:
 
 
 class ChainSettler:
-    """Collects payments of some tokens on one chain, from one account that does nothing else."""
+    """Collects payments of some tokens on one chain, from an account used for nothing else."""
 
     def __init__(
         self,
@@ -85,7 +86,7 @@ class ChainSettler:
         clock: Callable[[], float] = time.time,
     ) -> None:
         if not tokens or len({token.domain.chain_id for token in tokens}) != 1:
-            raise ValueError("tokens: expected one or more of one chain")
+            raise ValueError("tokens: expected at least one, all on the same chain")
         self.node, self.vault, self.signer = node, vault, signer
         self.chain_id = tokens[0].domain.chain_id
         self.store = store.scoped(f"x402/{self.chain_id}")
@@ -104,29 +105,32 @@ class ChainSettler:
 
     @property
     def account(self) -> str:
-        """Who sends the transactions."""
+        """The account that sends the transactions."""
         return self.signer.address
 
     def now(self) -> int:
-        """Seconds."""
+        """Returns the time in Unix seconds."""
         return int(self._clock())
 
     def domain_of(self, asset: str) -> Token:
-        """The token, as it was read from the chain; Refused for one that is not served."""
+        """Returns a supported token. Raises Refused for any other token."""
         token = self.tokens.get(asset)
         if token is None:
-            raise Refused(reasons.INVALID_REQUIREMENTS, f"{asset} is not served here")
+            raise Refused(reasons.INVALID_REQUIREMENTS, f"{asset} is not supported")
         return token
 
     async def ask(self, calls: Sequence[NodeCall]) -> list[Any]:
-        """Answers of the node, in one batch; Unavailable, or NodeRefusal for one of them."""
+        """Calls the node in one batch; NodeRefusals are in the answers. Raises Unavailable."""
         try:
             return await self.node.batch(calls)
         except NodeUnreachable as error:
             raise Unavailable(str(error)) from None
 
     async def collect(self, calls: Sequence[tuple[str, bytes]]) -> Call:
-        """The first of these calls that would succeed now; Refused for the last one's reason."""
+        """Returns the first of these calls that would succeed now.
+
+        Raises Refused with the reason of the last one, or Unavailable if the account lacks gas.
+        """
         requests = [
             {"from": self.account, "to": to, "data": "0x" + data.hex()} for to, data in calls
         ]
@@ -138,17 +142,17 @@ class ChainSettler:
                 continue
             gas = int(answer, 16)
             if gas > self.rules.most_gas:
-                raise Refused(reasons.SIMULATION, f"needs {gas} gas, more than is paid for")
+                raise Refused(reasons.SIMULATION, f"{gas} gas exceed {self.rules.most_gas}")
             if isinstance(funds, str) and int(funds, 16) < gas:
                 raise Unavailable("the facilitator's account cannot pay the gas")
             return Call(to, data, gas)
         cause, detail = failure_of(answers[-1])
         raise Refused(reasons.of_cause(cause), detail)
 
-    # --- settling ---------------------------------------------------------------------------------
+    # --- settlement -------------------------------------------------------------------------------
 
     async def settle(self, claim: Claim, check: Callable[[], Any]) -> Settled:
-        """Collect once, and tell the outcome; ``check()`` gives the Call, or raises Refused."""
+        """Collects a payment once and returns the result; ``check()`` returns the Call to make."""
         lock = self._locks.setdefault(claim.order_id, asyncio.Lock())
         try:
             async with lock:
@@ -159,7 +163,7 @@ class ChainSettler:
                 self._locks.pop(claim.order_id, None)
 
     async def known(self, claim: Claim) -> Order | None:
-        """The order of this payment, if it was ever to be settled here; Refused for other terms."""
+        """Returns the order of a payment seen before. Raises Refused if its terms differ."""
         terms, domain = claim.authorization.terms, claim.authorization.domain
         order = await to_thread(
             self.store.find, domain.token, terms.payer, "0x" + terms.nonce.hex()
@@ -169,7 +173,7 @@ class ChainSettler:
         return order
 
     async def _submitted(self, claim: Claim, check: Callable[[], Any]) -> Order:
-        """The order with its transaction on the way, or behind it."""
+        """Submits the payment's transaction unless that was done before; returns the order."""
         order = await self.known(claim)
         if order is not None and order.state is not State.STORED:
             return order
@@ -183,7 +187,7 @@ class ChainSettler:
                 order, trigger, purpose, call.data, gas=call.gas, to=call.to
             )
         except IllegalTransition:
-            log.info("order %s: another process was faster", order.id)
+            log.info("order %s: another process submitted it", order.id)
         except NodeRefusal as refusal:
             raise Refused(reasons.of_cause(failure_of(refusal)[0])) from None
         except NodeUnreachable as error:
@@ -210,10 +214,10 @@ class ChainSettler:
         except DuplicateOrder:
             raise Refused(reasons.NONCE_USED, "the nonce belongs to another payment") from None
 
-    # --- outcomes ---------------------------------------------------------------------------------
+    # --- results ----------------------------------------------------------------------------------
 
     async def _outcome(self, order: Order, deadline: float) -> Settled:
-        """What became of an order's transactions; pending when time is up."""
+        """Waits for the result of an order's transactions; pending after ``deadline``."""
         last = ""
         while True:
             sent = await to_thread(partial(self.store.submissions, order_id=order.id))
@@ -231,27 +235,27 @@ class ChainSettler:
             if order.state is State.STORED or order.state in (State.FAILED, State.EXPIRED):
                 return self._refusal(order, sent)
             if time.monotonic() >= deadline:
-                return self._answer(order, last, reasons.PENDING, "no receipt yet: ask again")
+                return self._answer(order, last, reasons.PENDING, "no receipt yet: try again")
 
     def _counts(self, receipt: dict[str, Any]) -> bool:
-        """Whether a receipt is an answer. A failure counts only in a canonical block."""
+        """Whether a receipt is sufficient. A failure counts only in a canonical block."""
         canonical = int(receipt["blockHash"] or "0x0", 16) != NO_BLOCK
         return canonical or (self.rules.preconfirmed and int(receipt["status"], 16) == 1)
 
     async def _failed(self, order: Order, receipt: dict[str, Any]) -> Settled:
-        """Our transaction reverted: unless somebody else submitted the same one, it has failed."""
+        """Handles a reverted transaction: a success if somebody else submitted the payment."""
         elsewhere = await self._elsewhere(order, receipt)
         if elsewhere is not None:
             return self._success(order, elsewhere)
         try:
             await self.transactions.follow()
         except PaymentError:
-            log.warning("order %s: the cause of its failure was not asked", order.id)
+            log.warning("order %s: the reason of its failure is unknown", order.id)
         sent = await to_thread(partial(self.store.submissions, order_id=order.id))
         return self._refusal(order, sent)
 
     async def _elsewhere(self, order: Order, receipt: dict[str, Any]) -> str | None:
-        """The transaction of somebody else that made this very payment."""
+        """Finds another account's transaction that made this payment; None if there is none."""
         terms, domain = order.authorization.terms, order.authorization.domain
         first = max(0, int(receipt["blockNumber"], 16) - self.policy.range_blocks + 1)
         payer = "0x" + terms.payer[2:].lower().rjust(64, "0")
@@ -297,10 +301,10 @@ class ChainSettler:
             message=message,
         )
 
-    # --- tending ----------------------------------------------------------------------------------
+    # --- maintenance ------------------------------------------------------------------------------
 
     async def tend(self) -> None:
-        """Send again what got lost, raise fees, and move orders as far as the chain is."""
+        """Resends lost transactions, raises fees, and updates orders from the chain."""
         await self.transactions.follow()
         moving = (State.CAPTURING, State.AUTHORIZING)
         orders = await to_thread(lambda: list(every_order(self.store, moving)))
@@ -322,7 +326,7 @@ class ChainSettler:
                 await self._take(order, receipt)
 
     async def _take(self, order: Order, receipt: dict[str, Any]) -> None:
-        """Put a canonical receipt into the ledger, and settle its order by it."""
+        """Adds a canonical receipt's logs to the ledger and updates its order."""
         if int(receipt["status"], 16) != 1:
             return
         logs = [read for one in receipt["logs"] if (read := read_log(one)) is not None]
@@ -330,21 +334,21 @@ class ChainSettler:
         await to_thread(self._settler.settle, order.id)
 
     async def run(self) -> None:
-        """Tend until cancelled; errors of the node are logged, and the next round tries again."""
+        """Calls :meth:`tend` until cancelled; errors are logged and retried."""
         while True:
             try:
                 await self.tend()
             except PaymentError as error:
-                log.warning("chain %d was not tended: %s", self.chain_id, type(error).__name__)
+                log.warning("chain %d: maintenance failed: %s", self.chain_id, type(error).__name__)
             await asyncio.sleep(self.rules.tend_every)
 
 
 def captures(sent: Sequence[Submission]) -> list[Submission]:
-    """Those among them that take the money, and are signed."""
+    """Returns the signed transactions that collect the payment."""
     return [one for one in sent if one.purpose in TAKING and one.transaction_hash]
 
 
 def moved(receipt: dict[str, Any], order: Order) -> bool:
-    """Whether the receipt holds the transfer that this order's authorization allows."""
+    """Whether the receipt contains the payment that the order's authorization allows."""
     logs = [read for one in receipt["logs"] if (read := read_log(one)) is not None]
     return any(pays(entry, order) for entry in entries(logs, order.authorization.domain.token))

@@ -1,4 +1,4 @@
-"""What a scheme makes of a payload: who claims to pay what, and the call that would collect it."""
+"""The interface of payment schemes: claims parsed from payloads, and calls to collect them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ BLOCK: Final = "pending"
 
 
 class Call(NamedTuple):
-    """A call that the facilitator's account makes. ``gas`` is what it needs."""
+    """A call to be made by the facilitator's account. ``gas`` is the estimate."""
 
     to: str
     data: bytes
@@ -33,9 +33,9 @@ class Call(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """A payload that says what it should; whether the chain would take it is not known yet.
+    """A parsed payload that matches its offer. Whether the chain accepts it is not checked yet.
 
-    ``note`` is kept with the order: what a scheme needs beside the authorization.
+    ``note``: JSON text that the scheme needs later; stored as the order's annex.
     """
 
     authorization: Authorization
@@ -44,65 +44,65 @@ class Claim:
 
     @property
     def payer(self) -> str:
-        """Who signed, as the payload says."""
+        """The signer, according to the payload."""
         return self.authorization.terms.payer
 
     @property
     def order_id(self) -> str:
-        """The same for the same chain, token, payer and nonce, whatever came around them."""
+        """The order id: a hash of chain, token, payer and nonce."""
         domain, terms = self.authorization.domain, self.authorization.terms
         text = f"{domain.chain_id}/{domain.token}/{terms.payer}/{terms.nonce.hex()}"
         return "x402-" + keccak(text=text).hex()[:40]
 
 
 class Chain(Protocol):
-    """What schemes ask of the chain that they serve."""
+    """What schemes need from the chain; implemented by `ChainSettler`."""
 
     chain_id: int
     factories: tuple[str, ...]
 
     @property
     def account(self) -> str:
-        """Who sends the facilitator's transactions."""
+        """The account that sends the facilitator's transactions."""
         ...
 
     def domain_of(self, asset: str) -> Any:
-        """The token, as it was read from the chain; Refused for one that is not served."""
+        """Returns a supported token. Raises Refused for any other token."""
         ...
 
     def now(self) -> int:
-        """Seconds."""
+        """Returns the time in Unix seconds."""
         ...
 
     async def ask(self, calls: Sequence[NodeCall]) -> list[Any]:
-        """Answers of the node, in one batch."""
+        """Calls the node in one batch; NodeRefusals are in the answers. Raises Unavailable."""
         ...
 
     async def collect(self, calls: Sequence[tuple[str, bytes]]) -> Call:
-        """The first of these calls that would succeed now; Refused for the last one's reason."""
+        """Returns the first of these calls that would succeed now. Raises Refused."""
         ...
 
 
 class Scheme(Protocol):
-    """One way to pay."""
+    """A payment scheme of x402."""
 
     name: str
 
     def supported(self, chain: Chain) -> Json:
-        """The member ``extra`` of its line in /supported."""
+        """Returns the ``extra`` member of the scheme's entry in /supported."""
         ...
 
     def read(self, chain: Chain, payment: Payment, offer: Requirements) -> Claim:
-        """What the payload says; :class:`Malformed`, or Refused where it is not what was asked."""
+        """Parses the payload. Raises :class:`Malformed`, or Refused if it is not as offered."""
         ...
 
     async def check(self, chain: Chain, claim: Claim) -> Call:
-        """The call that collects, if it would succeed on the pending state; Refused."""
+        """Returns the collecting call if it succeeds on the pending state. Raises Refused."""
         ...
 
 
 def check_domain(token: Any, offer: Requirements) -> None:
-    """The offer's signing domain is the token's, which was read from the chain."""
+    """Raises Refused unless the offer's EIP-712 name and version are the token's."""
     for member, reason in (("name", NAME), ("version", VERSION)):
         told = offer.extra.get(member)
         if not isinstance(told, str):
@@ -113,7 +113,7 @@ def check_domain(token: Any, offer: Requirements) -> None:
 
 
 def read_terms(payload: Json) -> Terms:
-    """The member ``authorization`` of a payload; :class:`Malformed`."""
+    """Parses the ``authorization`` member of a payload. Raises :class:`Malformed`."""
     told = as_object(payload.get("authorization"), "authorization")
     nonce = as_text(told, "nonce")
     try:
@@ -130,5 +130,5 @@ def read_terms(payload: Json) -> Terms:
 
 
 def authorization(token: Any, terms: Terms, kind: Kind) -> Authorization:
-    """What the payer signed."""
+    """Returns the authorization that the payer signed."""
     return Authorization(token.domain, terms, kind)

@@ -1,4 +1,4 @@
-"""The scheme ``exact`` by EIP-3009: one transfer of the exact amount, which anybody may submit."""
+"""The x402 scheme ``exact`` with EIP-3009: one TRANSFER of the exact amount."""
 
 from typing import Final
 
@@ -19,7 +19,7 @@ from fastevm.payments.x402.claims import (
 from fastevm.payments.x402.messages import EXACT, Json, Payment, Requirements, as_bytes
 from fastevm.payments.x402.reasons import Refused
 
-MARGIN: Final = 6  # seconds that an authorization must still be valid for
+MARGIN: Final = 6  # seconds; minimum remaining validity of an authorization
 
 
 class Exact:
@@ -28,26 +28,26 @@ class Exact:
     name = EXACT
 
     def supported(self, chain: Chain) -> Json:
-        """Nothing beside the scheme."""
+        """Returns no extra members."""
         return {}
 
     def read(self, chain: Chain, payment: Payment, offer: Requirements) -> Claim:
-        """What the payload says; Malformed, or Refused where it is not what was asked."""
+        """Parses the payload. Raises Malformed, or Refused if it does not match the offer."""
         if offer.extra.get("assetTransferMethod", "eip3009") != "eip3009":
-            raise Refused("unsupported_payload_type", "only eip3009 is served")
+            raise Refused("unsupported_payload_type", "only eip3009 is supported")
         token = chain.domain_of(offer.asset)
         check_domain(token, offer)
         terms = read_terms(dict(payment.payload))
         signature = as_bytes(payment.payload, "signature")
         if terms.recipient != offer.pay_to:
-            raise Refused(reasons.RECIPIENT, f"signed for {terms.recipient}")
+            raise Refused(reasons.RECIPIENT, f"signed for recipient {terms.recipient}")
         if terms.value != offer.amount:
             raise Refused(reasons.VALUE, f"asked for {offer.amount}, signed {terms.value}")
         made = authorization(token, terms, Kind.TRANSFER)
         return Claim(authorization=made, signature=signature)
 
     async def check(self, chain: Chain, claim: Claim) -> Call:
-        """The call that collects, if it would succeed on the pending state; Refused."""
+        """Returns the collecting call if it succeeds on the pending state. Raises Refused."""
         check_window(chain, claim)
         token: Token = chain.domain_of(claim.authorization.domain.token)
         wrapped = unwrap(claim.signature)
@@ -66,19 +66,19 @@ class Exact:
 
 
 def check_window(chain: Chain, claim: Claim) -> None:
-    """The authorization is valid now, and for long enough to be collected; Refused."""
+    """Raises Refused unless the authorization is valid now and for ``MARGIN`` seconds."""
     terms, now = claim.authorization.terms, chain.now()
     if terms.valid_before < now + MARGIN:
-        raise Refused(reasons.VALID_BEFORE, f"less than {MARGIN} s are left")
+        raise Refused(reasons.VALID_BEFORE, f"less than {MARGIN} s left")
     if terms.valid_after > now:
         raise Refused(reasons.VALID_AFTER, f"valid in {terms.valid_after - now} s")
 
 
 def _calls(token: Token, claim: Claim, signature: bytes) -> list[tuple[str, bytes]]:
-    """The ways to hand this signature to the token, the most likely first.
+    """Returns the possible calls with this signature, the most likely first.
 
-    Some wallets write the recovery id 0 or 1 where tokens want 27 or 28; 65 bytes of a contract
-    wallet may end in 0 or 1 for reasons of its own, so both are tried.
+    Some wallets write v as 0 or 1, tokens expect 27 or 28. The 65 bytes of a contract wallet's
+    signature may end in 0 or 1 with another meaning, so both forms are tried.
     """
     terms = claim.authorization.terms
     members = (
@@ -98,5 +98,5 @@ def _calls(token: Token, claim: Claim, signature: bytes) -> list[tuple[str, byte
         if with_v != signature or not made:
             made.append(capture_data(claim.authorization, Signature(with_v)))
     if not made:
-        raise Refused(reasons.SIGNATURE, "this token takes signatures of 65 bytes only")
+        raise Refused(reasons.SIGNATURE, "this token accepts signatures of 65 bytes only")
     return [(token.domain.token, data) for data in made]

@@ -1,12 +1,12 @@
-"""The engine of x402: verifies payments and settles them once, for programs and for HTTP.
+"""The x402 facilitator: verifies payments and settles each once, for programs and for HTTP.
 
     facilitator = Facilitator([settler])
     async with facilitator:
         answer = await facilitator.verify(payment, requirements)
         answer = await facilitator.settle(payment, requirements)
 
-Verification simulates on the pending state and moves nothing. Settlement is idempotent by chain,
-token, payer and nonce. `Unavailable` is raised where nothing was sent and nothing is known.
+Verification simulates on the pending state and moves no money. Settlement is idempotent by chain,
+token, payer and nonce. `Unavailable` means that nothing was sent and the result is unknown.
 """
 
 import asyncio
@@ -31,30 +31,30 @@ from fastevm.payments.x402.messages import (
 )
 from fastevm.payments.x402.reasons import Refused
 
-MOST_RESOURCES: Final = 10_000  # that the catalogue remembers
-MOST_LISTED: Final = 100  # of one page of it
-BAZAAR: Final = "bazaar"  # the extension by which a resource asks to be listed
+MOST_RESOURCES: Final = 10_000  # kept in the catalogue
+MOST_LISTED: Final = 100  # per page of the catalogue
+BAZAAR: Final = "bazaar"  # the extension with which a resource asks to be listed
 
 
 class Engine(Protocol):
-    """Who verifies and settles: this process, or a facilitator over HTTP."""
+    """Verifies and settles payments: a `Facilitator`, or a `RemoteFacilitator` over HTTP."""
 
     async def verify(self, payment: Payment, offer: Requirements) -> Verified:
-        """Whether the payment would succeed now; Malformed, Unavailable."""
+        """Checks whether the payment would succeed now. Raises Malformed or Unavailable."""
         ...
 
     async def settle(self, payment: Payment, offer: Requirements) -> Settled:
-        """Collect the payment once; Malformed, Unavailable."""
+        """Collects the payment once. Raises Malformed or Unavailable."""
         ...
 
 
 class Facilitator:
-    """Verifies and settles payments on one or several chains."""
+    """Verifies and settles payments on one or more chains."""
 
     def __init__(self, settlers: Sequence[ChainSettler], schemes: Sequence[Scheme] = ()) -> None:
         self.settlers = {settler.chain_id: settler for settler in settlers}
         if len(self.settlers) != len(settlers):
-            raise ValueError("settlers: expected one for each chain")
+            raise ValueError("settlers: expected at most one per chain")
         self.schemes: Mapping[str, Scheme] = {one.name: one for one in (*schemes, Exact())}
         self._resources: dict[str, Json] = {}
         self._tending: list[asyncio.Task[None]] = []
@@ -76,7 +76,7 @@ class Facilitator:
             await settler.receipts.close()
 
     async def verify(self, payment: Payment, offer: Requirements) -> Verified:
-        """Whether the payment would succeed on the pending state; Malformed, Unavailable."""
+        """Checks the payment on the pending state. Raises Malformed or Unavailable."""
         payer = None
         try:
             settler, scheme, claim = self._claim(payment, offer)
@@ -87,7 +87,7 @@ class Facilitator:
         return Verified(payer=payer)
 
     async def settle(self, payment: Payment, offer: Requirements) -> Settled:
-        """Collect the payment, once, and tell the outcome; Malformed, Unavailable."""
+        """Collects the payment once and returns the result. Raises Malformed or Unavailable."""
         payer = None
         try:
             settler, scheme, claim = self._claim(payment, offer)
@@ -119,11 +119,11 @@ class Facilitator:
             )
         allowed = settler.rules.recipients
         if allowed is not None and offer.pay_to not in allowed:
-            raise Refused(reasons.INVALID_REQUIREMENTS, f"payTo {offer.pay_to} is not served here")
+            raise Refused(reasons.INVALID_REQUIREMENTS, f"payTo {offer.pay_to} is not allowed")
         return settler, scheme, scheme.read(settler, payment, offer)
 
     def supported(self) -> Json:
-        """The answer to /supported."""
+        """Returns the answer to /supported."""
         kinds: list[Json] = []
         for chain_id, settler in self.settlers.items():
             for name, scheme in self.schemes.items():
@@ -140,7 +140,7 @@ class Facilitator:
     # --- the catalogue ----------------------------------------------------------------------------
 
     def _list(self, payment: Payment, offer: Requirements) -> None:
-        """Remember a paid resource that asks to be listed."""
+        """Adds a paid resource to the catalogue if it asks to be listed."""
         url, wish = payment.resource.get("url"), payment.extensions.get(BAZAAR)
         if not isinstance(url, str) or not isinstance(wish, dict):
             return
@@ -159,7 +159,7 @@ class Facilitator:
         }
 
     def resources(self, kind: str | None, limit: int, offset: int) -> Json:
-        """The answer to /discovery/resources, the newest first; Malformed."""
+        """Returns the answer to /discovery/resources, newest first. Raises Malformed."""
         if kind not in (None, "http", "mcp") or not 1 <= limit <= MOST_LISTED or offset < 0:
             raise Malformed(f"type: http or mcp; limit: 1 to {MOST_LISTED}; offset: 0 or more")
         found = [one for one in reversed(self._resources.values()) if kind in (None, one["type"])]

@@ -1,7 +1,8 @@
-"""What was paid for and what was given for it: one payment buys one answer to one request.
+"""Grants: bind a payment to one request, and keep its answer.
 
-The chain knows whether a payment happened, not what for. A grant binds it to the first request that
-brought it; asking again with the same payment gives the same answer, another request is refused.
+The chain shows that a payment happened, not for which request. A grant binds it to the first
+request that presented it. The same request with the same payment gets the same answer; another
+request is refused.
 """
 
 import asyncio
@@ -19,14 +20,14 @@ from msgspec import Struct
 
 from fastevm.core.primitives.replace import replace
 
-MOST_GRANTS: Final = 100_000  # that memory holds
-LONGEST_COPY: Final = 262_144  # bytes of an answer that is kept to be given again
+MOST_GRANTS: Final = 100_000  # kept in memory
+LONGEST_COPY: Final = 262_144  # bytes; longer answers are not kept
 BUSY_SECONDS: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer over HTTP."""
+    """An HTTP response."""
 
     status: int
     headers: Sequence[tuple[str, str]] = ()
@@ -34,7 +35,7 @@ class Reply:
 
 
 class Phase(Enum):
-    """How far a grant is: begun, paid (and perhaps answered), or given."""
+    """The progress of a grant: BEGUN, PAID (perhaps answered), GIVEN (answered)."""
 
     BEGUN = "begun"
     PAID = "paid"
@@ -42,7 +43,7 @@ class Phase(Enum):
 
 
 class Grant(Struct, frozen=True):
-    """One payment and its request. ``receipt`` is the header that tells of the settlement."""
+    """A payment and its request. ``receipt`` is the value of the payment response header."""
 
     key: str
     request: str
@@ -53,37 +54,37 @@ class Grant(Struct, frozen=True):
 
 
 class Grants(Protocol):
-    """Keeps grants until their payments cannot be presented any more."""
+    """Stores grants until their payments have expired."""
 
     def get(self, key: str) -> Grant | None:
-        """The grant of a payment."""
+        """Returns the grant of a payment."""
         ...
 
     def put(self, grant: Grant) -> None:
-        """Keep it, in place of the one before."""
+        """Stores a grant; replaces the old one."""
         ...
 
     def add(self, grant: Grant) -> Grant | None:
-        """Keep a new one; or the one that is there, which stays."""
+        """Adds a grant. If the key exists, returns the existing grant unchanged."""
         ...
 
     def drop(self, key: str) -> None:
-        """Forget one: nothing was paid."""
+        """Deletes a grant: nothing was paid."""
         ...
 
 
 class MemoryGrants:
-    """Grants of one process; after a restart a paid answer may be given once more."""
+    """Grants in memory; after a restart a paid answer may be given once more."""
 
     def __init__(self) -> None:
         self._grants: dict[str, Grant] = {}
 
     def get(self, key: str) -> Grant | None:
-        """The grant of a payment."""
+        """Returns the grant of a payment."""
         return self._grants.get(key)
 
     def put(self, grant: Grant) -> None:
-        """Keep it; the oldest go when there are too many, those that have expired first."""
+        """Stores a grant; beyond ``MOST_GRANTS`` deletes expired grants, or else the oldest."""
         self._grants[grant.key] = without_long_copy(grant)
         if len(self._grants) > MOST_GRANTS:
             now = time.time()
@@ -92,14 +93,14 @@ class MemoryGrants:
                 del self._grants[key]
 
     def add(self, grant: Grant) -> Grant | None:
-        """Keep a new one; or the one that is there, which stays."""
+        """Adds a grant. If the key exists, returns the existing grant unchanged."""
         known = self._grants.get(grant.key)
         if known is None:
             self.put(grant)
         return known
 
     def drop(self, key: str) -> None:
-        """Forget one."""
+        """Deletes a grant."""
         self._grants.pop(key, None)
 
 
@@ -121,19 +122,19 @@ class FileGrants:
         return connect(self.path, timeout=BUSY_SECONDS)
 
     def get(self, key: str) -> Grant | None:
-        """The grant of a payment."""
+        """Returns the grant of a payment."""
         with closing(self._open()) as connection:
             return _read(connection, key)
 
     def put(self, grant: Grant) -> None:
-        """Keep it, in place of the one before."""
+        """Stores a grant; replaces the old one."""
         with closing(self._open()) as connection, connection:
             connection.execute(
                 "INSERT OR REPLACE INTO grants VALUES (?,?,?,?,?,?,?,?)", _row(grant)
             )
 
     def add(self, grant: Grant) -> Grant | None:
-        """Keep a new one; or the one that is there, which stays."""
+        """Adds a grant. If the key exists, returns the existing grant unchanged."""
         with closing(self._open()) as connection, connection:
             added = connection.execute(
                 "INSERT OR IGNORE INTO grants VALUES (?,?,?,?,?,?,?,?)", _row(grant)
@@ -141,13 +142,13 @@ class FileGrants:
             return None if added.rowcount else _read(connection, grant.key)
 
     def drop(self, key: str) -> None:
-        """Forget one."""
+        """Deletes a grant."""
         with closing(self._open()) as connection, connection:
             connection.execute("DELETE FROM grants WHERE key = ?", (key,))
 
 
 def without_long_copy(grant: Grant) -> Grant:
-    """The grant without an answer that is too long to be kept: it is made again when asked for."""
+    """Returns the grant without an answer above ``LONGEST_COPY``; the handler then runs again."""
     long = grant.reply is not None and len(grant.reply.body) > LONGEST_COPY
     return replace(grant, reply=None) if long else grant
 
@@ -175,19 +176,19 @@ def _read(connection: Connection, key: str) -> Grant | None:
 
 
 class Turns:
-    """One at a time for each payment, within a process."""
+    """Locks by payment, within a process."""
 
     def __init__(self) -> None:
         self._locks: dict[str, tuple[asyncio.Lock, int]] = {}
 
     async def take(self, key: str) -> None:
-        """Wait for the turn."""
+        """Acquires the lock of a payment."""
         lock, waiting = self._locks.get(key, (asyncio.Lock(), 0))
         self._locks[key] = lock, waiting + 1
         await lock.acquire()
 
     def leave(self, key: str) -> None:
-        """Let the next one."""
+        """Releases the lock of a payment."""
         lock, waiting = self._locks[key]
         lock.release()
         if waiting == 1:

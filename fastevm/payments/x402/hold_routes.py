@@ -1,12 +1,12 @@
-"""What waits in the escrow, over HTTP: listed, captured in parts, voided and refunded.
+"""HTTP routes for holds: list, capture in parts, void and refund.
 
     GET  /holds?after=ID            GET  /holds/ID
     POST /holds/ID/capture {"amount": "1000000", "key": "parcel 1"}
     POST /holds/ID/refund  {"amount": "1000000", "key": "return 1"}
     POST /holds/ID/void
 
-Amounts are units of the token as decimal text. A ``key`` names what is asked for: asking again is
-harmless. An answer of 202 means that the transaction is on its way: ask again with the same key.
+Amounts are token units as decimal text. ``key`` makes a repeated request safe. Status 202 means
+that the transaction is pending: repeat the request with the same key.
 """
 
 from asyncio import to_thread
@@ -39,13 +39,13 @@ Work = Callable[[ChainSettler, Order, Json], Awaitable[Movement]]
 
 
 class HoldRoutes:
-    """The routes of who may move what is held."""
+    """The routes for holds; callers must be authorized."""
 
     def __init__(self, facilitator: Facilitator) -> None:
         self.facilitator = facilitator
 
     def routes(self) -> list[web.AbstractRouteDef]:
-        """All of them."""
+        """Returns the routes."""
         return [
             web.get("/holds", self.all),
             web.get("/holds/{id}", self.one),
@@ -55,7 +55,7 @@ class HoldRoutes:
         ]
 
     async def all(self, request: web.Request) -> web.Response:
-        """A page of holds, by id."""
+        """Returns a page of holds, by id."""
         after = request.query.get("after", "")
         found: list[Json] = []
         for settler in self.facilitator.settlers.values():
@@ -65,7 +65,7 @@ class HoldRoutes:
         return web.json_response({"holds": found[:PAGE]})
 
     async def one(self, request: web.Request) -> web.Response:
-        """One hold, with what the escrow says of it and everything that was moved."""
+        """Returns a hold with the escrow's state and its movements."""
         try:
             settler, order = await self._find(request.match_info["id"])
             hold = await settler.holds.hold(order.id)
@@ -75,7 +75,7 @@ class HoldRoutes:
         return web.json_response(_shown(hold) | {"movements": [_movement(one) for one in moves]})
 
     async def move(self, work: Work, request: web.Request) -> web.Response:
-        """Move a part of a hold, and say how far it is."""
+        """Starts a movement of a hold, and returns its state."""
         try:
             text = await request.read()
             body = as_object(strict_json(text), "body") if text.strip() else {}
@@ -94,7 +94,7 @@ class HoldRoutes:
                 return settler, await to_thread(settler.store.order, order_id)
             except UnknownOrder:
                 continue
-        raise UnknownOrder("there is no such hold")
+        raise UnknownOrder("no hold has the id {order_id!r}")
 
 
 async def _capture(settler: ChainSettler, order: Order, body: Json) -> Movement:
@@ -157,7 +157,7 @@ def _movement(one: Movement) -> Json:
 
 
 def _refused(error: PaymentError) -> web.Response:
-    """Why nothing was moved, in words: 400 for a wrong request, 409 where the escrow refuses."""
+    """Returns status 400 for a wrong request, 404, 409 if the escrow refuses, 503 without node."""
     status = 409
     if isinstance(error, UnknownOrder):
         status = 404

@@ -1,10 +1,9 @@
-"""A facilitator over HTTP: /verify, /settle, /supported, /discovery/resources, /health and /holds.
+"""A facilitator over HTTP: /verify, /settle, /supported, /discovery/resources, /health, /holds.
 
-Whoever has the token captures, voids and refunds what waits in the escrow under /holds; without a
-token nobody does.
+The bearer token is needed for everything but /health. Without a token /holds does not exist.
 
-A refused payment is an answer of 200, a body that is no x402 message one of 400, and "nothing was
-sent, ask again" one of 503: who asks must never take it for a payment that failed.
+A refused payment is answered with status 200, a malformed message with 400. Status 503 means that
+nothing was sent and the client should retry: it must not treat the payment as failed.
 """
 
 import hmac
@@ -33,12 +32,12 @@ from fastevm.payments.x402.reasons import Unavailable
 
 log: Final = logging.getLogger(__name__)
 
-RETRY_SECONDS: Final = 1  # that a client is asked to wait
+RETRY_SECONDS: Final = 1  # value of Retry-After
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 def application(facilitator: Facilitator, token: str | None = None) -> web.Application:
-    """The program's web application. ``token``: what callers must present as a bearer, if any."""
+    """Returns the web application. ``token``: the bearer token that callers must send, if any."""
     host = _Host(facilitator)
     app = web.Application(client_max_size=LONGEST_BODY, middlewares=[_guard(token)])
     app.add_routes(
@@ -83,7 +82,7 @@ class _Host:
         except Malformed as error:
             answer, status = _refused(reasons.INVALID_PAYLOAD, str(error)), 400
         except Unavailable as error:
-            log.warning("a payment was not verified: %s", error)
+            log.warning("verification failed: %s", error)
             answer, status = _refused(reasons.VERIFY_ERROR, str(error)), 503
         return _answer(answer.show(), status)
 
@@ -95,7 +94,7 @@ class _Host:
         except Malformed as error:
             answer, status = _unsettled(reasons.INVALID_PAYLOAD, str(error)), 400
         except Unavailable as error:
-            log.warning("a payment was not settled: %s", error)
+            log.warning("settlement failed: %s", error)
             answer, status = _unsettled(reasons.SETTLE_ERROR, str(error)), 503
         return _answer(answer.show(version), status)
 
@@ -129,7 +128,7 @@ async def _read(request: web.Request) -> tuple[int, Payment, Requirements]:
     try:
         body = await request.read()
     except web.HTTPRequestEntityTooLarge:
-        raise Malformed(f"a body of more than {LONGEST_BODY} bytes") from None
+        raise Malformed(f"the body exceeds {LONGEST_BODY} bytes") from None
     told = as_object(strict_json(body), "body")
     payment = Payment.read(told.get("paymentPayload"))
     version = as_number(told, "x402Version") if "x402Version" in told else payment.version

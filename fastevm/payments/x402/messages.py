@@ -1,8 +1,8 @@
-"""Messages of x402, versions 1 and 2: read strictly, written as published clients expect them.
+"""Messages of x402 versions 1 and 2: strict parsing, and output that published clients accept.
 
-JSON is refused with duplicate keys, fractions or infinities: two readers must not disagree about an
-amount. Fields that a message does not need may be null, which stands for absent, and absent fields
-are not written: payers of version 1 refuse nulls.
+JSON with duplicate keys, fractions or infinities is refused, because two parsers could disagree
+about an amount. Optional members may be null, which means absent. Absent members are not written,
+because clients of version 1 reject nulls.
 """
 
 import base64
@@ -22,10 +22,10 @@ from fastevm.payments.errors import InvalidTerms, PaymentError
 from fastevm.payments.x402 import networks
 
 VERSIONS: Final = (1, 2)
-LONGEST_HEADER: Final = 65_536  # characters of a payment's header
-LONGEST_BODY: Final = 131_072  # bytes of a facilitator's request
-LONGEST_TIMEOUT: Final = 366 * 86_400  # seconds that a payment may stay valid
-DEEPEST: Final = 32  # levels of nested JSON
+LONGEST_HEADER: Final = 65_536  # characters
+LONGEST_BODY: Final = 131_072  # bytes
+LONGEST_TIMEOUT: Final = 366 * 86_400  # seconds
+DEEPEST: Final = 32  # levels of JSON nesting
 EXACT: Final = "exact"
 AUTH_CAPTURE: Final = "auth-capture"
 
@@ -36,11 +36,11 @@ _BRACKETS: Final = re.compile(r"[\[\]{}]")
 
 
 class Malformed(PaymentError):
-    """A message that is no x402 message: an answer of 400, never of 402."""
+    """The message is not valid x402: answered with status 400, never 402."""
 
 
 def strict_json(text: str | bytes) -> Any:
-    """Parsed JSON; :class:`Malformed` for anything that two parsers may read differently."""
+    """Parses JSON. Raises :class:`Malformed` for anything that two parsers may read differently."""
     try:
         text = text if isinstance(text, str) else text.decode()
         _check_depth(text)
@@ -54,18 +54,18 @@ def strict_json(text: str | bytes) -> Any:
 
 
 def _check_depth(text: str) -> None:
-    """Refuse deep nesting before the parser, which recurses, can run out of stack."""
+    """Refuses deep nesting before the recursive parser can exhaust the stack."""
     depth = 0
     for bracket in _BRACKETS.findall(_STRINGS.sub("", text)):
         depth += 1 if bracket in "[{" else -1
         if depth > DEEPEST:
-            raise Malformed(f"JSON with more than {DEEPEST} levels")
+            raise Malformed(f"the JSON has more than {DEEPEST} levels")
 
 
 def _object(pairs: list[tuple[str, Any]]) -> Json:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise Malformed("a key stands twice in a JSON object")
+        raise Malformed("duplicate key in a JSON object")
     return found
 
 
@@ -74,14 +74,14 @@ def _no_number(text: str) -> Any:
 
 
 def encode_header(message: Mapping[str, Any]) -> str:
-    """A message as the value of a header: base64 of UTF-8 JSON."""
+    """Returns a message as a header value: base64 of UTF-8 JSON."""
     return base64.b64encode(json.dumps(message, separators=(",", ":")).encode()).decode()
 
 
 def decode_header(text: str) -> Json:
-    """The message in a header; :class:`Malformed`."""
+    """Parses a header value. Raises :class:`Malformed`."""
     if len(text) > LONGEST_HEADER:
-        raise Malformed(f"a header of more than {LONGEST_HEADER} characters")
+        raise Malformed(f"the header exceeds {LONGEST_HEADER} characters")
     try:
         raw = base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
     except (binascii.Error, ValueError):
@@ -90,20 +90,20 @@ def decode_header(text: str) -> Json:
 
 
 class Resource(Struct, frozen=True, kw_only=True):
-    """What is paid for, as the payer sees it."""
+    """The resource that is paid for."""
 
     url: str
     description: str = ""
     mime_type: str = ""
 
     def show(self) -> Json:
-        """The member ``resource`` of version 2."""
+        """Returns the ``resource`` member of version 2."""
         members = {"url": self.url, "description": self.description, "mimeType": self.mime_type}
         return {name: value for name, value in members.items() if value}
 
 
 class Requirements(Struct, frozen=True, kw_only=True):
-    """One way to pay: ``amount`` units of ``asset`` to ``pay_to``, within ``max_timeout`` s."""
+    """An offer: ``amount`` units of ``asset`` to ``pay_to``, within ``max_timeout`` seconds."""
 
     scheme: str
     chain_id: int
@@ -123,17 +123,17 @@ class Requirements(Struct, frozen=True, kw_only=True):
 
     @property
     def network(self) -> str:
-        """The chain in version 2's spelling."""
+        """The chain in the notation of version 2 (CAIP-2)."""
         return networks.caip2(self.chain_id)
 
     @classmethod
     def read(cls, told: Any, version: int) -> "Requirements":
-        """From a member ``paymentRequirements`` or ``accepted``; :class:`Malformed`."""
+        """Parses ``paymentRequirements`` or ``accepted``. Raises :class:`Malformed`."""
         told = as_object(told, "paymentRequirements")
         network = as_text(told, "network")
         chain_id = networks.chain_of(network)
         if chain_id is None:
-            raise Malformed(f"network: {network[:40]!r} is not known")
+            raise Malformed(f"network: {network[:40]!r} is unknown")
         try:
             return cls(
                 scheme=as_text(told, "scheme"),
@@ -148,7 +148,7 @@ class Requirements(Struct, frozen=True, kw_only=True):
             raise Malformed(str(error)) from None
 
     def show(self) -> Json:
-        """As version 2 writes it."""
+        """Returns the JSON of version 2."""
         return {
             "scheme": self.scheme,
             "network": self.network,
@@ -160,7 +160,7 @@ class Requirements(Struct, frozen=True, kw_only=True):
         }
 
     def show_v1(self, resource: Resource) -> Json | None:
-        """As version 1 writes it; None for what version 1 does not have."""
+        """Returns the JSON of version 1; None if version 1 cannot express the offer."""
         name = networks.V1_NAMES.get(self.chain_id)
         if name is None or self.scheme != EXACT or self.extra.get("assetTransferMethod"):
             return None
@@ -181,7 +181,7 @@ class Requirements(Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Payment:
-    """What a payer sends: a scheme's payload. ``accepted`` is its choice, in version 2 only."""
+    """A payment as the payer sends it. ``accepted``: the chosen offer, in version 2 only."""
 
     version: int
     scheme: str
@@ -193,7 +193,7 @@ class Payment:
 
     @classmethod
     def read(cls, told: Any) -> "Payment":
-        """From a header or a member ``paymentPayload``; :class:`Malformed`."""
+        """Parses a header or ``paymentPayload``. Raises :class:`Malformed`."""
         told = as_object(told, "paymentPayload")
         version = as_number(told, "x402Version")
         if version not in VERSIONS:
@@ -213,14 +213,14 @@ class Payment:
         network = as_text(told, "network")
         chain_id = networks.chain_of(network)
         if chain_id is None:
-            raise Malformed(f"network: {network[:40]!r} is not known")
+            raise Malformed(f"network: {network[:40]!r} is unknown")
         return cls(version=1, scheme=as_text(told, "scheme"), chain_id=chain_id, payload=payload)
 
     def chooses(self, offered: Requirements) -> bool:
         """Whether the payer chose this offer.
 
-        Version 2 repeats the offer: every member is equal, and ``extra`` has at least ours.
-        Version 1 tells scheme and network only.
+        In version 2 the payment repeats the offer: all members must be equal, and ``extra`` must
+        contain the offer's. In version 1 it has scheme and network only.
         """
         if (self.scheme, self.chain_id) != (offered.scheme, offered.chain_id):
             return False
@@ -250,7 +250,7 @@ class Verified(Struct, frozen=True, kw_only=True):
         return self.reason is None
 
     def show(self) -> Json:
-        """As both versions write it."""
+        """Returns the JSON, equal in both versions."""
         told: Json = {"isValid": self.valid}
         if self.reason is not None:
             told |= {"invalidReason": self.reason, "invalidMessage": self.message}
@@ -258,7 +258,7 @@ class Verified(Struct, frozen=True, kw_only=True):
 
 
 class Settled(Struct, frozen=True, kw_only=True):
-    """The answer to /settle. ``settlement_pending`` is no failure: the outcome is not known yet."""
+    """The answer to /settle. ``settlement_pending`` is no failure: the result is not known yet."""
 
     chain_id: int
     payer: str | None = None
@@ -269,16 +269,16 @@ class Settled(Struct, frozen=True, kw_only=True):
 
     @property
     def success(self) -> bool:
-        """Whether the money moved."""
+        """Whether the payment was made."""
         return self.reason is None
 
     @property
     def pending(self) -> bool:
-        """Whether a transaction is on its way, so that the payer must not sign another payment."""
+        """Whether a transaction is pending, so that the payer must not sign another payment."""
         return self.reason == "settlement_pending"
 
     def show(self, version: int) -> Json:
-        """As that version writes it."""
+        """Returns the JSON of a version."""
         told: Json = {"success": self.success}
         if self.reason is not None:
             told |= {"errorReason": self.reason}
@@ -295,7 +295,7 @@ class Settled(Struct, frozen=True, kw_only=True):
 def payment_required(
     offers: Sequence[Requirements], resource: Resource, error: str
 ) -> tuple[str, Json]:
-    """The 402 for payers of both versions: header ``PAYMENT-REQUIRED``, and the JSON body."""
+    """Returns the ``PAYMENT-REQUIRED`` header (version 2) and JSON body (version 1) of a 402."""
     header = {
         "x402Version": 2,
         "error": error,
@@ -308,14 +308,14 @@ def payment_required(
 
 
 def as_object(value: Any, name: str) -> Json:
-    """A JSON object; :class:`Malformed`."""
+    """Returns a JSON object. Raises :class:`Malformed` for anything else."""
     if not isinstance(value, dict):
         raise Malformed(f"{name}: expected an object")
     return value
 
 
 def as_text(told: Mapping[str, Any], name: str) -> str:
-    """A member that is text; :class:`Malformed`."""
+    """Returns a text member. Raises :class:`Malformed`."""
     value = told.get(name)
     if not isinstance(value, str):
         raise Malformed(f"{name}: expected text")
@@ -323,7 +323,7 @@ def as_text(told: Mapping[str, Any], name: str) -> str:
 
 
 def as_number(told: Mapping[str, Any], name: str) -> int:
-    """A member that is a number of 0 or more, also as decimal digits; :class:`Malformed`."""
+    """Returns a member that is a number >= 0 or decimal digits. Raises :class:`Malformed`."""
     value = told.get(name)
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 78:
         value = int(value)
@@ -333,7 +333,7 @@ def as_number(told: Mapping[str, Any], name: str) -> int:
 
 
 def as_bytes(told: Mapping[str, Any], name: str, length: int | None = None) -> bytes:
-    """A member that is 0x-hex; :class:`Malformed`."""
+    """Returns the bytes of a 0x-hex member. Raises :class:`Malformed`."""
     text = as_text(told, name)
     try:
         raw = bytes.fromhex(text.removeprefix("0x"))

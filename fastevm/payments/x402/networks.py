@@ -1,10 +1,10 @@
-"""Names of chains in x402: CAIP-2 in version 2 (``eip155:8453``), words in version 1 (``base``)."""
+"""Network names of x402: CAIP-2 in version 2 (``eip155:8453``), names in version 1 (``base``)."""
 
 from typing import Final
 
 PREFIX: Final = "eip155:"
 
-# Version 1 has only the networks that its clients know by name.
+# The networks that clients of version 1 know by name.
 V1_NAMES: Final[dict[int, str]] = {
     137: "polygon",
     1_328: "sei-testnet",
@@ -26,12 +26,12 @@ _BY_NAME: Final = {name: chain_id for chain_id, name in V1_NAMES.items()}
 
 
 def caip2(chain_id: int) -> str:
-    """The name of a chain in version 2."""
+    """Returns the network name of version 2."""
     return f"{PREFIX}{chain_id}"
 
 
 def chain_of(network: str) -> int | None:
-    """The chain id of a name of either version; None for what is no EVM chain or is not known."""
+    """Returns the chain id of a name of either version; None if it is no known EVM chain."""
     if network.startswith(PREFIX):
         digits = network.removeprefix(PREFIX)
         return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 78 else None
@@ -39,5 +39,5 @@ def chain_of(network: str) -> int | None:
 
 
 def shown(chain_id: int, version: int) -> str:
-    """The name of a chain as payers of that version expect it."""
+    """Returns the network name in the given version; CAIP-2 if version 1 has no name."""
     return V1_NAMES.get(chain_id, caip2(chain_id)) if version == 1 else caip2(chain_id)

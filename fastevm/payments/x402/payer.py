@@ -1,11 +1,11 @@
-"""The payer's side of x402 for programs: reads a 402, signs a payment, presents it.
+"""An x402 payer for programs: reads a 402, signs a payment, and presents it.
 
     payer = Payer(private_key, most={usdc: 10_000})
     async with aiohttp.ClientSession() as session:
         answer = await payer.get(session, "https://api.example/weather")
 
-A payer pays only assets that it was given a limit for. The same payment is presented again until
-its outcome is known: signing afresh would pay twice.
+A payer pays only in assets that have a limit in ``most``. It presents the same payment until the
+result is known: signing again could pay twice.
 """
 
 import asyncio
@@ -34,12 +34,12 @@ from fastevm.payments.x402.messages import (
     strict_json,
 )
 
-ATTEMPTS: Final = 30  # that one payment is presented while its outcome is not known
-PAUSE_SECONDS: Final = 1.0  # seconds between them, unless the server says otherwise
+ATTEMPTS: Final = 30  # presentations of one payment while its result is unknown
+PAUSE_SECONDS: Final = 1.0  # between presentations, unless the server sends Retry-After
 
 
 class NothingToPay(PaymentError):
-    """No offer is one that this payer may accept."""
+    """The server has no offer that this payer accepts."""
 
 
 class Presented(NamedTuple):
@@ -50,7 +50,7 @@ class Presented(NamedTuple):
 
 
 class Payer:
-    """Pays with a key. ``most``: units by asset that one payment may cost."""
+    """Pays with a key. ``most``: maximum units of one payment, by asset."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class Payer:
         self.most = {address(asset, "asset"): limit for asset, limit in most.items()}
 
     def pay(self, headers: Mapping[str, str], body: bytes) -> Presented:
-        """The payment for a 402; NothingToPay, Malformed."""
+        """Returns the payment for a 402. Raises NothingToPay or Malformed."""
         told = headers.get("PAYMENT-REQUIRED")
         if told is not None:
             required, version = decode_header(told), 2
@@ -74,11 +74,11 @@ class Payer:
             try:
                 offer = Requirements.read(one, version)
             except Malformed:
-                continue  # of a chain or a kind that is not known here
+                continue  # an unknown network or scheme
             served = offer.scheme in (EXACT, AUTH_CAPTURE)
             if served and offer.amount <= self.most.get(offer.asset, -1):
                 return self._presented(offer, required, version)
-        raise NothingToPay("no offer is in an asset and below a limit of this payer")
+        raise NothingToPay("no offer is in an accepted asset and within its limit")
 
     def _presented(self, offer: Requirements, required: Json, version: int) -> Presented:
         payload = self.payload(offer)
@@ -93,7 +93,7 @@ class Payer:
         return Presented("X-PAYMENT", encode_header(told))
 
     def payload(self, offer: Requirements) -> Json:
-        """A signed payload of the offer's scheme."""
+        """Returns a signed payload for the offer's scheme."""
         domain = Domain(offer.extra["name"], offer.extra["version"], offer.chain_id, offer.asset)
         if offer.scheme == AUTH_CAPTURE:
             return self._hold(offer, domain)
@@ -107,7 +107,7 @@ class Payer:
         return self._signed(Authorization(domain, terms, Kind.TRANSFER))
 
     def _hold(self, offer: Requirements, domain: Domain) -> Json:
-        """An authorization for the escrow's collector, whose nonce is the hash of the terms."""
+        """Signs an authorization to the escrow's collector; its nonce is the hash of the terms."""
         extra, expires = offer.extra, int(self._clock()) + offer.max_timeout
         place = V1_0 if extra.get("authCaptureEscrow") == V1_0.escrow else V1_1
         info = PaymentInfo(
@@ -143,7 +143,7 @@ class Payer:
         }
 
     async def get(self, session: aiohttp.ClientSession, url: str) -> Reply:
-        """The answer to a GET, paid for if the server asks for it."""
+        """Returns the answer to a GET; pays if the server requires it."""
         first = await _get(session, url, {})
         if first.status != 402:
             return first

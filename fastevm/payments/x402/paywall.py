@@ -1,10 +1,10 @@
-"""Sells answers over HTTP: what every framework's middleware does, without a framework.
+"""Charges for HTTP routes with x402, independent of the web framework.
 
     paywall = Paywall(engine, {"GET /weather": Sale([requirements], description="The weather")})
 
-A request without a payment gets a 402 that payers of both versions of x402 understand. With one,
-the answer is given when the payment is settled. A payment whose outcome is not known yet gets a
-503, never a 402: a payer who is asked again signs again, and pays twice.
+A request without payment gets a 402 that clients of both x402 versions understand. With a payment
+it gets the answer once the payment is settled. If the result of the payment is not known yet it
+gets a 503, never a 402: after a 402 the payer would sign again and pay twice.
 """
 
 import asyncio
@@ -42,13 +42,13 @@ log: Final = logging.getLogger(__name__)
 HEADERS: Final = {"payment-signature": 2, "x-payment": 1}
 RECEIPTS: Final = {2: "PAYMENT-RESPONSE", 1: "X-PAYMENT-RESPONSE"}
 MISSING: Final = {2: "PAYMENT-SIGNATURE header is required"}
-KEPT: Final = 3_600.0  # seconds that a grant is kept at least
-FAILURE: Final = 400  # a status from which on an answer is not paid for
+KEPT: Final = 3_600.0  # seconds; minimum lifetime of a grant
+FAILURE: Final = 400  # lowest status of answers that are not charged
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request, as paywalls look at it. Names of headers are in lower case."""
+    """A request as the paywall needs it. Header names are in lower case."""
 
     method: str
     path: str
@@ -58,10 +58,10 @@ class Request:
 
 
 class Sale(Struct, frozen=True):
-    """What a route sells. With ``upfront`` the payment is settled before the handler runs.
+    """What a route costs. ``upfront``: the payment is settled before the handler runs.
 
-    Without it the handler runs first and the answer is held back: an answer of 400 or more is not
-    paid for.
+    Otherwise the handler runs first, its answer is held back until the payment is settled, and an
+    answer with status 400 or more is not charged.
     """
 
     offers: Sequence[Requirements]
@@ -75,10 +75,10 @@ Run = Callable[[], Awaitable[Reply]]
 
 
 class Paywall:
-    """Routes and what they cost. ``routes``: ``"GET /path"`` or ``"/prefix/*"`` to a sale.
+    """Charges for routes. ``routes`` maps ``"GET /path"`` or ``"/prefix/*"`` to a sale.
 
-    ``resource_url`` is what the server is called outside, such as ``https://api.example``; the
-    request's own address when left out.
+    ``resource_url``: the server's public address, such as ``https://api.example``; by default that
+    of the request.
     """
 
     def __init__(
@@ -95,8 +95,8 @@ class Paywall:
         self._turns = Turns()
 
     def price_of(self, request: Request) -> Price | None:
-        """What a request costs; None for what is free."""
-        # servers answer HEAD by the handler of GET
+        """Returns the price of a request; None if it is free."""
+        # servers answer HEAD with the handler of GET
         method = "GET" if request.method == "HEAD" else request.method
         path = re.sub(r"/{2,}", "/", request.path)
         for wanted, pattern, price in self._routes:
@@ -105,7 +105,7 @@ class Paywall:
         return None
 
     async def handle(self, request: Request, run: Run) -> Reply:
-        """The answer to a request; ``run()`` is the handler behind the wall."""
+        """Answers a request; ``run()`` calls the protected handler."""
         price = self.price_of(request)
         if price is None:
             return await run()
@@ -128,7 +128,7 @@ class Paywall:
         except Malformed as error:
             return _json(400, {"error": reasons.INVALID_PAYLOAD, "message": str(error)})
         except Unavailable as error:
-            log.warning("a payment was not processed: %s", error)
+            log.warning("a payment could not be processed: %s", error)
             return _later({"error": reasons.SETTLE_ERROR})
         finally:
             self._turns.leave(key)
@@ -136,7 +136,7 @@ class Paywall:
     def required(
         self, request: Request, sale: Sale, error: str, receipt: tuple[str, str] | None = None
     ) -> Reply:
-        """The 402 that asks for a payment."""
+        """Returns the 402 that asks for a payment."""
         url = f"{self.resource_url}{request.path}" if self.resource_url else request.url
         resource = Resource(url=url, description=sale.description, mime_type=sale.mime_type)
         offers = [dated(one, int(time.time())) for one in sale.offers]
@@ -146,7 +146,7 @@ class Paywall:
 
 
 class _Purchase(Struct):
-    """One request with one payment."""
+    """A request with a payment."""
 
     wall: Paywall
     request: Request
@@ -166,7 +166,7 @@ class _Purchase(Struct):
             return self._with_receipt(grant.reply, grant.receipt)
         if grant.phase is Phase.BEGUN and grant.reply is None:
             verified = await self.wall.engine.verify(self.payment, self.offer)
-            # a known payment may have been settled before this process lost its outcome
+            # a known payment may have been settled before this process lost the result
             ours = known is not None and verified.reason == reasons.NONCE_USED
             if not verified.valid and not ours:
                 await to_thread(grants.drop, self.key)
@@ -174,7 +174,7 @@ class _Purchase(Struct):
         return await self._sell(grant, run)
 
     async def _sell(self, grant: Grant, run: Run) -> Reply:
-        """Settle and answer, in the order of the sale."""
+        """Settles and runs the handler, in the order that the sale asks for."""
         grants, reply = self.wall.grants, grant.reply
         if reply is None and not self.sale.upfront and grant.phase is Phase.BEGUN:
             reply = await run()
@@ -202,7 +202,7 @@ class _Purchase(Struct):
         return self._with_receipt(reply, grant.receipt)
 
     async def _settled(self) -> Settled:
-        """What the engine says; it goes on although the client hangs up."""
+        """Settles; continues even if the client disconnects."""
         task = asyncio.ensure_future(self.wall.engine.settle(self.payment, self.offer))
         return await asyncio.shield(task)
 
@@ -225,9 +225,9 @@ class _Purchase(Struct):
 
 
 def key_of(payment: Payment, offer: Requirements) -> str:
-    """What a payment is known by: chain, token, payer and nonce, or the payload without signature.
+    """Returns the key of a payment: chain, token, payer and nonce, or the payload's hash.
 
-    Signatures can be written in several ways, so they are left out.
+    Signatures are left out, because a signature can be encoded in several ways.
     """
     told = {name: part for name, part in payment.payload.items() if name != "signature"}
     authorization = told.get("authorization")
@@ -249,7 +249,7 @@ def _payment_of(request: Request) -> Payment | None:
 
 
 def _pattern(route: str) -> tuple[str, re.Pattern[str]]:
-    """The method and the paths of ``"GET /path"``, ``"/path"`` or ``"/prefix/*"``."""
+    """Returns method and path pattern of ``"GET /path"``, ``"/path"`` or ``"/prefix/*"``."""
     method, _, path = route.rpartition(" ")
     if not path.startswith("/"):
         raise ValueError(f"route {route!r}: expected a path, or a method and a path")

@@ -30,24 +30,31 @@ PORT: Final = 4020
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of the program."""
+    """Adds the program's options."""
     parser.epilog = (
-        f"{SIGNER_VARIABLE} holds the private key of the account that pays the gas and does "
-        f"nothing else, {KEY_VARIABLE} the keys that seal the store, {TOKEN_VARIABLE} what callers "
-        "present as a bearer token, if anything."
+        f"{SIGNER_VARIABLE}: private key of the account that pays the gas, used for nothing "
+        f"else. {KEY_VARIABLE}: keys that encrypt the store. {TOKEN_VARIABLE}: bearer "
+        "token that callers must send, if set."
     )
     parser.add_argument(
-        "--node", action="append", required=True, metavar="URL", help="a node; one for each chain"
+        "--node",
+        action="append",
+        required=True,
+        metavar="URL",
+        help="URL of a node; repeat for each chain",
     )
     parser.add_argument(
         "--asset", action="append", default=[], metavar="ADDRESS|SYMBOL",
-        help="a token to serve (default: USDC and EURC where they are known)",
+        help="a token to accept (default: USDC and EURC of known chains)",
     )  # fmt: skip
     parser.add_argument("--store", default="sqlite:///facilitator.db", metavar="URL")
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=PORT, help=f"default {PORT}; 0 for any")
     parser.add_argument(
-        "--pay-to", action="append", metavar="ADDRESS", help="serve only these recipients"
+        "--pay-to",
+        action="append",
+        metavar="ADDRESS",
+        help="accept only these recipients; repeatable",
     )
     parser.add_argument(
         "--factory", action="append", default=[], metavar="ADDRESS",
@@ -55,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--canonical", action="store_true",
-        help="answer only when a payment is in a canonical block, not when it is pre-confirmed",
+        help="wait for a canonical block; do not answer after pre-confirmation",
     )  # fmt: skip
     parser.add_argument(
         "--settle-for", type=float, default=Rules().settle_for, metavar="SECONDS",
@@ -64,7 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Serve until interrupted; 2 for what cannot be served."""
+    """Serves until interrupted. Returns 2 if it cannot start."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     try:
         rules = _rules(arguments)
@@ -84,14 +91,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _rules(arguments: argparse.Namespace) -> Rules:
-    """The operator's rules; InvalidTerms for a public facilitator that serves anybody."""
+    """Returns the rules. Raises InvalidTerms for a public facilitator without restrictions."""
     recipients = None
     if arguments.pay_to is not None:
         recipients = frozenset(address(one, "--pay-to") for one in arguments.pay_to)
     if recipients is None and TOKEN_VARIABLE not in os.environ and not _loopback(arguments.host):
         raise InvalidTerms(
-            f"--host {arguments.host}: anybody could spend this account's gas; "
-            f"give --pay-to or set {TOKEN_VARIABLE}"
+            f"--host {arguments.host} is public: anybody could spend this account's gas; "
+            f"pass --pay-to or set {TOKEN_VARIABLE}"
         )
     return Rules(
         recipients=recipients,
@@ -111,7 +118,7 @@ def _loopback(host: str) -> bool:
 def _variable(name: str) -> str:
     value = os.environ.get(name, "").strip()
     if not value:
-        raise InvalidTerms(f"{name} is not set")
+        raise InvalidTerms(f"environment variable {name} is not set")
     return value
 
 
@@ -153,11 +160,11 @@ async def _has_escrow(settlers: list[ChainSettler]) -> bool:
 
 
 async def _tokens(node: NodeClient, wanted: list[str]) -> list[Token]:
-    """The tokens to serve on a node's chain: those asked for, or the known ones."""
+    """Returns the tokens to accept on a node's chain: the requested or else the known ones."""
     chain_id = int(await node.call("eth_chainId"), 16)
     names = wanted or [one.symbol for one in KNOWN if one.chain_id == chain_id]
     if not names:
-        raise InvalidTerms(f"--asset: no token of chain {chain_id} is known, name one")
+        raise InvalidTerms(f"--asset: no known token on chain {chain_id}, pass an address")
     found = []
     for name in names:
         try:
@@ -165,7 +172,7 @@ async def _tokens(node: NodeClient, wanted: list[str]) -> list[Token]:
         except PaymentError as error:
             if wanted:
                 raise
-            logging.getLogger(__name__).warning("%s is not served: %s", name, error)
+            logging.getLogger(__name__).warning("token %s is skipped: %s", name, error)
     if not found:
         raise InvalidTerms(f"--asset: chain {chain_id} has none of {', '.join(names)}")
     return found

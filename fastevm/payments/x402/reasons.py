@@ -1,4 +1,4 @@
-"""Reasons of x402, spelled as published clients and dashboards know them."""
+"""Reasons of x402, spelled as published clients and dashboards expect them."""
 
 from typing import Final
 
@@ -44,7 +44,7 @@ _BY_CAUSE: Final[dict[Reason, str]] = {
 
 
 class Refused(PaymentError):
-    """The payment is no good: ``reason`` is x402's word, ``detail`` one for people."""
+    """The payment is invalid: ``reason`` is x402's identifier, ``detail`` a text for people."""
 
     def __init__(self, reason: str, detail: str = "") -> None:
         super().__init__(f"{reason}: {detail}" if detail else reason)
@@ -52,9 +52,9 @@ class Refused(PaymentError):
 
 
 class Unavailable(PaymentError):
-    """The facilitator cannot serve now, and nothing was sent: an answer of 503, never of 402."""
+    """The facilitator cannot answer now and has sent nothing: status 503, never 402."""
 
 
 def of_cause(cause: Reason, otherwise: str = SIMULATION) -> str:
-    """x402's word for why a token refused."""
+    """Returns x402's reason for a token's revert reason."""
     return _BY_CAUSE.get(cause, otherwise)

@@ -1,4 +1,4 @@
-"""Waits for receipts: one batch asks for those of everybody who waits."""
+"""Waits for receipts: one batch asks for the receipts of all waiters."""
 
 import asyncio
 import contextlib
@@ -10,13 +10,13 @@ from fastevm.payments.node import NodeClient
 from fastevm.rpc_client.messages import Call
 
 INTERVAL: Final = 0.03  # seconds between two batches
-RETRY_SECONDS: Final = 0.25  # seconds, after a node that did not answer
+RETRY_SECONDS: Final = 0.25  # seconds to wait after a node did not answer
 
 Receipt = dict[str, Any]
 
 
 class Receipts:
-    """Receipts of transactions on their way."""
+    """Receipts of pending transactions."""
 
     def __init__(self, node: NodeClient) -> None:
         self.node = node
@@ -26,7 +26,7 @@ class Receipts:
     async def wait(
         self, hashes: Sequence[str], seconds: float, counts: Callable[[Receipt], bool]
     ) -> Receipt | None:
-        """The first receipt of any of these that ``counts``; None when time is up."""
+        """Returns the first receipt that satisfies ``counts``; None after ``seconds``."""
         told: asyncio.Queue[Receipt] = asyncio.Queue()
         for one in hashes:
             self._wanted.setdefault(one, []).append(told)
@@ -50,7 +50,7 @@ class Receipts:
                 del self._wanted[one]
 
     async def _ask(self) -> None:
-        """Ask until nobody waits."""
+        """Polls as long as anybody waits."""
         while self._wanted:
             hashes = list(self._wanted)
             asked: list[Call] = [("eth_getTransactionReceipt", [one]) for one in hashes]
@@ -66,7 +66,7 @@ class Receipts:
             await asyncio.sleep(INTERVAL)
 
     async def close(self) -> None:
-        """Stop asking."""
+        """Stops polling."""
         if self._asking is not None:
             self._asking.cancel()
             with contextlib.suppress(asyncio.CancelledError):

@@ -1,4 +1,4 @@
-"""A facilitator somewhere else, over HTTP: the engine of a server that has no key of its own."""
+"""A client of a facilitator over HTTP: the engine of a server that has no key of its own."""
 
 import asyncio
 import json
@@ -27,7 +27,7 @@ SETTLE_SECONDS: Final = 90.0
 
 
 class RemoteFacilitator:
-    """Asks a facilitator of any make. ``headers`` go along, such as ``Authorization``.
+    """Calls a facilitator of any vendor. ``headers`` are sent with requests (``Authorization``).
 
     A settlement without a clear answer is pending, not failed.
     """
@@ -38,24 +38,24 @@ class RemoteFacilitator:
         self._session: aiohttp.ClientSession | None = None
 
     async def close(self) -> None:
-        """Give the connections back."""
+        """Closes the connections."""
         if self._session is not None:
             await self._session.close()
 
     async def verify(self, payment: Payment, offer: Requirements) -> Verified:
-        """Whether the payment would succeed now; Unavailable."""
+        """Checks whether the payment would succeed now. Raises Unavailable."""
         try:
             told = await self._post("/verify", payment, offer, VERIFY_SECONDS)
         except _NoAnswer as error:
-            raise Unavailable(f"the facilitator gave no answer: {error}") from None
+            raise Unavailable(f"no answer of the facilitator: {error}") from None
         if not isinstance(told.get("isValid"), bool):
-            raise Unavailable("the facilitator's answer is no verification")
+            raise Unavailable("the facilitator's answer has no isValid member")
         reason = None if told["isValid"] else str(told.get("invalidReason") or "invalid")
         message = str(told.get("invalidMessage") or "")
         return Verified(payer=_text(told.get("payer")), reason=reason, message=message)
 
     async def settle(self, payment: Payment, offer: Requirements) -> Settled:
-        """Collect; pending where the answer does not say what happened."""
+        """Collects the payment; pending if the answer does not say what happened."""
         try:
             told = await self._post("/settle", payment, offer, SETTLE_SECONDS)
         except _NoAnswer as error:
@@ -73,7 +73,7 @@ class RemoteFacilitator:
         )
 
     async def supported(self) -> Json:
-        """The facilitator's kinds; Unavailable."""
+        """Returns the facilitator's supported kinds. Raises Unavailable."""
         try:
             async with (
                 asyncio.timeout(VERIFY_SECONDS),
@@ -81,7 +81,7 @@ class RemoteFacilitator:
             ):
                 return as_object(strict_json(await answer.content.read(LONGEST_BODY)), "supported")
         except (aiohttp.ClientError, OSError, TimeoutError, Malformed) as error:
-            raise Unavailable(f"the facilitator gave no answer: {type(error).__name__}") from None
+            raise Unavailable(f"no answer of the facilitator: {type(error).__name__}") from None
 
     async def _post(self, path: str, payment: Payment, offer: Requirements, seconds: float) -> Json:
         body = json.dumps(_body(payment, offer)).encode()
@@ -105,7 +105,7 @@ class RemoteFacilitator:
 
 
 class _NoAnswer(Exception):
-    """What happened is not known."""
+    """It is unknown what happened."""
 
 
 def _body(payment: Payment, offer: Requirements) -> Json:

@@ -1,7 +1,7 @@
-"""The paywall for WSGI applications, such as Flask: ``app.wsgi_app = PaymentMiddleware(...)``.
+"""The paywall for WSGI applications such as Flask: ``app.wsgi_app = PaymentMiddleware(...)``.
 
-The engine lives on an event loop in a thread of its own, which `PaymentMiddleware` is given: see
-`LoopThread`. Requests are answered on the server's threads.
+The engine needs an event loop, which runs in a thread: see `LoopThread`. Requests are answered on
+the server's threads.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from wsgiref.util import application_uri
 from fastevm.payments.x402.grants import Reply
 from fastevm.payments.x402.paywall import Paywall, Request
 
-LONGEST_REQUEST: Final = 16 * 1024 * 1024  # bytes of the body of a paid request
+LONGEST_REQUEST: Final = 16 * 1024 * 1024  # bytes, of a paid request's body
 
 Environ = dict[str, Any]
 StartResponse = Callable[..., Any]
@@ -25,7 +25,7 @@ Result = TypeVar("Result")
 
 
 class LoopThread:
-    """An event loop in a thread: what an engine needs in a program without one."""
+    """An event loop in a thread, for an engine in a program without a loop."""
 
     def __init__(self) -> None:
         self.loop: AbstractEventLoop = asyncio.new_event_loop()
@@ -33,24 +33,24 @@ class LoopThread:
         self._thread.start()
 
     def run(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """What a coroutine gives, awaited on the loop."""
+        """Runs a coroutine on the loop and returns its result."""
         return asyncio.run_coroutine_threadsafe(work, self.loop).result()
 
     def close(self) -> None:
-        """Stop the loop; what still runs is cancelled."""
+        """Stops the loop and the thread."""
         self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join()
         self.loop.close()
 
 
 class PaymentMiddleware:
-    """Asks for payments in front of a WSGI application; paid answers are not streamed."""
+    """Charges for the routes of a WSGI application; paid answers are not streamed."""
 
     def __init__(self, app: Application, paywall: Paywall, loop: LoopThread) -> None:
         self.app, self.paywall, self.loop = app, paywall, loop
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
-        """One request: what is free passes untouched."""
+        """Answers a request; free routes go directly to the application."""
         request = _request(environ)
         if self.paywall.price_of(request) is None:
             return self.app(environ, start_response)
@@ -87,7 +87,7 @@ def _length(environ: Environ) -> int:
 
 
 def _run(app: Application, environ: Environ, body: bytes) -> Reply:
-    """The application's answer, whole."""
+    """Runs the application and collects its complete answer."""
     told: list[Any] = ["500 Internal Server Error", []]
 
     def start_response(status: str, headers: list[tuple[str, str]], error: Any = None) -> Any:

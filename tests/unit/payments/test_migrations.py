@@ -104,7 +104,7 @@ def test_the_trail_of_a_migrated_store_only_grows_too(old: Path) -> None:
     open_store(f"sqlite:///{old}").close()
     with (
         sqlite3.connect(old) as connection,
-        pytest.raises(sqlite3.IntegrityError, match="only grows"),
+        pytest.raises(sqlite3.IntegrityError, match="append-only"),
     ):
         connection.execute("DELETE FROM audit")
     connection.close()

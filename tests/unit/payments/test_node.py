@@ -55,7 +55,7 @@ async def test_a_refusal_has_its_code_and_data_and_a_text_without_them() -> None
         await client.call("eth_call", "0xfeed")
     refusal = raised.value
     assert (refusal.code, refusal.message, refusal.data) == (-32000, "bad 0xfeed", "0x08c379a0")
-    assert str(refusal) == "eth_call: the node refused with code -32000"
+    assert str(refusal) == "eth_call: the node answered with error code -32000"
 
 
 @pytest.mark.parametrize(
