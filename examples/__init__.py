@@ -1,1 +1,1 @@
-"""Programs that show what fastevm is for; each can be started from the root of the project."""
+"""Example programs; start each from the root of the repository."""

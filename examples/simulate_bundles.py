@@ -1,4 +1,4 @@
-"""Try many bundles on one state and keep the best: what a trader does on every new state.
+"""Simulates many bundles on one state and picks the most profitable, as a trader does.
 
 Run it with ``python examples/simulate_bundles.py``.
 """
@@ -11,7 +11,7 @@ CODE = bytes.fromhex("5f3580606403025f5f5f5f84335af100")
 
 
 def main() -> tuple[int, int]:
-    """The input of the bundle that gained most, and its gain in wei."""
+    """Returns the input of the most profitable bundle and its gain in wei."""
     state = fastevm.Layer.of({POOL: {"code": CODE, "balance": 10**18}})
     sizes = range(1, 100)
     payloads = [[{"from": ALICE, "to": POOL, "data": x.to_bytes(32, "big")}] for x in sizes]

@@ -1,7 +1,7 @@
-"""Simulate bundles on a Dask cluster: the state goes to each worker once, then only payloads.
+"""Simulates bundles on a Dask cluster. Each worker gets the state once, then only payloads.
 
 Run it with ``python examples/simulate_dask.py`` (needs ``pip install distributed``). Any other
-`concurrent.futures.Executor` does as well: a process pool, or MPI's.
+`concurrent.futures.Executor` works too, such as a process pool or MPI's.
 """
 
 from distributed import Client, LocalCluster
@@ -14,7 +14,7 @@ CODE = bytes.fromhex("5f355f5401805f555f5260205ff3")
 
 
 def main(bundles: int = 2_000) -> int:
-    """Simulate on two worker processes; the number of bundles that succeeded."""
+    """Simulates on two worker processes. Returns how many bundles succeeded."""
     state = Layer.of({COUNTER: {"code": CODE, "storage": {0: 40}}})
     payloads = [
         [{"from": ALICE, "to": COUNTER, "data": number.to_bytes(32, "big")}]

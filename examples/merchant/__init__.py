@@ -1,1 +1,1 @@
-"""A shop that takes EIP-3009 authorizations; `python -m examples.merchant` starts all of it."""
+"""A shop that takes EIP-3009 authorizations. Start it with `python -m examples.merchant`."""

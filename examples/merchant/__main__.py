@@ -1,4 +1,4 @@
-"""``python -m examples.merchant``: starts a node, a token and the two pages of a shop."""
+"""``python -m examples.merchant``: starts a node, deploys a token, and serves a shop's pages."""
 
 import argparse
 import asyncio
@@ -16,16 +16,16 @@ MOST_PORT: Final = 65_535
 
 
 def loopback(text: str) -> str:
-    """An address that only this machine reaches: the test wallet signs for whoever asks."""
+    """Accepts loopback addresses only, because the test wallet signs for anybody."""
     if is_loopback(text):
         return text
     raise argparse.ArgumentTypeError(
-        f"{text!r} is no loopback address; the demonstration's keys are everybody's"
+        f"{text!r} is not a loopback address; the demonstration's keys are public"
     )
 
 
 def between(least: int, most: int | None = None) -> Callable[[str], int]:
-    """A reader of whole numbers from ``least`` to ``most``."""
+    """Returns a parser of whole numbers from ``least`` to ``most``."""
 
     def number(text: str) -> int:
         found = int(text) if text.isascii() and text.isdigit() else -1
@@ -38,20 +38,25 @@ def between(least: int, most: int | None = None) -> Callable[[str], int]:
 
 
 def options_of(arguments: list[str] | None = None) -> Options:
-    """What the command line asks for; it ends the program on bad usage."""
+    """Parses the command line; exits on bad usage."""
     defaults = Options()
     parser = argparse.ArgumentParser(
         prog="python -m examples.merchant",
-        description="A shop that takes EIP-3009 authorizations, on a chain of its own.",
+        description="A shop that takes EIP-3009 authorizations, on a development chain.",
     )
     add = parser.add_argument
-    add("--host", type=loopback, default=defaults.host, help="where the pages are (%(default)s)")
+    add(
+        "--host",
+        type=loopback,
+        default=defaults.host,
+        help="address to serve the pages on (%(default)s)",
+    )
     add("--port", type=between(0, MOST_PORT), default=defaults.port, help="(%(default)s; 0: any)")
     add(
         "--node-port",
         type=between(0, MOST_PORT),
         default=defaults.node_port,
-        help="fix it for a browser wallet that remembers the node (0: any)",
+        help="fixed port, for a browser wallet that stores the node's address (0: any)",
     )
     for name, default in (
         ("--block-time", defaults.block_time),
@@ -65,12 +70,12 @@ def options_of(arguments: list[str] | None = None) -> Options:
         metavar="N",
         help="blocks until a capture counts as paid (%(default)s)",
     )
-    add("--explorer", metavar="URL", help="show transactions there, not on a page of here")
+    add("--explorer", metavar="URL", help="link transactions to this explorer")
     return Options(**vars(parser.parse_args(arguments)))
 
 
 def banner(demo: Demo) -> str:
-    """What a person needs to begin."""
+    """Returns the addresses to open."""
     return "\n".join(
         (
             f"Shop      {demo.url}/",
@@ -84,7 +89,7 @@ def banner(demo: Demo) -> str:
 
 
 async def run(options: Options) -> None:
-    """Serve until SIGINT or SIGTERM."""
+    """Serves until SIGINT or SIGTERM."""
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)

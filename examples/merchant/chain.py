@@ -1,7 +1,7 @@
-"""The world that the demonstration plays in: a development node, people with keys, and a dollar.
+"""The demonstration's chain: a development node, accounts, and a dollar token.
 
-The keys are those of the well-known test mnemonic: everybody has them, so nothing here is worth
-anything, and nothing here belongs into a shop that is no demonstration.
+The keys are those of the well-known test mnemonic. They are public, so never use this module in a
+real shop.
 """
 
 import asyncio
@@ -24,16 +24,16 @@ SYMBOL: Final = "USDC"
 TOKEN_NAME: Final = "USD Coin"
 TOKEN_VERSION: Final = "2"
 DECIMALS: Final = 6
-ALLOWANCE: Final = 100 * 10**DECIMALS  # what each buyer begins with
+ALLOWANCE: Final = 100 * 10**DECIMALS  # initial balance of each buyer
 
-START_SECONDS: Final = 20.0  # until the node must listen
+START_SECONDS: Final = 20.0  # timeout for the node to start listening
 STOP_SECONDS: Final = 10.0
 GAS: Final = 4_000_000
 PRIORITY_FEE: Final = 10**9
 
 
 def person(number: int) -> LocalAccount:
-    """An account of the mnemonic, funded by the development chain."""
+    """Returns an account of the mnemonic; the development chain funds it."""
     Account.enable_unaudited_hdwallet_features()
     found: LocalAccount = Account.from_mnemonic(MNEMONIC, account_path=f"m/44'/60'/0'/0/{number}")
     return found
@@ -41,7 +41,7 @@ def person(number: int) -> LocalAccount:
 
 @dataclass(frozen=True, slots=True)
 class People:
-    """Who plays: the bank administers the token, the merchant sells, the buyers buy."""
+    """The accounts: the bank administers the token, the merchant sells, the buyers buy."""
 
     bank: LocalAccount
     merchant: LocalAccount
@@ -54,7 +54,7 @@ class People:
 
 
 class NodeProcess:
-    """A development node in a process of its own, on a port of its own."""
+    """A development node in its own process, on its own port."""
 
     def __init__(self, *, port: int = 0, options: Sequence[str] = ()) -> None:
         self.command = [
@@ -64,7 +64,7 @@ class NodeProcess:
         self._reader: asyncio.Task[None] | None = None
 
     async def start(self) -> str:
-        """The node's http address, once it listens. RuntimeError if it does not."""
+        """Starts the node and returns its HTTP address. Raises RuntimeError if that fails."""
         self._process = await asyncio.create_subprocess_exec(
             *self.command, stdout=asyncio.subprocess.PIPE
         )
@@ -75,12 +75,12 @@ class NodeProcess:
             place = None
         if place is None:
             await self.stop()
-            raise RuntimeError("the node did not start; its own words are above")
+            raise RuntimeError("the node did not start; see its output above")
         self._reader = asyncio.create_task(self._drain())
         return f"http://{place}"
 
     async def stop(self) -> None:
-        """End the node and wait for it."""
+        """Terminates the node and waits for its end."""
         if self._reader is not None:
             self._reader.cancel()
         if self._process is None or self._process.returncode is not None:
@@ -100,7 +100,7 @@ class NodeProcess:
         return None
 
     async def _drain(self) -> None:
-        """Read on, so that the node never waits for a reader."""
+        """Discards further output, so that the node never blocks on a full pipe."""
         assert self._process is not None and self._process.stdout is not None
         with suppress(asyncio.CancelledError):
             while await self._process.stdout.readline():
@@ -108,7 +108,7 @@ class NodeProcess:
 
 
 class Bank:
-    """Deploys the dollar and does what its administrator and the buyers can do."""
+    """Deploys the token and sends transactions for its administrator and the buyers."""
 
     def __init__(self, node: NodeClient, people: People, chain_id: int) -> None:
         self.node = node
@@ -116,10 +116,10 @@ class Bank:
         self.chain_id = chain_id
         self.contract = artifact("Token")
         self.token = ""
-        self._one_at_a_time = asyncio.Lock()  # an account's nonces are taken in turn
+        self._one_at_a_time = asyncio.Lock()  # account nonces must not collide
 
     async def open(self) -> str:
-        """Deploy the token, give every buyer some of it, and return its address."""
+        """Deploys the token, funds every buyer, and returns the token's address."""
         initcode = self.contract.initcode(TOKEN_NAME, SYMBOL, DECIMALS, self.people.bank.address)
         receipt = await self._send(self.people.bank, None, initcode)
         self.token = str(to_checksum_address(receipt["contractAddress"]))
@@ -127,7 +127,7 @@ class Bank:
         return self.token
 
     async def balance(self, holder: str) -> int:
-        """What somebody holds in the newest slice."""
+        """Returns a holder's balance at the newest slice."""
         data = "0x" + self.contract.encode("balanceOf", holder).hex()
         told = await self.node.call("eth_call", {"to": self.token, "data": data}, "pending")
         return int(told, 16)
@@ -147,12 +147,12 @@ class Bank:
             await self._do(self.people.bank, "unBlacklist", buyer.address)
 
     async def fund(self) -> None:
-        """Mint the allowance for each buyer."""
+        """Mints ``ALLOWANCE`` for each buyer."""
         for buyer in self.people.buyers.values():
             await self._do(self.people.bank, "mint", buyer.address, ALLOWANCE)
 
     async def empty(self) -> None:
-        """The buyers spend all that they have elsewhere."""
+        """Transfers all tokens of the buyers to the bank."""
         for buyer in self.people.buyers.values():
             if held := await self.balance(buyer.address):
                 await self._do(buyer, "transfer", self.people.bank.address, held)
@@ -161,7 +161,7 @@ class Bank:
         await self._send(sender, self.token, self.contract.encode(function, *arguments))
 
     async def _send(self, sender: LocalAccount, to: str | None, data: bytes) -> dict[str, Any]:
-        """The receipt, pre-confirmed at least. RuntimeError with the reason of a refusal."""
+        """Sends a transaction and returns its receipt. Raises RuntimeError if it reverts."""
         async with self._one_at_a_time:
             count, price = await asyncio.gather(
                 self.node.call("eth_getTransactionCount", sender.address, "pending"),
@@ -181,5 +181,5 @@ class Bank:
             raw = "0x" + bytes(signed.raw_transaction).hex()
             receipt = await self.node.call("eth_sendRawTransactionSync", raw)
         if int(receipt["status"], 16) != 1:
-            raise RuntimeError("the token refused")
+            raise RuntimeError("the token reverted the transaction")
         return dict(receipt)

@@ -1,4 +1,4 @@
-"""Puts the demonstration together: node, token, sales, pages, and the news of every slice."""
+"""Assembles the demonstration: node, token, sales, pages, and events for every slice."""
 
 import asyncio
 import logging
@@ -23,24 +23,24 @@ from fastevm.payments.vault import KEY_LENGTH
 
 log: Final = logging.getLogger(__name__)
 
-SHUTDOWN_SECONDS: Final = 2.0  # that open pages get at the end
+SHUTDOWN_SECONDS: Final = 2.0  # for open pages to close
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Where the pages are served (port 0: any), how fast the chain is, what counts as paid."""
+    """The command line's options; port 0 means any free port."""
 
     host: str = "127.0.0.1"
     port: int = 8080
     node_port: int = 0
     block_time: int = 2_000  # milliseconds
     slice_interval: int = 200  # milliseconds
-    confirmations: int = 2  # blocks, the one with the payment included
-    explorer: str | None = None  # where transactions are shown instead of here
+    confirmations: int = 2  # blocks, counting the payment's own block
+    explorer: str | None = None  # URL of an external explorer
 
 
 class Demo:
-    """Everything that one command starts; ``url`` is where the shop is."""
+    """Starts and stops all parts; ``url`` is the shop's address."""
 
     def __init__(self, options: Options) -> None:
         self.options = options
@@ -52,7 +52,7 @@ class Demo:
         self._exit = AsyncExitStack()
 
     async def start(self) -> None:
-        """Start all of it; what was started is stopped again if something fails."""
+        """Starts all parts; if one fails, stops those already started."""
         async with self._exit:
             place = self._listen()
             node = await self._start_node()
@@ -65,11 +65,11 @@ class Demo:
             self._exit = self._exit.pop_all()
 
     async def stop(self) -> None:
-        """End everything, in the opposite order."""
+        """Stops all parts in reverse order."""
         await self._exit.aclose()
 
     def _listen(self) -> socket.socket:
-        """Take the address before anything is started: OSError if it is somebody else's."""
+        """Binds the address before anything starts. Raises OSError if it is in use."""
         family = socket.AF_INET6 if ":" in self.options.host else socket.AF_INET
         place = socket.create_server((self.options.host, self.options.port), family=family)
         self._exit.callback(place.close)
@@ -93,7 +93,7 @@ class Demo:
         return node
 
     async def _open_sales(self, node: NodeClient, chain_id: int) -> Sales:
-        """The chain begins anew each time, so orders are kept no longer, and neither is the key."""
+        """Uses a temporary store and key, because each start creates a new chain."""
         folder = self._exit.enter_context(tempfile.TemporaryDirectory(prefix="merchant-"))
         store = open_store(f"sqlite:///{folder}/orders.db")
         self._exit.callback(store.close)
@@ -123,13 +123,13 @@ class Demo:
         await web.SockSite(runner, place).start()
 
     def _background(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run beside everything else; an end that nobody asked for is said loudly."""
+        """Runs ``work`` in a task; logs an unexpected exception."""
 
         async def watched() -> None:
             try:
                 await work
             except Exception:
-                log.exception("a part of the demonstration has stopped")
+                log.exception("a background task of the demonstration stopped")
 
         task = asyncio.create_task(watched())
 
@@ -140,10 +140,10 @@ class Demo:
         self._exit.push_async_callback(end)
 
     async def _tell_slices(self, node: NodeClient, sales: Sales) -> None:
-        """Tell the pages each slice; the number inside its block is known once a block began."""
+        """Sends each slice to the pages; its index is unknown until a new block starts."""
         block, position = None, None
         async for told in node.subscribe("newFlashblocks"):
-            if told is None:  # a new connection: how much of the block was missed is unknown
+            if told is None:  # reconnected: slices may have been missed
                 block, position = None, None
                 continue
             number = int(told["number"], 16)

@@ -1,7 +1,7 @@
-"""FOR DEMONSTRATIONS ONLY: signs for the buyers with keys that everybody knows.
+"""FOR DEMONSTRATIONS ONLY: signs for the buyers with private keys that are public.
 
-It is the server's side of ``static/demo-wallet.js``, so that the demonstration works in a browser
-without a wallet. A shop that is no demonstration leaves it out.
+This is the server side of ``static/demo-wallet.js``, so that the demonstration works in a browser
+without a wallet. Never use it in a real shop.
 """
 
 from typing import Any
@@ -14,7 +14,7 @@ from examples.merchant.requests import BadRequest, body_of
 
 
 class DemoWallet:
-    """The buyers' accounts, behind two routes."""
+    """Two routes: list the buyers' accounts, and sign with one of them."""
 
     def __init__(self, accounts: dict[str, LocalAccount], chain_id: int) -> None:
         self.accounts = accounts
@@ -28,12 +28,12 @@ class DemoWallet:
         ]
 
     async def list_accounts(self, _: web.Request) -> web.Response:
-        """Whom the wallet can sign for."""
+        """Returns the accounts that the wallet can sign for."""
         named = [{"name": n, "address": a.address} for n, a in self.accounts.items()]
         return web.json_response({"chainId": hex(self.chain_id), "accounts": named})
 
     async def sign(self, request: web.Request) -> web.Response:
-        """What ``eth_signTypedData_v4`` gives: 65 bytes as 0x-hex."""
+        """Returns the result of ``eth_signTypedData_v4``: 65 bytes as 0x-hex."""
         body = await body_of(request, account=str, typedData=dict)
         account = self._by_address.get(body["account"].lower())
         if account is None:
@@ -46,5 +46,5 @@ class DemoWallet:
             raise BadRequest("the test wallet signs for the development chain only")
         try:
             return encode_typed_data(full_message=typed)
-        except Exception:  # eth-account raises all kinds; what matters is that it is no typed data
-            raise BadRequest("this is no typed data") from None
+        except Exception:  # eth-account raises various exceptions for invalid typed data
+            raise BadRequest("expected EIP-712 typed data") from None

@@ -1,4 +1,4 @@
-"""What the chain knows of a transaction, as a page: the explorer of a chain that has no other."""
+"""A page about a transaction: the block explorer of the development chain."""
 
 import html
 import re
@@ -36,16 +36,16 @@ PAGE: Final = """<!doctype html>
 
 
 class Explorer:
-    """Pages of transactions. ``outside``: an explorer of the chain that is linked to instead."""
+    """Serves transaction pages. ``outside``: URL of an explorer to redirect to instead."""
 
     def __init__(self, node: NodeClient, token: str, outside: str | None = None) -> None:
         self.node, self.token, self.outside = node, token, outside
 
     async def page(self, request: web.Request) -> web.Response:
-        """The page of one transaction; 404 for one that the node does not know."""
+        """Returns a transaction's page; 404 if the node does not know it."""
         wanted = request.match_info["hash"]
         if not HASH.fullmatch(wanted):
-            raise BadRequest("this is no hash of a transaction")
+            raise BadRequest("expected a transaction hash")
         if self.outside is not None:
             raise web.HTTPFound(f"{self.outside.rstrip('/')}/tx/{wanted}")
         receipt, sent = await self.node.batch(

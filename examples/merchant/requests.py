@@ -1,4 +1,4 @@
-"""What the pages may send, and how refusals look: JSON bodies from our own pages only."""
+"""Request checks: JSON bodies from the shop's own pages only; errors are returned as JSON."""
 
 import ipaddress
 import json
@@ -20,7 +20,7 @@ from fastevm.payments import (
 
 log: Final = logging.getLogger(__name__)
 
-BODY_LIMIT: Final = 64 * 1024  # bytes; a wallet contract's signature is the longest thing sent
+BODY_LIMIT: Final = 64 * 1024  # bytes; the longest bodies contain a contract wallet's signature
 HEADERS: Final = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"
@@ -34,17 +34,17 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class BadRequest(Exception):
-    """What was sent cannot be used; the text is for the page's reader."""
+    """An invalid request; the page shows the text to the user."""
 
 
 async def body_of(request: web.Request, **members: type) -> dict[str, Any]:
-    """The members of a JSON body, of these types. BadRequest names the one that is wrong."""
+    """Parses a JSON body with members of these types. Raises BadRequest with the wrong member."""
     try:
         body = await request.json()
     except (ValueError, UnicodeDecodeError):
-        raise BadRequest("the request holds no JSON") from None
+        raise BadRequest("the request body is not JSON") from None
     if not isinstance(body, dict):
-        raise BadRequest("the request holds no JSON object")
+        raise BadRequest("the request body is not a JSON object")
     for name, kind in members.items():
         value = body.get(name)
         if not isinstance(value, kind) or isinstance(value, bool):
@@ -53,9 +53,9 @@ async def body_of(request: web.Request, **members: type) -> dict[str, Any]:
 
 
 def ours(request: web.Request) -> bool:
-    """Whether a request that changes something comes from our own pages.
+    """Whether a POST request comes from the shop's own pages.
 
-    Browsers send Origin with every POST, and cannot send JSON to another site unasked.
+    Browsers send Origin with every POST, and send JSON to another site only after a preflight.
     """
     origin = request.headers.get("Origin")
     if origin is not None and origin != f"{request.scheme}://{request.host}":
@@ -64,7 +64,7 @@ def ours(request: web.Request) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host name or address is this machine's own."""
+    """Whether a host name or address is a loopback address."""
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -73,8 +73,8 @@ def is_loopback(host: str) -> bool:
 
 @web.middleware
 async def guarded(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Refuses strangers' posts, and turns refusals into JSON that the page can show."""
-    # A name that somebody else's DNS points to this machine makes their page ours, to a browser.
+    """Refuses requests of other sites, and returns errors as JSON that the page can show."""
+    # Against DNS rebinding: a foreign name that resolves to this machine would pass as same origin.
     if not is_loopback(request.url.host or ""):
         return refusal(421, "The shop is served under this machine's own address only.")
     if request.method == "POST" and not ours(request):
@@ -84,11 +84,11 @@ async def guarded(request: web.Request, handler: Handler) -> web.StreamResponse:
     except (BadRequest, InvalidTerms) as error:
         return refusal(400, str(error))
     except UnknownOrder:
-        return refusal(404, "There is no such order.")
+        return refusal(404, "No order has this id.")
     except (SignatureRefused, CaptureRefused) as error:
         return refusal(409, words_of_refusal(error))
     except NodeUnreachable:
-        return refusal(503, "The node does not answer. Nothing is lost: please try again.")
+        return refusal(503, "The node does not answer. Please try again; nothing is lost.")
     except PaymentError as error:
         return refusal(409, str(error))
     except web.HTTPException as error:
@@ -97,11 +97,11 @@ async def guarded(request: web.Request, handler: Handler) -> web.StreamResponse:
         return refusal(error.status, error.text or error.reason)
     except Exception:
         log.exception("%s %s", request.method, request.path)
-        return refusal(500, "The shop ran into an error of its own.")
+        return refusal(500, "Internal error of the shop.")
 
 
 def words_of_refusal(error: SignatureRefused | CaptureRefused) -> str:
-    """Why a signature or a capture is refused, as a sentence."""
+    """Returns a sentence that says why a signature or capture was refused."""
     if isinstance(error, SignatureRefused):
         return f"This signature is refused: {REASONS[error.reason]}."
     reason = error.report.reason
@@ -116,6 +116,6 @@ def refusal(status: int, text: str) -> web.Response:
 
 
 async def add_headers(_: web.Request, response: web.StreamResponse) -> None:
-    """What every answer carries: pages load nothing from elsewhere."""
+    """Adds security headers to every response: pages load nothing from other sites."""
     for name, value in HEADERS.items():
         response.headers.setdefault(name, value)

@@ -1,4 +1,4 @@
-"""Takes orders and keeps the pages current. The payments themselves are `Merchant`'s."""
+"""Takes orders and updates the pages. `Merchant` handles the payments."""
 
 import asyncio
 import itertools
@@ -26,12 +26,12 @@ from fastevm.payments.amounts import amount as amount_of
 log: Final = logging.getLogger(__name__)
 
 MOST_OF_ONE: Final = 9  # bags in one order
-MOST_ORDERS: Final = 500  # of one run of the demonstration
-ID_BYTES: Final = 6  # of an order's id: who knows it may look at the order
+MOST_ORDERS: Final = 500  # per run of the demonstration
+ID_BYTES: Final = 6  # of an order's id, which gives access to the order
 
 
 class Item(NamedTuple):
-    """What is sold; the price in the smallest units of the token."""
+    """An article; the price is in token units."""
 
     id: str
     name: str
@@ -48,7 +48,7 @@ NAMES: Final = {item.id: item.name for item in ITEMS}
 
 
 class Sales:
-    """Between the pages and `Merchant`: prices, the buyer's side of cancelling, and the views."""
+    """Connects the pages with `Merchant`: prices, requests to cancel, and views of orders."""
 
     def __init__(self, merchant: Merchant, stream: Stream) -> None:
         self.merchant = merchant
@@ -57,7 +57,7 @@ class Sales:
         self._placed = 0
         self._asked: set[str] = set()  # orders whose buyer was asked to cancel
         self._verdicts: dict[str, dict[str, Verdict]] = {}  # of stored orders, at the newest slice
-        self._moving: set[str] = set()  # orders with a transaction on its way
+        self._moving: set[str] = set()  # orders with a pending transaction
         self._told: dict[str, dict[str, Any]] = {}  # what the pages know of each order
         self._stale: set[str] = set()
         self._wake = asyncio.Event()
@@ -67,10 +67,10 @@ class Sales:
     # --- selling and collecting -------------------------------------------------------------------
 
     async def place(self, item_id: str, quantity: int, payer: str) -> str:
-        """Set the terms of a new order at our prices; its id. BadRequest, InvalidTerms."""
+        """Creates an order and returns its id. Raises BadRequest or InvalidTerms."""
         item = next((one for one in ITEMS if one.id == item_id), None)
         if item is None:
-            raise BadRequest("this is not sold here")
+            raise BadRequest(f"unknown article {item_id!r}")
         if not 1 <= quantity <= MOST_OF_ONE:
             raise BadRequest(f"an order has 1 to {MOST_OF_ONE} bags")
         if self._placed >= MOST_ORDERS:
@@ -82,18 +82,18 @@ class Sales:
         return order_id
 
     async def authorization(self, order_id: str) -> dict[str, Any]:
-        """What the buyer signs to pay."""
+        """Returns the typed data that the buyer signs to pay."""
         return (await self.merchant.order(order_id)).authorization.typed_data()
 
     async def sign(self, order_id: str, signature: str) -> None:
         await self.merchant.accept(order_id, signature)
 
     async def capture(self, order_id: str) -> None:
-        """Submit the capture; the pages follow it from there."""
+        """Submits the capture; the pages show its progress."""
         await self.merchant.capture(order_id, until=State.CAPTURING)
 
     async def capture_many(self, order_ids: Sequence[str]) -> tuple[int, int]:
-        """Submit these captures; how many were submitted, and how many were not."""
+        """Submits captures. Returns how many were submitted and how many failed."""
         told = await asyncio.gather(*map(self.capture, order_ids), return_exceptions=True)
         failed = [one for one in told if isinstance(one, BaseException)]
         for one in failed:
@@ -102,10 +102,10 @@ class Sales:
         return len(told) - len(failed), len(failed)
 
     async def refund(self, order_id: str, amount: str) -> None:
-        """Send an amount, as decimal text, back to the buyer; the pages follow it from there."""
+        """Refunds a decimal amount to the buyer; the pages show its progress."""
         units = amount_of(amount, DECIMALS)
         done = len(await self.merchant.movements(order_id))
-        # asked for twice at once, by two clicks, it is one refund
+        # two concurrent clicks make one refund
         key = f"{order_id}/refund/{done}"
         await self.merchant.refund(order_id, units, key=key, until=MovementState.REQUESTED)
         self._touch([order_id])
@@ -114,25 +114,25 @@ class Sales:
         await self.merchant.void(order_id)
 
     async def ask_cancel(self, order_id: str) -> None:
-        """Show the buyer a button: only the payer's signature cancels on chain."""
+        """Shows the buyer a cancel button, because only the payer's signature cancels on chain."""
         order = await self.merchant.order(order_id)
         if order.state is not State.STORED:
-            raise BadRequest("only an authorization that is stored can be cancelled")
+            raise BadRequest("only a stored authorization can be cancelled")
         self._asked.add(order_id)
         self._touch([order_id])
 
     async def cancellation(self, order_id: str) -> dict[str, Any]:
-        """What the buyer signs to cancel."""
+        """Returns the typed data that the buyer signs to cancel."""
         return (await self.merchant.order(order_id)).authorization.cancellation.typed_data()
 
     async def cancel(self, order_id: str, signature: str) -> None:
-        """Relay the buyer's cancellation."""
+        """Relays the buyer's cancellation."""
         await self.merchant.cancel(order_id, signature, until=State.CANCELLING)
 
     # --- showing ----------------------------------------------------------------------------------
 
     async def shown(self, wanted: Iterable[str] | None) -> list[dict[str, Any]]:
-        """The views of these orders, or of all, oldest first; unknown ids are left out."""
+        """Returns views of these orders or of all, oldest first; skips unknown ids."""
         if wanted is None:
             orders = await self.merchant.orders(limit=MOST_ORDERS)
             orders.sort(key=lambda order: order.created_at)
@@ -171,10 +171,10 @@ class Sales:
             "actions": [one for one in view["actions"] if one != "refund" or sums.refundable > 0],
         }
 
-    # --- what runs beside the pages ---------------------------------------------------------------
+    # --- background tasks -------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Reconcile, check all stored orders at each slice, tell the pages; until cancelled."""
+        """Reconciles, checks stored orders at each slice and updates the pages until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self.merchant.run())
             group.create_task(self._watch())
@@ -182,19 +182,19 @@ class Sales:
             group.create_task(self._tell())
 
     def slice(self) -> None:
-        """A slice came: what is on its way may be in it."""
+        """Called for each slice, which may contain a pending transaction."""
         if self._moving:
             self._slice.set()
 
     async def _follow(self) -> None:
-        """Look at once where transactions are, at every slice while some are on their way."""
+        """Reconciles at every slice while transactions are pending."""
         while True:
             await self._slice.wait()
             self._slice.clear()
             try:
                 await self.merchant.reconcile()
             except PaymentError as error:
-                log.warning("the next slice tries again: %s", type(error).__name__)
+                log.warning("reconciling failed, retry at the next slice: %s", type(error).__name__)
             self._touch(self._moving)
 
     async def _watch(self) -> None:
@@ -209,7 +209,7 @@ class Sales:
             self._wake.set()
 
     async def _tell(self) -> None:
-        """Show orders anew that may have changed, and tell the pages if they look different."""
+        """Sends orders to the pages if their view has changed."""
         while True:
             await self._wake.wait()
             self._wake.clear()
@@ -225,5 +225,5 @@ class Sales:
 
 
 def money(units: int) -> str:
-    """An amount for people, to the cent."""
+    """Formats units as an amount with two decimals and the symbol."""
     return f"{Decimal(units).scaleb(-DECIMALS):.2f} {SYMBOL}"

@@ -1,4 +1,4 @@
-"""Server-sent events: pages are told at once; one that is too slow comes back for a snapshot."""
+"""Server-sent events to the pages. A page that is too slow reconnects and gets a snapshot."""
 
 import asyncio
 import json
@@ -8,23 +8,23 @@ from typing import Any, Final
 
 from aiohttp import web
 
-QUEUE_LIMIT: Final = 256  # events that wait for one page; more close its stream
-READERS_LIMIT: Final = 200  # streams at a time
+QUEUE_LIMIT: Final = 256  # queued events per page; more close its stream
+READERS_LIMIT: Final = 200  # concurrent streams
 HEARTBEAT: Final = 15.0  # seconds of silence after which a comment keeps the stream open
-RETRY: Final = 500  # milliseconds after which a browser comes back
+RETRY: Final = 500  # milliseconds until a browser reconnects
 
 Event = tuple[str, dict[str, Any]]  # name, contents
 
 
 class Reader:
-    """One open page: which orders it may see (None: all), and what waits for it."""
+    """An open page: the orders it may see (None: all), and its queue of events."""
 
     def __init__(self, orders: frozenset[str] | None) -> None:
         self.orders = orders
         self.queue: asyncio.Queue[Event | None] = asyncio.Queue(QUEUE_LIMIT + 1)
 
     def offer(self, event: Event) -> None:
-        """Queue an event; a page that lags gets its end instead, and begins anew."""
+        """Queues an event; if the queue is full, ends the stream so that the page reconnects."""
         name, contents = event
         if name == "order" and self.orders is not None and contents["id"] not in self.orders:
             return
@@ -35,18 +35,18 @@ class Reader:
 
 
 class Stream:
-    """Passes events on to all open pages."""
+    """Sends events to all open pages."""
 
     def __init__(self) -> None:
         self._readers: set[Reader] = set()
 
     def tell(self, name: str, contents: dict[str, Any]) -> None:
-        """Tell every page that may see it."""
+        """Sends an event to every page that may see it."""
         for reader in self._readers:
             reader.offer((name, contents))
 
     def close(self) -> None:
-        """End all streams."""
+        """Ends all streams."""
         for reader in self._readers:
             if not reader.queue.full():
                 reader.queue.put_nowait(None)
@@ -65,9 +65,9 @@ class Stream:
         orders: frozenset[str] | None,
         snapshot: Callable[[], Awaitable[Iterable[Event]]],
     ) -> web.StreamResponse:
-        """Answer with the snapshot and then with what happens, until the page leaves.
+        """Sends a snapshot and then events, until the page disconnects.
 
-        The snapshot is made when the page is already listed: nothing falls between the two.
+        The page is registered before the snapshot is made, so it misses no event.
         """
         if len(self._readers) >= READERS_LIMIT:
             raise web.HTTPServiceUnavailable(text="too many pages are open")
@@ -75,7 +75,7 @@ class Stream:
         with self._registered(reader):
             response = web.StreamResponse(headers={"Cache-Control": "no-store"})
             response.content_type = "text/event-stream"
-            with suppress(ConnectionResetError):  # the page has left
+            with suppress(ConnectionResetError):  # the page disconnected
                 await response.prepare(request)
                 await response.write(f"retry: {RETRY}\n\n".encode())
                 for event in await snapshot():
@@ -85,7 +85,7 @@ class Stream:
 
 
 async def _pass_on(reader: Reader, response: web.StreamResponse) -> None:
-    """Write what comes, until the reader's end."""
+    """Writes events until the end marker."""
     while True:
         try:
             async with asyncio.timeout(HEARTBEAT):
@@ -99,6 +99,6 @@ async def _pass_on(reader: Reader, response: web.StreamResponse) -> None:
 
 
 def line_of(event: Event) -> bytes:
-    """An event on the wire; JSON has no line breaks."""
+    """Encodes an event; JSON has no line breaks."""
     name, contents = event
     return f"event: {name}\ndata: {json.dumps(contents)}\n\n".encode()

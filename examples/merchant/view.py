@@ -1,4 +1,4 @@
-"""What the pages show of an order, as JSON: state, cause, checks, history, all of it in words."""
+"""The JSON view of an order for the pages: state, cause, checks and history as text."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -24,13 +24,13 @@ from fastevm.payments import (
     Verdict,
 )
 
-# What can be done in each state; the pages show the buttons that are theirs.
+# The actions of each state; each page shows its own buttons.
 ACTIONS: Final[dict[State, tuple[str, ...]]] = {
     State.DRAFTED: ("sign", "void"),
     State.STORED: ("capture", "ask_cancel", "cancel", "void"),
     State.PAID: ("refund",),
 }
-# A check whose failure lets this order be captured, at the cost of another one.
+# If only this check fails the order can be captured, but then another order cannot.
 ONLY_A_WARNING: Final = "balance_after_others"
 
 
@@ -41,7 +41,7 @@ def view_of(
     submissions: Sequence[Submission],
     trail: Sequence[AuditEntry],
 ) -> dict[str, Any]:
-    """All of it but the goods. Amounts are decimal strings, times seconds since 1970."""
+    """Returns the view without the article. Amounts are decimal strings, times Unix seconds."""
     terms, words = order.authorization.terms, words_of(order, submissions)
     return {
         "id": order.id,
@@ -67,7 +67,7 @@ def view_of(
 
 
 def words_of(order: Order, submissions: Sequence[Submission]) -> Words:
-    """The state in words; a transaction in a slice says more than that one was sent."""
+    """Returns the text of a state, or of its pre-confirmed variant."""
     in_slice = any(one.progress is Progress.PRE_CONFIRMED for one in submissions)
     if in_slice and order.state in PRE_CONFIRMED:
         return PRE_CONFIRMED[order.state]
@@ -75,7 +75,7 @@ def words_of(order: Order, submissions: Sequence[Submission]) -> Words:
 
 
 def cause_of(order: Order, verdicts: Sequence[Verdict]) -> dict[str, str] | None:
-    """What is wrong, in two parts: what follows from it, and the cause itself."""
+    """Returns what is wrong as effect and reason; None if nothing is."""
     if order.state is State.STORED:
         failing = [one for one in verdicts if one.ok is False and one.reason is not None]
         failing.sort(key=lambda one: one.name == ONLY_A_WARNING)
@@ -94,7 +94,7 @@ def cause(effect: str, reason: Reason) -> dict[str, str]:
 
 
 def check(verdict: Verdict) -> dict[str, str]:
-    """A verdict with its title and a sentence."""
+    """Returns a verdict with its title and a sentence."""
     title, fine = CHECKS.get(verdict.name, (verdict.name, "passes"))
     if verdict.ok:
         return {"name": verdict.name, "title": title, "verdict": "ok", "text": fine}
@@ -115,7 +115,7 @@ def transaction(one: Submission) -> dict[str, Any]:
 
 
 def settlement(order: Order) -> dict[str, Any] | None:
-    """Where the chain spent the nonce."""
+    """Returns the transaction that used the nonce."""
     found = order.settlement
     if found is None:
         return None
@@ -123,13 +123,13 @@ def settlement(order: Order) -> dict[str, Any] | None:
 
 
 def entry(one: AuditEntry) -> dict[str, Any]:
-    """A line of the trail as a sentence."""
+    """Returns an audit entry as a sentence."""
     detail = f" ({one.detail})" if one.detail else ""
     return {"at": one.at, "text": f"{ACTORS.get(one.actor, one.actor)}: {event_of(one)}{detail}"}
 
 
 def event_of(one: AuditEntry) -> str:
-    """What happened: a transition, or news of one of our transactions."""
+    """Returns the text of a transition or of a transaction's progress."""
     for trigger, words in TRIGGERS.items():
         if one.what == trigger.value:
             return words

@@ -1,4 +1,4 @@
-"""The web application: two pages, what they ask for, and the streams that keep them current."""
+"""The web application: two pages, their API, and their event streams."""
 
 import re
 from pathlib import Path
@@ -15,8 +15,8 @@ from examples.merchant.stream import Event, Stream
 
 STATIC: Final = Path(__file__).parent / "static"
 NAME: Final = "Slow Roast"
-MOST_AT_ONCE: Final = 100  # captures of one request
-MOST_WATCHED: Final = 20  # orders that a buyer's page follows at a time
+MOST_AT_ONCE: Final = 100  # captures per request
+MOST_WATCHED: Final = 20  # orders that a buyer's page can follow
 DEMO_ACTIONS: Final = {
     "pause": "The token is paused.",
     "unpause": "The token moves again.",
@@ -29,7 +29,7 @@ ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]{40}")
 
 
 class Shop:
-    """The routes; all work is done by the sales."""
+    """The routes; `Sales` does the work."""
 
     def __init__(
         self, sales: Sales, bank: Bank, stream: Stream, node_url: str, explorer: Explorer
@@ -41,7 +41,7 @@ class Shop:
         self.node_url = node_url
 
     def application(self, wallet: DemoWallet) -> web.Application:
-        """The aiohttp application with the test wallet beside the shop."""
+        """Returns the aiohttp application of shop and test wallet."""
         app = web.Application(middlewares=[guarded], client_max_size=BODY_LIMIT)
         app.on_response_prepare.append(add_headers)
         app.add_routes([*self.pages(), *self.orders(), *wallet.routes()])
@@ -82,7 +82,7 @@ class Shop:
         return web.FileResponse(STATIC / "merchant.html")
 
     async def describe(self, _: web.Request) -> web.Response:
-        """What is sold, in which money, on which chain."""
+        """Returns articles, token and chain."""
         chain = {
             "chainId": hex(self.bank.chain_id),
             "chainName": "fastevm development chain",
@@ -103,11 +103,11 @@ class Shop:
     async def balance(self, request: web.Request) -> web.Response:
         address = request.match_info["address"]
         if not ADDRESS.fullmatch(address):
-            raise BadRequest("this is no address")
+            raise BadRequest("expected an address")
         return web.json_response({"balance": await self.bank.balance(address)})
 
     async def place(self, request: web.Request) -> web.Response:
-        """A new order; the answer holds what the payer signs."""
+        """Creates an order; the response contains the typed data to sign."""
         body = await body_of(request, item=str, quantity=int, payer=str)
         order_id = await self.sales.place(body["item"], body["quantity"], body["payer"])
         return await self._order(order_id, typedData=await self.sales.authorization(order_id))
@@ -135,7 +135,7 @@ class Shop:
         return await self._order(request.match_info["id"], message="The capture is submitted.")
 
     async def capture_many(self, request: web.Request) -> web.Response:
-        """Captures of several orders, each on its own: what fails is said, the others go on."""
+        """Captures several orders independently; reports how many failed."""
         ids = (await body_of(request, orders=list))["orders"]
         if len(ids) > MOST_AT_ONCE or not all(isinstance(one, str) for one in ids):
             raise BadRequest(f"orders: expected at most {MOST_AT_ONCE} ids")
@@ -144,7 +144,7 @@ class Shop:
         return web.json_response({"message": text})
 
     async def refund(self, request: web.Request) -> web.Response:
-        """Money back; the amount is in the token's own unit, as decimal text."""
+        """Refunds an amount in whole tokens, as decimal text."""
         body = await body_of(request, amount=str)
         await self.sales.refund(request.match_info["id"], body["amount"])
         return await self._order(request.match_info["id"], message="The refund is submitted.")
@@ -159,7 +159,7 @@ class Shop:
         return await self._order(request.match_info["id"], message=text)
 
     async def demo(self, request: web.Request) -> web.Response:
-        """Something goes wrong, or right again."""
+        """Simulates a problem, or ends it."""
         action = request.match_info["action"]
         if action not in DEMO_ACTIONS:
             raise BadRequest(f"no such action: {action}")
@@ -167,7 +167,7 @@ class Shop:
         return web.json_response({"message": DEMO_ACTIONS[action]})
 
     async def buyer_events(self, request: web.Request) -> web.StreamResponse:
-        """The orders that a buyer's page knows the ids of, and nobody else's."""
+        """Streams the orders whose ids the buyer's page sends."""
         ids = [one for one in request.query.get("orders", "").split(",") if one]
         if len(ids) > MOST_WATCHED:
             raise BadRequest(f"a page follows at most {MOST_WATCHED} orders")

@@ -1,4 +1,4 @@
-"""What the pages say: every state and every reason in a sentence for people."""
+"""The pages' texts: a sentence for every state and every reason."""
 
 from typing import Final, NamedTuple
 
@@ -6,7 +6,7 @@ from fastevm.payments import Actor, Progress, Purpose, Reason, State, Trigger
 
 
 class Words(NamedTuple):
-    """A state's label, what it means, and its tone: wait, good, bad or idle."""
+    """A state's label, meaning, and tone (wait, good, bad or idle)."""
 
     label: str
     sentence: str
@@ -54,7 +54,7 @@ STATES: Final[dict[State, Words]] = {
     State.FAILED: Words("Failed", "This authorization can never be captured.", "bad"),
 }
 
-# The same while the transaction is in a slice of the block under construction.
+# States whose transaction is pre-confirmed in a slice of the open block.
 PRE_CONFIRMED: Final[dict[State, Words]] = {
     State.CAPTURING: Words(
         "Pre-confirmed", "The capture is in the newest slice; its block is still open.", "wait"
@@ -70,8 +70,8 @@ REASONS: Final[dict[Reason, str]] = {
     Reason.NOT_PAYEE: "only the shop's own account may collect this payment",
     Reason.NOT_YET_VALID: "the window of the authorization has not begun",
     Reason.EXPIRED: "the window of the authorization has closed",
-    Reason.NONCE_CONSUMED: "the authorization was used or cancelled before",
-    Reason.NONCE_SPENT_ELSEWHERE: "its one-time nonce was spent on another payment",
+    Reason.NONCE_CONSUMED: "the authorization has been used or cancelled",
+    Reason.NONCE_SPENT_ELSEWHERE: "its one-time nonce was used for another payment",
     Reason.SIGNATURE_LENGTH: "the signature has the wrong length",
     Reason.SIGNATURE_S: "the signature is in the form that tokens refuse (high s)",
     Reason.SIGNATURE_V: "the signature's recovery id is not 27 or 28",
@@ -84,11 +84,11 @@ REASONS: Final[dict[Reason, str]] = {
     Reason.NO_TOKEN: "there is no token at this address",
     Reason.GAS_FUNDS: "the shop's account cannot pay for the transaction",
     Reason.OUT_OF_GAS: "the transaction ran out of gas",
-    Reason.SIGNER_UNAVAILABLE: "whoever holds the shop's key does not answer",
-    Reason.UNKNOWN: "the token gave a reason that is not known here",
+    Reason.SIGNER_UNAVAILABLE: "the shop's signer does not answer",
+    Reason.UNKNOWN: "the token gave an unknown reason",
 }
 
-# The verdicts of a pre-flight by name: a title, and what a verdict that is fine says.
+# Preflight verdicts by name: title, and the text of a passed check.
 CHECKS: Final[dict[str, tuple[str, str]]] = {
     "domain": ("Token", "the terms name this token on this chain"),
     "signature": ("Signature", "the buyer signed these terms"),
@@ -106,14 +106,14 @@ PURPOSES: Final[dict[Purpose, str]] = {
     Purpose.CANCEL: "Cancellation",
     Purpose.HOLD: "Hold in the escrow",
     Purpose.PART: "Capture of a part",
-    Purpose.RELEASE: "Release of what is held",
+    Purpose.RELEASE: "Release of the held money",
     Purpose.REFUND: "Refund",
     Purpose.SWEEP: "Sweep",
-    Purpose.FILL: "Filler (keeps the account's nonces without a gap)",
+    Purpose.FILL: "Filler (closes a gap in the account's nonces)",
 }
 PROGRESS: Final[dict[Progress, str]] = {
     Progress.RESERVED: "being signed",
-    Progress.RECORDED: "written down",
+    Progress.RECORDED: "recorded",
     Progress.REFUSED: "refused by the node",
     Progress.SENT: "sent",
     Progress.PRE_CONFIRMED: "pre-confirmed in a slice",
@@ -134,20 +134,20 @@ TRIGGERS: Final[dict[Trigger, str]] = {
     Trigger.SUBMIT_CAPTURE: "submitted the capture",
     Trigger.SEE_CAPTURE: "the capture is in a block",
     Trigger.REACH_DEPTH: "the payment is deep enough",
-    Trigger.UNDO_CAPTURE: "a reorganisation took the capture back",
-    Trigger.LOSE_CAPTURE: "the capture came to nothing",
+    Trigger.UNDO_CAPTURE: "a reorganisation removed the capture",
+    Trigger.LOSE_CAPTURE: "the capture failed",
     Trigger.SUBMIT_CANCEL: "signed a cancellation, which the shop submitted",
     Trigger.SEE_CANCEL: "the cancellation is in a block",
-    Trigger.UNDO_CANCEL: "a reorganisation took the cancellation back",
-    Trigger.LOSE_CANCEL: "the cancellation came to nothing",
-    Trigger.LOSE_VOIDED_CANCEL: "the cancellation came to nothing; the order stays voided",
+    Trigger.UNDO_CANCEL: "a reorganisation removed the cancellation",
+    Trigger.LOSE_CANCEL: "the cancellation failed",
+    Trigger.LOSE_VOIDED_CANCEL: "the cancellation failed; the order stays voided",
     Trigger.SUBMIT_HOLD: "asked the escrow to hold the money",
     Trigger.SEE_HOLD: "the escrow holds the money",
-    Trigger.UNDO_HOLD: "a reorganisation took the hold back",
-    Trigger.LOSE_HOLD: "the hold came to nothing",
+    Trigger.UNDO_HOLD: "a reorganisation removed the hold",
+    Trigger.LOSE_HOLD: "the hold failed",
     Trigger.SEE_RELEASE: "the escrow gave the money back",
-    Trigger.UNDO_RELEASE: "a reorganisation took the release back",
-    Trigger.UNDO_PARTS: "a reorganisation took the last movement of the hold back",
+    Trigger.UNDO_RELEASE: "a reorganisation removed the release",
+    Trigger.UNDO_PARTS: "a reorganisation removed the last movement of the hold",
     Trigger.VOID: "voided the order and erased the signature",
     Trigger.EXPIRE: "the window closed",
     Trigger.FAIL: "the authorization can never be captured",

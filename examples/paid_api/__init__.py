@@ -1,1 +1,1 @@
-"""A paid API by x402: answers for a cent, and a room whose price is held and captured later."""
+"""An x402 API: an answer for a cent, and a hotel booking whose price is held, then captured."""

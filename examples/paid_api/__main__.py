@@ -1,4 +1,4 @@
-"""``python -m examples.paid_api``: an API whose answers are paid for, and a page that buys them."""
+"""``python -m examples.paid_api``: an API that charges for answers, and a page that buys them."""
 
 import argparse
 import asyncio
@@ -28,13 +28,13 @@ MOVES: Final = ("capture", "void")
 
 
 class PaidApi:
-    """The page's requests: buy as the demonstration's payer, capture and void as its merchant."""
+    """Serves the page: buys as the payer, captures and voids as the merchant."""
 
     def __init__(self, town: Town) -> None:
         self.town, self.url = town, ""
 
     def routes(self) -> list[web.AbstractRouteDef]:
-        """All of them; those under /api are what is sold."""
+        """Returns the routes; those under /api cost money."""
         return [
             web.get("/", self.page),
             web.get("/api/weather", self.weather),
@@ -56,24 +56,24 @@ class PaidApi:
         return web.json_response({"room": 7, "nights": 1})
 
     async def buy(self, request: web.Request) -> web.Response:
-        """Ask, pay, ask again; what went over the wire, step by step."""
+        """Requests, pays and requests again; returns the messages of each step."""
         what = (await body_of(request, what=str))["what"]
         if what not in SOLD:
-            raise BadRequest("this is not sold here")
+            raise BadRequest(f"unknown product {what!r}")
         return web.json_response({"steps": await bought(self.town, f"{self.url}/api/{what}")})
 
     async def holds(self, _: web.Request) -> web.Response:
-        """What waits in the escrow, and what was done with it."""
+        """Returns the holds and their amounts."""
         found = await asyncio.to_thread(self.town.settler.store.orders)
         shown = [await self._hold(one.id) for one in found if one.annex]
         shown.sort(key=lambda one: -one["createdAt"])
         return web.json_response({"holds": shown})
 
     async def move(self, request: web.Request) -> web.Response:
-        """Capture a part, or give back what is left."""
+        """Captures a part of a hold, or voids the rest."""
         order_id, move = request.match_info["id"], request.match_info["move"]
         if move not in MOVES:
-            raise BadRequest("a hold is captured or voided")
+            raise BadRequest(f"unknown action {move!r}: expected capture or void")
         holds = self.town.settler.holds
         if move == "void":
             await holds.void(order_id)
@@ -99,7 +99,7 @@ class PaidApi:
 
 
 async def bought(town: Town, url: str) -> list[dict[str, Any]]:
-    """The three steps of a paid request, for people: asked, signed, answered."""
+    """Makes a paid request; returns its three steps as text: 402, signature, answer."""
     async with aiohttp.ClientSession() as session:
         async with session.get(url) as asked:
             body = await asked.read()
@@ -124,7 +124,7 @@ async def bought(town: Town, url: str) -> list[dict[str, Any]]:
 
 
 async def serve(port: int, once: str | None) -> None:
-    """Serve until SIGINT or SIGTERM; or buy one answer, print its steps, and end."""
+    """Serves until SIGINT or SIGTERM; with ``once`` buys one answer, prints its steps, and ends."""
     async with AsyncExitStack() as exit_:
         folder = exit_.enter_context(tempfile.TemporaryDirectory(prefix="paid-api-"))
         town = await build(exit_, folder)
@@ -149,7 +149,7 @@ async def serve(port: int, once: str | None) -> None:
 
 
 def main() -> int:
-    """The command."""
+    """Runs the command line."""
     parser = argparse.ArgumentParser(prog="python -m examples.paid_api", description=__doc__)
     parser.add_argument("--port", type=int, default=8090, help="(%(default)s; 0: any)")
     parser.add_argument("--once", choices=SOLD, help="buy one answer, print the steps, and end")

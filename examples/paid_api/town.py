@@ -1,6 +1,6 @@
-"""A development chain with the id of Base Sepolia, its USDC and the escrow, a facilitator, a payer.
+"""Sets up a development chain with the id of Base Sepolia, USDC, escrow, facilitator and payer.
 
-The keys are those of the well-known test mnemonic: nothing here is worth anything.
+The keys are those of the well-known test mnemonic, which are public.
 """
 
 import secrets
@@ -20,14 +20,14 @@ from fastevm.payments.x402.auth_capture import AuthCapture
 
 CHAIN_ID: Final = 84_532
 TOKEN_STORE: Final = "0x5701E05701E05701E05701e05701e05701E05701"
-ALLOWANCE: Final = 100_000_000  # what the payer begins with, in units
+ALLOWANCE: Final = 100_000_000  # the payer's initial balance, token units
 WEATHER, ROOM = "0.01", "25"
 TILL, PAYER, SHOP = 2, 1, 3  # accounts of the mnemonic
 
 
 @dataclass(frozen=True, slots=True)
 class Town:
-    """What the demonstration plays in."""
+    """The parts of the demonstration."""
 
     node: NodeClient
     token: Token
@@ -39,7 +39,7 @@ class Town:
 
 
 async def build(exit_: AsyncExitStack, folder: str) -> Town:
-    """Start everything; ``exit_`` ends it."""
+    """Starts all parts; ``exit_`` stops them."""
     process = NodeProcess(options=["--chain-id", str(CHAIN_ID)])
     node = NodeClient(await process.start())
     exit_.push_async_callback(process.stop)
@@ -68,7 +68,7 @@ async def build(exit_: AsyncExitStack, folder: str) -> Town:
 
 
 def sales(token: Token, operator: str, shop: str) -> dict[str, Any]:
-    """What is sold: the weather for a cent at once, a room whose price is held."""
+    """Returns the priced routes: the weather for a cent, a room with a hold."""
     domain = {"name": token.domain.name, "version": token.domain.version}
 
     def offer(price: str, scheme: str, **extra: Any) -> Requirements:

@@ -36,5 +36,5 @@ def test_every_program_runs(tmp_path: Path) -> None:
             printed += done.stdout
     finally:
         node.stop()
-    assert "captured 12.50 USDC given back 2.50 USDC" in printed
+    assert "captured 12.50 USDC refunded 2.50 USDC" in printed
     assert '200 {"weather": "sunny"}' in printed

@@ -74,7 +74,7 @@ def test_keys_that_everybody_has_are_not_served_to_others(
 ) -> None:
     with pytest.raises(SystemExit):
         options_of(["--host", host])
-    assert "no loopback address" in capsys.readouterr().err
+    assert "not a loopback address" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -150,7 +150,7 @@ async def test_money_is_given_back_and_the_transaction_is_shown(
     await merchant.value("document.querySelector('dialog [name=amount]').value = '2.50'")
     await merchant.click("dialog .primary")
     await says(merchant, "#message", "The refund is submitted.")
-    await says(merchant, f"#order-{order_id}", "2.50 USDC given back")
+    await says(merchant, f"#order-{order_id}", "2.50 USDC refunded")
     await says(merchant, f"#order-{order_id} [data-part=transactions] summary", "Transactions")
     link = f"document.querySelector('#order-{order_id} [data-part=transactions] a').href"
     page = await browser.page(await merchant.value(link))

@@ -144,12 +144,12 @@ async def test_names_that_others_point_here_are_refused(
 @pytest.mark.parametrize(
     ("body", "status", "text"),
     [
-        (b"{", 400, "The request holds no JSON"),
-        (b"[]", 400, "The request holds no JSON object"),
+        (b"{", 400, "The request body is not JSON"),
+        (b"[]", 400, "The request body is not a JSON object"),
         (b"{}", 400, "What: expected str"),
         (b'{"what": 5}', 400, "What: expected str"),
         (b'{"what": "payment"}', 409, "Nothing to capture"),
-        (b'{"what": "bug"}', 500, "The shop ran into an error of its own."),
+        (b'{"what": "bug"}', 500, "Internal error of the shop."),
     ],
 )
 async def test_refusals_are_sentences_and_tell_no_secrets(

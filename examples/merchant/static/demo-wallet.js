@@ -1,7 +1,7 @@
-// FOR DEMONSTRATIONS ONLY: a wallet whose keys are on the server and known to everybody.
+// FOR DEMONSTRATIONS ONLY: a wallet whose keys are on the server and public.
 //
-// It behaves as an injected wallet does (EIP-1193, announced by EIP-6963), so that the pages have one
-// path for all wallets. A shop that is no demonstration leaves this file out.
+// It behaves like an injected wallet (EIP-1193, announced with EIP-6963), so that the pages treat all
+// wallets alike. Never use it in a real shop.
 
 import { clock, countdown, element, short } from "./dom.js";
 import { confirmed } from "./page.js";
@@ -57,7 +57,7 @@ class DemoWallet {
   }
 }
 
-/** What a message says, for people: who pays whom how much, and until when. */
+/** Describes a message for the user: who pays whom how much, and until when. */
 function inWords({ primaryType, domain, message }, { symbol, decimals, name }) {
   const row = (title, ...value) => [element("dt", { textContent: title }), element("dd", {}, ...value)];
   const chain = row("On", `chain ${domain.chainId}, token ${domain.name} `, short(domain.verifyingContract));
@@ -88,7 +88,7 @@ function inWords({ primaryType, domain, message }, { symbol, decimals, name }) {
   };
 }
 
-/** The message as it is signed, for those who want to compare. */
+/** Returns the message exactly as it is signed. */
 function raw({ primaryType, message }) {
   const rows = Object.entries(message).flatMap(([name, value]) => [
     element("dt", { textContent: name }),
@@ -98,7 +98,7 @@ function raw({ primaryType, message }) {
     element("dl", { className: "terms" }, ...rows));
 }
 
-/** Units of a token, as decimal text, for people. */
+/** Formats token units as a decimal amount. */
 function money(units, decimals) {
   const digits = units.padStart(decimals + 1, "0");
   const part = digits.slice(-decimals).replace(/0+$/, "").padEnd(2, "0");
@@ -109,7 +109,7 @@ function failure(code, message) {
   return Object.assign(new Error(message), { code });
 }
 
-/** The form's values once the reader agreed; throws what a wallet throws if not. */
+/** Resolves to the form's values if the user agrees; otherwise throws a wallet's error 4001. */
 async function agreed(title, verb, ...content) {
   const notice = element("p", {
     className: "notice",

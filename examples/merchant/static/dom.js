@@ -1,6 +1,6 @@
-// Small helpers for building pages: text goes in as text, never as markup.
+// Helpers for building pages. Text is inserted as text, never as markup.
 
-/** An element with properties (`dataset` and `aria-*` included) and children; null is left out. */
+/** Creates an element with properties (also `dataset` and `aria-*`) and children; skips null. */
 export function element(tag, properties = {}, ...children) {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(properties)) {
@@ -13,37 +13,37 @@ export function element(tag, properties = {}, ...children) {
   return made;
 }
 
-/** The element with an id; a page without it is broken. */
+/** Returns the element with an id; throws if the page has none. */
 export function byId(id) {
   const found = document.getElementById(id);
   if (!found) throw new Error(`the page has no #${id}`);
   return found;
 }
 
-/** 0x1234…cdef for people, with the whole text for whoever points at it or copies it. */
+/** Abbreviates hex as 0x1234…cdef; the full text is in the title. */
 export function short(hex) {
   const text = hex.length > 14 ? `${hex.slice(0, 6)}…${hex.slice(-4)}` : hex;
   return element("code", { title: hex, textContent: text });
 }
 
-/** "in 14 min", "in 40 s" or "ended", for a time in seconds since 1970. */
+/** Returns "in 14 min", "in 40 s" or "ended" for a Unix time in seconds. */
 export function until(time) {
   const left = Math.ceil(time - Date.now() / 1000);
   if (left <= 0) return "ended";
   return left >= 120 ? `in ${Math.floor(left / 60)} min` : `in ${left} s`;
 }
 
-/** A clock's time for people. */
+/** Formats a Unix time in seconds as local time. */
 export function clock(time) {
   return new Date(time * 1000).toLocaleTimeString([], { timeStyle: "medium" });
 }
 
-/** An element that counts down to a time. */
+/** Creates an element that counts down to a time. */
 export function countdown(time) {
   return element("span", { dataset: { until: time }, textContent: until(time) });
 }
 
-/** Writes all countdowns anew every second. */
+/** Updates all countdowns every second. */
 export function keepCounting() {
   setInterval(() => {
     for (const found of document.querySelectorAll("[data-until]")) {
@@ -52,13 +52,13 @@ export function keepCounting() {
   }, 1000);
 }
 
-// What the reader or a running action has changed, and no newer view takes back.
+// Attributes set by the user or a running action; a new view does not reset them.
 const KEPT = new Set(["open", "disabled", "aria-busy"]);
 
 /**
- * Makes `old` look like `fresh` and keeps every element that both have: a button that is being
- * pressed stays the same button, what is open stays open, and the focus stays where it is. Handlers
- * stay the old ones, so they must not hold on to what changes.
+ * Updates `old` to look like `fresh` but keeps every element that both have, so that pressed buttons,
+ * open details and the focus are not lost. The old event handlers stay, so they must not capture
+ * values that change.
  */
 export function morph(old, fresh) {
   if (kindOf(old) !== kindOf(fresh)) {
@@ -103,7 +103,7 @@ function morphChildren(old, fresh) {
   dropUntil(null);
 }
 
-/** What makes two nodes of two views the same one. */
+/** Returns the key by which nodes of two views are matched. */
 function kindOf(node) {
   if (node.nodeType === Node.TEXT_NODE) return "text";
   return [node.tagName, node.className, node.dataset.action, node.dataset.part].join(" ");

@@ -1,4 +1,4 @@
-// The merchant's page: every order with its state, its checks at the newest slice, and what to do.
+// The merchant's page: every order with its state, its checks at the newest slice, and its actions.
 
 import { byId, countdown, element, keepCounting, morph, short } from "./dom.js";
 import { cause, chip, explorer, part, story, terms, trail } from "./order.js";
@@ -18,7 +18,7 @@ const ACTIONS = {
   refund: { text: "Refund", run: (id) => refund(orders.get(id)) },
 };
 
-/** Runs a button's request and shows what came of it. */
+/** Runs a button's request and shows the result. */
 async function run(button, work) {
   const told = await act(button, work);
   if (told?.message) say(told.message);
@@ -29,8 +29,8 @@ async function confirmedVoid(id) {
   const sure = await confirmed(
     { title: "Void this order?", verb: "Void", refusal: "Back" },
     element("p", {}, "The shop forgets the signature and never submits it. The token does not know: " +
-      "the signature stays valid until it expires, for whoever has a copy. Only a cancellation " +
-      "signed by the buyer ends it at once."),
+      "the signature stays valid until it expires, and anybody who has a copy can use it. Only a " +
+      "cancellation signed by the buyer ends it immediately."),
   );
   return sure ? post(`/api/orders/${id}/void`) : null;
 }
@@ -38,11 +38,11 @@ async function confirmedVoid(id) {
 async function refund(order) {
   const left = Number(order.refundable) / 10 ** Number(document.body.dataset.decimals ?? 6);
   const form = await confirmed(
-    { title: "Give money back?", verb: "Refund", refusal: "Back" },
-    element("p", {}, "The shop sends the amount to the buyer's account, in a transfer of its own."),
+    { title: "Refund this order?", verb: "Refund", refusal: "Back" },
+    element("p", {}, "The shop transfers the amount to the buyer's account."),
     element("dl", { className: "terms" },
       element("dt", { textContent: "To" }), element("dd", {}, short(order.payer)),
-      element("dt", { textContent: "Left of this order" }),
+      element("dt", { textContent: "Refundable" }),
       element("dd", { textContent: order.refundableText })),
     element("label", { className: "row" }, "Amount ",
       element("input", { type: "number", name: "amount", min: "0.01", max: left, step: "0.01",
@@ -96,7 +96,7 @@ function card(order) {
         element("small", {}, order.id)),
       cell("who", "Buyer", short(order.payer)),
       cell("number amount", "Amount", order.amountText,
-        order.refundedText ? element("small", {}, ` ${order.refundedText} given back`) : null),
+        order.refundedText ? element("small", {}, ` ${order.refundedText} refunded`) : null),
       cell("how", "State", chip(order),
         ...(order.expires ? [element("small", {}, " ends ", countdown(order.validBefore))] : [])),
       cell("do", "Do", element("p", { className: "actions" }, ...buttons))),
@@ -109,7 +109,7 @@ function card(order) {
   );
 }
 
-/** Whether an order is one that the reader wants to see. */
+/** Whether an order matches the filter and the search. */
 function wanted(order) {
   const states = byId("filter").value.split(" ").filter(Boolean);
   const text = byId("search").value.trim().toLowerCase();
@@ -119,7 +119,7 @@ function wanted(order) {
   return found && (!states.length || states.includes(order.state));
 }
 
-/** Hides what the reader does not want to see; nothing else moves. */
+/** Hides orders that do not match the filter and the search. */
 function sift() {
   let shown = 0;
   for (const order of orders.values()) {
@@ -133,7 +133,7 @@ function sift() {
   byId("capture-all").textContent = ready ? `Capture all (${ready})` : "Capture all";
 }
 
-/** Orders that are shown and whose capture would succeed now. */
+/** Returns the visible orders whose capture would succeed now. */
 function capturable() {
   return [...orders.values()].filter((order) =>
     order.actions.includes("capture") && wanted(order) &&
@@ -150,7 +150,7 @@ async function captureAll() {
   return sure ? post("/api/capture", { orders: chosen.map(({ id }) => id) }) : null;
 }
 
-/** Units as an amount with two decimals. */
+/** Formats units as an amount with two decimals. */
 function cents(units) {
   const scale = 10n ** BigInt(document.body.dataset.decimals ?? 6);
   const found = (units * 100n) / scale;
@@ -163,7 +163,7 @@ function show(order) {
   if (before && before.serial > order.serial) return;
   orders.set(order.id, order);
   if (old) morph(old, card(order));
-  else byId("orders-end").before(card(order)); // at the end: nothing moves under a finger
+  else byId("orders-end").before(card(order)); // at the end, so that existing rows do not move
   if (before && before.state !== order.state) {
     announce(`Order ${order.id}: ${order.label}`);
   }

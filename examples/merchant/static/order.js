@@ -1,31 +1,31 @@
-// What buyer and merchant both see of an order: its state in words, its terms, its history.
+// Parts of an order that both pages show: state, terms, history.
 
 import { clock, element, short } from "./dom.js";
 
-/** A transaction's hash with a link to what the chain knows of it. */
+/** Creates a link from a transaction hash to its page. */
 export function explorer(hash) {
   if (!hash) return null;
   return element("a", { href: `/tx/${hash}`, target: "_blank", rel: "noopener" }, short(hash));
 }
 
-/** The state as a chip: a word and a sign, so that colour is never the only difference. */
+/** Creates a label for the state: text and symbol, so that colour is not the only difference. */
 export function chip(order) {
   return element("span", { className: "chip", dataset: { tone: order.tone } }, order.label);
 }
 
-/** The sentence that says what the state means. */
+/** Creates the sentence that explains the state. */
 export function story(order) {
   return element("p", { className: "story", textContent: order.sentence });
 }
 
-/** What is wrong, where something is. It stands below the buttons, which so stay where they are. */
+/** Creates the text of a problem, if any. It is below the buttons, so that they do not move. */
 export function cause(order) {
   if (!order.cause) return null;
   const { effect, text } = order.cause;
   return element("p", { className: "reason" }, element("strong", {}, `${effect}: `), text);
 }
 
-/** The agreed terms. */
+/** Creates the list of terms. */
 export function terms(order) {
   const row = (name, ...value) => [element("dt", { textContent: name }), element("dd", {}, ...value)];
   return element(
@@ -42,7 +42,7 @@ export function terms(order) {
   );
 }
 
-/** Everything that happened, oldest first. */
+/** Creates the history, oldest first. */
 export function trail(order) {
   return element(
     "ol",
@@ -55,7 +55,7 @@ export function trail(order) {
   );
 }
 
-/** A part that can be opened. */
+/** Creates a collapsible part. */
 export function part(name, title, ...children) {
   return element("details", { dataset: { part: name } },
     element("summary", { textContent: title }), ...children);

@@ -1,11 +1,11 @@
-// What both pages do: say how something went, run what a button does, ask in a dialog.
+// Functions of both pages: messages, button actions, dialogs.
 
 import { byId, element } from "./dom.js";
 
-const SHOWN = { good: 6_000, bad: 20_000 }; // milliseconds that a message stays
+const SHOWN = { good: 6_000, bad: 20_000 }; // milliseconds until a message disappears
 let ending = 0;
 
-/** Shows a sentence over the page for a while; screen readers say it. */
+/** Shows a message for a few seconds; screen readers read it aloud. */
 export function say(text, failed = false) {
   const place = byId("message");
   place.textContent = text;
@@ -14,12 +14,12 @@ export function say(text, failed = false) {
   ending = setTimeout(() => place.replaceChildren(), SHOWN[place.dataset.tone]);
 }
 
-/** Tells screen readers what the page shows elsewhere. */
+/** Announces a change to screen readers only. */
 export function announce(text) {
   byId("news").textContent = text;
 }
 
-/** Runs what a button does: no second click meanwhile, failures in words. */
+/** Runs a button's action: disables the button meanwhile and shows errors as messages. */
 export async function act(button, work) {
   button.disabled = true;
   button.setAttribute("aria-busy", "true");
@@ -35,8 +35,8 @@ export async function act(button, work) {
 }
 
 /**
- * Asks in a dialog: its form's values when the reader agreed, null when not. Without a verb there is
- * nothing to agree to.
+ * Opens a dialog. Resolves to its form's values if the user agrees, otherwise to null. Without a
+ * verb there is no button to agree.
  */
 export function confirmed({ title, verb, refusal, className }, ...content) {
   const form = element(

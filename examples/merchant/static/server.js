@@ -1,6 +1,6 @@
-// Talks to the merchant's back end: JSON requests, and the stream of what changes.
+// The client of the merchant's back end: JSON requests and the event stream.
 
-/** The answer to a request; an Error with the server's own words otherwise. */
+/** Returns the JSON answer to a request; throws an Error with the server's text on failure. */
 export async function ask(method, path, body) {
   let answer;
   try {
@@ -20,7 +20,7 @@ export async function ask(method, path, body) {
 export const get = (path) => ask("GET", path);
 export const post = (path, body = {}) => ask("POST", path, body);
 
-const STALE = 1500; // milliseconds without a slice after which the page says so
+const STALE = 1500; // milliseconds without a slice until the page shows a warning
 
 /** Shows block, slice and age of the newest slice in an element. */
 export class Pulse {
@@ -48,9 +48,9 @@ export class Pulse {
 }
 
 /**
- * Follows a stream of events; handlers by name. The browser reconnects by itself, and the stream
- * begins with all that the page needs. A page that nobody sees gives its connection back: browsers
- * have only six for each server.
+ * Follows an event stream, with handlers by event name. The browser reconnects by itself, and the
+ * stream starts with a complete snapshot. A hidden page closes its connection, because browsers
+ * open only six per server.
  */
 export function follow(path, handlers) {
   let source = null;

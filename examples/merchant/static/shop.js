@@ -1,4 +1,4 @@
-// The buyer's page: choose, connect a wallet, sign an authorization, watch what becomes of it.
+// The buyer's page: choose, connect a wallet, sign an authorization, follow the order.
 
 import { byId, countdown, element, keepCounting, morph } from "./dom.js";
 import { cause, chip, part, story, terms, trail } from "./order.js";
@@ -12,7 +12,7 @@ const MOST_KEPT = 20;
 let shop = null;
 let wallet = null;
 let stream = null;
-const serials = new Map(); // id of an order -> number of the view that is shown
+const serials = new Map(); // order id -> serial number of the view that is shown
 const pulse = new Pulse(byId("pulse"));
 
 function chosen() {
@@ -104,7 +104,7 @@ async function cancel(id) {
   const { typedData } = await get(`/api/orders/${id}/cancellation`);
   const signature = await wallet.sign(typedData);
   show((await post(`/api/orders/${id}/cancellation`, { signature })).order);
-  say("Cancelled by you: the shop brings your cancellation to the chain.");
+  say("Cancelled: the shop submits your cancellation to the chain.");
 }
 
 function kept() {
@@ -162,7 +162,7 @@ function card(order) {
 }
 
 function show(order) {
-  if ((serials.get(order.id) ?? 0) > order.serial) return; // an older view that came later
+  if ((serials.get(order.id) ?? 0) > order.serial) return; // an older view that arrived late
   serials.set(order.id, order.serial);
   const fresh = card(order);
   const old = document.getElementById(`order-${order.id}`);

@@ -1,4 +1,4 @@
-// Any wallet in the browser: found by EIP-6963 or as window.ethereum, asked by EIP-1193.
+// Browser wallets: discovered with EIP-6963 or window.ethereum, used with EIP-1193.
 
 const REJECTED = 4001;
 const UNKNOWN_CHAIN = 4902;
@@ -9,7 +9,7 @@ window.addEventListener("eip6963:announceProvider", (event) => {
   found.set(info.uuid, { name: info.name, provider });
 });
 
-/** All wallets that this page can use, as [id, {name, provider}]. */
+/** Returns all available wallets as [id, {name, provider}]. */
 export function wallets() {
   window.dispatchEvent(new Event("eip6963:requestProvider"));
   const announced = [...found.values()].some(({ provider }) => provider === window.ethereum);
@@ -19,22 +19,22 @@ export function wallets() {
   return [...found];
 }
 
-/** One connected account of a wallet on the right chain. */
+/** A connected account of a wallet on the shop's chain. */
 export class Wallet {
   constructor(provider, account) {
     this.provider = provider;
     this.account = account;
   }
 
-  /** Asks the wallet for an account, and to change to the shop's chain if it is on another one. */
+  /** Requests an account, and switches the wallet to the shop's chain if needed. */
   static async connect(provider, chain) {
     const [account] = await asked(provider, "eth_requestAccounts");
-    if (!account) throw new Error("The wallet offers no account.");
+    if (!account) throw new Error("The wallet returned no account.");
     await onChain(provider, chain);
     return new Wallet(provider, account);
   }
 
-  /** The payer's signature over typed data, as 0x-hex. */
+  /** Returns the payer's signature of typed data as 0x-hex. */
   sign(typedData) {
     return asked(this.provider, "eth_signTypedData_v4", [this.account, JSON.stringify(typedData)]);
   }

@@ -1,4 +1,4 @@
-// The page of the paid API: buys answers, shows what went over the wire, and moves what is held.
+// The page of the paid API: buys answers, shows the messages, captures and voids holds.
 
 import { byId, element, short } from "/style/dom.js";
 import { act, confirmed, say } from "/style/page.js";
@@ -20,7 +20,7 @@ async function buy(what) {
 async function capture(hold) {
   const form = await confirmed(
     { title: "Capture a part?", verb: "Capture", refusal: "Back" },
-    element("p", {}, `${hold.held} are held. What is captured goes to the shop.`),
+    element("p", {}, `${hold.held} are held. The captured amount goes to the shop.`),
     element("label", { className: "row" }, "Amount ",
       element("input", { type: "number", name: "amount", min: "0.01", step: "0.01",
         max: hold.left, value: hold.left, required: true })),
@@ -28,13 +28,13 @@ async function capture(hold) {
   if (!form) return;
   await post(`/holds/${hold.id}/capture`, { amount: form.get("amount") });
   await show();
-  say("Captured: the shop has its part.");
+  say("Captured.");
 }
 
 async function release(hold) {
   await post(`/holds/${hold.id}/void`);
   await show();
-  say("Given back: the payer has what was not captured.");
+  say("Released: the uncaptured money is back with the payer.");
 }
 
 function card(hold) {
@@ -47,7 +47,7 @@ function card(hold) {
     element("p", { className: "story", textContent: `${hold.held} held, ${hold.captured} captured.` }),
     hold.open
       ? element("p", { className: "actions" }, button("capture", "Capture a part", capture),
-          button("void", "Give the rest back", release))
+          button("void", "Release the rest", release))
       : null);
 }
 
