@@ -70,14 +70,14 @@ class NodeProcess:
         )
         try:
             async with asyncio.timeout(START_SECONDS):
-                place = await self._place()
+                address = await self._read_address()
         except TimeoutError:
-            place = None
-        if place is None:
+            address = None
+        if address is None:
             await self.stop()
             raise RuntimeError("the node did not start; see its output above")
         self._reader = asyncio.create_task(self._drain())
-        return f"http://{place}"
+        return f"http://{address}"
 
     async def stop(self) -> None:
         """Terminates the node and waits for its end."""
@@ -92,7 +92,7 @@ class NodeProcess:
             self._process.kill()
             await self._process.wait()
 
-    async def _place(self) -> str | None:
+    async def _read_address(self) -> str | None:
         assert self._process is not None and self._process.stdout is not None
         while line := await self._process.stdout.readline():
             if found := re.search(r"Listening on (\S+)", line.decode()):
@@ -129,8 +129,8 @@ class Bank:
     async def balance(self, holder: str) -> int:
         """Returns a holder's balance at the newest slice."""
         data = "0x" + self.contract.encode("balanceOf", holder).hex()
-        told = await self.node.call("eth_call", {"to": self.token, "data": data}, "pending")
-        return int(told, 16)
+        answer = await self.node.call("eth_call", {"to": self.token, "data": data}, "pending")
+        return int(answer, 16)
 
     async def pause(self) -> None:
         await self._do(self.people.bank, "pause")

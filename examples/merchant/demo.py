@@ -54,14 +54,14 @@ class Demo:
     async def start(self) -> None:
         """Starts all parts; if one fails, stops those already started."""
         async with self._exit:
-            place = self._listen()
+            server_socket = self._listen()
             node = await self._start_node()
             chain_id = int(await node.call("eth_chainId"), 16)
             bank = Bank(node, self.people, chain_id)
             self.token = await bank.open()
             sales = await self._open_sales(node, chain_id)
-            self._background(self._tell_slices(node, sales))
-            await self._serve(place, self._shop(sales, bank, node), chain_id)
+            self._background(self._send_slices(node, sales))
+            await self._serve(server_socket, self._shop(sales, bank, node), chain_id)
             self._exit = self._exit.pop_all()
 
     async def stop(self) -> None:
@@ -71,11 +71,11 @@ class Demo:
     def _listen(self) -> socket.socket:
         """Binds the address before anything starts. Raises OSError if it is in use."""
         family = socket.AF_INET6 if ":" in self.options.host else socket.AF_INET
-        place = socket.create_server((self.options.host, self.options.port), family=family)
-        self._exit.callback(place.close)
-        host, port = place.getsockname()[:2]
+        server_socket = socket.create_server((self.options.host, self.options.port), family=family)
+        self._exit.callback(server_socket.close)
+        host, port = server_socket.getsockname()[:2]
         self.url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-        return place
+        return server_socket
 
     async def _start_node(self) -> NodeClient:
         options = self.options
@@ -114,13 +114,13 @@ class Demo:
         explorer = Explorer(node, self.token, self.options.explorer)
         return Shop(sales, bank, self.stream, self.node_url, explorer)
 
-    async def _serve(self, place: socket.socket, shop: Shop, chain_id: int) -> None:
+    async def _serve(self, server_socket: socket.socket, shop: Shop, chain_id: int) -> None:
         app = shop.application(DemoWallet(self.people.buyers, chain_id))
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=SHUTDOWN_SECONDS)
         await runner.setup()
         self._exit.push_async_callback(runner.cleanup)
         self._exit.callback(self.stream.close)
-        await web.SockSite(runner, place).start()
+        await web.SockSite(runner, server_socket).start()
 
     def _background(self, work: Coroutine[Any, Any, None]) -> None:
         """Runs ``work`` in a task; logs an unexpected exception."""
@@ -139,18 +139,18 @@ class Demo:
 
         self._exit.push_async_callback(end)
 
-    async def _tell_slices(self, node: NodeClient, sales: Sales) -> None:
+    async def _send_slices(self, node: NodeClient, sales: Sales) -> None:
         """Sends each slice to the pages; its index is unknown until a new block starts."""
         block, position = None, None
-        async for told in node.subscribe("newFlashblocks"):
-            if told is None:  # reconnected: slices may have been missed
+        async for notification in node.subscribe("newFlashblocks"):
+            if notification is None:  # reconnected: slices may have been missed
                 block, position = None, None
                 continue
-            number = int(told["number"], 16)
+            number = int(notification["number"], 16)
             if number != block:
                 position = None if block is None else 0
                 block = number
             elif position is not None:
                 position += 1
-            self.stream.tell("slice", {"block": number, "slice": position})
+            self.stream.send("slice", {"block": number, "slice": position})
             sales.slice()

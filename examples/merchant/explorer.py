@@ -71,7 +71,7 @@ class Explorer:
         )  # fmt: skip
 
     def _transfers(self, receipt: dict[str, Any] | None) -> str:
-        found = [read_log(one) for one in (receipt or {}).get("logs", ())]
+        found = [read_log(raw) for raw in (receipt or {}).get("logs", ())]
         lines = [
             f"<li>{log.number('amount') / 10**DECIMALS:.2f} {SYMBOL} from"
             f" {_code(log.text('sender'))} to {_code(log.text('recipient'))}</li>"

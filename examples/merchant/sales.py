@@ -58,7 +58,7 @@ class Sales:
         self._asked: set[str] = set()  # orders whose buyer was asked to cancel
         self._verdicts: dict[str, dict[str, Verdict]] = {}  # of stored orders, at the newest slice
         self._moving: set[str] = set()  # orders with a pending transaction
-        self._told: dict[str, dict[str, Any]] = {}  # what the pages know of each order
+        self._sent: dict[str, dict[str, Any]] = {}  # last view sent of each order
         self._stale: set[str] = set()
         self._wake = asyncio.Event()
         self._slice = asyncio.Event()
@@ -68,7 +68,7 @@ class Sales:
 
     async def place(self, item_id: str, quantity: int, payer: str) -> str:
         """Creates an order and returns its id. Raises BadRequest or InvalidTerms."""
-        item = next((one for one in ITEMS if one.id == item_id), None)
+        item = next((article for article in ITEMS if article.id == item_id), None)
         if item is None:
             raise BadRequest(f"unknown article {item_id!r}")
         if not 1 <= quantity <= MOST_OF_ONE:
@@ -94,12 +94,12 @@ class Sales:
 
     async def capture_many(self, order_ids: Sequence[str]) -> tuple[int, int]:
         """Submits captures. Returns how many were submitted and how many failed."""
-        told = await asyncio.gather(*map(self.capture, order_ids), return_exceptions=True)
-        failed = [one for one in told if isinstance(one, BaseException)]
-        for one in failed:
-            if not isinstance(one, PaymentError):
-                raise one
-        return len(told) - len(failed), len(failed)
+        results = await asyncio.gather(*map(self.capture, order_ids), return_exceptions=True)
+        failed = [result for result in results if isinstance(result, BaseException)]
+        for error in failed:
+            if not isinstance(error, PaymentError):
+                raise error
+        return len(results) - len(failed), len(failed)
 
     async def refund(self, order_id: str, amount: str) -> None:
         """Refunds a decimal amount to the buyer; the pages show its progress."""
@@ -168,7 +168,9 @@ class Sales:
             "quantity": int(quantity),
             "amountText": money(order.authorization.terms.value),
             "cancelAsked": order.id in self._asked,
-            "actions": [one for one in view["actions"] if one != "refund" or sums.refundable > 0],
+            "actions": [
+                action for action in view["actions"] if action != "refund" or sums.refundable > 0
+            ],
         }
 
     # --- background tasks -------------------------------------------------------------------------
@@ -179,7 +181,7 @@ class Sales:
             group.create_task(self.merchant.run())
             group.create_task(self._watch())
             group.create_task(self._follow())
-            group.create_task(self._tell())
+            group.create_task(self._send_changed())
 
     def slice(self) -> None:
         """Called for each slice, which may contain a pending transaction."""
@@ -208,7 +210,7 @@ class Sales:
         if self._stale:
             self._wake.set()
 
-    async def _tell(self) -> None:
+    async def _send_changed(self) -> None:
         """Sends orders to the pages if their view has changed."""
         while True:
             await self._wake.wait()
@@ -219,9 +221,9 @@ class Sales:
                 (self._moving.add if order.state.in_flight else self._moving.discard)(order_id)
                 view = await self._view(order)
                 looks = {name: value for name, value in view.items() if name != "serial"}
-                if looks != self._told.get(order_id):
-                    self._told[order_id] = looks
-                    self.stream.tell("order", view)
+                if looks != self._sent.get(order_id):
+                    self._sent[order_id] = looks
+                    self.stream.send("order", view)
 
 
 def money(units: int) -> str:

@@ -40,7 +40,7 @@ class Stream:
     def __init__(self) -> None:
         self._readers: set[Reader] = set()
 
-    def tell(self, name: str, contents: dict[str, Any]) -> None:
+    def send(self, name: str, contents: dict[str, Any]) -> None:
         """Sends an event to every page that may see it."""
         for reader in self._readers:
             reader.offer((name, contents))

@@ -60,15 +60,15 @@ def view_of(
         "cause": cause_of(order, verdicts),
         "actions": list(ACTIONS.get(order.state, ())),
         "checks": [check(verdict) for verdict in verdicts],
-        "transactions": [transaction(one) for one in submissions],
+        "transactions": [transaction(submission) for submission in submissions],
         "settlement": settlement(order),
-        "trail": [entry(one) for one in trail],
+        "trail": [entry(line) for line in trail],
     }
 
 
 def words_of(order: Order, submissions: Sequence[Submission]) -> Words:
     """Returns the text of a state, or of its pre-confirmed variant."""
-    in_slice = any(one.progress is Progress.PRE_CONFIRMED for one in submissions)
+    in_slice = any(submission.progress is Progress.PRE_CONFIRMED for submission in submissions)
     if in_slice and order.state in PRE_CONFIRMED:
         return PRE_CONFIRMED[order.state]
     return STATES[order.state]
@@ -77,8 +77,10 @@ def words_of(order: Order, submissions: Sequence[Submission]) -> Words:
 def cause_of(order: Order, verdicts: Sequence[Verdict]) -> dict[str, str] | None:
     """Returns what is wrong as effect and reason; None if nothing is."""
     if order.state is State.STORED:
-        failing = [one for one in verdicts if one.ok is False and one.reason is not None]
-        failing.sort(key=lambda one: one.name == ONLY_A_WARNING)
+        failing = [
+            verdict for verdict in verdicts if verdict.ok is False and verdict.reason is not None
+        ]
+        failing.sort(key=lambda verdict: verdict.name == ONLY_A_WARNING)
         if failing and failing[0].reason is not None:
             warning = failing[0].name == ONLY_A_WARNING
             effect = "Not all open orders can be paid" if warning else "A capture would fail now"
@@ -105,12 +107,12 @@ def check(verdict: Verdict) -> dict[str, str]:
     return {"name": verdict.name, "title": title, "verdict": "failed", "text": text}
 
 
-def transaction(one: Submission) -> dict[str, Any]:
+def transaction(submission: Submission) -> dict[str, Any]:
     return {
-        "hash": one.transaction_hash,
-        "purpose": PURPOSES[one.purpose],
-        "progress": PROGRESS[one.progress],
-        "reason": None if one.reason is None else REASONS[one.reason],
+        "hash": submission.transaction_hash,
+        "purpose": PURPOSES[submission.purpose],
+        "progress": PROGRESS[submission.progress],
+        "reason": None if submission.reason is None else REASONS[submission.reason],
     }
 
 
@@ -122,20 +124,23 @@ def settlement(order: Order) -> dict[str, Any] | None:
     return {"hash": found.transaction_hash, "block": found.block_number}
 
 
-def entry(one: AuditEntry) -> dict[str, Any]:
+def entry(line: AuditEntry) -> dict[str, Any]:
     """Returns an audit entry as a sentence."""
-    detail = f" ({one.detail})" if one.detail else ""
-    return {"at": one.at, "text": f"{ACTORS.get(one.actor, one.actor)}: {event_of(one)}{detail}"}
+    detail = f" ({line.detail})" if line.detail else ""
+    return {
+        "at": line.at,
+        "text": f"{ACTORS.get(line.actor, line.actor)}: {event_of(line)}{detail}",
+    }
 
 
-def event_of(one: AuditEntry) -> str:
+def event_of(line: AuditEntry) -> str:
     """Returns the text of a transition or of a transaction's progress."""
     for trigger, words in TRIGGERS.items():
-        if one.what == trigger.value:
+        if line.what == trigger.value:
             return words
-    if one.what == State.DRAFTED.value:
+    if line.what == State.DRAFTED.value:
         return "set the terms"
     for progress, words in PROGRESS.items():
-        if one.after == progress.value:
+        if line.after == progress.value:
             return f"a transaction is {words}"
-    return one.what
+    return line.what

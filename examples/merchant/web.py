@@ -61,18 +61,18 @@ class Shop:
         ]
 
     def orders(self) -> list[web.AbstractRouteDef]:
-        one = "/api/orders/{id}"
+        path = "/api/orders/{id}"
         return [
             web.post("/api/orders", self.place),
             web.post("/api/capture", self.capture_many),
-            web.get(f"{one}/authorization", self.authorization),
-            web.post(f"{one}/signature", self.sign),
-            web.get(f"{one}/cancellation", self.cancellation),
-            web.post(f"{one}/cancellation", self.cancel),
-            web.post(f"{one}/capture", self.capture),
-            web.post(f"{one}/void", self.void),
-            web.post(f"{one}/refund", self.refund),
-            web.post(f"{one}/ask-cancel", self.ask_cancel),
+            web.get(f"{path}/authorization", self.authorization),
+            web.post(f"{path}/signature", self.sign),
+            web.get(f"{path}/cancellation", self.cancellation),
+            web.post(f"{path}/cancellation", self.cancel),
+            web.post(f"{path}/capture", self.capture),
+            web.post(f"{path}/void", self.void),
+            web.post(f"{path}/refund", self.refund),
+            web.post(f"{path}/ask-cancel", self.ask_cancel),
         ]
 
     async def shop_page(self, _: web.Request) -> web.FileResponse:
@@ -137,7 +137,7 @@ class Shop:
     async def capture_many(self, request: web.Request) -> web.Response:
         """Captures several orders independently; reports how many failed."""
         ids = (await body_of(request, orders=list))["orders"]
-        if len(ids) > MOST_AT_ONCE or not all(isinstance(one, str) for one in ids):
+        if len(ids) > MOST_AT_ONCE or not all(isinstance(order_id, str) for order_id in ids):
             raise BadRequest(f"orders: expected at most {MOST_AT_ONCE} ids")
         done, failed = await self.sales.capture_many(ids)
         text = f"{done} captures are submitted" + (f", {failed} failed." if failed else ".")
@@ -168,7 +168,7 @@ class Shop:
 
     async def buyer_events(self, request: web.Request) -> web.StreamResponse:
         """Streams the orders whose ids the buyer's page sends."""
-        ids = [one for one in request.query.get("orders", "").split(",") if one]
+        ids = [order_id for order_id in request.query.get("orders", "").split(",") if order_id]
         if len(ids) > MOST_WATCHED:
             raise BadRequest(f"a page follows at most {MOST_WATCHED} orders")
         wanted = frozenset(ids)

@@ -65,8 +65,8 @@ class PaidApi:
     async def holds(self, _: web.Request) -> web.Response:
         """Returns the holds and their amounts."""
         found = await asyncio.to_thread(self.town.settler.store.orders)
-        shown = [await self._hold(one.id) for one in found if one.annex]
-        shown.sort(key=lambda one: -one["createdAt"])
+        shown = [await self._hold(order.id) for order in found if order.annex]
+        shown.sort(key=lambda hold: -hold["createdAt"])
         return web.json_response({"holds": shown})
 
     async def move(self, request: web.Request) -> web.Response:
@@ -110,7 +110,7 @@ async def bought(town: Town, url: str) -> list[dict[str, Any]]:
         name, value = town.payer.pay(asked.headers, body)
         signed = time.perf_counter()
         async with session.get(url, headers={name: value}) as answer:
-            told, receipt = await answer.text(), answer.headers.get("PAYMENT-RESPONSE")
+            text, receipt = await answer.text(), answer.headers.get("PAYMENT-RESPONSE")
         done = time.perf_counter()
     settled = decode_header(receipt) if receipt else {}
     return [
@@ -118,7 +118,7 @@ async def bought(town: Town, url: str) -> list[dict[str, Any]]:
          f" {offer['scheme']} to {offer['payTo']}", "raw": json.dumps(required, indent=2)},
         {"title": f"Signed in {1000 * (signed - started):.0f} ms", "text": "Nothing has moved yet.",
          "raw": json.dumps(decode_header(value), indent=2)},
-        {"title": f"{answer.status} after {1000 * (done - signed):.0f} ms", "text": told,
+        {"title": f"{answer.status} after {1000 * (done - signed):.0f} ms", "text": text,
          "raw": json.dumps(settled, indent=2)},
     ]  # fmt: skip
 

@@ -69,6 +69,6 @@ def text(value: Any, name: str, *, longest: int, least: int = 0) -> str:
         raise InvalidTerms(f"{name}: expected text, found {type(value).__name__}")
     if not least <= len(value) <= longest:
         raise InvalidTerms(f"{name}: expected {least} to {longest} characters, found {len(value)}")
-    if not all(one.isprintable() or one == "\n" for one in value):
+    if not all(char.isprintable() or char == "\n" for char in value):
         raise InvalidTerms(f"{name}: expected printable characters and newlines only")
     return value

@@ -59,7 +59,7 @@ class Kind(Enum):
     @property
     def typehash(self) -> bytes:
         """The EIP-712 type hash: keccak of the type string."""
-        members = ",".join(f"{one['type']} {one['name']}" for one in self.fields)
+        members = ",".join(f"{field['type']} {field['name']}" for field in self.fields)
         return keccak(text=f"{self.value}({members})")
 
 

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 from fastevm.payments.authorization import Kind
 from fastevm.payments.erc6492 import MULTICALL, in_one_call, results_of, unwrap
 from fastevm.payments.errors import CaptureRefused, LimitReached, NodeRefusal, PaymentError
-from fastevm.payments.escrow import taking
+from fastevm.payments.escrow import collecting_call
 from fastevm.payments.metrics import Metrics
 from fastevm.payments.orders import Order
 from fastevm.payments.policy import BATCH_GAS
@@ -62,12 +62,12 @@ class Batches:
         transactions: Transactions,
         preflight: Preflight,
         metrics: Metrics,
-        tell: Callable[[Order], Order],
+        notify: Callable[[Order], Order],
     ) -> None:
         self.store, self.transactions, self.preflight = store, transactions, preflight
         self.node, self.policy = transactions.node, transactions.policy
-        self.metrics, self._tell = metrics, tell
-        self._told = False
+        self.metrics, self._notify = metrics, notify
+        self._warned = False
 
     async def submit(self, order_ids: Sequence[str]) -> Ends:
         """Submits the orders that can be batched. Maps order ids to None (submitted) or an error.
@@ -93,10 +93,10 @@ class Batches:
             return []
         payers = sorted({order.authorization.terms.payer for order, _ in found.values()})
         here, *codes = await self.node.batch(
-            [("eth_getCode", [one, PENDING]) for one in (MULTICALL, *payers)]
+            [("eth_getCode", [account, PENDING]) for account in (MULTICALL, *payers)]
         )
         if isinstance(here, NodeRefusal) or here in NO_CODE:
-            self._say_missing()
+            self._warn_missing()
             return []
         keys = {payer for payer, code in zip(payers, codes, strict=True) if code in NO_CODE}
         orders = [order for order, _ in found.values() if order.authorization.terms.payer in keys]
@@ -105,7 +105,7 @@ class Batches:
         parts = []
         for order, report in zip(orders, await self.preflight.check(orders), strict=True):
             if report.capturable and report.gas:
-                parts.append(Part(report, taking(order, found[order.id][1])))
+                parts.append(Part(report, collecting_call(order, found[order.id][1])))
             elif not report.capturable:
                 self._refuse(report, ends)
         return parts
@@ -126,10 +126,10 @@ class Batches:
                 found[order_id] = order, signature
         return found
 
-    def _say_missing(self) -> None:
-        if not self._told:
+    def _warn_missing(self) -> None:
+        if not self._warned:
             log.warning("no Multicall3 at %s: each capture gets its own transaction", MULTICALL)
-        self._told = True
+        self._warned = True
 
     def _refuse(self, report: Report, ends: Ends) -> None:
         """Records the refusal. A used nonce may be a payment, so that order is captured alone."""
@@ -143,7 +143,7 @@ class Batches:
         """Splits into batches within ``policy.batch`` and ``BATCH_GAS``."""
         chunk: list[Part] = []
         for part in parts:
-            gas = self.policy.gas_limit(sum(one.gas for one in (*chunk, part)))
+            gas = self.policy.gas_limit(sum(item.gas for item in (*chunk, part)))
             if len(chunk) == self.policy.batch or (chunk and gas > BATCH_GAS):
                 yield chunk
                 chunk = []
@@ -156,13 +156,15 @@ class Batches:
         good, gas = await self._simulated(parts, ends)
         if len(good) < LEAST:
             return
-        refused = await self.transactions.submit_many({one.order_id: one.call for one in good}, gas)
+        refused = await self.transactions.submit_many(
+            {part.order_id: part.call for part in good}, gas
+        )
         self.metrics.count("batches_total")
         for part in good:
             error = refused.get(part.order_id)
             if error is None:
                 ends[part.order_id] = None
-                self._tell(await to_thread(self.store.order, part.order_id))
+                self._notify(await to_thread(self.store.order, part.order_id))
                 self.metrics.count("captures_total", state=State.CAPTURING.value)
             elif isinstance(error, LimitReached):
                 ends[part.order_id] = error
@@ -173,10 +175,10 @@ class Batches:
 
         Returns an empty list if the simulation fails or the account cannot pay.
         """
-        told, gas = await self._ask(parts)
-        results = results_of(bytes.fromhex(told[2:])) if isinstance(told, str) else None
+        answer, gas = await self._ask(parts)
+        results = results_of(bytes.fromhex(answer[2:])) if isinstance(answer, str) else None
         if results is None or len(results) != len(parts):
-            why = failure_of(told)[1] if isinstance(told, NodeRefusal) else "not understood"
+            why = failure_of(answer)[1] if isinstance(answer, NodeRefusal) else "malformed answer"
             log.warning("simulating a batch of %d captures failed: %s", len(parts), why)
             return [], 0
         good = []
@@ -190,7 +192,7 @@ class Batches:
         if gas is None or len(good) < len(parts):
             _, gas = await self._ask(good)
         if gas is None:  # a new head changed the result, or the sender lacks funds
-            gas = sum(one.gas for one in good)
+            gas = sum(part.gas for part in good)
         return (good, gas) if await self._affordable(gas) else ([], 0)
 
     async def _ask(self, parts: Sequence[Part]) -> tuple[Any, int | None]:
@@ -200,13 +202,13 @@ class Batches:
         gas at which the outer call succeeds, whatever fails inside.
         """
         asked: list[Call] = []
-        calls = [one.call for one in parts]
+        calls = [part.call for part in parts]
         for method, may_fail in (("eth_call", True), ("eth_estimateGas", False)):
             to, data = in_one_call(calls, may_fail=may_fail)
             call = {"from": self.transactions.signer.address, "to": to, "data": "0x" + data.hex()}
             asked.append((method, [call, PENDING]))
-        told, estimate = await self.node.batch(asked)
-        return told, int(estimate, 16) if isinstance(estimate, str) else None
+        output, estimate = await self.node.batch(asked)
+        return output, int(estimate, 16) if isinstance(estimate, str) else None
 
     async def _affordable(self, gas: int) -> bool:
         """Whether the sender can pay for the batch; if not, the captures go alone."""

@@ -57,17 +57,17 @@ FEE_CALLS: Final[tuple[Call, ...]] = (
 )
 
 
-def head_of(told: Answer) -> Head | None:
+def head_of(block: Answer) -> Head | None:
     """Parses a block. Returns None if the node does not have it.
 
     Raises NodeUnreachable if the object is malformed, and the error if the answer is an error.
     """
-    if isinstance(told, PaymentError):
-        raise told
-    if told is None:
+    if isinstance(block, PaymentError):
+        raise block
+    if block is None:
         return None
     try:
-        return Head(int(told["number"], 16), str(told["hash"]), int(told["timestamp"], 16))
+        return Head(int(block["number"], 16), str(block["hash"]), int(block["timestamp"], 16))
     except (KeyError, TypeError, ValueError):
         raise NodeUnreachable("malformed block: no valid number, hash or timestamp") from None
 
@@ -90,8 +90,8 @@ def quote_of(answers: Sequence[Answer], policy: Policy) -> Quote:
 def _base_fee(block: Answer) -> int | None:
     if not isinstance(block, Mapping):
         return None
-    told = block.get("baseFeePerGas") or "0x0"
-    return int(told, 16) if isinstance(told, str) else None
+    fee = block.get("baseFeePerGas") or "0x0"
+    return int(fee, 16) if isinstance(fee, str) else None
 
 
 def _median_tip(history: Answer) -> int | None:
@@ -102,7 +102,7 @@ def _median_tip(history: Answer) -> int | None:
         rewards = [int(row[0], 16) for row in history.get("reward") or [] if row]
     except (TypeError, ValueError):
         return None
-    paid = [one for one in rewards if one]
+    paid = [reward for reward in rewards if reward]
     return median_low(paid) if paid else None
 
 
@@ -117,12 +117,12 @@ class Chain:
         self._still_since = self._looked = -math.inf  # first, last poll at this head; monotonic s
         self._awaited = False  # `pause` was called since the last poll
 
-    def check_id(self, told: Answer) -> None:
+    def check_id(self, answer: Answer) -> None:
         """Raises :class:`WrongChain` unless the node's chain id is the token's."""
-        if isinstance(told, PaymentError):
-            raise told
-        if not isinstance(told, str) or int(told, 16) != self.chain_id:
-            shown = int(told, 16) if isinstance(told, str) else told
+        if isinstance(answer, PaymentError):
+            raise answer
+        if not isinstance(answer, str) or int(answer, 16) != self.chain_id:
+            shown = int(answer, 16) if isinstance(answer, str) else answer
             raise WrongChain(f"the node's chain id is {shown}, the token's is {self.chain_id}")
 
     def pace_call(self, head: Head) -> Call | None:
@@ -132,9 +132,9 @@ class Chain:
             return None
         return "eth_getBlockByNumber", [hex(first), False]
 
-    def pace(self, head: Head, told: Answer) -> None:
+    def pace(self, head: Head, answer: Answer) -> None:
         """Measures the block time between an earlier block (the answer) and ``head``."""
-        begin = head_of(None if isinstance(told, PaymentError) else told)
+        begin = head_of(None if isinstance(answer, PaymentError) else answer)
         if begin is None or head.number <= begin.number:
             return
         seconds = (head.timestamp - begin.timestamp) / (head.number - begin.number)

@@ -38,9 +38,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the commands, each with its options."""
     commands = parser.add_subparsers(dest="pay", metavar="COMMAND", required=True)
     for name, command in SUBCOMMANDS.items():
-        one = commands.add_parser(name, help=command.purpose, description=command.purpose)
-        import_module(command.module).add_arguments(one)
-        one.set_defaults(pay_module=command.module)
+        subparser = commands.add_parser(name, help=command.purpose, description=command.purpose)
+        import_module(command.module).add_arguments(subparser)
+        subparser.set_defaults(pay_module=command.module)
 
 
 def run(arguments: argparse.Namespace) -> int:

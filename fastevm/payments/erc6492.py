@@ -84,10 +84,10 @@ async def refusal_of(
     data = validator.initcode(message.signer, message.digest, signature.secret_bytes)
     try:
         code = {VALIDATOR: {"code": "0x" + data.hex()}}
-        told = await node.call("eth_call", {"to": VALIDATOR}, PENDING, code)
+        answer = await node.call("eth_call", {"to": VALIDATOR}, PENDING, code)
     except NodeRefusal:
-        told = None
-    return None if told == GOOD else "the wallet would reject the signature once deployed"
+        answer = None
+    return None if answer == GOOD else "the wallet would reject the signature once deployed"
 
 
 def through_multicall(factory: str, call: bytes, to: str, data: bytes) -> tuple[str, bytes]:

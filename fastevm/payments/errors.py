@@ -26,7 +26,7 @@ class IllegalTransition(PaymentError):
     """The order's state does not allow the trigger. Nothing was changed."""
 
     def __init__(self, state: Any, trigger: Any, allowed: tuple[Any, ...] = ()) -> None:
-        names = ", ".join(one.value for one in allowed) or "nothing"
+        names = ", ".join(option.value for option in allowed) or "nothing"
         super().__init__(f"state {state.value} does not allow {trigger.value}; it allows: {names}")
         self.state = state
         self.trigger = trigger

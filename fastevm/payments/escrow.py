@@ -136,9 +136,9 @@ def authorize_data(info: PaymentInfo, collector: str, signature: bytes) -> bytes
     return call_data(signed, info.values(), info.max_amount, collector, signature)
 
 
-def capture_data(info: PaymentInfo, amount: int, fee: int, place: Deployment) -> bytes:
+def capture_data(info: PaymentInfo, amount: int, fee: int, deployment: Deployment) -> bytes:
     """Call data of ``capture``: pay ``amount`` less ``fee`` (token units) to the receiver."""
-    if place.fee_in_bps:
+    if deployment.fee_in_bps:
         bps = fee * WHOLE // amount if amount else 0
         signed = f"capture({INFO},uint256,uint16,address)"
         return call_data(signed, info.values(), amount, bps, info.fee_receiver)
@@ -162,7 +162,7 @@ def refund_data(info: PaymentInfo, amount: int, collector: str) -> bytes:
     return call_data(signed, info.values(), amount, collector, b"")
 
 
-def taking(order: Order, signature: Signature) -> tuple[str, bytes]:
+def collecting_call(order: Order, signature: Signature) -> tuple[str, bytes]:
     """Returns target and data of the call that collects an order's money.
 
     It goes to the recipient, or for a hold into the escrow. Raises InvalidTerms if the order names
@@ -175,10 +175,10 @@ def taking(order: Order, signature: Signature) -> tuple[str, bytes]:
             return token, data
         return through_multicall(wrapped.factory, wrapped.call, token, data)
     collector = order.authorization.terms.recipient
-    for place in (V1_1, V1_0):
-        if place.erc3009_collector == collector:
+    for deployment in (V1_1, V1_0):
+        if deployment.erc3009_collector == collector:
             info = PaymentInfo.from_json(order.annex)
-            return place.escrow, authorize_data(info, collector, signature.secret_bytes)
+            return deployment.escrow, authorize_data(info, collector, signature.secret_bytes)
     raise InvalidTerms(f"order {order.id}: {collector} is not a collector of a known escrow")
 
 
@@ -193,8 +193,8 @@ class Held(NamedTuple):
 async def held(node: NodeClient, escrow: str, key: bytes, block: str = "pending") -> Held:
     """Reads ``paymentState`` of a payment's hash. Raises NodeRefusal or NodeUnreachable."""
     data = call_data("paymentState(bytes32)", key)
-    told = await node.call("eth_call", {"to": escrow, "data": "0x" + data.hex()}, block)
-    words = bytes.fromhex(told[2:]).ljust(96, b"\0")
+    answer = await node.call("eth_call", {"to": escrow, "data": "0x" + data.hex()}, block)
+    words = bytes.fromhex(answer[2:]).ljust(96, b"\0")
     collected, capturable, refundable = (
         int.from_bytes(words[at : at + 32], "big") for at in (0, 32, 64)
     )

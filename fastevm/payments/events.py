@@ -99,9 +99,9 @@ class Entry(Struct, frozen=True, kw_only=True):
         return self.transfer.number("amount")
 
 
-def read_log(told: Mapping[str, Any]) -> ChainLog | None:
+def read_log(raw: Mapping[str, Any]) -> ChainLog | None:
     """Decodes a JSON-RPC log object; None for other events or another set of indexed arguments."""
-    topics = told["topics"]
+    topics = raw["topics"]
     event = _EVENTS.get(topics[0].lower()) if topics else None
     if event is None:
         return None
@@ -111,19 +111,19 @@ def read_log(told: Mapping[str, Any]) -> ChainLog | None:
     types = event.value[event.value.index("(") + 1 : -1].split(",")
     words = b"".join(bytes.fromhex(topic[2:]) for topic in topics[1:])
     try:
-        values = decode(types, words + bytes.fromhex(told["data"][2:]))
+        values = decode(types, words + bytes.fromhex(raw["data"][2:]))
     except (DecodingError, ValueError):
         return None
     return ChainLog(
-        key=LogKey(told["blockHash"], told["transactionHash"], int(told["logIndex"], 16)),
-        block_number=int(told["blockNumber"], 16),
-        address=to_checksum_address(told["address"]),
+        key=LogKey(raw["blockHash"], raw["transactionHash"], int(raw["logIndex"], 16)),
+        block_number=int(raw["blockNumber"], 16),
+        address=to_checksum_address(raw["address"]),
         event=event,
         arguments={
             name: _shown(kind, value)
             for name, kind, value in zip(names, types, values, strict=True)
         },
-        removed=bool(told.get("removed", False)),
+        removed=bool(raw.get("removed", False)),
     )
 
 
@@ -140,20 +140,20 @@ def entries(logs: Iterable[ChainLog], token: str, emitters: Collection[str] = ()
     PayoutSent come after the transfer with the same payer, recipient and amount, and count only if
     one of ``emitters`` emitted them.
     """
-    ordered = sorted(logs, key=lambda one: one.key.log_index)
+    ordered = sorted(logs, key=lambda chain_log: chain_log.key.log_index)
     found: list[Entry] = []
-    for at, one in enumerate(ordered):
-        if one.event is Event.TRANSFER and one.address == token:
+    for at, chain_log in enumerate(ordered):
+        if chain_log.event is Event.TRANSFER and chain_log.address == token:
             before = ordered[at - 1] if at else None
             after = ordered[at + 1] if at + 1 < len(ordered) else None
             found.append(
                 Entry(
-                    transfer=one,
-                    authorization=_authorization(one, before),
-                    memo=_memo(one, after),
+                    transfer=chain_log,
+                    authorization=_authorization(chain_log, before),
+                    memo=_memo(chain_log, after),
                 )
             )
-    claimed = _claimed([one for one in ordered if one.address in emitters], found)
+    claimed = _claimed([chain_log for chain_log in ordered if chain_log.address in emitters], found)
     return [
         Entry(
             transfer=entry.transfer,
@@ -190,22 +190,22 @@ def _memo(transfer: ChainLog, after: ChainLog | None) -> str | None:
 def _claimed(ordered: Sequence[ChainLog], found: Sequence[Entry]) -> dict[tuple[int, Event], str]:
     """Matches each PaymentCaptured and PayoutSent to one earlier transfer (by position)."""
     claimed: dict[tuple[int, Event], str] = {}
-    for one in ordered:
-        if one.event not in (Event.PAYMENT_CAPTURED, Event.PAYOUT_SENT):
+    for chain_log in ordered:
+        if chain_log.event not in (Event.PAYMENT_CAPTURED, Event.PAYOUT_SENT):
             continue
         for at in reversed(range(len(found))):
             transfer = found[at].transfer
-            earlier = transfer.key.log_index < one.key.log_index
-            if earlier and (at, one.event) not in claimed and _names(one, transfer):
-                claimed[at, one.event] = one.text("reference")
+            earlier = transfer.key.log_index < chain_log.key.log_index
+            if earlier and (at, chain_log.event) not in claimed and _names(chain_log, transfer):
+                claimed[at, chain_log.event] = chain_log.text("reference")
                 break
     return claimed
 
 
-def _names(one: ChainLog, transfer: ChainLog) -> bool:
-    if one.number("amount") != transfer.number("amount"):
+def _names(chain_log: ChainLog, transfer: ChainLog) -> bool:
+    if chain_log.number("amount") != transfer.number("amount"):
         return False
-    if one.event is Event.PAYMENT_CAPTURED:
-        return one.text("payer") == transfer.text("sender")
-    same_sender = one.text("sender") == transfer.text("sender")
-    return same_sender and one.text("recipient") == transfer.text("recipient")
+    if chain_log.event is Event.PAYMENT_CAPTURED:
+        return chain_log.text("payer") == transfer.text("sender")
+    same_sender = chain_log.text("sender") == transfer.text("sender")
+    return same_sender and chain_log.text("recipient") == transfer.text("recipient")

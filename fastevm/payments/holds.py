@@ -116,7 +116,7 @@ class Holds:
     ) -> None:
         self.node, self.store, self.transactions, self.route = node, store, transactions, route
         self._clock = clock
-        self.deployments = {one.erc3009_collector: one for one in deployments}
+        self.deployments = {deployment.erc3009_collector: deployment for deployment in deployments}
 
     # --- reading ----------------------------------------------------------------------------------
 
@@ -126,22 +126,22 @@ class Holds:
         Raises UnknownOrder, or InvalidTerms if the order is not a hold.
         """
         order = await to_thread(self.store.order, order_id)
-        info, place = self.terms_of(order)
-        key = info.hash(order.authorization.domain.chain_id, place.escrow)
-        return Hold(order, info, await held(self.node, place.escrow, key, block))
+        info, deployment = self.terms_of(order)
+        key = info.hash(order.authorization.domain.chain_id, deployment.escrow)
+        return Hold(order, info, await held(self.node, deployment.escrow, key, block))
 
     def terms_of(self, order: Order) -> tuple[PaymentInfo, Deployment]:
         """Returns the terms and the escrow of a hold. Raises InvalidTerms if it is no hold."""
-        place = self.deployments.get(order.authorization.terms.recipient)
-        if not order.annex or place is None:
+        deployment = self.deployments.get(order.authorization.terms.recipient)
+        if not order.annex or deployment is None:
             raise InvalidTerms(f"order {order.id} is not a hold")
-        return PaymentInfo.from_json(order.annex), place
+        return PaymentInfo.from_json(order.annex), deployment
 
     def collecting(self, order: Order, signature: bytes) -> tuple[str, bytes]:
         """Returns the call that collects the money into the escrow."""
-        info, place = self.terms_of(order)
-        data = authorize_data(info, place.erc3009_collector, signature)
-        return self.route.through(place.escrow, data)
+        info, deployment = self.terms_of(order)
+        data = authorize_data(info, deployment.erc3009_collector, signature)
+        return self.route.through(deployment.escrow, data)
 
     # --- moving -----------------------------------------------------------------------------------
 
@@ -154,7 +154,7 @@ class Holds:
         would reject the capture now.
         """
         order = await to_thread(self.store.order, order_id)
-        info, place = self.terms_of(order)
+        info, deployment = self.terms_of(order)
         units = integer(amount, "amount", least=1)
         movement = _movement(key, order, MovementKind.PART, units, info.receiver)
 
@@ -163,20 +163,20 @@ class Holds:
             if units > left:
                 raise LimitReached(f"the hold has {left} units, cannot capture {units}")
 
-        data = capture_data(info, units, fee, place)
-        return await self._move(movement, place.escrow, data, check, timeout)
+        data = capture_data(info, units, fee, deployment)
+        return await self._move(movement, deployment.escrow, data, check, timeout)
 
     async def void(self, order_id: str, *, timeout: float = WAIT_SECONDS) -> Movement:
         """Returns the held money to the payer. Raises LimitReached if nothing is held."""
         order = await to_thread(self.store.order, order_id)
-        info, place = self.terms_of(order)
+        info, deployment = self.terms_of(order)
         known = await to_thread(self.store.movement, f"{order_id}/void")
         left = known.amount if known is not None else (await self.hold(order_id)).held.capturable
         if not left:
             raise LimitReached(f"order {order_id}: nothing is held")
         movement = _movement(f"{order_id}/void", order, MovementKind.VOID, left, info.payer)
         return await self._move(
-            movement, place.escrow, void_data(info), lambda others: None, timeout
+            movement, deployment.escrow, void_data(info), lambda others: None, timeout
         )
 
     async def refund(
@@ -187,7 +187,7 @@ class Holds:
         The refund collector needs an allowance of the operator's tokens: :meth:`allow_refunds`.
         """
         order = await to_thread(self.store.order, order_id)
-        info, place = self.terms_of(order)
+        info, deployment = self.terms_of(order)
         units = integer(amount, "amount", least=1)
         movement = _movement(key, order, MovementKind.REFUND, units, info.payer)
 
@@ -197,8 +197,8 @@ class Holds:
             if units > left:
                 raise LimitReached(f"{left} units of the order can be refunded, not {units}")
 
-        data = refund_data(info, units, place.refund_collector)
-        return await self._move(movement, place.escrow, data, check, timeout)
+        data = refund_data(info, units, deployment.refund_collector)
+        return await self._move(movement, deployment.escrow, data, check, timeout)
 
     async def allow_refunds(self, token: str, units: int, collector: str | None = None) -> str:
         """Approves the refund collector for ``units`` of the operator's tokens.
@@ -206,15 +206,15 @@ class Holds:
         Returns the transaction hash. The allowance stays in force until spent, so allow only what
         refunds are expected to need.
         """
-        place = collector or next(iter(self.deployments.values())).refund_collector
-        data = call_data("approve(address,uint256)", place, integer(units, "units"))
+        spender = collector or next(iter(self.deployments.values())).refund_collector
+        data = call_data("approve(address,uint256)", spender, integer(units, "units"))
         # Belongs to no order; the minute in the key keeps a retry from approving twice.
         movement = Movement(
-            key=f"allowance/{place}/{units}/{int(time.time()) // 60}",
+            key=f"allowance/{spender}/{units}/{int(time.time()) // 60}",
             order_id="",
             kind=MovementKind.VOID,
             amount=integer(units, "units"),
-            recipient=place,
+            recipient=spender,
         )
         await self._move(movement, token, data, lambda others: None, WAIT_SECONDS)
         sent = await to_thread(partial(self.store.submissions, movement=movement.key))
@@ -232,7 +232,7 @@ class Holds:
         if known is None or known.state is MovementState.FAILED:
             if movement.order_id:
                 others = await to_thread(self.store.movements, movement.order_id)
-                check([one for one in others if one.key != movement.key])
+                check([other for other in others if other.key != movement.key])
             try:
                 made = await self.transactions.prepare(*self.route.through(to, data))
             except NodeRefusal as refusal:
@@ -245,8 +245,10 @@ class Holds:
                 least_nonce=made.least_nonce,
                 draft=self.transactions.drafted(movement.order_id, made),
             )
-            told: Any = await to_thread(partial(reserve, check=check) if known is None else reserve)
-            reserved: Submission | None = told[1] if known is None else told
+            result: Any = await to_thread(
+                partial(reserve, check=check) if known is None else reserve
+            )
+            reserved: Submission | None = result[1] if known is None else result
             if reserved is not None:
                 await self.transactions.carry_on(reserved)
         return await self.wait(movement.key, timeout)
@@ -279,18 +281,18 @@ class Holds:
 
     async def _look_at(self, movement: Movement) -> None:
         sent = await to_thread(partial(self.store.submissions, movement=movement.key))
-        hashes = [one.transaction_hash for one in sent if one.transaction_hash]
-        asked: list[Any] = [("eth_getTransactionReceipt", [one]) for one in hashes]
-        place = movement.settlement
-        if place is not None:
-            asked.append(("eth_getBlockByNumber", [hex(place.block_number), False]))
-        told = await self.node.batch(asked)
-        if place is not None and _stands(told.pop(), place):
+        hashes = [submission.transaction_hash for submission in sent if submission.transaction_hash]
+        asked: list[Any] = [("eth_getTransactionReceipt", [tx_hash]) for tx_hash in hashes]
+        settlement = movement.settlement
+        if settlement is not None:
+            asked.append(("eth_getBlockByNumber", [hex(settlement.block_number), False]))
+        answers = await self.node.batch(asked)
+        if settlement is not None and _stands(answers.pop(), settlement):
             return
-        found = [one for one in told if isinstance(one, dict) and _canonical(one)]
-        good = next((one for one in found if int(one["status"], 16) == 1), None)
+        found = [answer for answer in answers if isinstance(answer, dict) and _canonical(answer)]
+        good = next((candidate for candidate in found if int(candidate["status"], 16) == 1), None)
         if good is not None:
-            logs = [read for one in good["logs"] if (read := read_log(one)) is not None]
+            logs = [read for raw in good["logs"] if (read := read_log(raw)) is not None]
             await to_thread(self.store.take, self.transactions.chain_id, logs)
         if movement.kind in OURS:
             await to_thread(self._advance, movement, good, sent)
@@ -300,17 +302,17 @@ class Holds:
     def _advance(
         self, movement: Movement, receipt: dict[str, Any] | None, sent: Sequence[Submission]
     ) -> None:
-        place = None
+        settlement = None
         if receipt is not None:
             number = int(receipt["blockNumber"], 16)
-            place = Settlement(receipt["transactionHash"], receipt["blockHash"], number)
+            settlement = Settlement(receipt["transactionHash"], receipt["blockHash"], number)
         try:
-            if movement.settlement is not None and place != movement.settlement:
+            if movement.settlement is not None and settlement != movement.settlement:
                 movement = self.store.advance(movement.key, MovementTrigger.UNDO)
-            if place is not None and movement.settlement is None:
+            if settlement is not None and movement.settlement is None:
                 see = MovementTrigger.SEE
-                self.store.advance(movement.key, see, settlement=place, reason=None)
-            elif place is None and movement.state is MovementState.REQUESTED:
+                self.store.advance(movement.key, see, settlement=settlement, reason=None)
+            elif settlement is None and movement.state is MovementState.REQUESTED:
                 last = ended(sent, movement.kind.purpose)
                 if last is not None:
                     why, detail = last.reason or Reason.UNKNOWN, last.detail
@@ -326,8 +328,8 @@ class Holds:
         """
         info, _ = self.terms_of(order)
         moves = await to_thread(partial(self.store.movements, order.id))
-        live = [one for one in moves if one.state.counts]
-        waits = any(one.state is MovementState.REQUESTED for one in live)
+        live = [movement for movement in moves if movement.state.counts]
+        waits = any(movement.state is MovementState.REQUESTED for movement in live)
         spent = _sum(live, MovementKind.PART, MovementKind.VOID)
         whole = spent < info.max_amount and self._clock() < info.authorization_expiry
         if order.state is State.HELD and (waits or whole):
@@ -367,12 +369,16 @@ def _movement(key: str, order: Order, kind: MovementKind, amount: int, recipient
 
 
 def _sum(movements: Sequence[Movement], *kinds: MovementKind) -> int:
-    return sum(one.amount for one in movements if one.state.counts and one.kind in kinds)
+    return sum(
+        movement.amount
+        for movement in movements
+        if movement.state.counts and movement.kind in kinds
+    )
 
 
-def _stands(block: Any, place: Settlement) -> bool:
+def _stands(block: Any, settlement: Settlement) -> bool:
     """Whether a block is still canonical; assumes so if the node does not know its height."""
-    return not isinstance(block, dict) or block["hash"] == place.block_hash
+    return not isinstance(block, dict) or block["hash"] == settlement.block_hash
 
 
 def _canonical(receipt: dict[str, Any]) -> bool:

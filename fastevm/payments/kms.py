@@ -49,19 +49,19 @@ class AwsKey:
 
     async def public_key(self) -> bytes:
         """Calls GetPublicKey."""
-        told = await asyncio.to_thread(self._client.get_public_key, KeyId=self._key_id)
-        return bytes(told["PublicKey"])
+        response = await asyncio.to_thread(self._client.get_public_key, KeyId=self._key_id)
+        return bytes(response["PublicKey"])
 
     async def sign_digest(self, digest: bytes) -> bytes:
         """Calls Sign with a digest."""
-        told = await asyncio.to_thread(
+        response = await asyncio.to_thread(
             self._client.sign,
             KeyId=self._key_id,
             Message=digest,
             MessageType="DIGEST",
             SigningAlgorithm="ECDSA_SHA_256",
         )
-        return bytes(told["Signature"])
+        return bytes(response["Signature"])
 
 
 class GoogleKey:
@@ -76,15 +76,15 @@ class GoogleKey:
 
     async def public_key(self) -> bytes:
         """Calls GetPublicKey; returns PEM."""
-        told = await self._client.get_public_key(request={"name": self._name})
-        return str(told.pem).encode()
+        response = await self._client.get_public_key(request={"name": self._name})
+        return str(response.pem).encode()
 
     async def sign_digest(self, digest: bytes) -> bytes:
         """Calls AsymmetricSign."""
-        told = await self._client.asymmetric_sign(
+        response = await self._client.asymmetric_sign(
             request={"name": self._name, "digest": {"sha256": digest}}
         )
-        return bytes(told.signature)
+        return bytes(response.signature)
 
 
 class ServiceSigner:
@@ -99,8 +99,8 @@ class ServiceSigner:
 
         Raises SignerUnavailable, or InvalidTerms if the key is not on secp256k1.
         """
-        told = await _asked(service.public_key())
-        return cls(service, address_of(told))
+        public_key = await _asked(service.public_key())
+        return cls(service, address_of(public_key))
 
     @property
     def address(self) -> str:

@@ -47,7 +47,7 @@ from fastevm.payments.errors import (
     StaleOrder,
     UnknownOrder,
 )
-from fastevm.payments.escrow import taking
+from fastevm.payments.escrow import collecting_call
 from fastevm.payments.events import ChainLog, Entry, Event, entries
 from fastevm.payments.holds import Holds, HoldTerms
 from fastevm.payments.metrics import Metrics
@@ -137,8 +137,8 @@ class Merchant:
         self.token, self.signer, self.policy = token, signer, policy or Policy()
         self.route = route or Direct(signer.address)
         self.recipient = address(recipient or self.route.account, "recipient")
-        self.emitters = frozenset(address(one, "emitters") for one in emitters)
-        self.factories = frozenset(address(one, "factories") for one in factories)
+        self.emitters = frozenset(address(emitter, "emitters") for emitter in emitters)
+        self.factories = frozenset(address(factory, "factories") for factory in factories)
         self.shop = f"{token.chain_id}/{token.token}/{self.recipient}"
         self.store = store.scoped(self.shop)
         self._clock = clock
@@ -156,7 +156,7 @@ class Merchant:
         self.reconciler.extra.append(self.holds.look)
         self.preflight = self._preflight()
         self.batches = Batches(
-            self.store, self.transactions, self.preflight, self.metrics, self.reconciler.tell
+            self.store, self.transactions, self.preflight, self.metrics, self.reconciler.notify
         )
 
     def _preflight(self) -> Preflight:
@@ -214,8 +214,8 @@ class Merchant:
 
     def _ledger(self, first: int, last: int | None) -> list[Entry]:
         by_transaction: dict[str, list[ChainLog]] = {}
-        for one in every_log(self.store, self.token.chain_id, first=first, last=last):
-            by_transaction.setdefault(one.key.transaction_hash, []).append(one)
+        for chain_log in every_log(self.store, self.token.chain_id, first=first, last=last):
+            by_transaction.setdefault(chain_log.key.transaction_hash, []).append(chain_log)
         us = self.recipient
         return [
             entry
@@ -232,7 +232,11 @@ class Merchant:
         claims = (Event.PAYMENT_CAPTURED, Event.PAYOUT_SENT)
         found = partial(every_log, self.store, self.token.chain_id, first=first, last=last)
         logs = await to_thread(lambda: list(found()))
-        return [one for one in logs if one.event in claims and one.address not in self.emitters]
+        return [
+            chain_log
+            for chain_log in logs
+            if chain_log.event in claims and chain_log.address not in self.emitters
+        ]
 
     async def movements(self, order_id: str | None = None) -> list[Movement]:
         """Returns the refunds, sweeps and other movements of one order or all, oldest first."""
@@ -255,7 +259,7 @@ class Merchant:
         """Decrypts an order's signature; None if none is stored. Raises VaultError."""
         if order.sealed is None:
             return None
-        return Signature(self.vault.open(order.sealed, order.place))
+        return Signature(self.vault.open(order.sealed, order.seal_context))
 
     # --- authorizing ------------------------------------------------------------------------------
 
@@ -305,7 +309,7 @@ class Merchant:
         if most is not None and value > most:
             self.metrics.count("limit_refusals_total", limit="order")
             raise LimitReached(f"an order may have at most {most} units, found {value}")
-        return self._tell(await to_thread(self.store.add, order))
+        return self._notify(await to_thread(self.store.add, order))
 
     async def accept(self, order_id: str, signature: SignatureLike) -> Order:
         """Verifies the payer's signature and stores it encrypted; the order becomes STORED.
@@ -321,9 +325,9 @@ class Merchant:
         good = await self.verify(order.authorization, parsed)
         if order.state is State.DRAFTED:
             order = await self._change(order, Trigger.SIGN)
-        sealed = self.vault.seal(good.secret_bytes, order.place)
+        sealed = self.vault.seal(good.secret_bytes, order.seal_context)
         order = await self._change(order, Trigger.STORE, sealed=sealed)
-        return self._tell(await to_thread(self.settler.settle, order.id))
+        return self._notify(await to_thread(self.settler.apply_to_order, order.id))
 
     async def _check_exposure(self, order: Order) -> None:
         terms, policy = order.authorization.terms, self.policy
@@ -341,7 +345,7 @@ class Merchant:
         """Returns the units that are authorized or captured but unpaid, of one payer or of all."""
         if payer is not None:
             found = await to_thread(lambda: list(self._stored(EXPOSED, payer)))
-            return sum(one.authorization.terms.value for one in found)
+            return sum(order.authorization.terms.value for order in found)
         counts = await to_thread(self.store.counts)
         return sum(counts[state][1] for state in EXPOSED if state in counts)
 
@@ -375,7 +379,7 @@ class Merchant:
         """
         question = "0x" + wallet_data(message.digest, without_wrapper(signature)).hex()
         separator = "0x" + separator_data().hex()
-        chain_id, block, told, code, answer = await self.node.batch(
+        chain_id, block, separator_answer, code, answer = await self.node.batch(
             [
                 ("eth_chainId", []),
                 ("eth_getBlockByNumber", ["latest", False]),
@@ -386,7 +390,7 @@ class Merchant:
         )
         self.chain.check_id(chain_id)
         head = head_of(block)
-        self._check_domain(message, told, head.timestamp if head else 0)
+        self._check_domain(message, separator_answer, head.timestamp if head else 0)
         if head is not None:
             await self.scanner.begin(head)
         if isinstance(code, NodeRefusal):
@@ -416,11 +420,11 @@ class Merchant:
         self.metrics.count("refusals_total", reason=reason.value)
         return SignatureRefused(reason, detail)
 
-    def _check_domain(self, message: TypedMessage, told: Any, timestamp: int) -> None:
+    def _check_domain(self, message: TypedMessage, separator: Any, timestamp: int) -> None:
         """Raises SignatureRefused if the message is for another token or has expired."""
-        if not isinstance(told, str) or len(told) < 66:
+        if not isinstance(separator, str) or len(separator) < 66:
             raise self._refused(Reason.NO_TOKEN, "the token has no domain separator")
-        if told[:66] != "0x" + message.domain.separator.hex():
+        if separator[:66] != "0x" + message.domain.separator.hex():
             detail = "name, version, chain id or address differ from the token's"
             raise self._refused(Reason.WRONG_DOMAIN, detail)
         if isinstance(message, Authorization):
@@ -453,7 +457,7 @@ class Merchant:
 
     def _book(self, payers: set[str]) -> list[Order]:
         """Returns all stored authorizations of these payers."""
-        return [one for payer in payers for one in self._stored(_BOOK, payer)]
+        return [order for payer in payers for order in self._stored(_BOOK, payer)]
 
     def _stored(self, states: Sequence[State], payer: str | None = None) -> Iterator[Order]:
         return every_order(self.store, states, payer=payer)
@@ -522,7 +526,7 @@ class Merchant:
         gate = asyncio.Semaphore(integer(at_once, "at_once", least=1))
         together = await self.batches.submit(order_ids)
 
-        async def one(order_id: str) -> Order | PaymentError:
+        async def capture_one(order_id: str) -> Order | PaymentError:
             try:
                 if (error := together.get(order_id)) is not None:
                     return error
@@ -533,7 +537,7 @@ class Merchant:
             except PaymentError as error:
                 return error
 
-        found = await asyncio.gather(*(one(order_id) for order_id in order_ids))
+        found = await asyncio.gather(*(capture_one(order_id) for order_id in order_ids))
         return dict(zip(order_ids, found, strict=True))
 
     async def hold(self, order_id: str, *, timeout: float = CAPTURE_SECONDS) -> Order:
@@ -572,7 +576,7 @@ class Merchant:
                 self.metrics.count("refusals_total", reason=report.reason.value)
             raise CaptureRefused(report)
         gas = report.gas or self.policy.forced_gas
-        to, data = self.route.through(*taking(order, signature))
+        to, data = self.route.through(*collecting_call(order, signature))
         trigger, purpose = Trigger.SUBMIT_CAPTURE, Purpose.CAPTURE
         if order.annex:
             trigger, purpose = Trigger.SUBMIT_HOLD, Purpose.HOLD
@@ -581,7 +585,7 @@ class Merchant:
         except LimitReached:
             self.metrics.count("limit_refusals_total", limit="day")
             raise
-        self._tell(await self.order(order.id))
+        self._notify(await self.order(order.id))
 
     async def cancel(
         self,
@@ -605,7 +609,7 @@ class Merchant:
                 await self.transactions.submit(order, Trigger.SUBMIT_CANCEL, Purpose.CANCEL, data)
             except NodeRefusal as refusal:
                 raise self._refused(*failure_of(refusal)) from None
-            self._tell(await self.order(order_id))
+            self._notify(await self.order(order_id))
         elif order.state not in (State.CANCELLING, State.CANCELLED):
             raise IllegalTransition(order.state, Trigger.SUBMIT_CANCEL)
         return await self.wait(order_id, until, timeout)
@@ -720,7 +724,7 @@ class Merchant:
             raise LimitReached(f"the key {movement.key!r} belongs to another movement")
         if known is None or known.state is MovementState.FAILED:
             others = await self.movements(movement.order_id)
-            check([one for one in others if one.key != movement.key])  # before any request
+            check([other for other in others if other.key != movement.key])  # before any request
             data = transfer_data(movement.recipient, movement.amount)
             try:
                 made = await self.transactions.prepare(*self.route.through(self.token.token, data))
@@ -738,15 +742,20 @@ class Merchant:
         check: Callable[[list[Movement]], None],
         new: bool,
     ) -> Submission | None:
-        store, place = self.store, self.token.chain_id
+        store, chain_id = self.store, self.token.chain_id
         sender, least = self.signer.address, made.least_nonce
         draft = self.transactions.drafted(movement.order_id, made)
         if new:
             return store.move(
-                movement, chain_id=place, sender=sender, least_nonce=least, draft=draft, check=check
+                movement,
+                chain_id=chain_id,
+                sender=sender,
+                least_nonce=least,
+                draft=draft,
+                check=check,
             )[1]
         return store.resubmit(
-            movement, chain_id=place, sender=sender, least_nonce=least, draft=draft
+            movement, chain_id=chain_id, sender=sender, least_nonce=least, draft=draft
         )
 
     async def _wait_movement(self, key: str, until: MovementState, timeout: float) -> Movement:
@@ -784,10 +793,10 @@ class Merchant:
     async def rotate_keys(self) -> int:
         """Re-encrypts with the newest key what older keys encrypted. Returns how many values."""
 
-        def again(sealed: bytes, place: str) -> bytes | None:
+        def again(sealed: bytes, context: str) -> bytes | None:
             if not self.vault.outdated(sealed):
                 return None
-            return self.vault.seal(self.vault.open(sealed, place), place)
+            return self.vault.seal(self.vault.open(sealed, context), context)
 
         return await to_thread(self.store.reseal, again)
 
@@ -795,9 +804,9 @@ class Merchant:
 
     async def _change(self, order: Order, trigger: Trigger, **members: Any) -> Order:
         change = self.store.change
-        return self._tell(
+        return self._notify(
             await to_thread(change, order.id, trigger, version=order.version, **members)
         )
 
-    def _tell(self, order: Order) -> Order:
-        return self.reconciler.tell(order)
+    def _notify(self, order: Order) -> Order:
+        return self.reconciler.notify(order)

@@ -79,8 +79,8 @@ class Metrics:
                     lines += self._heading(name, kind)
                     lines += [
                         f"{PREFIX}{name}{self._shown(labels)} {value:.17g}"
-                        for (one, labels), value in sorted(found.items())
-                        if one == name
+                        for (key, labels), value in sorted(found.items())
+                        if key == name
                     ]
             for name, counts in sorted(self._times.items()):
                 lines += self._histogram(name, counts)
@@ -103,7 +103,9 @@ class Metrics:
     def _shown(self, labels: Labels) -> str:
         both = (*self._common, *labels)
         return (
-            "{" + ",".join(f'{name}="{_escaped(one)}"' for name, one in both) + "}" if both else ""
+            "{" + ",".join(f'{name}="{_escaped(label)}"' for name, label in both) + "}"
+            if both
+            else ""
         )
 
 

@@ -84,7 +84,7 @@ def moved(state: MovementState, trigger: MovementTrigger) -> MovementState:
     """Returns the next state. Raises :class:`IllegalTransition` if the table has no row."""
     after = MOVEMENTS.get((state, trigger))
     if after is None:
-        possible = tuple(one for source, one in MOVEMENTS if source is state)
+        possible = tuple(next_trigger for source, next_trigger in MOVEMENTS if source is state)
         raise IllegalTransition(state, trigger, possible)
     return after
 
@@ -137,10 +137,10 @@ def refund_of_the_rest(movements: list[Movement], recipient: str | None) -> Move
     ``movements``: those of the order, oldest first. Raises LimitReached if there is none, or if it
     went to another ``recipient``.
     """
-    for one in reversed(movements):
-        if one.kind is MovementKind.REFUND and one.state is not MovementState.FAILED:
-            if recipient in (None, one.recipient):
-                return one
+    for movement in reversed(movements):
+        if movement.kind is MovementKind.REFUND and movement.state is not MovementState.FAILED:
+            if recipient in (None, movement.recipient):
+                return movement
             break
     raise LimitReached("nothing can be refunded")
 
@@ -148,8 +148,8 @@ def refund_of_the_rest(movements: list[Movement], recipient: str | None) -> Move
 def amounts_of(order: Order, movements: Sequence[Movement]) -> Amounts:
     """Sums up an order and its movements."""
     value = order.authorization.terms.value
-    live = [one for one in movements if one.state.counts]
-    parts = sum(one.amount for one in live if one.kind is MovementKind.PART)
-    refunded = sum(one.amount for one in live if one.kind is MovementKind.REFUND)
+    live = [movement for movement in movements if movement.state.counts]
+    parts = sum(movement.amount for movement in live if movement.kind is MovementKind.PART)
+    refunded = sum(movement.amount for movement in live if movement.kind is MovementKind.REFUND)
     whole = order.state in (State.CAPTURED, State.PAID) and not parts
     return Amounts(value, value if whole else parts, refunded)

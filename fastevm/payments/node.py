@@ -111,9 +111,9 @@ class NodeClient:
             for (method, params), key in zip(calls, self._ids, strict=False)
         ]
         body = body_of(requests[0] if len(requests) == 1 else requests)
-        told = await self._transport.send(body)
+        response = await self._transport.send(body)
         try:
-            answers = answers_in(told, requests)
+            answers = answers_in(response, requests)
         except RpcUnreachable as error:
             raise NodeUnreachable(str(error)) from None
         return [_own(request, answer) for request, answer in zip(requests, answers, strict=True)]

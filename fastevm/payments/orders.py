@@ -53,7 +53,7 @@ class Order:
         return self.state is State.PAID
 
     @property
-    def place(self) -> str:
+    def seal_context(self) -> str:
         """The context that the encrypted signature is bound to."""
         domain, terms = self.authorization.domain, self.authorization.terms
         return f"order/{self.id}/{domain.chain_id}/{domain.token}/{terms.payer}/{terms.nonce.hex()}"
@@ -155,12 +155,12 @@ class Submission:
         return self.orders or (self.order_id,)
 
     @property
-    def place(self) -> str:
+    def seal_context(self) -> str:
         """The context that the encrypted bytes are bound to."""
         order_id = "" if self.orders else self.order_id
         if self.transaction_hash:
-            return sealed_place(order_id, self.transaction_hash)
-        return reserved_place(order_id, self.sender, self.account_nonce)
+            return signed_context(order_id, self.transaction_hash)
+        return reserved_context(order_id, self.sender, self.account_nonce)
 
     def seen_by(self, order_id: str, failure: "tuple[Reason, str] | None") -> "Submission":
         """Returns the view of one of ``orders``; ``failure`` is why its call failed, or None.
@@ -171,20 +171,20 @@ class Submission:
         if self.cost is not None:
             share, rest = divmod(self.cost, len(self.orders))
             share += self.orders.index(order_id) < rest
-        one = replace(self, order_id=order_id, cost=share)
+        view = replace(self, order_id=order_id, cost=share)
         if failure is None or self.progress is not Progress.SUCCEEDED:
-            return one
+            return view
         if self.purpose is Purpose.FILL:
-            return one
-        return replace(one, progress=Progress.REVERTED, reason=failure[0], detail=failure[1])
+            return view
+        return replace(view, progress=Progress.REVERTED, reason=failure[0], detail=failure[1])
 
 
-def sealed_place(order_id: str, transaction_hash: str) -> str:
+def signed_context(order_id: str, transaction_hash: str) -> str:
     """The context of a signed transaction's encrypted bytes."""
     return f"transaction/{order_id}/{transaction_hash}"
 
 
-def reserved_place(order_id: str, sender: str, account_nonce: int) -> str:
+def reserved_context(order_id: str, sender: str, account_nonce: int) -> str:
     """The context of a reserved transaction's encrypted fields."""
     return f"reservation/{order_id}/{sender}/{account_nonce}"
 

@@ -97,7 +97,7 @@ class Endpoint:
     created_at: float = 0.0
 
     @property
-    def place(self) -> str:
+    def seal_context(self) -> str:
         """The context that the encrypted secrets are bound to."""
         return f"endpoint/{self.id}"
 
@@ -116,13 +116,13 @@ class Delivery(Struct, frozen=True, kw_only=True):
 
 def order_data(order: Order, before: str) -> dict[str, Any]:
     """Returns a notice's data for an order. Amounts and chain times are decimal strings."""
-    one, terms = order.authorization, order.authorization.terms
-    place = order.settlement
+    authorization, terms = order.authorization, order.authorization.terms
+    settlement = order.settlement
     return {
         "order": order.id,
         "reference": order.reference,
-        "chain_id": one.domain.chain_id,
-        "token": one.domain.token,
+        "chain_id": authorization.domain.chain_id,
+        "token": authorization.domain.token,
         "payer": terms.payer,
         "recipient": terms.recipient,
         "value": str(terms.value),
@@ -132,15 +132,15 @@ def order_data(order: Order, before: str) -> dict[str, Any]:
         "version": order.version,
         "reason": order.reason.value if order.reason else None,
         "detail": order.detail,
-        "transaction_hash": place.transaction_hash if place else None,
-        "block_hash": place.block_hash if place else None,
-        "block_number": place.block_number if place else None,
+        "transaction_hash": settlement.transaction_hash if settlement else None,
+        "block_hash": settlement.block_hash if settlement else None,
+        "block_number": settlement.block_number if settlement else None,
     }
 
 
 def movement_data(movement: Movement, before: str) -> dict[str, Any]:
     """Returns a notice's data for a movement."""
-    place = movement.settlement
+    settlement = movement.settlement
     return {
         "order": movement.order_id,
         "movement": movement.key,
@@ -151,9 +151,9 @@ def movement_data(movement: Movement, before: str) -> dict[str, Any]:
         "before": before,
         "reason": movement.reason.value if movement.reason else None,
         "detail": movement.detail,
-        "transaction_hash": place.transaction_hash if place else None,
-        "block_hash": place.block_hash if place else None,
-        "block_number": place.block_number if place else None,
+        "transaction_hash": settlement.transaction_hash if settlement else None,
+        "block_hash": settlement.block_hash if settlement else None,
+        "block_number": settlement.block_number if settlement else None,
     }
 
 

@@ -23,7 +23,7 @@ from fastevm.payments.calls import (
 from fastevm.payments.chain import FEE_CALLS, Quote, quote_of
 from fastevm.payments.erc6492 import unwrap, without_wrapper
 from fastevm.payments.errors import NodeRefusal, NodeUnreachable
-from fastevm.payments.escrow import taking
+from fastevm.payments.escrow import collecting_call
 from fastevm.payments.node import Answer, NodeClient
 from fastevm.payments.orders import Order
 from fastevm.payments.policy import Policy
@@ -92,7 +92,9 @@ class Report(Struct, frozen=True):
     @property
     def capturable(self) -> bool:
         """Whether a capture would succeed now. Ignores what other orders of the payer may take."""
-        return all(one.ok is not False for one in self.verdicts if one.name != AFTER_OTHERS)
+        return all(
+            verdict.ok is not False for verdict in self.verdicts if verdict.name != AFTER_OTHERS
+        )
 
     @property
     def reason(self) -> Reason | None:
@@ -100,25 +102,27 @@ class Report(Struct, frozen=True):
 
         BALANCE_LATER, which only says that the payer's other orders may take the money, comes last.
         """
-        failing = {one.name: one.reason for one in self.verdicts if one.ok is False}
+        failing = {verdict.name: verdict.reason for verdict in self.verdicts if verdict.ok is False}
         return next((failing[name] for name in BLOCKING if name in failing), None)
 
     @property
     def summary(self) -> str:
         """The failing verdicts as text."""
-        failing = [f"{one.name}: {one.detail}" for one in self.verdicts if one.ok is False]
+        failing = [
+            f"{verdict.name}: {verdict.detail}" for verdict in self.verdicts if verdict.ok is False
+        ]
         return "; ".join(failing) or "ready"
 
     def refused(self, reason: Reason, detail: str) -> "Report":
         """Returns a copy in which the verdict that ``reason`` belongs to fails."""
         name = _VERDICTS.get(reason, "signature" if reason in SIGNATURE_REASONS else "policy")
         failed = Verdict(name, False, reason, detail)
-        changed = tuple(failed if one.name == name else one for one in self.verdicts)
+        changed = tuple(failed if verdict.name == name else verdict for verdict in self.verdicts)
         return replace(self, verdicts=changed)
 
     def verdict(self, name: str) -> Verdict:
         """Returns the verdict of this name."""
-        return next(one for one in self.verdicts if one.name == name)
+        return next(verdict for verdict in self.verdicts if verdict.name == name)
 
 
 class Batch:
@@ -143,15 +147,15 @@ class Batch:
 
     def number(self, name: Any) -> int | None:
         """Returns a quantity or word as a number; None if the call failed or returned nothing."""
-        told = self._answers[name]
-        if not isinstance(told, str) or len(told) <= 2:
+        answer = self._answers[name]
+        if not isinstance(answer, str) or len(answer) <= 2:
             return None
-        return int(told, 16)
+        return int(answer, 16)
 
     def output(self, name: Any) -> bytes | None:
         """Returns the output of a call; None if it failed."""
-        told = self._answers[name]
-        return bytes.fromhex(told[2:]) if isinstance(told, str) else None
+        answer = self._answers[name]
+        return bytes.fromhex(answer[2:]) if isinstance(answer, str) else None
 
 
 class Preflight:
@@ -193,7 +197,7 @@ class Preflight:
         batch.ask("funds", "eth_getBalance", self.sender, "latest")
         for at, (method, params) in enumerate(FEE_CALLS):
             batch.ask(("fees", at), method, *params)
-        for order in {one.id: one for one in (*others, *orders)}.values():
+        for order in {order.id: order for order in (*others, *orders)}.values():
             self._ask_shared(batch, order)
         for order in orders:
             self._ask_capture(batch, order, signatures[order.id])
@@ -204,9 +208,12 @@ class Preflight:
         )
         self.promised = await to_thread(self.outstanding)
         self._chain_time = int(block["timestamp"], 16)
-        book = {one.id: one for one in (*others, *orders)}
+        book = {order.id: order for order in (*others, *orders)}
         claims = _claims(batch, list(book.values()))
-        return [_Judge(self, batch, one, signatures[one.id], claims).report() for one in orders]
+        return [
+            _OrderChecks(self, batch, order, signatures[order.id], claims).report()
+            for order in orders
+        ]
 
     @staticmethod
     def _block(batch: Batch) -> dict[str, Any]:
@@ -232,7 +239,7 @@ class Preflight:
         if signature is None:
             return
         authorization = order.authorization
-        to, data = self.route.through(*taking(order, signature))
+        to, data = self.route.through(*collecting_call(order, signature))
         request = {"from": self.sender, "to": to, "data": "0x" + data.hex()}
         inside = self._inside_window(order)
         # no state override; if the window is closed, a time inside it to test the policy too
@@ -266,7 +273,7 @@ def _claims(batch: Batch, book: Sequence[Order]) -> dict[tuple[str, str], dict[s
     return claims
 
 
-class _Judge:
+class _OrderChecks:
     """Computes the verdicts on one order from the answers of a batch."""
 
     def __init__(

@@ -126,4 +126,4 @@ def revert_text(data: bytes) -> str | None:
         (text,) = decode(["string"], data[4:], strict=False)
     except (DecodingError, UnicodeDecodeError):
         return None
-    return "".join(one for one in text[:LONGEST_TEXT] if one.isprintable())
+    return "".join(char for char in text[:LONGEST_TEXT] if char.isprintable())

@@ -52,11 +52,11 @@ class Reconciler:
         # further coroutines of each pass; called with the block hashes that a reorg removed
         self.extra: list[Callable[[Sequence[str]], Any]] = []
         self.seen: Situation | None = None
-        self._news: list[Order] = []
+        self._changed_orders: list[Order] = []
         self._pass: asyncio.Task[None] | None = None
 
     def _changed(self, order: Order) -> None:
-        self._news.append(order)
+        self._changed_orders.append(order)
 
     async def close(self) -> None:
         """Cancels the running pass."""
@@ -84,7 +84,7 @@ class Reconciler:
             log.warning("malformed answer of the node", exc_info=True)
             raise NodeUnreachable(f"malformed answer of the node: {error!r}") from None
         finally:
-            self._tell_news()
+            self._notify_changed()
 
     async def _pass_through(self) -> None:
         points = (await to_thread(self.store.checkpoints, self.scanner.scope))[:POINTS]
@@ -92,7 +92,7 @@ class Reconciler:
         asked: list[Call] = [
             ("eth_chainId", []),
             ("eth_getBlockByNumber", ["latest", False]),
-            *(("eth_getBlockByNumber", [hex(one.number), False]) for one in points),
+            *(("eth_getBlockByNumber", [hex(point.number), False]) for point in points),
         ]
         answers = await self.node.batch([*asked, *self.transactions.asked(groups)])
         self.chain.check_id(answers[0])
@@ -103,13 +103,13 @@ class Reconciler:
         self.seen = self.transactions.read(groups, answers[len(asked) :])
         dead = await self.scanner.scan(head, answers[2 : len(asked)])
         await to_thread(self.settler.apply_ledger)
-        await to_thread(self.settler.settle_movements, dead)
+        await to_thread(self.settler.apply_to_movements, dead)
         await self.settler.confirm(self.node)
         behind = self.scanner.behind > 0
         self.metrics.set("node_behind_blocks", self.scanner.behind)
         self.metrics.set("block_seconds", self.chain.block_seconds)
         await self.transactions.follow(self.seen, behind=behind)
-        await to_thread(self.settler.settle_movements, ())
+        await to_thread(self.settler.apply_to_movements, ())
         await to_thread(self.settler.release)
         for step in self.extra:
             await step(dead)
@@ -185,14 +185,14 @@ class Reconciler:
 
     async def _streams(self, wake: asyncio.Event) -> list[asyncio.Task[None]]:
         wanted = (await to_thread(self.scanner.filters))[:2]
-        return [asyncio.create_task(self._listen(one, wake)) for one in wanted]
+        return [asyncio.create_task(self._listen(log_filter, wake)) for log_filter in wanted]
 
     async def _listen(self, wanted: dict[str, Any], wake: asyncio.Event) -> None:
         """Applies canonical logs from the subscription; a new connection requests a scan."""
         while True:
             try:
-                async for told in self.node.subscribe("logs", wanted):
-                    if told is None or await self.scanner.hear(told):
+                async for notification in self.node.subscribe("logs", wanted):
+                    if notification is None or await self.scanner.apply_log(notification):
                         wake.set()
             except Exception as error:  # the next scan reads what was missed
                 self._failed(error)
@@ -200,7 +200,7 @@ class Reconciler:
 
     # --- listeners --------------------------------------------------------------------------------
 
-    def tell(self, order: Order) -> Order:
+    def notify(self, order: Order) -> Order:
         """Calls every listener; an exception of one is counted and does not stop the others."""
         log.info("order %s is %s", order.id, order.state.value)
         for listener in self.listeners:
@@ -211,7 +211,7 @@ class Reconciler:
                 log.exception("a listener raised an exception")
         return order
 
-    def _tell_news(self) -> None:
-        news, self._news[:] = list(self._news), []
-        for order in news:
-            self.tell(replace(order))
+    def _notify_changed(self) -> None:
+        changed, self._changed_orders[:] = list(self._changed_orders), []
+        for order in changed:
+            self.notify(replace(order))

@@ -19,10 +19,11 @@ T = TypeVar("T")
 
 def order_values(shop: str, order: Order, now: float) -> tuple[Any, ...]:
     """Returns the columns of a new order, in the order of the table."""
-    one, domain, terms = order.authorization, order.authorization.domain, order.authorization.terms
+    authorization = order.authorization
+    domain, terms = authorization.domain, authorization.terms
     return (
         shop, order.id, str(domain.chain_id), domain.token, domain.name, domain.version,
-        one.kind.value, terms.payer, terms.recipient, str(terms.value),
+        authorization.kind.value, terms.payer, terms.recipient, str(terms.value),
         str(terms.valid_after), str(terms.valid_before), "0x" + terms.nonce.hex(),
         order.reference, order.annex, order.sealed, order.state.value,
         None, None, None, None, None, "", 0, now, now,
@@ -106,14 +107,14 @@ def read_submission(row: Row) -> Submission:
 
 def read_share(row: Row) -> Submission:
     """Reads a transaction as the order ``carried`` sees it. Raises :class:`UnreadableRow`."""
-    one = read_submission(row)
-    if not one.orders:
-        return one
+    submission = read_submission(row)
+    if not submission.orders:
+        return submission
     try:
         failure = (Reason(row["failure"]), row["told"]) if row["failure"] else None
-        return one.seen_by(row["carried"], failure)
+        return submission.seen_by(row["carried"], failure)
     except ValueError as error:
-        raise UnreadableRow(f"transaction {one.number}: {error}") from None
+        raise UnreadableRow(f"transaction {submission.number}: {error}") from None
 
 
 def read_movement(row: Row) -> Movement:
@@ -150,12 +151,13 @@ def readable(
     return found
 
 
-def log_values(shop: str, chain: str, one: ChainLog) -> tuple[Any, ...]:
+def log_values(shop: str, chain: str, chain_log: ChainLog) -> tuple[Any, ...]:
     """Returns the columns of a new log, in the order of the table."""
-    arguments = dict(one.arguments)
+    arguments = dict(chain_log.arguments)
     return (
-        shop, chain, *one.key, one.block_number, one.address, one.event.value,
-        json.dumps(arguments), arguments.get("authorizer"), arguments.get("nonce"), 0, 0,
+        shop, chain, *chain_log.key, chain_log.block_number, chain_log.address,
+        chain_log.event.value, json.dumps(arguments), arguments.get("authorizer"),
+        arguments.get("nonce"), 0, 0,
     )  # fmt: skip
 
 

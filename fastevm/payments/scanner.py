@@ -82,7 +82,7 @@ class Scanner:
             raise NodeBehind("the node lacks blocks that were seen before")
         raise ReorganisedMeanwhile(f"the chain changed during {ATTEMPTS} scans in a row")
 
-    async def _scan(self, head: Head | None, told: Sequence[Answer]) -> list[str]:
+    async def _scan(self, head: Head | None, answers: Sequence[Answer]) -> list[str]:
         head = head or _known(await self.node.call("eth_getBlockByNumber", "latest", False))
         self.chain.look(head, time.monotonic())
         points = await to_thread(self.store.checkpoints, self.scope)
@@ -90,7 +90,7 @@ class Scanner:
             return []
         if points and points[0] == head.point and self.deep is not None:
             return []
-        known, gone = await self._common(points, told)
+        known, gone = await self._common(points, answers)
         first = self._first(head, known, points)
         width = self.chain.policy.range_blocks
         dead: list[str] = []
@@ -99,7 +99,7 @@ class Scanner:
             try:
                 dead += await self._step(first, last, head, gone)
             except NodeRefusal as refusal:
-                await self._still(head)
+                await self._check_canonical(head)
                 if width == LEAST_RANGE or refusal.code not in LIMIT_CODES:
                     raise
                 width = max(LEAST_RANGE, width // 2)
@@ -143,16 +143,16 @@ class Scanner:
         self._begun = True
 
     async def _common(
-        self, points: Sequence[Checkpoint], told: Sequence[Answer]
+        self, points: Sequence[Checkpoint], answers: Sequence[Answer]
     ) -> tuple[Checkpoint | None, list[Checkpoint]]:
         """Returns the newest canonical checkpoint, and the newer ones that are not canonical.
 
-        ``told``: the node's blocks at the heights of the first checkpoints, as far as known.
+        ``answers``: the node's blocks at the heights of the first checkpoints, as far as known.
         """
         step, at = 16, 0
-        if told:
-            asked = points[: len(told)]
-            canonical = [_same(block, point) for block, point in zip(told, asked, strict=False)]
+        if answers:
+            asked = points[: len(answers)]
+            canonical = [_same(block, point) for block, point in zip(answers, asked, strict=False)]
             if True in canonical:
                 return points[canonical.index(True)], list(points[: canonical.index(True)])
             at = len(canonical)
@@ -170,7 +170,7 @@ class Scanner:
         found = await self.node.batch(asked) if asked else []
         return [_same(block, point) for block, point in zip(found, points, strict=True)]
 
-    async def _still(self, head: Head) -> None:
+    async def _check_canonical(self, head: Head) -> None:
         """Raises _Moved if the block is not canonical any more."""
         if not all(await self._canonical([head.point])):
             raise _Moved
@@ -185,24 +185,24 @@ class Scanner:
         reach = {"fromBlock": hex(first), "toBlock": hex(last)}
         filters = await to_thread(self.filters)
         blocks = await to_thread(self.store.blocks, self.token.chain_id, first)
-        blocks = [one for one in blocks if one.number <= last]
+        blocks = [block for block in blocks if block.number <= last]
         extra = self._extra(head) if last == head.number else []
         answers = await self.node.batch(
             [
-                *(("eth_getLogs", [{**one, **reach}]) for one in filters),
-                *(("eth_getBlockByNumber", [hex(one.number), False]) for one in blocks),
+                *(("eth_getLogs", [{**log_filter, **reach}]) for log_filter in filters),
+                *(("eth_getBlockByNumber", [hex(block.number), False]) for block in blocks),
                 ("eth_getBlockByNumber", [hex(last), False]),
                 *extra,
             ]
         )
-        found = [one for told in answers[: len(filters)] for one in _logs(told)]
+        found = [raw for answer in answers[: len(filters)] for raw in _logs(answer)]
         standing = answers[len(filters) : len(filters) + len(blocks)]
-        canonical = [_same(told, one) for told, one in zip(standing, blocks, strict=True)]
-        dead = [one.block_hash for one, good in zip(blocks, canonical, strict=True) if not good]
+        canonical = [_same(block, point) for block, point in zip(standing, blocks, strict=True)]
+        dead = [block.block_hash for block, good in zip(blocks, canonical, strict=True) if not good]
         end = _known(answers[len(filters) + len(blocks)])
         if last == head.number and end != head:
             raise _Moved
-        logs = await self._whole(found, [one for one in blocks if one.block_hash not in dead])
+        logs = await self._whole(found, [block for block in blocks if block.block_hash not in dead])
         await to_thread(self._keep, dead, logs, end.point, gone)
         if last == head.number:
             self._note(head, answers[len(answers) - len(extra) :])
@@ -216,12 +216,12 @@ class Scanner:
         asked: list[Any] = [("eth_getBlockByNumber", [deep, False])]
         return asked if pace is None else [*asked, pace]
 
-    def _note(self, head: Head, told: Sequence[Answer]) -> None:
-        found = None if isinstance(told[0], NodeRefusal) else head_of(told[0])
+    def _note(self, head: Head, answers: Sequence[Answer]) -> None:
+        found = None if isinstance(answers[0], NodeRefusal) else head_of(answers[0])
         number = self.chain.deep_number(head, found)
         self.deep = found if number is not None and found and found.number == number else None
-        if len(told) > 1:
-            self.chain.pace(head, told[1])
+        if len(answers) > 1:
+            self.chain.pace(head, answers[1])
 
     def _keep(
         self,
@@ -245,30 +245,30 @@ class Scanner:
 
         Transactions of ``known`` blocks whose logs are stored are left out.
         """
-        places = {one["transactionHash"]: one["blockHash"] for one in found}
+        block_of = {raw["transactionHash"]: raw["blockHash"] for raw in found}
         kept = await to_thread(self._kept, known)
-        asked = [key for key, place in places.items() if (place, key) not in kept]
+        asked = [key for key, block in block_of.items() if (block, key) not in kept]
         logs: list[ChainLog] = []
         for key, receipt in zip(
-            asked, await self.node.batch([(RECEIPT, [one]) for one in asked]), strict=True
+            asked, await self.node.batch([(RECEIPT, [tx_hash]) for tx_hash in asked]), strict=True
         ):
             if not isinstance(receipt, dict):
                 raise _Unknown
-            told = [read for one in receipt["logs"] if (read := read_log(one)) is not None]
-            if receipt["blockHash"] != places[key]:
+            chain_logs = [read for raw in receipt["logs"] if (read := read_log(raw)) is not None]
+            if receipt["blockHash"] != block_of[key]:
                 raise _Moved
-            if not told:
+            if not chain_logs:
                 raise _Unknown  # a node may have the receipt before the logs
-            logs += told
+            logs += chain_logs
         return logs
 
     def _kept(self, blocks: Sequence[Checkpoint]) -> set[tuple[str, str]]:
         """Returns (block hash, transaction hash) of the stored logs of these blocks."""
         if not blocks:
             return set()
-        first = min(one.number for one in blocks)
+        first = min(block.number for block in blocks)
         found = every_log(self.store, self.token.chain_id, first=first)
-        return {(one.key.block_hash, one.key.transaction_hash) for one in found}
+        return {(chain_log.key.block_hash, chain_log.key.transaction_hash) for chain_log in found}
 
     def filters(self) -> list[dict[str, Any]]:
         """Returns the log filters: the recipient's transfers in and out, and its payers' nonces."""
@@ -289,16 +289,16 @@ class Scanner:
 
     # --- streaming --------------------------------------------------------------------------------
 
-    async def hear(self, told: dict[str, Any]) -> bool:
+    async def apply_log(self, raw: dict[str, Any]) -> bool:
         """Applies one log of a subscription. Returns whether a scan is needed.
 
         A new log is stored with its whole transaction. A removed log is left to the scan: the
         answer of one node is not enough to take a payment back.
         """
-        if told.get("removed"):
+        if raw.get("removed"):
             return True
         try:
-            logs = await self._whole([told])
+            logs = await self._whole([raw])
         except (_Moved, _Unknown):
             return False  # a later log or the next scan applies it
         return bool(await to_thread(self.store.take, self.token.chain_id, logs))
@@ -321,9 +321,9 @@ def _same(block: Answer, point: Checkpoint) -> bool:
     return _known(block).hash == point.block_hash
 
 
-def _logs(told: Answer) -> list[dict[str, Any]]:
-    if isinstance(told, NodeRefusal):
-        raise told
-    if not isinstance(told, list):
+def _logs(answer: Answer) -> list[dict[str, Any]]:
+    if isinstance(answer, NodeRefusal):
+        raise answer
+    if not isinstance(answer, list):
         raise _Unknown
-    return told
+    return answer

@@ -131,11 +131,11 @@ _OLD_INDEXES: Final = (
 
 # Version 4 added batch captures, version 3 the cost of a transaction.
 _BATCH: Final = ", batch TEXT NOT NULL DEFAULT ''"
-_BATCHED: Final = tuple(one for one in TABLES if " batched" in one)
+_BATCHED: Final = tuple(table for table in TABLES if " batched" in table)
 _FROM_3: Final = (f"ALTER TABLE submissions ADD COLUMN {_BATCH[2:]}", *_BATCHED)
 _COST: Final = ", cost TEXT"
 _TABLES_2: Final = tuple(
-    one.replace(_BATCH, "").replace(_COST, "") for one in TABLES if one not in _BATCHED
+    table.replace(_BATCH, "").replace(_COST, "") for table in TABLES if table not in _BATCHED
 )
 _FROM_2: Final = ("ALTER TABLE submissions ADD COLUMN cost TEXT",)
 

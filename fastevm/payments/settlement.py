@@ -75,27 +75,29 @@ class Settler:
 
     def apply_ledger(self) -> None:
         """Applies all new ledger logs to their orders, and marks the logs as applied."""
-        while news := self.store.unsettled(self.token.chain_id):
-            for one in news:
+        while news := self.store.unapplied(self.token.chain_id):
+            for chain_log in news:
                 try:
-                    order = self.store.find(one.address, one.text("authorizer"), one.text("nonce"))
+                    order = self.store.find(
+                        chain_log.address, chain_log.text("authorizer"), chain_log.text("nonce")
+                    )
                 except UnreadableRow as error:
                     log.error("the chain spent the nonce of what cannot be read: %s", error)
                     continue
                 if order is not None:
-                    self.settle(order.id)
-            self.store.settled(self.token.chain_id, news)
+                    self.apply_to_order(order.id)
+            self.store.mark_applied(self.token.chain_id, news)
 
-    def settle(self, order_id: str) -> Order:
+    def apply_to_order(self, order_id: str) -> Order:
         """Updates one order from the ledger. Raises StaleOrder after ``RETRIES`` conflicts."""
         for _ in range(RETRIES):
             try:
-                return self._settle(self.store.order(order_id))
+                return self._apply(self.store.order(order_id))
             except StaleOrder:
                 continue
         raise StaleOrder(f"order {order_id} kept changing during {RETRIES} attempts")
 
-    def _settle(self, order: Order) -> Order:
+    def _apply(self, order: Order) -> Order:
         fact = self.fact(order)
         settled = order.settlement
         if settled is not None and (fact is None or fact.settlement != settled):
@@ -118,14 +120,16 @@ class Settler:
         if not spendings:
             return None
         spent = spendings[-1]
-        place = Settlement(spent.key.transaction_hash, spent.key.block_hash, spent.block_number)
+        settlement = Settlement(
+            spent.key.transaction_hash, spent.key.block_hash, spent.block_number
+        )
         if spent.event is Event.CANCELED:
-            return Fact(Trigger.SEE_CANCEL, place)
+            return Fact(Trigger.SEE_CANCEL, settlement)
         found = every_log(self.store, domain.chain_id, transaction_hash=spent.key.transaction_hash)
         if any(pays(entry, order) for entry in entries(found, domain.token)):
             # an annex means an escrow: the payer's money was collected into it
-            return Fact(Trigger.SEE_HOLD if order.annex else Trigger.SEE_CAPTURE, place)
-        return Fact(Trigger.FAIL, place, Reason.NONCE_SPENT_ELSEWHERE)
+            return Fact(Trigger.SEE_HOLD if order.annex else Trigger.SEE_CAPTURE, settlement)
+        return Fact(Trigger.FAIL, settlement, Reason.NONCE_SPENT_ELSEWHERE)
 
     def _orders(self, *states: State) -> Iterator[Order]:
         return every_order(self.store, states)
@@ -145,35 +149,35 @@ class Settler:
         waiting: list[Order | Movement] = []
         waiting += await to_thread(lambda: list(self._orders(State.CAPTURED)))
         waiting += await to_thread(self._seen_movements)
-        places = [one.settlement for one in waiting]
+        settlements = [item.settlement for item in waiting]
         asked: list[Any] = []
-        for place in places:
-            assert place is not None
-            asked.append(("eth_getTransactionReceipt", [place.transaction_hash]))
-            asked.append(("eth_getBlockByNumber", [hex(place.block_number), False]))
+        for settlement in settlements:
+            assert settlement is not None
+            asked.append(("eth_getTransactionReceipt", [settlement.transaction_hash]))
+            asked.append(("eth_getBlockByNumber", [hex(settlement.block_number), False]))
         if not asked:
             return
         depth = self.chain.policy.depth
         tag = depth if isinstance(depth, str) else "latest"
         *found, latest, tagged = await node.batch(
-            [*asked, *(("eth_getBlockByNumber", [one, False]) for one in ("latest", tag))]
+            [*asked, *(("eth_getBlockByNumber", [block, False]) for block in ("latest", tag))]
         )
         head = head_of(latest)
         deep = None if isinstance(tagged, NodeRefusal) else head_of(tagged)
         number = None if head is None else self.chain.deep_number(head, deep)
-        for at, one in enumerate(waiting):
-            if number is None or not _stands(one.settlement, found[2 * at], found[2 * at + 1]):
+        for at, item in enumerate(waiting):
+            if number is None or not _stands(item.settlement, found[2 * at], found[2 * at + 1]):
                 continue
-            assert one.settlement is not None
-            if one.settlement.block_number > number:
+            assert item.settlement is not None
+            if item.settlement.block_number > number:
                 continue
-            if isinstance(one, Movement):
-                await to_thread(self._advance, one, MovementTrigger.REACH_DEPTH)
-            elif self._pays(one, found[2 * at]):
-                await to_thread(self._try, one, Trigger.REACH_DEPTH)
+            if isinstance(item, Movement):
+                await to_thread(self._advance, item, MovementTrigger.REACH_DEPTH)
+            elif self._pays(item, found[2 * at]):
+                await to_thread(self._try, item, Trigger.REACH_DEPTH)
 
     def _pays(self, order: Order, receipt: dict[str, Any]) -> bool:
-        logs = [read for one in receipt["logs"] if (read := read_log(one)) is not None]
+        logs = [read for raw in receipt["logs"] if (read := read_log(raw)) is not None]
         found = entries(logs, order.authorization.domain.token)
         return any(pays(entry, order) for entry in found)
 
@@ -190,16 +194,18 @@ class Settler:
         """Releases orders whose transactions all failed: stored again, or failed for good."""
         for state, purpose, trigger in _RELEASE:
             sent: dict[str, list[Submission]] = {}
-            for one in self.store.submissions(state=state):
-                if not one.movement:
-                    sent.setdefault(one.order_id, []).append(one)
+            for submission in self.store.submissions(state=state):
+                if not submission.movement:
+                    sent.setdefault(submission.order_id, []).append(submission)
             for order in self._orders(state):
                 known = sent.get(order.id, [])
-                if any(one.purpose is purpose for one in known) and not ended(known, purpose):
+                if any(submission.purpose is purpose for submission in known) and not ended(
+                    known, purpose
+                ):
                     continue
                 # read again: a transaction may have been reserved after the first query
                 ours = self.store.submissions(order_id=order.id, movement="")
-                if not any(one.purpose is purpose for one in ours):
+                if not any(submission.purpose is purpose for submission in ours):
                     self._try(order, trigger)
                 elif (last := ended(ours, purpose)) is not None:
                     self._release(order, trigger, last)
@@ -222,52 +228,54 @@ class Settler:
 
     # --- movements --------------------------------------------------------------------------------
 
-    def settle_movements(self, dead: Collection[str]) -> None:
+    def apply_to_movements(self, dead: Collection[str]) -> None:
         """Updates movements from the ledger; ``dead``: hashes of blocks that were just removed."""
-        for one in self.store.movements(open_only=not dead):
-            if one.kind not in TRANSFERS:
+        for movement in self.store.movements(open_only=not dead):
+            if movement.kind not in TRANSFERS:
                 continue
-            sent = self.store.submissions(movement=one.key)
-            place = self._place(one, sent)
-            if one.settlement is not None and place != one.settlement:
-                one = self._advance(one, MovementTrigger.UNDO)
-            if place is not None and one.settlement is None:
-                self._advance(one, MovementTrigger.SEE, settlement=place, reason=None)
-            elif one.state is MovementState.REQUESTED:
-                last = ended(sent, one.kind.purpose)
+            sent = self.store.submissions(movement=movement.key)
+            settlement = self._find_transfer(movement, sent)
+            if movement.settlement is not None and settlement != movement.settlement:
+                movement = self._advance(movement, MovementTrigger.UNDO)
+            if settlement is not None and movement.settlement is None:
+                self._advance(movement, MovementTrigger.SEE, settlement=settlement, reason=None)
+            elif movement.state is MovementState.REQUESTED:
+                last = ended(sent, movement.kind.purpose)
                 if last is not None:
                     reason = last.reason or Reason.UNKNOWN
-                    self._advance(one, MovementTrigger.FAIL, reason=reason, detail=last.detail)
+                    self._advance(movement, MovementTrigger.FAIL, reason=reason, detail=last.detail)
 
-    def _place(self, movement: Movement, sent: Sequence[Submission]) -> Settlement | None:
+    def _find_transfer(self, movement: Movement, sent: Sequence[Submission]) -> Settlement | None:
         """Finds the transfer of a movement in the ledger."""
         for submission in sent:
             if not submission.transaction_hash or submission.purpose is Purpose.FILL:
                 continue
-            for one in every_log(
+            for chain_log in every_log(
                 self.store, self.token.chain_id, transaction_hash=submission.transaction_hash
             ):
                 if (
-                    one.event is Event.TRANSFER
-                    and one.address == self.token.token
-                    and one.text("recipient") == movement.recipient
-                    and one.number("amount") == movement.amount
+                    chain_log.event is Event.TRANSFER
+                    and chain_log.address == self.token.token
+                    and chain_log.text("recipient") == movement.recipient
+                    and chain_log.number("amount") == movement.amount
                 ):
-                    key = one.key
-                    return Settlement(key.transaction_hash, key.block_hash, one.block_number)
+                    key = chain_log.key
+                    return Settlement(key.transaction_hash, key.block_hash, chain_log.block_number)
         return None
 
     def _seen_movements(self) -> list[Movement]:
         return [
-            one for one in self.store.movements(open_only=True) if one.state is MovementState.SEEN
+            movement
+            for movement in self.store.movements(open_only=True)
+            if movement.state is MovementState.SEEN
         ]
 
-    def _advance(self, one: Movement, trigger: MovementTrigger, **members: Any) -> Movement:
+    def _advance(self, movement: Movement, trigger: MovementTrigger, **members: Any) -> Movement:
         """Applies a change unless another process has made it."""
         try:
-            return self.store.advance(one.key, trigger, **members)
+            return self.store.advance(movement.key, trigger, **members)
         except IllegalTransition:
-            return self.store.movement(one.key) or one
+            return self.store.movement(movement.key) or movement
 
 
 def ended(submissions: Sequence[Submission], purpose: Purpose) -> Submission | None:
@@ -276,20 +284,20 @@ def ended(submissions: Sequence[Submission], purpose: Purpose) -> Submission | N
     Returns None while one is waiting or has succeeded.
     """
     last = None
-    for one in submissions:
-        if one.purpose is not purpose:
+    for submission in submissions:
+        if submission.purpose is not purpose:
             continue
-        if one.progress.waiting or one.progress is Progress.SUCCEEDED:
+        if submission.progress.waiting or submission.progress is Progress.SUCCEEDED:
             return None
-        last = one
+        last = submission
     return last
 
 
-def _stands(place: Settlement | None, receipt: Any, block: Any) -> bool:
+def _stands(settlement: Settlement | None, receipt: Any, block: Any) -> bool:
     """Whether a transaction succeeded in a canonical block; False if unknown."""
-    if place is None or not isinstance(receipt, dict) or not isinstance(block, dict):
+    if settlement is None or not isinstance(receipt, dict) or not isinstance(block, dict):
         return False
-    if receipt["blockHash"] != place.block_hash or block["hash"] != place.block_hash:
+    if receipt["blockHash"] != settlement.block_hash or block["hash"] != settlement.block_hash:
         return False
     return int(receipt["status"], 16) == 1
 

@@ -22,7 +22,7 @@ class SqlLedger(SqlOrders):
     def take(self, chain_id: int, logs: Iterable[ChainLog]) -> int:
         """Stores logs. Returns how many are new or were marked as removed."""
         with self._ledger() as unit:
-            return sum(_take(unit, str(chain_id), one) for one in logs)
+            return sum(_take(unit, str(chain_id), chain_log) for chain_log in logs)
 
     @contextmanager
     def _ledger(self) -> Iterator[UnitOfWork]:
@@ -91,7 +91,7 @@ class SqlLedger(SqlOrders):
         )
         return [read_log_row(row) for row in rows]
 
-    def unsettled(self, chain_id: int) -> list[ChainLog]:
+    def unapplied(self, chain_id: int) -> list[ChainLog]:
         """Returns used and cancelled nonces, also removed ones, not yet applied to orders."""
         rows = self.database.read(
             "SELECT * FROM logs WHERE shop = ? AND chain_id = ? AND settled = 0"
@@ -101,13 +101,16 @@ class SqlLedger(SqlOrders):
         )
         return [read_log_row(row) for row in rows]
 
-    def settled(self, chain_id: int, logs: Iterable[ChainLog]) -> None:
+    def mark_applied(self, chain_id: int, logs: Iterable[ChainLog]) -> None:
         """Marks logs as applied to orders, unless their ``removed`` flag changed meanwhile."""
         with self._ledger() as unit:
             unit.connection.executemany(
                 "UPDATE logs SET settled = 1 WHERE shop = ? AND chain_id = ? AND block_hash = ?"
                 " AND transaction_hash = ? AND log_index = ? AND removed = ?",
-                [(self.shop, str(chain_id), *one.key, int(one.removed)) for one in logs],
+                [
+                    (self.shop, str(chain_id), *chain_log.key, int(chain_log.removed))
+                    for chain_log in logs
+                ],
             )
 
     def checkpoints(self, scope: str) -> list[Checkpoint]:
@@ -123,7 +126,7 @@ class SqlLedger(SqlOrders):
         with self._ledger() as unit:
             unit.connection.executemany(
                 "DELETE FROM checkpoints WHERE scope = ? AND number = ? AND block_hash = ?",
-                [(scope, *one) for one in gone],
+                [(scope, *point) for point in gone],
             )
             unit.execute(
                 "DELETE FROM checkpoints WHERE scope = ? AND number = ?", scope, point.number
@@ -136,25 +139,26 @@ class SqlLedger(SqlOrders):
             )  # fmt: skip
 
 
-def _take(unit: UnitOfWork, chain: str, one: ChainLog) -> int:
+def _take(unit: UnitOfWork, chain: str, chain_log: ChainLog) -> int:
     """Inserts or restores a log; marks logs of competing blocks as removed."""
     known = unit.execute(
         "SELECT removed FROM logs WHERE shop = ? AND chain_id = ? AND block_hash = ?"
         " AND transaction_hash = ? AND log_index = ?",
-        unit.shop, chain, *one.key,
+        unit.shop, chain, *chain_log.key,
     ).fetchone()  # fmt: skip
     unit.execute(
         "UPDATE logs SET removed = 1, settled = 0 WHERE removed = 0 AND shop = ? AND chain_id = ?"
         " AND block_hash <> ? AND (transaction_hash = ? OR block_number = ?)",
-        unit.shop, chain, one.key.block_hash, one.key.transaction_hash, one.block_number,
+        unit.shop, chain, chain_log.key.block_hash, chain_log.key.transaction_hash,
+        chain_log.block_number,
     )  # fmt: skip
     if known is not None:
         count: int = unit.execute(
             "UPDATE logs SET removed = 0, settled = 0 WHERE removed = 1 AND shop = ?"
             " AND chain_id = ? AND block_hash = ? AND transaction_hash = ? AND log_index = ?",
-            unit.shop, chain, *one.key,
+            unit.shop, chain, *chain_log.key,
         ).rowcount  # fmt: skip
         return count
-    values = log_values(unit.shop, chain, one)
+    values = log_values(unit.shop, chain, chain_log)
     unit.execute(f"INSERT INTO logs VALUES ({marks(len(values))})", *values)
     return 1

@@ -123,7 +123,7 @@ class SqlOrders:
                 f"SELECT id, state FROM orders WHERE shop = ? AND id IN ({marks(len(some))})",
                 (self.shop, *some),
             )
-            known = {one.value: one for one in State}
+            known = {state.value: state for state in State}
             found |= {row["id"]: known[row["state"]] for row in rows if row["state"] in known}
         return found
 
@@ -134,7 +134,7 @@ class SqlOrders:
         rows = self.database.read(
             f"SELECT DISTINCT payer FROM orders WHERE shop = ? AND (state IN"
             f" ({marks(len(states))}) OR state IN ({marks(len(recent))}) AND updated_at >= ?)",
-            (self.shop, *(one.value for one in (*states, *recent)), since),
+            (self.shop, *(state.value for state in (*states, *recent)), since),
         )
         return [row["payer"] for row in rows]
 
@@ -176,16 +176,17 @@ class SqlOrders:
         return [_entry(row) for row in rows]
 
     def reseal(self, again: Callable[[bytes, str], bytes | None]) -> int:
-        """Replaces encrypted values by ``again(sealed, place)`` unless None. Returns how many."""
+        """Replaces encrypted values by ``again(sealed, context)`` unless None. Returns how many."""
         with self.unit() as unit:
             wanted = "WHERE shop = ? AND sealed IS NOT NULL"
             orders = unit.rows(f"SELECT * FROM orders {wanted}", self.shop)
             sent = unit.rows(f"SELECT * FROM submissions {wanted}", self.shop)
             held = [
-                *(("orders", "id", one.id, one.sealed or b"", one.place)
-                  for one in readable(orders, read_order, self.bad)),
-                *(("submissions", "number", one.number, one.sealed, one.place)
-                  for one in readable(sent, read_submission, self.bad)),
+                *(("orders", "id", order.id, order.sealed or b"", order.seal_context)
+                  for order in readable(orders, read_order, self.bad)),
+                *(("submissions", "number", submission.number, submission.sealed,
+                   submission.seal_context)
+                  for submission in readable(sent, read_submission, self.bad)),
             ]  # fmt: skip
             for column in ("sealed", "previous"):
                 held += [
@@ -193,7 +194,7 @@ class SqlOrders:
                     for row in unit.rows("SELECT * FROM endpoints WHERE shop = ?", self.shop)
                     if row[column] is not None
                 ]
-            return sum(_reseal(unit, again, *one) for one in held)
+            return sum(_reseal(unit, again, *row) for row in held)
 
 
 def _reseal(
@@ -203,9 +204,9 @@ def _reseal(
     key: str,
     name: Any,
     held: bytes,
-    place: str,
+    context: str,
 ) -> int:
-    sealed = again(bytes(held), place)
+    sealed = again(bytes(held), context)
     if sealed is None:
         return 0
     table, _, column = where.partition("/")

@@ -73,7 +73,9 @@ class SqlOutbox(SqlOrders):
         """
         with self.unit() as unit:
             assigned = ", ".join(f"{name} = ?" for name in members)
-            values = [int(one) if isinstance(one, bool) else one for one in members.values()]
+            values = [
+                int(value) if isinstance(value, bool) else value for value in members.values()
+            ]
             changed = unit.execute(
                 f"UPDATE endpoints SET {assigned} WHERE shop = ? AND id = ?",
                 *values, self.shop, endpoint_id,

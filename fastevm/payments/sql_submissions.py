@@ -21,7 +21,7 @@ from fastevm.payments.sql_orders import SqlOrders
 from fastevm.payments.states import State, Trigger
 from fastevm.payments.unit_of_work import Slot, UnitOfWork
 
-_WAITING: Final = tuple(one.value for one in Progress if one.waiting)
+_WAITING: Final = tuple(progress.value for progress in Progress if progress.waiting)
 DAY_SECONDS: Final = 86_400
 # Transactions of single orders, and batch captures once for each of their orders.
 _SHARES: Final = (
@@ -85,7 +85,7 @@ class SqlSubmissions(SqlOrders):
                     unit.change(order_id, trigger, None, {"reason": None, "detail": ""})
                 except (IllegalTransition, LimitReached, UnknownOrder, UnreadableRow) as error:
                     refused[order_id] = error
-            taken = tuple(one for one in order_ids if one not in refused)
+            taken = tuple(order_id for order_id in order_ids if order_id not in refused)
             if not taken:
                 return None, refused
             nonce = unit.next_nonce(chain_id, sender, least_nonce)
@@ -148,8 +148,8 @@ class SqlSubmissions(SqlOrders):
         what = f"{movement.kind.value} requested"
         detail = f"{movement.amount} to {movement.recipient}"
         unit.trail(movement.order_id, "merchant", what, "", movement.state.value, detail)
-        told = f"{movement.kind.value}.{REQUESTED}"
-        unit.notice(movement.order_id, told, movement_data(movement, ""))
+        notice_type = f"{movement.kind.value}.{REQUESTED}"
+        unit.notice(movement.order_id, notice_type, movement_data(movement, ""))
 
     def resubmit(
         self,
@@ -207,15 +207,15 @@ class SqlSubmissions(SqlOrders):
             if not changed:
                 return None
             row = unit.execute("SELECT * FROM submissions WHERE number = ?", number).fetchone()
-            one = read_submission(row)
-            what = f"{one.purpose.value} recorded as transaction {transaction_hash}"
-            detail = f"nonce {one.account_nonce}"
-            for order_id in one.subjects:
+            submission = read_submission(row)
+            what = f"{submission.purpose.value} recorded as transaction {transaction_hash}"
+            detail = f"nonce {submission.account_nonce}"
+            for order_id in submission.subjects:
                 unit.trail(
                     order_id, "merchant", what, Progress.RESERVED.value, Progress.RECORDED.value,
                     detail,
                 )  # fmt: skip
-            return one
+            return submission
 
     def claim(self, number: int, seconds: float = SIGN_SECONDS) -> bool:
         """Leases a reserved transaction for signing. Returns whether the caller may sign it."""
@@ -303,7 +303,7 @@ class SqlSubmissions(SqlOrders):
         """Returns the transactions of every open account nonce, by nonce and bump."""
         account = "shop = ? AND chain_id = ? AND sender = ?"
         values = list[Any]((self.shop, str(chain_id), sender))
-        moving = [one.value for one in State if one.in_flight]
+        moving = [state.value for state in State if state.in_flight]
         least = 2**62 if least_nonce is None else least_nonce
         statement = (
             f"SELECT * FROM submissions WHERE {account} AND account_nonce IN ("
@@ -350,30 +350,33 @@ class SqlSubmissions(SqlOrders):
             ).fetchone()
             if row is None:
                 return
-            one = read_submission(row)
+            submission = read_submission(row)
             if cost is not None:
                 unit.execute("UPDATE submissions SET cost = ? WHERE number = ?", str(cost), number)
             if failures is not None:
-                self._note_failures(unit, one, failures)
-            if one.progress is progress:
+                self._note_failures(unit, submission, failures)
+            if submission.progress is progress:
                 return
             unit.execute(
                 "UPDATE submissions SET progress = ?, reason = ?, detail = ? WHERE number = ?",
                 progress.value, reason and reason.value, detail, number,
             )  # fmt: skip
-            what, before = f"transaction {one.transaction_hash or number}", one.progress.value
-            for order_id in one.subjects:
+            what, before = (
+                f"transaction {submission.transaction_hash or number}",
+                submission.progress.value,
+            )
+            for order_id in submission.subjects:
                 unit.trail(order_id, "chain", what, before, progress.value, detail)
             unit.connection.notify(self.shop)
 
     def _note_failures(
-        self, unit: UnitOfWork, one: Submission, failures: Mapping[str, tuple[Reason, str]]
+        self, unit: UnitOfWork, submission: Submission, failures: Mapping[str, tuple[Reason, str]]
     ) -> None:
         """Records which calls of a batch capture failed and which succeeded."""
-        slot = (self.shop, str(one.chain_id), one.sender, one.account_nonce)
+        slot = (self.shop, str(submission.chain_id), submission.sender, submission.account_nonce)
         where = "WHERE shop = ? AND chain_id = ? AND sender = ? AND account_nonce = ?"
         known = {row["order_id"]: row for row in unit.rows(f"SELECT * FROM batched {where}", *slot)}
-        for order_id in one.orders:
+        for order_id in submission.orders:
             reason, detail = failures.get(order_id, (None, ""))
             failure, before = reason and reason.value, known[order_id]["failure"]
             if (failure, detail) == (before, known[order_id]["told"]):
@@ -382,7 +385,7 @@ class SqlSubmissions(SqlOrders):
                 f"UPDATE batched SET failure = ?, told = ? {where} AND order_id = ?",
                 failure, detail, *slot, order_id,
             )  # fmt: skip
-            what = f"call inside transaction {one.transaction_hash}"
+            what = f"call inside transaction {submission.transaction_hash}"
             unit.trail(order_id, "chain", what, before or "", failure or "succeeded", detail)
 
     def explain(self, order_id: str, reason: Reason | None, detail: str = "") -> None:

@@ -103,7 +103,7 @@ class OrderStore(Protocol):
         ...
 
     def reseal(self, again: Callable[[bytes, str], bytes | None]) -> int:
-        """Replaces encrypted values by ``again(sealed, place)`` unless None. Returns how many."""
+        """Replaces encrypted values by ``again(sealed, context)`` unless None. Returns how many."""
         ...
 
 
@@ -303,11 +303,11 @@ class LedgerStore(Protocol):
         """Returns the canonical AuthorizationUsed and AuthorizationCanceled logs of a nonce."""
         ...
 
-    def unsettled(self, chain_id: int) -> list[ChainLog]:
+    def unapplied(self, chain_id: int) -> list[ChainLog]:
         """Returns used and cancelled nonces, also removed ones, not yet applied to orders."""
         ...
 
-    def settled(self, chain_id: int, logs: Iterable[ChainLog]) -> None:
+    def mark_applied(self, chain_id: int, logs: Iterable[ChainLog]) -> None:
         """Marks logs as applied to orders, unless their ``removed`` flag changed meanwhile."""
         ...
 

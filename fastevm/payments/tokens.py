@@ -76,9 +76,9 @@ KNOWN: Final[tuple[KnownToken, ...]] = (
 def known(chain_id: int, token: str) -> KnownToken | None:
     """Finds a known token by symbol or address; None if unknown."""
     wanted = token.lower()
-    for one in KNOWN:
-        if one.chain_id == chain_id and wanted in (one.symbol.lower(), one.address.lower()):
-            return one
+    for row in KNOWN:
+        if row.chain_id == chain_id and wanted in (row.symbol.lower(), row.address.lower()):
+            return row
     return None
 
 
@@ -103,8 +103,8 @@ class Token(Struct, frozen=True):
         """
         chain_id = int(await node.call("eth_chainId"), 16)
         expected = known(chain_id, token)
-        place = address(expected.address if expected else token, "token")
-        found = await _read(node, chain_id, place)
+        token_address = address(expected.address if expected else token, "token")
+        found = await _read(node, chain_id, token_address)
         if expected is not None:
             _compare(found, expected)
         return found
@@ -120,48 +120,50 @@ class Token(Struct, frozen=True):
         return f"{whole:,}{'.' if decimals else ''}{decimals} {self.symbol}"
 
 
-async def _read(node: NodeClient, chain_id: int, place: str) -> Token:
+async def _read(node: NodeClient, chain_id: int, token: str) -> Token:
     signatures = ("name()", "version()", "decimals()", "symbol()")
-    asked = [_call(place, call_data(one)) for one in signatures]
+    asked = [_call(token, call_data(signature)) for signature in signatures]
     asked += [
-        _call(place, separator_data()),
-        _call(place, state_data(NOBODY, bytes(32))),
-        _call(place, call_data(BYTES_OVERLOAD, NOBODY, NOBODY, 0, 0, 0, bytes(32), b"\1")),
+        _call(token, separator_data()),
+        _call(token, state_data(NOBODY, bytes(32))),
+        _call(token, call_data(BYTES_OVERLOAD, NOBODY, NOBODY, 0, 0, 0, bytes(32), b"\1")),
     ]
     name, version, decimals, symbol, separator, state, overload = await node.batch(asked)
     if len(_output(separator)) != 32 or len(_output(state)) != 32:
-        raise WrongToken(f"{place} on chain {chain_id} is not an EIP-3009 token")
+        raise WrongToken(f"{token} on chain {chain_id} is not an EIP-3009 token")
     title, digits = _text(name), int.from_bytes(_output(decimals), "big")
     if title is None or digits > MOST_DECIMALS:
-        raise WrongToken(f"{place} on chain {chain_id} has no name() or no valid decimals()")
-    told = _text(version)
-    domain = _domain(title, (told,) if told else USUAL_VERSIONS, chain_id, place, separator)
+        raise WrongToken(f"{token} on chain {chain_id} has no name() or no valid decimals()")
+    own_version = _text(version)
+    domain = _domain(
+        title, (own_version,) if own_version else USUAL_VERSIONS, chain_id, token, separator
+    )
     # With the overload the call reverts with a text about the window; without it, with none.
     taken = isinstance(overload, NodeRefusal) and revert_text(_revert(overload)) is not None
     return Token(domain, _text(symbol) or title, digits, taken)
 
 
 def _domain(
-    name: str, versions: Sequence[str], chain_id: int, place: str, separator: Answer
+    name: str, versions: Sequence[str], chain_id: int, token: str, separator: Answer
 ) -> Domain:
     for version in versions:
-        domain = Domain(name, version, chain_id, place)
+        domain = Domain(name, version, chain_id, token)
         if domain.separator == _output(separator):
             return domain
     raise WrongToken(
-        f"{place} on chain {chain_id}: its DOMAIN_SEPARATOR() is not that of {name!r}, version "
-        + " or ".join(repr(one) for one in versions)
+        f"{token} on chain {chain_id}: its DOMAIN_SEPARATOR() is not that of {name!r}, version "
+        + " or ".join(repr(version) for version in versions)
     )
 
 
 def _compare(found: Token, expected: KnownToken) -> None:
     domain = found.domain
-    told = (domain.name, domain.version, found.decimals)
+    actual = (domain.name, domain.version, found.decimals)
     wanted = (expected.name, expected.version, expected.decimals)
-    if told != wanted:
+    if actual != wanted:
         raise WrongToken(
             f"{expected.symbol} on chain {expected.chain_id}: expected name, version and decimals "
-            f"{wanted}, found {told}"
+            f"{wanted}, found {actual}"
         )
 
 

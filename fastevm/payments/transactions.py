@@ -36,7 +36,7 @@ from fastevm.payments.orders import (
     Progress,
     Purpose,
     Submission,
-    reserved_place,
+    reserved_context,
 )
 from fastevm.payments.policy import Policy
 from fastevm.payments.preflight import failure_of
@@ -149,7 +149,7 @@ class Transactions:
         made = await self.prepare(to, data, gas)
 
         def draft(nonce: int, taken: Sequence[str]) -> Draft:
-            _, data = in_one_call([calls[one] for one in taken], may_fail=True)
+            _, data = in_one_call([calls[order_id] for order_id in taken], may_fail=True)
             return self._draft("", {**made.fields, "data": "0x" + data.hex()}, made.head, nonce)
 
         reserved, refused = await to_thread(
@@ -174,9 +174,9 @@ class Transactions:
         asked += FEE_CALLS
         if gas is None:
             asked.append(("eth_estimateGas", [call, "pending"]))
-        count, *told = await self.node.batch(asked)
-        fees = told[: len(FEE_CALLS)]
-        for answer in (count, told[-1]) if gas is None else (count,):
+        count, *answers = await self.node.batch(asked)
+        fees = answers[: len(FEE_CALLS)]
+        for answer in (count, answers[-1]) if gas is None else (count,):
             if isinstance(answer, NodeRefusal):
                 raise answer
         quote = quote_of(fees, self.policy)
@@ -188,7 +188,7 @@ class Transactions:
             "to": to,
             "data": call["data"],
             "value": 0,
-            "gas": self.policy.gas_limit(int(told[-1], 16) if gas is None else gas),
+            "gas": self.policy.gas_limit(int(answers[-1], 16) if gas is None else gas),
             "maxFeePerGas": quote.cap,
             "maxPriorityFeePerGas": quote.tip,
         }
@@ -199,10 +199,10 @@ class Transactions:
         return partial(self._draft, order_id, made.fields, made.head)
 
     def _draft(self, order_id: str, fields: dict[str, Any], head: int, nonce: int) -> Draft:
-        place = reserved_place(order_id, self.signer.address, nonce)
+        context = reserved_context(order_id, self.signer.address, nonce)
         members = json.dumps({**fields, "nonce": nonce}).encode()
         return Draft(
-            sealed=self.vault.seal(members, place),
+            sealed=self.vault.seal(members, context),
             gas=fields["gas"],
             max_fee=fields["maxFeePerGas"],
             priority_fee=fields["maxPriorityFeePerGas"],
@@ -221,8 +221,8 @@ class Transactions:
             await to_thread(self._not_signed, reserved, type(error).__name__)
             return reserved
         transaction_hash = "0x" + keccak(raw).hex()
-        place = replace(reserved, transaction_hash=transaction_hash).place
-        sealed = self.vault.seal(raw, place)
+        context = replace(reserved, transaction_hash=transaction_hash).seal_context
+        sealed = self.vault.seal(raw, context)
         recorded = await to_thread(self.store.signed, reserved.number, transaction_hash, sealed)
         if recorded is None:
             return reserved  # another process signed it, or it was replaced
@@ -239,27 +239,27 @@ class Transactions:
         self.store.postpone(reserved.number, Reason.SIGNER_UNAVAILABLE, detail, until)
         self._explain(reserved, Reason.SIGNER_UNAVAILABLE, "the signer did not sign")
 
-    def _explain(self, one: Submission, reason: Reason | None, detail: str = "") -> None:
+    def _explain(self, submission: Submission, reason: Reason | None, detail: str = "") -> None:
         """Records in the order why it is waiting. Movements record a reason only when they fail."""
-        if one.movement or one.purpose is Purpose.FILL:
+        if submission.movement or submission.purpose is Purpose.FILL:
             return
-        states = self.store.states(one.orders)
-        for order_id in one.subjects:
+        states = self.store.states(submission.orders)
+        for order_id in submission.subjects:
             # an order whose call in a batch failed is not waiting for it any more
-            if not one.orders or (order_id in states and states[order_id].in_flight):
+            if not submission.orders or (order_id in states and states[order_id].in_flight):
                 self.store.explain(order_id, reason, detail)
 
-    def _members(self, one: Submission) -> dict[str, Any]:
+    def _members(self, submission: Submission) -> dict[str, Any]:
         """Returns the fields of a transaction, signed or not."""
-        opened = self.vault.open(one.sealed, one.place)
-        if one.transaction_hash:
+        opened = self.vault.open(submission.sealed, submission.seal_context)
+        if submission.transaction_hash:
             return fields_of(opened)
         members: dict[str, Any] = json.loads(opened)
         return members
 
     async def _send(self, submission: Submission) -> None:
         """Sends it to the node. Whatever the node answers, it stays recorded and is followed."""
-        raw = self.vault.open(submission.sealed, submission.place)
+        raw = self.vault.open(submission.sealed, submission.seal_context)
         try:
             await self.node.call("eth_sendRawTransaction", "0x" + raw.hex())
         except NodeUnreachable:
@@ -308,7 +308,9 @@ class Transactions:
         if seen is not None and not behind:
             self._count = seen.nonce
         groups = await to_thread(self.open_groups)
-        if seen is None or any(one.number not in seen.outcomes for one in _all(groups)):
+        if seen is None or any(
+            submission.number not in seen.outcomes for submission in _all(groups)
+        ):
             seen = await self.situation(groups)
         if self._count is None or seen.nonce < self._count:
             # the first pass, or a reorganisation: older nonces are open again
@@ -316,8 +318,10 @@ class Transactions:
             groups = await to_thread(self.open_groups)
             seen = await self.situation(groups)
         wanted = await to_thread(self._wanted, groups)
-        sent = [any(one.progress is Progress.SENT for one in group) for group in groups]
-        last = max((at for at, one in enumerate(sent) if one), default=-1)
+        sent = [
+            any(submission.progress is Progress.SENT for submission in group) for group in groups
+        ]
+        last = max((at for at, waits in enumerate(sent) if waits), default=-1)
         for at, group in enumerate(groups):
             blocks = at < last
             await self._follow_group(group, seen, wanted, behind=behind, blocks=blocks)
@@ -326,9 +330,9 @@ class Transactions:
         """Returns the calls whose answers :meth:`read` needs."""
         sender = self.signer.address
         outcomes: list[Call] = [
-            (method, [one.transaction_hash])
-            for one in _all(groups)
-            if one.transaction_hash
+            (method, [submission.transaction_hash])
+            for submission in _all(groups)
+            if submission.transaction_hash
             for method in ("eth_getTransactionReceipt", "eth_getTransactionByHash")
         ]
         return [
@@ -345,10 +349,14 @@ class Transactions:
         for answer in (count, funds, *outcomes):
             if isinstance(answer, PaymentError):
                 raise answer
-        signed = [one for one in _all(groups) if one.transaction_hash]
+        signed = [submission for submission in _all(groups) if submission.transaction_hash]
         pairs = zip(outcomes[::2], outcomes[1::2], strict=True)
-        known = {one.number: pair for one, pair in zip(signed, pairs, strict=True)}
-        unsigned = {one.number: (None, None) for one in _all(groups) if not one.transaction_hash}
+        known = {submission.number: pair for submission, pair in zip(signed, pairs, strict=True)}
+        unsigned = {
+            submission.number: (None, None)
+            for submission in _all(groups)
+            if not submission.transaction_hash
+        }
         head = None if isinstance(fees[1], NodeRefusal) else head_of(fees[1])
         quote = quote_of(fees, self.policy)
         return Situation(head, int(count, 16), int(funds, 16), quote, known | unsigned)
@@ -364,10 +372,12 @@ class Transactions:
         them.
         """
         found = self.store.open_submissions(self.chain_id, self.signer.address, self._count)
-        groups = [list(group) for _, group in groupby(found, lambda one: one.account_nonce)]
+        groups = [
+            list(group) for _, group in groupby(found, lambda submission: submission.account_nonce)
+        ]
         least = groups[0][0].account_nonce if groups else 0
         most = self._horizon(least if self._count is None else self._count)
-        return [one for one in groups if one[0].account_nonce < most]
+        return [group for group in groups if group[0].account_nonce < most]
 
     async def _follow_group(
         self,
@@ -382,15 +392,17 @@ class Transactions:
 
         ``blocks``: later transactions, already accepted by the node, wait for this nonce.
         """
-        included = next((one for one in group if seen.outcomes[one.number][0]), None)
+        included = next(
+            (submission for submission in group if seen.outcomes[submission.number][0]), None
+        )
         if included is not None:
             await self._note_included(group, included, seen.outcomes[included.number][0])
             return
         newest = group[-1]
         if newest.account_nonce < seen.nonce:
             if not behind and self._is_lost(newest.account_nonce, seen):
-                for one in group:
-                    await self._note(one, Progress.LOST)
+                for submission in group:
+                    await self._note(submission, Progress.LOST)
             return
         self._missing.pop(newest.account_nonce, None)
         if newest.number not in wanted:
@@ -453,38 +465,42 @@ class Transactions:
         A FILL is always needed: it closes a gap in the nonces.
         """
         newest = [group[-1] for group in groups]
-        names = {name for one in newest if not one.movement for name in one.subjects}
+        names = {
+            name for submission in newest if not submission.movement for name in submission.subjects
+        }
         states = self.store.states(names)
-        moves = {one.movement for one in newest if one.movement}
+        moves = {submission.movement for submission in newest if submission.movement}
         live = {key for key in moves if (found := self.store.movement(key)) and found.state.counts}
         return {
-            one.number
-            for one in newest
-            if one.purpose is Purpose.FILL
-            or one.movement in live
+            submission.number
+            for submission in newest
+            if submission.purpose is Purpose.FILL
+            or submission.movement in live
             or (
-                not one.movement
-                and any(states.get(name) in WANTED[one.purpose] for name in one.subjects)
+                not submission.movement
+                and any(
+                    states.get(name) in WANTED[submission.purpose] for name in submission.subjects
+                )
             )
         }
 
     async def _note(
         self,
-        one: Submission,
+        submission: Submission,
         progress: Progress,
         reason: Reason | None = None,
         detail: str = "",
         cost: int | None = None,
     ) -> None:
-        if one.progress is not progress or cost not in (None, one.cost):
-            await to_thread(self.store.note, one.number, progress, reason, detail, cost)
+        if submission.progress is not progress or cost not in (None, submission.cost):
+            await to_thread(self.store.note, submission.number, progress, reason, detail, cost)
 
     async def _note_included(
         self, group: Sequence[Submission], included: Submission, receipt: dict[str, Any]
     ) -> None:
-        for one in group:
-            if one is not included:
-                await self._note(one, Progress.REPLACED)
+        for submission in group:
+            if submission is not included:
+                await self._note(submission, Progress.REPLACED)
         if int(receipt["blockHash"] or "0x0", 16) == NO_BLOCK:
             await self._note(included, Progress.PRE_CONFIRMED)
         elif int(receipt["status"], 16) == 1 and included.orders:
@@ -510,7 +526,7 @@ class Transactions:
         missing = await to_thread(self._unpaid, included, receipt)
         if not missing:
             return {}
-        members = fields_of(self.vault.open(included.sealed, included.place))
+        members = fields_of(self.vault.open(included.sealed, included.seal_context))
         calls = dict(zip(included.orders, calls_in(bytes(members["data"])), strict=True))
         asked: list[Call] = []
         for order_id in missing:
@@ -524,13 +540,13 @@ class Transactions:
         if short:
             other = Reason.OUT_OF_GAS, f"almost all of {included.gas} gas was used"
         return {
-            order_id: failure_of(told) if isinstance(told, NodeRefusal) else other
-            for order_id, told in zip(missing, answers, strict=True)
+            order_id: failure_of(answer) if isinstance(answer, NodeRefusal) else other
+            for order_id, answer in zip(missing, answers, strict=True)
         }
 
     def _unpaid(self, included: Submission, receipt: dict[str, Any]) -> list[str]:
         """Returns the orders of a batch capture whose payments are not in its receipt."""
-        logs = [read for one in receipt["logs"] if (read := read_log(one)) is not None]
+        logs = [read for raw in receipt["logs"] if (read := read_log(raw)) is not None]
         missing = []
         for order_id in included.orders:
             try:
@@ -546,7 +562,7 @@ class Transactions:
         """Returns why a transaction reverted, by repeating its call on the state of its block."""
         if int(receipt["gasUsed"], 16) >= submission.gas:
             return Reason.OUT_OF_GAS, f"all of {submission.gas} gas was used"
-        fields = fields_of(self.vault.open(submission.sealed, submission.place))
+        fields = fields_of(self.vault.open(submission.sealed, submission.seal_context))
         call = {
             "from": submission.sender,
             "to": "0x" + bytes(fields["to"]).hex(),
@@ -611,4 +627,4 @@ def _drafted(members: dict[str, Any]) -> dict[str, Any]:
 
 
 def _all(groups: Sequence[Sequence[Submission]]) -> list[Submission]:
-    return [one for group in groups for one in group]
+    return [submission for group in groups for submission in group]

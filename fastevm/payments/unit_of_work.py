@@ -143,8 +143,8 @@ class UnitOfWork:
         self.trail(movement.order_id, "chain", what, before, state.value, detail)
         changed = self.movement(key)
         assert changed is not None
-        told = f"{movement.kind.value}.{MOVEMENT_TYPES[trigger]}"
-        self.notice(movement.order_id, told, movement_data(changed, before))
+        notice_type = f"{movement.kind.value}.{MOVEMENT_TYPES[trigger]}"
+        self.notice(movement.order_id, notice_type, movement_data(changed, before))
         return changed
 
     # --- transactions -----------------------------------------------------------------------------
@@ -250,8 +250,8 @@ def _columns(members: dict[str, Any]) -> dict[str, Any]:
     columns: dict[str, Any] = {}
     for name, value in members.items():
         if name == "settlement":
-            places: Settlement | Sequence[None] = value or (None, None, None)
-            columns |= zip(("transaction_hash", "block_hash", "block_number"), places, strict=True)
+            values: Settlement | Sequence[None] = value or (None, None, None)
+            columns |= zip(("transaction_hash", "block_hash", "block_number"), values, strict=True)
         elif name == "reason":
             columns[name] = value.value if value is not None else None
         elif name == "detail":

@@ -47,24 +47,26 @@ class Vault:
             raise VaultError(f"{variable} is not set: set it to a key from new_key()")
         return cls([_decoded(part, variable) for part in text.split(",")])
 
-    def seal(self, secret: bytes, place: str) -> bytes:
+    def seal(self, secret: bytes, context: str) -> bytes:
         """Encrypts ``secret`` for a context, which :meth:`open` needs again."""
         nonce = secrets.token_bytes(_NONCE_LENGTH)
         header = _FORMAT + self._newest + nonce
-        return header + self._ciphers[self._newest].encrypt(nonce, secret, _bound(header, place))
+        return header + self._ciphers[self._newest].encrypt(nonce, secret, _bound(header, context))
 
-    def open(self, sealed: bytes, place: str) -> bytes:
+    def open(self, sealed: bytes, context: str) -> bytes:
         """Decrypts. Raises :class:`VaultError` for an unknown key, changed data or context."""
         if sealed[:1] != _FORMAT or len(sealed) < _HEADER + _TAG_LENGTH:
-            raise VaultError(f"{place}: not a sealed value")
+            raise VaultError(f"{context}: not a sealed value")
         header = sealed[:_HEADER]
         cipher = self._ciphers.get(header[1 : 1 + _ID_LENGTH])
         if cipher is None:
-            raise VaultError(f"{place}: encrypted with a key that is not in the ring")
+            raise VaultError(f"{context}: encrypted with a key that is not in the ring")
         try:
-            return cipher.decrypt(header[-_NONCE_LENGTH:], sealed[_HEADER:], _bound(header, place))
+            return cipher.decrypt(
+                header[-_NONCE_LENGTH:], sealed[_HEADER:], _bound(header, context)
+            )
         except InvalidTag:
-            raise VaultError(f"{place}: altered, or encrypted for another context") from None
+            raise VaultError(f"{context}: altered, or encrypted for another context") from None
 
     def outdated(self, sealed: bytes) -> bool:
         """Whether the value should be encrypted again because the ring has a newer key."""
@@ -83,8 +85,8 @@ def _key_id(key: bytes) -> bytes:
     return hashlib.sha256(b"fastevm.payments key id" + key).digest()[:_ID_LENGTH]
 
 
-def _bound(header: bytes, place: str) -> bytes:
-    return header + place.encode()
+def _bound(header: bytes, context: str) -> bytes:
+    return header + context.encode()
 
 
 def _decoded(part: str, variable: str) -> bytes:

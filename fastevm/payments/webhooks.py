@@ -73,13 +73,15 @@ def verified(
     """For receivers: whether a webhook's signature is valid. Compares in constant time."""
     try:
         message_id, timestamp = str(headers["webhook-id"]), int(headers["webhook-timestamp"])
-        told = str(headers["webhook-signature"])
+        signatures = str(headers["webhook-signature"])
     except (KeyError, ValueError):
         return False
     if abs((time.time() if now is None else now) - timestamp) > tolerance:
         return False
     expected = signature(secret, message_id, timestamp, body)
-    return any(hmac.compare_digest(one.encode(), expected.encode()) for one in told.split(" "))
+    return any(
+        hmac.compare_digest(part.encode(), expected.encode()) for part in signatures.split(" ")
+    )
 
 
 def body_of(notice: Notice) -> bytes:
@@ -101,18 +103,18 @@ def add_endpoint(store: OutboxStore, vault: Vault, name: str, url: str) -> str:
         raise InvalidTerms("url: expected http or https")
     secret = new_secret()
     made = Endpoint(id=name, url=url, sealed=b"")
-    sealed = vault.seal(secret.encode(), made.place)
+    sealed = vault.seal(secret.encode(), made.seal_context)
     store.add_endpoint(Endpoint(id=name, url=url, sealed=sealed))
     return secret
 
 
 def rotate_secret(store: OutboxStore, vault: Vault, name: str) -> str:
     """Returns a new secret of an endpoint; the old one signs too until the next rotation."""
-    found = next((one for one in store.endpoints() if one.id == name), None)
+    found = next((endpoint for endpoint in store.endpoints() if endpoint.id == name), None)
     if found is None:
         raise UnknownOrder(f"no endpoint has the id {name!r}")
     secret = new_secret()
-    sealed = vault.seal(secret.encode(), found.place)
+    sealed = vault.seal(secret.encode(), found.seal_context)
     store.change_endpoint(name, sealed=sealed, previous=found.sealed)
     return secret
 
@@ -127,15 +129,15 @@ class PublicResolver(AbstractResolver):
         found = await asyncio.get_running_loop().getaddrinfo(
             host, port, family=family, type=socket.SOCK_STREAM
         )
-        public = [one for one in found if ipaddress.ip_address(one[4][0]).is_global]
+        public = [info for info in found if ipaddress.ip_address(info[4][0]).is_global]
         if not public:
             raise OSError(f"{host} has no public address")
         return [
             ResolveResult(
-                hostname=host, host=str(one[4][0]), port=port, family=one[0], proto=one[2],
+                hostname=host, host=str(info[4][0]), port=port, family=info[0], proto=info[2],
                 flags=socket.AI_NUMERICHOST,
             )
-            for one in public
+            for info in public
         ]  # fmt: skip
 
     async def close(self) -> None:
@@ -201,8 +203,10 @@ class Sender:
     async def once(self) -> int:
         """Delivers what is due now, one notice per order. Returns the number of attempts."""
         found = await to_thread(self.store.claim_deliveries, LEASE_SECONDS, AT_ONCE)
-        endpoints = {one.id: one for one in await to_thread(self.store.endpoints)}
-        await asyncio.gather(*(self._deliver(one, endpoints.get(one.endpoint)) for one in found))
+        endpoints = {endpoint.id: endpoint for endpoint in await to_thread(self.store.endpoints)}
+        await asyncio.gather(
+            *(self._deliver(delivery, endpoints.get(delivery.endpoint)) for delivery in found)
+        )
         return len(found)
 
     async def _deliver(self, delivery: Delivery, endpoint: Endpoint | None) -> None:
@@ -246,9 +250,14 @@ class Sender:
             return 0, None
         body, timestamp = body_of(notice), int(self._clock())
         parts = [
-            signature(self.vault.open(one, endpoint.place).decode(), notice.id, timestamp, body)
-            for one in (endpoint.sealed, endpoint.previous)
-            if one is not None
+            signature(
+                self.vault.open(encrypted, endpoint.seal_context).decode(),
+                notice.id,
+                timestamp,
+                body,
+            )
+            for encrypted in (endpoint.sealed, endpoint.previous)
+            if encrypted is not None
         ]
         headers = {
             "content-type": "application/json",
@@ -281,8 +290,8 @@ class Sender:
 def _retry_after(response: aiohttp.ClientResponse) -> float | None:
     if response.status not in SLOW_DOWN:
         return None
-    told = response.headers.get("retry-after", "")
-    return float(told) if told.isascii() and told.isdigit() else None
+    header = response.headers.get("retry-after", "")
+    return float(header) if header.isascii() and header.isdigit() else None
 
 
 # --- the stream -----------------------------------------------------------------------------------
@@ -305,9 +314,9 @@ async def stream(
                 if after is None:
                     after = await to_thread(store.newest_notice)
                 while page := await to_thread(store.notices, after, order_id=order_id):
-                    for one in page:
-                        after = one.number
-                        yield one
+                    for notice in page:
+                        after = notice.number
+                        yield notice
                 await to_thread(watch.wait, IDLE_SECONDS)
                 continue
             watch = None

@@ -222,8 +222,8 @@ class WebSocketClient:
             async for message in socket:
                 if message.type not in (kinds.TEXT, kinds.BINARY):
                     break
-                for one in _objects_in(message.data):
-                    await self._take(one)
+                for response in _objects_in(message.data):
+                    await self._take(response)
         finally:
             for future in self._waiting.values():
                 if not future.done():
@@ -248,4 +248,4 @@ def _objects_in(text: str | bytes) -> list[Request]:
     except (ValueError, RecursionError):
         return []
     found = value if isinstance(value, list) else [value]
-    return [one for one in found if isinstance(one, dict)]
+    return [item for item in found if isinstance(item, dict)]

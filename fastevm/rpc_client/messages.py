@@ -66,7 +66,7 @@ def answers_in(body: bytes | str, requests: Sequence[Request]) -> list[Answer]:
     except (ValueError, RecursionError):
         raise RpcUnreachable("the answer is not JSON") from None
     found = value if isinstance(value, list) else [value]
-    by_id = {one.get("id"): one for one in found if _has_hashable_id(one)}
+    by_id = {response.get("id"): response for response in found if _has_hashable_id(response)}
     return [answer_of(request, by_id.get(request["id"])) for request in requests]
 
 

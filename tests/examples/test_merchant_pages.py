@@ -311,7 +311,7 @@ async def test_the_indicator_counts_slices_and_says_when_they_stop(
     await says(page, "#pulse [data-part=text]", "slice")
     await says(page, "#pulse [data-part=age]", "ms ago")
     await page.value("window.stop()")  # ends the stream; the page has to notice by itself
-    demo.stream.tell("slice", {"block": 1, "slice": 1})
+    demo.stream.send("slice", {"block": 1, "slice": 1})
     await page.ask("Network.enable")
     offline = {"offline": True, "latency": 0, "downloadThroughput": 0, "uploadThroughput": 0}
     await page.ask("Network.emulateNetworkConditions", **offline)

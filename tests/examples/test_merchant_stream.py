@@ -52,8 +52,8 @@ async def test_a_page_gets_the_snapshot_and_then_what_happens() -> None:
     stream = Stream()
     async with opened(stream, None, [("order", order("1"))]) as response:
         assert await read_event(response) == ("order", order("1"))
-        stream.tell("slice", {"block": 7})
-        stream.tell("order", order("2"))
+        stream.send("slice", {"block": 7})
+        stream.send("order", order("2"))
         assert await read_event(response) == ("slice", {"block": 7})
         assert await read_event(response) == ("order", order("2"))
 
@@ -62,8 +62,8 @@ async def test_a_buyer_sees_nobody_elses_orders() -> None:
     stream = Stream()
     async with opened(stream, frozenset("2"), [("slice", {})]) as response:
         await read_event(response)
-        stream.tell("order", order("1"))
-        stream.tell("order", order("2"))
+        stream.send("order", order("1"))
+        stream.send("order", order("2"))
         assert await read_event(response) == ("order", order("2"))
 
 
@@ -71,7 +71,7 @@ async def test_what_happens_while_the_snapshot_is_made_is_not_lost() -> None:
     stream = Stream()
 
     async def shown() -> Iterable[Event]:
-        stream.tell("order", order("2"))
+        stream.send("order", order("2"))
         return [("order", order("1"))]
 
     async def serve(request: web.Request) -> web.StreamResponse:

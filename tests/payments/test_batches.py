@@ -24,7 +24,7 @@ from fastevm.payments.calls import cancel_data
 from fastevm.payments.contracts import artifact
 from fastevm.payments.contracts.placing import place_contract, place_escrow
 from fastevm.payments.erc6492 import MULTICALL
-from fastevm.payments.escrow import V1_1, taking
+from fastevm.payments.escrow import V1_1, collecting_call
 from fastevm.payments.node import HttpTransport
 from fastevm.payments.policy import BATCH_GAS, MOST_BATCH, Policy
 from fastevm.payments.transactions import cost_of
@@ -356,7 +356,7 @@ async def test_a_batch_without_enough_gas_leaves_no_order_behind(still: Market, 
         order = await merchant.order(name)
         signature = merchant.signature_of(order)
         assert signature is not None
-        calls[name] = taking(order, signature)
+        calls[name] = collecting_call(order, signature)
     assert await merchant.transactions.submit_many(calls, gas) == {}
     still.mine()
     for _ in range(2):
@@ -377,7 +377,7 @@ async def test_a_used_nonce_found_on_the_way_is_waited_for(still: Market) -> Non
     order = await merchant.order(names[0])
     signature = merchant.signature_of(order)
     assert signature is not None
-    to, data = taking(order, signature)
+    to, data = collecting_call(order, signature)
     still.send(still.stranger, to, data)  # somebody else was faster
     ends = await merchant.capture_many(names, until=State.CAPTURING)
     assert isinstance(ends[names[0]], Order)

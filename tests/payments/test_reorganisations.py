@@ -209,7 +209,7 @@ async def test_removed_logs_of_the_stream_make_a_scan_look_and_prove_nothing(
     still: Market,
 ) -> None:
     merchant = await paid(still)
-    assert await merchant.scanner.hear({"removed": True})
+    assert await merchant.scanner.apply_log({"removed": True})
     merchant.settler.apply_ledger()
     assert (await merchant.order("order-1")).paid
     await merchant.reconcile()

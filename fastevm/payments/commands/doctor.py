@@ -52,9 +52,9 @@ def run(arguments: argparse.Namespace) -> int:
     except PaymentError as error:
         print(f"fastevm pay: {error}", file=sys.stderr)
         return 1
-    for one in found:
-        print(f"{'ok  ' if one.ok else 'FAIL'}  {one.name:<10}  {one.detail}")
-    return 0 if all(one.ok for one in found) else 1
+    for finding in found:
+        print(f"{'ok  ' if finding.ok else 'FAIL'}  {finding.name:<10}  {finding.detail}")
+    return 0 if all(finding.ok for finding in found) else 1
 
 
 async def findings(merchant: Merchant, spender: str | None = None) -> list[Finding]:
@@ -72,8 +72,8 @@ async def findings(merchant: Merchant, spender: str | None = None) -> list[Findi
         ]
     )
     same = isinstance(chain_id, str) and int(chain_id, 16) == domain.chain_id
-    told = f"the node has {chain_id}, the token {hex(domain.chain_id)}"
-    found = [Finding("chain id", same, told)]
+    seen = f"the node has {chain_id}, the token {hex(domain.chain_id)}"
+    found = [Finding("chain id", same, seen)]
     found += await _head(merchant, newest)
     good = isinstance(code, str) and len(code) > 2
     found.append(Finding("token", good, f"{domain.token} {'has code' if good else 'has no code'}"))
@@ -97,9 +97,9 @@ async def _head(merchant: Merchant, newest: object) -> list[Finding]:
         return [Finding("node", False, "no latest block")]
     points = await to_thread(merchant.store.checkpoints, merchant.scanner.scope)
     behind = max(0, points[0].number - head.number) if points else 0
-    told = merchant.chain.pace_call(head)
-    if told is not None:
-        merchant.chain.pace(head, await merchant.node.call(told[0], *told[1]))
+    call = merchant.chain.pace_call(head)
+    if call is not None:
+        merchant.chain.pace(head, await merchant.node.call(call[0], *call[1]))
     age, pace = time.time() - head.timestamp, merchant.chain.block_seconds
     fresh = age <= LATE_BLOCKS * pace + CLOCK_SECONDS
     detail = f"block {head.number}, {age:.0f} s old, {behind} behind the newest block seen"
@@ -119,8 +119,8 @@ async def _allowance(merchant: Merchant, spender: str) -> Finding:
 
 def _store(merchant: Merchant) -> list[Finding]:
     store, now = merchant.store, time.time()
-    oldest = {state: one[2] for state, one in store.counts().items() if state.in_flight}
-    age = max((now - one for one in oldest.values()), default=0.0)
+    oldest = {state: count[2] for state, count in store.counts().items() if state.in_flight}
+    age = max((now - changed_at for changed_at in oldest.values()), default=0.0)
     waiting, since = store.backlog()
     lag = now - since if waiting else 0.0
     list(store.orders(limit=1_000))

@@ -61,19 +61,23 @@ def rows(store: Store) -> Iterator[list[str]]:
 
 def _gas(sent: list[Submission], movement: str) -> str:
     """The cost in wei of a movement's transactions; of the order's own if ``movement`` is ""."""
-    costs = [one.cost for one in sent if one.movement == movement and one.cost is not None]
+    costs = [
+        submission.cost
+        for submission in sent
+        if submission.movement == movement and submission.cost is not None
+    ]
     return str(sum(costs)) if costs else ""
 
 
 def _order(order: Order, movements: list[Movement], gas: str) -> list[str]:
-    one, terms = order.authorization, order.authorization.terms
-    sums, place = amounts_of(order, movements), order.settlement
+    authorization, terms = order.authorization, order.authorization.terms
+    sums, settlement = amounts_of(order, movements), order.settlement
     return [
         "payment", order.id, order.id, order.reference, order.state.value,
-        str(one.domain.chain_id), one.domain.token, terms.payer, terms.recipient,
-        str(terms.value), str(sums.captured), str(sums.refunded), gas,
-        *(map(str, (place.transaction_hash, place.block_number, place.block_hash))
-          if place else ("", "", "")),
+        str(authorization.domain.chain_id), authorization.domain.token, terms.payer,
+        terms.recipient, str(terms.value), str(sums.captured), str(sums.refunded), gas,
+        *(map(str, (settlement.transaction_hash, settlement.block_number, settlement.block_hash))
+          if settlement else ("", "", "")),
         order.reason.value if order.reason else "",
         shown_time(order.created_at), shown_time(order.updated_at),
     ]  # fmt: skip
@@ -81,14 +85,14 @@ def _order(order: Order, movements: list[Movement], gas: str) -> list[str]:
 
 def _movement(movement: Movement, order: Order | None, gas: str) -> list[str]:
     domain = order.authorization.domain if order else None
-    place = movement.settlement
+    settlement = movement.settlement
     return [
         movement.kind.value, movement.key, movement.order_id, order.reference if order else "",
         movement.state.value, str(domain.chain_id) if domain else "",
         domain.token if domain else "", order.authorization.terms.payer if order else "",
         movement.recipient, str(movement.amount), "", "", gas,
-        *(map(str, (place.transaction_hash, place.block_number, place.block_hash))
-          if place else ("", "", "")),
+        *(map(str, (settlement.transaction_hash, settlement.block_number, settlement.block_hash))
+          if settlement else ("", "", "")),
         movement.reason.value if movement.reason else "",
         shown_time(movement.created_at), shown_time(movement.updated_at),
     ]  # fmt: skip

@@ -12,7 +12,7 @@ from fastevm.payments.store import every_order
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options."""
     add_store(parser)
-    names = [one.value for one in State]
+    names = [state.value for state in State]
     parser.add_argument(
         "--state", action="append", choices=names, help="only orders in this state; repeatable"
     )
@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Prints the orders, then the unreadable rows."""
     store = shop_of(arguments)
-    states = None if arguments.state is None else [State(one) for one in arguments.state]
+    states = None if arguments.state is None else [State(name) for name in arguments.state]
     for order in islice(every_order(store, states, payer=arguments.payer), arguments.limit):
         terms = order.authorization.terms
         reason = f"  {order.reason.value}" if order.reason else ""
@@ -33,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
             f"{order.id}  {order.state.value:<11}  {terms.value:>15}  {terms.payer}"
             f"  {shown_time(order.updated_at)}{reason}"
         )
-    for one in store.unreadable:
-        print(f"unreadable: {one}")
+    for message in store.unreadable:
+        print(f"unreadable: {message}")
     store.close()
     return 0

@@ -21,8 +21,8 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     vault = Vault.from_environment()
 
-    def again(sealed: bytes, place: str) -> bytes | None:
-        return vault.seal(vault.open(sealed, place), place) if vault.outdated(sealed) else None
+    def again(sealed: bytes, context: str) -> bytes | None:
+        return vault.seal(vault.open(sealed, context), context) if vault.outdated(sealed) else None
 
     store = shop_of(arguments)
     try:

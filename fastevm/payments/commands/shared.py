@@ -55,7 +55,7 @@ def shop_of(arguments: argparse.Namespace) -> Store:
     store = open_store(arguments.store)
     if arguments.shop is not None:
         return store.scoped(arguments.shop)
-    shops = [one for one in store.shops() if not one.startswith("x402/")]
+    shops = [name for name in store.shops() if not name.startswith("x402/")]
     if len(shops) != 1:
         store.close()
         known = ", ".join(shops) or "none"

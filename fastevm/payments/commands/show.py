@@ -31,13 +31,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _terms(order: Order) -> list[str]:
-    one, terms = order.authorization, order.authorization.terms
+    authorization, terms = order.authorization, order.authorization.terms
     lines = [
         f"order       {order.id}",
         f"reference   {order.reference}",
         f"state       {order.state.value}",
-        f"chain       {one.domain.chain_id}",
-        f"token       {one.domain.token} ({one.domain.name})",
+        f"chain       {authorization.domain.chain_id}",
+        f"token       {authorization.domain.token} ({authorization.domain.name})",
         f"payer       {terms.payer}",
         f"recipient   {terms.recipient}",
         f"value       {terms.value}",
@@ -47,8 +47,10 @@ def _terms(order: Order) -> list[str]:
     if order.reason is not None:
         lines.append(f"reason      {order.reason.value}: {order.detail}")
     if order.settlement is not None:
-        place = order.settlement
-        lines.append(f"settled     {place.transaction_hash} in block {place.block_number}")
+        settlement = order.settlement
+        lines.append(
+            f"settled     {settlement.transaction_hash} in block {settlement.block_number}"
+        )
     return lines
 
 
@@ -57,15 +59,16 @@ def _sums(store: Store, order: Order) -> list[str]:
     sums = amounts_of(order, movements)
     lines = [f"amounts     captured {sums.captured}, refunded {sums.refunded}"]
     lines += [
-        f"{one.kind.value:<10}  {one.amount} to {one.recipient}: {one.state.value} ({one.key})"
-        for one in movements
+        f"{movement.kind.value:<10}  {movement.amount} to {movement.recipient}:"
+        f" {movement.state.value} ({movement.key})"
+        for movement in movements
     ]
     return lines
 
 
 def _sent(store: Store, order: Order) -> list[str]:
     return [
-        f"transaction {one.transaction_hash or 'not signed yet'}  {one.purpose.value}"
-        f"  nonce {one.account_nonce}  {one.progress.value}"
-        for one in store.submissions(order_id=order.id)
+        f"transaction {submission.transaction_hash or 'not signed yet'}  {submission.purpose.value}"
+        f"  nonce {submission.account_nonce}  {submission.progress.value}"
+        for submission in store.submissions(order_id=order.id)
     ]

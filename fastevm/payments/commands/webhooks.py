@@ -50,8 +50,8 @@ def _done(store: Store, arguments: argparse.Namespace) -> str:
         name, first = arguments.replay
         return f"{store.replay(name, int(first))} notices will be delivered again"
     lines = []
-    for one in store.endpoints():
-        waiting = store.deliveries(one.id, DeliveryState.WAITING)
-        state = "disabled" if one.disabled else "failing" if one.failing_since else "ok"
-        lines.append(f"{one.id}  {state}  {len(waiting)} waiting  {one.url}")
+    for endpoint in store.endpoints():
+        waiting = store.deliveries(endpoint.id, DeliveryState.WAITING)
+        state = "disabled" if endpoint.disabled else "failing" if endpoint.failing_since else "ok"
+        lines.append(f"{endpoint.id}  {state}  {len(waiting)} waiting  {endpoint.url}")
     return "\n".join(lines) or "no endpoints"

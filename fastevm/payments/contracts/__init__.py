@@ -45,7 +45,7 @@ class Artifact(Abi):
 
     def initcode(self, *arguments: Any) -> bytes:
         """Returns creation bytecode with constructor arguments. Raises AbiError."""
-        if not arguments and not any(one.kind == "constructor" for one in self.entries):
+        if not arguments and not any(entry.kind == "constructor" for entry in self.entries):
             return self.bytecode
         return self.bytecode + self.entry("constructor", "").words(arguments)
 

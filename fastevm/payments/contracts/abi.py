@@ -84,12 +84,15 @@ BUILT_IN_ERRORS = (
 )
 
 
-def _type(told: Mapping[str, Any]) -> str:
+def _type(parameter: Mapping[str, Any]) -> str:
     """Returns the canonical type; a struct is its members in parentheses."""
-    kind: str = told["type"]
+    kind: str = parameter["type"]
     if not kind.startswith("tuple"):
         return kind
-    return f"({','.join(_type(one) for one in told['components'])})" + kind.removeprefix("tuple")
+    return (
+        f"({','.join(_type(component) for component in parameter['components'])})"
+        + kind.removeprefix("tuple")
+    )
 
 
 class Abi:
@@ -166,7 +169,7 @@ class Abi:
 
     def error_name(self, selector: bytes) -> str | None:
         """Returns the name of the error with this selector; None if the ABI has none."""
-        found = (one.name for one in self.entries if one.kind == "error")
+        found = (entry.name for entry in self.entries if entry.kind == "error")
         return next(
             (name for name in found if self.entry("error", name).selector == selector), None
         )

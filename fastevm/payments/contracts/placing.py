@@ -42,24 +42,24 @@ class Places(Protocol):
 
 
 async def place_token(
-    node: Caller, place: str, *, name: str, symbol: str, decimals: int, admin: str
+    node: Caller, address: str, *, name: str, symbol: str, decimals: int, admin: str
 ) -> None:
     """Writes the token to an address. Its EIP-712 domain is (name, "2", chain id, address).
 
     The node must have ``anvil_setCode`` and ``anvil_setStorageAt``.
     """
-    await place_code(node, place, artifact("Token").deployed_bytecode)
+    await place_code(node, address, artifact("Token").deployed_bytecode)
     owner, flag = int(admin, 16), 1 << 160
     slots = {0: owner, 1: owner, 2: owner, 6: decimals, 8: owner | flag, 18: 3}
     for slot, text in ((4, name), (5, symbol), (7, "USD")):
         slots[slot] = _short_text(text)
     for slot, value in slots.items():
-        await write_slot(node, place, slot, value)
+        await write_slot(node, address, slot, value)
 
 
-async def place_code(node: Caller, place: str, code: bytes) -> None:
+async def place_code(node: Caller, address: str, code: bytes) -> None:
     """Sets the code of an address."""
-    await node.call("anvil_setCode", place, "0x" + code.hex())
+    await node.call("anvil_setCode", address, "0x" + code.hex())
 
 
 async def give_tokens(node: Caller, token: str, holder: str, units: int) -> None:
@@ -68,9 +68,9 @@ async def give_tokens(node: Caller, token: str, holder: str, units: int) -> None
     await write_slot(node, token, int.from_bytes(keccak(key), "big"), units)
 
 
-async def write_slot(node: Caller, place: str, slot: int, value: int) -> None:
+async def write_slot(node: Caller, address: str, slot: int, value: int) -> None:
     """Sets a storage slot."""
-    await node.call("anvil_setStorageAt", place, f"0x{slot:064x}", f"0x{value:064x}")
+    await node.call("anvil_setStorageAt", address, f"0x{slot:064x}", f"0x{value:064x}")
 
 
 def _short_text(text: str) -> int:
@@ -81,14 +81,14 @@ def _short_text(text: str) -> int:
     return int.from_bytes(raw.ljust(32, b"\0"), "big") | 2 * len(raw)
 
 
-async def place_contract(node: Caller, place: str, initcode: bytes) -> None:
+async def place_contract(node: Caller, address: str, initcode: bytes) -> None:
     """Runs creation code at an address and writes the code that it returns there.
 
     The creation code runs as the address's own code, so that immutables with its address are right.
     """
-    await place_code(node, place, initcode)
-    code = await node.call("eth_call", {"to": place}, "pending")
-    await place_code(node, place, bytes.fromhex(code[2:]))
+    await place_code(node, address, initcode)
+    code = await node.call("eth_call", {"to": address}, "pending")
+    await place_code(node, address, bytes.fromhex(code[2:]))
 
 
 async def place_escrow(node: Caller, deployment: Places, store: str, multicall: str) -> None:

@@ -26,7 +26,7 @@ def payment_middleware(paywall: Paywall) -> Any:
         body = await request.read()  # aiohttp caches it for the handler
         whole = Request(seen.method, seen.path, seen.url, headers, body)
         reply = await paywall.handle(whole, lambda: _run(request, handler))
-        kept = [one for one in reply.headers if one[0].lower() not in COMPUTED]
+        kept = [header for header in reply.headers if header[0].lower() not in COMPUTED]
         return web.Response(status=reply.status, body=reply.body, headers=CIMultiDict(kept))
 
     return middleware

@@ -65,7 +65,7 @@ class AuthCapture:
     name = AUTH_CAPTURE
 
     def __init__(self, deployments: Sequence[Deployment] = (V1_1, V1_0)) -> None:
-        self.deployments = {one.escrow: one for one in deployments}
+        self.deployments = {deployment.escrow: deployment for deployment in deployments}
         self.usual = deployments[0]
 
     def supported(self, chain: Chain) -> Json:
@@ -88,18 +88,18 @@ class AuthCapture:
         except Refused as refusal:
             raise refused("extra", refusal.detail) from None
         _check_mode(chain, offer.extra)
-        place = self.deployment_of(offer.extra)
+        deployment = self.deployment_of(offer.extra)
         terms = read_terms(dict(payment.payload))
         signature = as_bytes(payment.payload, "signature")
         salt = int.from_bytes(as_bytes(payment.payload, "salt", 32), "big")
         info = _info(offer, terms.payer, terms.valid_before, salt)
-        if terms.recipient != place.erc3009_collector:
+        if terms.recipient != deployment.erc3009_collector:
             raise refused("token_collector_mismatch", f"signed for recipient {terms.recipient}")
         if terms.value != offer.amount:
             raise refused("amount_mismatch", f"asked for {offer.amount}, signed {terms.value}")
         if terms.valid_after != 0:
             raise refused("authorization_not_yet_valid", "validAfter must be 0")
-        if terms.nonce != info.nonce(offer.chain_id, place.escrow):
+        if terms.nonce != info.nonce(offer.chain_id, deployment.escrow):
             raise refused("nonce_mismatch", "the nonce is not the hash of these terms")
         made = authorization(token, terms, Kind.RECEIVE)
         return Claim(authorization=made, signature=signature, note=info.to_json())
@@ -115,12 +115,14 @@ class AuthCapture:
         wrapped = unwrap(claim.signature)
         if wrapped is not None and wrapped.factory not in chain.factories:
             raise refused("erc6492_factory_not_allowed", wrapped.factory)
-        place = next(
-            one for one in self.deployments.values() if one.erc3009_collector == terms.recipient
+        deployment = next(
+            deployment
+            for deployment in self.deployments.values()
+            if deployment.erc3009_collector == terms.recipient
         )
-        data = authorize_data(info, place.erc3009_collector, _normal(claim.signature))
+        data = authorize_data(info, deployment.erc3009_collector, _normal(claim.signature))
         try:
-            return await chain.collect([(place.escrow, data)])
+            return await chain.collect([(deployment.escrow, data)])
         except Refused as refusal:
             raise _translated(refusal) from None
 
@@ -213,8 +215,8 @@ def dated_as(offer: Requirements, payment: Payment, now: int) -> Requirements:
         if within not in extra:
             continue
         latest = now + int(extra.pop(within))
-        told = chosen.extra.get(deadline) if chosen is not None else None
-        age = latest - told if isinstance(told, int) else None
+        accepted = chosen.extra.get(deadline) if chosen is not None else None
+        age = latest - accepted if isinstance(accepted, int) else None
         good = age is not None and -CLOCK_SKEW <= age <= offer.max_timeout + CLOCK_SKEW
-        extra[deadline] = told if good else latest
+        extra[deadline] = accepted if good else latest
     return replace(offer, extra=extra)

@@ -49,7 +49,7 @@ log: Final = logging.getLogger(__name__)
 NO_BLOCK: Final = 0  # block hash of a pre-confirmed receipt
 USED_TOPIC: Final = Event.USED.topic
 DONE: Final = (State.CAPTURED, State.PAID, State.HELD, State.RELEASED)
-TAKING: Final = (Purpose.CAPTURE, Purpose.HOLD)
+COLLECTING: Final = (Purpose.CAPTURE, Purpose.HOLD)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +134,7 @@ class ChainSettler:
         requests = [
             {"from": self.account, "to": to, "data": "0x" + data.hex()} for to, data in calls
         ]
-        asked: list[NodeCall] = [("eth_estimateGas", [one, BLOCK]) for one in requests]
+        asked: list[NodeCall] = [("eth_estimateGas", [request, BLOCK]) for request in requests]
         answers = await self.ask([*asked, ("eth_getBalance", [self.account, BLOCK])])
         funds = answers.pop()
         for (to, data), answer in zip(calls, answers, strict=True):
@@ -201,7 +201,7 @@ class ChainSettler:
             state=State.STORED,
             annex=claim.note,
         )
-        sealed = self.vault.seal(claim.signature, order.place)
+        sealed = self.vault.seal(claim.signature, order.seal_context)
         made = Order(
             id=order.id,
             authorization=order.authorization,
@@ -221,7 +221,7 @@ class ChainSettler:
         last = ""
         while True:
             sent = await to_thread(partial(self.store.submissions, order_id=order.id))
-            hashes = [one.transaction_hash for one in captures(sent)]
+            hashes = [submission.transaction_hash for submission in captures(sent)]
             last = hashes[-1] if hashes else last
             left = min(self.rules.tend_every, deadline - time.monotonic())
             receipt = await self.receipts.wait(hashes, max(0.0, left), self._counts)
@@ -267,11 +267,11 @@ class ChainSettler:
         }
         try:
             logs = await self.node.call("eth_getLogs", wanted)
-            for one in logs:
-                found = await self.node.call("eth_getTransactionReceipt", one["transactionHash"])
+            for raw in logs:
+                found = await self.node.call("eth_getTransactionReceipt", raw["transactionHash"])
                 if found is not None and moved(found, order):
                     await self._take(order, found)
-                    return str(one["transactionHash"])
+                    return str(raw["transactionHash"])
         except NodeRefusal:
             return None
         except NodeUnreachable as error:
@@ -282,7 +282,10 @@ class ChainSettler:
         return self._answer(order, transaction_hash)
 
     def _refusal(self, order: Order, sent: Sequence[Submission]) -> Settled:
-        cause = next((one.reason for one in reversed(sent) if one.reason is not None), order.reason)
+        cause = next(
+            (submission.reason for submission in reversed(sent) if submission.reason is not None),
+            order.reason,
+        )
         word = reasons.TRANSACTION if cause is None else reasons.of_cause(cause, "")
         last = sent[-1].transaction_hash if sent else ""
         detail = cause.value if cause is not None else ""
@@ -311,16 +314,16 @@ class ChainSettler:
         for order in orders:
             await self._look(order)
         await self.holds.look()
-        await to_thread(self._settler.settle_movements, ())
+        await to_thread(self._settler.apply_to_movements, ())
         await to_thread(self._settler.release)
         await self._settler.confirm(self.node)
 
     async def _look(self, order: Order) -> None:
         sent = await to_thread(partial(self.store.submissions, order_id=order.id))
-        hashes = [one.transaction_hash for one in captures(sent)]
+        hashes = [submission.transaction_hash for submission in captures(sent)]
         if not hashes:
             return
-        asked: list[NodeCall] = [("eth_getTransactionReceipt", [one]) for one in hashes]
+        asked: list[NodeCall] = [("eth_getTransactionReceipt", [tx_hash]) for tx_hash in hashes]
         for receipt in await self.node.batch(asked):
             if isinstance(receipt, dict) and int(receipt["blockHash"] or "0x0", 16) != NO_BLOCK:
                 await self._take(order, receipt)
@@ -329,9 +332,9 @@ class ChainSettler:
         """Adds a canonical receipt's logs to the ledger and updates its order."""
         if int(receipt["status"], 16) != 1:
             return
-        logs = [read for one in receipt["logs"] if (read := read_log(one)) is not None]
+        logs = [read for raw in receipt["logs"] if (read := read_log(raw)) is not None]
         await to_thread(self.store.take, self.chain_id, logs)
-        await to_thread(self._settler.settle, order.id)
+        await to_thread(self._settler.apply_to_order, order.id)
 
     async def run(self) -> None:
         """Calls :meth:`tend` until cancelled; errors are logged and retried."""
@@ -345,10 +348,14 @@ class ChainSettler:
 
 def captures(sent: Sequence[Submission]) -> list[Submission]:
     """Returns the signed transactions that collect the payment."""
-    return [one for one in sent if one.purpose in TAKING and one.transaction_hash]
+    return [
+        submission
+        for submission in sent
+        if submission.purpose in COLLECTING and submission.transaction_hash
+    ]
 
 
 def moved(receipt: dict[str, Any], order: Order) -> bool:
     """Whether the receipt contains the payment that the order's authorization allows."""
-    logs = [read for one in receipt["logs"] if (read := read_log(one)) is not None]
+    logs = [read for raw in receipt["logs"] if (read := read_log(raw)) is not None]
     return any(pays(entry, order) for entry in entries(logs, order.authorization.domain.token))

@@ -104,25 +104,25 @@ class Scheme(Protocol):
 def check_domain(token: Any, offer: Requirements) -> None:
     """Raises Refused unless the offer's EIP-712 name and version are the token's."""
     for member, reason in (("name", NAME), ("version", VERSION)):
-        told = offer.extra.get(member)
-        if not isinstance(told, str):
+        value = offer.extra.get(member)
+        if not isinstance(value, str):
             raise Refused(MISSING_DOMAIN, f"extra.{member} is missing")
         expected = getattr(token.domain, member)
-        if told != expected:
-            raise Refused(reason, f"expected {expected!r}, found {told[:64]!r}")
+        if value != expected:
+            raise Refused(reason, f"expected {expected!r}, found {value[:64]!r}")
 
 
 def read_terms(payload: Json) -> Terms:
     """Parses the ``authorization`` member of a payload. Raises :class:`Malformed`."""
-    told = as_object(payload.get("authorization"), "authorization")
-    nonce = as_text(told, "nonce")
+    members = as_object(payload.get("authorization"), "authorization")
+    nonce = as_text(members, "nonce")
     try:
         return Terms(
-            payer=as_text(told, "from"),
-            recipient=as_text(told, "to"),
-            value=as_number(told, "value"),
-            valid_after=as_number(told, "validAfter"),
-            valid_before=as_number(told, "validBefore"),
+            payer=as_text(members, "from"),
+            recipient=as_text(members, "to"),
+            value=as_number(members, "value"),
+            valid_after=as_number(members, "validAfter"),
+            valid_before=as_number(members, "validBefore"),
             nonce=bytes.fromhex(nonce.removeprefix("0x")),
         )
     except (InvalidTerms, ValueError) as error:

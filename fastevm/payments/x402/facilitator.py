@@ -55,7 +55,7 @@ class Facilitator:
         self.settlers = {settler.chain_id: settler for settler in settlers}
         if len(self.settlers) != len(settlers):
             raise ValueError("settlers: expected at most one per chain")
-        self.schemes: Mapping[str, Scheme] = {one.name: one for one in (*schemes, Exact())}
+        self.schemes: Mapping[str, Scheme] = {scheme.name: scheme for scheme in (*schemes, Exact())}
         self._resources: dict[str, Json] = {}
         self._tending: list[asyncio.Task[None]] = []
 
@@ -162,6 +162,10 @@ class Facilitator:
         """Returns the answer to /discovery/resources, newest first. Raises Malformed."""
         if kind not in (None, "http", "mcp") or not 1 <= limit <= MOST_LISTED or offset < 0:
             raise Malformed(f"type: http or mcp; limit: 1 to {MOST_LISTED}; offset: 0 or more")
-        found = [one for one in reversed(self._resources.values()) if kind in (None, one["type"])]
+        found = [
+            resource
+            for resource in reversed(self._resources.values())
+            if kind in (None, resource["type"])
+        ]
         page: dict[str, Any] = {"limit": limit, "offset": offset, "total": len(found)}
         return {"x402Version": 2, "items": found[offset : offset + limit], "pagination": page}

@@ -88,7 +88,7 @@ class MemoryGrants:
         self._grants[grant.key] = without_long_copy(grant)
         if len(self._grants) > MOST_GRANTS:
             now = time.time()
-            gone = [key for key, one in self._grants.items() if one.expires < now]
+            gone = [key for key, grant in self._grants.items() if grant.expires < now]
             for key in gone or list(self._grants)[: MOST_GRANTS // 10]:
                 del self._grants[key]
 
@@ -175,19 +175,19 @@ def _read(connection: Connection, key: str) -> Grant | None:
     return Grant(key, request, Phase(phase), receipt, reply, expires)
 
 
-class Turns:
+class PaymentLocks:
     """Locks by payment, within a process."""
 
     def __init__(self) -> None:
         self._locks: dict[str, tuple[asyncio.Lock, int]] = {}
 
-    async def take(self, key: str) -> None:
+    async def acquire(self, key: str) -> None:
         """Acquires the lock of a payment."""
         lock, waiting = self._locks.get(key, (asyncio.Lock(), 0))
         self._locks[key] = lock, waiting + 1
         await lock.acquire()
 
-    def leave(self, key: str) -> None:
+    def release(self, key: str) -> None:
         """Releases the lock of a payment."""
         lock, waiting = self._locks[key]
         lock.release()

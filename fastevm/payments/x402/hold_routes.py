@@ -60,8 +60,8 @@ class HoldRoutes:
         found: list[Json] = []
         for settler in self.facilitator.settlers.values():
             page = partial(settler.store.orders, STATES, after=after, limit=PAGE)
-            found += [_order(one) for one in await to_thread(page) if one.annex]
-        found.sort(key=lambda one: str(one["id"]))
+            found += [_order(order) for order in await to_thread(page) if order.annex]
+        found.sort(key=lambda hold: str(hold["id"]))
         return web.json_response({"holds": found[:PAGE]})
 
     async def one(self, request: web.Request) -> web.Response:
@@ -72,7 +72,9 @@ class HoldRoutes:
             moves = await to_thread(settler.store.movements, order.id)
         except PaymentError as error:
             return _refused(error)
-        return web.json_response(_shown(hold) | {"movements": [_movement(one) for one in moves]})
+        return web.json_response(
+            _shown(hold) | {"movements": [_movement(movement) for movement in moves]}
+        )
 
     async def move(self, work: Work, request: web.Request) -> web.Response:
         """Starts a movement of a hold, and returns its state."""
@@ -141,19 +143,19 @@ def _shown(hold: Hold) -> Json:
     }
 
 
-def _movement(one: Movement) -> Json:
-    told: dict[str, Any] = {
-        "key": one.key,
-        "kind": one.kind.value,
-        "amount": str(one.amount),
-        "to": one.recipient,
-        "state": one.state.value,
+def _movement(movement: Movement) -> Json:
+    shown: dict[str, Any] = {
+        "key": movement.key,
+        "kind": movement.kind.value,
+        "amount": str(movement.amount),
+        "to": movement.recipient,
+        "state": movement.state.value,
     }
-    if one.settlement is not None:
-        told["transaction"] = one.settlement.transaction_hash
-    if one.reason is not None:
-        told["reason"] = one.reason.value
-    return told
+    if movement.settlement is not None:
+        shown["transaction"] = movement.settlement.transaction_hash
+    if movement.reason is not None:
+        shown["reason"] = movement.reason.value
+    return shown
 
 
 def _refused(error: PaymentError) -> web.Response:

@@ -59,8 +59,8 @@ def _guard(token: str | None) -> Any:
     @web.middleware
     async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
         if token is not None and request.path != "/health":
-            told = request.headers.get("Authorization", "")
-            if not hmac.compare_digest(told.encode(), f"Bearer {token}".encode()):
+            header = request.headers.get("Authorization", "")
+            if not hmac.compare_digest(header.encode(), f"Bearer {token}".encode()):
                 return web.json_response({"error": "unauthorized"}, status=401)
         return await handler(request)
 
@@ -105,10 +105,10 @@ class _Host:
         try:
             query = {"limit": "20", "offset": "0", **request.query}
             limit, offset = as_number(query, "limit"), as_number(query, "offset")
-            told = self.facilitator.resources(request.query.get("type"), limit, offset)
+            page = self.facilitator.resources(request.query.get("type"), limit, offset)
         except Malformed as error:
             return _answer({"error": str(error)}, 400)
-        return _answer(told, 200)
+        return _answer(page, 200)
 
     async def health(self, request: web.Request) -> web.Response:
         chains = {}
@@ -120,7 +120,7 @@ class _Host:
                 chains[str(chain_id)] = {"account": settler.account, "funds": str(funds)}
             except (Unavailable, TypeError, ValueError):
                 chains[str(chain_id)] = {"account": settler.account, "error": "no answer"}
-        healthy = all("error" not in one for one in chains.values())
+        healthy = all("error" not in chain for chain in chains.values())
         return _answer({"healthy": healthy, "chains": chains}, 200 if healthy else 503)
 
 
@@ -129,12 +129,12 @@ async def _read(request: web.Request) -> tuple[int, Payment, Requirements]:
         body = await request.read()
     except web.HTTPRequestEntityTooLarge:
         raise Malformed(f"the body exceeds {LONGEST_BODY} bytes") from None
-    told = as_object(strict_json(body), "body")
-    payment = Payment.read(told.get("paymentPayload"))
-    version = as_number(told, "x402Version") if "x402Version" in told else payment.version
+    message = as_object(strict_json(body), "body")
+    payment = Payment.read(message.get("paymentPayload"))
+    version = as_number(message, "x402Version") if "x402Version" in message else payment.version
     if version != payment.version:
         raise Malformed("x402Version: the body and its payload differ")
-    return version, payment, Requirements.read(told.get("paymentRequirements"), version)
+    return version, payment, Requirements.read(message.get("paymentRequirements"), version)
 
 
 def _refused(reason: str, message: str) -> Verified:
@@ -145,8 +145,8 @@ def _unsettled(reason: str, message: str) -> Settled:
     return Settled(chain_id=0, reason=reason, message=message)
 
 
-def _answer(told: Json, status: int) -> web.Response:
+def _answer(body: Json, status: int) -> web.Response:
     headers = {"Cache-Control": "no-store"}
     if status == 503:
         headers["Retry-After"] = str(RETRY_SECONDS)
-    return web.json_response(told, status=status, headers=headers)
+    return web.json_response(body, status=status, headers=headers)

@@ -127,22 +127,22 @@ class Requirements(Struct, frozen=True, kw_only=True):
         return networks.caip2(self.chain_id)
 
     @classmethod
-    def read(cls, told: Any, version: int) -> "Requirements":
+    def read(cls, members: Any, version: int) -> "Requirements":
         """Parses ``paymentRequirements`` or ``accepted``. Raises :class:`Malformed`."""
-        told = as_object(told, "paymentRequirements")
-        network = as_text(told, "network")
+        members = as_object(members, "paymentRequirements")
+        network = as_text(members, "network")
         chain_id = networks.chain_of(network)
         if chain_id is None:
             raise Malformed(f"network: {network[:40]!r} is unknown")
         try:
             return cls(
-                scheme=as_text(told, "scheme"),
+                scheme=as_text(members, "scheme"),
                 chain_id=chain_id,
-                asset=as_text(told, "asset"),
-                pay_to=as_text(told, "payTo"),
-                amount=as_number(told, "maxAmountRequired" if version == 1 else "amount"),
-                max_timeout=as_number(told, "maxTimeoutSeconds"),
-                extra=as_object(told.get("extra") or {}, "extra"),
+                asset=as_text(members, "asset"),
+                pay_to=as_text(members, "payTo"),
+                amount=as_number(members, "maxAmountRequired" if version == 1 else "amount"),
+                max_timeout=as_number(members, "maxTimeoutSeconds"),
+                extra=as_object(members.get("extra") or {}, "extra"),
             )
         except InvalidTerms as error:
             raise Malformed(str(error)) from None
@@ -192,29 +192,29 @@ class Payment:
     extensions: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, told: Any) -> "Payment":
+    def read(cls, members: Any) -> "Payment":
         """Parses a header or ``paymentPayload``. Raises :class:`Malformed`."""
-        told = as_object(told, "paymentPayload")
-        version = as_number(told, "x402Version")
+        members = as_object(members, "paymentPayload")
+        version = as_number(members, "x402Version")
         if version not in VERSIONS:
             raise Malformed(f"x402Version: expected 1 or 2, found {version}")
-        payload = as_object(told.get("payload"), "payload")
+        payload = as_object(members.get("payload"), "payload")
         if version == 2:
-            accepted = Requirements.read(told.get("accepted"), 2)
+            accepted = Requirements.read(members.get("accepted"), 2)
             return cls(
                 version=2,
                 scheme=accepted.scheme,
                 chain_id=accepted.chain_id,
                 payload=payload,
                 accepted=accepted,
-                resource=as_object(told.get("resource") or {}, "resource"),
-                extensions=as_object(told.get("extensions") or {}, "extensions"),
+                resource=as_object(members.get("resource") or {}, "resource"),
+                extensions=as_object(members.get("extensions") or {}, "extensions"),
             )
-        network = as_text(told, "network")
+        network = as_text(members, "network")
         chain_id = networks.chain_of(network)
         if chain_id is None:
             raise Malformed(f"network: {network[:40]!r} is unknown")
-        return cls(version=1, scheme=as_text(told, "scheme"), chain_id=chain_id, payload=payload)
+        return cls(version=1, scheme=as_text(members, "scheme"), chain_id=chain_id, payload=payload)
 
     def chooses(self, offered: Requirements) -> bool:
         """Whether the payer chose this offer.
@@ -251,10 +251,10 @@ class Verified(Struct, frozen=True, kw_only=True):
 
     def show(self) -> Json:
         """Returns the JSON, equal in both versions."""
-        told: Json = {"isValid": self.valid}
+        members: Json = {"isValid": self.valid}
         if self.reason is not None:
-            told |= {"invalidReason": self.reason, "invalidMessage": self.message}
-        return told | ({"payer": self.payer} if self.payer else {})
+            members |= {"invalidReason": self.reason, "invalidMessage": self.message}
+        return members | ({"payer": self.payer} if self.payer else {})
 
 
 class Settled(Struct, frozen=True, kw_only=True):
@@ -279,17 +279,17 @@ class Settled(Struct, frozen=True, kw_only=True):
 
     def show(self, version: int) -> Json:
         """Returns the JSON of a version."""
-        told: Json = {"success": self.success}
+        members: Json = {"success": self.success}
         if self.reason is not None:
-            told |= {"errorReason": self.reason}
-            told |= {"errorMessage": self.message} if version == 2 and self.message else {}
-        told |= {"payer": self.payer} if self.payer else {}
-        told |= {
+            members |= {"errorReason": self.reason}
+            members |= {"errorMessage": self.message} if version == 2 and self.message else {}
+        members |= {"payer": self.payer} if self.payer else {}
+        members |= {
             "transaction": self.transaction,
             "network": networks.shown(self.chain_id, version) if self.chain_id else "",
         }
         amounts = version == 2 and self.success and self.amount is not None
-        return told | ({"amount": str(self.amount)} if amounts else {})
+        return members | ({"amount": str(self.amount)} if amounts else {})
 
 
 def payment_required(
@@ -300,9 +300,9 @@ def payment_required(
         "x402Version": 2,
         "error": error,
         "resource": resource.show(),
-        "accepts": [one.show() for one in offers],
+        "accepts": [offer.show() for offer in offers],
     }
-    old = [shown for one in offers if (shown := one.show_v1(resource)) is not None]
+    old = [shown for offer in offers if (shown := offer.show_v1(resource)) is not None]
     body = {"x402Version": 1, "error": error, "accepts": old} if old else {}
     return encode_header(header), body
 
@@ -314,17 +314,17 @@ def as_object(value: Any, name: str) -> Json:
     return value
 
 
-def as_text(told: Mapping[str, Any], name: str) -> str:
+def as_text(members: Mapping[str, Any], name: str) -> str:
     """Returns a text member. Raises :class:`Malformed`."""
-    value = told.get(name)
+    value = members.get(name)
     if not isinstance(value, str):
         raise Malformed(f"{name}: expected text")
     return value
 
 
-def as_number(told: Mapping[str, Any], name: str) -> int:
+def as_number(members: Mapping[str, Any], name: str) -> int:
     """Returns a member that is a number >= 0 or decimal digits. Raises :class:`Malformed`."""
-    value = told.get(name)
+    value = members.get(name)
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 78:
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= UINT256_MAX:
@@ -332,9 +332,9 @@ def as_number(told: Mapping[str, Any], name: str) -> int:
     return value
 
 
-def as_bytes(told: Mapping[str, Any], name: str, length: int | None = None) -> bytes:
+def as_bytes(members: Mapping[str, Any], name: str, length: int | None = None) -> bytes:
     """Returns the bytes of a 0x-hex member. Raises :class:`Malformed`."""
-    text = as_text(told, name)
+    text = as_text(members, name)
     try:
         raw = bytes.fromhex(text.removeprefix("0x"))
     except ValueError:

@@ -65,14 +65,14 @@ class Payer:
 
     def pay(self, headers: Mapping[str, str], body: bytes) -> Presented:
         """Returns the payment for a 402. Raises NothingToPay or Malformed."""
-        told = headers.get("PAYMENT-REQUIRED")
-        if told is not None:
-            required, version = decode_header(told), 2
+        header = headers.get("PAYMENT-REQUIRED")
+        if header is not None:
+            required, version = decode_header(header), 2
         else:
             required, version = as_object(strict_json(body), "body"), 1
-        for one in required.get("accepts", ()):
+        for accepted in required.get("accepts", ()):
             try:
-                offer = Requirements.read(one, version)
+                offer = Requirements.read(accepted, version)
             except Malformed:
                 continue  # an unknown network or scheme
             served = offer.scheme in (EXACT, AUTH_CAPTURE)
@@ -82,15 +82,17 @@ class Payer:
 
     def _presented(self, offer: Requirements, required: Json, version: int) -> Presented:
         payload = self.payload(offer)
-        told: dict[str, Any] = {"x402Version": version, "payload": payload}
+        message: dict[str, Any] = {"x402Version": version, "payload": payload}
         if version == 2:
-            told |= {"accepted": offer.show(), "resource": required.get("resource", {})}
-            return Presented("PAYMENT-SIGNATURE", encode_header(told))
+            message |= {"accepted": offer.show(), "resource": required.get("resource", {})}
+            return Presented("PAYMENT-SIGNATURE", encode_header(message))
         (network,) = {
-            one["network"] for one in required["accepts"] if one.get("payTo") == offer.pay_to
+            accepted["network"]
+            for accepted in required["accepts"]
+            if accepted.get("payTo") == offer.pay_to
         }
-        told |= {"scheme": offer.scheme, "network": network}
-        return Presented("X-PAYMENT", encode_header(told))
+        message |= {"scheme": offer.scheme, "network": network}
+        return Presented("X-PAYMENT", encode_header(message))
 
     def payload(self, offer: Requirements) -> Json:
         """Returns a signed payload for the offer's scheme."""
@@ -109,7 +111,7 @@ class Payer:
     def _hold(self, offer: Requirements, domain: Domain) -> Json:
         """Signs an authorization to the escrow's collector; its nonce is the hash of the terms."""
         extra, expires = offer.extra, int(self._clock()) + offer.max_timeout
-        place = V1_0 if extra.get("authCaptureEscrow") == V1_0.escrow else V1_1
+        deployment = V1_0 if extra.get("authCaptureEscrow") == V1_0.escrow else V1_1
         info = PaymentInfo(
             operator=extra["captureAuthorizer"],
             payer=self.address,
@@ -126,11 +128,11 @@ class Payer:
         )
         terms = Terms(
             payer=self.address,
-            recipient=place.erc3009_collector,
+            recipient=deployment.erc3009_collector,
             value=offer.amount,
             valid_after=0,
             valid_before=expires,
-            nonce=info.nonce(offer.chain_id, place.escrow),
+            nonce=info.nonce(offer.chain_id, deployment.escrow),
         )
         signed = self._signed(Authorization(domain, terms, Kind.RECEIVE))
         return {**signed, "salt": f"0x{info.salt:064x}"}

@@ -24,7 +24,7 @@ from fastevm.core.primitives.replace import replace
 from fastevm.payments.x402 import reasons
 from fastevm.payments.x402.auth_capture import dated, dated_as
 from fastevm.payments.x402.facilitator import Engine
-from fastevm.payments.x402.grants import Grant, Grants, MemoryGrants, Phase, Reply, Turns
+from fastevm.payments.x402.grants import Grant, Grants, MemoryGrants, PaymentLocks, Phase, Reply
 from fastevm.payments.x402.messages import (
     Malformed,
     Payment,
@@ -92,7 +92,7 @@ class Paywall:
         self.engine, self.grants = engine, grants or MemoryGrants()
         self.resource_url = resource_url
         self._routes = [(*_pattern(route), price) for route, price in routes.items()]
-        self._turns = Turns()
+        self._locks = PaymentLocks()
 
     def price_of(self, request: Request) -> Price | None:
         """Returns the price of a request; None if it is free."""
@@ -117,12 +117,12 @@ class Paywall:
         if payment is None:
             return self.required(request, sale, MISSING[2])
         now = int(time.time())
-        given = (dated_as(one, payment, now) for one in sale.offers)
-        offer = next((one for one in given if payment.chooses(one)), None)
+        given = (dated_as(offer, payment, now) for offer in sale.offers)
+        offer = next((dated_offer for dated_offer in given if payment.chooses(dated_offer)), None)
         if offer is None:
             return self.required(request, sale, reasons.INVALID_REQUIREMENTS)
         key = key_of(payment, offer)
-        await self._turns.take(key)
+        await self._locks.acquire(key)
         try:
             return await _Purchase(self, request, sale, payment, offer, key).answer(run)
         except Malformed as error:
@@ -131,7 +131,7 @@ class Paywall:
             log.warning("a payment could not be processed: %s", error)
             return _later({"error": reasons.SETTLE_ERROR})
         finally:
-            self._turns.leave(key)
+            self._locks.release(key)
 
     def required(
         self, request: Request, sale: Sale, error: str, receipt: tuple[str, str] | None = None
@@ -139,7 +139,7 @@ class Paywall:
         """Returns the 402 that asks for a payment."""
         url = f"{self.resource_url}{request.path}" if self.resource_url else request.url
         resource = Resource(url=url, description=sale.description, mime_type=sale.mime_type)
-        offers = [dated(one, int(time.time())) for one in sale.offers]
+        offers = [dated(offer, int(time.time())) for offer in sale.offers]
         header, body = payment_required(offers, resource, error)
         headers = [("PAYMENT-REQUIRED", header), ("Cache-Control", "no-store")]
         return _json(402, body, [*headers, *([receipt] if receipt else [])])
@@ -207,8 +207,8 @@ class _Purchase(Struct):
         return await asyncio.shield(task)
 
     def _fingerprint(self) -> str:
-        one = self.request
-        text = f"{one.method} {one.url}\n".encode() + one.body
+        request = self.request
+        text = f"{request.method} {request.url}\n".encode() + request.body
         return hashlib.sha256(text).hexdigest()
 
     def _kept(self) -> float:
@@ -218,9 +218,9 @@ class _Purchase(Struct):
         name = RECEIPTS[self.payment.version]
         if not receipt:
             return reply
-        kept = [one for one in reply.headers if one[0].lower() not in (name.lower(),)]
-        told = any(one[0].lower() == "cache-control" for one in kept)
-        cache = [] if told else [("Cache-Control", "private")]
+        kept = [header for header in reply.headers if header[0].lower() not in (name.lower(),)]
+        has_cache = any(header[0].lower() == "cache-control" for header in kept)
+        cache = [] if has_cache else [("Cache-Control", "private")]
         return Reply(reply.status, [*kept, *cache, (name, receipt)], reply.body)
 
 
@@ -229,11 +229,11 @@ def key_of(payment: Payment, offer: Requirements) -> str:
 
     Signatures are left out, because a signature can be encoded in several ways.
     """
-    told = {name: part for name, part in payment.payload.items() if name != "signature"}
-    authorization = told.get("authorization")
+    members = {name: part for name, part in payment.payload.items() if name != "signature"}
+    authorization = members.get("authorization")
     if isinstance(authorization, dict):
-        told = {name: str(authorization.get(name, "")).lower() for name in ("from", "nonce")}
-    text = json.dumps([offer.chain_id, offer.asset, told], sort_keys=True)
+        members = {name: str(authorization.get(name, "")).lower() for name in ("from", "nonce")}
+    text = json.dumps([offer.chain_id, offer.asset, members], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -94,7 +94,7 @@ def _rules(arguments: argparse.Namespace) -> Rules:
     """Returns the rules. Raises InvalidTerms for a public facilitator without restrictions."""
     recipients = None
     if arguments.pay_to is not None:
-        recipients = frozenset(address(one, "--pay-to") for one in arguments.pay_to)
+        recipients = frozenset(address(recipient, "--pay-to") for recipient in arguments.pay_to)
     if recipients is None and TOKEN_VARIABLE not in os.environ and not _loopback(arguments.host):
         raise InvalidTerms(
             f"--host {arguments.host} is public: anybody could spend this account's gas; "
@@ -102,7 +102,7 @@ def _rules(arguments: argparse.Namespace) -> Rules:
         )
     return Rules(
         recipients=recipients,
-        factories=tuple(address(one, "--factory") for one in arguments.factory),
+        factories=tuple(address(factory, "--factory") for factory in arguments.factory),
         settle_for=arguments.settle_for,
         preconfirmed=not arguments.canonical,
     )
@@ -162,7 +162,7 @@ async def _has_escrow(settlers: list[ChainSettler]) -> bool:
 async def _tokens(node: NodeClient, wanted: list[str]) -> list[Token]:
     """Returns the tokens to accept on a node's chain: the requested or else the known ones."""
     chain_id = int(await node.call("eth_chainId"), 16)
-    names = wanted or [one.symbol for one in KNOWN if one.chain_id == chain_id]
+    names = wanted or [row.symbol for row in KNOWN if row.chain_id == chain_id]
     if not names:
         raise InvalidTerms(f"--asset: no known token on chain {chain_id}, pass an address")
     found = []

@@ -27,41 +27,41 @@ class Receipts:
         self, hashes: Sequence[str], seconds: float, counts: Callable[[Receipt], bool]
     ) -> Receipt | None:
         """Returns the first receipt that satisfies ``counts``; None after ``seconds``."""
-        told: asyncio.Queue[Receipt] = asyncio.Queue()
-        for one in hashes:
-            self._wanted.setdefault(one, []).append(told)
+        queue: asyncio.Queue[Receipt] = asyncio.Queue()
+        for tx_hash in hashes:
+            self._wanted.setdefault(tx_hash, []).append(queue)
         if self._asking is None or self._asking.done():
             self._asking = asyncio.create_task(self._ask())
         try:
             async with asyncio.timeout(seconds):
-                while not counts(receipt := await told.get()):
+                while not counts(receipt := await queue.get()):
                     pass
                 return receipt
         except TimeoutError:
             return None
         finally:
-            self._forget(hashes, told)
+            self._forget(hashes, queue)
 
-    def _forget(self, hashes: Sequence[str], told: asyncio.Queue[Receipt]) -> None:
-        for one in hashes:
-            waiting = self._wanted[one]
-            waiting.remove(told)
+    def _forget(self, hashes: Sequence[str], queue: asyncio.Queue[Receipt]) -> None:
+        for tx_hash in hashes:
+            waiting = self._wanted[tx_hash]
+            waiting.remove(queue)
             if not waiting:
-                del self._wanted[one]
+                del self._wanted[tx_hash]
 
     async def _ask(self) -> None:
         """Polls as long as anybody waits."""
         while self._wanted:
             hashes = list(self._wanted)
-            asked: list[Call] = [("eth_getTransactionReceipt", [one]) for one in hashes]
+            asked: list[Call] = [("eth_getTransactionReceipt", [tx_hash]) for tx_hash in hashes]
             try:
                 answers = await self.node.batch(asked)
             except NodeUnreachable:
                 await asyncio.sleep(RETRY_SECONDS)
                 continue
-            for one, answer in zip(hashes, answers, strict=True):
+            for tx_hash, answer in zip(hashes, answers, strict=True):
                 if isinstance(answer, dict):
-                    for waiting in self._wanted.get(one, ()):
+                    for waiting in self._wanted.get(tx_hash, ()):
                         waiting.put_nowait(answer)
             await asyncio.sleep(INTERVAL)
 

@@ -45,31 +45,31 @@ class RemoteFacilitator:
     async def verify(self, payment: Payment, offer: Requirements) -> Verified:
         """Checks whether the payment would succeed now. Raises Unavailable."""
         try:
-            told = await self._post("/verify", payment, offer, VERIFY_SECONDS)
+            members = await self._post("/verify", payment, offer, VERIFY_SECONDS)
         except _NoAnswer as error:
             raise Unavailable(f"no answer of the facilitator: {error}") from None
-        if not isinstance(told.get("isValid"), bool):
+        if not isinstance(members.get("isValid"), bool):
             raise Unavailable("the facilitator's answer has no isValid member")
-        reason = None if told["isValid"] else str(told.get("invalidReason") or "invalid")
-        message = str(told.get("invalidMessage") or "")
-        return Verified(payer=_text(told.get("payer")), reason=reason, message=message)
+        reason = None if members["isValid"] else str(members.get("invalidReason") or "invalid")
+        message = str(members.get("invalidMessage") or "")
+        return Verified(payer=_text(members.get("payer")), reason=reason, message=message)
 
     async def settle(self, payment: Payment, offer: Requirements) -> Settled:
         """Collects the payment; pending if the answer does not say what happened."""
         try:
-            told = await self._post("/settle", payment, offer, SETTLE_SECONDS)
+            message = await self._post("/settle", payment, offer, SETTLE_SECONDS)
         except _NoAnswer as error:
             return Settled(chain_id=offer.chain_id, reason=reasons.PENDING, message=str(error))
-        if not isinstance(told.get("success"), bool):
+        if not isinstance(message.get("success"), bool):
             return Settled(chain_id=offer.chain_id, reason=reasons.PENDING)
-        failed = None if told["success"] else str(told.get("errorReason") or reasons.PENDING)
+        failed = None if message["success"] else str(message.get("errorReason") or reasons.PENDING)
         return Settled(
             chain_id=offer.chain_id,
-            payer=_text(told.get("payer")),
-            transaction=_text(told.get("transaction")) or "",
+            payer=_text(message.get("payer")),
+            transaction=_text(message.get("transaction")) or "",
             amount=offer.amount,
             reason=failed,
-            message=str(told.get("errorMessage") or ""),
+            message=str(message.get("errorMessage") or ""),
         )
 
     async def supported(self) -> Json:
@@ -91,12 +91,12 @@ class RemoteFacilitator:
                 asyncio.timeout(seconds),
                 self._open().post(self.url + path, data=body, headers=headers) as answer,
             ):
-                told = as_object(strict_json(await answer.content.read(LONGEST_BODY)), "answer")
+                message = as_object(strict_json(await answer.content.read(LONGEST_BODY)), "answer")
         except (aiohttp.ClientError, OSError, TimeoutError, Malformed) as error:
             raise _NoAnswer(type(error).__name__) from None
-        if answer.status >= 500 and told.get("errorReason") != reasons.PENDING:
+        if answer.status >= 500 and message.get("errorReason") != reasons.PENDING:
             raise _NoAnswer(f"status {answer.status}")
-        return told
+        return message
 
     def _open(self) -> aiohttp.ClientSession:
         if self._session is None:
@@ -111,17 +111,17 @@ class _NoAnswer(Exception):
 def _body(payment: Payment, offer: Requirements) -> Json:
     if payment.version == 1:
         network = networks.shown(payment.chain_id, 1)
-        told: dict[str, Any] = {"scheme": payment.scheme, "network": network}
+        payload: dict[str, Any] = {"scheme": payment.scheme, "network": network}
         requirements = offer.show_v1(Resource(url="")) or {}
     else:
-        told = {"accepted": payment.accepted.show() if payment.accepted else {}}
-        told |= {"resource": dict(payment.resource)} if payment.resource else {}
-        told |= {"extensions": dict(payment.extensions)} if payment.extensions else {}
+        payload = {"accepted": payment.accepted.show() if payment.accepted else {}}
+        payload |= {"resource": dict(payment.resource)} if payment.resource else {}
+        payload |= {"extensions": dict(payment.extensions)} if payment.extensions else {}
         requirements = offer.show()
-    told |= {"x402Version": payment.version, "payload": dict(payment.payload)}
+    payload |= {"x402Version": payment.version, "payload": dict(payment.payload)}
     return {
         "x402Version": payment.version,
-        "paymentPayload": told,
+        "paymentPayload": payload,
         "paymentRequirements": requirements,
     }
 

@@ -61,7 +61,7 @@ class PaymentMiddleware:
             return await asyncio.to_thread(_run, self.app, environ, body)
 
         reply = self.loop.run(self.paywall.handle(whole, run))
-        headers = [one for one in reply.headers if one[0].lower() != "content-length"]
+        headers = [header for header in reply.headers if header[0].lower() != "content-length"]
         headers.append(("Content-Length", str(len(reply.body))))
         start_response(_status(reply.status), headers)
         return [b"" if request.method == "HEAD" else reply.body]
@@ -88,10 +88,10 @@ def _length(environ: Environ) -> int:
 
 def _run(app: Application, environ: Environ, body: bytes) -> Reply:
     """Runs the application and collects its complete answer."""
-    told: list[Any] = ["500 Internal Server Error", []]
+    started: list[Any] = ["500 Internal Server Error", []]
 
     def start_response(status: str, headers: list[tuple[str, str]], error: Any = None) -> Any:
-        told[:] = [status, headers]
+        started[:] = [status, headers]
         return lambda data: None
 
     copy = {**environ, "wsgi.input": io.BytesIO(body), "CONTENT_LENGTH": str(len(body))}
@@ -102,7 +102,7 @@ def _run(app: Application, environ: Environ, body: bytes) -> Reply:
         close = getattr(parts, "close", None)
         if close is not None:
             close()
-    return Reply(int(told[0].split(" ", 1)[0]), list(told[1]), whole)
+    return Reply(int(started[0].split(" ", 1)[0]), list(started[1]), whole)
 
 
 def _status(code: int) -> str:

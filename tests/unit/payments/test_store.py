@@ -250,7 +250,7 @@ def test_everything_sealed_is_sealed_again(stored: Store) -> None:
     assert stored.reseal(again) == 2
     assert stored.order("order-1").sealed == b"newly sealed"
     assert stored.submissions()[0].sealed == b"newly sealed"
-    assert places == [stored.order("order-1").place, stored.submissions()[0].place]
+    assert places == [stored.order("order-1").seal_context, stored.submissions()[0].seal_context]
     assert stored.reseal(lambda sealed, place: None) == 0
 
 
@@ -344,15 +344,15 @@ def test_spendings_wait_until_they_are_applied_and_again_when_they_change(
 ) -> None:
     one = log("0xb1", 1)
     store.take(CHAIN, [one, log("0xb1", 1, index=1, event=Event.TRANSFER)])
-    assert store.unsettled(CHAIN) == [one]
-    store.settled(CHAIN, [one])
-    assert store.unsettled(CHAIN) == []
+    assert store.unapplied(CHAIN) == [one]
+    store.mark_applied(CHAIN, [one])
+    assert store.unapplied(CHAIN) == []
     store.drop_blocks(CHAIN, ["0xb1"])
-    (gone,) = store.unsettled(CHAIN)
+    (gone,) = store.unapplied(CHAIN)
     assert gone.removed
     store.take(CHAIN, [one])
-    store.settled(CHAIN, [gone])  # what was applied is not what is there now
-    assert store.unsettled(CHAIN) == [one]
+    store.mark_applied(CHAIN, [gone])  # what was applied is not what is there now
+    assert store.unapplied(CHAIN) == [one]
     assert store.spendings(CHAIN, SEPOLIA.token, PAYER, NONCE) == [one]
 
 

@@ -68,7 +68,7 @@ def test_each_order_sees_the_transaction_as_its_own(store: Store) -> None:
     ]  # fmt: skip
     (failed,) = store.submissions(order_id="order-1")
     assert (failed.reason, failed.detail) == (Reason.BALANCE, "short")
-    assert failed.place == recorded.place, "the bytes are sealed for the transaction"
+    assert failed.seal_context == recorded.seal_context, "the bytes are sealed for the transaction"
     assert store.submissions(state=State.CAPTURING) == seen
     assert store.submissions(order_id="order-3") == store.submissions(movement="x") == []
     (followed,) = store.open_submissions(SEPOLIA.chain_id, SHOP, 1)
