@@ -1,4 +1,4 @@
-"""The programs of the first hour do what their page says, one after the other."""
+"""Runs the programs of FIRST_HOUR.md in order and checks their output."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""``python -m examples.merchant``: one command that starts everything and ends all of it again."""
+"""``python -m examples.merchant``: one command starts all parts and stops them again."""
 
 import asyncio
 import re

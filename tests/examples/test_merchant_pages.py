@@ -1,4 +1,4 @@
-"""The demonstrator in a browser: signing, capturing, cancelling and failing, seen live on pages."""
+"""The merchant example in a browser: signing, capturing, cancelling and failures."""
 
 import asyncio
 import json
@@ -32,7 +32,7 @@ async def demo() -> AsyncIterator[Demo]:
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def unhurried() -> AsyncIterator[Demo]:
-    """A demonstrator on a chain whose blocks take five seconds."""
+    """The example on a chain with a block time of five seconds."""
     running = Demo(Options(port=0, block_time=5_000, slice_interval=100))
     await running.start()
     yield running
@@ -52,7 +52,7 @@ async def browser(started: Browser) -> AsyncIterator[Browser]:
 
 
 class Buyer:
-    """Somebody at the shop's page with an account of the test wallet."""
+    """A buyer on the shop's page, with an account of the test wallet."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
@@ -68,7 +68,7 @@ class Buyer:
         return cls(page)
 
     async def authorize(self) -> str:
-        """Order one bag and sign; the id of the order."""
+        """Orders one bag and signs; returns the order's id."""
         before = await self.order_ids()
         await self.page.click("#authorize")
         await self.page.click("dialog .primary")
@@ -121,7 +121,7 @@ async def test_an_authorized_order_is_captured_and_paid_before_both_pages(
 async def test_a_capture_shows_as_pre_confirmed_before_its_block_is_closed(
     unhurried: Demo, browser: Browser
 ) -> None:
-    """Begun early in a block, so that it has seconds left to be seen."""
+    """Starts early in a block, so that the pre-confirmed state is visible for seconds."""
     merchant = await browser.page(f"{unhurried.url}/merchant")
     buyer = await Buyer.arrive(browser, unhurried, "Ada")
     order_id = await buyer.authorize()  # it stands first on the page
@@ -287,7 +287,7 @@ async def test_a_declined_signature_leaves_an_order_that_can_be_signed_later_or_
 async def test_a_page_that_was_hidden_catches_up_when_it_is_seen_again(
     demo: Demo, browser: Browser
 ) -> None:
-    """Hidden pages hold no connection: a browser has six for each server."""
+    """Hidden pages close their connection, because a browser has six per server."""
     hidden = await browser.page(f"{demo.url}/merchant")
     await hidden.until("document.querySelector('#pulse').dataset.state === 'live'")
     await browser.page(f"{demo.url}/", over=hidden)
@@ -355,7 +355,7 @@ async def test_the_shop_works_with_the_keyboard_alone(demo: Demo, browser: Brows
 async def test_another_injected_wallet_is_offered_and_asked_the_same_way(
     demo: Demo, browser: Browser
 ) -> None:
-    """A provider that was there before the page, as extensions are; it is on another chain."""
+    """A provider that is injected before the page loads, as extensions do; on another chain."""
     page = await browser.page("about:blank", ready=False)
     address = demo.people.buyers["Ada"].address
     await page.ask(

@@ -1,4 +1,4 @@
-"""The demonstrator's streams and its guard: who is told what, and whose requests are taken."""
+"""The example's event streams and request checks: who gets which event, which requests pass."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""The demonstrator's words: nothing that can happen to an order is left without a sentence."""
+"""The example's texts: every state, reason and trigger has a sentence."""
 
 from enum import Enum
 from typing import Any

@@ -21,7 +21,7 @@ SIZES: Final = (1, 10, 50)
 
 
 async def gas_of(stage: Market, size: int, run: int, *, one_payer: bool) -> float:
-    """Gas for each of ``size`` captures that go together."""
+    """Gas per capture in batches of ``size``."""
     payers: list[Any] = [Account.create() for _ in range(1 if one_payer else size)]
     for payer in payers:
         stage.mint(payer.address, 100 * VALUE)
@@ -44,7 +44,7 @@ async def gas_of(stage: Market, size: int, run: int, *, one_payer: bool) -> floa
 
 
 async def main() -> None:
-    """Print a table."""
+    """Prints a table."""
     with tempfile.TemporaryDirectory() as folder:
         stage = await market(Path(folder))
         try:

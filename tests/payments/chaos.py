@@ -72,7 +72,7 @@ asyncio.run(main())
 
 
 class Receiver:
-    """The shop's endpoint: remembers the sequence of every webhook of each order."""
+    """The shop's endpoint: records the sequence of every webhook of each order."""
 
     def __init__(self) -> None:
         self.got: dict[str, list[int]] = {}
@@ -100,7 +100,7 @@ class Receiver:
 
 
 class Chaos:
-    """Everything that runs, and what kills it."""
+    """Runs all processes, and kills them at random."""
 
     def __init__(self, folder: Path, orders: int, seed: int) -> None:
         self.folder, self.count, self.random = folder, orders, random.Random(seed)
@@ -118,7 +118,7 @@ class Chaos:
     # --- before -----------------------------------------------------------------------------------
 
     async def open(self) -> None:
-        """Start everything, and sign the orders."""
+        """Starts everything and signs the orders."""
         self.database.start()
         self.node.start()
         await self.receiver.start()
@@ -165,7 +165,7 @@ class Chaos:
         await asyncio.to_thread(self.database.start)
 
     async def run(self, limit: float, every: float) -> None:
-        """Kill something every so many seconds until everything is paid and told."""
+        """Kills something periodically until every order is paid and delivered."""
         for _ in range(WORKERS):
             await self.start_worker()
         acts = [self.kill_worker] * 4 + [self.kill_node, self.kill_database]
@@ -201,7 +201,7 @@ class Chaos:
     # --- afterwards -------------------------------------------------------------------------------
 
     async def check(self) -> dict[str, Any]:
-        """Hold the books against the chain, and what arrived against what was told."""
+        """Compares the store with the chain, and received with sent notices."""
         logs = await self.client.call(
             "eth_getLogs", {"address": self.merchant.token.token, "fromBlock": "0x0"}
         )
@@ -234,7 +234,7 @@ class Chaos:
         }  # fmt: skip
 
     async def close(self) -> None:
-        """End everything that this started."""
+        """Stops everything that this class started."""
         for worker in self.workers:
             worker.kill()
             await worker.wait()
@@ -246,7 +246,7 @@ class Chaos:
 
 
 async def run(orders: int, *, seed: int, limit: float, every: float) -> dict[str, Any]:
-    """One run; what it counted. AssertionError where something does not hold."""
+    """Makes one run and returns its counts. Raises AssertionError if a check fails."""
     with tempfile.TemporaryDirectory(prefix="payments-chaos-") as folder:
         chaos = Chaos(Path(folder), orders, seed)
         begun = time.monotonic()
@@ -268,7 +268,7 @@ async def run(orders: int, *, seed: int, limit: float, every: float) -> dict[str
 
 
 def main() -> None:
-    """The full run."""
+    """Makes the full run."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--orders", type=int, default=1_000)
     parser.add_argument("--seed", type=int, default=1)

@@ -21,7 +21,7 @@ async def still(tmp_path: Path, store_url: str) -> AsyncIterator[Market]:
 
 @pytest.fixture
 async def live(tmp_path: Path, store_url: str) -> AsyncIterator[Market]:
-    """A market whose chain moves by itself: slices every 100 ms, blocks every 1.5 s."""
+    """A market on a live chain: slices every 100 ms, blocks every 1.5 s."""
     made = await market(tmp_path, live=True, store_url=store_url)
     yield made
     await made.close()

@@ -1,4 +1,4 @@
-"""A chain with the contracts of payments on it, and the people who use them."""
+"""A chain with the payment contracts deployed, and accounts that use them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -149,5 +149,5 @@ def split(packed: bytes) -> tuple[int, bytes, bytes]:
 
 
 def order(message: dict[str, Any]) -> Sequence[Any]:
-    """The arguments that all transfers begin with."""
+    """The leading arguments of all transfer functions."""
     return [message[field["name"]] for field in TERMS]

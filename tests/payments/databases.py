@@ -1,4 +1,4 @@
-"""A server of PostgreSQL for tests: from Debian's package, on a free loopback port, not as root."""
+"""A PostgreSQL server for tests: from Debian's package, on a free loopback port, not as root."""
 
 import itertools
 import os
@@ -20,7 +20,7 @@ CONNECTIONS: Final = 100
 
 
 def programs() -> Path | None:
-    """Where initdb and postgres are; None where the package is not installed."""
+    """Returns the folder of initdb and postgres; None if the package is not installed."""
     found = shutil.which("initdb")
     places = [Path(found).resolve().parent] if found else []
     places += sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
@@ -28,7 +28,7 @@ def programs() -> Path | None:
 
 
 class Server:
-    """One server in a folder of its own. ``safe`` ones keep what is committed whatever happens."""
+    """One server in its own folder. ``safe``: committed data survives a crash."""
 
     def __init__(self, *, safe: bool = False) -> None:
         found = programs()
@@ -53,7 +53,7 @@ class Server:
         )  # fmt: skip
 
     def start(self) -> None:
-        """Start it, and wait until it answers."""
+        """Starts the server and waits until it answers."""
         settings = [
             "listen_addresses=127.0.0.1", "unix_socket_directories=",
             f"max_connections={CONNECTIONS}", *(() if self._safe else FAST),
@@ -74,22 +74,22 @@ class Server:
                 time.sleep(0.05)
 
     def url(self, name: str) -> str:
-        """The address of a database."""
+        """Returns the URL of a database."""
         return f"postgresql://shop@127.0.0.1:{self.port}/{name}"
 
     def create(self) -> str:
-        """A new database; its address."""
+        """Creates a database and returns its URL."""
         name = f"payments_{next(self._names)}"
         with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
             connection.execute(f"CREATE DATABASE {name}")
         return self.url(name)
 
     def kill(self) -> None:
-        """End it as a crash does: what was committed is on disk, nobody says good-bye."""
+        """Kills the server as a crash does, without a shutdown."""
         self._end(signal.SIGQUIT)
 
     def stop(self) -> None:
-        """End it, and remove everything."""
+        """Stops the server and removes its files."""
         if self._process is not None:  # what nobody keeps need not be written first
             self._end(signal.SIGINT if self._safe else signal.SIGQUIT)
         self._folder.cleanup()

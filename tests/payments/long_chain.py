@@ -28,14 +28,14 @@ CALL_SECONDS: Final = 600.0
 
 
 def started(name: str, above: int) -> NodeProcess:
-    """A node that mines a block for each transaction, or when it is asked to."""
+    """A node that mines a block for each transaction, or on request."""
     if name == "anvil":
         return NodeProcess([str(anvil_binary()), "--silent", "--number", str(above)])
     return fastevm_node("--instant")
 
 
 def grow(url: str, blocks: int) -> float:
-    """Mine so many empty blocks; the seconds that took."""
+    """Mines empty blocks and returns the seconds taken."""
     client = JsonRpcClient(url, timeout=CALL_SECONDS)
     begun = time.monotonic()
     for at in range(0, blocks, PORTION):
@@ -44,7 +44,7 @@ def grow(url: str, blocks: int) -> float:
 
 
 async def measure(url: str, folder: Path, starts: int) -> list[dict[str, Any]]:
-    """Start with an empty store several times; seconds of each step, and the requests."""
+    """Starts with an empty store several times; returns seconds of each step and requests."""
     client = NodeClient(url)
     remote = Remote(client)
     await remote.open(10 * VALUE)
@@ -67,7 +67,7 @@ async def measure(url: str, folder: Path, starts: int) -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    """Grow a chain, and start on it."""
+    """Mines a chain and measures a start on it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--node", choices=("anvil", "fastevm"), default="anvil")
     parser.add_argument("--blocks", type=int, default=1_000_000)

@@ -1,4 +1,4 @@
-"""A node with a token on it, a merchant, payers, and a chain that goes where a test wants."""
+"""The test fixture: a node with a token, a merchant, payers, and control over the chain."""
 
 import json
 import os
@@ -47,7 +47,7 @@ GAS = 3_000_000
 
 
 class Market:
-    """The world around a merchant's back end."""
+    """A chain, accounts, and the merchant's back end."""
 
     def __init__(self, node: Node, server: Server, folder: Path, store_url: str) -> None:
         self.store_url = store_url
@@ -73,7 +73,7 @@ class Market:
         value: int = 0,
         **more: Any,
     ) -> str:
-        """Submit a transaction of anybody; its hash."""
+        """Submits a transaction of any account; returns its hash."""
         account = key if hasattr(key, "sign_transaction") else Account.from_key(key)
         address = bytes.fromhex(account.address[2:])
         layer = self.node.chain.layer_of(self.node.chain.head.hash)
@@ -93,24 +93,24 @@ class Market:
         return "0x" + tx_hash.hex()
 
     def mine(self, count: int = 1, *, seconds: int = 1) -> Block:
-        """Make blocks, each so many seconds after the one before; the last of them."""
+        """Mines blocks, each ``seconds`` after the one before; returns the last."""
         for _ in range(count):
             self.now = self.node.chain.head.header.timestamp + seconds
             (block,) = self.node.mine(1, timestamp=self.now)
         return block
 
     def begin(self) -> None:
-        """Begin a block whose slices come on demand, and publish the first one."""
+        """Starts a block whose slices are published on demand, and publishes the first."""
         self.node.producer.clock.set_next(self.now + 1)
         self.node.producer.publish(self.node.producer.begin(self.now + 1))
 
     def close_slice(self) -> None:
-        """Publish a slice with what the pool holds."""
+        """Publishes a slice with the pool's transactions."""
         self.node.producer.fill(self.node.chain.head.header.gas_limit)
         self.node.producer.publish(self.node.producer.close_slice())
 
     def warp(self, timestamp: int) -> None:
-        """Make a block with just this timestamp."""
+        """Mines a block with this timestamp."""
         self.mine(seconds=timestamp - self.node.chain.head.header.timestamp)
 
     def rival(
@@ -140,7 +140,7 @@ class Market:
     # --- the token --------------------------------------------------------------------------------
 
     def deploy(self, name: str, *arguments: Any) -> str:
-        """Deploy a contract of ours; its address."""
+        """Deploys a contract of this package; returns its address."""
         contract = artifact(name)
         tx_hash = self.send(self.admin, None, contract.initcode(*arguments))
         block, index = self.node.chain.locate(bytes.fromhex(tx_hash[2:])) or (None, 0)
@@ -153,32 +153,32 @@ class Market:
 
     @staticmethod
     def contract_address(creator: str, nonce: int) -> str:
-        """The address of what an account creates with a nonce."""
+        """The address of a contract created by an account with a nonce."""
         digest = keccak(rlp.encode([bytes.fromhex(creator[2:]), nonce]))
         return str(to_checksum_address(digest[12:]))
 
     def open(self, *, balance: int = FUNDS) -> None:
-        """Deploy the token and give the payer some of it."""
+        """Deploys the token and funds the payer."""
         address = self.deploy("Token", "USD Coin", "USDC", 6, self.admin.address)
         self.token = Domain("USD Coin", "2", CHAIN_ID, address)
         self.mint(self.payer.address, balance)
 
     def delegate(self, account: Any, to: str) -> None:
-        """Let the code of a contract stand for an account (EIP-7702)."""
+        """Delegates an account to the code of a contract (EIP-7702)."""
         signed = account.sign_authorization({"chainId": CHAIN_ID, "address": to, "nonce": 0})
         self.send(self.stranger, account.address, b"", authorizationList=[signed])
 
     def do(self, who: Any, function: str, *arguments: Any, mine: bool = True) -> str:
-        """Call a function of the token as ``who``."""
+        """Calls a function of the token as ``who``."""
         data = artifact("Token").encode(function, *arguments)
         return self.send(who, self.token.token, data, mine=mine)
 
     def mint(self, to: str, amount: int) -> None:
-        """Make money."""
+        """Mints tokens."""
         self.do(self.admin, "mint", to, amount)
 
     async def balance(self, client: NodeClient, of: str, block: str = "latest") -> int:
-        """What somebody has of the token."""
+        """Returns an account's token balance."""
         data = "0x" + artifact("Token").encode("balanceOf", of).hex()
         answer = await client.call("eth_call", {"to": self.token.token, "data": data}, block)
         return int(answer, 16)
@@ -186,14 +186,14 @@ class Market:
     # --- the back end -----------------------------------------------------------------------------
 
     def client(self, *, feed: bool = False) -> NodeClient:
-        """A client of the node."""
+        """Returns a client of the node."""
         url = self.server.urls[0]
         client = NodeClient(url, url.replace("http", "ws") if feed else None)
         self.clients.append(client)
         return client
 
     def store(self) -> Store:
-        """Open the store, as every process of the back end does."""
+        """Opens the store, as every process of the back end does."""
         store = open_store(self.store_url)
         self.stores.append(store)
         return store
@@ -208,7 +208,7 @@ class Market:
         emitters: Sequence[str] = (),
         **policy: Any,
     ) -> Merchant:
-        """A back end, as after a start of its process."""
+        """Returns a new back end, as after a restart of its process."""
         return Merchant(
             node or self.client(feed=feed),
             store or self.store(),
@@ -261,20 +261,20 @@ class Market:
         return Signature(bytes(self.payer.sign_message(signable).signature))
 
     def take(self, terms: Terms, who: Any, *, kind: Kind = Kind.RECEIVE, mine: bool = True) -> str:
-        """Submit the payer's authorization of these terms as ``who``, past the back end."""
+        """Submits the payer's authorization of these terms as ``who``, bypassing the back end."""
         authorization = Authorization(self.token, terms, kind)
         data = capture_data(authorization, sign(authorization, self.payer.key))
         return self.send(who, self.token.token, data, mine=mine)
 
     async def stored(self, merchant: Merchant, order_id: str = "order-1", **changes: Any) -> Order:
-        """An order whose authorization is signed and stored."""
+        """Creates an order whose authorization is signed and stored."""
         order = await merchant.draft(
             order_id, self.payer.address, VALUE, terms=self.terms(**changes)
         )
         return await merchant.accept(order_id, self.signed(order))
 
     async def close(self) -> None:
-        """Close everything."""
+        """Closes everything."""
         for client in self.clients:
             await client.close()
         for store in self.stores:
@@ -285,7 +285,7 @@ class Market:
 async def market(
     folder: Path, *, live: bool = False, store_url: str = "", **options: Any
 ) -> Market:
-    """A market on a chain that stands still, or on a live one that moves by itself."""
+    """Builds a market on a manual chain, or on a live one with slices and blocks."""
     if live:
         node = dev_node(**{"block_time_ms": 1500, "slice_interval_ms": 100, **options})
     else:
@@ -300,7 +300,7 @@ async def market(
 
 
 def canonical_transfers(node: Node, token: str) -> list[tuple[str, str, int, str]]:
-    """Every canonical transfer of the token, from the receipts: sender, recipient, amount, hash."""
+    """Every canonical transfer of the token, from receipts: sender, recipient, amount, hash."""
     transfer = bytes.fromhex("ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef")
     found = []
     for number in range(node.chain.head.number + 1):
@@ -318,5 +318,5 @@ def canonical_transfers(node: Node, token: str) -> list[tuple[str, str, int, str
 
 
 def shown(value: Any) -> str:
-    """JSON of a value, for messages of assertions."""
+    """Returns JSON of a value, for assertion messages."""
     return json.dumps(value, default=str, indent=1)

@@ -1,4 +1,4 @@
-"""The token on a node in a process of its own, reached over JSON-RPC only: ours, or another's."""
+"""The token on a node in another process, over JSON-RPC only: fastevm's or anvil's."""
 
 import asyncio
 from pathlib import Path
@@ -39,7 +39,7 @@ class Remote:
         self.token = Domain("USD Coin", "2", 1, "0x" + "00" * 20)
 
     async def open(self, units: int) -> None:
-        """Deploy the token, and give the payer so many units of it."""
+        """Deploys the token and funds the payer."""
         self.chain_id = int(await self.client.call("eth_chainId"), 16)
         admin, contract = Account.from_key(self.keys[0]), artifact("Token")
         deploy = contract.initcode("USD Coin", "USDC", 6, admin.address)
@@ -49,7 +49,7 @@ class Remote:
         await self.sent(admin, place, contract.encode("mint", self.payer, units))
 
     async def sent(self, who: Any, to: str | None, data: bytes) -> dict[str, Any]:
-        """The receipt of a transaction, once it is in a block."""
+        """Returns the receipt of a transaction, once it is in a block."""
         count = await self.client.call("eth_getTransactionCount", who.address, "latest")
         fields = {
             "chainId": self.chain_id, "gas": 5_000_000, "value": 0, "data": "0x" + data.hex(),

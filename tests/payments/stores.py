@@ -18,7 +18,7 @@ EVERYWHERE: Final = os.environ.get("FASTEVM_PAYMENT_STORES") == "all"
 
 
 def pytest_generate_tests(metafunc: Any) -> None:
-    """Run a test on each store of its module."""
+    """Runs a test on each store of its module."""
     if "store_kind" in metafunc.fixturenames:
         wanted = BOTH if EVERYWHERE else getattr(metafunc.module, "STORES", SQLITE)
         metafunc.parametrize("store_kind", wanted, scope="session")
@@ -26,7 +26,7 @@ def pytest_generate_tests(metafunc: Any) -> None:
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Server]:
-    """A server for the whole run; skips where Debian's package postgresql is not installed."""
+    """A server for the whole run; skips if Debian's package postgresql is not installed."""
     if programs() is None:
         pytest.skip("no server of PostgreSQL: install the package postgresql")
     server = Server()
@@ -37,7 +37,7 @@ def postgres() -> Iterator[Server]:
 
 @pytest.fixture
 def store_url(store_kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> str:
-    """The address of an empty store."""
+    """Returns the URL of an empty store."""
     if store_kind == "sqlite":
         return f"sqlite:///{tmp_path / 'payments.db'}"
     server: Server = request.getfixturevalue("postgres")

@@ -1,4 +1,4 @@
-"""Many captures in one transaction: each order ends as if it had gone alone."""
+"""Batch captures: each order ends as if it had been captured alone."""
 
 import asyncio
 import logging
@@ -38,7 +38,7 @@ STORES = BOTH
 
 
 async def opened(market: Market, *, funds: int = 100 * VALUE, **policy: Any) -> Merchant:
-    """A merchant whose captures go together, and payers with money."""
+    """A merchant with batches enabled, and payers with money."""
     await place_contract(market.client(), MULTICALL, artifact("Multicall").initcode())
     for payer in market.accounts[4:8]:
         market.mint(payer.address, funds)
@@ -48,7 +48,7 @@ async def opened(market: Market, *, funds: int = 100 * VALUE, **policy: Any) -> 
 async def stored(
     market: Market, merchant: Merchant, count: int, payer: Any = None, first: int = 0
 ) -> list[str]:
-    """Orders that anybody may submit, of one payer or of four in turn."""
+    """Orders that anybody may submit, of one payer or of four alternating payers."""
     names = [f"order-{number:02}" for number in range(first, first + count)]
     for at, name in enumerate(names):
         who = payer or market.accounts[4 + at % 4]
@@ -64,7 +64,7 @@ async def hashes(merchant: Merchant, names: Sequence[str]) -> set[str]:
 
 
 async def all_paid(merchant: Merchant, names: Sequence[str]) -> None:
-    """Wait for the payment of each."""
+    """Waits until each order is paid."""
     for name in names:
         assert (await merchant.wait(name, State.PAID, 20)).paid, await merchant.order(name)
 
@@ -308,7 +308,7 @@ async def test_a_batch_that_the_pool_refuses_says_why_and_goes_on(still: Market)
     names = await stored(still, merchant, 3)
 
     class Emptied(HttpTransport):
-        """The account is emptied between the look and the sending."""
+        """The account loses its funds between preflight and sending."""
 
         async def send(self, body: bytes) -> bytes:
             if b"eth_sendRawTransaction" in body:

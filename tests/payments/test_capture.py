@@ -1,4 +1,4 @@
-"""Captures against a node: every row of the document's table of states, and what can go wrong."""
+"""Captures against a node: every row of interface.md's table of states, and failures."""
 
 import asyncio
 from collections.abc import Callable
@@ -26,7 +26,7 @@ STORES = BOTH
 
 
 async def trail_of(merchant: Merchant, order_id: str) -> list[str]:
-    """What the audit says that an order became, in its order."""
+    """The states of an order, from the audit trail."""
     return [entry.after for entry in await merchant.audit(order_id)]
 
 
@@ -235,7 +235,7 @@ async def test_a_window_that_closes_ends_the_order(still: Market) -> None:
 
 
 async def test_the_nonce_burned_by_another_payment_fails_the_order(still: Market) -> None:
-    """A payer signs the same nonce twice: for the merchant, and for somebody else."""
+    """A payer signs the same nonce twice: for the merchant, and for another recipient."""
     merchant = still.merchant()
     order = await still.stored(merchant)
     elsewhere = still.terms(
@@ -250,7 +250,7 @@ async def test_the_nonce_burned_by_another_payment_fails_the_order(still: Market
 
 
 async def test_the_nonce_spent_on_less_for_us_is_no_payment_of_the_order(still: Market) -> None:
-    """The payer signs the same nonce for one unit, and has anybody submit it to the merchant."""
+    """The payer signs the same nonce for one unit, and a stranger submits it to the merchant."""
     merchant = still.merchant()
     order = await still.stored(merchant)
     less = still.terms(nonce=order.authorization.terms.nonce, value=1)

@@ -1,4 +1,4 @@
-"""A small sample of `tests.payments.chaos`: processes, node and database are killed at captures."""
+"""A small sample of `tests.payments.chaos`: kills processes, node and database during captures."""
 
 import os
 

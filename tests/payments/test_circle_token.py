@@ -1,4 +1,4 @@
-"""A merchant paid in Circle's own token: every step, and every refusal by its name."""
+"""A merchant paid in Circle's own token: every step, and every refusal with its reason."""
 
 from collections.abc import AsyncIterator
 
@@ -40,7 +40,7 @@ async def dollar(still: Market) -> AsyncIterator[Market]:
 
 
 def created(market: Market, initcode: bytes) -> str:
-    """The address of what this creates."""
+    """The address of the contract that this transaction creates."""
     tx_hash = market.send(market.admin, None, initcode, gas=16_000_000, maxFeePerGas=5 * 10**10)
     block, index = market.node.chain.locate(bytes.fromhex(tx_hash[2:])) or (None, 0)
     assert block is not None

@@ -1,4 +1,4 @@
-"""``fastevm pay`` on a store and a node: what an operator sees, and what it does."""
+"""``fastevm pay`` with a store and a node: output and effects of every command."""
 
 import asyncio
 import base64
@@ -24,7 +24,7 @@ Command = Callable[..., "asyncio.Future[tuple[int, str]]"]
 def pay(
     still: Market, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Command:
-    """Run a command beside the node; its exit code and what it printed."""
+    """Runs a command; returns its exit code and output."""
     monkeypatch.setenv("FASTEVM_PAYMENTS_KEY", base64.b64encode(KEY).decode())
     monkeypatch.setenv("FASTEVM_PAYMENTS_SIGNER", "0x" + bytes(still.shop.key).hex())
     monkeypatch.setenv("FASTEVM_PAYMENTS_STORE", still.store_url)

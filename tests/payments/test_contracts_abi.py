@@ -1,4 +1,4 @@
-"""Artifacts: published identifiers, codecs that refuse what does not fit, sources that match."""
+"""Artifacts: published identifiers, codecs that refuse invalid input, up-to-date sources."""
 
 import shutil
 

@@ -1,4 +1,4 @@
-"""The escrow: what is held, captured in parts, given back; who may do what, and every refusal."""
+"""The escrow: hold, partial captures, void, refund; permissions and every error."""
 
 from collections.abc import Callable
 from typing import Any
@@ -203,7 +203,7 @@ REFUSED: dict[str, tuple[Callable[[Till], ExecutionResult], str]] = {
 
 
 def _raw(till: Till, **changes: Any) -> PaymentInfo:
-    """Terms that our own class would refuse."""
+    """Terms that `PaymentInfo` would refuse."""
     info = till.terms()
     for name, value in changes.items():
         object.__setattr__(info, name, value)
@@ -253,7 +253,7 @@ def refusal_of(contract: Deployed, result: ExecutionResult) -> str:
 
 
 def test_hashes_are_those_of_the_deployed_escrow() -> None:
-    """Vectors that the deployed contract and the published client gave."""
+    """Vectors from the deployed contract and the published client."""
     info = PaymentInfo(
         operator="0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC",
         payer="0x70997970C51812dc3A010C7d01b50e0d17dc79C8",

@@ -1,4 +1,4 @@
-"""Memos, checkouts, payouts and the wallet: who may call, what is logged in which order."""
+"""Memos, checkouts, payouts and the wallet: permissions, and the order of logs."""
 
 from typing import Any
 

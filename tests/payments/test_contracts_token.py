@@ -58,7 +58,7 @@ def move(
     form: str = "bytes",
     **changes: Any,
 ) -> ExecutionResult:
-    """Submits an authorization of the payer, signed over what is submitted unless ``signed``."""
+    """Submits an authorization of the payer; ``signed`` overrides the signed terms."""
     message = terms(**changes)
     packed = signature(typed_data(token.address, kind, message)) if signed is None else signed
     last = split(packed) if form == "vrs" else (packed,)
@@ -215,7 +215,7 @@ def test_zero_as_recipient_is_refused_last(token: Deployed) -> None:
 
 
 def test_every_check_comes_before_the_next_one(token: Deployed) -> None:
-    """Everything is wrong at once; repairing the first wrong thing shows the next."""
+    """Everything is wrong at the same time; fixing the first problem reveals the next."""
     blacklisted = "Blacklistable: account is blacklisted"
     signed = bytes(64) + b"\x1b"
     changes: dict[str, Any] = {
@@ -428,7 +428,7 @@ VECTORS = {
 
 
 def installed_on_sepolia() -> Deployed:
-    """The token's code and slots where a real one is, under that chain's id and names."""
+    """The token's code and slots at a real address, with that chain's id and names."""
     evm: EVM = chain(chain_id=84532)
     contract = artifact("Token")
     short = int.from_bytes(b"USDC".ljust(31, b"\0") + bytes([8]), "big")

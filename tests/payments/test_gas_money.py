@@ -1,4 +1,4 @@
-"""An account that cannot pay for gas: said before, waited for, not made dearer, in nobody's way."""
+"""A sender that cannot pay for gas: reported before sending, retried, never with higher fees."""
 
 import json
 
@@ -99,7 +99,7 @@ async def test_a_refused_transaction_becomes_cheaper_when_fees_fall(still: Marke
 
 
 async def test_nothing_waits_behind_a_nonce_that_will_not_come(still: Market) -> None:
-    """The first is too dear for the account; the second, which it can pay, is not kept waiting."""
+    """The sender cannot pay the first transaction; the second is affordable and must not wait."""
     dear = await poor(still, "order-1", "order-2", wei=GIVEN, tip=100 * 10**9)
     await dear.capture("order-1", until=State.CAPTURING, force=True)
     (refused,) = await dear.submissions("order-1")
@@ -142,7 +142,7 @@ async def test_an_order_that_expires_unpaid_for_gas_leaves_no_gap(still: Market)
 
 
 class Full(HttpTransport):
-    """A node whose pool takes nothing for a while, without saying why."""
+    """A node whose pool accepts nothing for a while, without a reason."""
 
     full = True
 
@@ -155,7 +155,7 @@ class Full(HttpTransport):
 
 
 async def test_what_a_full_pool_refused_is_the_same_transaction_later(still: Market) -> None:
-    """With the fees of before it would be signed to the same bytes, which are kept once."""
+    """With the old fees the signed bytes would be equal, and the store keeps them once."""
     transport = Full(still.server.urls[0])
     client = NodeClient(transport)
     still.clients.append(client)
@@ -174,7 +174,7 @@ async def test_what_a_full_pool_refused_is_the_same_transaction_later(still: Mar
 async def test_a_pool_is_given_what_it_can_keep(
     still: Market, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where it has lost everything, the first ones are sent again, and the others in their turn."""
+    """If the pool lost everything, transactions are sent again in nonce order, within the limit."""
     merchant = still.merchant(bump_after=1e9)
     names = [f"order-{number}" for number in range(5)]
     for name in names:

@@ -1,4 +1,4 @@
-"""Refunds and sweeps: each once, never more than there is, through crashes and reorganisations."""
+"""Refunds and sweeps: each once, within the captured sum, over crashes and reorganisations."""
 
 import asyncio
 

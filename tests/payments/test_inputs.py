@@ -1,4 +1,4 @@
-"""What callers get wrong is refused before it is stored; a row that is wrong is in nobody's way."""
+"""Invalid input is refused before it is stored; an unreadable row does not stop the others."""
 
 from typing import Any
 

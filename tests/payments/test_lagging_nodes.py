@@ -1,4 +1,4 @@
-"""Nodes behind a load balancer: one of them a few blocks late, any of them for any question."""
+"""Nodes behind a load balancer: one is a few blocks late, and any may answer a request."""
 
 import itertools
 import json
@@ -11,7 +11,7 @@ from .market import VALUE, Market
 
 
 class Lagging(HttpTransport):
-    """A node that knows all but its newest ``late`` blocks, while it is chosen."""
+    """A node that lacks its newest ``late`` blocks while it is chosen."""
 
     def __init__(self, url: str, market: Market, choices: list[bool] | None = None) -> None:
         super().__init__(url)

@@ -1,4 +1,4 @@
-"""Limits of a merchant: per order, per day, of what is exposed; and what the metrics say."""
+"""A merchant's limits: per order, per day, exposure; and their metrics."""
 
 import pytest
 

@@ -24,7 +24,7 @@ STORE = "0x5701E05701E05701E05701e05701e05701E05701"
 
 
 async def held(market: Market, merchant: Merchant, order_id: str = "order-1") -> Order:
-    """An order whose money waits in the escrow."""
+    """An order whose money is held in the escrow."""
     await place_escrow(market.client(), V1_1, STORE, MULTICALL)
     market.mine()
     order = await merchant.draft(order_id, market.payer.address, VALUE, hold=HoldTerms())
@@ -106,7 +106,7 @@ async def test_what_was_captured_of_a_hold_goes_back_through_its_escrow(still: M
 
 
 async def test_a_reorganisation_takes_the_end_of_a_hold_back(still: Market) -> None:
-    """The void that ended it is gone with its block, and then the hold itself."""
+    """A reorganisation removes the void, and then the hold itself."""
     merchant = still.merchant()
     await held(still, merchant)
     await merchant.holds.capture("order-1", VALUE // 2, key="parcel 1", timeout=0)

@@ -1,4 +1,4 @@
-"""Several processes, and processes that die: one transaction, and none forgotten."""
+"""Several processes, and processes that die: one transaction per capture, and none is lost."""
 
 import asyncio
 import sys
@@ -44,7 +44,7 @@ asyncio.run(main())
 
 
 async def back_end(market: Market, die: str = "never") -> asyncio.subprocess.Process:
-    """Start a process that captures the order."""
+    """Starts a process that captures the order."""
     return await asyncio.create_subprocess_exec(
         sys.executable, "-c", SCRIPT, market.server.urls[0],
         market.store_url, market.token.token,

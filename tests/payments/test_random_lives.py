@@ -43,7 +43,7 @@ STEPS = 25
 
 
 class Fragile(HttpTransport):
-    """A connection that breaks, once, before or after a transaction got through."""
+    """A connection that breaks once, before or after a transaction was sent."""
 
     broken: str | None = None
 
@@ -112,7 +112,7 @@ class Lives(RuleBasedStateMachine):
             self.agree(name, lifetime)
 
     def agree(self, name: str, lifetime: int) -> None:
-        """Draft, sign and store."""
+        """Drafts, signs and stores an order."""
         terms = self.market.terms(valid_before=self.market.now + lifetime)
         self.terms[name] = terms
         order = self.run(self.merchant.draft(name, terms.payer, VALUE, kind=self.kind, terms=terms))
@@ -186,7 +186,7 @@ class Lives(RuleBasedStateMachine):
 
     @rule(name=ORDERS, ours=st.booleans(), mine=st.booleans(), look=st.booleans())
     def burn_the_nonce(self, name: str, ours: bool, mine: bool, look: bool) -> None:
-        """The payer spends an order's nonce on one unit, for somebody else or for us."""
+        """The payer uses an order's nonce for one unit, to a stranger or to the merchant."""
         if name not in self.terms:
             return
         market, nonce = self.market, self.terms[name].nonce
@@ -219,7 +219,7 @@ class Lives(RuleBasedStateMachine):
         look=st.booleans(),
     )
     def reorganise(self, depth: int, keep: int, backwards: bool, mark: int, look: bool) -> None:
-        """Another branch, with some of the transactions of the one that it replaces."""
+        """Another branch, with some of the transactions of the branch that it replaces."""
         self.looked = False
         chain = self.market.node.chain
         heads = range(chain.head.number - depth + 1, chain.head.number + 1)
@@ -236,7 +236,7 @@ class Lives(RuleBasedStateMachine):
     @precondition(lambda self: self.market.node.chain.head.number > 6)
     @rule(depth=DEPTH)
     def shorten(self, depth: int) -> None:
-        """The chain loses its newest blocks, for now."""
+        """The chain temporarily loses its newest blocks."""
         self.looked = False
         chain = self.market.node.chain
         target = chain.canonical_hash(chain.head.number - depth)
@@ -283,7 +283,7 @@ class Lives(RuleBasedStateMachine):
             assert incoming[transaction_hash, VALUE] == count
 
     def settle_down(self) -> None:
-        """Leave the chain alone for a while: everything comes to its end."""
+        """Leaves the chain alone until every order has ended."""
         self.other(self.market.admin, "unpause")
         self.market.mine(seconds=60)
         points = self.merchant.store.checkpoints(self.merchant.scanner.scope)
@@ -306,7 +306,7 @@ class Lives(RuleBasedStateMachine):
 
 
 def includable(kept: list[Any], keeper: list[Any]) -> list[Any]:
-    """Those whose sender's earlier transactions are kept too."""
+    """Transactions whose sender's earlier transactions are kept too."""
     dropped: set[bytes] = set()
     answer = []
     for one in keeper:
@@ -318,7 +318,7 @@ def includable(kept: list[Any], keeper: list[Any]) -> list[Any]:
 
 
 class LivesTogether(Lives):
-    """The same, where captures go together in one transaction."""
+    """The same with batch captures."""
 
     kind = Kind.TRANSFER
     batch = 3

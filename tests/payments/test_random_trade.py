@@ -56,7 +56,7 @@ ON_CHAIN: Final = (MovementState.SEEN, MovementState.FINAL)
 
 
 class Unreliable(Fragile, Lagging):
-    """A node that may be late, and a connection that breaks before or after a transaction."""
+    """A node that may be late, with a connection that breaks before or after a transaction."""
 
 
 class Trade(RuleBasedStateMachine):
@@ -92,7 +92,7 @@ class Trade(RuleBasedStateMachine):
         return self.loop.run_until_complete(awaitable)
 
     def ends(self, work: Sequence[Coroutine[Any, Any, Any]]) -> list[Any]:
-        """What becomes of work that is done at the same time: results, and what was raised."""
+        """The results and exceptions of concurrent work."""
 
         async def gathered() -> list[Any]:
             return await asyncio.gather(*work, return_exceptions=True)
@@ -116,7 +116,7 @@ class Trade(RuleBasedStateMachine):
             self.folder.cleanup()
 
     def changed(self) -> None:
-        """What was looked at is not the newest any more."""
+        """The caller's view of the chain is outdated."""
         self.looked = None
 
     def order(self, name: str) -> Order | None:
@@ -125,7 +125,7 @@ class Trade(RuleBasedStateMachine):
     # --- the merchant -----------------------------------------------------------------------------
 
     def agree(self, name: str, lifetime: int, within: int = 90) -> None:
-        """Draft, sign and store."""
+        """Drafts, signs and stores an order."""
         merchant, payer = self.machines[0], self.market.payer.address
         hold = HoldTerms(capture_within=within) if name.startswith("hold") else None
         order = self.run(merchant.draft(name, payer, VALUE, lifetime=lifetime, hold=hold))
@@ -145,7 +145,7 @@ class Trade(RuleBasedStateMachine):
         cable=st.sampled_from([None, None, "before", "after"]),
     )
     def capture(self, name: str, at: int, both: bool, cable: str | None) -> None:
-        """Take the money of an order, or hold it; one machine, or both at once."""
+        """Captures or holds an order; by one machine, or by both concurrently."""
         if name not in self.signed:
             return
         self.changed()
@@ -185,7 +185,7 @@ class Trade(RuleBasedStateMachine):
 
     @staticmethod
     def told(ends: list[Any]) -> None:
-        """A refusal is an answer; anything else is a fault."""
+        """A refusal is a valid answer; any other exception is a fault."""
         for end in ends:
             if isinstance(end, BaseException) and not isinstance(end, PaymentError):
                 raise end
@@ -204,7 +204,7 @@ class Trade(RuleBasedStateMachine):
 
     @rule(at=MACHINES, late=st.integers(0, 2))
     def lag(self, at: int, late: int) -> None:
-        """From now on this machine's node is so many blocks late."""
+        """From now on this machine's node is late by some blocks."""
         self.nodes[at].late, self.nodes[at].behind = late, late > 0
 
     @rule(at=MACHINES, both=st.booleans())
@@ -222,7 +222,7 @@ class Trade(RuleBasedStateMachine):
                 self.looked = number
 
     def is_new(self, merchant: Merchant) -> bool:
-        """A chain that became shorter is believed when it is longer again."""
+        """A shorter chain is accepted only once it is longer again."""
         points = merchant.store.checkpoints(merchant.scanner.scope)
         return bool(points) and points[0].block_hash == self.head_hash()
 
@@ -233,7 +233,7 @@ class Trade(RuleBasedStateMachine):
 
     @rule(name=HOLDS)
     def reclaim(self, name: str) -> None:
-        """The payer takes back what is held, once the time of captures is over."""
+        """The payer reclaims held money after the capture deadline."""
         order = self.order(name)
         if order is not None:
             self.changed()
@@ -332,7 +332,7 @@ class Trade(RuleBasedStateMachine):
                 assert left == 0, (name, order.state, done)
 
     def refunds_are(self, merchant: Merchant, chain: list[tuple[str, str, int, str]]) -> None:
-        """What went back to the payer is what the books say, and never more than was captured."""
+        """The refunded sum equals the store's sum and never exceeds the captured sum."""
         us, payer = self.market.shop.address.lower(), self.market.payer.address.lower()
         sent = sum(amount for one, to, amount, _ in chain if (one, to) == (us, payer))
         moves = [
@@ -347,7 +347,7 @@ class Trade(RuleBasedStateMachine):
                 assert 0 <= sums.refunded <= sums.captured <= VALUE, (name, sums)
 
     def escrow(self) -> dict[str, Counter[str]]:
-        """What the canonical logs of the escrow say of each payment, in units."""
+        """The state of each payment in units, from the canonical logs of the escrow."""
         contract, node = artifact("AuthCaptureEscrow"), self.market.node
         found: dict[str, Counter[str]] = defaultdict(Counter)
         for number in range(node.chain.head.number + 1):
@@ -365,7 +365,7 @@ class Trade(RuleBasedStateMachine):
         return found
 
     def settle_down(self) -> None:
-        """Leave the chain alone for a while: everything comes to its end."""
+        """Leaves the chain alone until everything has ended."""
         for node in self.nodes:
             node.behind = False
         self.other(self.market.admin, "unpause")
@@ -396,18 +396,18 @@ def _transfer(entry: Any) -> tuple[str, str, int, str]:
 
 
 def key_of(order: Order) -> str:
-    """What the escrow knows a hold by."""
+    """The hash by which the escrow identifies a hold."""
     info = PaymentInfo.from_json(order.annex)
     return "0x" + info.hash(order.authorization.domain.chain_id, V1_1.escrow).hex()
 
 
 class OnPostgres(Trade):
-    """The same with two pools of connections to one server."""
+    """The same on PostgreSQL, with two connection pools."""
 
 
 @pytest.fixture
 def server(postgres: Server) -> Iterator[None]:
-    """Where `OnPostgres` keeps its books."""
+    """The PostgreSQL databases of `OnPostgres`."""
     OnPostgres.server = postgres
     yield
     OnPostgres.server = None

@@ -1,4 +1,4 @@
-"""The ledger: every canonical transfer once, with its references, by stream and by scan."""
+"""The ledger: every canonical transfer once, with its references, by subscription and by scan."""
 
 import asyncio
 from typing import Any
@@ -198,7 +198,7 @@ async def test_a_sender_without_gas_money_is_told(still: Market) -> None:
 
 
 async def next_changes(watching: Any) -> dict[tuple[str, str], Verdict]:
-    """The changes that a watcher tells next."""
+    """Returns the next changes of a watcher."""
     changes = await asyncio.wait_for(anext(watching), 10)
     return {(change.order_id, change.after.name): change.after for change in changes}
 
@@ -241,7 +241,7 @@ async def test_a_watcher_tells_nothing_twice(still: Market) -> None:
 
 
 async def counted(market: Market, merchant: Merchant) -> bool:
-    """Whether ledger and chain hold the same incoming transfers."""
+    """Whether ledger and chain have the same incoming transfers."""
     us = market.shop.address.lower()
     chain = sorted(
         (amount, tx_hash)

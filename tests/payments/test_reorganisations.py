@@ -1,4 +1,4 @@
-"""What the chain takes back is taken back, and nothing is counted twice on the way."""
+"""Reorganisations: removed payments are undone, and nothing is counted twice."""
 
 from fastevm.payments import Merchant, Progress, Reason, State
 
@@ -115,7 +115,7 @@ async def test_a_reorganisation_deeper_than_overlap_and_depth_is_seen(still: Mar
 async def test_a_chain_that_got_shorter_is_followed_once_it_is_longer_again(
     still: Market,
 ) -> None:
-    """Until then it looks like a node that is behind."""
+    """Until the next head it looks like a node that is behind."""
     merchant = await paid(still)
     parent = still.node.chain.head.header.parent_hash
     with still.node.producer.lock:
@@ -165,7 +165,7 @@ async def test_a_burned_nonce_that_is_freed_revives_the_order(still: Market) -> 
 
 
 async def test_a_failed_capture_succeeds_on_another_branch(still: Market) -> None:
-    """The payer's money left before the capture on one branch, and after it on the other."""
+    """The payer's money is gone before the capture on one branch, after it on the other."""
     merchant = still.merchant(depth=1)
     await still.stored(merchant)
     still.mine()
@@ -187,7 +187,7 @@ async def test_a_failed_capture_succeeds_on_another_branch(still: Market) -> Non
 
 
 async def test_what_a_voided_order_once_sent_is_replaced_by_nothing(still: Market) -> None:
-    """A failed capture leaves the chain after the order was voided: its account nonce is free."""
+    """A failed capture is removed after the order was voided: its account nonce is free."""
     merchant = still.merchant()
     await still.stored(merchant)
     still.do(still.payer, "transfer", still.stranger.address, 10 * VALUE)

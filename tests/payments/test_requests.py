@@ -1,4 +1,4 @@
-"""How often a capture asks the node, however fast its blocks come and however far away it is."""
+"""The number of requests of a capture, for any block time and any latency of the node."""
 
 import asyncio
 import os
@@ -25,7 +25,7 @@ ELSEWHERE = [(12_000, 0.3), (2_000, 0.3), (200, 0.3), (200, 0.05)]
 
 
 class Counting(HttpTransport):
-    """A node that is so many seconds away, and counts what it is asked."""
+    """A node with a latency of some seconds, which counts requests."""
 
     def __init__(self, url: str, latency: float = 0.0) -> None:
         super().__init__(url)
@@ -47,7 +47,7 @@ def counted(made: Market, latency: float, **policy: float | None) -> tuple[Merch
 async def requests_of_a_capture(
     merchant: Merchant, transport: Counting, store: Callable[[str], Awaitable[object]], what: str
 ) -> int:
-    """Capture two orders; how often the second one asked, since the first measures the blocks."""
+    """Captures two orders; returns the requests of the second, since the first measures blocks."""
     for number in range(2):
         name = f"order-{number}"
         await store(name)
@@ -78,7 +78,7 @@ async def test_a_capture_needs_few_requests(tmp_path: Path, block_ms: int, laten
 async def test_a_capture_needs_few_requests_of_a_node_elsewhere(
     tmp_path: Path, name: str, block_ms: int, latency: float
 ) -> None:
-    """The same for a node in a process of its own; anvil comes from npm."""
+    """The same for a node in its own process; anvil comes from npm."""
     if name == "anvil":
         command = [str(anvil_binary()), "--silent", "--block-time", str(block_ms / 1_000)]
         process = NodeProcess(command)

@@ -1,4 +1,4 @@
-"""Every reason for which the token refuses: its words, its name, what becomes of the order."""
+"""Every reason for which the token reverts: its text, its `Reason`, and the order's state."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ from .market import FUNDS, VALUE, Market
 
 
 def high_s(signature: Signature) -> Signature:
-    """The other signature of the same message, which anybody can compute."""
+    """The malleated signature of the same message, which anybody can compute."""
     v, r, s = signature.vrs
     twin = SECP256K1_ORDER - int.from_bytes(s, "big")
     return Signature(r + twin.to_bytes(32, "big") + bytes([55 - v]))
@@ -36,7 +36,7 @@ def high_s(signature: Signature) -> Signature:
 
 @dataclass(frozen=True)
 class Case:
-    """What is wrong, what the token says, and how it is named."""
+    """A problem, the token's revert text, and the expected reason."""
 
     arrange: Callable[[Market, Merchant], Any]
     words: str
@@ -114,7 +114,7 @@ async def test_a_refusal_is_predicted_and_after_a_failure_named(still: Market, n
 
 
 async def test_pause_block_list_and_window_are_seen_together(still: Market) -> None:
-    """The token stops at the first; the pre-flight looks behind it."""
+    """The token reports only the first problem; the preflight reports all of them."""
     merchant = still.merchant()
     await still.stored(merchant, valid_after=still.now + 500)
     still.do(still.admin, "pause")
@@ -241,7 +241,7 @@ async def test_a_bad_signature_is_not_stored_and_the_token_agrees(still: Market,
 
 
 async def refused(market: Market) -> Reason:
-    """Why the signature of an order is not accepted."""
+    """Why the signature of an order is refused."""
     merchant = market.merchant()
     with pytest.raises(SignatureRefused) as raised:
         await market.stored(merchant)
@@ -306,7 +306,7 @@ async def test_a_contract_wallet_pays_with_a_signature_that_it_accepts(still: Ma
 
 
 async def test_an_account_with_delegated_code_pays_as_that_code_decides(still: Market) -> None:
-    """The token asks the code, also where a key's signature would do."""
+    """If the payer has code, the token asks it, even where the key's signature would be valid."""
     wallet = still.deploy("Wallet", still.stranger.address)
     still.delegate(still.payer, wallet)
     merchant = still.merchant()

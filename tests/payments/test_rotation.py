@@ -1,4 +1,4 @@
-"""Keys of the store are replaced while orders live."""
+"""Key rotation while orders are open."""
 
 import base64
 

@@ -1,4 +1,4 @@
-"""Captures where the signer, the recipient and who pays the gas are not one account."""
+"""Captures where signer, recipient and gas payer are different accounts."""
 
 import pytest
 

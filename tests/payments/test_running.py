@@ -1,4 +1,4 @@
-"""`run()` goes on, whatever a listener or a provider does; pauses grow, and all is counted."""
+"""`run()` survives exceptions of listeners and malformed answers; with backoff and metrics."""
 
 import asyncio
 import contextlib
@@ -15,7 +15,7 @@ from .market import VALUE, Market
 
 
 class Odd(HttpTransport):
-    """A node whose answers can be made odd, method by method."""
+    """A node whose answers can be malformed, by method."""
 
     def __init__(self, url: str) -> None:
         super().__init__(url)
@@ -147,7 +147,7 @@ async def test_pauses_grow_while_passes_fail(still: Market) -> None:
 
 
 async def test_a_capture_that_another_process_pre_confirmed_is_waited_for(live: Market) -> None:
-    """The nonce is used at ``pending`` while the order still reads as stored here."""
+    """The nonce is used at ``pending`` while the order is still STORED here."""
     ours, theirs = live.merchant(), live.merchant()
     order = await live.stored(ours)
     live.take(order.authorization.terms, live.shop, mine=False)

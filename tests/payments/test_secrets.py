@@ -1,4 +1,4 @@
-"""No signature and no key shows in a log, an error, a repr or, readable, in the store."""
+"""No signature or key appears in logs, errors or reprs, or unencrypted in the store."""
 
 import asyncio
 import logging
@@ -26,7 +26,7 @@ from .market import FUNDS, KEY, VALUE, Market
 
 
 class Capturing(logging.Handler):
-    """Keeps every record of every logger, as text and with all that it holds."""
+    """Records every log record, as text and with all its attributes."""
 
     def __init__(self) -> None:
         super().__init__(logging.DEBUG)
@@ -48,7 +48,7 @@ def logged() -> Iterator[list[str]]:
 
 
 def leaks(secrets: list[bytes], texts: list[str]) -> list[str]:
-    """The texts in which a secret shows, as hex of any case or as a Python literal."""
+    """The forms in which a secret could appear: hex in any case, Python literals."""
     needles = [secret.hex() for secret in secrets] + [repr(secret)[2:-1] for secret in secrets]
     needles += [str(int.from_bytes(secret, "big")) for secret in secrets if len(secret) == 32]
     return [text for text in texts if any(needle in text.lower() for needle in needles)]

@@ -1,4 +1,4 @@
-"""One store for several tokens and chains: nobody touches another one's orders."""
+"""One store for several tokens and chains: shops never see each other's orders."""
 
 import pytest
 
@@ -11,7 +11,7 @@ STORES = BOTH
 
 
 async def drafted(market: Market, order_id: str, **changes: str) -> tuple[Merchant, Order]:
-    """An order that another shop keeps in the same store."""
+    """An order of another shop in the same store."""
     merchant = market.merchant()
     order = await merchant.draft(order_id, market.payer.address, VALUE)
     return merchant, order

@@ -1,4 +1,4 @@
-"""Signers that are slow and fail: nothing is lost, nothing is signed for nobody, no gap is left."""
+"""Signers that are slow or fail: no transaction is lost, no nonce gap remains."""
 
 import asyncio
 import os
@@ -30,7 +30,7 @@ STORES = BOTH
 
 
 class FakeService:
-    """A key service in memory: slow, failing when told to, with another signature each time."""
+    """A key service in memory: slow, failing on request, with a new signature each time."""
 
     def __init__(self, key: bytes, delay: float = 0.0) -> None:
         self._key = ec.derive_private_key(int.from_bytes(key, "big"), ec.SECP256K1())
@@ -180,7 +180,7 @@ async def test_a_service_that_signs_with_another_key_is_not_believed(
 
 
 class Aws:
-    """The two calls of AWS that are used."""
+    """The two methods of the AWS client that are used."""
 
     def __init__(self, service: FakeService) -> None:
         self.service = service
@@ -195,7 +195,7 @@ class Aws:
 
 
 class Google:
-    """The two calls of Google that are used."""
+    """The two methods of the Google client that are used."""
 
     def __init__(self, service: FakeService) -> None:
         self.service = service

@@ -1,4 +1,4 @@
-"""A merchant paid by a wallet that is not there yet (ERC-6492): by TRANSFER, and into a hold."""
+"""A merchant paid by an undeployed wallet (ERC-6492): by TRANSFER, and into a hold."""
 
 import pytest
 from eth_utils.address import to_checksum_address
@@ -15,13 +15,13 @@ STORE = "0x5701E05701E05701E05701e05701e05701E05701"
 
 
 class Stage:
-    """A factory, a wallet that it has not made yet, and a merchant who lists the factory."""
+    """A factory, an undeployed wallet, and a merchant who lists the factory."""
 
     def __init__(self, market: Market) -> None:
         self.market, self.factory, self.wallet = market, "", ""
 
     async def open(self) -> Merchant:
-        """Place everything; the wallet has money already."""
+        """Deploys everything but the wallet, which has tokens already."""
         market, made = self.market, artifact("WalletFactory")
         await place_escrow(market.client(), V1_1, STORE, MULTICALL)
         self.factory = market.deploy("WalletFactory")
@@ -35,11 +35,11 @@ class Stage:
 
     @property
     def owner(self) -> str:
-        """Whose key signs for the wallet."""
+        """The owner whose key signs for the wallet."""
         return str(self.market.payer.address)
 
     def signed(self, order: Order, key: object = None, factory: str = "") -> bytes:
-        """As such a wallet signs: with how to make it."""
+        """An ERC-6492 signature of the wallet."""
         inner = self.market.signed(order, key).secret_bytes
         call = artifact("WalletFactory").encode("createAccount", self.owner, 5)
         return wrap(factory or self.factory, call, inner)

@@ -38,7 +38,7 @@ LIFE = [
 
 
 class Receiver:
-    """A shop's endpoint; ``answers`` are the next statuses, then 200 for ever."""
+    """A shop's endpoint; ``answers`` are the next statuses, then always 200."""
 
     def __init__(self) -> None:
         self.got: list[tuple[dict[str, str], bytes]] = []

@@ -31,7 +31,7 @@ def _contents(place: str) -> dict[str, Any]:
 
 
 def library() -> Artifact:
-    """What checks signatures for the token; to be deployed first."""
+    """The signature library of the token, to be deployed first."""
     return Artifact(_contents(LIBRARY))
 
 
@@ -51,7 +51,7 @@ def token(library_address: str) -> Artifact:
 
 
 def initial_calls(name: str, symbol: str, admin: str) -> list[tuple[Any, ...]]:
-    """What its administrator calls so that it is version 2.2, and mints as it likes."""
+    """The administrator's calls that initialise version 2.2 with an unlimited minter."""
     return [
         ("initialize", name, symbol, "USD", 6, admin, admin, admin, admin),
         ("initializeV2", name),

@@ -10,7 +10,7 @@ from .street import Street, street
 
 @pytest.fixture
 async def town(tmp_path: Path) -> AsyncIterator[Street]:
-    """A street whose chain moves by itself."""
+    """A street on a live chain."""
     made = await street(tmp_path)
     yield made
     await made.close()

@@ -1,4 +1,4 @@
-"""A street with x402: a chain with the id of Base Sepolia, its USDC, a facilitator and payers."""
+"""The x402 test fixture: a chain with the id of Base Sepolia, USDC, a facilitator, payers."""
 
 import time
 from dataclasses import dataclass, field
@@ -35,7 +35,7 @@ def usdc() -> str:
 
 @dataclass
 class Street:
-    """The world around a facilitator."""
+    """The chain, accounts and facilitators of a test."""
 
     node: Node
     server: Server
@@ -90,7 +90,7 @@ class Street:
         return read_payment(offer, payload, version)
 
     def hold(self, operator: str, **changes: Any) -> Requirements:
-        """An offer whose money waits in the escrow; the operator captures it later."""
+        """An offer with a hold, which the operator captures later."""
         extra = {
             "name": "USDC",
             "version": "2",
@@ -126,7 +126,7 @@ def read_payment(offer: Requirements, payload: Json, version: int = 2) -> Paymen
 
 
 async def street(folder: Path, *, block_ms: int = 1_000, slice_ms: int = 100) -> Street:
-    """Build it: blocks every second, slices every 100 ms."""
+    """Builds it: blocks every second, slices every 100 ms."""
     node = dev_node(chain_id=CHAIN_ID, block_time_ms=block_ms, slice_interval_ms=slice_ms)
     server = Server(node, simulate, [Listener(DIALECTS["preconf"], port=0)], threads=2)
     await server.start()
@@ -143,7 +143,7 @@ async def street(folder: Path, *, block_ms: int = 1_000, slice_ms: int = 100) ->
 
 
 class Served:
-    """An aiohttp application on a port of its own."""
+    """An aiohttp application on its own port."""
 
     def __init__(self, app: web.Application) -> None:
         self._runner = web.AppRunner(app, access_log=None)

@@ -39,7 +39,7 @@ USED = "0x98de503528ee59b575ef0c0a2576a82497bfc029a5685b209e9ec333479b10a5"
 
 
 class Program:
-    """A facilitator's process, which is killed and started again on the same port."""
+    """A facilitator process that is killed and restarted on the same port."""
 
     def __init__(self, town: Street, key: str) -> None:
         self.town, self.key, self.port, self.starts = town, key, 0, 0
@@ -77,7 +77,7 @@ class Program:
 
 
 class Either:
-    """Asks one of the facilitators, whichever comes."""
+    """Calls a random facilitator."""
 
     def __init__(self, programs: list[Program]) -> None:
         self.remotes = [RemoteFacilitator(f"http://127.0.0.1:{one.port}") for one in programs]
@@ -94,7 +94,7 @@ class Either:
 
 
 async def buy(town: Street, session: aiohttp.ClientSession, url: str, index: int) -> float:
-    """One answer, by a payment that is presented again and again; seconds from its signature."""
+    """Pays for one answer with one payment, repeatedly; returns the seconds since its signature."""
     buyer = town.buyer(4 + index % 6)
     async with session.get(url) as asked:
         headers = dict([buyer.pay(asked.headers, await asked.read())])
@@ -115,7 +115,7 @@ async def buy(town: Street, session: aiohttp.ClientSession, url: str, index: int
 
 
 async def sell(town: Street, programs: list[Program]) -> list[float]:
-    """All answers; seconds that each took."""
+    """Pays for all answers; returns the seconds of each."""
     wall = Paywall(Either(programs), {"GET /item/*": Sale([town.offer(max_timeout=3_600)])})
 
     async def item(request: web.Request) -> web.Response:

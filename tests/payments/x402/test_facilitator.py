@@ -14,7 +14,7 @@ from .street import CHAIN_ID, PRICE, Street, now, read_payment
 
 
 async def transfers(town: Street) -> list[Any]:
-    """Transactions of the facilitator's accounts in the chain, with their status."""
+    """Transactions of the facilitator's accounts on the chain, with their status."""
     await town.client.call("evm_mine")
     found = []
     for number in range(town.node.chain.head.number + 1):
@@ -75,7 +75,7 @@ async def test_what_was_settled_is_told_after_a_restart_and_after_the_deadline(
 
 
 async def test_somebody_else_submits_the_same_payment(town: Street) -> None:
-    """The transfer is the payer's all the same: no second payment may be asked for."""
+    """The payer's transfer was made anyway, so no second payment may be requested."""
     offer = town.offer()
     payment = town.payment(offer)
     ours = town.settler(2, "ours.db")
@@ -143,7 +143,7 @@ async def test_only_listed_recipients_are_served(town: Street) -> None:
 
 
 class Deaf(HttpTransport):
-    """Does what it is told until it hears a word, then loses the answer."""
+    """Forwards requests until one contains a given method, then loses the answer."""
 
     word = b"eth_sendRawTransaction"
     lose = False

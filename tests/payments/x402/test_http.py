@@ -1,4 +1,4 @@
-"""The facilitator over HTTP: what it answers, and to whom."""
+"""The facilitator over HTTP: answers, statuses and authorization."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""The paywall behind its three adapters: what is asked for, what is given, and given once."""
+"""The paywall behind its three adapters: 402, payment, and one answer per payment."""
 
 import asyncio
 import json
@@ -41,7 +41,7 @@ from .street import PRICE, Served, Street
 
 
 class Shop:
-    """What stands behind a wall, and how often it was called."""
+    """The application behind the wall; counts its calls."""
 
     def __init__(self) -> None:
         self.calls = 0
@@ -92,7 +92,7 @@ async def on_fastapi(shop: Shop, wall: Paywall) -> AsyncIterator[str]:
 
 @asynccontextmanager
 async def on_uvicorn(app: Any) -> AsyncIterator[str]:
-    """An ASGI application behind the server that most of them run on."""
+    """An ASGI application on uvicorn."""
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning", lifespan="off"))
     serving = asyncio.create_task(server.serve())
     async with asyncio.timeout(10):
@@ -133,7 +133,7 @@ async def on_flask(shop: Shop, wall: Paywall) -> AsyncIterator[str]:
 
 
 class Elsewhere:
-    """An engine on another loop."""
+    """An engine on another event loop."""
 
     def __init__(self, engine: Any, loop: asyncio.AbstractEventLoop) -> None:
         self.engine, self.loop = engine, loop
@@ -244,7 +244,7 @@ async def test_a_remote_facilitator_sells_the_same(town: Street) -> None:
 
 
 class Slow:
-    """An engine whose settlements are not known at first."""
+    """An engine whose settlements are pending at first."""
 
     def __init__(self, engine: Any, unknown: int) -> None:
         self.engine, self.unknown, self.settled = engine, unknown, 0

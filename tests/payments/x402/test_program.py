@@ -1,4 +1,4 @@
-"""``fastevm pay facilitator``: what it refuses to serve."""
+"""``fastevm pay facilitator``: configurations that it refuses."""
 
 import argparse
 from typing import Any

@@ -1,4 +1,4 @@
-"""Payers that are contracts: deployed (ERC-1271), delegated (7702), not there yet (ERC-6492)."""
+"""Payers that are contracts: deployed (ERC-1271), delegated (EIP-7702), undeployed (ERC-6492)."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ def factory() -> str:
 
 
 async def wallet_of(town: Street, owner: str) -> tuple[str, bytes]:
-    """The address of a wallet that is not there yet, and the call that makes it."""
+    """The address of an undeployed wallet, and the call that creates it."""
     made = artifact("WalletFactory")
     await place_contract(town.client, factory(), made.initcode())
     call = {"to": factory(), "data": "0x" + made.encode("getAddress", owner, 5).hex()}
@@ -35,7 +35,7 @@ async def wallet_of(town: Street, owner: str) -> tuple[str, bytes]:
 
 
 def payload(town: Street, offer: Any, payer: str, key: Any) -> tuple[Json, bytes]:
-    """What a wallet with one owner signs."""
+    """The signature of a wallet with one owner."""
     terms = Terms(
         payer=payer, recipient=offer.pay_to, value=offer.amount, valid_after=0,
         valid_before=now() + 300,
@@ -75,7 +75,7 @@ async def test_a_wallet_that_is_not_there_yet_is_made_on_the_way(town: Street) -
 
 
 async def test_a_delegated_account_is_a_wallet(town: Street) -> None:
-    """Its own key counts only because the code that it delegates to says so."""
+    """The account's own key counts only because the delegated code accepts it."""
     offer = town.offer()
     payer, owner = Account.create(), Account.create()
     wallet = "0x5701E05701E05701E05701e05701e05701E05702".lower()

@@ -1,4 +1,4 @@
-"""Numbers as callers give them: whole units or decimals, and nothing that loses digits."""
+"""Validation of numbers: token units and decimal amounts, without loss of digits."""
 
 from decimal import Decimal
 from typing import Any

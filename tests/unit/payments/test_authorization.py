@@ -1,4 +1,4 @@
-"""Authorizations: the computed vectors, type hashes and domains, and terms nobody could sign."""
+"""Authorizations: computed vectors, type hashes, domains, and invalid terms."""
 
 import json
 from typing import Any

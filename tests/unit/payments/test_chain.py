@@ -1,4 +1,4 @@
-"""How fast blocks come, as looks at the chain tell it."""
+"""The measured block time, from polls of the chain."""
 
 from typing import cast
 
@@ -21,7 +21,7 @@ def chain() -> Chain:
 
 
 def looks(chain: Chain, block_seconds: float, seconds: float, *, start: float = 0.0) -> int:
-    """Look as often as the chain says for a while; how often that was."""
+    """Polls as often as `Chain.pause` says for a while; returns the number of polls."""
     now, count = start, 0
     while now < start + seconds:
         number = int(now // block_seconds)

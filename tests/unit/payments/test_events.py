@@ -1,4 +1,4 @@
-"""Logs become entries: which event belongs to which transfer."""
+"""Grouping of logs into entries: which event belongs to which transfer."""
 
 from typing import Any
 

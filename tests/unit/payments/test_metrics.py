@@ -1,4 +1,4 @@
-"""Counters, gauges and times, as Prometheus reads them."""
+"""Counters, gauges and histograms in the Prometheus text format."""
 
 from fastevm.payments import Metrics
 

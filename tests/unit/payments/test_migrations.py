@@ -1,4 +1,4 @@
-"""A store of an older layout becomes one of this, with everything that was in it."""
+"""Migration of older stores keeps all their data."""
 
 import sqlite3
 from pathlib import Path
@@ -53,7 +53,7 @@ CREATE TABLE checkpoints (scope TEXT NOT NULL, number BIGINT NOT NULL, block_has
 
 @pytest.fixture
 def old(tmp_path: Path) -> Path:
-    """A file of layout 1 with one paid order."""
+    """A file of schema version 1 with one paid order."""
     path, chain = tmp_path / "payments.db", str(SEPOLIA.chain_id)
     place = f"{chain}/{SEPOLIA.token}/{SHOP}"
     with sqlite3.connect(path) as connection:

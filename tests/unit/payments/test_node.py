@@ -1,4 +1,4 @@
-"""The JSON-RPC client: batches, refusals, and answers that are none."""
+"""The JSON-RPC client: batches, refusals, and malformed answers."""
 
 import json
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from fastevm.payments import NodeClient, NodeRefusal, NodeUnreachable
 
 
 class Told:
-    """A transport that answers what a function says, and keeps what was sent."""
+    """A transport that answers with a function's result and records requests."""
 
     def __init__(self, answer: Callable[[Any], Any]) -> None:
         self.answer = answer
@@ -26,7 +26,7 @@ class Told:
 
 
 def results(asked: Any) -> Any:
-    """The method's name as the result of each call, in the wrong order."""
+    """Answers each call with its method's name, in reverse order."""
     if isinstance(asked, dict):
         return {"jsonrpc": "2.0", "id": asked["id"], "result": asked["method"]}
     return [results(one) for one in reversed(asked)]

@@ -1,4 +1,4 @@
-"""Fees and limits that a merchant chooses, and signing of transactions."""
+"""Fees and limits of a policy, and signing of transactions."""
 
 import pickle
 

@@ -1,4 +1,4 @@
-"""Signatures: what is taken in, what is recovered, and that they do not show themselves."""
+"""Signatures: parsing, recovery, and hidden contents."""
 
 import pickle
 from typing import Any

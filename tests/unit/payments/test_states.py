@@ -1,4 +1,4 @@
-"""The table of states: what the document allows, and nothing that it does not."""
+"""The table of states: exactly the transitions that interface.md allows."""
 
 import itertools
 

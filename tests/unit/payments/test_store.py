@@ -1,4 +1,4 @@
-"""The store: one authorization once, transitions with their trail, transactions before sending."""
+"""The store: unique authorizations, audited transitions, transactions stored before sending."""
 
 import sqlite3
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Transactions of several orders in the store: reserved, seen by each order, their cost split."""
+"""Batch captures in the store: reservation, views by order, split cost."""
 
 from collections.abc import Iterator, Sequence
 

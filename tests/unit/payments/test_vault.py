@@ -1,4 +1,4 @@
-"""The vault: sealed values open in their place only, and keys can be replaced."""
+"""The vault: encrypted values are bound to their context, and keys can be rotated."""
 
 import base64
 
