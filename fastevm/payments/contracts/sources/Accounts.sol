@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Contract wallets that are not there yet: a factory that makes them at addresses known before, and
-// the validator that asks a wallet for its opinion of a signature as if it were there (ERC-6492).
+// Undeployed contract wallets (ERC-6492): a factory that creates them at predictable addresses, and
+// a validator that checks a wallet's signature as if the wallet were deployed.
 pragma solidity 0.8.30;
 
 import {Signatures} from "./Signatures.sol";
@@ -20,7 +20,7 @@ contract WalletFactory {
     }
 }
 
-/// Not deployed: its creation code is the data of an eth_call, whose answer is one byte, 1 or 0.
+/// Not deployed: an eth_call runs its creation code, which returns one byte, 1 or 0.
 contract SignatureValidator {
     bytes32 private constant WRAPPED =
         0x6492649264926492649264926492649264926492649264926492649264926492;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // An escrow that holds authorized payments until they are captured in parts, voided or reclaimed:
 // interface, order of checks, errors, events and hashes are those of the deployed AuthCaptureEscrow
-// (v1.1), so that what is signed for it, and what calls it, fits both.
+// (v1.1), so that its signatures and clients work with this contract too.
 pragma solidity 0.8.30;
 
-/// What payer and merchant agree on. Only its hash is kept on chain.
+/// The terms between payer and merchant. Only their hash is stored on chain.
 struct PaymentInfo {
     address operator;
     address payer;
@@ -59,7 +59,7 @@ interface IBatch {
         returns (Result[] memory);
 }
 
-/// Token calls that accept tokens which return nothing.
+/// Token calls that also accept tokens without a return value.
 library Moves {
     error TransferFailed();
 
@@ -82,7 +82,7 @@ library Moves {
     }
 }
 
-/// Holds one operator's tokens; the escrow's minimal clones have this code.
+/// Holds one operator's tokens; the escrow creates it as a minimal proxy.
 contract TokenStore {
     address public immutable authCaptureEscrow;
 
@@ -102,7 +102,7 @@ contract TokenStore {
     }
 }
 
-/// Brings tokens into a store: for payments (0) from the payer, for refunds (1) from the operator.
+/// Collects tokens into a store: payments (0) from the payer, refunds (1) from the operator.
 abstract contract TokenCollector {
     enum CollectorType { Payment, Refund }
 
@@ -134,7 +134,7 @@ abstract contract TokenCollector {
     ) internal virtual;
 }
 
-/// Collects by an ERC-3009 authorization, whose nonce binds all terms but the payer.
+/// Collects with an ERC-3009 authorization, whose nonce is the hash of all terms but the payer.
 contract ERC3009PaymentCollector is TokenCollector {
     bytes32 private constant WRAPPED =
         0x6492649264926492649264926492649264926492649264926492649264926492;
@@ -173,7 +173,7 @@ contract ERC3009PaymentCollector is TokenCollector {
         Moves.pay(info.token, tokenStore, amount);
     }
 
-    /// The signature inside an ERC-6492 wrapper, whose factory is called first, come what may.
+    /// Returns the inner signature of an ERC-6492 signature; calls its factory, which may fail.
     function _unwrapped(bytes calldata data) private returns (bytes memory) {
         if (data.length < 32 || bytes32(data[data.length - 32:]) != WRAPPED) return data;
         (address factory, bytes memory call, bytes memory inner) =
@@ -185,7 +185,7 @@ contract ERC3009PaymentCollector is TokenCollector {
     }
 }
 
-/// Refunds out of the operator's own tokens, for which it gave this contract an allowance.
+/// Refunds from the operator's own tokens, with an allowance for this contract.
 contract OperatorRefundCollector is TokenCollector {
     constructor(address escrow) TokenCollector(escrow) {}
 
@@ -253,24 +253,24 @@ abstract contract EscrowWords {
     error RefundExceedsCapture(uint256 refund, uint256 captured);
     error Reentrancy();
 
-    /// The terms, bound to this chain and this contract.
+    /// The hash of the terms, bound to this chain and contract.
     function getHash(PaymentInfo memory info) public view returns (bytes32) {
         bytes32 terms = keccak256(abi.encode(PAYMENT_INFO_TYPEHASH, info));
         return keccak256(abi.encode(block.chainid, address(this), terms));
     }
 }
 
-/// Stores of tokens, one for each operator, and what goes in and out of them.
+/// Token stores, one per operator, and the transfers into and out of them.
 abstract contract EscrowStores is EscrowWords {
     address public immutable tokenStoreImplementation;
 
-    /// `store` is a TokenStore of this contract; the zero address makes one.
+    /// `store` is a TokenStore of this contract; for the zero address one is created.
     constructor(address store) {
         tokenStoreImplementation =
             store == address(0) ? address(new TokenStore(address(this))) : store;
     }
 
-    /// Where an operator's store is, or will be.
+    /// The address of an operator's store, deployed or not.
     function getTokenStore(address operator) public view returns (address) {
         bytes32 code = keccak256(_clone());
         bytes32 salt = bytes32(bytes20(operator));
@@ -300,7 +300,7 @@ abstract contract EscrowStores is EscrowWords {
         TokenStore(store).sendTokens(token, recipient, amount);
     }
 
-    /// Exactly `amount` more is in the store afterwards.
+    /// Collects exactly `amount` into the store; reverts if the balance differs.
     function _collect(
         PaymentInfo calldata info,
         uint256 amount,
@@ -346,7 +346,7 @@ contract AuthCaptureEscrow is EscrowStores {
 
     constructor(address store) EscrowStores(store) {}
 
-    /// Not again inside itself; then the sender, then the amount.
+    /// Checks reentrancy, then the sender, then the amount.
     modifier only(address expected) {
         if (_entered != 0) revert Reentrancy();
         _entered = 1;
@@ -361,7 +361,7 @@ contract AuthCaptureEscrow is EscrowStores {
         _;
     }
 
-    /// Collect and pay out at once; what was paid can be refunded until the refund expiry.
+    /// Collects and pays out immediately; the payment can be refunded until the refund expiry.
     function charge(
         PaymentInfo calldata info,
         uint256 amount,
@@ -379,7 +379,7 @@ contract AuthCaptureEscrow is EscrowStores {
         _distribute(info, amount, feeAmount, feeReceiver);
     }
 
-    /// Collect and hold.
+    /// Collects and holds.
     function authorize(
         PaymentInfo calldata info,
         uint256 amount,
@@ -393,7 +393,7 @@ contract AuthCaptureEscrow is EscrowStores {
         _collect(info, amount, TokenCollector.CollectorType.Payment, tokenCollector, collectorData);
     }
 
-    /// Pay out a part of what is held; as often as something is left.
+    /// Pays out a part of the held amount; can be repeated.
     function capture(
         PaymentInfo calldata info,
         uint256 amount,
@@ -415,14 +415,14 @@ contract AuthCaptureEscrow is EscrowStores {
         _distribute(info, amount, feeAmount, feeReceiver);
     }
 
-    /// Give back everything that is held.
+    /// Returns the whole held amount to the payer.
     function void(PaymentInfo calldata info) external only(info.operator) {
         (bytes32 key, uint256 amount) = _release(info);
         emit PaymentVoided(key, amount);
         _send(info.operator, info.token, info.payer, amount);
     }
 
-    /// The payer takes back what is still held after the authorization's expiry.
+    /// The payer takes the held amount back after the authorization's expiry.
     function reclaim(PaymentInfo calldata info) external only(info.payer) {
         if (block.timestamp < info.authorizationExpiry) {
             revert BeforeAuthorizationExpiry(uint48(block.timestamp), info.authorizationExpiry);
@@ -432,7 +432,7 @@ contract AuthCaptureEscrow is EscrowStores {
         _send(info.operator, info.token, info.payer, amount);
     }
 
-    /// Give back what was captured, out of other tokens.
+    /// Refunds captured money from the operator's own tokens.
     function refund(
         PaymentInfo calldata info,
         uint256 amount,

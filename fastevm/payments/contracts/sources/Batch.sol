@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Several calls in one transaction, with the interface of the deployed Multicall3 as far as payments
-// use it.
+// Several calls in one transaction: the functions of the deployed Multicall3 that payments use.
 pragma solidity 0.8.30;
 
 contract Multicall {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Two checkouts: one captures an actual amount at or below what the payer permitted, one lets the
-// payer pay an order of a token with memos.
+// Two checkouts: one captures up to the amount that the payer permitted, the other lets the payer
+// pay an order in a token with memos.
 pragma solidity 0.8.30;
 
 interface IPermitToken {
@@ -22,7 +22,7 @@ interface IMemoToken {
         returns (bool);
 }
 
-/// Captures once per order; the payer's permit names this contract and the maximum.
+/// Captures once per order; the payer's permit is for this contract and the maximum.
 contract Checkout {
     IPermitToken public immutable token;
     address public immutable merchant;
@@ -61,7 +61,7 @@ contract Checkout {
     }
 }
 
-/// The payer pays; the order's number travels as the memo of the transfer.
+/// The payer pays; the order's number is the memo of the transfer.
 contract MemoCheckout {
     IMemoToken public immutable token;
     address public immutable merchant;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A token whose movements carry a 32-byte memo, logged directly after their Transfer, in the manner
-// of B20: its selectors, errors and order of checks, without its policies and roles.
+// A token with 32-byte memos, logged directly after their Transfer, as in B20: same selectors,
+// errors and order of checks, without its policies and roles.
 pragma solidity 0.8.30;
 
 import {Signatures} from "./Signatures.sol";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Pays many recipients at once or splits one amount; every leg logs the reference they share.
+// Pays many recipients in one transaction or splits an amount; all payments log one reference.
 pragma solidity 0.8.30;
 
 interface IToken {
@@ -40,7 +40,7 @@ contract Payout {
         }
     }
 
-    /// Each leg is floor(amount * bps / 10,000); what rounding leaves goes to one of them.
+    /// Each payment is floor(amount * bps / 10,000); one recipient gets the rounding remainder.
     function splitPayment(
         bytes32 batchReference,
         uint256 amount,

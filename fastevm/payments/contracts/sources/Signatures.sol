@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Checks signatures of key holders and of contracts (ERC-1271), with the reasons that deployed
-// dollar tokens give.
+// Checks ECDSA signatures and signatures of contracts (ERC-1271), with the revert reasons of
+// deployed dollar tokens.
 pragma solidity 0.8.30;
 
 library Signatures {
     bytes4 internal constant MAGIC = 0x1626ba7e; // isValidSignature(bytes32,bytes)
-    // Half of the order of secp256k1: of the two s that fit, only the lower one is accepted.
+    // Half of the order of secp256k1: of the two valid s, only the lower one is accepted.
     uint256 internal constant HALF_ORDER =
         0x7FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF5D576E7357A4501DDFE92F46681B20A0;
 
-    /// Who signed `digest` with r || s || v; reverts for what is no proper signature.
+    /// Recovers the signer of `digest` from r || s || v; reverts if the signature is invalid.
     function recover(bytes32 digest, bytes memory signature) internal pure returns (address) {
         require(signature.length == 65, "ECRecover: invalid signature length");
         bytes32 r;
@@ -27,7 +27,7 @@ library Signatures {
         return signer;
     }
 
-    /// Whether `signer` signed: an account with code (EIP-7702 delegations included) is asked.
+    /// Whether `signer` signed; calls the signer if it has code (also by EIP-7702 delegation).
     function valid(address signer, bytes32 digest, bytes memory signature)
         internal
         view

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// A dollar token with EIP-3009 authorizations, a pause and a block list: order of checks, reasons,
-// events and storage slots are those of the deployed ones, so that what works here works there.
+// A dollar token with EIP-3009 authorizations, a pause and a block list. Order of checks, revert
+// reasons, events and storage slots are those of USDC, so that clients behave the same.
 pragma solidity 0.8.30;
 
 import {Signatures} from "./Signatures.sol";
 
-/// The slots, in their order: a fixture that writes balances by slot fits both.
+/// The storage slots of USDC, so that code which writes balances by slot works for both.
 abstract contract TokenStorage {
     address public owner; // 0
     address public pauser; // 1, packed with paused
@@ -177,7 +177,7 @@ contract Token is TokenBalances {
     event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce);
     event AuthorizationCanceled(address indexed authorizer, bytes32 indexed nonce);
 
-    /// Every role is `admin`'s, who also mints.
+    /// `admin` has every role and can mint.
     constructor(string memory name_, string memory symbol_, uint8 decimals_, address admin) {
         name = name_;
         symbol = symbol_;
@@ -192,7 +192,7 @@ contract Token is TokenBalances {
         return "2";
     }
 
-    /// Computed at each call, so that it follows the chain id through a fork of the chain.
+    /// Computed at each call, so that it is right after a fork changes the chain id.
     function DOMAIN_SEPARATOR() public view returns (bytes32) {
         return keccak256(
             abi.encode(
@@ -205,7 +205,7 @@ contract Token is TokenBalances {
         );
     }
 
-    /// Whether the nonce is consumed: used and canceled look the same.
+    /// Whether the nonce is consumed, by use or by cancellation.
     function authorizationState(address authorizer, bytes32 nonce) external view returns (bool) {
         return _consumed[authorizer][nonce];
     }
@@ -275,7 +275,7 @@ contract Token is TokenBalances {
         cancelAuthorization(authorizer, nonce, abi.encodePacked(r, s, v));
     }
 
-    /// Anybody may relay it, at any time: the window of the authorization does not matter.
+    /// Anybody may submit it at any time, whatever the authorization's window.
     function cancelAuthorization(address authorizer, bytes32 nonce, bytes memory signature)
         public
         whenNotPaused
@@ -314,7 +314,7 @@ contract Token is TokenBalances {
         _approve(holder, spender, value);
     }
 
-    /// What both kinds do once their own conditions hold.
+    /// The common part of both message types, after their own checks.
     function _move(
         bytes32 kind,
         address from,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A wallet with one key: its signatures count as the contract's own (ERC-1271), and it can call out.
+// A wallet with one key, whose signatures are valid for the wallet (ERC-1271); it can make calls.
 pragma solidity 0.8.30;
 
 import {Signatures} from "./Signatures.sol";
@@ -15,7 +15,7 @@ contract Wallet {
 
     receive() external payable {}
 
-    /// The magic value for a signature of the owner; reverts for what is no proper signature.
+    /// Returns the magic value for the owner's signature; reverts if the signature is invalid.
     function isValidSignature(bytes32 digest, bytes memory signature)
         external
         view
@@ -25,7 +25,7 @@ contract Wallet {
         return valid ? Signatures.MAGIC : bytes4(0xffffffff);
     }
 
-    /// Calls as the wallet: deploys nothing, gives back what the callee gave.
+    /// Makes a call as the wallet and returns its output; cannot create contracts.
     function execute(address to, uint256 value, bytes calldata data)
         external
         returns (bytes memory)
