@@ -37,7 +37,7 @@ async def gas_of(stage: Market, size: int, run: int, *, one_payer: bool) -> floa
     sent = set()
     for name in names:
         assert (await merchant.wait(name, State.PAID, 20)).paid
-        sent |= {one.transaction_hash for one in await merchant.submissions(name)}
+        sent |= {submission.transaction_hash for submission in await merchant.submissions(name)}
     (only,) = sent
     receipt = await merchant.node.call("eth_getTransactionReceipt", only)
     return int(receipt["gasUsed"], 16) / size

@@ -43,18 +43,18 @@ async def forever(what):
             await asyncio.sleep(0.2)
 
 async def main():
-    told = json.loads(os.environ["CHAOS"])
+    parameters = json.loads(os.environ["CHAOS"])
     store = None
     while store is None:
         try:
-            store = open_store(told["store"])
+            store = open_store(parameters["store"])
         except PaymentError:
             await asyncio.sleep(0.2)
     vault = Vault([b"\\x07" * 32])
-    node = NodeClient(told["node"])
+    node = NodeClient(parameters["node"])
     merchant = Merchant(
-        node, store, vault, Domain("USD Coin", "2", told["chain"], told["token"]),
-        KeySigner(told["key"]), policy=Policy(poll=0.1, scan_every=0.5),
+        node, store, vault, Domain("USD Coin", "2", parameters["chain"], parameters["token"]),
+        KeySigner(parameters["key"]), policy=Policy(poll=0.1, scan_every=0.5),
     )
     sender = Sender(merchant.store, vault, private=True, schedule=(0.2,))
 
@@ -130,12 +130,12 @@ class Chaos:
         add_endpoint(self.merchant.store, self.merchant.vault, "shop", self.receiver.url)
         for number in range(self.count):
             await remote.stored(self.merchant, f"order-{number:04}")
-        told = {
+        report = {
             "store": self.database.url("payments_1"), "node": self.node.url,
             "chain": remote.chain_id, "token": remote.token.token,
             "key": "0x" + remote.keys[1].hex(),
         }  # fmt: skip
-        self.environment = {**os.environ, "CHAOS": json.dumps(told)}
+        self.environment = {**os.environ, "CHAOS": json.dumps(report)}
 
     # --- during -----------------------------------------------------------------------------------
 
@@ -207,26 +207,30 @@ class Chaos:
         )
         transfer = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
         shop = "0x" + self.merchant.recipient[2:].lower().rjust(64, "0")
-        paid = [one for one in logs if one["topics"][0] == transfer and one["topics"][2] == shop]
+        paid = [
+            chain_log
+            for chain_log in logs
+            if chain_log["topics"][0] == transfer and chain_log["topics"][2] == shop
+        ]
         assert len(paid) == self.count, f"{len(paid)} transfers for {self.count} orders"
         assert all(int(one["data"], 16) == VALUE for one in paid)
         hashes = Counter(one["transactionHash"] for one in paid)
-        orders = {one.id: one for one in self.merchant.store.orders(limit=self.count + 1)}
+        orders = {order.id: order for order in self.merchant.store.orders(limit=self.count + 1)}
         assert len(orders) == self.count
         for order in orders.values():
             assert order.paid and order.settlement is not None
             assert hashes.pop(order.settlement.transaction_hash) == 1
         assert not hashes
         reverted, sent = 0, 0
-        for one in self.merchant.store.submissions():
+        for submission in self.merchant.store.submissions():
             sent += 1
-            reverted += one.progress.value == "reverted"
+            reverted += submission.progress.value == "reverted"
         repeated = 0
         for name, order in orders.items():
             got = self.receiver.got.get(name, [])
             first = list(dict.fromkeys(got))
-            told = len(self.merchant.store.notices(order_id=order.id))
-            assert first == list(range(1, told + 1)), f"{name}: {got} of {told}"
+            report = len(self.merchant.store.notices(order_id=order.id))
+            assert first == list(range(1, report + 1)), f"{name}: {got} of {report}"
             repeated += len(got) - len(first)
         return {
             "orders": self.count, "transfers": len(paid), "transactions": sent,

@@ -79,8 +79,8 @@ def main() -> None:
         head = int(node.ask("eth_blockNumber"), 16)
         megabytes = node.memory() // 10**6
         starts = asyncio.run(measure(node.url, Path(folder), arguments.starts))
-    told = {"node": arguments.node, "head": head, "mined in": round(seconds, 1)}
-    print(json.dumps({**told, "memory, MB": megabytes, "starts": starts}))
+    figures = {"node": arguments.node, "head": head, "mined in": round(seconds, 1)}
+    print(json.dumps({**figures, "memory, MB": megabytes, "starts": starts}))
 
 
 if __name__ == "__main__":

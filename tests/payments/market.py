@@ -251,7 +251,7 @@ class Market:
         """The payer's first EIP-2612 permit of the token."""
         types = ("address owner", "address spender", "uint256 value", "uint256 nonce",
                  "uint256 deadline")  # fmt: skip
-        members = [dict(zip(("type", "name"), one.split(), strict=True)) for one in types]
+        members = [dict(zip(("type", "name"), kind.split(), strict=True)) for kind in types]
         values = (self.payer.address, spender, value, 0, deadline)
         typed = Authorization(self.token, self.terms()).typed_data()
         typed["types"] = {"EIP712Domain": typed["types"]["EIP712Domain"], "Permit": members}

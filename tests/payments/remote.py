@@ -33,7 +33,7 @@ class Remote:
 
     def __init__(self, client: NodeClient) -> None:
         self.client = client
-        self.keys = [one.private_key for one in dev_accounts(3)]
+        self.keys = [account.private_key for account in dev_accounts(3)]
         self.payer = Account.from_key(self.keys[2]).address
         self.chain_id = 0
         self.token = Domain("USD Coin", "2", 1, "0x" + "00" * 20)
@@ -44,9 +44,9 @@ class Remote:
         admin, contract = Account.from_key(self.keys[0]), artifact("Token")
         deploy = contract.initcode("USD Coin", "USDC", 6, admin.address)
         receipt = await self.sent(admin, None, deploy)
-        place = str(to_checksum_address(receipt["contractAddress"]))
-        self.token = Domain("USD Coin", "2", self.chain_id, place)
-        await self.sent(admin, place, contract.encode("mint", self.payer, units))
+        token_address = str(to_checksum_address(receipt["contractAddress"]))
+        self.token = Domain("USD Coin", "2", self.chain_id, token_address)
+        await self.sent(admin, token_address, contract.encode("mint", self.payer, units))
 
     async def sent(self, who: Any, to: str | None, data: bytes) -> dict[str, Any]:
         """Returns the receipt of a transaction, once it is in a block."""

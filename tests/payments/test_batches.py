@@ -60,7 +60,11 @@ async def stored(
 
 async def hashes(merchant: Merchant, names: Sequence[str]) -> set[str]:
     """The transactions of these orders."""
-    return {one.transaction_hash for name in names for one in await merchant.submissions(name)}
+    return {
+        submission.transaction_hash
+        for name in names
+        for submission in await merchant.submissions(name)
+    }
 
 
 async def all_paid(merchant: Merchant, names: Sequence[str]) -> None:
@@ -72,25 +76,25 @@ async def all_paid(merchant: Merchant, names: Sequence[str]) -> None:
 async def test_ten_captures_are_one_transaction_and_each_has_its_share(still: Market) -> None:
     merchant = await opened(still)
     names = await stored(still, merchant, 10)
-    told: list[tuple[str, State]] = []
-    merchant.on_change(lambda order: told.append((order.id, order.state)))
+    changes: list[tuple[str, State]] = []
+    merchant.on_change(lambda order: changes.append((order.id, order.state)))
     ends = await merchant.capture_many(names, until=State.CAPTURING)
     assert [end.state for end in ends.values()] == [State.CAPTURING] * 10
     assert still.node.pool.executable_count == 1
     still.mine()
     await all_paid(merchant, names)
     (sent,) = await hashes(merchant, names)
-    shares = [one.cost for name in names for one in await merchant.submissions(name)]
+    shares = [submission.cost for name in names for submission in await merchant.submissions(name)]
     receipt = await merchant.node.call("eth_getTransactionReceipt", sent)
     assert sum(shares) == cost_of(receipt)
     assert max(shares) - min(shares) <= 1
     for name in names:
-        assert {(name, State.CAPTURING), (name, State.CAPTURED), (name, State.PAID)} <= set(told)
-        kinds = [one.type for one in merchant.store.notices(order_id=name)]
+        assert {(name, State.CAPTURING), (name, State.CAPTURED), (name, State.PAID)} <= set(changes)
+        kinds = [notice.type for notice in merchant.store.notices(order_id=name)]
         assert kinds[-3] == "capture.submitted"
         assert kinds[-1] == "capture.confirmed"
         (trail,) = [
-            one for one in await merchant.audit(name) if one.what == "submitted for capture"
+            entry for entry in await merchant.audit(name) if entry.what == "submitted for capture"
         ]
         assert trail.after == State.CAPTURING.value
     assert merchant.metrics.value("batches_total") == 1
@@ -249,7 +253,7 @@ async def test_two_back_ends_that_capture_the_same_orders_send_each_once(still: 
     assert all(end.paid for end in (*first.values(), *second.values())), (first, second)
     for name in names:
         sent = await ours.submissions(name)
-        assert [one.progress for one in sent] == [Progress.SUCCEEDED], name
+        assert [submission.progress for submission in sent] == [Progress.SUCCEEDED], name
     assert await still.balance(ours.node, still.shop.address) == 12 * VALUE
 
 
@@ -296,9 +300,9 @@ async def test_a_batch_that_waits_is_replaced_by_a_dearer_one(still: Market) -> 
     still.mine()
     await all_paid(merchant, names)
     for name in names:
-        ends = [one.progress for one in await merchant.submissions(name)]
+        ends = [submission.progress for submission in await merchant.submissions(name)]
         assert ends == [Progress.REPLACED, Progress.SUCCEEDED]
-        trail = [one.what for one in await merchant.audit(name)]
+        trail = [entry.what for entry in await merchant.audit(name)]
         assert trail.count("capture reserved nonce 0") == 2
     assert await still.balance(merchant.node, still.shop.address) == 3 * VALUE
 
@@ -448,8 +452,10 @@ async def test_what_a_killed_process_reserved_or_sent_another_one_finishes(
     assert states == {State.CAPTURING}, states
     assert still.node.pool.executable_count == (die == "after")
     if die == "signing":  # the lease of the dead one
-        for one in merchant.store.open_submissions(merchant.token.chain_id, still.shop.address, 0):
-            merchant.store.postpone(one.number, Reason.SIGNER_UNAVAILABLE, "", 0.0)
+        for submission in merchant.store.open_submissions(
+            merchant.token.chain_id, still.shop.address, 0
+        ):
+            merchant.store.postpone(submission.number, Reason.SIGNER_UNAVAILABLE, "", 0.0)
     await merchant.reconcile()
     assert still.node.pool.executable_count == 1
     still.mine()

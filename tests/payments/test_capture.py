@@ -120,8 +120,8 @@ async def test_orders_captured_together_follow_each_other_without_a_gap(still: M
     for name in names:
         await still.stored(merchant, name)
     await asyncio.gather(*(merchant.capture(name, until=State.CAPTURING) for name in names))
-    sent = [one for name in names for one in await merchant.submissions(name)]
-    assert sorted(one.account_nonce for one in sent) == [0, 1, 2, 3, 4]
+    sent = [submission for name in names for submission in await merchant.submissions(name)]
+    assert sorted(submission.account_nonce for submission in sent) == [0, 1, 2, 3, 4]
     still.mine()
     orders = [await merchant.wait(name, State.PAID, 20) for name in names]
     assert all(order.paid for order in orders)
@@ -158,7 +158,7 @@ async def test_a_cancelled_authorization_cannot_be_captured(still: Market) -> No
     assert order.state is State.CANCELLED
     with pytest.raises(IllegalTransition):
         await merchant.capture("order-1")
-    # whoever still has the signature is told by the token
+    # the token refuses anybody who still has the signature
     again = await still.client().batch([still.capture_call(order, signature)])
     reason, words = failure_of(again[0])
     assert reason is Reason.NONCE_CONSUMED
@@ -281,14 +281,14 @@ async def test_a_stuck_capture_is_replaced_with_higher_fees(still: Market) -> No
         await asyncio.sleep(0.06)
         await merchant.reconcile()
     sent = await merchant.submissions("order-1")
-    assert [one.bump for one in sent] == [0, 1, 2, 3]
-    assert {one.account_nonce for one in sent} == {0}
+    assert [submission.bump for submission in sent] == [0, 1, 2, 3]
+    assert {submission.account_nonce for submission in sent} == {0}
     for old, new in pairwise(sent):
         assert new.max_fee * 10 >= old.max_fee * 11
         assert new.priority_fee * 10 >= old.priority_fee * 11
     still.mine()
     assert (await merchant.wait("order-1", State.PAID, 20)).paid
-    ends = [one.progress for one in await merchant.submissions("order-1")]
+    ends = [submission.progress for submission in await merchant.submissions("order-1")]
     assert ends == [Progress.REPLACED] * 3 + [Progress.SUCCEEDED]
     assert await still.balance(merchant.node, still.shop.address) == VALUE
 
@@ -311,7 +311,7 @@ async def test_a_transaction_that_somebody_else_displaced_releases_the_order(
     await merchant.capture("order-1", until=State.CAPTURING)
     still.mine()
     assert (await merchant.wait("order-1", State.PAID, 20)).paid
-    ends = [one.progress for one in await merchant.submissions("order-1")]
+    ends = [submission.progress for submission in await merchant.submissions("order-1")]
     assert ends == [Progress.LOST, Progress.SUCCEEDED]
 
 

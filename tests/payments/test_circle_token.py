@@ -29,8 +29,8 @@ STORE = "0x5701E05701E05701E05701e05701e05701E05701"
 async def dollar(still: Market) -> AsyncIterator[Market]:
     """A market whose token is Circle's."""
     admin = still.admin
-    place = created(still, circle.library().initcode())
-    contract = circle.token(place)
+    library = created(still, circle.library().initcode())
+    contract = circle.token(library)
     token = created(still, contract.initcode())
     still.token = Domain("USD Coin", "2", CHAIN_ID, token)
     for function, *arguments in circle.initial_calls("USD Coin", "USDC", admin.address):

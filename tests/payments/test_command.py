@@ -32,8 +32,8 @@ def pay(
 
     async def run(*words: str) -> tuple[int, str]:
         code = await asyncio.to_thread(main, ["pay", *words])
-        told = capsys.readouterr()
-        return code, told.out + told.err
+        output = capsys.readouterr()
+        return code, output.out + output.err
 
     return run  # type: ignore[return-value]
 
@@ -50,37 +50,37 @@ async def paid(market: Market) -> Merchant:
 async def test_orders_are_listed_and_shown_with_their_history(still: Market, pay: Command) -> None:
     merchant = await paid(still)
     await merchant.draft("order-2", still.payer.address, 5, reference="two chairs")
-    code, told = await pay("list")
+    code, output = await pay("list")
     assert code == 0
-    assert [line.split()[:3] for line in told.splitlines()] == [
+    assert [line.split()[:3] for line in output.splitlines()] == [
         ["order-1", "paid", str(VALUE)],
         ["order-2", "drafted", "5"],
     ]
     assert len((await pay("list", "--state", "paid"))[1].splitlines()) == 1
-    code, told = await pay("show", "order-1")
+    code, output = await pay("show", "order-1")
     assert code == 0
     for words in ("submitted for capture", "confirmed to depth", still.payer.address, "nonce"):
-        assert words in told
+        assert words in output
     assert (await pay("show", "order-9"))[0] == 1
 
 
 async def test_an_order_is_captured_voided_and_refunded(still: Market, pay: Command) -> None:
     merchant = still.merchant()
     await still.stored(merchant)
-    code, told = await pay("retry", "order-1", "--timeout", "0")
-    assert (code, told.strip()) == (0, "order-1 is capturing")
+    code, output = await pay("retry", "order-1", "--timeout", "0")
+    assert (code, output.strip()) == (0, "order-1 is capturing")
     still.mine()
-    code, told = await pay("retry", "order-1")
-    assert (code, told.strip()) == (0, "order-1 is paid")
-    code, told = await pay("refund", "order-1", "--amount", "10", "--timeout", "0")
-    assert code == 0 and "is requested" in told
+    code, output = await pay("retry", "order-1")
+    assert (code, output.strip()) == (0, "order-1 is paid")
+    code, output = await pay("refund", "order-1", "--amount", "10", "--timeout", "0")
+    assert code == 0 and "is requested" in output
     still.mine()
-    code, told = await pay("refund", "order-1", "--amount", "10")
-    assert code == 0 and "is final" in told
-    assert [one.state for one in await merchant.movements()] == [MovementState.FINAL]
+    code, output = await pay("refund", "order-1", "--amount", "10")
+    assert code == 0 and "is final" in output
+    assert [movement.state for movement in await merchant.movements()] == [MovementState.FINAL]
     await still.stored(merchant, "order-2")
-    code, told = await pay("void", "order-2", "--why", "out of stock")
-    assert code == 0 and "is voided" in told
+    code, output = await pay("void", "order-2", "--why", "out of stock")
+    assert code == 0 and "is voided" in output
     assert (await pay("void", "order-2"))[0] == 1
     assert (await pay("refund", "order-2"))[0] == 1
 
@@ -105,8 +105,8 @@ async def test_accounting_gets_a_row_for_each_payment_and_refund(
     await merchant.refund("order-1", 7, until=MovementState.REQUESTED)
     still.mine()
     await merchant.reconcile()
-    code, told = await pay("export")
-    rows = list(csv.DictReader(io.StringIO(told)))
+    code, output = await pay("export")
+    rows = list(csv.DictReader(io.StringIO(output)))
     assert code == 0
     assert [(row["kind"], row["state"], row["amount"]) for row in rows] == [
         ("payment", "paid", str(VALUE)),
@@ -126,17 +126,17 @@ async def test_accounting_gets_a_row_for_each_payment_and_refund(
 
 async def test_the_doctor_finds_what_is_wrong(still: Market, pay: Command) -> None:
     merchant = await paid(still)
-    code, told = await pay("doctor", "--spender", still.stranger.address)
-    lines = {line[6:17].strip(): line[:4].strip() for line in told.splitlines()}
+    code, output = await pay("doctor", "--spender", still.stranger.address)
+    lines = {line[6:17].strip(): line[:4].strip() for line in output.splitlines()}
     assert lines == {
         "chain id": "ok", "node lag": "ok", "clock": "FAIL", "token": "ok", "domain": "ok",
         "gas": "ok", "batches": "ok", "allowance": "FAIL", "in flight": "ok", "outbox": "ok",
         "rows": "ok",
-    }, told  # fmt: skip  # the market's clock is years ahead of ours
+    }, output  # fmt: skip  # the market's clock is years ahead of ours
     assert code == 1
     await merchant.node.call("anvil_setBalance", still.shop.address, "0x0")
-    _, told = await pay("doctor")
-    assert "FAIL  gas" in told
+    _, output = await pay("doctor")
+    assert "FAIL  gas" in output
     assert (await pay("doctor", "--node", "http://127.0.0.1:1"))[0] == 1
 
 
@@ -159,7 +159,7 @@ async def test_a_store_with_several_shops_wants_to_know_which(still: Market, pay
     assert code == 0
     token, still.token = still.token, type(still.token)("Euro", "2", 1, "0x" + "cc" * 20)
     await still.merchant().draft("order-2", still.payer.address, 5)
-    code, told = await pay("list")
-    assert code == 1 and "2 shops" in told
+    code, output = await pay("list")
+    assert code == 1 and "2 shops" in output
     still.token = token
     assert "order-1" in (await pay("list", "--shop", first.shop))[1]

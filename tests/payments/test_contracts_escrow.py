@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from msgspec.structs import force_setattr
 
 from fastevm import EVM, ExecutionResult
 from fastevm.core.primitives.replace import replace
@@ -35,11 +36,11 @@ class Till:
         self.token = dollar(self.evm, 2 * VALUE)
         self.multicall = deployed(self.evm, "Multicall")
         self.escrow = deployed(self.evm, "AuthCaptureEscrow", "0x" + "00" * 20)
-        place = self.escrow.address
+        collector = self.escrow.address
         multicall = self.multicall.address
-        self.collector = deployed(self.evm, "ERC3009PaymentCollector", place, multicall)
-        self.refunds = deployed(self.evm, "OperatorRefundCollector", place)
-        self.place = Deployment(place, self.collector.address, "", self.refunds.address)
+        self.collector = deployed(self.evm, "ERC3009PaymentCollector", collector, multicall)
+        self.refunds = deployed(self.evm, "OperatorRefundCollector", collector)
+        self.place = Deployment(collector, self.collector.address, "", self.refunds.address)
         self.info = self.terms()
 
     def terms(self, **changes: Any) -> PaymentInfo:
@@ -206,7 +207,7 @@ def _raw(till: Till, **changes: Any) -> PaymentInfo:
     """Terms that `PaymentInfo` would refuse."""
     info = till.terms()
     for name, value in changes.items():
-        object.__setattr__(info, name, value)
+        force_setattr(info, name, value)
     return info
 
 
@@ -225,11 +226,11 @@ def test_a_payment_is_collected_once(till: Till) -> None:
 
 
 def test_a_charge_pays_at_once(till: Till) -> None:
-    info, place = till.info, till.collector.address
+    info, collector = till.info, till.collector.address
     encode = till.escrow.artifact.encode
     signed = till.signature(info)
     none = "0x" + "00" * 20
-    data = encode("charge", info.values(), VALUE, place, signed, 0, none)
+    data = encode("charge", info.values(), VALUE, collector, signed, 0, none)
     assert names(till, till.do(data))[0] == "PaymentCharged"
     assert till.balance(SHOP) == VALUE and till.state() == (0, VALUE)
 

@@ -72,26 +72,30 @@ def test_every_kind_of_movement_logs_its_memo_directly_after_its_transfer(
 
 
 def test_a_memo_token_refuses_with_named_errors_in_their_order(memo_token: Deployed) -> None:
-    def told(function: str, *arguments: Any, sender: str = STRANGER.address) -> Any:
+    def reverted_with(function: str, *arguments: Any, sender: str = STRANGER.address) -> Any:
         return refusal(memo_token, memo_token.send(function, *arguments, sender=sender))
 
     stranger = STRANGER.address.lower()
-    assert told("transfer", ADMIN, 5) == (
+    assert reverted_with("transfer", ADMIN, 5) == (
         "InsufficientBalance",
         {"sender": stranger, "balance": 0, "needed": 5},
     )
-    assert told("transferFrom", PAYER.address, ADMIN, 5) == (
+    assert reverted_with("transferFrom", PAYER.address, ADMIN, 5) == (
         "InsufficientAllowance",
         {"spender": stranger, "allowance": 0, "needed": 5},
     )
-    assert told("transferFrom", ZERO, ZERO, 5) == ("InvalidReceiver", {"receiver": ZERO})
-    assert told("transferFrom", ZERO, ADMIN, 5) == ("InvalidSender", {"sender": ZERO})
-    assert told("mint", ADMIN, 5) == told("setPaused", 0, True) == ("Unauthorized", {})
+    assert reverted_with("transferFrom", ZERO, ZERO, 5) == ("InvalidReceiver", {"receiver": ZERO})
+    assert reverted_with("transferFrom", ZERO, ADMIN, 5) == ("InvalidSender", {"sender": ZERO})
+    assert (
+        reverted_with("mint", ADMIN, 5)
+        == reverted_with("setPaused", 0, True)
+        == ("Unauthorized", {})
+    )
     for feature, call in enumerate(
         (("transferFrom", ZERO, ZERO, 5), ("mint", ADMIN, 5), ("burn", 5))
     ):
         assert memo_token.send("setPaused", feature, True).success
-        assert told(*call, sender=ADMIN) == ("ContractPaused", {"feature": feature})
+        assert reverted_with(*call, sender=ADMIN) == ("ContractPaused", {"feature": feature})
         result = memo_token.send(*call)
         assert decode_revert(result.output)[0] is Reason.PAUSED
 
@@ -180,8 +184,8 @@ def test_a_checkout_asks_for_the_merchant_then_the_order_then_the_maximum() -> N
 def test_a_checkout_passes_on_why_the_token_refused_and_leaves_the_order_open() -> None:
     shop = Shop()
     assert shop.token.send("pause").success
-    told = refusal(shop.checkout, shop.capture(1))
-    assert told == ("Error", {"reason": "Pausable: paused"})
+    reverted = refusal(shop.checkout, shop.capture(1))
+    assert reverted == ("Error", {"reason": "Pausable: paused"})
     assert shop.token.send("unpause").success
     assert shop.capture(1).success
 
@@ -209,8 +213,8 @@ def test_every_leg_of_a_payout_carries_the_reference(payout: tuple[Deployed, Dep
         "amount": 8,
     }
     again = contract.send("sendPayouts", ORDER_ID, [], [], sender=PAYER.address)
-    told = refusal(contract, again)
-    assert told == ("BatchAlreadyProcessed", {"batchReference": ORDER_ID})
+    reverted = refusal(contract, again)
+    assert reverted == ("BatchAlreadyProcessed", {"batchReference": ORDER_ID})
 
 
 def test_a_split_gives_floors_and_what_rounding_leaves_to_the_one_named(
@@ -227,17 +231,17 @@ def test_a_split_gives_floors_and_what_rounding_leaves_to_the_one_named(
 def test_payouts_refuse_what_does_not_add_up(payout: tuple[Deployed, Deployed]) -> None:
     _, contract = payout
 
-    def told(function: str, *arguments: Any) -> str:
+    def reverted_with(function: str, *arguments: Any) -> str:
         return refusal(contract, contract.send(function, *arguments, sender=PAYER.address))[0]
 
-    assert told("sendPayouts", ORDER_ID, PEOPLE[:2], [1]) == "InvalidArrayLengths"
-    assert told("sendPayouts", ORDER_ID, [], []) == "TooManyRecipients"
-    assert told("sendPayouts", ORDER_ID, PEOPLE, [1] * 101) == "TooManyRecipients"
+    assert reverted_with("sendPayouts", ORDER_ID, PEOPLE[:2], [1]) == "InvalidArrayLengths"
+    assert reverted_with("sendPayouts", ORDER_ID, [], []) == "TooManyRecipients"
+    assert reverted_with("sendPayouts", ORDER_ID, PEOPLE, [1] * 101) == "TooManyRecipients"
     two = PEOPLE[:2]
-    assert told("splitPayment", ORDER_ID, 9, two, [5000], 0) == "InvalidArrayLengths"
-    assert told("splitPayment", ORDER_ID, 9, two, [5000, 5000], 2) == "TooManyRecipients"
+    assert reverted_with("splitPayment", ORDER_ID, 9, two, [5000], 0) == "InvalidArrayLengths"
+    assert reverted_with("splitPayment", ORDER_ID, 9, two, [5000, 5000], 2) == "TooManyRecipients"
     for shares in ([5000, 4999], [5000, 5001], [65535, 65535]):
-        assert told("splitPayment", ORDER_ID, 9, two, shares, 0) == "InvalidBasisPoints"
+        assert reverted_with("splitPayment", ORDER_ID, 9, two, shares, 0) == "InvalidBasisPoints"
     hundred = contract.send("sendPayouts", ORDER_ID, PEOPLE[:100], [1] * 100, sender=PAYER.address)
     assert hundred.success
 
@@ -247,11 +251,11 @@ def test_a_wallet_calls_out_for_its_owner_only_and_passes_on_refusals() -> None:
     wallet = deployed(token.evm, "Wallet", STRANGER.address)
     assert token.send("mint", wallet.address, 10).success
     give = token.artifact.encode("transfer", ADMIN, 4)
-    told = refusal(wallet, wallet.send("execute", token.address, 0, give))
-    assert told == ("NotOwner", {})
+    reverted = refusal(wallet, wallet.send("execute", token.address, 0, give))
+    assert reverted == ("NotOwner", {})
     owner = STRANGER.address
     assert wallet.send("execute", token.address, 0, give, sender=owner).success
     assert token.read("balanceOf", ADMIN) == 4
     too_much = token.artifact.encode("transfer", ADMIN, 7)
-    told = refusal(wallet, wallet.send("execute", token.address, 0, too_much, sender=owner))
-    assert told == ("Error", {"reason": "ERC20: transfer amount exceeds balance"})
+    reverted = refusal(wallet, wallet.send("execute", token.address, 0, too_much, sender=owner))
+    assert reverted == ("Error", {"reason": "ERC20: transfer amount exceeds balance"})

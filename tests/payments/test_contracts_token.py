@@ -140,20 +140,20 @@ def test_malformed_signatures_have_their_own_reasons(token: Deployed, form: str)
     high_s = (ORDER - int.from_bytes(s, "big")).to_bytes(32, "big")
     assert int.from_bytes(s, "big") <= HALF_ORDER
 
-    def told(signed: bytes) -> str:
+    def reverted_with(signed: bytes) -> str:
         return reason(move(token, signed=signed, form=form))
 
-    assert told(r + high_s + bytes([55 - v])) == "ECRecover: invalid signature 's' value"
-    assert told(r + s + bytes([v - 27])) == "ECRecover: invalid signature 'v' value"
-    assert told(bytes(32) + s + bytes([v])) == "ECRecover: invalid signature"
+    assert reverted_with(r + high_s + bytes([55 - v])) == "ECRecover: invalid signature 's' value"
+    assert reverted_with(r + s + bytes([v - 27])) == "ECRecover: invalid signature 'v' value"
+    assert reverted_with(bytes(32) + s + bytes([v])) == "ECRecover: invalid signature"
     if form == "bytes":
         for wrong in (b"", good[:64], good + b"\x00"):
-            assert told(wrong) == "ECRecover: invalid signature length"
+            assert reverted_with(wrong) == "ECRecover: invalid signature length"
     assert move(token, signed=good, form=form).success
 
 
 @pytest.mark.parametrize(
-    ("at", "told"),
+    ("at", "reverted"),
     [
         (VALID_AFTER, "FiatTokenV2: authorization is not yet valid"),
         (VALID_AFTER + 1, None),
@@ -163,11 +163,11 @@ def test_malformed_signatures_have_their_own_reasons(token: Deployed, form: str)
 )
 @pytest.mark.parametrize("kind", [TRANSFER, RECEIVE])
 def test_both_ends_of_the_window_are_outside_it(
-    token: Deployed, kind: str, at: int, told: str | None
+    token: Deployed, kind: str, at: int, reverted: str | None
 ) -> None:
     token.evm.set_block(timestamp=at)
     result = move(token, kind)
-    assert (None if result.success else reason(result)) == told
+    assert (None if result.success else reason(result)) == reverted
 
 
 def test_a_nonce_serves_once_whatever_it_was_consumed_by(token: Deployed) -> None:
@@ -205,8 +205,8 @@ def test_too_small_a_balance_consumes_nothing_and_a_top_up_makes_it_good(token: 
 
 
 def test_zero_as_recipient_is_refused_last(token: Deployed) -> None:
-    told = reason(move(token, TRANSFER, to=ZERO))
-    assert told == "ERC20: transfer to the zero address"
+    reverted = reason(move(token, TRANSFER, to=ZERO))
+    assert reverted == "ERC20: transfer to the zero address"
     # Nobody can sign for the zero address, though every failed recovery yields it.
     nothing = bytes(32) + (1).to_bytes(32, "big") + b"\x1b"
     assert reason(move(token, **{"from": ZERO}, signed=nothing)) == "ECRecover: invalid signature"
@@ -237,17 +237,17 @@ def test_every_check_comes_before_the_next_one(token: Deployed) -> None:
     assert reason(move(token, **changes)) == "Pausable: paused"
     assert repaired(lambda: token.send("unpause")) == blacklisted
     assert repaired(lambda: token.send("unBlacklist", PAYER.address)) == blacklisted
-    told = repaired(lambda: token.send("unBlacklist", MERCHANT.address))
-    assert told == "FiatTokenV2: caller must be the payee"
-    told = repaired(lambda: changes.update(sender=MERCHANT.address))
-    assert told == "FiatTokenV2: authorization is not yet valid"
-    told = repaired(lambda: changes.update(validAfter=VALID_AFTER))
-    assert told == "FiatTokenV2: authorization is expired"
+    reverted = repaired(lambda: token.send("unBlacklist", MERCHANT.address))
+    assert reverted == "FiatTokenV2: caller must be the payee"
+    reverted = repaired(lambda: changes.update(sender=MERCHANT.address))
+    assert reverted == "FiatTokenV2: authorization is not yet valid"
+    reverted = repaired(lambda: changes.update(validAfter=VALID_AFTER))
+    assert reverted == "FiatTokenV2: authorization is expired"
     assert repaired(lambda: changes.update(validBefore=VALID_BEFORE)) == USED
-    told = repaired(lambda: changes.update(nonce=b"\x99" * 32))
-    assert told == "ECRecover: invalid signature"
-    told = repaired(lambda: changes.update(signed=None))
-    assert told == "ERC20: transfer amount exceeds balance"
+    reverted = repaired(lambda: changes.update(nonce=b"\x99" * 32))
+    assert reverted == "ECRecover: invalid signature"
+    reverted = repaired(lambda: changes.update(signed=None))
+    assert reverted == "ERC20: transfer amount exceeds balance"
     changes.update(value=1)
     assert move(token, **changes).success
 
@@ -270,13 +270,17 @@ def test_the_pause_stops_everything_that_moves_tokens_and_cancellations(token: D
 
 
 def test_roles_are_asked_for(token: Deployed) -> None:
-    def told(function: str, *arguments: Any) -> str:
+    def reverted_with(function: str, *arguments: Any) -> str:
         return reason(token.send(function, *arguments, sender=STRANGER.address))
 
-    assert told("pause") == told("unpause") == "Pausable: caller is not the pauser"
+    assert (
+        reverted_with("pause") == reverted_with("unpause") == "Pausable: caller is not the pauser"
+    )
     not_blacklister = "Blacklistable: caller is not the blacklister"
-    assert told("blacklist", ADMIN) == told("unBlacklist", ADMIN) == not_blacklister
-    assert told("mint", STRANGER.address, 1) == "FiatToken: caller is not a minter"
+    assert (
+        reverted_with("blacklist", ADMIN) == reverted_with("unBlacklist", ADMIN) == not_blacklister
+    )
+    assert reverted_with("mint", STRANGER.address, 1) == "FiatToken: caller is not a minter"
 
 
 def test_a_block_keeps_the_balance_and_stops_transfers(token: Deployed) -> None:

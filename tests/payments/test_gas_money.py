@@ -113,7 +113,7 @@ async def test_nothing_waits_behind_a_nonce_that_will_not_come(still: Market) ->
     assert (await dear.order("order-2")).paid
     first = await dear.order("order-1")
     assert (first.state, first.reason) == (State.STORED, Reason.GAS_FUNDS)
-    assert [one.purpose for one in await dear.submissions("order-1")] == [
+    assert [submission.purpose for submission in await dear.submissions("order-1")] == [
         Purpose.CAPTURE,
         Purpose.FILL,
     ]
@@ -148,8 +148,8 @@ class Full(HttpTransport):
 
     async def send(self, body: bytes) -> bytes:
         if self.full and b"eth_sendRawTransaction" in body:
-            told = {"code": -32000, "message": "txpool is full"}
-            answer = {"jsonrpc": "2.0", "id": json.loads(body)["id"], "error": told}
+            error = {"code": -32000, "message": "txpool is full"}
+            answer = {"jsonrpc": "2.0", "id": json.loads(body)["id"], "error": error}
             return json.dumps(answer).encode()
         return await super().send(body)
 

@@ -47,7 +47,7 @@ async def test_a_refund_goes_back_to_the_payer(still: Market) -> None:
     assert await merchant.amounts("order-1") == (VALUE, VALUE, VALUE)
     assert (await merchant.order("order-1")).paid
     assert [entry.amount for entry in await merchant.ledger()] == [VALUE, VALUE]
-    types = [one.type for one in merchant.store.notices()][-3:]
+    types = [notice.type for notice in merchant.store.notices()][-3:]
     assert types == ["refund.requested", "refund.included", "refund.confirmed"]
 
 
@@ -63,7 +63,7 @@ async def test_refunds_in_parts_never_pass_what_was_captured(still: Market) -> N
     still.mine()
     await merchant.reconcile()
     assert (await merchant.amounts("order-1")).refundable == VALUE // 4
-    assert {one.state for one in await merchant.movements()} == {MovementState.FINAL}
+    assert {movement.state for movement in await merchant.movements()} == {MovementState.FINAL}
     assert await still.balance(merchant.node, still.shop.address) == VALUE // 4
 
 
@@ -91,7 +91,7 @@ async def test_a_refund_of_the_rest_that_is_asked_for_again_is_the_same_refund(
     await merchant.reconcile()
     await asked(merchant)
     assert await still.balance(merchant.node, still.payer.address) == FUNDS
-    assert [one.amount for one in await merchant.movements("order-1")] == [VALUE]
+    assert [movement.amount for movement in await merchant.movements("order-1")] == [VALUE]
 
 
 async def test_of_processes_that_refund_different_parts_the_sum_is_kept(still: Market) -> None:
@@ -164,7 +164,7 @@ async def test_depth_decides_when_a_refund_is_final(still: Market) -> None:
     for state in (MovementState.SEEN, MovementState.SEEN, MovementState.FINAL):
         still.mine()
         await deep.reconcile()
-        assert [one.state for one in await merchant.movements()] == [state]
+        assert [movement.state for movement in await merchant.movements()] == [state]
 
 
 async def test_income_is_swept_once_for_each_key(still: Market) -> None:

@@ -49,16 +49,16 @@ async def test_a_row_that_cannot_be_read_is_put_aside_and_reported(still: Market
     assert isinstance(store, SqlStore)
     with store.database.transaction() as connection:
         connection.execute("UPDATE orders SET value = '12500000.0' WHERE id = 'order-2'")
-    assert [one.id for one in await merchant.orders()] == ["order-1", "order-3"]
-    assert [one.id for one in await merchant.orders(limit=1, after="order-1")] == ["order-3"]
+    assert [order.id for order in await merchant.orders()] == ["order-1", "order-3"]
+    assert [order.id for order in await merchant.orders(limit=1, after="order-1")] == ["order-3"]
     with pytest.raises(UnreadableRow, match="order-2"):
         await merchant.order("order-2")
     assert {report.order_id for report in await merchant.check()} == {"order-1", "order-3"}
     await merchant.capture("order-1", until=State.CAPTURING)
     still.mine()
     assert (await merchant.wait("order-1", State.PAID, 20)).paid
-    (told,) = merchant.unreadable()
-    assert "order-2" in told
+    (message,) = merchant.unreadable()
+    assert "order-2" in message
     with pytest.raises(UnknownOrder):
         await merchant.order("order-4")
 

@@ -23,26 +23,26 @@ class Lagging(HttpTransport):
         behind = next(self._choices) if self._choices else self.behind
         if not behind:
             return answer
-        asked, told = json.loads(body), json.loads(answer)
+        asked, answers = json.loads(body), json.loads(answer)
         single = isinstance(asked, dict)
-        pairs = zip([asked] if single else asked, [told] if single else told, strict=True)
+        pairs = zip([asked] if single else asked, [answers] if single else answers, strict=True)
         late = [await self._late(*pair) for pair in pairs]
         return json.dumps(late[0] if single else late).encode()
 
-    async def _late(self, asked: dict[str, Any], told: dict[str, Any]) -> dict[str, Any]:
+    async def _late(self, asked: dict[str, Any], answers: dict[str, Any]) -> dict[str, Any]:
         head = self.market.node.chain.head.number - self.late
         method, params = asked["method"], asked["params"]
-        result = told.get("result")
+        result = answers.get("result")
         if method == "eth_getBlockByNumber" and params[0] in ("latest", "pending"):
             again = {**asked, "params": [hex(head), params[1]]}
             return json.loads(await super().send(json.dumps(again).encode()))
         if method in ("eth_getBlockByNumber", "eth_getTransactionReceipt") and result:
             number = int(result.get("number") or result["blockNumber"], 16)
-            return {**told, "result": None} if number > head else told
+            return {**answers, "result": None} if number > head else answers
         if method == "eth_getLogs":
             kept = [one for one in result if int(one["blockNumber"], 16) <= head]
-            return {**told, "result": kept}
-        return told
+            return {**answers, "result": kept}
+        return answers
 
 
 async def behind(market: Market, choices: list[bool] | None = None) -> tuple[Merchant, Lagging]:
@@ -66,7 +66,7 @@ async def test_a_node_that_is_one_block_behind_takes_no_payment_back(still: Mark
             assert (await merchant.order("order-1")).paid
             assert [entry.amount for entry in await merchant.ledger()] == [VALUE]
     assert merchant.metrics.value("node_behind_blocks") == 2
-    assert "uncaptured" not in " ".join(one.what for one in await merchant.audit("order-1"))
+    assert "uncaptured" not in " ".join(entry.what for entry in await merchant.audit("order-1"))
 
 
 async def test_a_capture_is_not_lost_because_a_node_has_not_seen_it(still: Market) -> None:
@@ -97,6 +97,6 @@ async def test_whatever_node_answers_an_order_is_paid_once_and_stays_paid(still:
             except Exception as error:
                 assert type(error).__name__ in ("NodeBehind", "ReorganisedMeanwhile")
         assert (await merchant.order(name)).paid
-        undone = [one for one in await merchant.audit(name) if "reorganisation" in one.what]
+        undone = [entry for entry in await merchant.audit(name) if "reorganisation" in entry.what]
         assert undone == []
     assert [entry.amount for entry in await merchant.ledger()] == [VALUE] * 3

@@ -15,7 +15,7 @@ async def test_an_order_has_a_limit(still: Market) -> None:
     await still.stored(merchant)
     with pytest.raises(LimitReached):
         await merchant.draft("order-2", still.payer.address, VALUE + 1)
-    assert [one.id for one in await merchant.orders()] == ["order-1"]
+    assert [order.id for order in await merchant.orders()] == ["order-1"]
 
 
 async def test_what_is_authorized_and_not_paid_has_a_limit(still: Market) -> None:
@@ -75,7 +75,7 @@ async def test_metrics_tell_orders_money_and_gas(still: Market) -> None:
         await merchant.draft("order-2", still.payer.address, VALUE + 1)
     await merchant.reconcile()
     await merchant.measure()
-    told = merchant.metrics.text()
+    text = merchant.metrics.text()
     common = f'chain_id="31337",token="{still.token.token}"'
     for line in (
         f'fastevm_payments_orders{{{common},state="stored"}} 1',
@@ -86,7 +86,7 @@ async def test_metrics_tell_orders_money_and_gas(still: Market) -> None:
         f"fastevm_payments_passes_total{{{common}}} 1",
         "# TYPE fastevm_payments_orders gauge",
     ):
-        assert line in told.splitlines(), told
+        assert line in text.splitlines(), text
     assert merchant.metrics.value("signer_wei") > 0
 
 

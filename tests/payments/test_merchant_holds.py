@@ -126,7 +126,9 @@ async def test_a_reorganisation_takes_the_end_of_a_hold_back(still: Market) -> N
     still.rival(still.node.chain.head.number - 3, [[]] * 10)
     await merchant.reconcile()
     assert (await merchant.order("order-1")).state in (State.AUTHORIZING, State.STORED)
-    assert {one.state for one in await merchant.movements("order-1")} == {MovementState.REQUESTED}
+    assert {movement.state for movement in await merchant.movements("order-1")} == {
+        MovementState.REQUESTED
+    }
 
 
 async def test_only_a_hold_is_held(still: Market) -> None:

@@ -62,13 +62,13 @@ async def test_of_processes_that_race_to_capture_one_order_one_submits(still: Ma
         await asyncio.sleep(0.1)
         if still.node.pool.executable_count:
             still.mine()
-    told = [(out.decode().split(), err.decode()) for out, err in await ends]
-    assert all(out[:1] == ["paid"] for out, _ in told), told
+    outputs = [(out.decode().split(), err.decode()) for out, err in await ends]
+    assert all(out[:1] == ["paid"] for out, _ in outputs), outputs
     (sent,) = await merchant.submissions("order-1")
-    assert {out[1] for out, _ in told} == {sent.transaction_hash}
+    assert {out[1] for out, _ in outputs} == {sent.transaction_hash}
     assert await still.balance(merchant.node, still.shop.address) == VALUE
     submitted = [
-        one for one in await merchant.audit("order-1") if one.what == "submitted for capture"
+        entry for entry in await merchant.audit("order-1") if entry.what == "submitted for capture"
     ]
     assert len(submitted) == 1
 
@@ -85,9 +85,9 @@ async def test_what_a_process_recorded_and_did_not_send_another_one_sends(still:
     assert still.node.pool.find(bytes.fromhex(sent.transaction_hash[2:])) is not None
     still.mine()
     assert (await merchant.wait("order-1", State.PAID, 20)).paid
-    assert [one.transaction_hash for one in await merchant.submissions("order-1")] == [
-        sent.transaction_hash
-    ]
+    assert [
+        submission.transaction_hash for submission in await merchant.submissions("order-1")
+    ] == [sent.transaction_hash]
 
 
 async def test_what_a_process_sent_before_it_died_is_found_and_not_sent_twice(

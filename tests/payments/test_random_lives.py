@@ -224,7 +224,7 @@ class Lives(RuleBasedStateMachine):
         chain = self.market.node.chain
         heads = range(chain.head.number - depth + 1, chain.head.number + 1)
         blocks = [chain.block_by_number(number) for number in heads]
-        old = [one for block in blocks if block for one in block.transactions]
+        old = [transaction for block in blocks if block for transaction in block.transactions]
         kept = [one for at, one in enumerate(old) if keep >> (at % 8) & 1]
         kept = includable(kept, keeper=old)
         branch: list[list[Any]] = [[] for _ in range(depth + 1)]
@@ -274,11 +274,11 @@ class Lives(RuleBasedStateMachine):
             assert order.paid == (captured[key] == 1), (name, order.state)
             assert order.state is not State.CAPTURED, "one block is deep enough here"
             if order.paid:
-                place = order.settlement
-                paid[place.transaction_hash] += 1
-                where = self.market.node.chain.canonical_hash(place.block_number)
+                settlement = order.settlement
+                paid[settlement.transaction_hash] += 1
+                where = self.market.node.chain.canonical_hash(settlement.block_number)
                 assert where is not None
-                assert place.block_hash == "0x" + where.hex()
+                assert settlement.block_hash == "0x" + where.hex()
         for transaction_hash, count in paid.items():
             assert incoming[transaction_hash, VALUE] == count
 

@@ -153,7 +153,7 @@ class Trade(RuleBasedStateMachine):
         until = State.AUTHORIZING if name.startswith("hold") else State.CAPTURING
         acting = self.machines if both else [self.machines[at]]
         work = [one.capture(name, until=until, timeout=0) for one in acting]
-        self.told(self.ends(work))
+        self.check_results(self.ends(work))
         self.nodes[at].broken = None
 
     @rule(name=ORDERS | HOLDS, at=MACHINES, share=st.sampled_from([1, 2, 4]), both=st.booleans())
@@ -164,7 +164,7 @@ class Trade(RuleBasedStateMachine):
         acting = self.machines if both else [self.machines[at]]
         asked, now = VALUE // share, MovementState.REQUESTED
         work = [one.refund(name, asked, until=now, timeout=0) for one in acting]
-        self.told(self.ends(work))
+        self.check_results(self.ends(work))
 
     @rule(name=HOLDS, at=MACHINES, share=st.sampled_from([1, 2, 4]), both=st.booleans())
     def capture_a_part(self, name: str, at: int, share: int, both: bool) -> None:
@@ -174,17 +174,17 @@ class Trade(RuleBasedStateMachine):
         acting = self.machines if both else [self.machines[at]]
         key = f"{name}/part/{share}"
         work = [one.holds.capture(name, VALUE // share, key=key, timeout=0) for one in acting]
-        self.told(self.ends(work))
+        self.check_results(self.ends(work))
 
     @rule(name=HOLDS, at=MACHINES)
     def void_the_rest(self, name: str, at: int) -> None:
         if name not in self.signed:
             return
         self.changed()
-        self.told(self.ends([self.machines[at].holds.void(name, timeout=0)]))
+        self.check_results(self.ends([self.machines[at].holds.void(name, timeout=0)]))
 
     @staticmethod
-    def told(ends: list[Any]) -> None:
+    def check_results(ends: list[Any]) -> None:
         """A refusal is a valid answer; any other exception is a fault."""
         for end in ends:
             if isinstance(end, BaseException) and not isinstance(end, PaymentError):
@@ -200,7 +200,7 @@ class Trade(RuleBasedStateMachine):
 
     def store_of(self, merchant: Merchant) -> Any:
         database = merchant.store.database  # type: ignore[attr-defined]
-        return next(one for one in self.market.stores if one.database is database)  # type: ignore[attr-defined]
+        return next(store for store in self.market.stores if store.database is database)  # type: ignore[attr-defined]
 
     @rule(at=MACHINES, late=st.integers(0, 2))
     def lag(self, at: int, late: int) -> None:
@@ -279,7 +279,7 @@ class Trade(RuleBasedStateMachine):
         chain = self.market.node.chain
         heads = range(chain.head.number - depth + 1, chain.head.number + 1)
         blocks = [chain.block_by_number(number) for number in heads]
-        old = [one for block in blocks if block for one in block.transactions]
+        old = [transaction for block in blocks if block for transaction in block.transactions]
         kept = [one for at, one in enumerate(old) if keep >> (at % 8) & 1]
         branch: list[list[Any]] = [[] for _ in range(depth + 1)]
         branch[0] = includable(kept, keeper=old)
@@ -299,8 +299,8 @@ class Trade(RuleBasedStateMachine):
         truth = Counter(one for one in chain if us in one[:2])
         self.run(self.auditor.reconcile())
         for one in (merchant, self.auditor):
-            told = Counter(_transfer(entry) for entry in self.run(one.ledger()))
-            assert told == truth, "a ledger is not the chain"
+            ledger = Counter(_transfer(entry) for entry in self.run(one.ledger()))
+            assert ledger == truth, "a ledger is not the chain"
         self.orders_are(merchant, self.escrow())
         self.refunds_are(merchant, chain)
 
@@ -336,11 +336,13 @@ class Trade(RuleBasedStateMachine):
         us, payer = self.market.shop.address.lower(), self.market.payer.address.lower()
         sent = sum(amount for one, to, amount, _ in chain if (one, to) == (us, payer))
         moves = [
-            one
-            for one in self.run(merchant.movements())
-            if one.kind is MovementKind.REFUND and one.order_id.startswith("order")
+            movement
+            for movement in self.run(merchant.movements())
+            if movement.kind is MovementKind.REFUND and movement.order_id.startswith("order")
         ]
-        assert sent == sum(one.amount for one in moves if one.state in ON_CHAIN), moves
+        assert sent == sum(movement.amount for movement in moves if movement.state in ON_CHAIN), (
+            moves
+        )
         for name in self.signed:
             sums = self.run(merchant.amounts(name))
             if self.run(merchant.order(name)).state in (State.PAID, State.HELD):
@@ -384,15 +386,15 @@ class Trade(RuleBasedStateMachine):
             state = self.run(self.machines[0].order(name)).state
             assert not state.in_flight, f"{name} is still {state.value}"
         moves = self.run(self.machines[0].movements())
-        waiting = [one for one in moves if one.state is MovementState.REQUESTED]
+        waiting = [movement for movement in moves if movement.state is MovementState.REQUESTED]
         assert not waiting, waiting
         assert not self.market.node.pool.queued_count, "a gap in the merchant's nonces"
 
 
 def _transfer(entry: Any) -> tuple[str, str, int, str]:
-    one = entry.transfer
-    sender, recipient = one.text("sender").lower(), one.text("recipient").lower()
-    return sender, recipient, entry.amount, one.key.transaction_hash
+    transfer = entry.transfer
+    sender, recipient = transfer.text("sender").lower(), transfer.text("recipient").lower()
+    return sender, recipient, entry.amount, transfer.key.transaction_hash
 
 
 def key_of(order: Order) -> str:

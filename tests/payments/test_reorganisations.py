@@ -200,7 +200,10 @@ async def test_what_a_voided_order_once_sent_is_replaced_by_nothing(still: Marke
     await merchant.reconcile()
     still.mine()
     await merchant.reconcile()
-    ends = [(one.purpose.value, one.progress) for one in await merchant.submissions("order-1")]
+    ends = [
+        (submission.purpose.value, submission.progress)
+        for submission in await merchant.submissions("order-1")
+    ]
     assert ends == [("capture", Progress.REPLACED), ("fill", Progress.SUCCEEDED)]
     assert (await merchant.order("order-1")).state is State.VOIDED
 

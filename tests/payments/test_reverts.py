@@ -98,7 +98,7 @@ async def test_a_refusal_is_predicted_and_after_a_failure_named(still: Market, n
     (report,) = await merchant.check()
     assert not report.ok
     assert report.verdict(case.verdict).reason is case.reason
-    failing = {one.name for one in report.verdicts if one.ok is False}
+    failing = {verdict.name for verdict in report.verdicts if verdict.ok is False}
     assert failing <= {case.verdict, "window_at_capture", "balance_after_others"}
     await merchant.capture("order-1", until=State.CAPTURING, force=True)
     still.mine()
@@ -119,7 +119,7 @@ async def test_pause_block_list_and_window_are_seen_together(still: Market) -> N
     await still.stored(merchant, valid_after=still.now + 500)
     still.do(still.admin, "pause")
     (report,) = await merchant.check()
-    reasons = {one.name: one.reason for one in report.verdicts if one.ok is False}
+    reasons = {verdict.name: verdict.reason for verdict in report.verdicts if verdict.ok is False}
     assert reasons["window_now"] is Reason.NOT_YET_VALID
     assert reasons["policy"] is Reason.PAUSED
 

@@ -26,16 +26,16 @@ class Odd(HttpTransport):
         if self.status is not None:
             return self.status
         answer = await super().send(body)
-        asked, told = json.loads(body), json.loads(answer)
+        asked, answers = json.loads(body), json.loads(answer)
         if isinstance(asked, dict):
-            asked, told = [asked], [told]
-        for request, reply in zip(asked, told, strict=True):
+            asked, answers = [asked], [answers]
+        for request, reply in zip(asked, answers, strict=True):
             key = request["method"] + ("/pending" if "pending" in request["params"] else "")
             if key in self.odd:
                 reply.pop("error", None)
                 reply.pop("result", None)
                 reply.update(self.odd[key])
-        return json.dumps(told if len(told) > 1 else told[0]).encode()
+        return json.dumps(answers if len(answers) > 1 else answers[0]).encode()
 
 
 @contextlib.asynccontextmanager
@@ -133,8 +133,8 @@ async def test_a_provider_that_speaks_no_json_rpc_is_survived(still: Market, bod
 
 def failures(merchant: Merchant) -> int:
     text = merchant.metrics.text()
-    lines = [one for one in text.splitlines() if "pass_failures_total{" in one]
-    return sum(int(float(one.rsplit(" ", 1)[1])) for one in lines)
+    lines = [line for line in text.splitlines() if "pass_failures_total{" in line]
+    return sum(int(float(line.rsplit(" ", 1)[1])) for line in lines)
 
 
 async def test_pauses_grow_while_passes_fail(still: Market) -> None:

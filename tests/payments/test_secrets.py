@@ -30,10 +30,10 @@ class Capturing(logging.Handler):
 
     def __init__(self) -> None:
         super().__init__(logging.DEBUG)
-        self.told: list[str] = []
+        self.texts: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.told.append(self.format(record) + repr(record.__dict__))
+        self.texts.append(self.format(record) + repr(record.__dict__))
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def logged() -> Iterator[list[str]]:
     level = root.level
     root.addHandler(handler)
     root.setLevel(logging.DEBUG)
-    yield handler.told
+    yield handler.texts
     root.removeHandler(handler)
     root.setLevel(level)
 
@@ -62,9 +62,9 @@ async def test_a_whole_life_of_orders_leaves_no_secret_behind(
     texts, secrets = list[str](), [bytes(still.shop.key), KEY]
 
     async def failing(*awaitables: Any) -> None:
-        for one in awaitables:
+        for awaitable in awaitables:
             try:
-                texts.append(repr(await one))
+                texts.append(repr(await awaitable))
             except PaymentError as error:
                 texts.append("".join(traceback.format_exception(error)) + repr(error.__dict__))
 
@@ -84,8 +84,8 @@ async def test_a_whole_life_of_orders_leaves_no_secret_behind(
     await failing(merchant.capture("order-1", until=State.CAPTURING))
     still.rival(1, [[], []])
     await failing(merchant.reconcile())
-    texts += [repr(one) for one in await merchant.submissions("order-1")]
-    texts += [repr(one) for one in await merchant.audit("order-1")]
+    texts += [repr(submission) for submission in await merchant.submissions("order-1")]
+    texts += [repr(entry) for entry in await merchant.audit("order-1")]
     texts += [repr(merchant.__dict__), repr(merchant.vault), repr(merchant.signer)]
     texts += [repr(await merchant.check()), repr(signature), f"{signature}"]
     await merchant.close()

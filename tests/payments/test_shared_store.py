@@ -45,20 +45,20 @@ async def test_two_shops_of_one_token_share_a_store_and_see_nothing_of_each_othe
     )
     await still.stored(first)
     await still.stored(second, recipient=still.stranger.address, value=2 * VALUE)
-    assert [one.id for one in await first.orders()] == ["order-1"]
+    assert [order.id for order in await first.orders()] == ["order-1"]
     assert (await second.order("order-1")).authorization.terms.value == 2 * VALUE
-    for one in (first, second):
-        await one.capture("order-1", until=State.CAPTURING)
+    for merchant in (first, second):
+        await merchant.capture("order-1", until=State.CAPTURING)
     still.mine()
-    for one in (second, first, second):
-        await one.reconcile()
+    for merchant in (second, first, second):
+        await merchant.reconcile()
     assert (await first.order("order-1")).paid
     assert (await second.order("order-1")).state is State.CAPTURED, "the other shop's depth"
     assert [entry.amount for entry in await first.ledger()] == [VALUE]
     assert [entry.amount for entry in await second.ledger()] == [2 * VALUE]
-    for one in (first, second):
-        assert len(await one.submissions("order-1")) == 1
-        assert len({entry.detail for entry in await one.audit("order-1")}) >= 1
+    for merchant in (first, second):
+        assert len(await merchant.submissions("order-1")) == 1
+        assert len({entry.detail for entry in await merchant.audit("order-1")}) >= 1
     with pytest.raises(UnknownOrder):
         await second.order("order-2")
     await first.draft("order-2", still.payer.address, VALUE)
@@ -74,13 +74,15 @@ async def test_two_tokens_of_one_account_never_use_a_nonce_twice(still: Market) 
     still.mint(still.payer.address, 10 * VALUE)
     second = still.merchant()
     await still.stored(second)
-    for one in (first, second):
-        await one.capture("order-1", until=State.CAPTURING)
-    nonces = [(await one.submissions("order-1"))[0].account_nonce for one in (first, second)]
+    for merchant in (first, second):
+        await merchant.capture("order-1", until=State.CAPTURING)
+    nonces = [
+        (await merchant.submissions("order-1"))[0].account_nonce for merchant in (first, second)
+    ]
     assert nonces == [0, 1]
     still.mine()
-    for one in (first, second):
-        assert (await one.wait("order-1", State.PAID, 20)).paid
+    for merchant in (first, second):
+        assert (await merchant.wait("order-1", State.PAID, 20)).paid
 
 
 async def test_a_token_that_comes_later_is_read_from_its_beginning(still: Market) -> None:

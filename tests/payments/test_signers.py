@@ -164,7 +164,7 @@ async def test_an_order_that_ends_before_it_is_signed_leaves_no_gap(
     await merchant.capture("order-2", until=State.CAPTURING)
     still.mine()
     assert (await merchant.wait("order-2", State.PAID, 20)).paid
-    assert [one.account_nonce for one in await merchant.submissions("order-2")] == [1]
+    assert [submission.account_nonce for submission in await merchant.submissions("order-2")] == [1]
 
 
 async def test_a_service_that_signs_with_another_key_is_not_believed(

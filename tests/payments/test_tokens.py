@@ -33,7 +33,7 @@ PLACE = "0x036CbD53842c5426634e7929541eC2318f3dCF7e"
 
 
 def test_the_table_gives_the_published_domains() -> None:
-    rows = {(one.chain_id, one.symbol): one for one in KNOWN}
+    rows = {(row.chain_id, row.symbol): row for row in KNOWN}
     assert len(rows) == len(KNOWN)
     for place, separator in SEPARATORS.items():
         row = rows[place]

@@ -57,8 +57,8 @@ class Receiver:
         return web.Response(status=status, headers=headers)
 
     def types(self, order_id: str) -> list[str]:
-        told = [json.loads(body) for _, body in self.got]
-        return [one["type"] for one in told if one["data"]["order"] == order_id]
+        bodies = [json.loads(body) for _, body in self.got]
+        return [one["type"] for one in bodies if one["data"]["order"] == order_id]
 
 
 @pytest.fixture
@@ -164,13 +164,13 @@ async def test_several_senders_deliver_in_order_and_nothing_twice(
     add_endpoint(merchant.store, VAULT, "shop", receiver.url)
     await paid(still, merchant, *(f"order-{number}" for number in range(4)))
     senders = [sender_of(still.merchant()) for _ in range(3)]
-    await asyncio.gather(*(emptied(one) for one in senders))
+    await asyncio.gather(*(emptied(sender) for sender in senders))
     await emptied(senders[0])
     assert len(receiver.got) == 24
     for number in range(4):
         assert receiver.types(f"order-{number}") == LIFE
-    for one in senders:
-        await one.close()
+    for sender in senders:
+        await sender.close()
 
 
 async def test_an_endpoint_that_is_gone_is_disabled_and_a_replay_brings_everything(
@@ -186,7 +186,7 @@ async def test_an_endpoint_that_is_gone_is_disabled_and_a_replay_brings_everythi
     (endpoint,) = store.endpoints()
     assert endpoint.disabled
     assert receiver.got == []
-    assert {one.state for one in store.deliveries("shop")} == {DeliveryState.DROPPED}
+    assert {delivery.state for delivery in store.deliveries("shop")} == {DeliveryState.DROPPED}
     store.change_endpoint("shop", disabled=False)
     assert store.replay("shop", 1) == 6
     await emptied(sender)
@@ -227,18 +227,18 @@ async def test_private_addresses_are_not_called(still: Market, receiver: Receive
 async def test_the_stream_tells_what_any_process_did(still: Market) -> None:
     ours, theirs = still.merchant(), still.merchant()
     listening = stream(theirs.store, 0)
-    told: list[str] = []
+    types: list[str] = []
 
     async def listen() -> None:
         async for notice in listening:
-            told.append(notice.type)
+            types.append(notice.type)
 
     task = asyncio.create_task(listen())
     await paid(still, ours, "order-1")
     async with asyncio.timeout(10):
-        while len(told) < len(LIFE):
+        while len(types) < len(LIFE):
             await asyncio.sleep(0.01)
-    assert told == LIFE
+    assert types == LIFE
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
 
@@ -259,7 +259,7 @@ async def test_the_sender_runs_beside_the_merchant(still: Market, receiver: Rece
 def test_the_specifications_example_is_signed_as_it_says() -> None:
     secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
     body = b'{"test": 2432232314}'
-    told = signature(secret, "msg_p5jXN8AQM9LWM0D4loKWxJek", 1_614_265_330, body)
-    assert told == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+    header = signature(secret, "msg_p5jXN8AQM9LWM0D4loKWxJek", 1_614_265_330, body)
+    assert header == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
     with pytest.raises(InvalidTerms):
         signature("whsec_!", "x", 1, b"")

@@ -46,7 +46,7 @@ class Street:
 
     @property
     def accounts(self) -> list[Any]:
-        return [Account.from_key(one.private_key) for one in self.node.accounts]
+        return [Account.from_key(account.private_key) for account in self.node.accounts]
 
     @property
     def payer(self) -> Any:
@@ -117,12 +117,12 @@ class Street:
 
 
 def read_payment(offer: Requirements, payload: Json, version: int = 2) -> Payment:
-    told: Json = {"x402Version": version, "payload": payload}
+    message: Json = {"x402Version": version, "payload": payload}
     if version == 2:
-        told["accepted"] = offer.show()
+        message["accepted"] = offer.show()
     else:
-        told |= {"scheme": "exact", "network": "base-sepolia"}
-    return Payment.read(told)
+        message |= {"scheme": "exact", "network": "base-sepolia"}
+    return Payment.read(message)
 
 
 async def street(folder: Path, *, block_ms: int = 1_000, slice_ms: int = 100) -> Street:
@@ -131,7 +131,7 @@ async def street(folder: Path, *, block_ms: int = 1_000, slice_ms: int = 100) ->
     server = Server(node, simulate, [Listener(DIALECTS["preconf"], port=0)], threads=2)
     await server.start()
     client = NodeClient(server.urls[0])
-    accounts = [Account.from_key(one.private_key) for one in node.accounts]
+    accounts = [Account.from_key(account.private_key) for account in node.accounts]
     await place_token(
         client, usdc(), name="USDC", symbol="USDC", decimals=6, admin=accounts[0].address
     )

@@ -27,7 +27,7 @@ async def test_a_hold_is_taken_once(town: Street) -> None:
     offer = offered(town, settler.account)
     payment = read_payment(offer, town.buyer().payload(offer))
     async with Facilitator([settler], [AuthCapture()]) as facilitator:
-        kinds = {one["scheme"]: one for one in facilitator.supported()["kinds"]}
+        kinds = {kind["scheme"]: kind for kind in facilitator.supported()["kinds"]}
         assert kinds["auth-capture"]["extra"] == {"captureAuthorizer": settler.account}
         assert (await facilitator.verify(payment, offer)).valid
         first = await facilitator.settle(payment, offer)

@@ -80,7 +80,9 @@ class Either:
     """Calls a random facilitator."""
 
     def __init__(self, programs: list[Program]) -> None:
-        self.remotes = [RemoteFacilitator(f"http://127.0.0.1:{one.port}") for one in programs]
+        self.remotes = [
+            RemoteFacilitator(f"http://127.0.0.1:{program.port}") for program in programs
+        ]
 
     async def verify(self, payment: Payment, offer: Requirements) -> Any:
         return await random.choice(self.remotes).verify(payment, offer)
@@ -89,8 +91,8 @@ class Either:
         return await random.choice(self.remotes).settle(payment, offer)
 
     async def close(self) -> None:
-        for one in self.remotes:
-            await one.close()
+        for remote in self.remotes:
+            await remote.close()
 
 
 async def buy(town: Street, session: aiohttp.ClientSession, url: str, index: int) -> float:
@@ -157,7 +159,7 @@ async def test_every_request_is_paid_once_though_facilitators_are_killed(tmp_pat
     for number in range(town.node.chain.head.number + 1):
         block = town.node.chain.block_by_number(number)
         assert block is not None
-        statuses.update(one.status for one in town.node.chain.receipts_of(block.hash))
+        statuses.update(receipt.status for receipt in town.node.chain.receipts_of(block.hash))
     used = await town.client.call(
         "eth_getLogs", {"address": usdc(), "topics": [USED], "fromBlock": "0x0"}
     )

@@ -20,7 +20,7 @@ async def transfers(town: Street) -> list[Any]:
     for number in range(town.node.chain.head.number + 1):
         block = town.node.chain.block_by_number(number)
         assert block is not None
-        found += [one.status for one in town.node.chain.receipts_of(block.hash)]
+        found += [receipt.status for receipt in town.node.chain.receipts_of(block.hash)]
     return found
 
 
@@ -33,8 +33,8 @@ async def test_a_payment_is_verified_and_settled(town: Street, version: int) -> 
         assert (await facilitator.verify(payment, offer)).valid
         settled = await facilitator.settle(payment, offer)
     assert settled.success and settled.payer == town.payer.address
-    told = settled.show(version)
-    assert told["network"] == ("base-sepolia" if version == 1 else f"eip155:{CHAIN_ID}")
+    shown = settled.show(version)
+    assert shown["network"] == ("base-sepolia" if version == 1 else f"eip155:{CHAIN_ID}")
     assert await town.balance(town.shop.address) == before + PRICE
 
 
@@ -203,12 +203,12 @@ def test_supported_lists_both_versions(tmp_path: Any) -> None:
         account = "0x000000000000000000000000000000000000dEaD"
         chain_id = CHAIN_ID
 
-    told = Facilitator([Quiet()]).supported()  # type: ignore[list-item]
-    assert {(one["x402Version"], one["network"]) for one in told["kinds"]} == {
+    shown = Facilitator([Quiet()]).supported()  # type: ignore[list-item]
+    assert {(kind["x402Version"], kind["network"]) for kind in shown["kinds"]} == {
         (1, "base-sepolia"),
         (2, f"eip155:{CHAIN_ID}"),
     }
-    assert told["signers"] == {"eip155:*": [Quiet.account]}
+    assert shown["signers"] == {"eip155:*": [Quiet.account]}
 
 
 def test_a_payload_is_read_strictly(tmp_path: Any) -> None:

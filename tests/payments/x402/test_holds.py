@@ -57,39 +57,41 @@ async def test_a_hold_is_captured_refunded_and_voided_over_http(town: Street) ->
     payer, shop = town.payer.address, town.shop.address
     before = await town.balance(payer), await town.balance(shop)
     async with hotel(town, settler) as (url, session):
-        place = f"/holds/{await book(town, url, session)}"
+        hold_url = f"/holds/{await book(town, url, session)}"
         part = {"amount": str(ROOM * 4 // 10), "key": "night 1"}
-        status, first = await post(session, f"{place}/capture", **part)
+        status, first = await post(session, f"{hold_url}/capture", **part)
         assert status == 200 and first["state"] in ("seen", "final"), first
         # the same again is the same; more than is left is refused
-        _, again = await post(session, f"{place}/capture", **part)
+        _, again = await post(session, f"{hold_url}/capture", **part)
         assert again["transaction"] == first["transaction"]
-        status, told = await post(session, f"{place}/capture", amount=str(ROOM), key="night 2")
-        assert status == 409, told
-        status, told = await post(session, f"{place}/capture", amount=str(ROOM * 3 // 10), key="n2")
-        assert status == 200, told
-        async with session.get(place) as answer:
-            told = await answer.json()
-        assert (told["capturable"], told["refundable"]) == (
+        status, body = await post(session, f"{hold_url}/capture", amount=str(ROOM), key="night 2")
+        assert status == 409, body
+        status, body = await post(
+            session, f"{hold_url}/capture", amount=str(ROOM * 3 // 10), key="n2"
+        )
+        assert status == 200, body
+        async with session.get(hold_url) as answer:
+            body = await answer.json()
+        assert (body["capturable"], body["refundable"]) == (
             str(ROOM * 3 // 10),
             str(ROOM * 7 // 10),
         )
-        assert {one["kind"] for one in told["movements"]} == {"part"}
+        assert {movement["kind"] for movement in body["movements"]} == {"part"}
         # refunds come out of the operator's own tokens
         refund = {"amount": str(ROOM // 10), "key": "breakfast"}
-        status, told = await post(session, f"{place}/refund", **refund)
-        assert status == 409, told
+        status, body = await post(session, f"{hold_url}/refund", **refund)
+        assert status == 409, body
         await settler.holds.allow_refunds(usdc(), ROOM)
-        status, told = await post(session, f"{place}/refund", **refund)
-        assert status == 200, told
-        status, told = await post(session, f"{place}/void")
-        assert status == 200, told
-        status, told = await post(session, f"{place}/capture", amount="1", key="late")
-        assert status == 409, told
+        status, body = await post(session, f"{hold_url}/refund", **refund)
+        assert status == 200, body
+        status, body = await post(session, f"{hold_url}/void")
+        assert status == 200, body
+        status, body = await post(session, f"{hold_url}/capture", amount="1", key="late")
+        assert status == 409, body
         await settler.tend()
-        async with session.get(place) as answer:
-            told = await answer.json()
-        assert told["capturable"] == "0" and told["state"] in ("captured", "paid"), told
+        async with session.get(hold_url) as answer:
+            body = await answer.json()
+        assert body["capturable"] == "0" and body["state"] in ("captured", "paid"), body
     assert await town.balance(shop) == before[1] + ROOM * 7 // 10
     assert await town.balance(payer) == before[0] - ROOM * 6 // 10
 
@@ -98,12 +100,12 @@ async def test_a_hold_that_is_voided_whole_is_released(town: Street) -> None:
     settler = town.settler()
     before = await town.balance(town.payer.address)
     async with hotel(town, settler) as (url, session):
-        place = f"/holds/{await book(town, url, session)}"
+        hold_url = f"/holds/{await book(town, url, session)}"
         for _ in range(2):
-            status, told = await post(session, f"{place}/void")
-            assert status == 200, told
+            status, body = await post(session, f"{hold_url}/void")
+            assert status == 200, body
         await settler.tend()
-        async with session.get(place) as answer:
+        async with session.get(hold_url) as answer:
             assert (await answer.json())["state"] == "released"
     assert await town.balance(town.payer.address) == before
 
@@ -113,8 +115,8 @@ async def test_another_process_goes_on_with_what_is_held(town: Street) -> None:
         hold = await book(town, url, session)
     before = await town.balance(town.shop.address)
     async with hotel(town, town.settler()) as (_, session):
-        told = await post(session, f"/holds/{hold}/capture", amount=str(ROOM), key="all")
-        assert told[0] == 200, told
+        body = await post(session, f"/holds/{hold}/capture", amount=str(ROOM), key="all")
+        assert body[0] == 200, body
     assert await town.balance(town.shop.address) == before + ROOM
 
 

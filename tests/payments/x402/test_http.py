@@ -46,9 +46,9 @@ async def test_both_versions_are_verified_and_settled(town: Street, version: int
             assert await answer.json() == {"isValid": True, "payer": town.payer.address}
         for _ in range(2):
             async with session.post("/settle", json=body) as answer:
-                told = await answer.json()
-                assert answer.status == 200 and told["success"], told
-                assert told["network"] == ("base-sepolia" if version == 1 else "eip155:84532")
+                content = await answer.json()
+                assert answer.status == 200 and content["success"], content
+                assert content["network"] == ("base-sepolia" if version == 1 else "eip155:84532")
         async with session.get("/health") as answer:
             assert (await answer.json())["healthy"]
 
@@ -72,9 +72,9 @@ async def test_what_is_no_message_is_a_bad_request(name: str, path: str) -> None
         aiohttp.ClientSession(served.url) as session,
         session.post(path, data=BAD[name]) as answer,
     ):
-        told = await answer.json()
-        assert answer.status == 400, told
-        assert told.get("invalidReason", told.get("errorReason")) == "invalid_payload"
+        content = await answer.json()
+        assert answer.status == 400, content
+        assert content.get("invalidReason", content.get("errorReason")) == "invalid_payload"
 
 
 async def test_a_token_keeps_strangers_out() -> None:
@@ -103,9 +103,9 @@ async def test_paid_resources_that_ask_for_it_are_listed(town: Street) -> None:
         async with session.post("/settle", json=body) as answer:
             assert (await answer.json())["success"]
         async with session.get("/discovery/resources?type=http&limit=5") as answer:
-            told = await answer.json()
-            assert told["pagination"] == {"limit": 5, "offset": 0, "total": 1}
-            (item,) = told["items"]
+            content = await answer.json()
+            assert content["pagination"] == {"limit": 5, "offset": 0, "total": 1}
+            (item,) = content["items"]
             assert item["resource"] == "http://shop.test/weather"
             assert item["accepts"][0]["network"] == f"eip155:{CHAIN_ID}"
         for query in ("limit=0", "limit=101", "limit=x", "type=ftp"):
@@ -126,6 +126,6 @@ async def test_a_facilitator_that_is_down_leaves_the_outcome_open(town: Street) 
 
 def test_headers_hold_what_they_are_given() -> None:
 
-    told = {"text": "Käse – 1 €", "number": 2**256 - 1}
-    assert decode_header(encode_header(told)) == told
-    assert json.loads(json.dumps(told)) == told
+    content = {"text": "Käse – 1 €", "number": 2**256 - 1}
+    assert decode_header(encode_header(content)) == content
+    assert json.loads(json.dumps(content)) == content

@@ -234,7 +234,7 @@ async def test_a_remote_facilitator_sells_the_same(town: Street) -> None:
     async with Served(application(Facilitator([town.settler()]), "secret")) as served:
         remote = RemoteFacilitator(served.url, {"Authorization": "Bearer secret"})
         kinds = (await remote.supported())["kinds"]
-        assert {one["scheme"] for one in kinds} == {"exact"}
+        assert {kind["scheme"] for kind in kinds} == {"exact"}
         async with (
             on_aiohttp(shop, wall_of(remote, town)) as url,
             aiohttp.ClientSession() as session,

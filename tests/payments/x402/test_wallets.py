@@ -28,10 +28,10 @@ async def wallet_of(town: Street, owner: str) -> tuple[str, bytes]:
     await place_contract(town.client, factory(), made.initcode())
     call = {"to": factory(), "data": "0x" + made.encode("getAddress", owner, 5).hex()}
     answer = await town.client.call("eth_call", call, "pending")
-    place = str(to_checksum_address("0x" + answer[-40:]))
-    await give_tokens(town.client, usdc(), place, FUNDS)
+    wallet = str(to_checksum_address("0x" + answer[-40:]))
+    await give_tokens(town.client, usdc(), wallet, FUNDS)
     await town.client.call("evm_mine")
-    return place, made.encode("createAccount", owner, 5)
+    return wallet, made.encode("createAccount", owner, 5)
 
 
 def payload(town: Street, offer: Any, payer: str, key: Any) -> tuple[Json, bytes]:
@@ -45,8 +45,8 @@ def payload(town: Street, offer: Any, payer: str, key: Any) -> tuple[Json, bytes
     return {"authorization": made.message(), "signature": "0x" + signature.hex()}, signature
 
 
-async def settle(town: Street, told: Json, offer: Any, **rules: Any) -> Any:
-    payment = read_payment(offer, told)
+async def settle(town: Street, message: Json, offer: Any, **rules: Any) -> Any:
+    payment = read_payment(offer, message)
     async with Facilitator([town.settler(**rules)]) as facilitator:
         verified = await facilitator.verify(payment, offer)
         settled = await facilitator.settle(payment, offer)
@@ -56,22 +56,22 @@ async def settle(town: Street, told: Json, offer: Any, **rules: Any) -> Any:
 
 async def test_a_wallet_that_is_not_there_yet_is_made_on_the_way(town: Street) -> None:
     offer, owner = town.offer(), town.payer
-    place, call = await wallet_of(town, owner.address)
-    told, inner = payload(town, offer, place, owner.key)
+    wallet, call = await wallet_of(town, owner.address)
+    message, inner = payload(town, offer, wallet, owner.key)
     wrapped = wrap(factory(), call, inner)
-    told["signature"] = "0x" + wrapped.hex()
+    message["signature"] = "0x" + wrapped.hex()
     before = await town.balance(town.shop.address)
-    answer = await settle(town, told, offer)
+    answer = await settle(town, message, offer)
     assert answer.reason == "eip6492_factory_not_allowed"
-    answer = await settle(town, told, offer, factories=(factory(),))
+    answer = await settle(town, message, offer, factories=(factory(),))
     assert answer.success, answer
     assert await town.balance(town.shop.address) == before + PRICE
     # now it is there, and the wrapper is only taken off
-    told, inner = payload(town, offer, place, owner.key)
-    told["signature"] = "0x" + wrap(factory(), call, inner).hex()
-    assert (await settle(town, told, offer)).success
-    told, _ = payload(town, offer, place, owner.key)
-    assert (await settle(town, told, offer)).success
+    message, inner = payload(town, offer, wallet, owner.key)
+    message["signature"] = "0x" + wrap(factory(), call, inner).hex()
+    assert (await settle(town, message, offer)).success
+    message, _ = payload(town, offer, wallet, owner.key)
+    assert (await settle(town, message, offer)).success
 
 
 async def test_a_delegated_account_is_a_wallet(town: Street) -> None:
@@ -84,15 +84,15 @@ async def test_a_delegated_account_is_a_wallet(town: Street) -> None:
     await place_code(town.client, payer.address, bytes.fromhex("ef0100" + wallet[2:]))
     await give_tokens(town.client, usdc(), payer.address, FUNDS)
     await town.client.call("evm_mine")
-    told, _ = payload(town, offer, payer.address, payer.key)
-    assert (await settle(town, told, offer)).reason == "invalid_exact_evm_signature"
-    told, _ = payload(town, offer, payer.address, owner.key)
-    assert (await settle(town, told, offer)).success
+    message, _ = payload(town, offer, payer.address, payer.key)
+    assert (await settle(town, message, offer)).reason == "invalid_exact_evm_signature"
+    message, _ = payload(town, offer, payer.address, owner.key)
+    assert (await settle(town, message, offer)).success
 
 
 async def test_recovery_ids_of_some_wallets_are_put_right_for_keys(town: Street) -> None:
     offer = town.offer()
-    told, signature = payload(town, offer, town.payer.address, town.payer.key)
-    told["signature"] = "0x" + (signature[:64] + bytes([signature[64] - 27])).hex()
-    assert (await settle(town, told, offer)).success
+    message, signature = payload(town, offer, town.payer.address, town.payer.key)
+    message["signature"] = "0x" + (signature[:64] + bytes([signature[64] - 27])).hex()
+    assert (await settle(town, message, offer)).success
     assert KeySigner(town.payer.key).address == town.payer.address

@@ -97,18 +97,18 @@ def test_a_value_beyond_javascripts_numbers_keeps_its_digits() -> None:
     terms = Terms(
         payer=PAYER, recipient=SHOP, value=2**255 + 1, valid_after=0, valid_before=2**256 - 1
     )
-    told = Authorization(SEPOLIA, terms).typed_data()["message"]
-    assert told["value"] == str(2**255 + 1)
-    assert told["validBefore"] == str(2**256 - 1)
+    message = Authorization(SEPOLIA, terms).typed_data()["message"]
+    assert message["value"] == str(2**255 + 1)
+    assert message["validBefore"] == str(2**256 - 1)
 
 
 def test_terms_from_now_on_have_a_window_and_a_nonce_of_their_own() -> None:
-    one = Terms.now(PAYER.lower(), SHOP, 5, at=1_000_000)
+    terms = Terms.now(PAYER.lower(), SHOP, 5, at=1_000_000)
     other = Terms.now(PAYER, SHOP, 5, at=1_000_000)
-    assert (one.valid_after, one.valid_before) == (1_000_000 - 60, 1_000_000 + 900)
-    assert one.payer == PAYER
-    assert len(one.nonce) == 32
-    assert one.nonce != other.nonce
+    assert (terms.valid_after, terms.valid_before) == (1_000_000 - 60, 1_000_000 + 900)
+    assert terms.payer == PAYER
+    assert len(terms.nonce) == 32
+    assert terms.nonce != other.nonce
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ def transfer(index: int, amount: int = 5, sender: str = PAYER, recipient: str = 
 
 
 def test_a_log_object_is_read() -> None:
-    told = {
+    raw = {
         "address": TOKEN.lower(),
         "topics": [Event.TRANSFER.topic, "0x" + PAYER[2:].lower().rjust(64, "0"),
                    "0x" + SHOP[2:].lower().rjust(64, "0")],
@@ -30,16 +30,16 @@ def test_a_log_object_is_read() -> None:
         "blockNumber": "0x10", "blockHash": "0x01", "transactionHash": "0x02", "logIndex": "0x3",
         "removed": True,
     }  # fmt: skip
-    read = read_log(told)
+    read = read_log(raw)
     assert read is not None
     assert read.arguments == {"sender": PAYER, "recipient": SHOP, "amount": 7}
     assert (read.address, read.block_number, read.key.log_index) == (TOKEN, 16, 3)
     assert read.removed
     # an ERC-721 transfer has the same topic 0, a fourth topic and no data
-    assert read_log({**told, "topics": [*told["topics"], REFERENCE], "data": "0x"}) is None
-    assert read_log({**told, "data": "0x"}) is None
-    assert read_log({**told, "topics": []}) is None
-    assert read_log({**told, "topics": [REFERENCE]}) is None
+    assert read_log({**raw, "topics": [*raw["topics"], REFERENCE], "data": "0x"}) is None
+    assert read_log({**raw, "data": "0x"}) is None
+    assert read_log({**raw, "topics": []}) is None
+    assert read_log({**raw, "topics": [REFERENCE]}) is None
 
 
 def test_an_authorization_belongs_to_the_transfer_right_after_it() -> None:
@@ -76,7 +76,7 @@ def test_a_checkout_names_a_transfer_by_payer_and_amount() -> None:
         4, Event.PAYMENT_CAPTURED, SHOP, reference=REFERENCE, payer=PAYER, amount=6, maximum=9
     )
     logs = [transfer(1, 5), transfer(2, 6), transfer(3, 6, SHOP, PAYER), captured]
-    assert all(one.order is None for one in entries(logs, TOKEN)), "anybody may claim"
+    assert all(entry.order is None for entry in entries(logs, TOKEN)), "anybody may claim"
     found = entries(logs, TOKEN, [captured.address])
     assert [entry.order for entry in found] == [None, REFERENCE, None]
 

@@ -55,7 +55,7 @@ CREATE TABLE checkpoints (scope TEXT NOT NULL, number BIGINT NOT NULL, block_has
 def old(tmp_path: Path) -> Path:
     """A file of schema version 1 with one paid order."""
     path, chain = tmp_path / "payments.db", str(SEPOLIA.chain_id)
-    place = f"{chain}/{SEPOLIA.token}/{SHOP}"
+    shop = f"{chain}/{SEPOLIA.token}/{SHOP}"
     with sqlite3.connect(path) as connection:
         connection.executescript(LAYOUT_1)
         connection.execute(
@@ -77,7 +77,7 @@ def old(tmp_path: Path) -> Path:
             (chain, "0xb1", "0xaa", 0, 1, SEPOLIA.token, "AuthorizationUsed(address,bytes32)",
              '{"authorizer": "x", "nonce": "y"}', "x", "y", 0, 1),
         )  # fmt: skip
-        connection.execute("INSERT INTO checkpoints VALUES (?, 1, '0xb1')", (place,))
+        connection.execute("INSERT INTO checkpoints VALUES (?, 1, '0xb1')", (shop,))
     connection.close()
     return path
 
@@ -92,7 +92,7 @@ def test_everything_of_the_first_layout_is_there_and_belongs_to_its_shop(old: Pa
     (sent,) = store.submissions(order_id="order-1")
     assert (sent.transaction_hash, sent.account_nonce, sent.sealed) == ("0xaa", 3, b"raw")
     assert [entry.what for entry in store.audit("order-1")] == ["drafted"]
-    assert [one.block_number for one in store.logs(SEPOLIA.chain_id)] == [1]
+    assert [chain_log.block_number for chain_log in store.logs(SEPOLIA.chain_id)] == [1]
     assert store.checkpoints(shop) == [Checkpoint(1, "0xb1")]
     assert opened.orders() == [], "nobody else's"
     assert store.notices() == []

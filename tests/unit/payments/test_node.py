@@ -18,8 +18,8 @@ class Told:
 
     async def send(self, body: bytes) -> bytes:
         self.sent.append(json.loads(body))
-        told = self.answer(self.sent[-1])
-        return told if isinstance(told, bytes) else json.dumps(told).encode()
+        response = self.answer(self.sent[-1])
+        return response if isinstance(response, bytes) else json.dumps(response).encode()
 
     async def close(self) -> None:
         pass

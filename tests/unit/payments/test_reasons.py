@@ -54,6 +54,6 @@ def test_what_an_old_compiler_leaves_behind_a_text_is_passed_over() -> None:
     """A revert of Circle's token, compiled by Solidity 0.6: the padding ends in 0x41."""
     text = b"ERC20: transfer amount exceeds balance"
     words = (32).to_bytes(32, "big") + len(text).to_bytes(32, "big") + text
-    told = decode_revert(ERROR_STRING + words + bytes(25) + b"\x41")
-    assert told == (Reason.BALANCE, text.decode())
+    decoded = decode_revert(ERROR_STRING + words + bytes(25) + b"\x41")
+    assert decoded == (Reason.BALANCE, text.decode())
     assert decode_revert(ERROR_STRING + words[:64] + b"\xff" * 64)[0] is Reason.UNKNOWN

@@ -83,15 +83,15 @@ def test_an_authorization_belongs_to_one_order(store: Store) -> None:
         store.add(order("order-2"))
     with pytest.raises(DuplicateOrder, match="other terms"):
         store.add(order(nonce=b"\x22" * 32))
-    assert [one.id for one in store.orders()] == ["order-1"]
+    assert [order.id for order in store.orders()] == ["order-1"]
 
 
 def test_pages_have_every_order_once(store: Store) -> None:
     for number in range(25):
         store.add(order(f"order-{number:02}", bytes([number]) * 32))
-    page = [one.id for one in store.orders(limit=10, after="order-03")]
+    page = [order.id for order in store.orders(limit=10, after="order-03")]
     assert (page[0], len(page)) == ("order-04", 10)
-    assert [one.id for one in every_order(store)] == [f"order-{n:02}" for n in range(25)]
+    assert [order.id for order in every_order(store)] == [f"order-{n:02}" for n in range(25)]
     assert store.orders([State.STORED]) == []
     assert len(store.orders([State.DRAFTED], payer=PAYER)) == 25
 
@@ -119,9 +119,9 @@ def test_members_that_are_agreed_do_not_change(store: Store) -> None:
 
 
 def test_what_the_chain_did_is_undone_completely(stored: Store) -> None:
-    place = Settlement("0x01", "0x02", 3)
-    seen = stored.change("order-1", Trigger.SEE_CAPTURE, settlement=place, detail="found")
-    assert (seen.settlement, seen.origin) == (place, State.STORED)
+    settlement = Settlement("0x01", "0x02", 3)
+    seen = stored.change("order-1", Trigger.SEE_CAPTURE, settlement=settlement, detail="found")
+    assert (seen.settlement, seen.origin) == (settlement, State.STORED)
     assert stored.change("order-1", Trigger.REACH_DEPTH).origin is State.STORED
     undone = stored.change("order-1", Trigger.UNDO_CAPTURE)
     assert (undone.state, undone.settlement, undone.origin) == (State.STORED, None, None)
@@ -175,7 +175,7 @@ def test_of_two_who_submit_one_is_refused(stored: Store, store_url: str) -> None
     submit(stored, "order-1", "0xaa", 0)
     with pytest.raises(IllegalTransition):
         submit(other, "order-1", "0xbb", 0)
-    assert [one.transaction_hash for one in other.submissions()] == ["0xaa"]
+    assert [submission.transaction_hash for submission in other.submissions()] == ["0xaa"]
     other.close()
 
 
@@ -198,7 +198,7 @@ def test_one_replacement_replaces_one_transaction(stored: Store) -> None:
     assert (new.account_nonce, new.bump) == (0, 1)
     assert stored.replace(old, Purpose.CAPTURE, lambda nonce: draft(fee=2)) is None
     sent = stored.submissions(order_id="order-1")
-    assert [one.transaction_hash for one in sent] == ["0xaa", ""]
+    assert [submission.transaction_hash for submission in sent] == ["0xaa", ""]
 
 
 def test_of_two_who_sign_one_is_kept_and_what_was_replaced_is_signed_no_more(
@@ -217,7 +217,9 @@ def test_of_two_who_sign_one_is_kept_and_what_was_replaced_is_signed_no_more(
     assert stored.signed(reserved.number, "0xaa", b"late") is None
     assert stored.signed(fill.number, "0xbb", b"kept") is not None
     assert stored.signed(fill.number, "0xcc", b"late") is None
-    assert [(one.transaction_hash, one.progress) for one in stored.submissions()] == [
+    assert [
+        (submission.transaction_hash, submission.progress) for submission in stored.submissions()
+    ] == [
         ("", Progress.REPLACED),
         ("0xbb", Progress.RECORDED),
     ]
@@ -243,8 +245,8 @@ def test_everything_sealed_is_sealed_again(stored: Store) -> None:
     submit(stored, "order-1", "0xaa", 0)
     places: list[str] = []
 
-    def again(sealed: bytes, place: str) -> bytes | None:
-        places.append(place)
+    def again(sealed: bytes, context: str) -> bytes | None:
+        places.append(context)
         return b"newly " + sealed
 
     assert stored.reseal(again) == 2
@@ -292,7 +294,7 @@ def log(
 
 
 def counted(store: Store) -> list[LogKey]:
-    return [one.key for one in store.logs(CHAIN)]
+    return [chain_log.key for chain_log in store.logs(CHAIN)]
 
 
 def test_a_log_counts_once_however_often_it_is_told(store: Store) -> None:
@@ -323,10 +325,10 @@ def test_a_transaction_and_a_height_count_in_one_block_only(store: Store) -> Non
 
 
 def test_pages_of_logs_have_every_log_once(store: Store) -> None:
-    told = [log(f"0xb{number}", number, f"0x{number}", index)
+    logs = [log(f"0xb{number}", number, f"0x{number}", index)
             for number in range(4) for index in range(400)]  # fmt: skip
-    assert store.take(CHAIN, told) == len(told)
-    assert [one.key for one in every_log(store, CHAIN)] == [one.key for one in told]
+    assert store.take(CHAIN, logs) == len(logs)
+    assert [chain_log.key for chain_log in every_log(store, CHAIN)] == [added.key for added in logs]
     assert len(list(every_log(store, CHAIN, first=1, last=2))) == 800
     assert len(list(every_log(store, CHAIN, transaction_hash="0x3"))) == 400
 
@@ -412,6 +414,6 @@ def test_orders_whose_window_is_over_are_found_by_number_not_by_text(store: Stor
             nonce=bytes([number]) * 32,
         )  # fmt: skip
         store.add(Order(id=f"order-{end}", authorization=Authorization(SEPOLIA, terms)))
-    assert [one.id for one in store.orders(ended_at=10)] == ["order-10", "order-9"]
-    assert [one.id for one in store.orders(ended_at=99)] == ["order-10", "order-9"]
+    assert [order.id for order in store.orders(ended_at=10)] == ["order-10", "order-9"]
+    assert [order.id for order in store.orders(ended_at=99)] == ["order-10", "order-9"]
     assert len(store.orders(ended_at=1_000)) == 4

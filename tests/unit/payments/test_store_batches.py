@@ -42,22 +42,25 @@ def submit(
         drafted.append(tuple(taken))
         return draft()
 
-    one, refused = store.submit_many(
+    submission, refused = store.submit_many(
         names, Trigger.SUBMIT_CAPTURE, Purpose.CAPTURE, chain_id=SEPOLIA.chain_id, sender=SHOP,
         least_nonce=0, draft=drawn, most_today=most,
     )  # fmt: skip
-    assert drafted == ([] if one is None else [one.orders])
-    return one, refused
+    assert drafted == ([] if submission is None else [submission.orders])
+    return submission, refused
 
 
 def test_each_order_sees_the_transaction_as_its_own(store: Store) -> None:
-    one, refused = submit(store)
-    assert one is not None and not refused
-    assert (one.order_id, one.orders, one.account_nonce) == ("", NAMES, 0)
-    recorded = store.signed(one.number, "0xaa", b"raw")
+    submission, refused = submit(store)
+    assert submission is not None and not refused
+    assert (submission.order_id, submission.orders, submission.account_nonce) == ("", NAMES, 0)
+    recorded = store.signed(submission.number, "0xaa", b"raw")
     assert recorded is not None and recorded.orders == NAMES
     store.note(
-        one.number, Progress.SUCCEEDED, cost=100, failures={"order-1": (Reason.BALANCE, "short")}
+        submission.number,
+        Progress.SUCCEEDED,
+        cost=100,
+        failures={"order-1": (Reason.BALANCE, "short")},
     )
     seen = store.submissions()
     assert [(each.order_id, each.cost) for each in seen] == [
@@ -75,16 +78,16 @@ def test_each_order_sees_the_transaction_as_its_own(store: Store) -> None:
     assert (followed.progress, followed.cost) == (Progress.SUCCEEDED, 100)
     trail = [(each.what, each.after) for each in store.audit("order-1")]
     assert ("call inside transaction 0xaa", Reason.BALANCE.value) in trail
-    store.note(one.number, Progress.SUCCEEDED, failures={})
+    store.note(submission.number, Progress.SUCCEEDED, failures={})
     assert store.submissions(order_id="order-1")[0].progress is Progress.SUCCEEDED
-    store.note(one.number, Progress.SENT)
+    store.note(submission.number, Progress.SENT)
     assert {each.progress for each in store.submissions()} == {Progress.SENT}
 
 
 def test_who_cannot_go_with_the_others_stays_behind(store: Store) -> None:
     store.change("order-1", Trigger.VOID, sealed=None)
-    one, refused = submit(store, (*NAMES, "unknown"))
-    assert one is not None and one.orders == ("order-0", "order-2")
+    submission, refused = submit(store, (*NAMES, "unknown"))
+    assert submission is not None and submission.orders == ("order-0", "order-2")
     assert isinstance(refused["order-1"], IllegalTransition)
     assert isinstance(refused["unknown"], UnknownOrder)
     again, refused = submit(store)
@@ -94,8 +97,8 @@ def test_who_cannot_go_with_the_others_stays_behind(store: Store) -> None:
 
 def test_the_limit_of_a_day_counts_within_the_batch(store: Store) -> None:
     value = store.order("order-0").authorization.terms.value
-    one, refused = submit(store, most=2 * value)
-    assert one is not None and one.orders == NAMES[:2]
+    submission, refused = submit(store, most=2 * value)
+    assert submission is not None and submission.orders == NAMES[:2]
     assert isinstance(refused["order-2"], LimitReached)
     assert store.order("order-2").state is State.STORED
 
@@ -114,9 +117,9 @@ def test_all_or_none_when_the_draft_fails(store: Store) -> None:
 
 
 def test_a_replacement_is_of_the_same_orders_and_a_fill_is_no_capture(store: Store) -> None:
-    one, _ = submit(store)
-    assert one is not None
-    fill = store.replace(one, Purpose.FILL, lambda nonce: draft(fee=2))
+    submission, _ = submit(store)
+    assert submission is not None
+    fill = store.replace(submission, Purpose.FILL, lambda nonce: draft(fee=2))
     assert fill is not None and fill.orders == NAMES
     store.note(fill.number, Progress.SUCCEEDED, failures={"order-0": (Reason.UNKNOWN, "")})
     first, second = store.submissions(order_id="order-0")
