@@ -102,7 +102,7 @@ class SqlLedger(SqlOrders):
         return [read_log_row(row) for row in rows]
 
     def mark_applied(self, chain_id: int, logs: Iterable[ChainLog]) -> None:
-        """Marks logs as applied to orders, unless their ``removed`` flag changed meanwhile."""
+        """Marks logs as applied to orders, unless their ``removed`` flag has changed."""
         with self._ledger() as unit:
             unit.connection.executemany(
                 "UPDATE logs SET settled = 1 WHERE shop = ? AND chain_id = ? AND block_hash = ?"

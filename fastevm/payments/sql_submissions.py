@@ -25,12 +25,12 @@ _WAITING: Final = tuple(progress.value for progress in Progress if progress.wait
 DAY_SECONDS: Final = 86_400
 # Transactions of single orders, and batch captures once for each of their orders.
 _SHARES: Final = (
-    "SELECT one.*, one.order_id AS carried, NULL AS failure, '' AS told"
-    " FROM submissions AS one WHERE {alone} AND one.batch = ''"
-    " UNION ALL SELECT one.*, whose.order_id AS carried, whose.failure, whose.told"
-    " FROM batched AS whose JOIN submissions AS one ON one.shop = whose.shop"
-    " AND one.chain_id = whose.chain_id AND one.sender = whose.sender"
-    " AND one.account_nonce = whose.account_nonce WHERE {together} AND one.batch <> ''"
+    "SELECT sent.*, sent.order_id AS carried, NULL AS failure, '' AS told"
+    " FROM submissions AS sent WHERE {alone} AND sent.batch = ''"
+    " UNION ALL SELECT sent.*, own.order_id AS carried, own.failure, own.told"
+    " FROM batched AS own JOIN submissions AS sent ON sent.shop = own.shop"
+    " AND sent.chain_id = own.chain_id AND sent.sender = own.sender"
+    " AND sent.account_nonce = own.account_nonce WHERE {together} AND sent.batch <> ''"
     " ORDER BY sender, account_nonce, bump, carried"
 )
 
@@ -274,26 +274,26 @@ class SqlSubmissions(SqlOrders):
         state: State | None = None,
     ) -> list[Submission]:
         """Returns this shop's transactions by sender, nonce and bump, one view for each order."""
-        wanted, values = ["one.shop = ?"], list[Any]((self.shop,))
+        wanted, values = ["sent.shop = ?"], list[Any]((self.shop,))
         for condition, value in (
-            ("whose.order_id = ?", order_id),
-            ("one.movement = ?", movement),
-            ("one.chain_id = ?", None if chain_id is None else str(chain_id)),
-            ("one.sender = ?", sender),
-            ("one.account_nonce >= ?", least_nonce),
-            ("one.account_nonce = ?", account_nonce),
+            ("own.order_id = ?", order_id),
+            ("sent.movement = ?", movement),
+            ("sent.chain_id = ?", None if chain_id is None else str(chain_id)),
+            ("sent.sender = ?", sender),
+            ("sent.account_nonce >= ?", least_nonce),
+            ("sent.account_nonce = ?", account_nonce),
         ):
             if value is not None:
                 wanted.append(condition)
                 values.append(value)
         if state is not None:
-            wanted.append("whose.order_id IN (SELECT id FROM orders WHERE shop = ? AND state = ?)")
+            wanted.append("own.order_id IN (SELECT id FROM orders WHERE shop = ? AND state = ?)")
             values += [self.shop, state.value]
         if waiting:
-            wanted.append(f"one.progress IN ({marks(len(_WAITING))})")
+            wanted.append(f"sent.progress IN ({marks(len(_WAITING))})")
             values += _WAITING
         where = " AND ".join(wanted)
-        statement = _SHARES.format(alone=where.replace("whose.", "one."), together=where)
+        statement = _SHARES.format(alone=where.replace("own.", "sent."), together=where)
         rows = self.database.read(statement, (*values, *values))
         return readable(rows, read_share, self.bad)
 

@@ -308,7 +308,7 @@ class LedgerStore(Protocol):
         ...
 
     def mark_applied(self, chain_id: int, logs: Iterable[ChainLog]) -> None:
-        """Marks logs as applied to orders, unless their ``removed`` flag changed meanwhile."""
+        """Marks logs as applied to orders, unless their ``removed`` flag has changed."""
         ...
 
     def checkpoints(self, scope: str) -> list[Checkpoint]:

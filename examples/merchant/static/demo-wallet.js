@@ -52,8 +52,8 @@ class DemoWallet {
     const shop = await get("/api/shop");
     const { title, verb, content } = inWords(typedData, shop);
     await agreed(title, verb, content, raw(typedData));
-    const told = await post("/demo-wallet/sign", { account, typedData });
-    return told.signature;
+    const answer = await post("/demo-wallet/sign", { account, typedData });
+    return answer.signature;
   }
 }
 

@@ -20,9 +20,9 @@ const ACTIONS = {
 
 /** Runs a button's request and shows the result. */
 async function run(button, work) {
-  const told = await act(button, work);
-  if (told?.message) say(told.message);
-  if (told?.order) show(told.order);
+  const result = await act(button, work);
+  if (result?.message) say(result.message);
+  if (result?.order) show(result.order);
 }
 
 async function confirmedVoid(id) {

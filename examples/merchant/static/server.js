@@ -12,9 +12,9 @@ export async function ask(method, path, body) {
   } catch {
     throw new Error("The shop does not answer. Is it still running?");
   }
-  const told = await answer.json().catch(() => ({}));
-  if (!answer.ok) throw new Error(told.error ?? `The shop answered with status ${answer.status}.`);
-  return told;
+  const content = await answer.json().catch(() => ({}));
+  if (!answer.ok) throw new Error(content.error ?? `The shop answered with status ${answer.status}.`);
+  return content;
 }
 
 export const get = (path) => ask("GET", path);
