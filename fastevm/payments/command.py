@@ -35,7 +35,7 @@ SUBCOMMANDS: Final[dict[str, Subcommand]] = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the commands, each with its options."""
+    """Adds the commands, each with its options."""
     commands = parser.add_subparsers(dest="pay", metavar="COMMAND", required=True)
     for name, command in SUBCOMMANDS.items():
         subparser = commands.add_parser(name, help=command.purpose, description=command.purpose)

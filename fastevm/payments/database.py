@@ -28,11 +28,11 @@ class Connection(Protocol):
     """A connection inside a transaction. Placeholders are question marks."""
 
     def execute(self, statement: str, values: Sequence[Any] = ()) -> Cursor:
-        """Run one statement."""
+        """Runs one statement."""
         ...
 
     def executemany(self, statement: str, values: Iterable[Sequence[Any]]) -> None:
-        """Run one statement for each row of values."""
+        """Runs one statement for each row of values."""
         ...
 
     def lock(self, name: str) -> None:

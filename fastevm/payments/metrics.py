@@ -46,18 +46,18 @@ class Metrics:
         self._lock = Lock()
 
     def count(self, name: str, by: float = 1, **labels: str) -> None:
-        """Add to a counter."""
+        """Adds to a counter."""
         key = name, tuple(sorted(labels.items()))
         with self._lock:
             self._counters[key] = self._counters.get(key, 0) + by
 
     def set(self, name: str, value: float, **labels: str) -> None:
-        """Set a gauge."""
+        """Sets a gauge."""
         with self._lock:
             self._gauges[name, tuple(sorted(labels.items()))] = value
 
     def observe(self, name: str, seconds: float) -> None:
-        """Add to a histogram of seconds."""
+        """Adds to a histogram of seconds."""
         with self._lock:
             found = self._times.setdefault(name, [0] * (len(BUCKETS) + 1))
             for at, bound in enumerate((*BUCKETS, math.inf)):

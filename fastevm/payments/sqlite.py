@@ -100,7 +100,7 @@ class SqliteDatabase:
             return others, self._connection.total_changes
 
     def close(self) -> None:
-        """Close the file."""
+        """Closes the file."""
         with self._lock:
             self._connection.close()
 

@@ -177,7 +177,7 @@ class Sender:
         self._session: aiohttp.ClientSession | None = None
 
     async def close(self) -> None:
-        """Close the connections."""
+        """Closes the connections."""
         if self._session is not None:
             await self._session.close()
             self._session = None
