@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from fastevm.chain.config import ChainConfig
 from fastevm.chain.storage_protocols import ArchivedBlock
-from fastevm.core.execution.block.block_result import BlockResult
+from fastevm.core.execution.block.block_result import RESULT_FIELDS, BlockResult
 from fastevm.core.execution.block.validation import validate_body, validate_header
 from fastevm.core.execution.pow.ethash import validate_seal
 from fastevm.core.execution.transaction.transaction_fields import DEPOSIT_TX
@@ -135,12 +135,6 @@ def unexecuted_result(header: Header, receipts: Sequence[Receipt], layer: Layer)
     """The result of a block from its header and receipts; its requests are not known."""
     return BlockResult(
         layer=layer,
-        state_root=header.state_root,
         receipts=receipts,
-        receipts_root=header.receipts_root,
-        logs_bloom=header.logs_bloom,
-        gas_used=header.gas_used,
-        blob_gas_used=header.blob_gas_used,
-        requests_hash=header.requests_hash,
-        withdrawals_root=header.withdrawals_root,
+        **{name: getattr(header, name) for name in RESULT_FIELDS},
     )

@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from fastevm.chain.config import ChainConfig
-from fastevm.core.execution.block.requests import requests_hash
+from fastevm.core.execution.block.header_draft import later_fields
 from fastevm.core.execution.op_stack.predeploys import message_passer_root
 from fastevm.core.execution.types import (
-    EMPTY_LIST_HASH,
-    EMPTY_ROOT,
+    LATER_FIELDS,
     ZERO_ADDRESS,
     ZERO_HASH,
     Block,
@@ -119,25 +118,17 @@ def _later_fields(
 ) -> dict[str, Any]:
     """The header fields that forks after Frontier added, for the fork of the genesis block."""
     rules = schedule.parameters
-    fields: dict[str, Any] = {}
-    if rules["has_base_fee"]:
-        fields["base_fee_per_gas"] = _number(genesis, "baseFeePerGas", rules["initial_base_fee"])
-    if rules["has_withdrawals"]:
-        fields["withdrawals_root"] = EMPTY_ROOT
+    fields: dict[str, Any] = {
+        row.name: read_number(genesis[row.json], row.json)
+        for row in LATER_FIELDS
+        if row.kind == "int" and genesis.get(row.json) is not None
+    }
+    fields.setdefault("base_fee_per_gas", int(rules["initial_base_fee"]))
+    beacon_root = _bytes(genesis, "parentBeaconBlockRoot", ZERO_HASH)
+    fields["parent_beacon_block_root"] = beacon_root
     if rules["commits_to_withdrawals"]:
         fields["withdrawals_root"] = message_passer_root(layer)
-    if rules["has_blobs"]:
-        fields["blob_gas_used"] = _number(genesis, "blobGasUsed", 0)
-        fields["excess_blob_gas"] = _number(genesis, "excessBlobGas", 0)
-    if rules["has_beacon_root"]:
-        fields["parent_beacon_block_root"] = _bytes(genesis, "parentBeaconBlockRoot", ZERO_HASH)
-    if rules["has_requests"]:
-        fields["requests_hash"] = requests_hash(())
-    if rules["has_block_access_list"]:
-        fields["block_access_list_hash"] = EMPTY_LIST_HASH
-    if rules["has_slot_number"]:
-        fields["slot_number"] = _number(genesis, "slotNumber", 0)
-    return fields
+    return later_fields(schedule, fields)
 
 
 def _number(genesis: Mapping[str, Any], name: str, default: int) -> int:

@@ -20,9 +20,16 @@ from fastevm.cli.options import (
 )
 from fastevm.conformance.fields import accounts_of, address_of, bytes_of, number_of
 from fastevm.core.execution.block.fees import next_base_fee, next_excess_blob_gas
+from fastevm.core.execution.block.header_draft import later_fields
 from fastevm.core.execution.pow.difficulty import next_difficulty
 from fastevm.core.execution.transaction.transaction import Transaction
-from fastevm.core.execution.types import EMPTY_LIST_HASH, ZERO_HASH, Header, Withdrawal
+from fastevm.core.execution.types import (
+    EMPTY_LIST_HASH,
+    LATER_FIELDS,
+    ZERO_HASH,
+    Header,
+    Withdrawal,
+)
 from fastevm.core.primitives import rlp
 from fastevm.core.spec.blobs import BlobParameters, read_blob_schedule
 from fastevm.core.spec.schedule import ForkSchedule
@@ -164,7 +171,15 @@ class Environment(Struct, frozen=True):
         """The draft of the block; what is not given is derived from what is said of its parent."""
         rules = schedule.parameters
         ancestors = self.ancestors()
-        has_blobs, has_root = bool(rules["has_blobs"]), bool(rules["has_beacon_root"])
+        later: dict[str, Any] = {
+            row.name: self.number(row.json) for row in LATER_FIELDS if row.counts
+        }
+        if rules["has_base_fee"]:
+            later["base_fee_per_gas"] = self._base_fee(schedule)
+        if rules["has_blobs"]:
+            later["excess_blob_gas"] = self._excess_blob_gas(schedule)
+        if rules["has_beacon_root"]:
+            later["parent_beacon_block_root"] = self._beacon_root()
         return Header(
             parent_hash=ancestors[0] if ancestors else ZERO_HASH,
             coinbase=self.data("currentCoinbase", 20) or self._missing("currentCoinbase"),
@@ -173,11 +188,7 @@ class Environment(Struct, frozen=True):
             timestamp=self.required("currentTimestamp"),
             difficulty=self._difficulty(schedule),
             mix_hash=self._randomness(schedule),
-            base_fee_per_gas=self._base_fee(schedule) if rules["has_base_fee"] else None,
-            excess_blob_gas=self._excess_blob_gas(schedule) if has_blobs else None,
-            parent_beacon_block_root=self._beacon_root() if has_root else None,
-            block_access_list_hash=EMPTY_LIST_HASH if rules["has_block_access_list"] else None,
-            slot_number=(self.number("slotNumber") or 0) if rules["has_slot_number"] else None,
+            **later_fields(schedule, later),
         )
 
     def _missing(self, name: str) -> bytes:

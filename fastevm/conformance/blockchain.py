@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from fastevm.chain.chain import Chain
 from fastevm.chain.config import MAINNET_DEPOSIT_CONTRACT, ChainConfig
@@ -13,38 +13,20 @@ from fastevm.conformance.pre_states import layer_of
 from fastevm.conformance.runner import Case, Mismatch
 from fastevm.conformance.snapshots import rules_meant
 from fastevm.core.execution.block.block_decoding import decode_block
-from fastevm.core.execution.types import HEADER_LAYOUT, Block, Header
+from fastevm.core.execution.types import HEADER_FIELDS, Block, Header
 from fastevm.core.spec.activation import activations_named
 from fastevm.core.spec.blobs import read_blob_schedule
 from fastevm.core.state.layer import Layer
 from fastevm.errors import InvalidBlock
 
-# How test files name the fields of a header, in the order of its RLP.
-HEADER_KEYS = (
-    "parentHash",
-    "uncleHash",
-    "coinbase",
-    "stateRoot",
-    "transactionsTrie",
-    "receiptTrie",
-    "bloom",
-    "difficulty",
-    "number",
-    "gasLimit",
-    "gasUsed",
-    "timestamp",
-    "extraData",
-    "mixHash",
-    "nonce",
-    "baseFeePerGas",
-    "withdrawalsRoot",
-    "blobGasUsed",
-    "excessBlobGas",
-    "parentBeaconBlockRoot",
-    "requestsHash",
-    "blockAccessListHash",
-    "slotNumber",
-)
+# How test files name a field of a header where JSON-RPC names it in another way.
+HEADER_KEYS: Final = {
+    "ommers_hash": "uncleHash",
+    "coinbase": "coinbase",
+    "transactions_root": "transactionsTrie",
+    "receipts_root": "receiptTrie",
+    "logs_bloom": "bloom",
+}
 
 
 def cases(name: str, content: Mapping[str, Any]) -> Iterator[Case]:
@@ -78,13 +60,17 @@ def genesis_of(test: Mapping[str, Any]) -> Block:
     """The genesis block from its RLP, or from the header's fields where files have only those."""
     if "genesisRLP" in test:
         return decode_block(bytes_of(test["genesisRLP"]))
-    fields = test["genesisBlockHeader"]
-    values: dict[str, Any] = {
-        name: number_of(fields[key]) if kind == "int" else bytes_of(fields[key])
-        for (name, kind, _), key in zip(HEADER_LAYOUT, HEADER_KEYS, strict=True)
-        if key in fields
+    return Block(Header(**header_values(test["genesisBlockHeader"], HEADER_KEYS)))
+
+
+def header_values(fields: Mapping[str, Any], keys: Mapping[str, str]) -> dict[str, Any]:
+    """The fields of a header, those that are there; ``keys``: names that JSON-RPC has not."""
+    read = {"int": number_of, "bytes": bytes_of, "data": bytes_of}
+    return {
+        row.name: read[row.kind](fields[key])
+        for row in HEADER_FIELDS
+        if fields.get(key := keys.get(row.name, row.json)) is not None
     }
-    return Block(Header(**values))
 
 
 def config_of(test: Mapping[str, Any]) -> ChainConfig:

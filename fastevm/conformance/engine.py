@@ -10,6 +10,7 @@ from fastevm.conformance.blockchain import (
     check_genesis,
     config_of,
     genesis_of,
+    header_values,
     network_of,
 )
 from fastevm.conformance.fields import accounts_of, bytes_of, number_of
@@ -25,24 +26,12 @@ from fastevm.errors import InvalidBlock
 
 ELSEWHERE: Final = "its state is in another file (the cases are those of blockchain_tests_engine)"
 
-# Header field, and how a payload names it (Engine API, ExecutionPayloadV1 to V4).
-PAYLOAD_FIELDS: Final = (
-    ("parent_hash", "parentHash", bytes_of),
-    ("coinbase", "feeRecipient", bytes_of),
-    ("state_root", "stateRoot", bytes_of),
-    ("receipts_root", "receiptsRoot", bytes_of),
-    ("logs_bloom", "logsBloom", bytes_of),
-    ("number", "blockNumber", number_of),
-    ("gas_limit", "gasLimit", number_of),
-    ("gas_used", "gasUsed", number_of),
-    ("timestamp", "timestamp", number_of),
-    ("extra_data", "extraData", bytes_of),
-    ("mix_hash", "prevRandao", bytes_of),
-    ("base_fee_per_gas", "baseFeePerGas", number_of),
-    ("blob_gas_used", "blobGasUsed", number_of),
-    ("excess_blob_gas", "excessBlobGas", number_of),
-    ("slot_number", "slotNumber", number_of),
-)
+# How a payload names a field of the header where JSON-RPC blocks name it in another way.
+PAYLOAD_KEYS: Final = {
+    "coinbase": "feeRecipient",
+    "number": "blockNumber",
+    "mix_hash": "prevRandao",
+}
 
 
 def cases(name: str, content: Mapping[str, Any]) -> Iterator[Case]:
@@ -89,9 +78,7 @@ def block_of(payload: Mapping[str, Any], chain: Chain) -> Block:
     check_form(number, rules, payload)
     transactions = [bytes_of(raw) for raw in fields["transactions"]]
     withdrawals = withdrawals_of(fields)
-    values: dict[str, Any] = {
-        name: read(fields[key]) for name, key, read in PAYLOAD_FIELDS if fields.get(key) is not None
-    }
+    values = header_values(fields, PAYLOAD_KEYS)
     if withdrawals is not None:
         values["withdrawals_root"] = ordered_root([item.rlp() for item in withdrawals])
     if beacon_root is not None:

@@ -12,6 +12,7 @@ from fastevm.chain.stateless.verification import schedule_of
 from fastevm.conformance.fields import accounts_of, address_of, bytes_of, number_of
 from fastevm.conformance.real_blocks import RealBlock, differing
 from fastevm.conformance.runner import Apart, Case, Mismatch, Outcome
+from fastevm.core.execution.block.header_draft import later_fields
 from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.core.execution.types import ZERO_HASH, Header
 from fastevm.core.spec.schedule import ForkSchedule
@@ -84,7 +85,6 @@ def header_and_rules(block: Mapping[str, Any], chain: ChainConfig) -> tuple[Head
     schedule = chain.activations.at(
         block["number"], block["timestamp"], after_merge=True if merged else None
     )
-    rules = schedule.parameters
     return (
         Header(
             coinbase=address_of(block["coinbase"]),
@@ -93,9 +93,7 @@ def header_and_rules(block: Mapping[str, Any], chain: ChainConfig) -> tuple[Head
             gas_limit=block["gasLimit"],
             difficulty=block["difficulty"],
             mix_hash=bytes_of(block.get("prevRandao") or "0x").rjust(32, b"\0"),
-            base_fee_per_gas=block.get("baseFeePerGas", 0) if rules["has_base_fee"] else None,
-            excess_blob_gas=0 if rules["has_blobs"] else None,
-            parent_beacon_block_root=ZERO_HASH if rules["has_beacon_root"] else None,
+            **later_fields(schedule, {"base_fee_per_gas": block.get("baseFeePerGas")}),
         ),
         schedule,
     )

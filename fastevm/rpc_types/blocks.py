@@ -5,11 +5,20 @@ Shapes are those of deployed nodes: quantities without leading zeros, no ``total
 
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
+from operator import attrgetter
 from typing import Any, Final
 
 from fastevm.core.execution.block.block_decoding import decode_block
 from fastevm.core.execution.pow.rewards import block_rewards
-from fastevm.core.execution.types import EMPTY_LIST_HASH, Block, Header, Receipt, Withdrawal
+from fastevm.core.execution.types import (
+    EMPTY_LIST_HASH,
+    HEADER_FIELDS,
+    JSON_FIELDS,
+    Block,
+    Header,
+    Receipt,
+    Withdrawal,
+)
 from fastevm.core.primitives.config_values import read_bytes, read_number
 from fastevm.core.primitives.hex import hex_bytes, quantity
 from fastevm.core.spec.schedule import ForkSchedule
@@ -18,60 +27,18 @@ from fastevm.rpc_types.transactions import mined_transaction_json, transaction_f
 
 Json = dict[str, Any]
 
-# Header field -> JSON member, where the member is not the field's name in camel case.
-HEADER_MEMBERS: Final = {
-    "ommers_hash": "sha3Uncles",
-    "coinbase": "miner",
-    "receipts_root": "receiptsRoot",
-    "logs_bloom": "logsBloom",
-}
-HEADER_BYTES: Final = {
-    "parent_hash", "ommers_hash", "coinbase", "state_root", "transactions_root", "receipts_root",
-    "logs_bloom", "extra_data", "mix_hash", "nonce", "withdrawals_root",
-    "parent_beacon_block_root", "requests_hash", "block_access_list_hash",
-}  # fmt: skip
+_WRITERS: Final = tuple(
+    (row.json, quantity if row.kind == "int" else hex_bytes) for row in JSON_FIELDS
+)
+_written_values: Final = attrgetter(*(row.name for row in JSON_FIELDS))
 
 
 def header_json(header: Header, block_hash: bytes) -> Json:
-    """Return the members that a header alone gives."""
-    answer: Json = {
-        "difficulty": quantity(header.difficulty),
-        "extraData": hex_bytes(header.extra_data),
-        "gasLimit": quantity(header.gas_limit),
-        "gasUsed": quantity(header.gas_used),
-        "hash": hex_bytes(block_hash),
-        "logsBloom": hex_bytes(header.logs_bloom),
-        "miner": hex_bytes(header.coinbase),
-        "mixHash": hex_bytes(header.mix_hash),
-        "nonce": hex_bytes(header.nonce),
-        "number": quantity(header.number),
-        "parentHash": hex_bytes(header.parent_hash),
-        "receiptsRoot": hex_bytes(header.receipts_root),
-        "sha3Uncles": hex_bytes(header.ommers_hash),
-        "stateRoot": hex_bytes(header.state_root),
-        "timestamp": quantity(header.timestamp),
-        "transactionsRoot": hex_bytes(header.transactions_root),
-    }
-    answer.update(_later_members(header))
-    return answer
-
-
-def _later_members(header: Header) -> Json:
-    """Return the members that came with London and the forks after it, where present."""
-    numbers = {
-        "baseFeePerGas": header.base_fee_per_gas,
-        "blobGasUsed": header.blob_gas_used,
-        "excessBlobGas": header.excess_blob_gas,
-        "slotNumber": header.slot_number,
-    }
-    hashes = {
-        "withdrawalsRoot": header.withdrawals_root,
-        "parentBeaconBlockRoot": header.parent_beacon_block_root,
-        "requestsHash": header.requests_hash,
-        "blockAccessListHash": header.block_access_list_hash,
-    }
-    answer: Json = {name: quantity(v) for name, v in numbers.items() if v is not None}
-    answer.update({name: hex_bytes(v) for name, v in hashes.items() if v is not None})
+    """Return the members that a header alone gives; fields that its fork has not are left out."""
+    answer: Json = {"hash": hex_bytes(block_hash)}
+    for (member, write), value in zip(_WRITERS, _written_values(header), strict=True):
+        if value is not None:
+            answer[member] = write(value)
     return answer
 
 
@@ -163,23 +130,12 @@ def block_from_json(found: Mapping[str, Any]) -> Block:
 
 def header_from_json(found: Mapping[str, Any]) -> Header:
     """The header of a block object; ValueError names a wrong member. Its hash is not compared."""
-    return Header(**_header_fields(found))
-
-
-def _header_fields(found: Mapping[str, Any]) -> dict[str, Any]:
-    fields: dict[str, Any] = {}
-    for name in Header.__dataclass_fields__:
-        if name.startswith("_"):
-            continue
-        first, *rest = name.split("_")
-        member = HEADER_MEMBERS.get(name) or first + "".join(part.title() for part in rest)
-        value = found.get(member)
-        if value is None:
-            continue
-        fields[name] = (
-            read_bytes(value, member) if name in HEADER_BYTES else read_number(value, member)
-        )
-    return fields
+    fields: dict[str, Any] = {
+        row.name: (read_number if row.kind == "int" else read_bytes)(value, row.json)
+        for row in HEADER_FIELDS
+        if (value := found.get(row.json)) is not None
+    }
+    return Header(**fields)
 
 
 def _read_withdrawal(found: Mapping[str, Any]) -> Withdrawal:

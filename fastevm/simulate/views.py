@@ -5,13 +5,8 @@ from typing import Any, Final, TypedDict
 from msgspec import Struct
 
 from fastevm.core.execution.block.fees import next_extra_data
-from fastevm.core.execution.types import (
-    EMPTY_LIST_HASH,
-    EMPTY_ROOT,
-    ZERO_ADDRESS,
-    ZERO_HASH,
-    Header,
-)
+from fastevm.core.execution.block.header_draft import later_fields
+from fastevm.core.execution.types import ZERO_ADDRESS, ZERO_HASH, Header
 from fastevm.core.primitives.replace import replace
 from fastevm.core.primitives.suggestion import nearest
 from fastevm.core.simulation.values import (
@@ -102,17 +97,15 @@ def view_of(
     if not isinstance(layer, Layer):
         raise TypeError(f"expected a Layer, an EVM or a StateView, found {type(state).__name__}")
     own = environment_of_machine(state)
-    given = BlockEnvironment(
+    given = replace(
+        own,
         coinbase=own.coinbase if coinbase is None else address_of(coinbase, "coinbase"),
         number=own.number if number is None else uint64_of(number, "number"),
         timestamp=own.timestamp if timestamp is None else uint64_of(timestamp, "timestamp"),
         gas_limit=own.gas_limit if gas_limit is None else uint64_of(gas_limit, "gas_limit"),
         chain_id=own.chain_id if chain_id is None else uint64_of(chain_id, "chain_id"),
-        difficulty=own.difficulty,
         prev_randao=own.prev_randao if prev_randao is None else word_of(prev_randao, "prev_randao"),
         base_fee=own.base_fee if base_fee is None else quantity_of(base_fee, "base_fee"),
-        blob_base_fee=own.blob_base_fee,
-        slot_number=own.slot_number,
     )
     schedule = getattr(state, "schedule", DEFAULT_FORK) if fork is None else fork
     view = _view(layer, schedule, given)
@@ -166,8 +159,7 @@ def _view(layer: Layer, fork: str | ForkSchedule, block: BlockEnvironment) -> St
         coinbase=block.coinbase,
         difficulty=0 if merged else block.difficulty,
         mix_hash=block.prev_randao.to_bytes(32, "big") if merged else ZERO_HASH,
-        base_fee_per_gas=block.base_fee if schedule.parameters["has_base_fee"] else None,
-        **era_fields(schedule),
+        **era_fields(schedule, base_fee=block.base_fee),
     )
     config = BareChain(chain_id=block.chain_id, activations=activations)
     return StateView(
@@ -189,20 +181,10 @@ def _parent_hash(machine: Any) -> bytes:
     return bytes_of(header["parentHash"], "parentHash")
 
 
-def era_fields(schedule: ForkSchedule) -> dict[str, Any]:
-    """The later fields of an empty header under these rules."""
-    rules = schedule.parameters
-    has_blobs = bool(rules["has_blobs"])
-    return {
-        "withdrawals_root": EMPTY_ROOT if rules["has_withdrawals"] else None,
-        "extra_data": next_extra_data(Header(), schedule),
-        "blob_gas_used": 0 if has_blobs else None,
-        "excess_blob_gas": 0 if has_blobs else None,
-        "parent_beacon_block_root": ZERO_HASH if rules["has_beacon_root"] else None,
-        "requests_hash": ZERO_HASH if rules["has_requests"] else None,
-        "block_access_list_hash": EMPTY_LIST_HASH if rules["has_block_access_list"] else None,
-        "slot_number": 0 if rules["has_slot_number"] else None,
-    }
+def era_fields(schedule: ForkSchedule, base_fee: int = 0) -> dict[str, Any]:
+    """The later fields of an empty header under these rules; ``base_fee`` in wei."""
+    fields = later_fields(schedule, {"base_fee_per_gas": base_fee})
+    return fields | {"extra_data": next_extra_data(Header(), schedule)}
 
 
 def as_view(state: Any, **block: Any) -> StateView:

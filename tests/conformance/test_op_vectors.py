@@ -81,7 +81,7 @@ def test_extra_data_of_another_form_than_the_forks_is_refused(vector):
     parent = Header(gas_limit=10**7, base_fee_per_gas=7, timestamp=1)
     draft = draft_header(parent, schedule, timestamp=3)
     validate_header(draft, parent, schedule)
-    fields = {name: getattr(draft, name) for name in Header.__dataclass_fields__ if name[0] != "_"}
+    fields = {name: getattr(draft, name) for name in Header.__struct_fields__}
     with pytest.raises(InvalidBlock, match=r"extra_data: expected .* bytes of fee parameters"):
         validate_header(Header(**{**fields, "extra_data": found}), parent, schedule)
 

@@ -23,7 +23,6 @@ import warnings
 from collections import Counter
 from collections.abc import Callable
 from contextlib import redirect_stdout, suppress
-from dataclasses import fields
 from typing import Any, Final
 
 import fastevm
@@ -204,7 +203,7 @@ class Sequence:
         if self.random.randrange(2):
             view = replace(view, **{name: self.value()})
         else:
-            name = self.random.choice([field.name for field in fields(view.header)])
+            name = self.random.choice(type(view.header).__struct_fields__)
             view = replace(view, header=replace(view.header, **{name: self.value()}))
         calls["simulate"] += 1
         self.keep(fastevm.simulate(view, [{"to": CONTRACT}, self.value()]))

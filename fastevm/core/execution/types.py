@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
+from hashlib import sha256
 from operator import attrgetter
-from typing import Any
+from typing import Annotated, Any, NamedTuple, get_args, get_type_hints
 
 from msgspec import Struct
 
@@ -31,77 +33,95 @@ __all__ = [
 EMPTY_LIST_HASH = keccak256(rlp.encode([]))
 EMPTY_ROOT = keccak256(rlp.encode(b""))
 EMPTY_BLOOM = bytes(256)
+NO_REQUESTS_HASH = sha256().digest()  # EIP-7685
 ZERO_HASH = bytes(32)
 ZERO_ADDRESS = bytes(20)
 
 UINT64_BYTES = 8
 WORD_BYTES = 32
 
-# The fields of a header in the order of its RLP, with the layout of each: ("bytes", n) is exactly n
-# bytes, ("int", n) an integer of at most n bytes, ("data", None) any run of bytes.
-HEADER_LAYOUT: tuple[tuple[str, str, int], ...] = (
-    ("parent_hash", "bytes", 32),
-    ("ommers_hash", "bytes", 32),
-    ("coinbase", "bytes", 20),
-    ("state_root", "bytes", 32),
-    ("transactions_root", "bytes", 32),
-    ("receipts_root", "bytes", 32),
-    ("logs_bloom", "bytes", 256),
-    ("difficulty", "int", WORD_BYTES),
-    ("number", "int", UINT64_BYTES),
-    ("gas_limit", "int", UINT64_BYTES),
-    ("gas_used", "int", UINT64_BYTES),
-    ("timestamp", "int", UINT64_BYTES),
-    ("extra_data", "data", 0),
-    ("mix_hash", "bytes", 32),
-    ("nonce", "bytes", 8),
-    ("base_fee_per_gas", "int", WORD_BYTES),
-    ("withdrawals_root", "bytes", 32),
-    ("blob_gas_used", "int", UINT64_BYTES),
-    ("excess_blob_gas", "int", UINT64_BYTES),
-    ("parent_beacon_block_root", "bytes", 32),
-    ("requests_hash", "bytes", 32),
-    ("block_access_list_hash", "bytes", 32),
-    ("slot_number", "int", UINT64_BYTES),
-)
-# Frontier, London, Shanghai, Cancun, Prague, Amsterdam.
-HEADER_SIZES = (15, 16, 17, 20, 21, 23)
-_NUMBER_INDEX = 8
+
+class Item(NamedTuple):
+    """What a header's field is, besides its Python type; see `HeaderField`."""
+
+    json: str
+    size: int
+    fork: str = "Frontier"
+    flag: str = ""
+    empty: Any = None
+    counts: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Header:
-    """A block header of any era; a field that its era does not have is None.
+class HeaderField(NamedTuple):
+    """A field of the block header. The annotations of `Header` are the only place that says it.
+
+    ``kind`` and ``size``: ("bytes", n) is exactly n bytes, ("int", n) an integer of at most n
+    bytes, ("data", 0) any bytes. ``json``: the member of a JSON-RPC block. ``fork``: the mainnet
+    fork that added the field; ``flag``: the parameter of the rules that says whether headers have
+    it, empty for a field of all forks. ``empty``: its value in a block without content.
+    ``counts``: it is one more than the parent's where it is not given.
+    """
+
+    name: str
+    kind: str
+    size: int
+    json: str
+    fork: str
+    flag: str
+    empty: Any
+    counts: bool
+
+
+class Header(Struct, frozen=True, kw_only=True, dict=True):
+    """A block header of any fork; a field that its fork does not have is None.
 
     Hashes and roots are 32 bytes, ``coinbase`` 20, ``logs_bloom`` 256, ``nonce`` 8; gas in units of
     gas, fees in wei, ``timestamp`` in Unix seconds. ``mix_hash`` is PREVRANDAO after the merge.
+    The fields are in the order of the RLP (Yellow Paper, 4.3, and the EIPs). RLP, JSON, drafts,
+    genesis and the C struct of `header.pxd` follow from `HEADER_FIELDS`, which is read from here.
     """
 
-    parent_hash: bytes = ZERO_HASH
-    ommers_hash: bytes = EMPTY_LIST_HASH
-    coinbase: bytes = ZERO_ADDRESS
-    state_root: bytes = EMPTY_ROOT
-    transactions_root: bytes = EMPTY_ROOT
-    receipts_root: bytes = EMPTY_ROOT
-    logs_bloom: bytes = EMPTY_BLOOM
-    difficulty: int = 0
-    number: int = 0
-    gas_limit: int = 0
-    gas_used: int = 0
-    timestamp: int = 0
-    extra_data: bytes = b""
-    mix_hash: bytes = ZERO_HASH
-    nonce: bytes = bytes(8)
-    base_fee_per_gas: int | None = None
-    withdrawals_root: bytes | None = None
-    blob_gas_used: int | None = None
-    excess_blob_gas: int | None = None
-    parent_beacon_block_root: bytes | None = None
-    requests_hash: bytes | None = None
-    block_access_list_hash: bytes | None = None
-    slot_number: int | None = None
-    _encoded: bytes | None = field(default=None, init=False, repr=False, compare=False)
-    _hash: bytes | None = field(default=None, init=False, repr=False, compare=False)
+    parent_hash: Annotated[bytes, Item("parentHash", 32)] = ZERO_HASH
+    ommers_hash: Annotated[bytes, Item("sha3Uncles", 32)] = EMPTY_LIST_HASH
+    coinbase: Annotated[bytes, Item("miner", 20)] = ZERO_ADDRESS
+    state_root: Annotated[bytes, Item("stateRoot", 32)] = EMPTY_ROOT
+    transactions_root: Annotated[bytes, Item("transactionsRoot", 32)] = EMPTY_ROOT
+    receipts_root: Annotated[bytes, Item("receiptsRoot", 32)] = EMPTY_ROOT
+    logs_bloom: Annotated[bytes, Item("logsBloom", 256)] = EMPTY_BLOOM
+    difficulty: Annotated[int, Item("difficulty", WORD_BYTES)] = 0
+    number: Annotated[int, Item("number", UINT64_BYTES)] = 0
+    gas_limit: Annotated[int, Item("gasLimit", UINT64_BYTES)] = 0
+    gas_used: Annotated[int, Item("gasUsed", UINT64_BYTES)] = 0
+    timestamp: Annotated[int, Item("timestamp", UINT64_BYTES)] = 0
+    extra_data: Annotated[bytes, Item("extraData", 0)] = b""
+    mix_hash: Annotated[bytes, Item("mixHash", 32)] = ZERO_HASH
+    nonce: Annotated[bytes, Item("nonce", 8)] = bytes(8)
+    base_fee_per_gas: Annotated[
+        int | None, Item("baseFeePerGas", WORD_BYTES, "London", "has_base_fee", 0)
+    ] = None
+    withdrawals_root: Annotated[
+        bytes | None, Item("withdrawalsRoot", 32, "Shanghai", "has_withdrawals", EMPTY_ROOT)
+    ] = None
+    blob_gas_used: Annotated[
+        int | None, Item("blobGasUsed", UINT64_BYTES, "Cancun", "has_blobs", 0)
+    ] = None
+    excess_blob_gas: Annotated[
+        int | None, Item("excessBlobGas", UINT64_BYTES, "Cancun", "has_blobs", 0)
+    ] = None
+    parent_beacon_block_root: Annotated[
+        bytes | None, Item("parentBeaconBlockRoot", 32, "Cancun", "has_beacon_root", ZERO_HASH)
+    ] = None
+    requests_hash: Annotated[
+        bytes | None, Item("requestsHash", 32, "Prague", "has_requests", NO_REQUESTS_HASH)
+    ] = None
+    block_access_list_hash: Annotated[
+        bytes | None,
+        Item("blockAccessListHash", 32, "Amsterdam", "has_block_access_list", EMPTY_LIST_HASH),
+    ] = None
+    slot_number: Annotated[
+        int | None,
+        Item("slotNumber", UINT64_BYTES, "Amsterdam", "has_slot_number", 0, counts=True),
+    ] = None
 
     @classmethod
     def decode(cls, raw: bytes) -> Header:
@@ -117,16 +137,16 @@ class Header:
         """
         if not isinstance(items, list) or len(items) not in HEADER_SIZES:
             found = f"{len(items)} fields" if isinstance(items, list) else "a byte string"
-            raise InvalidBlock(
-                number, field, expected="15, 16, 17, 20, 21 or 23 fields", found=found
-            )
+            *sizes, largest = map(str, HEADER_SIZES)
+            expected = f"{', '.join(sizes)} or {largest} fields"
+            raise InvalidBlock(number, field, expected=expected, found=found)
         claimed = items[_NUMBER_INDEX]
         if isinstance(claimed, bytes) and len(claimed) <= UINT64_BYTES:
             number = int.from_bytes(claimed, "big")
         prefix = "" if field == "header" else field + "."
         values = {
-            name: _field(item, kind, size, number, prefix + name)
-            for (name, kind, size), item in zip(HEADER_LAYOUT, items, strict=False)
+            row.name: _field(item, row.kind, row.size, number, prefix + row.name)
+            for row, item in zip(HEADER_FIELDS, items, strict=False)
         }
         return cls(**values)
 
@@ -135,38 +155,63 @@ class Header:
         """The beacon chain's randomness (EIP-4399), in the field of the mix hash."""
         return self.mix_hash
 
-    @property
+    @cached_property
     def hash(self) -> bytes:
         """Keccak-256 of the header's RLP: the hash of the block."""
-        if self._hash is None:
-            object.__setattr__(self, "_hash", keccak256(self.rlp()))
-        assert self._hash is not None
-        return self._hash
+        return keccak256(self.rlp())
 
     def under_hash(self, block_hash: bytes) -> Header:
         """The same header with the hash that a chain with fields of its own gives it."""
         copy = replace(self)
-        object.__setattr__(copy, "_hash", block_hash)
+        copy.__dict__["hash"] = block_hash
         return copy
+
+    def with_rlp(self, encoded: bytes) -> Header:
+        """This header, which keeps its RLP ``encoded``; the caller knows that it is the RLP."""
+        self.__dict__["_encoded"] = encoded
+        return self
 
     def rlp(self) -> bytes:
         """The header's RLP; ValueError if a field is set and one of an earlier era is None."""
-        if self._encoded is None:
-            object.__setattr__(self, "_encoded", rlp.encode(self._items()))
-        assert self._encoded is not None
         return self._encoded
 
-    def _items(self) -> list[bytes | int]:
+    @cached_property
+    def _encoded(self) -> bytes:
         values = list(_header_values(self))
         while values[-1] is None:
             values.pop()
         if None in values:
-            missing = HEADER_LAYOUT[values.index(None)][0]
+            missing = HEADER_FIELDS[values.index(None)].name
             raise ValueError(f"header field {missing} is missing although a later field is present")
-        return values
+        return rlp.encode(values)
 
 
-_header_values = attrgetter(*(name for name, _, _ in HEADER_LAYOUT))
+def _read_fields() -> Iterator[HeaderField]:
+    """The rows of `HEADER_FIELDS`, from the annotations of `Header`."""
+    for name, annotation in get_type_hints(Header, include_extras=True).items():
+        kind, item = get_args(annotation)
+        is_number = int in (kind, *get_args(kind))
+        form = "int" if is_number else "bytes" if item.size else "data"
+        empty = getattr(NO_HEADER, name) if not item.flag else item.empty
+        yield HeaderField(
+            name, form, item.size, item.json, item.fork, item.flag, empty, item.counts
+        )
+
+
+NO_HEADER = Header()
+# The fields of a header in the order of its RLP.
+HEADER_FIELDS: tuple[HeaderField, ...] = tuple(_read_fields())
+# Those that a fork after Frontier added.
+LATER_FIELDS = tuple(row for row in HEADER_FIELDS if row.flag)
+# Members of JSON in the order in which they are written.
+JSON_FIELDS = (
+    *sorted((row for row in HEADER_FIELDS if not row.flag), key=lambda row: row.json),
+    *sorted(LATER_FIELDS, key=lambda row: row.kind != "int"),
+)
+# How many fields the headers of each mainnet fork that added some have.
+HEADER_SIZES = tuple({row.fork: index for index, row in enumerate(HEADER_FIELDS, 1)}.values())
+_NUMBER_INDEX = [row.name for row in HEADER_FIELDS].index("number")
+_header_values = attrgetter(*(row.name for row in HEADER_FIELDS))
 
 
 class Withdrawal(Struct, frozen=True):

@@ -12,11 +12,9 @@ from msgspec import Struct
 from fastevm.chain.genesis import read_accounts
 from fastevm.chain.system_contracts import BUILDER_CONTRACTS, SYSTEM_CONTRACTS
 from fastevm.core.execution.block.block import BlockBuilder
-from fastevm.core.execution.block.header_draft import draft_header
+from fastevm.core.execution.block.header_draft import draft_header, later_fields
 from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.core.execution.types import (
-    EMPTY_LIST_HASH,
-    EMPTY_ROOT,
     ZERO_ADDRESS,
     ZERO_HASH,
     Block,
@@ -72,18 +70,7 @@ class TesterChain:
     def _genesis(self, layer: Layer, header: Mapping[str, Any]) -> Block:
         rules = self.schedule.parameters
         fields: dict[str, Any] = {"gas_limit": GAS_LIMIT, "timestamp": int(time.time())}
-        if rules["has_base_fee"]:
-            fields["base_fee_per_gas"] = int(rules["initial_base_fee"])
-        if rules["has_withdrawals"]:
-            fields["withdrawals_root"] = EMPTY_ROOT
-        if rules["has_blobs"]:
-            fields |= {"blob_gas_used": 0, "excess_blob_gas": 0}
-        if rules["has_beacon_root"]:
-            fields["parent_beacon_block_root"] = ZERO_HASH
-        if rules["has_requests"]:
-            fields["requests_hash"] = ZERO_HASH
-        if rules["has_block_access_list"]:
-            fields |= {"block_access_list_hash": EMPTY_LIST_HASH, "slot_number": 0}
+        fields |= later_fields(self.schedule, {"base_fee_per_gas": int(rules["initial_base_fee"])})
         fields |= header
         withdrawals = () if rules["has_withdrawals"] else None
         return Block(Header(state_root=layer.state_root(), **fields), withdrawals=withdrawals)

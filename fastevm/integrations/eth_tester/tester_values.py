@@ -5,19 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from fastevm.core.execution.transaction.transaction import Transaction
-from fastevm.core.execution.types import Withdrawal
+from fastevm.core.execution.types import LATER_FIELDS, Withdrawal
 from fastevm.integrations.eth_tester.tester_chain import Mined
 
 ACCESS_LIST, DYNAMIC_FEE, BLOB, SET_CODE = 1, 2, 3, 4
-# Header fields that a block has from its fork on.
-LATER_FIELDS = (
-    "base_fee_per_gas",
-    "withdrawals_root",
-    "parent_beacon_block_root",
-    "blob_gas_used",
-    "excess_blob_gas",
-    "requests_hash",
-)
 
 
 def block_values(mined: Mined, full_transactions: bool) -> dict[str, Any]:
@@ -50,7 +41,9 @@ def block_values(mined: Mined, full_transactions: bool) -> dict[str, Any]:
         "transactions": transactions,
         "uncles": [],
     }
-    found |= {name: value for name in LATER_FIELDS if (value := getattr(header, name)) is not None}
+    for row in LATER_FIELDS:
+        if (value := getattr(header, row.name)) is not None:
+            found[row.name] = value
     if block.withdrawals is not None:
         found["withdrawals"] = [withdrawal_values(each) for each in block.withdrawals]
     return found

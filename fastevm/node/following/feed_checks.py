@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from fastevm.chain.config import MS_PER_SECOND, ChainConfig
 from fastevm.chain.pending_block import PendingBlock
 from fastevm.core.execution.block.fees import next_excess_blob_gas
-from fastevm.core.execution.block.header_draft import next_slot
-from fastevm.core.execution.block.requests import requests_hash
+from fastevm.core.execution.block.header_draft import later_fields
 from fastevm.core.execution.block.validation import validate_header
 from fastevm.core.execution.op_stack.l1_attributes import (
     attributes_of,
@@ -20,7 +19,7 @@ from fastevm.core.execution.op_stack.l1_attributes import (
 )
 from fastevm.core.execution.op_stack.predeploys import message_passer_root
 from fastevm.core.execution.transaction.transaction import Transaction
-from fastevm.core.execution.types import EMPTY_LIST_HASH, EMPTY_ROOT, ZERO_HASH, Header
+from fastevm.core.execution.types import EMPTY_ROOT, LATER_FIELDS, ZERO_HASH, Header
 from fastevm.core.primitives.replace import replace
 from fastevm.core.spec.schedule import ForkSchedule
 from fastevm.errors import FastevmError
@@ -37,8 +36,9 @@ class Divergence(FastevmError):
 
 def draft_of(base: FeedBase, parent: Header, schedule: ForkSchedule) -> Header:
     """The draft header of the block that a feed began on ``parent``."""
-    rules = schedule.parameters
-    has_blobs = bool(rules["has_blobs"])
+    given = {row.name: getattr(base, row.name, None) for row in LATER_FIELDS}
+    if schedule.parameters["has_blobs"]:
+        given["excess_blob_gas"] = next_excess_blob_gas(parent, schedule)
     return Header(
         parent_hash=base.parent_hash,
         coinbase=base.fee_recipient,
@@ -47,16 +47,7 @@ def draft_of(base: FeedBase, parent: Header, schedule: ForkSchedule) -> Header:
         timestamp=base.timestamp,
         extra_data=base.extra_data,
         mix_hash=base.prev_randao,
-        base_fee_per_gas=base.base_fee_per_gas if rules["has_base_fee"] else None,
-        withdrawals_root=EMPTY_ROOT if rules["has_withdrawals"] else None,
-        blob_gas_used=0 if has_blobs else None,
-        excess_blob_gas=next_excess_blob_gas(parent, schedule) if has_blobs else None,
-        parent_beacon_block_root=(
-            base.parent_beacon_block_root if rules["has_beacon_root"] else None
-        ),
-        requests_hash=ZERO_HASH if rules["has_requests"] else None,
-        block_access_list_hash=EMPTY_LIST_HASH if rules["has_block_access_list"] else None,
-        slot_number=next_slot(parent, base.slot_number) if rules["has_slot_number"] else None,
+        **later_fields(schedule, given, parent),
     )
 
 
@@ -76,7 +67,6 @@ def told_header(draft: Header, transactions_root: bytes, message: FeedSlice) -> 
         gas_used=message.gas_used,
         withdrawals_root=message.withdrawals_root if tells_withdrawals else draft.withdrawals_root,
         blob_gas_used=None if draft.blob_gas_used is None else message.blob_gas_used or 0,
-        requests_hash=None if draft.requests_hash is None else requests_hash(()),
     )
 
 

@@ -12,7 +12,6 @@ from fastevm.core.execution.block.block import BlockBuilder
 from fastevm.core.execution.block.block_access_list import access_list_hash
 from fastevm.core.execution.block.block_result import BlockResult
 from fastevm.core.execution.block.header_draft import draft_header
-from fastevm.core.execution.block.requests import requests_hash
 from fastevm.core.execution.block.roots import ordered_root
 from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.core.execution.types import ZERO_HASH, Block, Header, Receipt
@@ -120,8 +119,6 @@ class SlicedBlock:
         }
         if self.schedule.parameters["commits_to_withdrawals"]:
             changes["withdrawals_root"] = ZERO_HASH  # a root of the state, as the other one
-        if self.header.requests_hash is not None:
-            changes["requests_hash"] = requests_hash(())
         if self.header.block_access_list_hash is not None:
             changes["block_access_list_hash"] = access_list_hash(builder.access_list() or b"")
         if self.header.blob_gas_used is not None:

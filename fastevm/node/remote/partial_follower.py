@@ -19,7 +19,7 @@ from fastevm.chain.fork_choice import HeadChange
 from fastevm.chain.metrics import MetricsRegistry
 from fastevm.chain.storage import Archive, ScratchBlocks
 from fastevm.core.execution.block.block import execute_block
-from fastevm.core.execution.block.block_result import BlockResult
+from fastevm.core.execution.block.block_result import RESULT_FIELDS, BlockResult
 from fastevm.core.execution.block.validation import validate_result
 from fastevm.core.execution.types import Block
 from fastevm.core.state.layer import Layer
@@ -41,7 +41,7 @@ FOLLOWED_STATES: Final = 256  # of canonical blocks are kept, with the generatio
 ACCOUNT_BYTES: Final = 400  # of an account that a block changed, with a few slots, about
 
 # What an execution on a wrong value can get wrong; the rest of a header needs no state.
-OUTCOMES: Final = ("gas_used", "logs_bloom", "receipts_root", "requests_hash", "blob_gas_used")
+OUTCOMES: Final = frozenset(RESULT_FIELDS) - {"state_root", "withdrawals_root"}
 
 
 class PartialFollower:

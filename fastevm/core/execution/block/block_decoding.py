@@ -24,8 +24,7 @@ def decode_block(raw: bytes, *, number: int | None = None) -> Block:
     if not isinstance(items, list) or len(items) not in (3, 4):
         found = f"{len(items)} items" if isinstance(items, list) else "a byte string"
         raise InvalidBlock(number, "rlp", expected="a list of 3 or 4 items", found=found)
-    header = Header.from_items(items[0], number=number)
-    object.__setattr__(header, "_encoded", header_rlp(raw))  # the encoding is canonical
+    header = Header.from_items(items[0], number=number).with_rlp(header_rlp(raw))  # is canonical
     number = header.number
     withdrawals = items[3] if len(items) == 4 else None
     return Block(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from fastevm.core.execution.types import Receipt
+from fastevm.core.execution.types import HEADER_FIELDS, Receipt
 from fastevm.core.state.layer import Layer
 
 
@@ -30,3 +30,9 @@ class BlockResult(Struct, frozen=True, kw_only=True):
     requests_hash: bytes | None = None
     withdrawals_root: bytes | None = None
     access_list: bytes | None = None
+
+
+# The fields of a header that the result has under the same name, in the order of the header.
+RESULT_FIELDS = tuple(
+    row.name for row in HEADER_FIELDS if row.name in BlockResult.__struct_fields__
+)

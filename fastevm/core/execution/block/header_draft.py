@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from fastevm.core.execution.block.block_access_list import access_list_hash
-from fastevm.core.execution.block.block_result import BlockResult
+from fastevm.core.execution.block.block_result import RESULT_FIELDS, BlockResult
 from fastevm.core.execution.block.fees import (
     FeeParameters,
     elastic_gas_limit,
@@ -14,8 +17,7 @@ from fastevm.core.execution.block.fees import (
 from fastevm.core.execution.block.validation import ommers_hash, transactions_root
 from fastevm.core.execution.pow.difficulty import child_difficulty
 from fastevm.core.execution.types import (
-    EMPTY_LIST_HASH,
-    EMPTY_ROOT,
+    LATER_FIELDS,
     ZERO_ADDRESS,
     ZERO_HASH,
     Block,
@@ -35,18 +37,21 @@ def draft_header(
     extra_data: bytes = b"",
     prev_randao: bytes = ZERO_HASH,
     parent_beacon_block_root: bytes = ZERO_HASH,
-    slot_number: int | None = None,
 ) -> Header:
     """The draft of a child of ``parent`` at ``timestamp`` (seconds) under the child's ``schedule``.
 
     ``gas_limit`` is the parent's by default; its bounds are not checked here. Roots, bloom and gas
     used are those of an empty block until the block is sealed. Fee parameters in the extra data
-    (OP stack) are the parent's unless ``extra_data`` is such data. ``slot_number``: one more.
+    (OP stack) are the parent's unless ``extra_data`` is such data.
     """
     rules = schedule.parameters
     if rules["fee_parameters_version"] and FeeParameters.read(extra_data) is None:
         extra_data = next_extra_data(parent, schedule)
-    has_blobs = bool(rules["has_blobs"])
+    later: dict[str, Any] = {"parent_beacon_block_root": parent_beacon_block_root}
+    if rules["has_base_fee"]:
+        later["base_fee_per_gas"] = next_base_fee(parent, schedule)
+    if rules["has_blobs"]:
+        later["excess_blob_gas"] = next_excess_blob_gas(parent, schedule)
     return Header(
         parent_hash=parent.hash,
         coinbase=coinbase,
@@ -56,22 +61,26 @@ def draft_header(
         timestamp=timestamp,
         extra_data=extra_data,
         mix_hash=prev_randao,
-        base_fee_per_gas=next_base_fee(parent, schedule) if rules["has_base_fee"] else None,
-        withdrawals_root=EMPTY_ROOT if rules["has_withdrawals"] else None,
-        blob_gas_used=0 if has_blobs else None,
-        excess_blob_gas=next_excess_blob_gas(parent, schedule) if has_blobs else None,
-        parent_beacon_block_root=parent_beacon_block_root if rules["has_beacon_root"] else None,
-        requests_hash=ZERO_HASH if rules["has_requests"] else None,
-        block_access_list_hash=EMPTY_LIST_HASH if rules["has_block_access_list"] else None,
-        slot_number=next_slot(parent, slot_number) if rules["has_slot_number"] else None,
+        **later_fields(schedule, later, parent),
     )
 
 
-def next_slot(parent: Header, given: int | None = None) -> int:
-    """The slot of a child: ``given``, or the one after the parent's; 0 where that has none."""
-    if given is not None:
-        return given
-    return 0 if parent.slot_number is None else parent.slot_number + 1
+def later_fields(
+    schedule: ForkSchedule, given: Mapping[str, Any], parent: Header | None = None
+) -> dict[str, Any]:
+    """The header fields that forks after Frontier added and ``schedule`` has: those of ``given``,
+    and for the others, or where None is given, those of an empty block on ``parent``.
+    """
+    fields: dict[str, Any] = {}
+    for row in LATER_FIELDS:
+        if not schedule.parameters[row.flag]:
+            continue
+        value = given.get(row.name)
+        if value is None and row.counts:
+            before = None if parent is None else getattr(parent, row.name)
+            value = None if before is None else before + 1
+        fields[row.name] = row.empty if value is None else value
+    return fields
 
 
 def sealed_header(body: Block, result: BlockResult) -> Header:
@@ -80,14 +89,8 @@ def sealed_header(body: Block, result: BlockResult) -> Header:
         body.header,
         ommers_hash=ommers_hash(body),
         transactions_root=transactions_root(body),
-        withdrawals_root=result.withdrawals_root,
-        state_root=result.state_root,
-        receipts_root=result.receipts_root,
-        logs_bloom=result.logs_bloom,
-        gas_used=result.gas_used,
-        blob_gas_used=result.blob_gas_used,
-        requests_hash=result.requests_hash,
         block_access_list_hash=(
             None if result.access_list is None else access_list_hash(result.access_list)
         ),
+        **{name: getattr(result, name) for name in RESULT_FIELDS},
     )

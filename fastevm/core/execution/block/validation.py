@@ -11,7 +11,7 @@ from fastevm.core.execution.block.block_access_list import (
     decode_access_list,
     item_count,
 )
-from fastevm.core.execution.block.block_result import BlockResult
+from fastevm.core.execution.block.block_result import RESULT_FIELDS, BlockResult
 from fastevm.core.execution.block.fees import (
     FEE_PARAMETER_SIZES,
     FeeParameters,
@@ -22,22 +22,17 @@ from fastevm.core.execution.block.fees import (
 from fastevm.core.execution.block.roots import ordered_root
 from fastevm.core.execution.parallel.bal_executor import listed_items
 from fastevm.core.execution.pow.difficulty import child_difficulty
-from fastevm.core.execution.types import EMPTY_LIST_HASH, Block, Header
+from fastevm.core.execution.types import EMPTY_LIST_HASH, LATER_FIELDS, Block, Header
 from fastevm.core.primitives import rlp
 from fastevm.core.primitives.keccak import keccak256
 from fastevm.core.spec.schedule import ForkSchedule
 from fastevm.errors import InvalidBlock
 
-# A header's optional fields, and the flag of the rules for each.
-_FIELD_FLAGS = (
-    ("base_fee_per_gas", "has_base_fee"),
-    ("withdrawals_root", "has_withdrawals"),
-    ("blob_gas_used", "has_blobs"),
-    ("excess_blob_gas", "has_blobs"),
-    ("parent_beacon_block_root", "has_beacon_root"),
-    ("requests_hash", "has_requests"),
-    ("block_access_list_hash", "has_block_access_list"),
-    ("slot_number", "has_slot_number"),
+# What an execution gives, in the order of the checks: the state's root is compared last.
+_OUTCOMES = (
+    "gas_used",
+    "logs_bloom",
+    *(name for name in RESULT_FIELDS if name not in ("gas_used", "logs_bloom", "state_root")),
 )
 
 
@@ -71,8 +66,8 @@ def validate_header(
     check.equal("parent_hash", parent.hash)
     check.equal("number", parent.number + 1)
     check.within("timestamp", parent.timestamp + least_timestamp_step, None)
-    for field, flag in _FIELD_FLAGS:
-        check.present(field, bool(schedule.parameters[flag]))
+    for row in LATER_FIELDS:
+        check.present(row.name, bool(schedule.parameters[row.flag]))
     check.within("gas_limit", *gas_limit_bounds(parent, schedule))
     check.within("gas_used", 0, header.gas_limit)
     _check_fees(check, parent, schedule)
@@ -116,12 +111,8 @@ def validate_result(header: Header, result: BlockResult, access_list: bytes | No
     says which account and slot differ.
     """
     check = _Check(header, "", header.number)
-    check.equal("gas_used", result.gas_used)
-    check.equal("logs_bloom", result.logs_bloom)
-    check.equal("receipts_root", result.receipts_root)
-    check.equal("requests_hash", result.requests_hash)
-    check.equal("withdrawals_root", result.withdrawals_root)
-    check.equal("blob_gas_used", result.blob_gas_used)
+    for name in _OUTCOMES:
+        check.equal(name, getattr(result, name))
     if result.access_list is not None:
         if access_list is not None and access_list != result.access_list:
             check_access_list(header.number, decode_access_list(access_list), result.access_list)

@@ -9,7 +9,7 @@ from fastevm.chain.storage.block_record import block_of, hashes_of, pack_body
 from fastevm.core.execution.block.block_decoding import decode_block
 from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.core.execution.types import (
-    HEADER_LAYOUT,
+    HEADER_FIELDS,
     HEADER_SIZES,
     Block,
     Header,
@@ -26,7 +26,7 @@ TYPED = Transaction.build(type=2, max_fee_per_gas=9, gas_limit=21_000, to=bytes(
 
 def header_of(size, draw_int=lambda bits: 5, draw_bytes=lambda n: b"\x07" * n):
     values = {}
-    for name, kind, width in HEADER_LAYOUT[:size]:
+    for name, kind, width, *_ in HEADER_FIELDS[:size]:
         if kind == "int":
             values[name] = draw_int(width * 8)
         else:
@@ -74,7 +74,7 @@ def test_the_header_in_a_block_is_found_without_decoding_the_block(header, count
 @settings(max_examples=50)
 @given(headers())
 def test_a_header_encodes_as_the_rlp_library_does(header):
-    fields = [getattr(header, name) for name, _, _ in HEADER_LAYOUT]
+    fields = [getattr(header, row.name) for row in HEADER_FIELDS]
     fields = [rlp.sedes.big_endian_int.serialize(v) if isinstance(v, int) else v for v in fields]
     assert header.rlp() == rlp.encode([v for v in fields if v is not None])
 

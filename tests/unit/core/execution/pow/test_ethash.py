@@ -1,12 +1,11 @@
 """Proof of work: seals of epoch 0, and what is refused."""
 
-import dataclasses
-
 import pytest
 
 from fastevm.core.execution.pow.ethash import light_cache, seal_hash, seal_of, validate_seal
 from fastevm.core.execution.types import Header
 from fastevm.core.primitives.keccak import keccak256
+from fastevm.core.primitives.replace import replace
 from fastevm.errors import InvalidBlock
 
 SEAL_HASH = bytes.fromhex("100cbec5e5ef82991290d0d93d758f19082e71f234cf479192a8b94df6da6bfe")
@@ -20,7 +19,7 @@ def sealed(**fields: object) -> Header:
     """A header whose seal is genuine; with a difficulty of 1 any nonce is enough work."""
     header = Header(number=7, difficulty=1, nonce=NONCE, **fields)
     mix, _ = seal_of(seal_hash(header), NONCE, header.number)
-    return dataclasses.replace(header, mix_hash=mix)
+    return replace(header, mix_hash=mix)
 
 
 def test_the_cache_of_the_first_epoch_is_the_known_one() -> None:
@@ -39,9 +38,9 @@ def test_a_known_nonce_gives_its_known_mix_and_result() -> None:
 
 def test_the_seal_hash_leaves_out_mix_hash_and_nonce_and_nothing_else() -> None:
     header = sealed(base_fee_per_gas=7)
-    other = dataclasses.replace(header, mix_hash=bytes(32), nonce=bytes(8))
+    other = replace(header, mix_hash=bytes(32), nonce=bytes(8))
     assert seal_hash(header) == seal_hash(other)
-    assert seal_hash(header) != seal_hash(dataclasses.replace(header, base_fee_per_gas=8))
+    assert seal_hash(header) != seal_hash(replace(header, base_fee_per_gas=8))
 
 
 def test_a_genuine_seal_is_accepted() -> None:
@@ -50,14 +49,14 @@ def test_a_genuine_seal_is_accepted() -> None:
 
 def test_a_wrong_mix_hash_is_refused() -> None:
     with pytest.raises(InvalidBlock, match="mix_hash"):
-        validate_seal(dataclasses.replace(sealed(), mix_hash=bytes(32)))
+        validate_seal(replace(sealed(), mix_hash=bytes(32)))
 
 
 def test_too_little_work_is_refused() -> None:
     header = Header(number=7, difficulty=2**255, nonce=NONCE)
     mix, _ = seal_of(seal_hash(header), NONCE, header.number)
     with pytest.raises(InvalidBlock, match="nonce"):
-        validate_seal(dataclasses.replace(header, mix_hash=mix))
+        validate_seal(replace(header, mix_hash=mix))
 
 
 def test_epochs_that_never_were_are_refused() -> None:
