@@ -20,7 +20,7 @@ from fastevm.core.execution.block.block_access_list import access_list_hash
 from fastevm.core.execution.block.block_decoding import decode_transaction
 from fastevm.core.execution.block.requests import requests_hash
 from fastevm.core.execution.block.roots import ordered_root
-from fastevm.core.execution.types import Block, Header, Withdrawal
+from fastevm.core.execution.types import LATER_FIELDS, Block, Header, Withdrawal
 from fastevm.core.primitives import rlp
 from fastevm.errors import InvalidBlock
 
@@ -116,13 +116,15 @@ def check_form(number: int, rules: Mapping[str, Any], payload: Mapping[str, Any]
         raise InvalidBlock(number, "newPayloadVersion", expected=least, found=given)
     for name, present, wanted in (
         ("withdrawals", fields.get("withdrawals") is not None, rules["has_withdrawals"]),
-        ("blobGasUsed", fields.get("blobGasUsed") is not None, rules["has_blobs"]),
-        ("excessBlobGas", fields.get("excessBlobGas") is not None, rules["has_blobs"]),
+        *(
+            (row.json, fields.get(row.json) is not None, rules[row.flag])
+            for row in LATER_FIELDS
+            if row.kind == "int"
+        ),
         ("versionedHashes", hashes is not None, rules["has_blobs"]),
         ("parentBeaconBlockRoot", beacon_root is not None, rules["has_blobs"]),
         ("executionRequests", requests is not None, rules["has_requests"]),
         ("blockAccessList", "blockAccessList" in fields, rules["has_block_access_list"]),
-        ("slotNumber", "slotNumber" in fields, rules["has_slot_number"]),
     ):
         require(number, name, bool(wanted), present)
     kinds = [bytes_of(item)[:1] for item in requests or () if len(bytes_of(item)) > 1]

@@ -14,7 +14,7 @@ from fastevm.conformance.snapshots import rules_meant
 from fastevm.core.crypto.secp256k1 import public_key_address
 from fastevm.core.execution.block.fees import blob_base_fee
 from fastevm.core.execution.transaction.transaction import Transaction
-from fastevm.core.execution.types import Log
+from fastevm.core.execution.types import LATER_FIELDS, Log
 from fastevm.core.primitives import rlp
 from fastevm.core.primitives.keccak import keccak256
 from fastevm.core.spec.activation import Activations, activations_named
@@ -154,7 +154,7 @@ class StateTest:
             "blob_base_fee": blob_base_fee(excess, schedule) if rules["has_blobs"] else 0,
             "difficulty": 0 if randomness else env.get("currentDifficulty", 0),
             "prev_randao": env.get("currentRandom", 0) if randomness else 0,
-            "slot_number": env.get("slotNumber", 0),
+            **{row.name: env.get(row.json, 0) for row in LATER_FIELDS if row.counts},
             "block_hashes": ancestors_of(number),
         }
 

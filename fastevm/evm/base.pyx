@@ -6,14 +6,13 @@ from libc.stdint cimport uint32_t
 from libc.string cimport memcpy
 
 from fastevm.evm.hook_calls cimport HostPrecompiles, Watch
+from fastevm.core.execution.block.block_context cimport context_put, environment_value
 from fastevm.core.execution.transaction.arguments cimport (
-    ancestor_hashes, as_bytes, integer, parse_address, uint64_argument, unknown_name,
-    word_argument,
+    ancestor_hashes, as_bytes, integer, parse_address, unknown_name,
 )
 from fastevm.core.execution.transaction.message_setup cimport MessageSetup
 from fastevm.core.interpreter.machine cimport BlockContext, machine_free, machine_new
 from fastevm.core.primitives.hashes cimport Address, Hash
-from fastevm.core.primitives.word cimport word_to_int
 from fastevm.core.spec.schedule cimport ForkSchedule
 from fastevm.core.state.layer cimport Layer
 from fastevm.core.state.world cimport world_free, world_new
@@ -25,31 +24,18 @@ from importlib import import_module
 from fastevm.evm.hook_calls import Precompiles, callables_of, packed
 from fastevm.evm.snapshot import Remembered, Snapshot
 from fastevm.evm.switches import checked_names, limited_code
+from fastevm.core.execution.types import BlockEnvironment
 from fastevm.core.spec.schedule import schedule_for
 
 
 ANCESTOR_LIMIT = 256
 # Loaded with the first hook.
 HOOKS = "fastevm.tracing.hook_observer"
-ENVIRONMENT = (
-    "number", "timestamp", "gas_limit", "chain_id", "coinbase", "base_fee", "blob_base_fee",
-    "difficulty", "prev_randao", "slot_number", "block_hashes",
-)
+ENVIRONMENT = (*BlockEnvironment.__struct_fields__, "block_hashes")
 
 cdef frozenset NOTHING_SKIPPED = frozenset()
 cdef Layer EMPTY = Layer.empty()
 cdef ForkSchedule DEFAULT_SCHEDULE = schedule_for("osaka")
-
-
-cdef object ENVIRONMENT_CLASS = None
-
-
-cdef object environment_class():
-    """`BlockEnvironment`, loaded when it is first asked for: its module takes 20 ms."""
-    global ENVIRONMENT_CLASS
-    if ENVIRONMENT_CLASS is None:
-        ENVIRONMENT_CLASS = import_module("fastevm.core.simulation.values").BlockEnvironment
-    return ENVIRONMENT_CLASS
 
 
 cdef class EvmBase:
@@ -193,35 +179,15 @@ cdef class EvmBase:
     def set_block(self, **fields: object) -> None:
         """Change parts of the block environment; what is not named stays.
 
-        ``number``, ``timestamp`` (seconds), ``gas_limit``, ``chain_id``, ``slot_number``: below
-        2**64. ``coinbase``: an address. ``base_fee``, ``blob_base_fee`` (wei), ``difficulty``,
-        ``prev_randao``: below 2**256. ``block_hashes``: up to 256 hashes of the blocks before, the
+        The names are those of `BlockEnvironment`. ``coinbase``: an address. Fees (wei),
+        ``difficulty`` and ``prev_randao`` are below 2**256, the others, such as ``timestamp``
+        (seconds), below 2**64. ``block_hashes``: up to 256 hashes of the blocks before, the
         parent's first. TypeError for another name; nothing has changed after an error.
         """
         cdef BlockContext block = self.context
         cdef list hashes = ancestor_hashes(fields.get("block_hashes", ()))
         for name, value in fields.items():
-            if name == "number":
-                block.number = uint64_argument(value, name)
-            elif name == "timestamp":
-                block.timestamp = uint64_argument(value, name)
-            elif name == "gas_limit":
-                block.gas_limit = uint64_argument(value, name)
-            elif name == "chain_id":
-                block.chain_id = uint64_argument(value, name)
-            elif name == "coinbase":
-                parse_address(value, &block.coinbase)
-            elif name == "base_fee":
-                word_argument(&block.base_fee, value, name)
-            elif name == "blob_base_fee":
-                word_argument(&block.blob_base_fee, value, name)
-            elif name == "difficulty":
-                word_argument(&block.difficulty, value, name)
-            elif name == "prev_randao":
-                word_argument(&block.prev_randao, value, name)
-            elif name == "slot_number":
-                block.slot_number = uint64_argument(value, name)
-            elif name != "block_hashes":
+            if name != "block_hashes" and not context_put(&block, name, value):
                 raise unknown_name("the block environment", name, ENVIRONMENT)
         self.check_idle()
         if "block_hashes" in fields:
@@ -237,18 +203,7 @@ cdef class EvmBase:
     @property
     def block(self) -> object:
         """The block environment that code sees; ``set_block`` changes it."""
-        return environment_class()(
-            coinbase=self.context.coinbase.b[:20],
-            number=self.context.number,
-            timestamp=self.context.timestamp,
-            gas_limit=self.context.gas_limit,
-            chain_id=self.context.chain_id,
-            difficulty=word_to_int(&self.context.difficulty),
-            prev_randao=word_to_int(&self.context.prev_randao),
-            base_fee=word_to_int(&self.context.base_fee),
-            blob_base_fee=word_to_int(&self.context.blob_base_fee),
-            slot_number=self.context.slot_number,
-        )
+        return environment_value(&self.context)
 
     @property
     def block_hashes(self) -> tuple[bytes, ...]:

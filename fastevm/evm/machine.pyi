@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Self, TypeAlias
 
 from fastevm.core.execution.transaction.transaction import Transaction
-from fastevm.core.simulation.values import BlockEnvironment
+from fastevm.core.execution.types import BlockEnvironment
 from fastevm.core.spec.schedule import ForkSchedule
 from fastevm.core.state.layer import Layer
 from fastevm.evm.hook_calls import Precompiles

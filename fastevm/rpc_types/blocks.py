@@ -35,10 +35,12 @@ _written_values: Final = attrgetter(*(row.name for row in JSON_FIELDS))
 
 def header_json(header: Header, block_hash: bytes) -> Json:
     """Return the members that a header alone gives; fields that its fork has not are left out."""
-    answer: Json = {"hash": hex_bytes(block_hash)}
-    for (member, write), value in zip(_WRITERS, _written_values(header), strict=True):
-        if value is not None:
-            answer[member] = write(value)
+    answer: Json = {
+        member: write(value)
+        for (member, write), value in zip(_WRITERS, _written_values(header), strict=True)
+        if value is not None
+    }
+    answer["hash"] = hex_bytes(block_hash)
     return answer
 
 

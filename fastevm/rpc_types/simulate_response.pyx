@@ -7,12 +7,20 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
-from fastevm.core.execution.block.header cimport EMPTY_LIST_HASH, HeaderFields
+from fastevm.core.execution.block.header cimport (
+    HEADER_FIELD_COUNT,
+    HEADER_JSON_ROWS,
+    ROW_BYTES,
+    ROW_UINT64,
+    ROW_WORD,
+    HeaderFields,
+    HeaderRow,
+    row_value,
+)
 from fastevm.core.interpreter.status cimport REVERTED, STOPPED
-from fastevm.core.primitives.bloom cimport BLOOM_SIZE
 from fastevm.core.primitives.hashes cimport Hash
 from fastevm.core.primitives.intrinsics cimport atomic_load_int
-from fastevm.core.primitives.word cimport word_store
+from fastevm.core.primitives.word cimport Word, word_store
 from fastevm.core.simulation.chain cimport ChainBlock
 from fastevm.core.simulation.executor cimport ChainExecutor
 from fastevm.core.simulation.plan cimport Plan
@@ -59,11 +67,6 @@ cdef struct ErrorStyle:
 # ----------------------------------------------------------------------------------------------
 # blocks
 
-cdef void put_hash(JsonText* t, const char* name, const Hash* value) noexcept nogil:
-    json_put(t, name)
-    json_hex(t, value.b, 32)
-
-
 cdef void put_number(JsonText* t, const char* name, uint64_t value) noexcept nogil:
     json_put(t, name)
     json_quantity(t, value)
@@ -71,48 +74,26 @@ cdef void put_number(JsonText* t, const char* name, uint64_t value) noexcept nog
 
 cdef void put_header(JsonText* t, const ChainBlock* block) noexcept nogil:
     cdef const HeaderFields* h = &block.header
-    json_put(t, b'{"difficulty":')
-    json_quantity_word(t, &h.difficulty)
-    json_put(t, b',"extraData":')
-    json_hex(t, h.extra_data, h.extra_data_size)
-    put_number(t, b',"gasLimit":', h.gas_limit)
-    put_number(t, b',"gasUsed":', h.gas_used)
-    put_hash(t, b',"hash":', &block.hash)
-    json_put(t, b',"logsBloom":')
-    json_hex(t, h.logs_bloom, BLOOM_SIZE)
-    json_put(t, b',"miner":')
-    json_hex(t, h.coinbase.b, 20)
-    put_hash(t, b',"mixHash":', &h.mix_hash)
-    json_put(t, b',"nonce":"0x0000000000000000"')
-    put_number(t, b',"number":', h.number)
-    put_hash(t, b',"parentHash":', &h.parent_hash)
-    put_hash(t, b',"receiptsRoot":', &h.receipts_root)
-    put_hash(t, b',"sha3Uncles":', &EMPTY_LIST_HASH)
-    put_hash(t, b',"stateRoot":', &h.state_root)
-    put_number(t, b',"timestamp":', h.timestamp)
-    put_hash(t, b',"transactionsRoot":', &h.transactions_root)
-    put_later_fields(t, h)
+    cdef const HeaderRow* row
+    cdef const void* value
+    cdef size_t i
+    json_put(t, b'{"hash":')
+    json_hex(t, block.hash.b, 32)
+    for i in range(HEADER_FIELD_COUNT):
+        row = &HEADER_JSON_ROWS[i]
+        if not h.present & row.bit:
+            continue
+        json_put(t, row.member)
+        value = row_value(row, h)
+        if row.kind == ROW_BYTES:
+            json_hex(t, <const uint8_t*>value, row.size)
+        elif row.kind == ROW_UINT64:
+            json_quantity(t, (<const uint64_t*>value)[0])
+        elif row.kind == ROW_WORD:
+            json_quantity_word(t, <const Word*>value)
+        else:
+            json_hex(t, h.extra_data, h.extra_data_size)
     put_number(t, b',"size":', block.size)
-
-
-cdef void put_later_fields(JsonText* t, const HeaderFields* h) noexcept nogil:
-    """What London and the forks after it brought."""
-    if h.has_base_fee:
-        json_put(t, b',"baseFeePerGas":')
-        json_quantity_word(t, &h.base_fee_per_gas)
-    if h.has_blobs:
-        put_number(t, b',"blobGasUsed":', h.blob_gas_used)
-        put_number(t, b',"excessBlobGas":', h.excess_blob_gas)
-    if h.has_withdrawals:
-        put_hash(t, b',"withdrawalsRoot":', &h.withdrawals_root)
-    if h.has_blobs:
-        put_hash(t, b',"parentBeaconBlockRoot":', &h.parent_beacon_block_root)
-    if h.has_requests:
-        put_hash(t, b',"requestsHash":', &h.requests_hash)
-    if h.has_block_access_list:
-        put_hash(t, b',"blockAccessListHash":', &h.block_access_list_hash)
-    if h.has_slot_number:
-        put_number(t, b',"slotNumber":', h.slot_number)
 
 
 cdef void put_transaction_hashes(
@@ -158,7 +139,7 @@ cdef int put_body(JsonText* t, ChainExecutor run, size_t at, const Hash* hashes)
         put_full_transactions(t, run, at)
     else:
         put_transaction_hashes(t, block, hashes)
-    if block.header.has_withdrawals:
+    if run.rules_of(block).schedule.has_withdrawals:
         json_put(t, b',"withdrawals":')
         if block.plan != NULL and block.plan.withdrawal_count:
             put_withdrawals(t, run, at)

@@ -23,7 +23,7 @@ from fastevm.core.simulation.plan cimport (
     call_transaction,
 )
 from fastevm.core.simulation.refusals cimport Refusal, exception_of
-from fastevm.core.simulation.runner cimport fill_environment
+from fastevm.core.execution.block.block_context cimport fill_environment
 from fastevm.core.state.world cimport world_begin, world_free, world_new
 
 from fastevm.core.simulation.environment import environment_of

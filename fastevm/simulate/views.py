@@ -6,12 +6,11 @@ from msgspec import Struct
 
 from fastevm.core.execution.block.fees import next_extra_data
 from fastevm.core.execution.block.header_draft import later_fields
-from fastevm.core.execution.types import ZERO_ADDRESS, ZERO_HASH, Header
+from fastevm.core.execution.types import ZERO_ADDRESS, ZERO_HASH, BlockEnvironment, Header
 from fastevm.core.primitives.replace import replace
 from fastevm.core.primitives.suggestion import nearest
 from fastevm.core.simulation.values import (
     DEFAULT_GAS_CAP,
-    BlockEnvironment,
     BlockOverrides,
     StateView,
 )

@@ -14,6 +14,7 @@ from fastevm.core.execution.transaction.transaction_data cimport Tx
 from fastevm.core.execution.transaction.transaction_result cimport (
     TX_NEEDS_STATE, TX_PAUSED, TX_VALID, TxError, TxOptions, TxResult,
 )
+from fastevm.core.execution.block.block_context cimport context_put
 from fastevm.core.interpreter.machine cimport BlockContext, Machine, machine_free, machine_new
 from fastevm.core.interpreter.status cimport NEEDS_STATE, TRACE_FULL
 from fastevm.core.interpreter.tracer cimport StepTrace
@@ -88,23 +89,18 @@ cdef class TransactionRunner:
         world_free(self.world)
 
     cdef int set_block(self, dict fields) except -1:
-        cdef bytes coinbase = fields.pop("coinbase", bytes(20))
         memset(&self.block, 0, sizeof(self.block))
-        memcpy(self.block.coinbase.b, PyBytes_AS_STRING(coinbase), 20)
-        self.block.number = fields.pop("number", 1)
-        self.block.timestamp = fields.pop("timestamp", 1)
-        self.block.gas_limit = fields.pop("gas_limit", 30_000_000)
-        self.block.chain_id = fields.pop("chain_id", 1)
-        self.block.slot_number = fields.pop("slot_number", 0)
-        word_from_int(&self.block.base_fee, fields.pop("base_fee", 0))
-        word_from_int(&self.block.blob_base_fee, fields.pop("blob_base_fee", 1))
-        word_from_int(&self.block.difficulty, fields.pop("difficulty", 0))
-        word_from_int(&self.block.prev_randao, fields.pop("prev_randao", 0))
-        for i, value in enumerate(fields.pop("block_hashes", ())):
+        hashes = fields.pop("block_hashes", ())
+        own = {
+            "number": 1, "timestamp": 1, "gas_limit": 30_000_000, "chain_id": 1,
+            "blob_base_fee": 1,
+        }
+        for name, value in (own | fields).items():
+            assert context_put(&self.block, name, value), name
+        for i, value in enumerate(hashes):
             memcpy(self.ancestors[<size_t>i].b, PyBytes_AS_STRING(value), 32)
             self.block.ancestor_count = i + 1
         self.block.ancestors = self.ancestors
-        assert not fields, fields
         return 0
 
     def run(self, transaction, *, block_gas_left=None, **options):

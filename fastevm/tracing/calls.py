@@ -6,12 +6,12 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.execution.types import BlockEnvironment
 from fastevm.core.primitives.replace import replace
 from fastevm.core.simulation.runner import transaction_of
 from fastevm.core.simulation.values import (
     DEFAULT_GAS_CAP,
     NO_BLOCK_OVERRIDES,
-    BlockEnvironment,
     BlockOverrides,
     CallRequest,
     StateOverrides,

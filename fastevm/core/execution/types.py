@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
 from operator import attrgetter
-from typing import Annotated, Any, NamedTuple, get_args, get_type_hints
+from typing import Annotated, Any, NamedTuple, Self, get_args, get_type_hints
 
 from msgspec import Struct
 
@@ -22,6 +22,7 @@ __all__ = [
     "Account",
     "AccountProof",
     "Block",
+    "BlockEnvironment",
     "Header",
     "Log",
     "Receipt",
@@ -212,6 +213,37 @@ JSON_FIELDS = (
 HEADER_SIZES = tuple({row.fork: index for index, row in enumerate(HEADER_FIELDS, 1)}.values())
 _NUMBER_INDEX = [row.name for row in HEADER_FIELDS].index("number")
 _header_values = attrgetter(*(row.name for row in HEADER_FIELDS))
+
+
+class BlockEnvironment(Struct, frozen=True, kw_only=True):
+    """What a call sees of its block; fees in wei, ``timestamp`` in seconds."""
+
+    coinbase: bytes
+    number: int
+    timestamp: int
+    gas_limit: int
+    chain_id: int
+    difficulty: int
+    prev_randao: int
+    base_fee: int
+    blob_base_fee: int
+    slot_number: int = 0
+
+    @classmethod
+    def of(cls, header: Header, *, chain_id: int, blob_base_fee: int, merged: bool) -> Self:
+        """What code sees of ``header``; ``merged``: whether opcode 0x44 is PREVRANDAO."""
+        return cls(
+            coinbase=header.coinbase,
+            number=header.number,
+            timestamp=header.timestamp,
+            gas_limit=header.gas_limit,
+            chain_id=chain_id,
+            difficulty=0 if merged else header.difficulty,
+            prev_randao=int.from_bytes(header.mix_hash, "big") if merged else 0,
+            base_fee=header.base_fee_per_gas or 0,
+            blob_base_fee=blob_base_fee,
+            slot_number=header.slot_number or 0,
+        )
 
 
 class Withdrawal(Struct, frozen=True):

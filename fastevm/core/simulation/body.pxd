@@ -1,7 +1,6 @@
 # The transactions of simulated blocks: their envelopes, and what follows from them.
 from libc.stdint cimport uint64_t
 
-from fastevm.core.execution.block.header cimport HeaderFields
 from fastevm.core.execution.transaction.transaction_data cimport Tx
 from fastevm.core.primitives.buffer cimport Buffer
 from fastevm.core.primitives.hashes cimport Hash
@@ -26,10 +25,10 @@ cdef void body_next_block(Body* body) noexcept nogil
 cdef bint body_add(Body* body, const Tx* tx) noexcept nogil
 # The root of the block's transactions, and the hash of each. Not for none.
 cdef bint body_hash(Body* body, Hash* root) noexcept nogil
-# Bytes of the RLP of the block: the header, the transactions, no uncles, and withdrawals of so many
-# bytes (where the header has their root).
+# Bytes of the RLP of the block: the header, the transactions, no uncles, and, in forks that have
+# them, withdrawals of so many bytes.
 cdef uint64_t block_size(
-    const Body* body, const HeaderFields* h, uint64_t header_size, uint64_t withdrawals_size
+    const Body* body, uint64_t header_size, bint has_withdrawals, uint64_t withdrawals_size
 ) noexcept nogil
 # The canonical bytes of a transaction.
 cdef bytes envelope_at(const Body* body, size_t index)

@@ -81,11 +81,11 @@ cdef bint body_hash(Body* body, Hash* root) noexcept nogil:
 
 
 cdef uint64_t block_size(
-    const Body* body, const HeaderFields* h, uint64_t header_size, uint64_t withdrawals_size
+    const Body* body, uint64_t header_size, bint has_withdrawals, uint64_t withdrawals_size
 ) noexcept nogil:
     cdef uint64_t inner = body.envelopes.size - body.begins + body.string_headers
     cdef uint64_t size = header_size + rlp_header_size(inner) + inner + EMPTY_LIST
-    if h.has_withdrawals:
+    if has_withdrawals:
         size += rlp_header_size(withdrawals_size) + withdrawals_size
     return rlp_header_size(size) + size
 

@@ -1,5 +1,5 @@
 # A simulated chain: blocks of calls, each on the state that the one before left.
-from libc.stdint cimport uint64_t
+from libc.stdint cimport uint32_t, uint64_t
 
 from fastevm.core.execution.block.block_executor cimport BlockExecutor
 from fastevm.core.execution.block.header cimport HeaderFields
@@ -50,6 +50,7 @@ cdef enum Stage:
 # What a fork's rules mean for a block.
 cdef struct BlockRules:
     const Schedule* schedule
+    uint32_t header_fields     # which fields a header has
     Word reward                # of the miner, in wei; 0 under proof of stake
     Address beacon_contract
     Address history_contract
@@ -124,7 +125,7 @@ cdef class Chain:
     cdef Halt step(self, ChainBlock* block) noexcept nogil
     cdef Halt draft(self, ChainBlock* block) noexcept nogil
     cdef void fill_header(
-        self, ChainBlock* block, const Schedule* s, const HeaderFields* parent
+        self, ChainBlock* block, const BlockRules* rules, const HeaderFields* parent
     ) noexcept nogil
     cdef void fill_context(self, const ChainBlock* block, const Schedule* s) noexcept nogil
     cdef Halt open_block(self, ChainBlock* block) noexcept nogil

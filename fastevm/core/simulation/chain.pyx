@@ -12,6 +12,7 @@ from libc.stdint cimport uint8_t, uint32_t
 from libc.string cimport memcpy, memset
 
 
+from fastevm.core.execution.block.block_context cimport fill_from_fields
 from fastevm.core.execution.block.block_executor cimport (
     executor_free,
     executor_new,
@@ -19,10 +20,10 @@ from fastevm.core.execution.block.block_executor cimport (
     executor_transact,
 )
 from fastevm.core.execution.block.header cimport (
-    EMPTY_ROOT,
+    EMPTY_HEADER,
     FEE_PARAMETERS_SIZE,
-    NO_REQUESTS_HASH,
     header_append,
+    header_begin,
 )
 from fastevm.core.execution.block.receipts cimport (
     receipts_bloom,
@@ -45,7 +46,7 @@ from fastevm.core.primitives.buffer cimport buffer_append, buffer_free
 from fastevm.core.primitives.hashes cimport address_eq
 from fastevm.core.primitives.intrinsics cimport atomic_load_int
 from fastevm.core.primitives.keccak cimport keccak256
-from fastevm.core.primitives.word cimport word_copy, word_is_zero, word_load, word_set, word_zero
+from fastevm.core.primitives.word cimport word_copy, word_is_zero, word_set
 from fastevm.core.simulation.body cimport (
     block_size,
     body_add,
@@ -120,16 +121,6 @@ cdef void simulation_options(TxOptions* options, bint validation) noexcept nogil
     options.skip_l1_fee = True
 
 
-cdef void mark_later_fields(HeaderFields* h, const Schedule* s) noexcept nogil:
-    """Which of the fields that forks after Frontier added a header has."""
-    h.has_base_fee = s.has_base_fee
-    h.has_withdrawals = s.has_withdrawals
-    h.has_blobs = s.has_blobs
-    h.has_requests = s.has_requests
-    h.has_block_access_list = s.has_block_access_list
-    h.has_slot_number = s.has_slot_number
-
-
 cdef class Chain:
     """What runs a plan, one at a time; a thread owns one and uses it again."""
 
@@ -166,6 +157,7 @@ cdef class Chain:
         cdef ChainBlock* block = <ChainBlock*>list_add(&self.blocks, sizeof(ChainBlock))
         if block != NULL:
             block.plan = plan
+            block.header = EMPTY_HEADER
             block.number = number
             block.time = time
         return block
@@ -261,7 +253,7 @@ cdef class Chain:
                 return CHAIN_NEEDS_FEES
             word_set(&block.blob_base_fee, s.blob_min_base_fee if s.has_blobs else 0)
         self.fees_known = False
-        self.fill_header(block, s, parent)
+        self.fill_header(block, self.rules_of(block), parent)
         self.fill_context(block, s)
         self.b.schedule = self.b.machine.schedule = s
         world_follow(self.b.world, s)
@@ -269,12 +261,12 @@ cdef class Chain:
         return CHAIN_DONE
 
     cdef void fill_header(
-        self, ChainBlock* block, const Schedule* s, const HeaderFields* parent
+        self, ChainBlock* block, const BlockRules* rules, const HeaderFields* parent
     ) noexcept nogil:
+        cdef const Schedule* s = rules.schedule
         cdef const PlannedBlock* plan = block.plan
         cdef HeaderFields* h = &block.header
-        mark_later_fields(h, s)
-        h.slot_number = parent.slot_number + 1 if parent.has_slot_number else 0
+        header_begin(h, rules.header_fields, parent)
         h.parent_hash = self.hashes[self.blocks.count - self.at]
         h.number = block.number
         h.timestamp = block.time
@@ -285,8 +277,6 @@ cdef class Chain:
             h.extra_data_size = parent.extra_data_size
         if not self.is_merged:
             word_copy(&h.difficulty, &parent.difficulty)
-        h.withdrawals_root = EMPTY_ROOT
-        h.requests_hash = NO_REQUESTS_HASH
         if plan == NULL:
             return
         if plan.has_fee_recipient:
@@ -308,20 +298,9 @@ cdef class Chain:
         """What the block's calls see of it."""
         cdef const HeaderFields* h = &block.header
         cdef size_t known = self.at + self.known_ancestors
-        self.b.context.coinbase = h.coinbase
-        self.b.context.number = h.number
-        self.b.context.timestamp = h.timestamp
-        self.b.context.gas_limit = h.gas_limit
-        self.b.context.slot_number = h.slot_number
-        word_zero(&self.b.context.difficulty)
-        word_zero(&self.b.context.prev_randao)
-        if s.difficulty_is_randomness:
-            word_load(&self.b.context.prev_randao, h.mix_hash.b)
-        else:
-            word_copy(&self.b.context.difficulty, &h.difficulty)
-            if block.plan != NULL and block.plan.has_difficulty:
-                word_copy(&self.b.context.difficulty, &block.plan.difficulty)
-        word_copy(&self.b.context.base_fee, &h.base_fee_per_gas)
+        fill_from_fields(&self.b.context, h, s)
+        if block.plan != NULL and block.plan.has_difficulty and not s.difficulty_is_randomness:
+            word_copy(&self.b.context.difficulty, &block.plan.difficulty)
         if block.plan != NULL and block.plan.has_base_fee:
             word_copy(&self.b.context.base_fee, &block.plan.base_fee)
         word_copy(&self.b.context.blob_base_fee, &block.blob_base_fee)
@@ -562,16 +541,17 @@ cdef class Chain:
     cdef Halt hash_block(self, ChainBlock* block) noexcept nogil:
         """What the header says of transactions and receipts; the hashes of the transactions."""
         cdef HeaderFields* h = &block.header
+        cdef const Schedule* s = self.rules_of(block).schedule
         h.gas_used = self.b.gas_used
-        if h.has_blobs:
+        if s.has_blobs:
             h.blob_gas_used = self.b.blob_gas_used
         receipts_bloom(&self.b.receipts, h.logs_bloom)
-        if block.call_count == 0:
-            h.transactions_root = h.receipts_root = EMPTY_ROOT
-        elif not (receipts_root(&self.b.receipts, 1, &h.receipts_root)
-                  and body_hash(&self.body, &h.transactions_root)):
+        if block.call_count != 0 and not (
+            receipts_root(&self.b.receipts, 1, &h.receipts_root)
+            and body_hash(&self.body, &h.transactions_root)
+        ):
             return CHAIN_OUT_OF_MEMORY
-        if h.has_block_access_list and not self.hash_accesses(&h.block_access_list_hash):
+        if s.has_block_access_list and not self.hash_accesses(&h.block_access_list_hash):
             return CHAIN_OUT_OF_MEMORY
         self.stage = SEALING
         return CHAIN_NEEDS_ROOT if self.needs_roots else CHAIN_DONE
@@ -591,7 +571,7 @@ cdef class Chain:
             return CHAIN_OUT_OF_MEMORY
         keccak256(block.hash.b, self.scratch.bytes, self.scratch.size)
         block.size = block_size(
-            &self.body, &block.header, self.scratch.size,
+            &self.body, self.scratch.size, self.rules_of(block).schedule.has_withdrawals,
             block.plan.withdrawals_size if block.plan != NULL else 0,
         )
         self.hashes[self.blocks.count - self.at - 1] = block.hash

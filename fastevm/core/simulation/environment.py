@@ -3,10 +3,10 @@
 from typing import Any
 
 from fastevm.core.execution.block.fees import blob_base_fee
+from fastevm.core.execution.types import BlockEnvironment
 from fastevm.core.primitives.replace import replace
 from fastevm.core.simulation.values import (
     NO_BLOCK_OVERRIDES,
-    BlockEnvironment,
     BlockOverrides,
     SimulatePayload,
     SimulationError,
@@ -29,25 +29,31 @@ def environment_of(
     ``free_gas``: the call offers no price, so BASEFEE reads 0; ``free_blobs``: the same of blobs.
     """
     rules = schedule.parameters
-    base_fee = _chosen(overrides.base_fee_per_gas, header.base_fee_per_gas or 0)
-    blob_fee = 0
-    if rules["has_blobs"]:
-        blob_fee = _chosen(
-            overrides.blob_base_fee, blob_base_fee(header.excess_blob_gas or 0, schedule)
-        )
-    merged = rules["difficulty_is_randomness"]
-    randomness = _chosen(overrides.prev_randao, header.mix_hash)
-    return BlockEnvironment(
-        coinbase=_chosen(overrides.fee_recipient, header.coinbase),
-        number=_chosen(overrides.number, header.number),
-        timestamp=_chosen(overrides.time, header.timestamp),
-        gas_limit=_chosen(overrides.gas_limit, header.gas_limit),
+    merged = bool(rules["difficulty_is_randomness"])
+    blob_fee = overrides.blob_base_fee or 0
+    if rules["has_blobs"] and overrides.blob_base_fee is None:
+        blob_fee = blob_base_fee(header.excess_blob_gas or 0, schedule)
+    own = BlockEnvironment.of(
+        header,
         chain_id=chain_id,
-        difficulty=0 if merged else _chosen(overrides.difficulty, header.difficulty),
-        prev_randao=int.from_bytes(randomness, "big") if merged else 0,
-        base_fee=0 if free_gas else base_fee,
-        blob_base_fee=0 if free_blobs else blob_fee,
-        slot_number=header.slot_number or 0,
+        blob_base_fee=blob_fee if rules["has_blobs"] else 0,
+        merged=merged,
+    )
+    if overrides is NO_BLOCK_OVERRIDES and not free_gas and not free_blobs:
+        return own
+    randomness = overrides.prev_randao
+    return replace(
+        own,
+        coinbase=_chosen(overrides.fee_recipient, own.coinbase),
+        number=_chosen(overrides.number, own.number),
+        timestamp=_chosen(overrides.time, own.timestamp),
+        gas_limit=_chosen(overrides.gas_limit, own.gas_limit),
+        difficulty=0 if merged else _chosen(overrides.difficulty, own.difficulty),
+        prev_randao=(
+            int.from_bytes(randomness, "big") if merged and randomness else own.prev_randao
+        ),
+        base_fee=0 if free_gas else _chosen(overrides.base_fee_per_gas, own.base_fee),
+        blob_base_fee=0 if free_blobs else own.blob_base_fee,
     )
 
 

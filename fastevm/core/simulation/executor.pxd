@@ -20,7 +20,6 @@ cdef class ChainExecutor(Chain):
     cdef int run_once(self, object view, Plan plan, object options) except -1
     cdef int begin(self, object view, Plan plan, object options) except -1
     cdef int read_parent(self) except -1
-    cdef int read_fields(self, object header) except -1
     cdef int read_hashes(self, bytes known) except -1
     cdef int read_constants(self) except -1
     cdef int read_rules(self) except -1
@@ -32,7 +31,7 @@ cdef class ChainExecutor(Chain):
     cdef object extras_of_call(self)
     cdef int count_frames(self, list frames) except -1
     cdef int provide_deposits(self) except -1
-    cdef int provide_requests_hash(self) except -1
+    cdef int provide_requests(self) except -1
     cdef int provide_root(self) except -1
     cdef int renew_world(self) except -1
     cdef object failure(self, Halt halt)

@@ -6,17 +6,15 @@ states, requests of a block, what a caller asks for beyond the standard.
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
-from libc.stdint cimport UINT64_MAX, uint32_t, uint64_t
+from libc.stdint cimport UINT64_MAX, uint64_t
 from libc.string cimport memcpy, memset
-
-from types import SimpleNamespace
 
 from fastevm.core.execution.block.block_executor cimport executor_open
 from fastevm.core.execution.block.receipts cimport ReceiptRecord, log_value
 from fastevm.core.primitives.exact_bytes cimport exactly
 from fastevm.core.primitives.hashes cimport address_eq
 from fastevm.core.primitives.intrinsics cimport atomic_load_int, atomic_store_int
-from fastevm.core.primitives.word cimport word_from_int, word_to_int
+from fastevm.core.primitives.word cimport word_from_int
 from fastevm.core.interpreter.interrupts cimport begin_stoppable, drop_stoppable, end_stoppable
 from fastevm.core.simulation.account_changes cimport looked_at, warm_entries
 from fastevm.core.simulation.body cimport body_clear
@@ -39,7 +37,7 @@ from fastevm.core.simulation.chain cimport (
     Halt,
     simulation_options,
 )
-from fastevm.core.execution.block.header cimport FEE_PARAMETERS_SIZE, HeaderFields
+from fastevm.core.execution.block.header cimport fields_of_rules, header_read, header_value
 from fastevm.core.primitives.hashes cimport Address, Hash
 from fastevm.core.simulation.account_changes cimport AccountsBefore
 from fastevm.core.simulation.plan cimport Plan
@@ -209,32 +207,12 @@ cdef class ChainExecutor(Chain):
         ):
             return 0
         self.last_header = self.last_hash = self.last_ancestors = None
-        self.read_fields(header)
+        header_read(&self.base, header)
         exactly(block_hash, sizeof(Hash), "block_hash")
         self.read_hashes(b"".join((block_hash, *ancestors)))
         if type(header) is Header and type(block_hash) is bytes and type(ancestors) is tuple:
             self.last_header, self.last_hash = header, block_hash
             self.last_ancestors = ancestors
-        return 0
-
-    cdef int read_fields(self, object header) except -1:
-        memcpy(self.base.coinbase.b, exactly(header.coinbase, 20, "coinbase"), 20)
-        word_from_int(&self.base.difficulty, header.difficulty)
-        self.base.number = header.number
-        self.base.timestamp = header.timestamp
-        self.base.gas_limit = header.gas_limit
-        self.base.gas_used = header.gas_used
-        self.base.blob_gas_used = header.blob_gas_used or 0
-        self.base.excess_blob_gas = header.excess_blob_gas or 0
-        self.base.has_slot_number = header.slot_number is not None
-        self.base.slot_number = header.slot_number or 0
-        cdef bytes extra_data = header.extra_data
-        self.base.extra_data_size = 0
-        if 0 < len(extra_data) <= FEE_PARAMETERS_SIZE:
-            self.base.extra_data_size = <uint32_t>len(extra_data)
-            memcpy(
-                self.base.extra_data, PyBytes_AS_STRING(extra_data), self.base.extra_data_size
-            )
         return 0
 
     cdef int read_hashes(self, bytes known) except -1:
@@ -295,6 +273,7 @@ cdef class ChainExecutor(Chain):
             raise MemoryError
         self.schedules.append(schedule)
         rules.schedule = &schedule.c
+        rules.header_fields = fields_of_rules(schedule.parameters)
         word_from_int(&rules.reward, int(schedule.c.block_reward_gwei) * WEI_PER_GWEI)
         put_contract(&rules.beacon_contract, schedule, "BEACON_ROOTS_ADDRESS")
         put_contract(&rules.history_contract, schedule, "HISTORY_STORAGE_ADDRESS")
@@ -340,26 +319,17 @@ cdef class ChainExecutor(Chain):
         if halt == CHAIN_NEEDS_DEPOSITS:
             return self.provide_deposits()
         if halt == CHAIN_NEEDS_REQUESTS:
-            return self.provide_requests_hash()
+            return self.provide_requests()
         return self.renew_world()
 
     cdef int provide_fees(self) except -1:
         """The fees of the next block, by its parent."""
         cdef ChainBlock* block = self.block(self.at)
-        cdef const HeaderFields* above
         cdef ForkSchedule schedule = self.schedules[block.rules]
         cdef bint overridden = block.plan != NULL and block.plan.has_base_fee
         parent = self.view.header
         if self.at:
-            above = &self.block(self.at - 1).header
-            parent = SimpleNamespace(
-                gas_limit=above.gas_limit, gas_used=above.gas_used,
-                base_fee_per_gas=(
-                    word_to_int(&above.base_fee_per_gas) if above.has_base_fee else None
-                ),
-                excess_blob_gas=above.excess_blob_gas, blob_gas_used=above.blob_gas_used,
-                extra_data=above.extra_data[:above.extra_data_size],
-            )
+            parent = header_value(&self.block(self.at - 1).header)
         if schedule.c.has_blobs:
             excess = next_excess_blob_gas(parent, schedule)
             block.header.excess_blob_gas = excess
@@ -446,7 +416,7 @@ cdef class ChainExecutor(Chain):
             raise SimulationError("override", str(fault)) from None
         return 0
 
-    cdef int provide_requests_hash(self) except -1:
+    cdef int provide_requests(self) except -1:
         cdef bytes digest
         cdef list queues = [
             self.queues[i].bytes[:self.queues[i].size] if self.queues[i].size else b""

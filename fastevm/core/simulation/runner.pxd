@@ -1,7 +1,6 @@
 # One block of simulated calls: a block builder that takes overrides and relaxes the rules.
 from fastevm.core.execution.block.block cimport BlockBuilder
 from fastevm.core.execution.transaction.transaction_result cimport TxResult
-from fastevm.core.interpreter.machine cimport BlockContext
 from fastevm.core.simulation.overrides cimport PrecompileMoves
 from fastevm.core.state.account cimport Account
 
@@ -11,7 +10,3 @@ cdef class Runner(BlockBuilder):
 
     cdef Account* account(self, bytes address) except NULL
     cdef object outcome(self, const TxResult* result)
-
-
-# All but the ancestors, from a BlockEnvironment.
-cdef int fill_environment(BlockContext* context, object environment) except -1

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from fastevm.core.execution.block.block import BlockBuilder
 from fastevm.core.execution.transaction.transaction import Transaction
-from fastevm.core.execution.types import Withdrawal
+from fastevm.core.execution.types import BlockEnvironment, Withdrawal
 from fastevm.core.simulation.plan import Plan
-from fastevm.core.simulation.values import BlockEnvironment, CallOutcome, CallRequest, StateView
+from fastevm.core.simulation.values import CallOutcome, CallRequest, StateView
 
 class Runner(BlockBuilder):
     """A block whose calls are simulated; one thread at a time."""

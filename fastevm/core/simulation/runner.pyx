@@ -5,6 +5,7 @@ from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from fastevm.core.execution.block.block cimport BlockBuilder
+from fastevm.core.execution.block.block_context cimport fill_environment
 from fastevm.core.execution.block.block_executor cimport executor_transact
 from fastevm.core.execution.transaction.refusals cimport refusal as refusal_of
 from fastevm.core.execution.block.system_calls cimport SYSTEM_DONE, SYSTEM_NO_CODE, SystemOutcome
@@ -20,11 +21,10 @@ from fastevm.core.execution.transaction.transaction_result cimport (
     TxResult,
 )
 from fastevm.core.interpreter.interrupts cimport LONG_RUN_GAS, begin_stoppable, end_stoppable
-from fastevm.core.interpreter.machine cimport BlockContext
 from fastevm.core.primitives.buffer cimport Buffer, buffer_free
 from fastevm.core.primitives.hashes cimport Address
 from fastevm.core.primitives.intrinsics cimport atomic_load_int, atomic_store_int
-from fastevm.core.primitives.word cimport word_from_int, word_store
+from fastevm.core.primitives.word cimport word_store
 from fastevm.core.simulation.chain cimport simulation_options
 from fastevm.core.simulation.overrides cimport (
     APPLY_OUT_OF_MEMORY,
@@ -66,13 +66,12 @@ from collections.abc import Sequence
 
 from fastevm.core.execution.block.requests import QUEUES
 from fastevm.core.simulation.values import (
-    BlockEnvironment,
     CallOutcome,
     CallRequest,
     SimulationError,
     StateView,
 )
-from fastevm.core.execution.types import Withdrawal
+from fastevm.core.execution.types import BlockEnvironment, Withdrawal
 
 
 cdef Address address_from(bytes value) except *:
@@ -81,20 +80,6 @@ cdef Address address_from(bytes value) except *:
         raise ValueError(f"an address has 20 bytes, not {len(value)}")
     memcpy(address.b, PyBytes_AS_STRING(value), 20)
     return address
-
-
-cdef int fill_environment(BlockContext* context, object environment) except -1:
-    context.coinbase = address_from(environment.coinbase)
-    context.number = environment.number
-    context.timestamp = environment.timestamp
-    context.gas_limit = environment.gas_limit
-    context.chain_id = environment.chain_id
-    word_from_int(&context.difficulty, environment.difficulty)
-    word_from_int(&context.prev_randao, environment.prev_randao)
-    context.slot_number = environment.slot_number
-    word_from_int(&context.base_fee, environment.base_fee)
-    word_from_int(&context.blob_base_fee, environment.blob_base_fee)
-    return 0
 
 
 cdef class Runner(BlockBuilder):

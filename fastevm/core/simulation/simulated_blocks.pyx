@@ -1,9 +1,7 @@
 """Simulated chains as values of the library."""
 
-from fastevm.core.execution.block.header cimport HeaderFields
+from fastevm.core.execution.block.header cimport header_value
 from fastevm.core.execution.transaction.transaction cimport SENDER_KNOWN, Transaction, transaction_from
-from fastevm.core.primitives.bloom cimport BLOOM_SIZE
-from fastevm.core.primitives.word cimport word_to_int
 from fastevm.core.simulation.body cimport envelope_at
 from fastevm.core.simulation.chain cimport ChainBlock
 from fastevm.core.simulation.executor cimport ChainExecutor
@@ -21,35 +19,7 @@ from fastevm.core.simulation.values import (
     SimulatePayload,
     StateView,
 )
-from fastevm.core.execution.types import Block, Header
-
-
-cdef object header_value(const HeaderFields* h):
-    return Header(
-        parent_hash=h.parent_hash.b[:32],
-        coinbase=h.coinbase.b[:20],
-        state_root=h.state_root.b[:32],
-        transactions_root=h.transactions_root.b[:32],
-        receipts_root=h.receipts_root.b[:32],
-        logs_bloom=h.logs_bloom[:BLOOM_SIZE],
-        difficulty=word_to_int(&h.difficulty),
-        number=h.number,
-        gas_limit=h.gas_limit,
-        gas_used=h.gas_used,
-        timestamp=h.timestamp,
-        extra_data=h.extra_data[:h.extra_data_size],
-        mix_hash=h.mix_hash.b[:32],
-        base_fee_per_gas=word_to_int(&h.base_fee_per_gas) if h.has_base_fee else None,
-        withdrawals_root=h.withdrawals_root.b[:32] if h.has_withdrawals else None,
-        blob_gas_used=h.blob_gas_used if h.has_blobs else None,
-        excess_blob_gas=h.excess_blob_gas if h.has_blobs else None,
-        parent_beacon_block_root=h.parent_beacon_block_root.b[:32] if h.has_blobs else None,
-        requests_hash=h.requests_hash.b[:32] if h.has_requests else None,
-        block_access_list_hash=(
-            h.block_access_list_hash.b[:32] if h.has_block_access_list else None
-        ),
-        slot_number=h.slot_number if h.has_slot_number else None,
-    )
+from fastevm.core.execution.types import Block
 
 
 cdef Transaction transaction_at(ChainExecutor run, const ChainBlock* block, size_t index):
@@ -65,7 +35,7 @@ cdef Transaction transaction_at(ChainExecutor run, const ChainBlock* block, size
 cdef object withdrawals_of(ChainExecutor run, size_t at):
     """The withdrawals of a block; None before there were any."""
     cdef const ChainBlock* block = run.block(at)
-    if not block.header.has_withdrawals:
+    if not run.rules_of(block).schedule.has_withdrawals:
         return None
     if block.plan == NULL or block.plan.withdrawal_count == 0:
         return ()

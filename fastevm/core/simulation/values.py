@@ -177,21 +177,6 @@ class CallResult(Struct, frozen=True, kw_only=True):
     reverted: bool = False
 
 
-class BlockEnvironment(Struct, frozen=True, kw_only=True):
-    """What a call sees of its block; fees in wei, ``timestamp`` in seconds."""
-
-    coinbase: bytes
-    number: int
-    timestamp: int
-    gas_limit: int
-    chain_id: int
-    difficulty: int
-    prev_randao: int
-    base_fee: int
-    blob_base_fee: int
-    slot_number: int = 0
-
-
 class SimulatedLog(Struct, frozen=True):
     """A log of a simulated call. ``index`` counts all logs of the block, those taken back included;
     ``pseudo`` marks one that stands for moved ether and is part of no bloom."""

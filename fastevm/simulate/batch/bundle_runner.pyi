@@ -2,7 +2,8 @@
 
 from typing import Any, final
 
-from fastevm.core.simulation.values import BlockEnvironment, SimulateOptions, StateView
+from fastevm.core.execution.types import BlockEnvironment
+from fastevm.core.simulation.values import SimulateOptions, StateView
 from fastevm.core.state.layer import Layer
 from fastevm.simulate.batch.results import Results
 

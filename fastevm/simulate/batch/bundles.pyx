@@ -10,7 +10,7 @@ from libc.string cimport memset
 from fastevm.core.interpreter.machine cimport BlockContext
 from fastevm.core.primitives.hashes cimport Hash
 from fastevm.core.simulation.plan cimport Plan, PlannedBlock, block_at, list_add
-from fastevm.core.simulation.runner cimport fill_environment
+from fastevm.core.execution.block.block_context cimport fill_environment
 from fastevm.core.spec.schedule cimport ForkSchedule
 from fastevm.rpc_types.call_object cimport read_call
 

@@ -36,8 +36,7 @@ def view_of(accounts: Accounts, fork: str = "osaka") -> StateView:
         timestamp=1,
         gas_limit=30_000_000,
         coinbase=COINBASE,
-        base_fee_per_gas=7 if schedule.parameters["has_base_fee"] else None,
-        **era_fields(schedule),
+        **era_fields(schedule, base_fee=7),
     )
     rich = {SENDER: {"balance": RICH}}
     layer = Layer.of(rich | accounts)

@@ -1,10 +1,21 @@
-"""Fills in what the machine knows of its block from a header."""
+"""Fills in what the machine knows of its block: from headers, environments and single values."""
 
 from libc.string cimport memcpy, memset
 
+from fastevm.core.execution.block.header cimport HeaderFields
+from fastevm.core.execution.transaction.arguments cimport (
+    parse_address,
+    uint64_argument,
+    word_argument,
+)
 from fastevm.core.interpreter.machine cimport BlockContext
 from fastevm.core.primitives.exact_bytes cimport exactly
-from fastevm.core.primitives.word cimport word_from_int, word_load
+from fastevm.core.primitives.word cimport (
+    word_copy, word_from_int, word_load, word_to_int, word_zero,
+)
+from fastevm.core.spec.schedule cimport Schedule
+
+from fastevm.core.execution.types import BlockEnvironment
 
 
 cdef int fill_context(BlockContext* context, header, object chain_id, object blob_price) except -1:
@@ -20,3 +31,75 @@ cdef int fill_context(BlockContext* context, header, object chain_id, object blo
     context.chain_id = chain_id
     context.slot_number = header.slot_number or 0
     return 0
+
+
+cdef void fill_from_fields(
+    BlockContext* context, const HeaderFields* h, const Schedule* s
+) noexcept nogil:
+    context.coinbase = h.coinbase
+    context.number = h.number
+    context.timestamp = h.timestamp
+    context.gas_limit = h.gas_limit
+    context.slot_number = h.slot_number
+    word_zero(&context.difficulty)
+    word_zero(&context.prev_randao)
+    if s.difficulty_is_randomness:
+        word_load(&context.prev_randao, h.mix_hash.b)
+    else:
+        word_copy(&context.difficulty, &h.difficulty)
+    word_copy(&context.base_fee, &h.base_fee_per_gas)
+
+
+cdef int fill_environment(BlockContext* context, object environment) except -1:
+    memcpy(context.coinbase.b, exactly(environment.coinbase, 20, "coinbase"), 20)
+    context.number = environment.number
+    context.timestamp = environment.timestamp
+    context.gas_limit = environment.gas_limit
+    context.chain_id = environment.chain_id
+    word_from_int(&context.difficulty, environment.difficulty)
+    word_from_int(&context.prev_randao, environment.prev_randao)
+    context.slot_number = environment.slot_number
+    word_from_int(&context.base_fee, environment.base_fee)
+    word_from_int(&context.blob_base_fee, environment.blob_base_fee)
+    return 0
+
+
+cdef object environment_value(const BlockContext* context):
+    return BlockEnvironment(
+        coinbase=context.coinbase.b[:20],
+        number=context.number,
+        timestamp=context.timestamp,
+        gas_limit=context.gas_limit,
+        chain_id=context.chain_id,
+        difficulty=word_to_int(&context.difficulty),
+        prev_randao=word_to_int(&context.prev_randao),
+        base_fee=word_to_int(&context.base_fee),
+        blob_base_fee=word_to_int(&context.blob_base_fee),
+        slot_number=context.slot_number,
+    )
+
+
+cdef bint context_put(BlockContext* context, str name, object value) except -1:
+    if name == "number":
+        context.number = uint64_argument(value, name)
+    elif name == "timestamp":
+        context.timestamp = uint64_argument(value, name)
+    elif name == "gas_limit":
+        context.gas_limit = uint64_argument(value, name)
+    elif name == "chain_id":
+        context.chain_id = uint64_argument(value, name)
+    elif name == "coinbase":
+        parse_address(value, &context.coinbase)
+    elif name == "base_fee":
+        word_argument(&context.base_fee, value, name)
+    elif name == "blob_base_fee":
+        word_argument(&context.blob_base_fee, value, name)
+    elif name == "difficulty":
+        word_argument(&context.difficulty, value, name)
+    elif name == "prev_randao":
+        word_argument(&context.prev_randao, value, name)
+    elif name == "slot_number":
+        context.slot_number = uint64_argument(value, name)
+    else:
+        return False
+    return True

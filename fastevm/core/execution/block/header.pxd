@@ -1,4 +1,4 @@
-# A block header as C data, and its RLP.
+# A block header as C data, its RLP, and its conversion from and to the Python class.
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 from fastevm.core.primitives.bloom cimport BLOOM_SIZE
@@ -8,25 +8,22 @@ from fastevm.core.primitives.word cimport Word
 
 
 cdef enum:
-    FEE_PARAMETERS_SIZE = 17  # the longest extra data (OP stack, Jovian)
+    FEE_PARAMETERS_SIZE = 17  # the longest extra data that is kept (OP stack, Jovian)
+    HEADER_FIELD_COUNT = 23
 
 
-# A header without uncles and proof of work (its nonce is zeros). The names are those
-# of fastevm.core.execution.types.Header; a field that a fork added is encoded if its flag is set.
+# The names and their meanings are those of fastevm.core.execution.types.Header. header.pyx refuses
+# to be imported if its rows are not those of HEADER_FIELDS there.
 cdef struct HeaderFields:
-    bint has_base_fee         # London
-    bint has_withdrawals      # Shanghai
-    bint has_blobs            # Cancun, with the beacon root
-    bint has_requests         # Prague
-    bint has_block_access_list  # Amsterdam
-    bint has_slot_number      # Amsterdam
-    Word difficulty
+    uint32_t present          # bit i: the header has field i of HEADER_FIELDS
     Hash parent_hash
+    Hash ommers_hash
     Address coinbase
     Hash state_root
     Hash transactions_root
     Hash receipts_root
     uint8_t logs_bloom[BLOOM_SIZE]
+    Word difficulty
     uint64_t number
     uint64_t gas_limit
     uint64_t gas_used
@@ -34,6 +31,7 @@ cdef struct HeaderFields:
     uint8_t extra_data[FEE_PARAMETERS_SIZE]
     uint32_t extra_data_size
     Hash mix_hash
+    uint8_t nonce[8]
     Word base_fee_per_gas
     Hash withdrawals_root
     uint64_t blob_gas_used
@@ -44,12 +42,40 @@ cdef struct HeaderFields:
     uint64_t slot_number
 
 
-# keccak256 of an empty list: the hash of no uncles.
-cdef Hash EMPTY_LIST_HASH
-# The root of an empty trie.
-cdef Hash EMPTY_ROOT
-# The hash of no requests (EIP-7685): SHA-256 of the empty string.
-cdef Hash NO_REQUESTS_HASH
+cdef enum RowKind:
+    ROW_BYTES = 0             # `size` bytes
+    ROW_DATA = 1              # extra data
+    ROW_UINT64 = 2
+    ROW_WORD = 3
 
+
+# A row of HEADER_FIELDS for code without the GIL.
+cdef struct HeaderRow:
+    RowKind kind
+    uint32_t bit              # in HeaderFields.present
+    size_t offset             # in HeaderFields
+    size_t size
+    bint counts               # the parent's value and one
+    const char* member        # ',"name":' of JSON
+
+
+cdef HeaderRow HEADER_ROWS[HEADER_FIELD_COUNT]       # in the order of the RLP
+cdef HeaderRow HEADER_JSON_ROWS[HEADER_FIELD_COUNT]  # in the order of JSON_FIELDS
+# A header without content, whose state root is zero; the fields of all forks have values.
+cdef HeaderFields EMPTY_HEADER
+
+# The value of a row in a header.
+cdef const void* row_value(const HeaderRow* row, const HeaderFields* h) noexcept nogil
+# Which fields the headers of these rules have (parameters of a ForkSchedule).
+cdef uint32_t fields_of_rules(object parameters) except? 0
+# Make an empty header the draft of a child: the fields that it has, and those that count on.
+cdef void header_begin(
+    HeaderFields* h, uint32_t present, const HeaderFields* parent
+) noexcept nogil
 # Append the RLP. False: out of memory.
 cdef bint header_append(Buffer* out, const HeaderFields* h) noexcept nogil
+# From a Header; extra data longer than FEE_PARAMETERS_SIZE is left out. ValueError for bytes of
+# another size.
+cdef int header_read(HeaderFields* h, object header) except -1
+# The Header.
+cdef object header_value(const HeaderFields* h)
