@@ -4,7 +4,9 @@ from libc.stdint cimport uint32_t, uint64_t
 from fastevm.core.execution.block.block_executor cimport BlockExecutor
 from fastevm.core.execution.block.header cimport HeaderFields
 from fastevm.core.execution.block.system_calls cimport SystemOutcome
+from fastevm.core.execution.block.system_operations cimport QUEUE_COUNT, SystemContracts
 from fastevm.core.execution.transaction.transaction_result cimport TxError, TxOptions, TxResult
+from fastevm.core.interpreter.machine cimport Machine
 from fastevm.core.primitives.buffer cimport Buffer
 from fastevm.core.primitives.hashes cimport Address, Hash
 from fastevm.core.primitives.word cimport Word
@@ -18,10 +20,6 @@ from fastevm.core.state.layer cimport Layer
 
 
 # Why the run has stopped. What it needs comes from Python, and then it goes on.
-cdef enum:
-    QUEUE_COUNT = 4            # contracts with requests at a block's end
-
-
 cdef enum Halt:
     CHAIN_DONE = 0
     CHAIN_NEEDS_FEES = 1       # of the next block, by long arithmetic from its parent
@@ -52,12 +50,7 @@ cdef struct BlockRules:
     const Schedule* schedule
     uint32_t header_fields     # which fields a header has
     Word reward                # of the miner, in wei; 0 under proof of stake
-    Address beacon_contract
-    Address history_contract
-    Address withdrawal_contract
-    Address consolidation_contract
-    Address builder_deposit_contract
-    Address builder_exit_contract
+    SystemContracts contracts
 
 
 # A block to run, and after its run the block itself.
@@ -109,7 +102,7 @@ cdef class Chain:
     cdef List blocks           # ChainBlock
     cdef Body body
     cdef Buffer scratch
-    cdef Buffer queues[4]      # of requests, in the order of their contracts' calls
+    cdef Buffer queues[QUEUE_COUNT]  # of requests, in the order of their contracts' calls
     cdef bytes deposits
     cdef Records records
     cdef Buffer text           # memory for whoever writes the answer
@@ -137,7 +130,6 @@ cdef class Chain:
     cdef Halt pay(self, ChainBlock* block) noexcept nogil
     cdef bint has_deposits(self) noexcept nogil
     cdef Halt ask_queues(self, ChainBlock* block) noexcept nogil
-    cdef Halt ask(self, const Address* contract, size_t queue) noexcept nogil
     cdef bint has_requests(self) noexcept nogil
     cdef Halt hash_block(self, ChainBlock* block) noexcept nogil
     cdef bint hash_accesses(self, Hash* out) noexcept nogil
@@ -148,3 +140,8 @@ cdef class Chain:
 
 # The rules that simulated calls are exempt from.
 cdef void simulation_options(TxOptions* options, bint validation) noexcept nogil
+# Fill in the refusal for a queue contract that has no code or failed.
+cdef void refuse_queue(
+    Refusal* refusal, const SystemContracts* contracts, size_t queue, SystemOutcome outcome,
+    const Machine* m
+) noexcept nogil

@@ -8,7 +8,7 @@ Sources: the eth_simulateV1 specification of execution-apis, and go-ethereum whe
 
 
 from cpython.mem cimport PyMem_RawFree
-from libc.stdint cimport uint8_t, uint32_t
+from libc.stdint cimport uint32_t
 from libc.string cimport memcpy, memset
 
 
@@ -37,12 +37,12 @@ from fastevm.core.execution.block.system_calls cimport (
     SYSTEM_NEEDS_STATE,
     SYSTEM_NO_CODE,
     SYSTEM_OUT_OF_MEMORY,
-    system_call,
     system_credit,
 )
+from fastevm.core.execution.block.system_operations cimport run_queue_calls, run_start_calls
 from fastevm.core.execution.transaction.transaction_data cimport LEGACY_TX, Tx
 from fastevm.core.execution.transaction.transaction_result cimport TX_CANCELLED, TX_OUT_OF_MEMORY, TX_VALID
-from fastevm.core.primitives.buffer cimport buffer_append, buffer_free
+from fastevm.core.primitives.buffer cimport buffer_free
 from fastevm.core.primitives.hashes cimport address_eq
 from fastevm.core.primitives.intrinsics cimport atomic_load_int
 from fastevm.core.primitives.keccak cimport keccak256
@@ -119,6 +119,16 @@ cdef void simulation_options(TxOptions* options, bint validation) noexcept nogil
     options.skip_block_gas = True
     options.fees_optional = not validation
     options.skip_l1_fee = True
+
+
+cdef void refuse_queue(
+    Refusal* refusal, const SystemContracts* contracts, size_t queue, SystemOutcome outcome,
+    const Machine* m
+) noexcept nogil:
+    refuse(refusal, NO_QUEUE_CONTRACT if outcome == SYSTEM_NO_CODE else QUEUE_FAILED, 0, 0)
+    refusal.address = contracts.queues[queue]
+    refusal.queue = <int>queue
+    refusal.status = m.status
 
 
 cdef class Chain:
@@ -312,7 +322,7 @@ cdef class Chain:
     cdef Halt open_block(self, ChainBlock* block) noexcept nogil:
         """Overrides, then the system calls at the block's start (EIP-4788, EIP-2935)."""
         cdef const BlockRules* rules = self.rules_of(block)
-        cdef SystemOutcome outcome = SYSTEM_DONE
+        cdef SystemOutcome outcome
         cdef Applied applied
         executor_reset_gas(&self.b)
         self.b.world.log_count = self.b.world.log_index = 0
@@ -332,15 +342,10 @@ cdef class Chain:
         # Overrides are no part of the list: it tells what the block does.
         if rules.schedule.has_block_access_list and not world_record_accesses(self.b.world):
             return CHAIN_OUT_OF_MEMORY
-        if rules.schedule.has_beacon_root:
-            outcome = system_call(
-                self.b.machine, &rules.beacon_contract,
-                block.header.parent_beacon_block_root.b, 32,
-            )
-        if outcome < SYSTEM_NEEDS_STATE and rules.schedule.has_history_contract:
-            outcome = system_call(
-                self.b.machine, &rules.history_contract, block.header.parent_hash.b, 32
-            )
+        outcome = run_start_calls(
+            self.b.machine, &rules.contracts, block.header.parent_beacon_block_root.b,
+            block.header.parent_hash.b,
+        )
         if outcome >= SYSTEM_NEEDS_STATE:
             return self.halt_of(outcome)
         block.first_call = self.body.places.count
@@ -494,17 +499,15 @@ cdef class Chain:
     cdef Halt ask_queues(self, ChainBlock* block) noexcept nogil:
         """The requests of the protocol's contracts (EIP-7002, EIP-7251, EIP-8282)."""
         cdef const BlockRules* rules = self.rules_of(block)
-        cdef Halt halt = self.ask(&rules.withdrawal_contract, 0)
-        if halt == CHAIN_DONE:
-            halt = self.ask(&rules.consolidation_contract, 1)
-        self.queues[2].size = self.queues[3].size = 0
-        if rules.schedule.has_builder_requests:
-            if halt == CHAIN_DONE:
-                halt = self.ask(&rules.builder_deposit_contract, 2)
-            if halt == CHAIN_DONE:
-                halt = self.ask(&rules.builder_exit_contract, 3)
-        if halt != CHAIN_DONE:
-            return halt
+        cdef size_t at = 0
+        cdef SystemOutcome outcome = run_queue_calls(
+            self.b.machine, &rules.contracts, self.optional_contracts, self.queues, &at
+        )
+        if outcome >= SYSTEM_NEEDS_STATE:
+            return self.halt_of(outcome)
+        if outcome != SYSTEM_DONE:
+            refuse_queue(&self.refusal, &rules.contracts, at, outcome, self.b.machine)
+            return CHAIN_REFUSED
         self.stage = HASHING
         return CHAIN_NEEDS_REQUESTS if self.has_requests() else CHAIN_DONE
 
@@ -514,29 +517,6 @@ cdef class Chain:
             if self.queues[i].size != 0:
                 return True
         return self.block_has_deposits
-
-    cdef Halt ask(self, const Address* contract, size_t queue) noexcept nogil:
-        cdef uint8_t nothing = 0
-        cdef SystemOutcome outcome = system_call(self.b.machine, contract, &nothing, 0)
-        self.queues[queue].size = 0
-        if outcome == SYSTEM_DONE:
-            if self.b.machine.output.size == 0 or buffer_append(
-                &self.queues[queue], self.b.machine.output.bytes, self.b.machine.output.size
-            ):
-                return CHAIN_DONE
-            return CHAIN_OUT_OF_MEMORY
-        if outcome >= SYSTEM_NEEDS_STATE:
-            return self.halt_of(outcome)
-        if outcome == SYSTEM_NO_CODE and self.optional_contracts:
-            return CHAIN_DONE
-        refuse(
-            &self.refusal,
-            NO_QUEUE_CONTRACT if outcome == SYSTEM_NO_CODE else QUEUE_FAILED, 0, 0,
-        )
-        self.refusal.address = contract[0]
-        self.refusal.queue = <int>queue
-        self.refusal.status = self.b.machine.status
-        return CHAIN_REFUSED
 
     cdef Halt hash_block(self, ChainBlock* block) noexcept nogil:
         """What the header says of transactions and receipts; the hashes of the transactions."""

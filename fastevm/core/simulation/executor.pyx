@@ -10,9 +10,13 @@ from libc.stdint cimport UINT64_MAX, uint64_t
 from libc.string cimport memcpy, memset
 
 from fastevm.core.execution.block.block_executor cimport executor_open
-from fastevm.core.execution.block.receipts cimport ReceiptRecord, log_value
+from fastevm.core.execution.block.receipts cimport ReceiptRecord
+from fastevm.core.execution.block.system_operations cimport (
+    deposits_of,
+    requests_of,
+    system_contracts_read,
+)
 from fastevm.core.primitives.exact_bytes cimport exactly
-from fastevm.core.primitives.hashes cimport address_eq
 from fastevm.core.primitives.intrinsics cimport atomic_load_int, atomic_store_int
 from fastevm.core.primitives.word cimport word_from_int
 from fastevm.core.interpreter.interrupts cimport begin_stoppable, drop_stoppable, end_stoppable
@@ -30,7 +34,6 @@ from fastevm.core.simulation.chain cimport (
     CHAIN_OUT_OF_MEMORY,
     CHAIN_REFUSED,
     DRAFTING,
-    QUEUE_COUNT,
     BlockRules,
     Chain,
     ChainBlock,
@@ -38,7 +41,7 @@ from fastevm.core.simulation.chain cimport (
     simulation_options,
 )
 from fastevm.core.execution.block.header cimport fields_of_rules, header_read, header_value
-from fastevm.core.primitives.hashes cimport Address, Hash
+from fastevm.core.primitives.hashes cimport Hash
 from fastevm.core.simulation.account_changes cimport AccountsBefore
 from fastevm.core.simulation.plan cimport Plan
 from fastevm.core.spec.schedule cimport Schedule
@@ -54,18 +57,11 @@ from fastevm.core.simulation.records cimport (
 from fastevm.core.simulation.refusals cimport OUTPUT_CAP_REACHED, exception_of
 from fastevm.core.spec.schedule cimport ForkSchedule
 from fastevm.core.state.reader cimport Reader
-from fastevm.core.state.world cimport LogRecord
 
 from fastevm.errors import InvalidBlock
 from fastevm.core.execution.block.fees import blob_base_fee, next_base_fee, next_excess_blob_gas
 from fastevm.core.execution.op_stack.predeploys import message_passer_root
-from fastevm.core.execution.block.requests import (
-    DEPOSIT_REQUEST,
-    QUEUES,
-    collected,
-    deposit_requests,
-    requests_hash,
-)
+from fastevm.core.execution.block.requests import requests_hash
 from fastevm.core.execution.pow.rewards import WEI_PER_GWEI
 from fastevm.core.simulation.asset_changes import asset_changes
 from fastevm.core.simulation.call_tree import call_tree
@@ -80,12 +76,6 @@ cdef enum:
 
 
 cdef size_t MOST_BLOCKS = MAX_BLOCKS
-
-
-cdef int put_contract(Address* out, ForkSchedule schedule, str name) except -1:
-    cdef bytes address = schedule.system_contracts.get(name, bytes(20))
-    memcpy(out.b, exactly(address, 20, name), 20)
-    return 0
 
 
 cdef class ChainExecutor(Chain):
@@ -275,18 +265,7 @@ cdef class ChainExecutor(Chain):
         rules.schedule = &schedule.c
         rules.header_fields = fields_of_rules(schedule.parameters)
         word_from_int(&rules.reward, int(schedule.c.block_reward_gwei) * WEI_PER_GWEI)
-        put_contract(&rules.beacon_contract, schedule, "BEACON_ROOTS_ADDRESS")
-        put_contract(&rules.history_contract, schedule, "HISTORY_STORAGE_ADDRESS")
-        put_contract(
-            &rules.withdrawal_contract, schedule, "WITHDRAWAL_REQUEST_PREDEPLOY_ADDRESS"
-        )
-        put_contract(
-            &rules.consolidation_contract, schedule, "CONSOLIDATION_REQUEST_PREDEPLOY_ADDRESS"
-        )
-        put_contract(
-            &rules.builder_deposit_contract, schedule, "BUILDER_DEPOSIT_CONTRACT_ADDRESS"
-        )
-        put_contract(&rules.builder_exit_contract, schedule, "BUILDER_EXIT_CONTRACT_ADDRESS")
+        system_contracts_read(&rules.contracts, schedule)
 
     cdef int open_world(self) except -1:
         """Begin on the state of `layer` with an empty world."""
@@ -396,18 +375,10 @@ cdef class ChainExecutor(Chain):
 
     cdef int provide_deposits(self) except -1:
         """The deposits in the block's logs (EIP-6110); logs that nobody can read are refused."""
-        cdef const ReceiptRecord* record
-        cdef const LogRecord* log
-        cdef size_t i, j
-        logs = []
-        for i in range(self.b.receipts.count):
-            record = &self.b.receipts.records[i]
-            for j in range(record.first_log, record.first_log + record.log_count):
-                log = &self.b.world.logs[j]
-                if not log.pseudo and address_eq(&log.address, &self.deposit_contract):
-                    logs.append(log_value(log))
         try:
-            self.deposits = deposit_requests(logs)
+            self.deposits = deposits_of(
+                &self.b.receipts, self.b.world.logs, &self.deposit_contract
+            )
         except ValueError as error:
             fault = InvalidBlock(
                 self.block(self.at).number, "deposits", expected="canonical events",
@@ -417,15 +388,9 @@ cdef class ChainExecutor(Chain):
         return 0
 
     cdef int provide_requests(self) except -1:
-        cdef bytes digest
-        cdef list queues = [
-            self.queues[i].bytes[:self.queues[i].size] if self.queues[i].size else b""
-            for i in range(QUEUE_COUNT)
-        ]
-        digest = requests_hash(collected([
-            (DEPOSIT_REQUEST, self.deposits if self.block_has_deposits else b""),
-            *zip([kind for kind, _ in QUEUES], queues, strict=True),
-        ]))
+        """The hash of the block's requests."""
+        cdef bytes deposits = self.deposits if self.block_has_deposits else b""
+        cdef bytes digest = requests_hash(requests_of(deposits, self.queues))
         memcpy(self.block(self.at).header.requests_hash.b, PyBytes_AS_STRING(digest), 32)
         return 0
 

@@ -8,7 +8,7 @@ from fastevm.core.execution.block.block cimport BlockBuilder
 from fastevm.core.execution.block.block_context cimport fill_environment
 from fastevm.core.execution.block.block_executor cimport executor_transact
 from fastevm.core.execution.transaction.refusals cimport refusal as refusal_of
-from fastevm.core.execution.block.system_calls cimport SYSTEM_DONE, SYSTEM_NO_CODE, SystemOutcome
+from fastevm.core.execution.block.system_calls cimport SystemOutcome
 from fastevm.core.execution.transaction.transaction cimport SENDER_KNOWN, Transaction, transaction_from
 from fastevm.core.execution.transaction.transaction_data cimport Tx
 from fastevm.core.execution.transaction.transaction_encoding cimport tx_append_unsigned
@@ -25,7 +25,7 @@ from fastevm.core.primitives.buffer cimport Buffer, buffer_free
 from fastevm.core.primitives.hashes cimport Address
 from fastevm.core.primitives.intrinsics cimport atomic_load_int, atomic_store_int
 from fastevm.core.primitives.word cimport word_store
-from fastevm.core.simulation.chain cimport simulation_options
+from fastevm.core.simulation.chain cimport refuse_queue, simulation_options
 from fastevm.core.simulation.overrides cimport (
     APPLY_OUT_OF_MEMORY,
     APPLY_REFUSED,
@@ -51,20 +51,13 @@ from fastevm.core.simulation.records cimport (
     records_add_call,
     records_free,
 )
-from fastevm.core.simulation.refusals cimport (
-    NO_QUEUE_CONTRACT,
-    QUEUE_FAILED,
-    Refusal,
-    exception_of,
-    refuse,
-)
+from fastevm.core.simulation.refusals cimport Refusal, exception_of
 from fastevm.core.spec.schedule cimport ForkSchedule
 from fastevm.core.state.account cimport Account
 from fastevm.core.state.world cimport world_account
 
 from collections.abc import Sequence
 
-from fastevm.core.execution.block.requests import QUEUES
 from fastevm.core.simulation.values import (
     CallOutcome,
     CallRequest,
@@ -210,19 +203,12 @@ cdef class Runner(BlockBuilder):
             raise refusal_of(error, &tx, &result)
         return self.outcome(&result)
 
-    cdef bytes request(self, str contract):
-        """The requests of a queue contract; a fault has go-ethereum's words."""
-        cdef SystemOutcome outcome = self.call(contract, b"")
-        cdef const Buffer* output = &self.c.machine.output
+    cdef object queue_fault(self, size_t queue, SystemOutcome outcome):
+        """The same in go-ethereum's words."""
         cdef Refusal refusal
         memset(&refusal, 0, sizeof(refusal))
-        if outcome == SYSTEM_DONE:
-            return PyBytes_FromStringAndSize(<const char*>output.bytes, <Py_ssize_t>output.size)
-        refuse(&refusal, NO_QUEUE_CONTRACT if outcome == SYSTEM_NO_CODE else QUEUE_FAILED, 0, 0)
-        refusal.address = address_from(self.schedule.system_contracts[contract])
-        refusal.queue = [name for _, name in QUEUES].index(contract)
-        refusal.status = self.c.machine.status
-        raise exception_of(&refusal, {})
+        refuse_queue(&refusal, &self.contracts, queue, outcome, self.c.machine)
+        return exception_of(&refusal, {})
 
     cdef object outcome(self, const TxResult* result):
         """What a finished call gave, as a value."""

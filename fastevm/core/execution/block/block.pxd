@@ -6,6 +6,7 @@ from fastevm.core.execution.block.block_executor cimport BlockExecutor
 from fastevm.core.execution.parallel.bal_executor cimport BalExecutor
 from fastevm.core.execution.block.packed_receipts cimport PackedReceipts
 from fastevm.core.execution.block.system_calls cimport SystemOutcome
+from fastevm.core.execution.block.system_operations cimport SystemContracts
 from fastevm.core.execution.transaction.transaction cimport Transaction
 from fastevm.core.execution.transaction.transaction_data cimport Tx
 from fastevm.core.spec.schedule cimport ForkSchedule
@@ -19,6 +20,7 @@ cdef class BlockBuilder:
     cdef Layer layer          # the layer that the next changes are committed on
     cdef bytes ancestors      # concatenated; the context points into it
     cdef bytes deposit_contract
+    cdef SystemContracts contracts  # once begun
     cdef int stage
     cdef bint suspends        # over a remote state: nothing is guessed
     cdef bint cancelled       # read by the machine
@@ -48,8 +50,7 @@ cdef class BlockBuilder:
     cdef int run_all(self, tuple transactions) except -1
     cdef object ended(self, object state_root)
     cdef object listed(self)
-    cdef SystemOutcome call(self, str contract, bytes data)
-    cdef bytes request(self, str contract)
+    cdef object queue_fault(self, size_t queue, SystemOutcome outcome)
     cdef int credit(self, bytes address, object amount) except -1
     cdef bint is_parallel(self, const Tx** transactions, size_t count) noexcept
     cdef size_t run_by_list(self, const Tx** transactions, size_t count) except? 0
@@ -58,7 +59,6 @@ cdef class BlockBuilder:
     cdef int close_receipt(self) except -1
     cdef bytes asked_root(self)
     cdef object finished_receipts(self)
-    cdef list deposit_logs(self)
     cdef Layer layer_after(self)
     cdef int end_on_threads(self) except -1
     cdef int enter_end(self) except -1

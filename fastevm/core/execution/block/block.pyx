@@ -13,9 +13,7 @@ from fastevm.core.execution.block.fees import blob_base_fee
 from fastevm.core.execution.block.header_draft import sealed_header
 from fastevm.core.execution.op_stack.post_exec import post_exec_refunds
 from fastevm.core.execution.op_stack.predeploys import message_passer_root
-from fastevm.core.execution.block.requests import (
-    DEPOSIT_REQUEST, QUEUES, collected, deposit_requests, requests_hash,
-)
+from fastevm.core.execution.block.requests import requests_hash
 from fastevm.core.execution.block.block_result import BlockResult
 from fastevm.core.execution.pow.rewards import block_rewards, withdrawal_credits
 from fastevm.core.execution.transaction.senders import recover_senders
@@ -41,7 +39,6 @@ from fastevm.core.execution.block.packed_receipts cimport packed_receipts
 from fastevm.core.execution.parallel.parallel cimport ParallelRun, give_back, pays, take
 from fastevm.core.execution.block.receipts cimport (
     ReceiptRecord,
-    log_value,
     receipt_value,
     receipts_bloom,
     receipts_root,
@@ -54,8 +51,15 @@ from fastevm.core.execution.block.system_calls cimport (
     SYSTEM_DONE,
     SYSTEM_FAILED,
     SystemOutcome,
-    system_call,
     system_credit,
+)
+from fastevm.core.execution.block.system_operations cimport (
+    QUEUE_COUNT,
+    deposits_of,
+    requests_of,
+    run_queue_calls,
+    run_start_calls,
+    system_contracts_read,
 )
 from fastevm.core.execution.transaction.transaction cimport Transaction, recover_now
 from fastevm.core.execution.transaction.transaction_data cimport Tx
@@ -69,7 +73,7 @@ from fastevm.core.interpreter.machine cimport status_text
 from fastevm.core.primitives.exact_bytes cimport exactly
 from fastevm.core.primitives.bloom cimport BLOOM_SIZE
 from fastevm.core.primitives.buffer cimport Buffer, buffer_free
-from fastevm.core.primitives.hashes cimport Address, Hash, address_eq
+from fastevm.core.primitives.hashes cimport Address, Hash
 from fastevm.core.primitives.intrinsics cimport atomic_store_int
 from fastevm.core.primitives.word cimport Word, word_from_int
 from fastevm.core.spec.constants cimport BLOCK_HASH_WINDOW
@@ -226,30 +230,14 @@ cdef class BlockBuilder:
     # ------------------------------------------------------------------------------------------
     # start, requests and credits
 
-    cdef SystemOutcome call(self, str contract, bytes data):
-        """Make a system call; raises if the host failed."""
-        cdef bytes target = self.schedule.system_contracts[contract]
-        cdef Address address
-        cdef SystemOutcome outcome
-        cdef size_t size = len(data)
-        cdef const uint8_t* input = <const uint8_t*>PyBytes_AS_STRING(data)
-        memcpy(address.b, PyBytes_AS_STRING(target), 20)
-        with nogil:
-            outcome = system_call(self.c.machine, &address, input, size)
-        raise_host_failure(outcome, self.c.world)
-        return outcome
-
-    cdef bytes request(self, str contract):
-        """The output of a system contract, which must exist and succeed."""
-        cdef SystemOutcome outcome = self.call(contract, b"")
-        cdef const Buffer* output = &self.c.machine.output
-        if outcome == SYSTEM_DONE:
-            return PyBytes_FromStringAndSize(<const char*>output.bytes, output.size)
+    cdef object queue_fault(self, size_t queue, SystemOutcome outcome):
+        """The error for a queue contract that has no code or failed; see `QUEUES`."""
+        cdef bytes address = self.contracts.queues[queue].b[:20]
         found = "no code there"
         if outcome == SYSTEM_FAILED:
             found = status_text(self.c.machine.status).decode()
-        field = f"system call to 0x{self.schedule.system_contracts[contract].hex()}"
-        raise InvalidBlock(self.header.number, field, expected="success", found=found)
+        field = f"system call to 0x{address.hex()}"
+        return InvalidBlock(self.header.number, field, expected="success", found=found)
 
     cdef int credit(self, bytes address, object amount) except -1:
         cdef Address target
@@ -264,15 +252,24 @@ cdef class BlockBuilder:
 
     def begin(self):
         """Make the system calls of the start (EIP-4788, EIP-2935); missing ones are skipped."""
-        cdef ForkSchedule schedule = self.schedule
+        cdef const uint8_t* beacon_root = NULL
+        cdef const uint8_t* parent_hash
+        cdef SystemOutcome outcome
         cdef bint is_first = self.claim()
         try:
             self.expect(CREATED, "begin")
             self.stage = OPEN
-            if schedule.c.has_beacon_root:
-                self.call("BEACON_ROOTS_ADDRESS", self.header.parent_beacon_block_root)
-            if schedule.c.has_history_contract:
-                self.call("HISTORY_STORAGE_ADDRESS", self.header.parent_hash)
+            system_contracts_read(&self.contracts, self.schedule)
+            if self.contracts.has_beacon_roots:
+                beacon_root = exactly(
+                    self.header.parent_beacon_block_root, 32, "parent_beacon_block_root"
+                )
+            parent_hash = exactly(self.header.parent_hash, 32, "parent_hash")
+            with nogil:
+                outcome = run_start_calls(
+                    self.c.machine, &self.contracts, beacon_root, parent_hash
+                )
+            raise_host_failure(outcome, self.c.world)
         finally:
             if is_first:
                 self.owner = 0
@@ -577,26 +574,13 @@ cdef class BlockBuilder:
     # ------------------------------------------------------------------------------------------
     # the end
 
-    cdef list deposit_logs(self):
-        cdef Address contract
-        cdef const ReceiptRecord* record
-        cdef const LogRecord* log
-        cdef size_t i, j
-        logs = []
-        if self.bal_executor is not None and not self.bal_executor.receipts.has_deposits:
-            return logs
-        memcpy(contract.b, PyBytes_AS_STRING(self.deposit_contract), 20)
-        for i in range(self.c.receipts.count):
-            record = &self.c.receipts.records[i]
-            for j in range(record.log_count):
-                log = &self.logs()[record.first_log + j]
-                if not log.pseudo and address_eq(&log.address, &contract):
-                    logs.append(log_value(log))
-        return logs
-
     cdef bytes deposits(self):
+        cdef Address contract
+        if self.bal_executor is not None and not self.bal_executor.receipts.has_deposits:
+            return b""
+        memcpy(contract.b, PyBytes_AS_STRING(self.deposit_contract), 20)
         try:
-            return deposit_requests(self.deposit_logs())
+            return deposits_of(&self.c.receipts, self.logs(), &contract)
         except ValueError as error:
             raise InvalidBlock(
                 self.header.number, "deposits", expected="canonical events", found=str(error)
@@ -613,16 +597,23 @@ cdef class BlockBuilder:
     cdef tuple requests(self):
         """The requests of the block, in the order of their types (EIP-7685)."""
         cdef ForkSchedule schedule = self.schedule
+        cdef Buffer queues[QUEUE_COUNT]
+        cdef SystemOutcome outcome
+        cdef size_t at = 0, i
         if not schedule.c.collects_requests:
             return ()
-        return collected([
-            (DEPOSIT_REQUEST, self.deposits()),
-            *[
-                (kind, self.request(contract))
-                for kind, contract in QUEUES
-                if contract in schedule.system_contracts
-            ],
-        ])
+        memset(queues, 0, sizeof(queues))
+        deposits = self.deposits()
+        try:
+            with nogil:
+                outcome = run_queue_calls(self.c.machine, &self.contracts, False, queues, &at)
+            raise_host_failure(outcome, self.c.world)
+            if outcome != SYSTEM_DONE:
+                raise self.queue_fault(at, outcome)
+            return requests_of(deposits, queues)
+        finally:
+            for i in range(QUEUE_COUNT):
+                buffer_free(&queues[i])
 
     def rewards(self, draft):
         """The rewards of the block as (address, wei); ``draft`` has its header and uncles."""

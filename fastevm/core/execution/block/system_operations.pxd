@@ -1,0 +1,48 @@
+# The system calls of a block: those at its start, and the requests and deposits at its end. Building,
+# importing and simulating share them.
+from libc.stdint cimport uint8_t
+
+from fastevm.core.execution.block.receipts cimport ReceiptList
+from fastevm.core.execution.block.system_calls cimport SystemOutcome
+from fastevm.core.interpreter.machine cimport Machine
+from fastevm.core.primitives.buffer cimport Buffer
+from fastevm.core.primitives.hashes cimport Address
+from fastevm.core.spec.schedule cimport ForkSchedule
+from fastevm.core.state.world cimport LogRecord
+
+
+cdef enum:
+    QUEUE_COUNT = 4           # of QUEUES in requests.py, in their order
+
+
+# The contracts that the blocks of a fork call.
+cdef struct SystemContracts:
+    bint has_beacon_roots
+    bint has_history
+    bint has_queue[QUEUE_COUNT]
+    Address beacon_roots
+    Address history
+    Address queues[QUEUE_COUNT]
+
+
+cdef int system_contracts_read(SystemContracts* out, ForkSchedule schedule) except -1
+
+# The calls at the start of a block (EIP-4788, EIP-2935), with 32 bytes each. A contract that is
+# missing or fails changes nothing. The outcome is SYSTEM_DONE, or says what the host has to do.
+cdef SystemOutcome run_start_calls(
+    Machine* m, const SystemContracts* c, const uint8_t* beacon_root, const uint8_t* parent_hash
+) noexcept nogil
+
+# The requests of the queue contracts at the end of a block (EIP-7002, EIP-7251, EIP-8282). Replaces
+# the contents of `queues`. Stops at the first contract that does not succeed: `at` is its index,
+# machine.status says why. `optional`: a contract without code has no requests.
+cdef SystemOutcome run_queue_calls(
+    Machine* m, const SystemContracts* c, bint optional, Buffer* queues, size_t* at
+) noexcept nogil
+
+# The deposits in the logs of the deposit contract (EIP-6110). Raises ValueError for a malformed log.
+cdef bytes deposits_of(
+    const ReceiptList* receipts, const LogRecord* logs, const Address* deposit_contract
+)
+# All requests of a block, type byte first (EIP-7685).
+cdef tuple requests_of(bytes deposits, const Buffer* queues)
