@@ -202,8 +202,8 @@ cdef bint receipts_encode_range(
 ) noexcept nogil:
     cdef BloomBatch batch
     cdef size_t i, j
-    memset(&batch, 0, sizeof(batch))
-    batch.logs = batch.items = 0
+    # Both counts, the first members: of the arrays, 490 KB, only what is counted is read.
+    memset(&batch, 0, sizeof(batch.logs) + sizeof(batch.items))
     for i in range(first, end):
         for j in range(records[i].first_log, records[i].first_log + records[i].log_count):
             if not logs[j].pseudo:
