@@ -30,6 +30,7 @@ class Dialect(Struct, frozen=True, kw_only=True):
     ``newer_fees_count``: of a gas price and EIP-1559 fees in one call object the latter count (a
     transaction takes the price), and a tip without a cap is none; else both are refused.
     ``simulated_block_spacing``: seconds, None for the chain's own block time.
+    ``refuses_unknown_overrides``: an unknown member of an override is an error, else it is ignored.
     ``simulate_zero_state_root``: simulated headers have 32 zero bytes in place of the root.
     ``simulate_error_as_text``: a failed call's ``error`` is a string and ``returnData`` holds the
     revert bytes; else ``error`` is an object and ``returnData`` is empty.
@@ -51,6 +52,7 @@ class Dialect(Struct, frozen=True, kw_only=True):
     receipts_of_slices: bool
     pending_is_unsealed: bool
     pool_names_checksummed: bool
+    refuses_unknown_overrides: bool
     simulate_zero_state_root: bool
     simulate_error_as_text: bool
     unknown_subscription_is_error: bool
@@ -104,6 +106,7 @@ DIALECTS: Final = {
         receipts_of_slices=True,
         pending_is_unsealed=False,
         pool_names_checksummed=True,
+        refuses_unknown_overrides=True,
         simulate_zero_state_root=True,
         simulate_error_as_text=True,
         unknown_subscription_is_error=False,
@@ -117,6 +120,7 @@ DIALECTS: Final = {
         receipts_of_slices=False,
         pending_is_unsealed=True,
         pool_names_checksummed=True,
+        refuses_unknown_overrides=False,
         simulate_zero_state_root=False,
         simulate_error_as_text=False,
         unknown_subscription_is_error=True,

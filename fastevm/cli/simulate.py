@@ -12,7 +12,7 @@ from fastevm.errors import FastevmError
 from fastevm.node import genesis_node
 from fastevm.rpc_client.blocking import call_once
 from fastevm.rpc_client.messages import RpcRefusal
-from fastevm.rpc_types.simulate_values import payload_from
+from fastevm.rpc_types.simulate_request import payload_from
 from fastevm.simulate import (
     DEFAULT_GAS_CAP,
     DEFAULT_TIMEOUT,

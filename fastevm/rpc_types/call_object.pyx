@@ -1,7 +1,8 @@
-"""Reads call objects into a plan: from JSON text without the GIL, or from parsed JSON.
+"""Reads call objects: from JSON text or parsed JSON into a plan, and from parsed JSON into values.
 
-The text reader takes the usual form: known members, each once, hex as nodes write it, no lists.
-Everything else, and every fault, is left to the reader of parsed JSON, which has the words.
+`call_from` knows every member and reports every fault. Null is the same as absent. The two readers
+into a plan are its short forms: the text reader (without the GIL) takes known members, each once,
+hex as nodes write it and no lists; the reader of native values takes calls without lists.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
@@ -32,10 +33,60 @@ from fastevm.rpc_types.text.json_reader cimport (
     take_word,
 )
 
-from fastevm.core.simulation.values import CallRequest
-from fastevm.rpc_types.simulate_values import CALL_MEMBERS, call_from, refuse_unknown
+from typing import Any
 
+from fastevm.core.execution.transaction.transaction_fields import AccessListEntry, Authorization
+from fastevm.core.simulation.values import CallRequest
+from fastevm.rpc_types.value_forms import (
+    GETH,
+    NATIVE,
+    FieldPath,
+    Form,
+    all_members_of,
+    members_of,
+    object_of,
+    refuse_unknown,
+    table_of,
+)
+
+_CALL = table_of(
+    "TransactionArgs",
+    {
+        "from": ("sender", "address"),
+        "to": ("to", "address"),
+        "gas": ("gas", "uint64"),
+        "gasPrice": ("gas_price", "uint256"),
+        "maxFeePerGas": ("max_fee_per_gas", "uint256"),
+        "maxPriorityFeePerGas": ("max_priority_fee_per_gas", "uint256"),
+        "value": ("value", "uint256"),
+        "nonce": ("nonce", "uint64"),
+        "chainId": ("chain_id", "uint256"),
+        "maxFeePerBlobGas": ("max_fee_per_blob_gas", "uint256"),
+    },
+)
+_AUTHORIZATION = table_of(
+    "SetCodeAuthorization",
+    {
+        "chainId": ("chain_id", "uint256"),
+        "address": ("address", "address"),
+        "nonce": ("nonce", "uint64"),
+        "yParity": ("y_parity", "uint64"),
+        "r": ("r", "signature_word"),
+        "s": ("s", "signature_word"),
+    },
+    "authorizationList.",
+)
 LISTS = ("accessList", "blobVersionedHashes", "authorizationList")
+CALL_MEMBERS = frozenset((*_CALL, "data", "input", "type", *LISTS))
+
+_CALL_OBJECT = FieldPath("", "calls")
+_DATA = FieldPath("TransactionArgs.data", "data")
+_INPUT = FieldPath("TransactionArgs.input", "input")
+_BLOB_HASHES = FieldPath("TransactionArgs.blobVersionedHashes", "blobVersionedHashes")
+_ACCESS_LIST = FieldPath("AccessList", "accessList")
+_ACCESS_ADDRESS = FieldPath("AccessTuple.address", "accessList.address")
+_STORAGE_KEYS = FieldPath("AccessTuple.storageKeys", "storageKeys")
+_AUTHORIZATIONS = FieldPath("TransactionArgs.authorizationList", "authorizationList")
 
 
 # The members of a call object.
@@ -123,7 +174,50 @@ cdef bint read_terms(Cursor* c, Key* key, PlannedCall* item) noexcept nogil:
 
 
 # ----------------------------------------------------------------------------------------------
-# out of parsed JSON
+# values out of parsed JSON
+
+def call_from(value: Any, form: Form = NATIVE) -> CallRequest:
+    """A call object; ``input`` wins over ``data``."""
+    if isinstance(value, CallRequest):
+        return value
+    given = object_of(value, _CALL_OBJECT, "TransactionArgs", CALL_MEMBERS, form)
+    fields = members_of(given, _CALL, form)
+    if given.get("input") is not None:
+        fields["data"] = form.data(given["input"], _INPUT)
+    elif given.get("data") is not None:
+        fields["data"] = form.data(given["data"], _DATA)
+    if given.get("blobVersionedHashes") is not None:
+        hashes = form.array(given["blobVersionedHashes"], _BLOB_HASHES)
+        fields["blob_versioned_hashes"] = tuple([form.hash(h, _BLOB_HASHES) for h in hashes])
+    if given.get("accessList") is not None:
+        entries = form.array(given["accessList"], _ACCESS_LIST)
+        fields["access_list"] = tuple([_access_entry(entry, form) for entry in entries])
+    if given.get("authorizationList") is not None:
+        entries = form.array(given["authorizationList"], _AUTHORIZATIONS)
+        fields["authorization_list"] = tuple([_authorization(entry, form) for entry in entries])
+    return CallRequest(**fields)
+
+
+def decode_call(value: Any) -> CallRequest:
+    """A call object of JSON-RPC."""
+    return call_from(value, GETH)
+
+
+def _access_entry(value: Any, form: Form) -> AccessListEntry:
+    given = form.object(value, _ACCESS_LIST, "types.AccessTuple")
+    address = form.address(given.get("address"), _ACCESS_ADDRESS)
+    keys = given.get("storageKeys")
+    slots = () if keys is None else form.array(keys, _STORAGE_KEYS)
+    return AccessListEntry(address, tuple([form.word(key, _STORAGE_KEYS) for key in slots]))
+
+
+def _authorization(value: Any, form: Form) -> Authorization:
+    given = form.object(value, _AUTHORIZATIONS, "types.SetCodeAuthorization")
+    return Authorization(**all_members_of(given, _AUTHORIZATION, form))
+
+
+# ----------------------------------------------------------------------------------------------
+# parsed JSON into a plan
 
 cdef inline object member(dict given, str name):
     """The member, or None."""

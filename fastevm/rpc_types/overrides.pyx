@@ -1,7 +1,8 @@
-"""Reads overrides of blocks and accounts: from JSON text into a plan, without the GIL.
+"""Reads overrides of blocks and accounts: from parsed JSON into values, from JSON text into a plan.
 
-The text reader takes the usual form: known members, each once, hex as nodes write it, no
-withdrawals. Everything else, and every fault, is left to the reader of parsed JSON.
+The reader of parsed JSON knows every member and reports every fault. Null is the same as absent.
+The text reader (without the GIL) takes the usual form: known members, each once, hex as nodes write
+it, no withdrawals.
 """
 
 from libc.stdint cimport uint8_t
@@ -36,13 +37,173 @@ from fastevm.rpc_types.text.json_reader cimport (
     take_word,
 )
 
+from collections.abc import Mapping
+from typing import Any
+
+from fastevm.core.execution.types import Withdrawal
+from fastevm.core.simulation.values import AccountOverride, BlockOverrides
+from fastevm.rpc_types.quantity import DecodeError
+from fastevm.rpc_types.value_forms import (
+    GETH,
+    NATIVE,
+    FieldPath,
+    Form,
+    all_members_of,
+    members_of,
+    refuse_unknown,
+    table_of,
+)
+
+UINT64 = 2**64
+_ACCOUNT = table_of(
+    "OverrideAccount",
+    {
+        "nonce": ("nonce", "uint64"),
+        "code": ("code", "data"),
+        "balance": ("balance", "uint256"),
+        "movePrecompileToAddress": ("move_precompile_to", "address"),
+    },
+)
+_BLOCK = table_of(
+    "BlockOverrides",
+    {
+        "number": ("number", "uint256"),
+        "time": ("time", "uint64"),
+        "gasLimit": ("gas_limit", "uint64"),
+        "feeRecipient": ("fee_recipient", "address"),
+        "prevRandao": ("prev_randao", "hash"),
+        "baseFeePerGas": ("base_fee_per_gas", "uint256"),
+        "blobBaseFee": ("blob_base_fee", "uint256"),
+        "difficulty": ("difficulty", "uint256"),
+        "beaconRoot": ("beacon_root", "hash"),
+    },
+)
+_WITHDRAWAL = table_of(
+    "Withdrawal",
+    {
+        "index": ("index", "uint64"),
+        "validatorIndex": ("validator_index", "uint64"),
+        "address": ("address", "address"),
+        "amount": ("amount", "uint64"),
+    },
+    "withdrawals.",
+)
+# Other names of members: those of the interface document and of anvil.
+ACCOUNT_ALIASES = {"storage": "stateDiff"}
+BLOCK_ALIASES = {
+    "timestamp": "time",
+    "coinbase": "feeRecipient",
+    "random": "prevRandao",
+    "baseFee": "baseFeePerGas",
+}
+ACCOUNT_MEMBERS = frozenset((*_ACCOUNT, "state", "stateDiff", *ACCOUNT_ALIASES))
+BLOCK_MEMBERS = frozenset((*_BLOCK, "withdrawals", *BLOCK_ALIASES))
+
+_STATE_OVERRIDES = FieldPath("", "stateOverrides")
+_BLOCK_OVERRIDES = FieldPath("", "blockOverrides")
+_WITHDRAWALS = FieldPath("BlockOverrides.withdrawals", "withdrawals")
+
 
 cdef enum:
     MOST_OVERRIDES = 64          # of one block; each is held against those before it
 
 
 # ----------------------------------------------------------------------------------------------
-# accounts
+# values out of parsed JSON
+
+def state_overrides_from(value: Any, form: Form = NATIVE) -> dict[bytes, AccountOverride]:
+    """An object of address to override of the account."""
+    if value is None:
+        return {}
+    overrides = form.object(value, _STATE_OVERRIDES, "override.StateOverride")
+    return {
+        form.address(key, _STATE_OVERRIDES): account_from(entry, form)
+        for key, entry in overrides.items()
+    }
+
+
+def account_from(value: Any, form: Form = NATIVE) -> AccountOverride:
+    """The override of one account."""
+    if isinstance(value, AccountOverride):
+        return value
+    if value is None:
+        return AccountOverride()
+    given = form.object(value, _STATE_OVERRIDES, "OverrideAccount")
+    given = with_own_names(given, ACCOUNT_MEMBERS, ACCOUNT_ALIASES, "stateOverrides", form)
+    fields = members_of(given, _ACCOUNT, form)
+    for name, member in (("state", "state"), ("state_diff", "stateDiff")):
+        if given.get(member) is not None:
+            place = FieldPath(f"OverrideAccount.{member}", member)
+            slots = form.object(given[member], place, "map[common.Hash]common.Hash")
+            fields[name] = {form.word(k, place): form.word(v, place) for k, v in slots.items()}
+    return AccountOverride(**fields)
+
+
+def block_overrides_from(value: Any, form: Form = NATIVE) -> BlockOverrides:
+    """The overrides of a block."""
+    if isinstance(value, BlockOverrides):
+        return value
+    if value is None:
+        return BlockOverrides()
+    given = form.object(value, _BLOCK_OVERRIDES, "BlockOverrides")
+    given = with_own_names(given, BLOCK_MEMBERS, BLOCK_ALIASES, "blockOverrides", form)
+    fields = members_of(given, _BLOCK, form)
+    if given.get("withdrawals") is not None:
+        entries = form.array(given["withdrawals"], _WITHDRAWALS)
+        fields["withdrawals"] = tuple([withdrawal_from(e, _WITHDRAWALS, form) for e in entries])
+    return BlockOverrides(**fields)
+
+
+def with_own_names(
+    given: Mapping[str, Any],
+    known: frozenset[str],
+    aliases: Mapping[str, str],
+    name: str,
+    form: Form,
+) -> Mapping[str, Any]:
+    """The override with each alias replaced by the name that it stands for.
+
+    DecodeError for an unknown member that the form refuses, and for an alias beside its own name.
+    """
+    if form.refuses_unknown_overrides:
+        refuse_unknown(given, known, name)
+    for alias, own in aliases.items():
+        if given.get(alias) is not None:
+            if given.get(own) is not None:
+                raise DecodeError(f"{name}: {alias!r} means {own!r}: give only one of them")
+            given = {**given, own: given[alias]}
+    return given
+
+
+def withdrawal_from(value: Any, place: FieldPath, form: Form) -> Withdrawal:
+    """A withdrawal object (EIP-4895)."""
+    given = form.object(value, place, "types.Withdrawal")
+    return Withdrawal(**all_members_of(given, _WITHDRAWAL, form))
+
+
+def decode_state_overrides(value: Any, form: Form = GETH) -> Mapping[bytes, AccountOverride]:
+    """State overrides of JSON-RPC; null is none."""
+    return state_overrides_from(value, form)
+
+
+def decode_block_overrides(value: Any, form: Form = GETH) -> BlockOverrides:
+    """Block overrides of a call in JSON-RPC; null is none.
+
+    A number of more than 64 bits, which a simulated block may ask for in vain, is refused here.
+    """
+    overrides = block_overrides_from(value, form)
+    if overrides.number is not None and overrides.number >= UINT64:
+        raise DecodeError("BlockOverrides.number: hex number > 64 bits")
+    return overrides
+
+
+def decode_withdrawal(value: Any, *, field: str) -> Withdrawal:
+    """A withdrawal object of JSON-RPC."""
+    return withdrawal_from(value, FieldPath(field, field), GETH)
+
+
+# ----------------------------------------------------------------------------------------------
+# JSON text of accounts into a plan
 
 cdef bint read_slots(Plan plan, Cursor* c, PlannedOverride* item) noexcept nogil:
     cdef SlotValue* slot
@@ -91,7 +252,7 @@ cdef bint read_account_member(Plan plan, Cursor* c, Key* key, PlannedOverride* i
         item.moves_precompile = True
         return once(key, 4) and take_fixed(c, item.move_to.b, 20)
     item.has_state = is_key(key, b"state")
-    item.has_state_diff = is_key(key, b"stateDiff")
+    item.has_state_diff = is_key(key, b"stateDiff") or is_key(key, b"storage")
     if item.has_state or item.has_state_diff:
         return once(key, 3) and read_slots(plan, c, item)
     return False
@@ -152,19 +313,19 @@ cdef bint take_state_overrides(Plan plan, Cursor* c, PlannedBlock* block) noexce
 
 
 # ----------------------------------------------------------------------------------------------
-# blocks
+# JSON text of blocks into a plan
 
 cdef bint read_block_number(Cursor* c, Key* key, PlannedBlock* block) noexcept nogil:
     if is_key(key, b"number"):
         block.has_number = True
         return once(key, 0) and take_uint64(c, &block.number)
-    if is_key(key, b"time"):
+    if is_key(key, b"time") or is_key(key, b"timestamp"):
         block.has_time = True
         return once(key, 1) and take_uint64(c, &block.time)
     if is_key(key, b"gasLimit"):
         block.has_gas_limit = True
         return once(key, 2) and take_uint64(c, &block.gas_limit)
-    if is_key(key, b"baseFeePerGas"):
+    if is_key(key, b"baseFeePerGas") or is_key(key, b"baseFee"):
         block.has_base_fee = True
         return once(key, 3) and take_word(c, &block.base_fee)
     if is_key(key, b"blobBaseFee"):
@@ -177,10 +338,10 @@ cdef bint read_block_number(Cursor* c, Key* key, PlannedBlock* block) noexcept n
 
 
 cdef bint read_block_name(Cursor* c, Key* key, PlannedBlock* block) noexcept nogil:
-    if is_key(key, b"feeRecipient"):
+    if is_key(key, b"feeRecipient") or is_key(key, b"coinbase"):
         block.has_fee_recipient = True
         return once(key, 6) and take_fixed(c, block.fee_recipient.b, 20)
-    if is_key(key, b"prevRandao"):
+    if is_key(key, b"prevRandao") or is_key(key, b"random"):
         return once(key, 7) and take_fixed(c, block.prev_randao.b, 32)
     if is_key(key, b"beaconRoot"):
         return once(key, 8) and take_fixed(c, block.beacon_root.b, 32)

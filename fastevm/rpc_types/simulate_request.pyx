@@ -1,8 +1,8 @@
-"""Reads the params of eth_simulateV1 into a plan, in one pass over the text without the GIL.
+"""Reads payloads of eth_simulateV1: from parsed JSON into values, from JSON text into a plan.
 
-The text reader takes the usual form: known members of the standard, each once, hex as nodes write
-it, calls without lists. None stands for any other form: the reader of parsed JSON knows all of it,
-and the words for each fault.
+The reader of parsed JSON knows every member and reports every fault. Null is the same as absent.
+The text reader makes one pass without the GIL. It takes the usual form: known members of the
+standard, each once, hex as nodes write it, calls without lists.
 """
 
 from libc.string cimport memset
@@ -26,13 +26,95 @@ from fastevm.rpc_types.text.json_reader cimport (
     take_flag,
 )
 
+from collections.abc import Mapping
+from typing import Any
+
 from fastevm.core.simulation.limits import MAX_BLOCKS, MAX_CALLS, MAX_CALLS_PER_BLOCK
+from fastevm.core.simulation.values import BlockStateCalls, CallRequest, SimulatePayload
+from fastevm.rpc_types.call_object import call_from
+from fastevm.rpc_types.overrides import block_overrides_from, state_overrides_from
+from fastevm.rpc_types.value_forms import GETH, NATIVE, FieldPath, Form, object_of
+
+# Members that ask for more than the standard gives.
+EXTENSIONS = {
+    "returnStateDiff": "state_diff",
+    "returnAssetChanges": "asset_changes",
+    "returnAccessList": "access_list",
+    "returnCallTree": "call_tree",
+}
+
+ENTRY_MEMBERS = frozenset(("calls", "stateOverrides", "blockOverrides"))
+PAYLOAD_MEMBERS = frozenset(
+    ("blockStateCalls", "traceTransfers", "validation", "returnFullTransactions", *EXTENSIONS)
+)
+
+_PAYLOAD = FieldPath("", "payload")
+_BLOCKS = FieldPath("simOpts.blockStateCalls", "blockStateCalls")
+_CALLS = FieldPath("simBlock.calls", "calls")
 
 
 cdef size_t MOST_BLOCKS = MAX_BLOCKS
 cdef size_t MOST_CALLS = MAX_CALLS
 cdef size_t MOST_CALLS_OF_BLOCK = MAX_CALLS_PER_BLOCK
 
+
+# ----------------------------------------------------------------------------------------------
+# values out of parsed JSON
+
+def payload_from(value: Any, form: Form = NATIVE) -> SimulatePayload:
+    """The payload of eth_simulateV1, or a list of calls as its one block."""
+    if isinstance(value, SimulatePayload):
+        return value
+    if form is NATIVE and isinstance(value, list | tuple):
+        return SimulatePayload(blocks=(BlockStateCalls(calls=_calls(value, form)),))
+    given = object_of(value, _PAYLOAD, "ethapi.simOpts", PAYLOAD_MEMBERS, form)
+    blocks = given.get("blockStateCalls")
+    entries = () if blocks is None else form.array(blocks, _BLOCKS)
+    return SimulatePayload(
+        blocks=tuple([block_from(entry, form) for entry in entries]),
+        trace_transfers=_flag(given, "traceTransfers", form),
+        validation=_flag(given, "validation", form),
+        full_transactions=_flag(given, "returnFullTransactions", form),
+        **extensions_from(given),
+    )
+
+
+def extensions_from(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The members that ask for more than the standard gives."""
+    return {name: bool(given.get(member)) for member, name in EXTENSIONS.items()}
+
+
+def block_from(value: Any, form: Form = NATIVE) -> BlockStateCalls:
+    """One entry of ``blockStateCalls``."""
+    if isinstance(value, BlockStateCalls):
+        return value
+    if value is None:
+        return BlockStateCalls()
+    given = object_of(value, _BLOCKS, "ethapi.simBlock", ENTRY_MEMBERS, form)
+    return BlockStateCalls(
+        calls=_calls(given.get("calls"), form),
+        state_overrides=state_overrides_from(given.get("stateOverrides"), form),
+        block_overrides=block_overrides_from(given.get("blockOverrides"), form),
+    )
+
+
+def decode_payload(value: Any, form: Form = GETH) -> SimulatePayload:
+    """The payload of eth_simulateV1 in JSON-RPC, maybe an empty one."""
+    return payload_from(value, form)
+
+
+def _calls(value: Any, form: Form) -> tuple[CallRequest, ...]:
+    calls = () if value is None else form.array(value, _CALLS)
+    return tuple([CallRequest() if call is None else call_from(call, form) for call in calls])
+
+
+def _flag(given: Mapping[str, Any], name: str, form: Form) -> bool:
+    value = given.get(name)
+    return False if value is None else form.flag(value, FieldPath(f"simOpts.{name}", name))
+
+
+# ----------------------------------------------------------------------------------------------
+# JSON text into a plan
 
 cdef bint read_calls(Plan plan, Cursor* c, PlannedBlock* block) noexcept nogil:
     cdef size_t count = 0

@@ -1,16 +1,19 @@
-"""Two forms in which a caller writes values, and how each names a fault.
+"""The forms in which a caller writes objects, and how each form reports a fault.
 
-``GETH``: the JSON of JSON-RPC, as strict as go-ethereum, whose struct names are in the errors that
-clients know. ``NATIVE``: what Python programs pass, hex text or ints and bytes as they are; errors
-name the member.
+``GETH``: the JSON of JSON-RPC, as strict as go-ethereum, with go-ethereum's struct names in the
+errors, which clients match on. Unknown members are ignored. ``STRICT``: the same, but an unknown
+member of an override is an error. ``NATIVE``: what Python programs pass, hex text or ints and
+bytes; unknown members are errors, and errors name the member.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from fastevm.core.primitives.suggestion import nearest
 from fastevm.rpc_types.native_values import address_of, bytes_of, quantity_of, uint64_of, word_of
 from fastevm.rpc_types.quantity import (
     U256_DIGITS,
+    DecodeError,
     decode_address,
     decode_bool,
     decode_bytes,
@@ -28,11 +31,16 @@ class FieldPath(NamedTuple):
     name: str
 
 
+Table = dict[str, tuple[str, str, FieldPath]]  # member -> field of the value, kind, path
+
+
 class Form(NamedTuple):
     """One reader for each kind of value; all raise ValueError.
 
     ``word``: 32 bytes as a number; ``signature_word``: r or s, which signers also print as 32
     bytes. ``object`` and ``array`` check the kind; their last argument is go-ethereum's type.
+    ``refuses_unknown``: unknown members are errors; ``refuses_unknown_overrides``: those of
+    overrides are.
     """
 
     uint64: Callable[[Any, FieldPath], int]
@@ -45,6 +53,8 @@ class Form(NamedTuple):
     flag: Callable[[Any, FieldPath], bool]
     object: Callable[[Any, FieldPath, str], Mapping[Any, Any]]
     array: Callable[[Any, FieldPath], Sequence[Any]]
+    refuses_unknown: bool = False
+    refuses_unknown_overrides: bool = False
 
 
 def _geth_word(value: Any, place: FieldPath) -> int:
@@ -81,6 +91,7 @@ GETH: Final = Form(
     object=_geth_object,
     array=_geth_array,
 )
+STRICT: Final = GETH._replace(refuses_unknown_overrides=True)
 
 
 def _native_object(value: Any, place: FieldPath, kind: str) -> Mapping[Any, Any]:
@@ -110,4 +121,51 @@ NATIVE: Final = Form(
     flag=lambda value, place: bool(value),
     object=_native_object,
     array=_native_array,
+    refuses_unknown=True,
+    refuses_unknown_overrides=True,
 )
+
+
+def table_of(struct: str, members: dict[str, tuple[str, str]], prefix: str = "") -> Table:
+    """The table of an object's members: name -> (field, kind). ``struct``: go-ethereum's name."""
+    return {
+        member: (field, kind, FieldPath(f"{struct}.{member}", prefix + member))
+        for member, (field, kind) in members.items()
+    }
+
+
+def members_of(given: Mapping[str, Any], table: Table, form: Form) -> dict[str, Any]:
+    """The fields of the table's members that are not null."""
+    fields: dict[str, Any] = {}
+    for member, (field, kind, place) in table.items():
+        value = given.get(member)
+        if value is not None:
+            fields[field] = getattr(form, kind)(value, place)
+    return fields
+
+
+def all_members_of(given: Mapping[str, Any], table: Table, form: Form) -> dict[str, Any]:
+    """The fields of all members of the table; an absent one is a fault of its kind."""
+    return {
+        field: getattr(form, kind)(given.get(member), place)
+        for member, (field, kind, place) in table.items()
+    }
+
+
+def object_of(
+    value: Any, place: FieldPath, struct: str, known: frozenset[str], form: Form
+) -> Mapping[str, Any]:
+    """The object; DecodeError for another kind and for a member that the form refuses."""
+    given = form.object(value, place, struct)
+    if form.refuses_unknown:
+        refuse_unknown(given, known, place.name)
+    return given
+
+
+def refuse_unknown(given: Mapping[str, Any], known: frozenset[str], name: str) -> None:
+    """DecodeError for an unknown member, with the nearest known one."""
+    for member in given:
+        if member not in known:
+            near = nearest(str(member), sorted(known))
+            hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(sorted(known))}"
+            raise DecodeError(f"{name}: there is no member {member!r}: {hint}")

@@ -38,9 +38,8 @@ from fastevm.core.simulation.values import (
     has_one_transfer_price,
     is_transfer,
 )
-from fastevm.rpc_types.simulate_request import read_request
+from fastevm.rpc_types.simulate_request import extensions_from, read_request
 from fastevm.rpc_types.simulate_response import simulate_text
-from fastevm.rpc_types.simulate_values import extensions_from
 from fastevm.simulate.api import simulate, simulate_async
 from fastevm.simulate.batch.columns import Columns
 from fastevm.simulate.batch.many import Simulations, simulate_many

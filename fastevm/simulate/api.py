@@ -10,7 +10,7 @@ from fastevm.core.simulation.values import (
     SimulateOptions,
     SimulationError,
 )
-from fastevm.rpc_types.simulate_values import payload_from
+from fastevm.rpc_types.simulate_request import payload_from
 from fastevm.simulate.views import BlockOptions, as_view, spacing_of
 
 

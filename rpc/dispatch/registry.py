@@ -50,7 +50,8 @@ class Needs(Enum):
 class Param(Struct, frozen=True):
     """One positional parameter: its decoder, and what a missing or null value means.
 
-    ``default_in`` gives the default where it depends on the dialect.
+    ``default_in`` gives the default where it depends on the dialect. ``strict`` replaces the
+    decoder in dialects that refuse unknown members of overrides.
     """
 
     decode: Callable[[Any], Any]
@@ -58,6 +59,7 @@ class Param(Struct, frozen=True):
     default: Any = None
     required_by_interface: bool = False
     default_in: Callable[[Dialect], Any] | None = None
+    strict: Callable[[Any], Any] | None = None
 
     def may_miss(self, dialect: Dialect) -> bool:
         """Whether the parameter may be left out in ``dialect``."""
@@ -89,9 +91,12 @@ class Method(Struct, frozen=True):
     prepare_many: Callable[[Any, list[list[Any]]], None] | None = None
     needs: Needs = Needs.NOTHING
     decoders: tuple[Callable[[Any], Any], ...] = ()
+    strict_decoders: tuple[Callable[[Any], Any], ...] = ()
 
     def __post_init__(self) -> None:
         force_setattr(self, "decoders", tuple(param.decode for param in self.params))
+        strict = tuple(param.strict or param.decode for param in self.params)
+        force_setattr(self, "strict_decoders", strict)
 
     def check_needs(self, node: Node) -> None:
         """Raises RpcError if the node lacks the part that the method needs."""
@@ -108,21 +113,24 @@ class Method(Struct, frozen=True):
 
     def bind(self, values: list[Any], dialect: Dialect) -> list[Any]:
         """Decode positional ``values``; RpcError for a missing, bad or superfluous one."""
-        if len(values) == len(self.decoders) and None not in values:
+        decoders = self.strict_decoders if dialect.refuses_unknown_overrides else self.decoders
+        if len(values) == len(decoders) and None not in values:
             try:
-                return [decode(value) for decode, value in zip(self.decoders, values, strict=True)]
+                return [decode(value) for decode, value in zip(decoders, values, strict=True)]
             except DecodeError:
                 pass  # decoding them one by one tells which
-        return self._bind_each(values, dialect)
+        return self._bind_each(values, decoders, dialect)
 
-    def _bind_each(self, values: list[Any], dialect: Dialect) -> list[Any]:
+    def _bind_each(
+        self, values: list[Any], decoders: tuple[Callable[[Any], Any], ...], dialect: Dialect
+    ) -> list[Any]:
         bound = []
         given, position = len(values), 0
-        for param in self.params:
+        for param, decode in zip(self.params, decoders, strict=True):
             value = values[position] if position < given else None
             if value is not None:
                 try:
-                    bound.append(decoded(param.decode, value, dialect))
+                    bound.append(decoded(decode, value, dialect))
                 except DecodeError as fault:
                     raise RpcError("invalid_argument", position=position, fault=fault) from None
             elif param.may_miss(dialect):

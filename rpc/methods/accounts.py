@@ -28,7 +28,7 @@ from fastevm.rpc.methods.pool import (
     refusals,
     require_worker_above_one_light,
 )
-from fastevm.rpc_types.simulate_values import decode_call
+from fastevm.rpc_types.call_object import decode_call
 from fastevm.rpc_types.transactions import Json, transaction_json
 from fastevm.simulate import BlockOverrides, CallRequest, lists_of
 

@@ -6,6 +6,7 @@ Source of the forms: Erigon, and reth and anvil after it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Final
 
 from msgspec import Struct
@@ -21,14 +22,16 @@ from fastevm.rpc.errors import RpcError
 from fastevm.rpc.limits import TRACED_CALLS
 from fastevm.rpc.methods.calls import STATE_OVERRIDES
 from fastevm.rpc.methods.trace import (
+    CALL_CONFIG,
     CallTraceConfig,
     base_of,
-    decode_call_trace_config,
     list_of,
     view_of,
 )
+from fastevm.rpc_types.call_object import decode_call
+from fastevm.rpc_types.overrides import decode_block_overrides
 from fastevm.rpc_types.quantity import DecodeError, object_fault
-from fastevm.rpc_types.simulate_values import decode_block_overrides, decode_call
+from fastevm.rpc_types.value_forms import GETH, STRICT, Form
 from fastevm.simulate import (
     NO_BLOCK_OVERRIDES,
     BlockOverrides,
@@ -59,23 +62,23 @@ class StateContext(Struct, frozen=True):
     index: int | None = None
 
 
-def decode_bundles(value: Any) -> list[CallBundle]:
+def decode_bundles(value: Any, form: Form = GETH) -> list[CallBundle]:
     """Decode the bundles of eth_callMany."""
     if not isinstance(value, list):
         raise object_fault(value, "[]Bundle")
-    bundles = [_bundle(one) for one in value]
+    bundles = [_bundle(one, form) for one in value]
     if sum(len(bundle.calls) for bundle in bundles) > TRACED_CALLS:
         raise DecodeError(f"more than {TRACED_CALLS} calls")
     return bundles
 
 
-def _bundle(value: Any) -> CallBundle:
+def _bundle(value: Any, form: Form) -> CallBundle:
     if not isinstance(value, dict):
         raise object_fault(value, "Bundle")
     calls, overrides = value.get("transactions"), value.get("blockOverride")
     if not isinstance(calls, list):
         raise object_fault(calls, "[]TransactionArgs", "Bundle.transactions")
-    return CallBundle(tuple(map(decode_call, calls)), decode_block_overrides(overrides))
+    return CallBundle(tuple(map(decode_call, calls)), decode_block_overrides(overrides, form))
 
 
 def decode_state_context(value: Any) -> StateContext:
@@ -92,7 +95,7 @@ def decode_state_context(value: Any) -> StateContext:
     )
 
 
-BUNDLES: Final = Param(decode_bundles)
+BUNDLES: Final = Param(decode_bundles, strict=partial(decode_bundles, form=STRICT))
 STATE_CONTEXT: Final = Param(decode_state_context, optional=True, default=StateContext())
 
 
@@ -129,7 +132,7 @@ def failure_of(outcome: CallOutcome) -> str:
     "debug_traceCallMany",
     BUNDLES,
     STATE_CONTEXT,
-    Param(decode_call_trace_config, optional=True, default=CallTraceConfig()),
+    CALL_CONFIG,
     run_on=RunOn.WORKER,
 )
 @long_running

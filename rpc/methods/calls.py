@@ -1,6 +1,7 @@
 """eth_call and eth_estimateGas: one message call on any state, with overrides."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from fastevm.core.primitives.hex import hex_bytes, quantity
@@ -12,12 +13,10 @@ from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import INTERFACE_BLOCK, NEXT_BLOCK
 from fastevm.rpc.dispatch.registry import Param, RunOn, method
 from fastevm.rpc.errors import RpcError, family_reason
+from fastevm.rpc_types.call_object import decode_call
+from fastevm.rpc_types.overrides import decode_block_overrides, decode_state_overrides
 from fastevm.rpc_types.quantity import DecodeError, object_fault
-from fastevm.rpc_types.simulate_values import (
-    decode_block_overrides,
-    decode_call,
-    decode_state_overrides,
-)
+from fastevm.rpc_types.value_forms import STRICT
 from fastevm.simulate import (
     NO_BLOCK_OVERRIDES,
     AccountOverride,
@@ -33,8 +32,18 @@ from fastevm.simulate import (
 
 TRANSFER_GAS = 21_000
 CALL = Param(decode_call)
-STATE_OVERRIDES = Param(decode_state_overrides, optional=True, default={})
-BLOCK_OVERRIDES = Param(decode_block_overrides, optional=True, default=NO_BLOCK_OVERRIDES)
+STATE_OVERRIDES = Param(
+    decode_state_overrides,
+    optional=True,
+    default={},
+    strict=partial(decode_state_overrides, form=STRICT),
+)
+BLOCK_OVERRIDES = Param(
+    decode_block_overrides,
+    optional=True,
+    default=NO_BLOCK_OVERRIDES,
+    strict=partial(decode_block_overrides, form=STRICT),
+)
 
 
 def with_one_kind_of_fees(context: Context, request: CallRequest) -> CallRequest:

@@ -11,8 +11,8 @@ from fastevm.rpc.errors import RpcError
 from fastevm.rpc.methods.accounts import filled, is_impersonated, signed
 from fastevm.rpc.methods.development import NUMBER, OPTIONAL_NUMBER, attempt, control, methods
 from fastevm.rpc.methods.development import decode_number as decode_depth
+from fastevm.rpc_types.call_object import decode_call
 from fastevm.rpc_types.quantity import DecodeError, decode_bytes, object_fault
-from fastevm.rpc_types.simulate_values import decode_call
 from fastevm.simulate import CallRequest
 
 PAIR: Final = 2  # members: a transaction, the place of its block

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Final
 
 from msgspec import Raw
@@ -18,7 +19,8 @@ from fastevm.rpc.dispatch.registry import METHODS, Param, RunOn, method
 from fastevm.rpc.dispatch.workers import long_running
 from fastevm.rpc.errors import REASONS, RpcError, family_reason
 from fastevm.rpc_types.quantity import DecodeError
-from fastevm.rpc_types.simulate_values import decode_payload
+from fastevm.rpc_types.simulate_request import decode_payload
+from fastevm.rpc_types.value_forms import GETH, STRICT
 from fastevm.simulate import (
     DEFAULT_OUTPUT_CAP,
     ErrorForm,
@@ -43,8 +45,9 @@ def as_it_is(value: Any) -> Any:
 
 def planned(value: Any, dialect: Dialect) -> Plan:
     """Read the payload; an error of the first argument where it cannot be read."""
+    form = STRICT if dialect.refuses_unknown_overrides else GETH
     try:
-        payload = decoded(decode_payload, value, dialect)
+        payload = decoded(partial(decode_payload, form=form), value, dialect)
     except DecodeError as fault:
         raise RpcError("invalid_argument", position=0, fault=fault) from None
     return Plan.of(payload)

@@ -15,6 +15,7 @@ from fastevm.rpc.dispatch.registry import Param, RunOn, method
 from fastevm.rpc.dispatch.workers import long_running
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc_types.blocks import withdrawal_json
+from fastevm.rpc_types.overrides import decode_withdrawal
 from fastevm.rpc_types.quantity import (
     DecodeError,
     decode_address,
@@ -23,7 +24,6 @@ from fastevm.rpc_types.quantity import (
     decode_uint64,
     object_fault,
 )
-from fastevm.rpc_types.simulate_values import decode_withdrawal
 from fastevm.rpc_types.transactions import Json
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from msgspec import Struct, field
@@ -22,6 +23,8 @@ from fastevm.rpc.errors import RpcError
 from fastevm.rpc.methods.transactions import locate_or_look
 from fastevm.rpc.view import View
 from fastevm.rpc_types.blocks import block_from_rlp
+from fastevm.rpc_types.call_object import decode_call
+from fastevm.rpc_types.overrides import decode_block_overrides, decode_state_overrides
 from fastevm.rpc_types.quantity import (
     DecodeError,
     decode_bool,
@@ -29,11 +32,7 @@ from fastevm.rpc_types.quantity import (
     decode_uint64,
     object_fault,
 )
-from fastevm.rpc_types.simulate_values import (
-    decode_block_overrides,
-    decode_call,
-    decode_state_overrides,
-)
+from fastevm.rpc_types.value_forms import GETH, STRICT, Form
 from fastevm.simulate import BlockOverrides, CallRequest, StateOverrides, StateView
 from fastevm.tracing import (
     Spool,
@@ -104,20 +103,25 @@ def _step_options(value: dict[str, Any]) -> StepOptions:
     return StepOptions(**options)
 
 
-def decode_call_trace_config(value: Any) -> CallTraceConfig:
+def decode_call_trace_config(value: Any, form: Form = GETH) -> CallTraceConfig:
     """Decode a trace configuration with overrides, and after how many transactions to call."""
     request = decode_trace_config(value)
     index = value.get("txIndex")
     return CallTraceConfig(
         request,
-        decode_state_overrides(value.get("stateOverrides")),
-        decode_block_overrides(value.get("blockOverrides")),
+        decode_state_overrides(value.get("stateOverrides"), form),
+        decode_block_overrides(value.get("blockOverrides"), form),
         None if index is None else decode_uint64(index, field="TraceCallConfig.txIndex"),
     )
 
 
 CONFIG = Param(decode_trace_config, optional=True, default=TraceRequest())
-CALL_CONFIG = Param(decode_call_trace_config, optional=True, default=CallTraceConfig())
+CALL_CONFIG = Param(
+    decode_call_trace_config,
+    optional=True,
+    default=CallTraceConfig(),
+    strict=partial(decode_call_trace_config, form=STRICT),
+)
 
 
 @method("debug_traceTransaction", HASH, CONFIG, run_on=RunOn.WORKER)

@@ -19,8 +19,8 @@ from fastevm.rpc.limits import TRACED_CALLS
 from fastevm.rpc.methods.calls import BLOCK_OVERRIDES, CALL, STATE_OVERRIDES
 from fastevm.rpc.methods.trace import base_of, list_of, text_of
 from fastevm.rpc.methods.transactions import locate_or_look
+from fastevm.rpc_types.call_object import decode_call
 from fastevm.rpc_types.quantity import DecodeError, object_fault
-from fastevm.rpc_types.simulate_values import decode_call
 from fastevm.simulate import BlockOverrides, CallRequest, StateOverrides
 from fastevm.tracing import Spool, TraceRequest
 

@@ -17,11 +17,8 @@ from fastevm.rpc.errors import RpcError
 from fastevm.rpc.terminal.block_log import CALLS, console_lines
 from fastevm.rpc.terminal.lines import Json
 from fastevm.rpc.view import View
-from fastevm.rpc_types.simulate_values import (
-    decode_block_overrides,
-    decode_call,
-    decode_state_overrides,
-)
+from fastevm.rpc_types.call_object import decode_call
+from fastevm.rpc_types.overrides import decode_block_overrides, decode_state_overrides
 
 METHODS: Final = ("eth_call", "eth_estimateGas")
 CALL_NAMES: Final = tuple(name.encode() for name in METHODS)

@@ -62,7 +62,7 @@ from fastevm.core.state.world cimport world_begin, world_follow, world_free, wor
 from fastevm.errors import FastevmError
 from fastevm.core.simulation.deadline import out_of_time
 from fastevm.core.simulation.simulated_blocks import simulate_v1
-from fastevm.rpc_types.simulate_values import payload_from
+from fastevm.rpc_types.simulate_request import payload_from
 
 
 NANOSECONDS = 10**9

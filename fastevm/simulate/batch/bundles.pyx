@@ -23,14 +23,9 @@ from fastevm.core.simulation.values import (
     SimulatePayload,
     SimulationError,
 )
-from fastevm.rpc_types.simulate_values import (
-    ENTRY_MEMBERS,
-    EXTENSIONS,
-    PAYLOAD_MEMBERS,
-    block_overrides_from,
-    refuse_unknown,
-    state_overrides_from,
-)
+from fastevm.rpc_types.overrides import block_overrides_from, state_overrides_from
+from fastevm.rpc_types.simulate_request import ENTRY_MEMBERS, EXTENSIONS, PAYLOAD_MEMBERS
+from fastevm.rpc_types.value_forms import refuse_unknown
 
 
 cdef Bundle* bundle_at(Bundles bundles, size_t index) noexcept nogil:

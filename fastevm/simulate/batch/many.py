@@ -12,7 +12,7 @@ from typing import Any, Final, Generic, Literal, TypeVar, Unpack, overload
 from fastevm.core.simulation.values import DEFAULT_GAS_CAP, DEFAULT_TIMEOUT, SimulateOptions
 from fastevm.core.state.source import Wanted, call_object
 from fastevm.errors import FastevmError
-from fastevm.rpc_types.simulate_values import payload_from
+from fastevm.rpc_types.simulate_request import payload_from
 from fastevm.simulate.batch.base_block import BaseBlock
 from fastevm.simulate.batch.columns import Columns, columns_of
 from fastevm.simulate.batch.results import BundleResult, Results

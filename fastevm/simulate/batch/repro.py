@@ -19,7 +19,7 @@ from fastevm.core.spec.blobs import BlobParameters
 from fastevm.core.state.layer import Layer
 from fastevm.core.state.shipping import pack_layer, unpack_layer
 from fastevm.errors import FastevmError
-from fastevm.rpc_types.simulate_values import payload_from
+from fastevm.rpc_types.simulate_request import payload_from
 from fastevm.simulate.views import BareChain
 
 FORMAT: Final = "fastevm-capsule-1"

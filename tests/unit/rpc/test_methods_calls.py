@@ -188,3 +188,59 @@ async def test_the_base_of_a_simulation_must_exist(make_caller: MakeCaller) -> N
         -32000,
         "header not found",
     )
+
+
+BLOCK_CALLS = ["eth_call", "eth_estimateGas", "trace_call", "debug_traceCall", "eth_callMany"]
+
+
+def params_with_block(method: str, overrides: dict[str, Any]) -> list[Any]:
+    """Parameters of a method whose call has these block overrides."""
+    if method == "debug_traceCall":
+        return [CALL, "latest", {"blockOverrides": overrides}]
+    if method == "eth_callMany":
+        return [[{"transactions": [CALL], "blockOverride": overrides}]]
+    if method == "trace_call":
+        return [CALL, ["trace"], "latest", {}, overrides]
+    return [CALL, "latest", {}, overrides]
+
+
+@pytest.mark.parametrize("method", BLOCK_CALLS)
+async def test_unknown_members_of_overrides_are_refused_in_preconf(
+    make_caller: MakeCaller, method: str
+) -> None:
+    answer = await make_caller().ask(method, *params_with_block(method, {"tme": "0x1"}))
+    assert answer["error"]["code"] == -32602
+    assert "no member 'tme': did you mean 'time'" in answer["error"]["message"]
+
+
+@pytest.mark.parametrize("method", ["eth_call", "eth_estimateGas"])
+async def test_unknown_members_of_overrides_are_ignored_in_geth(
+    make_caller: MakeCaller, method: str
+) -> None:
+    simulator = FakeSimulator()
+    simulator.result = 21_000 if method == "eth_estimateGas" else simulator.result
+    caller = make_caller(simulator=simulator, dialect="geth")
+    await caller.result(method, *params_with_block(method, {"tme": "0x1", "timestamp": "0x9"}))
+    assert simulator.asked[0][2]["block_overrides"] == BlockOverrides(time=9)
+
+
+@pytest.mark.parametrize("dialect", ["preconf", "geth"])
+@pytest.mark.parametrize("method", [*BLOCK_CALLS, "eth_simulateV1"])
+async def test_an_alias_beside_its_own_name_is_refused(
+    make_caller: MakeCaller, method: str, dialect: str
+) -> None:
+    overrides = {"coinbase": TEXT, "feeRecipient": TEXT}
+    if method == "eth_simulateV1":
+        params: list[Any] = [{"blockStateCalls": [{"blockOverrides": overrides}]}, "latest"]
+    else:
+        params = params_with_block(method, overrides)
+    answer = await make_caller(dialect=dialect).ask(method, *params)
+    assert answer["error"]["code"] == -32602
+    assert "'coinbase' means 'feeRecipient'" in answer["error"]["message"]
+
+
+@pytest.mark.parametrize("method", ["eth_call", "eth_createAccessList"])
+async def test_state_overrides_are_strict_in_preconf(make_caller: MakeCaller, method: str) -> None:
+    answer = await make_caller().ask(method, CALL, "latest", {TEXT: {"stateDif": {}}})
+    assert answer["error"]["code"] == -32602
+    assert "did you mean 'stateDiff'" in answer["error"]["message"]

@@ -7,7 +7,7 @@ import pytest
 from eth_abi import encode
 
 from fastevm.core.state.layer import Layer
-from fastevm.rpc_types.simulate_values import payload_from
+from fastevm.rpc_types.simulate_request import payload_from
 from fastevm.simulate import ErrorForm, Plan, SimulateOptions, simulate_text, view_of
 
 A, B = b"\xaa" * 20, b"\xbb" * 20

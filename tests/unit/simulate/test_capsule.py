@@ -13,7 +13,7 @@ import pytest
 import fastevm
 from fastevm import Layer
 from fastevm.core.state.shipping import MAGIC
-from fastevm.rpc_types.simulate_values import payload_from
+from fastevm.rpc_types.simulate_request import payload_from
 from fastevm.simulate import SimulateOptions, make_capsule, open_capsule, simulate_v1, view_of
 from fastevm.simulate.batch.repro import STATE_LIMIT
 

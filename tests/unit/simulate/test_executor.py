@@ -16,7 +16,7 @@ from fastevm.core.execution.types import Withdrawal
 from fastevm.core.primitives.replace import replace
 from fastevm.core.state.layer import Layer
 from fastevm.errors import FastevmError
-from fastevm.rpc_types.simulate_values import payload_from
+from fastevm.rpc_types.simulate_request import payload_from
 from fastevm.simulate import (
     ErrorForm,
     Plan,

@@ -1,17 +1,14 @@
-"""Call objects, overrides and simulation payloads from JSON to values."""
+"""Call objects, overrides and payloads of eth_simulateV1 from JSON to values."""
 
 from typing import Any
 
 import pytest
 
 from fastevm.core.execution.types import Withdrawal
+from fastevm.rpc_types.call_object import decode_call
+from fastevm.rpc_types.overrides import decode_block_overrides, decode_state_overrides
 from fastevm.rpc_types.quantity import DecodeError
-from fastevm.rpc_types.simulate_values import (
-    decode_block_overrides,
-    decode_call,
-    decode_payload,
-    decode_state_overrides,
-)
+from fastevm.rpc_types.simulate_request import decode_payload
 from fastevm.simulate import (
     AccessListEntry,
     AccountOverride,
