@@ -31,6 +31,8 @@ class Dialect(Struct, frozen=True, kw_only=True):
     transaction takes the price), and a tip without a cap is none; else both are refused.
     ``simulated_block_spacing``: seconds, None for the chain's own block time.
     ``refuses_unknown_overrides``: an unknown member of an override is an error, else it is ignored.
+    ``free_calls_see_base_fee``: BASEFEE in a call that offers no price (eth_call, estimates, access
+    lists, traces of calls) reads the base fee of the block, else 0.
     ``simulate_zero_state_root``: simulated headers have 32 zero bytes in place of the root.
     ``simulate_error_as_text``: a failed call's ``error`` is a string and ``returnData`` holds the
     revert bytes; else ``error`` is an object and ``returnData`` is empty.
@@ -53,6 +55,7 @@ class Dialect(Struct, frozen=True, kw_only=True):
     pending_is_unsealed: bool
     pool_names_checksummed: bool
     refuses_unknown_overrides: bool
+    free_calls_see_base_fee: bool
     simulate_zero_state_root: bool
     simulate_error_as_text: bool
     unknown_subscription_is_error: bool
@@ -107,6 +110,7 @@ DIALECTS: Final = {
         pending_is_unsealed=False,
         pool_names_checksummed=True,
         refuses_unknown_overrides=True,
+        free_calls_see_base_fee=True,
         simulate_zero_state_root=True,
         simulate_error_as_text=True,
         unknown_subscription_is_error=False,
@@ -121,6 +125,7 @@ DIALECTS: Final = {
         pending_is_unsealed=True,
         pool_names_checksummed=True,
         refuses_unknown_overrides=False,
+        free_calls_see_base_fee=False,
         simulate_zero_state_root=False,
         simulate_error_as_text=False,
         unknown_subscription_is_error=True,

@@ -34,6 +34,7 @@ class Simulator(Protocol):
         block_overrides: BlockOverrides,
         gas_cap: int,
         timeout: float,
+        shows_base_fee: bool,
     ) -> CallResult: ...
 
     def estimate_gas(
@@ -45,6 +46,7 @@ class Simulator(Protocol):
         block_overrides: BlockOverrides,
         gas_cap: int,
         timeout: float,
+        shows_base_fee: bool,
     ) -> int | CallResult: ...
 
     # Returns the plan in the JSON text of the params, and the params after it; None if the text

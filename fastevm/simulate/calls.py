@@ -43,6 +43,8 @@ class Attempt:
         request: CallRequest,
         state_overrides: Mapping[bytes, AccountOverride],
         block_overrides: BlockOverrides,
+        *,
+        shows_base_fee: bool = False,
     ) -> None:
         refuse_block_content(block_overrides)
         self.plan = Plan.of_call(request, state_overrides)
@@ -56,7 +58,10 @@ class Attempt:
             view.config.chain_id,
             block_overrides,
             free_gas=not (
-                request.gas_price or request.max_fee_per_gas or request.max_priority_fee_per_gas
+                shows_base_fee
+                or request.gas_price
+                or request.max_fee_per_gas
+                or request.max_priority_fee_per_gas
             ),
             free_blobs=not request.max_fee_per_blob_gas,
         )
@@ -94,10 +99,12 @@ class SimpleAttempt:
 
     state_overrides: Mapping[bytes, AccountOverride] = MappingProxyType({})
 
-    def __init__(self, view: StateView, request: CallRequest) -> None:
+    def __init__(
+        self, view: StateView, request: CallRequest, *, shows_base_fee: bool = False
+    ) -> None:
         self.view, self.request, self.schedule = view, request, view.schedule
         self.caller = thread_owned(SimpleCaller)
-        self.caller.open(view, request)
+        self.caller.open(view, request, shows_base_fee)
 
     @property
     def gas_limit(self) -> int:
@@ -127,12 +134,19 @@ def attempt_of(
     request: CallRequest,
     state_overrides: Mapping[bytes, AccountOverride] | None,
     block_overrides: BlockOverrides | None,
+    shows_base_fee: bool = False,
 ) -> AnyAttempt:
     """The fast path where it leads to the same result."""
     unchanged = block_overrides is None or block_overrides is NO_BLOCK_OVERRIDES
     if unchanged and not state_overrides and is_simple(request):
-        return SimpleAttempt(view, request)
-    return Attempt(view, request, state_overrides or {}, block_overrides or NO_BLOCK_OVERRIDES)
+        return SimpleAttempt(view, request, shows_base_fee=shows_base_fee)
+    return Attempt(
+        view,
+        request,
+        state_overrides or {},
+        block_overrides or NO_BLOCK_OVERRIDES,
+        shows_base_fee=shows_base_fee,
+    )
 
 
 def call(
@@ -143,18 +157,24 @@ def call(
     block_overrides: BlockOverrides | None = None,
     gas_cap: int = DEFAULT_GAS_CAP,
     timeout: float = DEFAULT_TIMEOUT,
+    shows_base_fee: bool = False,
 ) -> CallResult:
     """Run one call on ``view``; nothing is kept.
 
     ``gas_cap`` bounds and defaults the call's gas (0: no bound). Nonces, the sender's code and,
-    when no price is offered, fees do not matter; funds for price and value do. Raises
+    when no price is offered, fees do not matter; funds for price and value do. ``shows_base_fee``:
+    BASEFEE in a call that offers no price reads the block's base fee, else 0. Raises
     InvalidTransaction for a call that breaks a rule, SimulationError for bad overrides and when
     ``timeout`` (seconds) has passed. A revert or halt is a result.
     """
     remote: RemoteState | None = view.layer.remote_state
     if remote is None:
-        return _call(view, request, state_overrides, block_overrides, gas_cap, timeout)
-    arguments = (view, request, state_overrides, block_overrides, gas_cap, timeout)
+        return _call(
+            view, request, state_overrides, block_overrides, gas_cap, timeout, shows_base_fee
+        )
+    arguments = (
+        view, request, state_overrides, block_overrides, gas_cap, timeout, shows_base_fee,
+    )  # fmt: skip
     return remote.settle(partial(_call, *arguments), asked_ahead(request))
 
 
@@ -170,8 +190,9 @@ def _call(
     block_overrides: BlockOverrides | None,
     gas_cap: int,
     timeout: float,
+    shows_base_fee: bool,
 ) -> CallResult:
-    attempt = attempt_of(view, request, state_overrides, block_overrides)
+    attempt = attempt_of(view, request, state_overrides, block_overrides, shows_base_fee)
     gas = gas_cap or attempt.gas_limit if request.gas is None else request.gas
     outcome = attempt.run(min(gas, gas_cap) if gas_cap else gas, timeout)
     return CallResult(

@@ -34,6 +34,7 @@ def estimate_gas(
     block_overrides: BlockOverrides | None = None,
     gas_cap: int = DEFAULT_GAS_CAP,
     timeout: float = DEFAULT_TIMEOUT,
+    shows_base_fee: bool = False,
 ) -> int | CallResult:
     """A gas limit with which the call succeeds, at most 1.5 % over the least; or the failure.
 
@@ -42,8 +43,12 @@ def estimate_gas(
     """
     remote: RemoteState | None = view.layer.remote_state
     if remote is None:
-        return _estimate(view, request, state_overrides, block_overrides, gas_cap, timeout)
-    arguments = (view, request, state_overrides, block_overrides, gas_cap, timeout)
+        return _estimate(
+            view, request, state_overrides, block_overrides, gas_cap, timeout, shows_base_fee
+        )
+    arguments = (
+        view, request, state_overrides, block_overrides, gas_cap, timeout, shows_base_fee,
+    )  # fmt: skip
     return remote.settle(partial(_estimate, *arguments), asked_ahead(request))
 
 
@@ -54,8 +59,9 @@ def _estimate(
     block_overrides: BlockOverrides | None,
     gas_cap: int,
     timeout: float,
+    shows_base_fee: bool,
 ) -> int | CallResult:
-    attempt = attempt_of(view, request, state_overrides, block_overrides)
+    attempt = attempt_of(view, request, state_overrides, block_overrides, shows_base_fee)
     high = upper_bound(attempt, gas_cap)
     pays_only = is_transfer(attempt.view, request, attempt.state_overrides)
     has_one_price = has_one_transfer_price(attempt.schedule)

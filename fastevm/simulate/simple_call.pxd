@@ -41,5 +41,5 @@ cdef class SimpleCaller:
     cdef TxResult result
 
     cdef int attach(self, object view) except -1
-    cdef int show_fees(self, object request) except -1
+    cdef int show_fees(self, object request, bint shows_base_fee) except -1
     cdef SimpleOutcome outcome(self)

@@ -83,9 +83,14 @@ cdef class SimpleCaller:
         self.view = view
         return 0
 
-    def open(self, view: StateView, request: CallRequest) -> None:
-        """Take a request without lists to be run on the view; SimulationError for fees or a chain
-        that contradict."""
+    def open(
+        self, view: StateView, request: CallRequest, shows_base_fee: bool = False
+    ) -> None:
+        """Take a request without lists to be run on the view.
+
+        ``shows_base_fee``: even to a call that offers no price. SimulationError for fees or a chain
+        that contradict.
+        """
         cdef PlannedCall* call
         cdef Refusal refused
         memset(&refused, 0, sizeof(refused))
@@ -98,14 +103,17 @@ cdef class SimpleCaller:
         if not call_check(call, self.context.chain_id, &refused):
             raise exception_of(&refused, {})
         call_transaction(&self.tx, call, &self.schedule.c, self.context.chain_id)
-        self.show_fees(request)
+        self.show_fees(request, shows_base_fee)
         self.is_open = True
 
-    cdef int show_fees(self, object request) except -1:
-        """BASEFEE reads 0 to a call that offers no price, and BLOBBASEFEE likewise."""
+    cdef int show_fees(self, object request, bint shows_base_fee) except -1:
+        """BASEFEE reads 0 to a call that offers no price unless it is shown; BLOBBASEFEE always."""
         word_copy(&self.context.base_fee, &self.base_fee)
         word_copy(&self.context.blob_base_fee, &self.blob_base_fee)
-        if word_is_zero(&self.tx.max_fee) and word_is_zero(&self.tx.max_priority_fee):
+        if (
+            not shows_base_fee
+            and word_is_zero(&self.tx.max_fee) and word_is_zero(&self.tx.max_priority_fee)
+        ):
             word_zero(&self.context.base_fee)
         if not request.max_fee_per_blob_gas:
             word_zero(&self.context.blob_base_fee)

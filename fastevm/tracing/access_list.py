@@ -14,7 +14,7 @@ from fastevm.core.simulation.runner import transaction_of
 from fastevm.core.simulation.values import (
     DEFAULT_GAS_CAP,
     DEFAULT_TIMEOUT,
-    BlockOverrides,
+    NO_BLOCK_OVERRIDES,
     CallOutcome,
     CallRequest,
     StateOverrides,
@@ -48,15 +48,17 @@ def create_access_list(
     state_overrides: StateOverrides | None = None,
     gas_cap: int = DEFAULT_GAS_CAP,
     timeout: float = DEFAULT_TIMEOUT,
+    shows_base_fee: bool = False,
 ) -> AccessListResult:
     """The accounts and slots that ``call`` accesses on ``view`` (EIP-2930).
 
     Sender, recipient, precompiles and authorities are left out, unless one of their slots is
-    accessed. Raises TracingError, with go-ethereum's message, for a call that breaks a rule.
+    accessed. ``shows_base_fee``: see `fastevm.simulate.calls.call`. Raises TracingError, with
+    go-ethereum's message, for a call that breaks a rule.
     """
     return settled(
         view.layer,
-        lambda: _create(view, call, state_overrides or {}, gas_cap, timeout),
+        lambda: _create(view, call, state_overrides or {}, gas_cap, timeout, shows_base_fee),
         asked_ahead(call),
     )
 
@@ -67,8 +69,11 @@ def _create(
     state_overrides: StateOverrides,
     gas_cap: int,
     timeout: float,
+    shows_base_fee: bool,
 ) -> AccessListResult:
-    attempt = Attempt(view, call, state_overrides, BlockOverrides())
+    attempt = Attempt(
+        view, call, state_overrides, NO_BLOCK_OVERRIDES, shows_base_fee=shows_base_fee
+    )
     gas = gas_cap or attempt.environment.gas_limit if call.gas is None else call.gas
     gas = min(gas, gas_cap) if gas_cap else gas
     left_out: set[bytes] | None = None

@@ -52,6 +52,7 @@ def trace_call(
     block_overrides: BlockOverrides | None = None,
     gas_cap: int = DEFAULT_GAS_CAP,
     spool: Spool | None = None,
+    shows_base_fee: bool = False,
 ) -> Any:
     """A trace of a call on ``view``; see `fastevm.simulate.calls.call` for its arguments.
 
@@ -66,6 +67,7 @@ def trace_call(
         state_overrides=state_overrides,
         gas_cap=gas_cap,
         spool=spool,
+        shows_base_fee=shows_base_fee,
     )
     return trace
 
@@ -87,12 +89,14 @@ def trace_calls(
     state_overrides: StateOverrides | None = None,
     gas_cap: int = DEFAULT_GAS_CAP,
     spool: Spool | None = None,
+    shows_base_fee: bool = False,
 ) -> list[Any]:
     """A trace of each call; each runs on the state that the one before it left.
 
     Calls as for ``trace_call``; a transaction keeps every rule. ``state_overrides`` are made once,
-    before the first call. TracingError for a call that cannot run, TransactionDecodeError for bytes
-    that are no transaction: there are no traces then.
+    before the first call. ``shows_base_fee``: see `fastevm.simulate.calls.call`. TracingError for a
+    call that cannot run, TransactionDecodeError for bytes that are no transaction: there are no
+    traces then.
     """
 
     def run(forced: TraceRequest | None, spool: Spool | None) -> list[Any]:
@@ -103,7 +107,9 @@ def trace_calls(
         runner = _base(view, before, budget)
         traces, overrides = [], state_overrides or {}
         for each, request in zip(calls, requests, strict=True):
-            opened = _Opened(view, runner, each, {**overrides, **each.state_overrides})
+            opened = _Opened(
+                view, runner, each, {**overrides, **each.state_overrides}, shows_base_fee
+            )
             runner, overrides = opened.runner, {}
             transaction = opened.transaction(gas_cap)
             as_call = isinstance(each.call, CallRequest)
@@ -118,12 +124,19 @@ class _Opened:
     """A runner on the state of another one, in the environment that the call sees."""
 
     def __init__(
-        self, view: StateView, below: TracedRunner, wanted: TracedCall, overrides: StateOverrides
+        self,
+        view: StateView,
+        below: TracedRunner,
+        wanted: TracedCall,
+        overrides: StateOverrides,
+        shows_base_fee: bool,
     ) -> None:
         self.call = wanted.call
         # The environment of a transaction keeps the fees of the block, as that of a priced call.
         request = self.call if isinstance(self.call, CallRequest) else PRICED
-        attempt = Attempt(view, request, overrides, wanted.block_overrides)
+        attempt = Attempt(
+            view, request, overrides, wanted.block_overrides, shows_base_fee=shows_base_fee
+        )
         self.view = replace(attempt.view, layer=below.snapshot(), schedule=attempt.schedule)
         self.gas_limit = attempt.environment.gas_limit
         self.runner = _opened(self.view, attempt.environment)

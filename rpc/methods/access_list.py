@@ -34,6 +34,7 @@ def get_access_list(
         state_overrides=state_overrides,
         gas_cap=context.limits.call_gas,
         timeout=context.limits.call_time,
+        shows_base_fee=context.dialect.free_calls_see_base_fee,
     )
     answer: Json = {"accessList": access_list_json(found.access_list)}
     if found.error is not None:

@@ -171,4 +171,5 @@ def _traced(
         state_overrides=overrides,
         gas_cap=context.limits.call_gas,
         spool=Spool(context.trace_room),
+        shows_base_fee=context.dialect.free_calls_see_base_fee,
     )

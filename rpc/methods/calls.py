@@ -91,6 +91,7 @@ def call(
             block_overrides=block_overrides,
             gas_cap=context.limits.call_gas,
             timeout=context.limits.call_time,
+            shows_base_fee=context.dialect.free_calls_see_base_fee,
         )
     except (InvalidTransaction, SimulationError) as error:
         raise refused_call(error) from error
@@ -150,6 +151,7 @@ def estimated(
             block_overrides=block_overrides,
             gas_cap=context.limits.call_gas,
             timeout=context.limits.call_time,
+            shows_base_fee=context.dialect.free_calls_see_base_fee,
         )
     except (InvalidTransaction, SimulationError) as error:
         raise refused_call(error) from error

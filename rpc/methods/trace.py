@@ -211,6 +211,7 @@ def trace_one_call(
         block_overrides=config.block_overrides,
         gas_cap=context.limits.call_gas,
         spool=Spool(context.trace_room),
+        shows_base_fee=context.dialect.free_calls_see_base_fee,
     )
     return text_of(trace)
 

@@ -119,6 +119,7 @@ def replay_call(
         state_overrides=state_overrides,
         gas_cap=context.limits.call_gas,
         spool=Spool(context.trace_room),
+        shows_base_fee=context.dialect.free_calls_see_base_fee,
     )
     return text_of(trace)
 
@@ -134,6 +135,7 @@ def replay_calls(
         [tracing.TracedCall(call, request_of(types)) for call, types in calls],
         gas_cap=context.limits.call_gas,
         spool=Spool(context.trace_room),
+        shows_base_fee=context.dialect.free_calls_see_base_fee,
     )
     return list_of(traces)
 

@@ -60,6 +60,7 @@ def _call(context: Context, latest: View, method: str, params: list[Any]) -> Ite
         state_overrides=decode_state_overrides(state),
         block_overrides=decode_block_overrides(header),
         gas_cap=context.limits.call_gas,
+        shows_base_fee=context.dialect.free_calls_see_base_fee,
     )
     lines = list(console_lines(msgspec.json.decode(text)))
     if lines:

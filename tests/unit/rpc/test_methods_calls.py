@@ -44,6 +44,7 @@ async def test_a_call_returns_its_output(make_caller: MakeCaller) -> None:
         "block_overrides": BlockOverrides(number=7),
         "gas_cap": 50_000_000,
         "timeout": 5.0,
+        "shows_base_fee": True,
     }
 
 

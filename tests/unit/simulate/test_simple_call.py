@@ -1,6 +1,7 @@
 """A simple call on the fast path gives what it gives on the general path, in every detail."""
 
 import random
+from typing import Any
 
 import pytest
 
@@ -9,7 +10,16 @@ from fastevm.bench.programs.assembler import assemble
 from fastevm.core.primitives.replace import replace
 from fastevm.core.simulation.values import NO_BLOCK_OVERRIDES
 from fastevm.errors import InvalidTransaction
-from fastevm.simulate import CallRequest, SimulationError, StateView, call, estimate_gas, view_of
+from fastevm.simulate import (
+    AccountOverride,
+    CallRequest,
+    SimulationError,
+    StateOverrides,
+    StateView,
+    call,
+    estimate_gas,
+    view_of,
+)
 from fastevm.simulate.calls import Attempt, SimpleAttempt, attempt_of
 
 RICH, POOR, CODE = b"\xaa" * 20, b"\xbb" * 20, b"\xc0" * 20
@@ -79,10 +89,22 @@ def test_both_ways_end_alike(program: str) -> None:
     for _ in range(60):
         asked = request(rng)
         gas = 1_000_000 if asked.gas is None else asked.gas
-        short = SimpleAttempt(view, asked)
-        long = Attempt(view, asked, {}, NO_BLOCK_OVERRIDES)
+        shown = rng.random() < 0.5
+        short = SimpleAttempt(view, asked, shows_base_fee=shown)
+        long = Attempt(view, asked, {}, NO_BLOCK_OVERRIDES, shows_base_fee=shown)
         assert ending(short, gas) == ending(long, gas), asked
         assert (short.funds(), short.gas_limit) == (long.funds(), long.gas_limit)
+
+
+@pytest.mark.parametrize("overrides", [{}, {POOR: AccountOverride(balance=1)}])
+def test_a_free_call_sees_the_base_fee_where_it_is_shown(overrides: StateOverrides) -> None:
+    view = view_of(Layer.of({CODE: {"code": assemble("BASEFEE 0 MSTORE 32 0 RETURN")}}), base_fee=9)
+
+    def seen(**options: Any) -> int:
+        found = call(view, CallRequest(to=CODE), state_overrides=overrides, **options)
+        return int.from_bytes(found.output, "big")
+
+    assert (seen(), seen(shows_base_fee=True)) == (0, 9)
 
 
 def test_only_a_simple_call_takes_the_fast_path() -> None:
