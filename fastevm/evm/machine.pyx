@@ -230,6 +230,13 @@ An Ethereum machine over a state in memory.
         atomic_store_int(&self.overdue, False)
         atomic_store_int(<int*>&self.pause, NO_REQUEST)
 
+    def set_deadline(self, deadline: object) -> object:
+        """Begin a run with a time limit. The machine pauses, so it is called by the deadline."""
+        self.rearm()
+        if deadline.is_cancelled:
+            self.cancel()
+        return self
+
     cdef int serve(self, Status status) except -1:
         """After a pause: read a trace, run Python's part of a run, end one that is overdue."""
         if status == TRACE_FULL or status == HOST_CALL:
@@ -263,7 +270,7 @@ An Ethereum machine over a state in memory.
         self.check_idle()
         self.time_limit = seconds
         try:
-            with import_module(DEADLINES).WATCHDOG.watch(self, seconds):
+            with import_module(DEADLINES).time_limit(self, seconds):
                 return run(self, *args, **options)
         finally:
             self.time_limit = None

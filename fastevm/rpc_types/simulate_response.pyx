@@ -49,7 +49,7 @@ from fastevm.rpc_types.text.log_object cimport (
 
 from msgspec.json import encode
 
-from fastevm.core.simulation.deadline import WATCHDOG, out_of_time, thread_owned
+from fastevm.core.simulation.deadline import out_of_time, thread_owned, time_limit
 from fastevm.core.simulation.executor import ChainExecutor as ChainExecutorClass
 from fastevm.core.simulation.values import ErrorForm, SimulateOptions, StateView
 from fastevm.rpc_types.blocks import withdrawal_json
@@ -257,7 +257,7 @@ cdef int put_block(
     put_body(t, run, at, hashes)
     json_put(t, b',"calls":[')
     for i in range(block.call_count):
-        if atomic_load_int(<const int*>&run.cancelled):
+        if atomic_load_int(&run.deadline.request):
             return 0
         if i:
             json_put(t, b",")
@@ -332,10 +332,10 @@ def run_to_text(
     style.as_text = form.as_text
     style.revert_code, style.halt_code = form.revert_code, form.halt_code
     try:
-        with WATCHDOG.watch(run, options.timeout):
+        with time_limit(run, options.timeout):
             run.run(view, plan, options)
             text = text_of(run, &style, head)
-            if atomic_load_int(<const int*>&run.cancelled):
+            if atomic_load_int(&run.deadline.request):
                 raise out_of_time(options.timeout)
             return text
     finally:

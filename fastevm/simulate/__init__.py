@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from fastevm.core.execution.transaction.transaction_fields import AccessListEntry, Authorization
-from fastevm.core.simulation.deadline import Cancellation
+from fastevm.core.simulation.deadline import Deadline
 from fastevm.core.simulation.plan import Plan, lists_of
 from fastevm.core.simulation.revert import revert_message, revert_reason
 from fastevm.core.simulation.simulated_blocks import simulate_v1
@@ -68,8 +68,8 @@ __all__ = [
     "CallOutcome",
     "CallRequest",
     "CallResult",
-    "Cancellation",
     "Columns",
+    "Deadline",
     "ErrorForm",
     "LoopBudget",
     "Plan",

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Any
 
 from fastevm.core.primitives.replace import replace
-from fastevm.core.simulation.deadline import WATCHDOG, thread_owned
+from fastevm.core.simulation.deadline import thread_owned, time_limit
 from fastevm.core.simulation.environment import environment_of, refuse_block_content
 from fastevm.core.simulation.plan import Plan
 from fastevm.core.simulation.refusals import supplied
@@ -85,7 +85,7 @@ class Attempt:
     def run(self, gas: int, timeout: float) -> CallOutcome:
         """Run the request with this much gas. InvalidTransaction, or SimulationError on timeout."""
         runner = self.open()
-        with WATCHDOG.watch(runner, timeout):
+        with time_limit(runner, timeout):
             try:
                 return runner.simulate(self.plan, gas)
             except InvalidTransaction as error:
@@ -117,7 +117,7 @@ class SimpleAttempt:
 
     def run(self, gas: int, timeout: float) -> SimpleOutcome:
         """As :meth:`Attempt.run`."""
-        with WATCHDOG.watch(self.caller, timeout):
+        with time_limit(self.caller, timeout):
             try:
                 return self.caller.run(gas)
             except InvalidTransaction as error:

@@ -12,9 +12,9 @@ from posix.time cimport clock_gettime, clockid_t, nanosleep, timespec
 
 from fastevm.core.primitives.intrinsics cimport atomic_load_int, atomic_store_int
 
-import threading
+from fastevm.core.simulation.deadline cimport Deadline, exchange
 
-from fastevm.core.simulation.deadline import Cancellation
+import threading
 
 
 cdef extern from *:
@@ -53,31 +53,34 @@ cdef class LoopBudget:
     cdef clockid_t clock      # of the thread that runs
     cdef bint awake
     cdef int closed           # another thread reads it without the GIL
-    cdef object cancellation
+    cdef Deadline deadline
     cdef object wake
     cdef object thread
 
     def __init__(self) -> None:
-        self.cancellation = Cancellation(is_brief=True)
+        self.deadline = Deadline(is_brief=True)
         self.wake = threading.Event()
         self.thread = None
 
     def run(self, call, *args):
         """``call(*args)``, stopped early if it lasts."""
-        self.cancellation.is_cancelled = False
+        cdef Deadline before
+        self.deadline.is_cancelled = False
+        self.deadline.clear()
         if not self.awake:
             self.awaken()
-        with self.cancellation.active():
+        before = exchange(self.deadline)
+        self.next_turn()
+        try:
+            return call(*args)
+        finally:
             self.next_turn()
-            try:
-                return call(*args)
-            finally:
-                self.next_turn()
+            exchange(before)
 
     @property
     def is_spent(self) -> bool:
         """Whether the last run was stopped."""
-        return self.cancellation.is_cancelled
+        return self.deadline.is_cancelled
 
     def close(self) -> None:
         """End the watcher."""
@@ -103,7 +106,7 @@ cdef class LoopBudget:
                 overdue = self.look()
             if overdue:
                 if overdue == self.turn:  # the runner cannot have gone on: we hold the GIL
-                    self.cancellation.cancel()
+                    self.deadline.cancel()
                 continue
             self.awake = False
             self.wake.clear()

@@ -5,6 +5,7 @@ from fastevm.core.execution.transaction.transaction_data cimport Tx
 from fastevm.core.execution.transaction.transaction_result cimport TxOptions, TxResult
 from fastevm.core.interpreter.machine cimport BlockContext, Machine
 from fastevm.core.primitives.word cimport Word
+from fastevm.core.simulation.deadline cimport Deadline
 from fastevm.core.simulation.plan cimport Plan
 from fastevm.core.spec.schedule cimport ForkSchedule
 from fastevm.core.state.layer cimport Layer
@@ -29,7 +30,7 @@ cdef class SimpleCaller:
     cdef BlockContext context     # of the block, and what of it the call sees
     cdef Word base_fee
     cdef Word blob_base_fee
-    cdef bint cancelled
+    cdef Deadline deadline        # the machine reads its request
     cdef Layer layer
     cdef ForkSchedule schedule
     cdef bytes ancestors

@@ -11,9 +11,9 @@ from fastevm.core.interpreter.interrupts cimport LONG_RUN_GAS, begin_stoppable, 
 from fastevm.core.interpreter.machine cimport machine_free, machine_new, status_text
 from fastevm.core.interpreter.status cimport REVERTED, STOPPED
 from fastevm.core.primitives.hashes cimport Hash
-from fastevm.core.primitives.intrinsics cimport atomic_store_int
 from fastevm.core.primitives.word cimport word_copy, word_is_zero, word_zero
 from fastevm.core.simulation.chain cimport simulation_options
+from fastevm.core.simulation.deadline cimport Deadline
 from fastevm.core.simulation.plan cimport (
     Plan,
     PlannedCall,
@@ -57,7 +57,7 @@ cdef class SimpleCaller:
         self.plan = Plan()
         self.machine.world = self.world
         self.machine.block = &self.context
-        self.machine.cancel = &self.cancelled
+        self.set_deadline(Deadline())
         simulation_options(&self.options, False)
 
     def __dealloc__(self) -> None:
@@ -123,13 +123,10 @@ cdef class SimpleCaller:
         """Balance in wei on the view."""
         return self.layer.balance(address)
 
-    def cancel(self) -> None:
-        """Stop the call under way at its next jump or call; any thread may."""
-        atomic_store_int(<int*>&self.cancelled, True)
-
-    def rearm(self) -> None:
-        """Forget that it was cancelled."""
-        atomic_store_int(<int*>&self.cancelled, False)
+    def set_deadline(self, Deadline deadline not None) -> None:
+        """Stop at the next jump or call when this deadline says so."""
+        self.deadline = deadline
+        self.machine.cancel = <const bint*>&deadline.request
 
     def run(self, gas: int) -> SimpleOutcome:
         """Run the request with this much gas, from the view's state.
@@ -142,7 +139,9 @@ cdef class SimpleCaller:
         if not self.is_open:
             raise RuntimeError("no request is open")
         while True:
-            watched = begin_stoppable(&self.cancelled, limit > LONG_RUN_GAS)
+            watched = begin_stoppable(
+                <bint*>&self.deadline.request, limit > LONG_RUN_GAS
+            )
             with nogil:
                 world_begin(self.world, &self.reader)
                 self.world.log_transfers = False
@@ -151,7 +150,10 @@ cdef class SimpleCaller:
                 ):
                     self.tx.gas_limit = limit
                     error = transact(self.machine, &self.tx, &self.options, limit, &self.result)
-            if not (watched and end_stoppable(&self.cancelled) and error == TX_CANCELLED):
+            if not (
+                watched and end_stoppable(<bint*>&self.deadline.request)
+                and error == TX_CANCELLED
+            ):
                 break
         if error == TX_OUT_OF_MEMORY:
             raise MemoryError

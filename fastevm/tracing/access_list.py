@@ -9,7 +9,7 @@ from fastevm.core.execution.transaction.transaction_fields import AccessListEntr
 from fastevm.core.primitives import rlp
 from fastevm.core.primitives.keccak import keccak256
 from fastevm.core.primitives.replace import replace
-from fastevm.core.simulation.deadline import WATCHDOG
+from fastevm.core.simulation.deadline import time_limit
 from fastevm.core.simulation.runner import transaction_of
 from fastevm.core.simulation.values import (
     DEFAULT_GAS_CAP,
@@ -79,7 +79,7 @@ def _create(
     left_out: set[bytes] | None = None
     accessed: Accessed = {e.address: set(e.storage_keys) for e in call.access_list or ()}
     runner = TracedRunner()
-    with WATCHDOG.watch(runner, timeout):
+    with time_limit(runner, timeout):
         for _ in range(ROUNDS_LIMIT):
             transaction = _prepared(runner, attempt, gas, accessed)
             if left_out is None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 from fastevm.core.execution.transaction.transaction import Transaction
-from fastevm.core.simulation.deadline import WATCHDOG
+from fastevm.core.simulation.deadline import time_limit
 from fastevm.core.simulation.values import (
     StateView,
 )
@@ -122,7 +122,7 @@ def replay(
 ) -> None:
     """Run the first transactions of a block untraced."""
     runner.open(view)
-    with WATCHDOG.watch(runner, budget.seconds()):
+    with time_limit(runner, budget.seconds()):
         runner.begin()
         runner.replay(transactions)
 
@@ -142,7 +142,7 @@ def traced(
     if seconds <= 0:
         raise TracingError("execution timeout")
     try:
-        with WATCHDOG.watch(runner, seconds):
+        with time_limit(runner, seconds):
             outcome = runner.trace(transaction, tracer.observer, as_call=as_call)
     except InvalidTransaction as error:
         raise TracingError(f"tracing failed: {error.message}") from error

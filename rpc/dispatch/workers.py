@@ -22,7 +22,7 @@ from typing import Any, Final, TypeVar
 from msgspec import Struct, field
 
 from fastevm.rpc.errors import RpcError
-from fastevm.simulate import Cancellation, LoopBudget
+from fastevm.simulate import Deadline, LoopBudget
 
 T = TypeVar("T")
 
@@ -62,7 +62,7 @@ def require_worker(*, is_long: bool = False) -> None:
 def is_stopped() -> bool:
     """Whether the job of this thread was stopped: what it has made last may be incomplete."""
     job: Job | None = getattr(_thread, "job", None)
-    return job is not None and job.cancellation.is_cancelled
+    return job is not None and job.deadline.is_cancelled
 
 
 def long_running(handler: T) -> T:
@@ -84,7 +84,7 @@ class Job(Struct, eq=False):
     is_long: bool = False
     is_limited: bool = False
     is_stopped: bool = False  # at its limit
-    cancellation: Cancellation = field(default_factory=Cancellation)
+    deadline: Deadline = field(default_factory=Deadline)
     clock: int | None = None  # of the thread that runs it
     started: float = 0.0  # by that clock
     context: Context = field(default_factory=copy_context)  # of who waits
@@ -92,7 +92,7 @@ class Job(Struct, eq=False):
     def run(self) -> tuple[Any, BaseException | None]:
         """Make the call: its result, or what it raised without the frames that it went through."""
         try:
-            with self.cancellation.active():
+            with self.deadline.active():
                 return self.context.run(self.call, *self.args), None
         except BaseException as error:  # whoever waits must learn of everything
             return None, released(error)
@@ -208,7 +208,7 @@ class Workers:
             self._short.clear()
             self._long.clear()
             for job in self._running:
-                job.cancellation.cancel()
+                job.deadline.cancel()
             while self._idle:
                 self._wake()
 
@@ -216,7 +216,7 @@ class Workers:
         try:
             return await job.future
         except asyncio.CancelledError:
-            job.cancellation.cancel()
+            job.deadline.cancel()
             raise
 
     def _stop_at_limit(self, job: Job) -> None:
@@ -228,7 +228,7 @@ class Workers:
             job.loop.call_later(max(left, SHORT_TIME / 4), self._stop_at_limit, job)
             return
         job.is_stopped = True
-        job.cancellation.cancel()
+        job.deadline.cancel()
 
     def _submit(
         self,
@@ -302,11 +302,11 @@ class Workers:
     def _take(self) -> Job | None:
         while self._short:
             job = self._short.popleft()
-            if not job.cancellation.is_cancelled:
+            if not job.deadline.is_cancelled:
                 return job
         while self._long and self._long_running < self.long_limit:
             job = self._long.popleft()
-            if not job.cancellation.is_cancelled:
+            if not job.deadline.is_cancelled:
                 self._long_running += 1
                 return job
         return None

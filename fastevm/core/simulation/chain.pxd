@@ -11,6 +11,7 @@ from fastevm.core.primitives.buffer cimport Buffer
 from fastevm.core.primitives.hashes cimport Address, Hash
 from fastevm.core.primitives.word cimport Word
 from fastevm.core.simulation.body cimport Body
+from fastevm.core.simulation.deadline cimport Deadline
 from fastevm.core.simulation.overrides cimport PrecompileMoves
 from fastevm.core.simulation.plan cimport List, Plan, PlannedBlock, PlannedCall
 from fastevm.core.simulation.records cimport Records
@@ -69,7 +70,7 @@ cdef struct ChainBlock:
 
 cdef class Chain:
     cdef BlockExecutor b
-    cdef bint cancelled        # the machine looks at it
+    cdef Deadline deadline     # the machine reads its request
     cdef Plan plan
     cdef Layer base_layer      # what the world reads from
     cdef Layer layer           # what its next changes are committed on

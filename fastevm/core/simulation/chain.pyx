@@ -137,7 +137,8 @@ cdef class Chain:
     def __cinit__(self) -> None:
         if not executor_new(&self.b):
             raise MemoryError
-        self.b.machine.cancel = &self.cancelled
+        self.deadline = Deadline()
+        self.b.machine.cancel = <const bint*>&self.deadline.request
 
     def __dealloc__(self) -> None:
         cdef size_t i
@@ -231,7 +232,7 @@ cdef class Chain:
         """Run until it is done or stops for something; the next stage is then set already."""
         cdef Halt halt = CHAIN_DONE
         while halt == CHAIN_DONE and self.at < self.blocks.count:
-            if atomic_load_int(<const int*>&self.cancelled):
+            if atomic_load_int(&self.deadline.request):
                 return CHAIN_CANCELLED
             halt = self.step(self.block(self.at))
         return halt
@@ -416,7 +417,7 @@ cdef class Chain:
         return self.note_call(call, capped)
 
     cdef Halt refused_call(self, TxError error) noexcept nogil:
-        if error == TX_CANCELLED and not atomic_load_int(<const int*>&self.cancelled):
+        if error == TX_CANCELLED and not atomic_load_int(&self.deadline.request):
             refuse(&self.refusal, TRACE_LIMIT_REACHED, 0, 0)
             return CHAIN_REFUSED
         if error == TX_CANCELLED:

@@ -1,4 +1,4 @@
-"""Stops runners that run too long, or whose caller has left: one thread watches all deadlines."""
+"""Deadlines: what stops a run that takes too long, or whose caller has left."""
 
 from contextlib import AbstractContextManager
 from typing import Final, Protocol, TypeVar, final
@@ -9,39 +9,41 @@ T = TypeVar("T")
 
 TICK_SECONDS: float
 
-class Cancellable(Protocol):
-    """Something that runs without the GIL and stops when told to."""
+class Listener(Protocol):
+    """Something that does not read the request of a deadline and is called instead."""
 
     def cancel(self) -> None: ...
-    def rearm(self) -> None: ...
+
+class Stoppable(Protocol):
+    """Something that runs without the GIL and reads the request of a deadline."""
+
+    def set_deadline(self, deadline: Deadline) -> Listener | None: ...
 
 def out_of_time(seconds: float) -> SimulationError: ...
 def thread_owned(kind: type[T]) -> T: ...
+def time_limit(runner: Stoppable, seconds: float) -> AbstractContextManager[None]: ...
 
-@final
-class Cancellation:
-    """Stops whatever a thread runs while it is active there; any thread may ask for that, once.
+class Deadline:
+    """When the runs of a thread must stop. Without a time, only `cancel` stops them.
 
-    ``is_brief``: whoever made it ends it long before any deadline, so that none is watched.
+    ``is_brief``: whoever made it cancels it long before any time limit, so that none is watched.
     """
 
-    is_cancelled: bool
+    @property
+    def is_cancelled(self) -> bool: ...
     @property
     def is_brief(self) -> bool: ...
     def __init__(self, *, is_brief: bool = False) -> None: ...
     def cancel(self) -> None: ...
+    def expire(self) -> None:
+        """Stop what runs: its time has passed. Called at every tick from then on."""
     def active(self) -> AbstractContextManager[None]: ...
-    def add(self, runner: Cancellable) -> None: ...
-    def remove(self, runner: Cancellable) -> None: ...
 
 @final
 class Watchdog:
-    """Calls ``cancel`` on whatever is still running when its time is up."""
+    """Calls `Deadline.expire` at every tick on each deadline whose time has passed."""
 
-    def watch(self, runner: Cancellable, seconds: float) -> AbstractContextManager[None]: ...
-    def begin(self, runner: Cancellable, deadline: float) -> None:
-        """Note a deadline (monotonic time)."""
-    def end(self, runner: Cancellable) -> None:
-        """Forget a deadline."""
+    def begin(self, deadline: Deadline, seconds: float = 0.0) -> None: ...
+    def end(self, deadline: Deadline) -> None: ...
 
 WATCHDOG: Final[Watchdog]

@@ -1,30 +1,46 @@
-"""Stops runners that run too long, or whose caller has left: one thread watches all deadlines."""
+"""Deadlines: what stops a run that takes too long, or whose caller has left.
 
-from cpython.pythread cimport (
-    NOWAIT_LOCK, PyThread_acquire_lock, PyThread_allocate_lock, PyThread_free_lock,
-    PyThread_release_lock, PyThread_type_lock, WAIT_LOCK,
-)
+A thread has at most one deadline. Machines read its request at every jump and call. Three things
+set it: the event loop's budget and the caller (`Deadline.cancel`), and the watchdog, one thread
+that looks at all deadlines with a time. `time_limit` moves the time forward for one run. All
+fields are read and written with the GIL, except the request, which machines read without it.
+"""
+
+from cpython.object cimport PyObject
+from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
+
+from fastevm.core.interpreter.cancellation cimport CANCEL_REQUEST, NO_REQUEST
+from fastevm.core.primitives.intrinsics cimport atomic_store_int
 
 import threading
 import time
 
 from fastevm.core.simulation.values import SimulationError
 
-TICK_SECONDS = 0.02  # a deadline is noticed at most this late
+
+cdef extern from *:
+    """
+    #include <math.h>
+    static __thread PyObject *fe_deadline_of_thread = NULL;  /* whoever sets it owns it */
+    """
+    PyObject* current "fe_deadline_of_thread"
+    double INFINITY
+
+
+TICK_SECONDS = 0.02  # an expired deadline is noticed at most this late
 
 
 class ThreadValues(threading.local):
     """What belongs to one thread."""
 
-    cancellation = None  # of what runs
-    owned = None         # class -> the thread's own object of it
+    owned = None  # class -> the thread's own object of it
 
 
 local = ThreadValues()
 
 
 def out_of_time(seconds: float) -> SimulationError:
-    """What a request is refused with that was stopped after so many seconds, or earlier."""
+    """The error of a request that was stopped after ``seconds`` or earlier."""
     return SimulationError("timeout", f"execution aborted (timeout = {seconds:g}s)")
 
 
@@ -39,93 +55,78 @@ def thread_owned(kind: type) -> object:
     return found
 
 
-cdef class Cancellation:
-    """Stops whatever a thread runs while it is active there; any thread may ask for that, once.
+cdef double monotonic() noexcept:
+    """Seconds."""
+    cdef timespec now
+    clock_gettime(CLOCK_MONOTONIC, &now)
+    return now.tv_sec + now.tv_nsec * 1e-9
 
-    ``is_brief``: whoever made it ends it long before any deadline, so that none is watched.
+
+cdef Deadline exchange(Deadline deadline):
+    global current
+    cdef Deadline before = None if current == NULL else <Deadline>current
+    current = NULL if deadline is None else <PyObject*>deadline
+    return before
+
+
+cdef class Deadline:
+    """When the runs of a thread must stop. Without a time, only `cancel` stops them.
+
+    ``is_brief``: whoever made it cancels it long before any time limit, so that none is watched.
     """
 
-    cdef PyThread_type_lock lock
-    cdef list runners
-    cdef readonly bint is_brief
-    cdef public bint is_cancelled
-
-    def __cinit__(self) -> None:
-        self.lock = PyThread_allocate_lock()
-        if self.lock == NULL:
-            raise MemoryError
-        self.runners = []
-
-    def __init__(self, *, is_brief: bool = False) -> None:
+    def __cinit__(self, *args: object, bint is_brief=False) -> None:
         self.is_brief = is_brief
-
-    def __dealloc__(self) -> None:
-        if self.lock != NULL:
-            PyThread_free_lock(self.lock)
-
-    cdef void acquire(self) noexcept:
-        """Whoever has it may wait for the GIL."""
-        if not PyThread_acquire_lock(self.lock, NOWAIT_LOCK):
-            with nogil:
-                PyThread_acquire_lock(self.lock, WAIT_LOCK)
+        self.time = INFINITY
 
     def cancel(self) -> None:
-        """Stop what runs, and what begins to run later."""
-        self.acquire()
-        try:
-            self.is_cancelled = True
-            for runner in self.runners:
-                runner.cancel()
-        finally:
-            PyThread_release_lock(self.lock)
+        """Stop what runs, and what begins to run later; any thread may call it."""
+        self.is_cancelled = True
+        self.stop()
+
+    def expire(self) -> None:
+        """Stop what runs: its time has passed. Called at every tick from then on."""
+        self.stop()
 
     def active(self) -> Active:
-        """Let this cancellation count for what this thread runs inside."""
+        """A context in which this is the deadline of the calling thread."""
         return Active(self)
 
-    def add(self, runner: object) -> None:
-        """Stop this one too from now on."""
-        self.acquire()
-        try:
-            self.runners.append(runner)
-            if self.is_cancelled:
-                runner.cancel()
-        finally:
-            PyThread_release_lock(self.lock)
+    cdef int stop(self) except -1:
+        atomic_store_int(&self.request, CANCEL_REQUEST)
+        if self.listener is not None:
+            self.listener.cancel()
+        return 0
 
-    def remove(self, runner: object) -> None:
-        """It has finished: it may belong to another request next."""
-        self.acquire()
-        try:
-            self.runners.remove(runner)
-        finally:
-            PyThread_release_lock(self.lock)
+    cdef void clear(self) noexcept:
+        """Take back an expiry or, by whoever owns the deadline, a cancellation."""
+        if not self.is_cancelled:
+            atomic_store_int(&self.request, NO_REQUEST)
 
 
 cdef class Active:
-    """The time during which a cancellation counts."""
+    """The context of `Deadline.active`."""
 
-    cdef Cancellation cancellation
-    cdef object before
+    cdef Deadline deadline
+    cdef Deadline before
 
-    def __init__(self, Cancellation cancellation not None) -> None:
-        self.cancellation = cancellation
+    def __init__(self, Deadline deadline not None) -> None:
+        self.deadline = deadline
 
     def __enter__(self) -> None:
-        self.before = local.cancellation
-        local.cancellation = self.cancellation
+        self.before = exchange(self.deadline)
 
     def __exit__(self, *exception: object) -> None:
-        local.cancellation = self.before
+        exchange(self.before)
 
 
 cdef class Watchdog:
-    """Calls ``cancel`` on whatever is still running when its time is up.
+    """Calls `Deadline.expire` at every tick on each deadline whose time has passed.
 
     The thread starts with the first deadline and sleeps while there is none.
     """
 
-    cdef dict deadlines  # id of a runner -> its deadline and the runner
+    cdef dict deadlines  # id -> deadline
     cdef object lock
     cdef object wake
     cdef object thread
@@ -136,71 +137,93 @@ cdef class Watchdog:
         self.wake = threading.Event()
         self.thread = None
 
-    def watch(self, runner: object, seconds: float) -> Watch:
-        """While the block runs, cancel ``runner`` once ``seconds`` have passed."""
-        return Watch(self, runner, seconds)
+    def begin(self, Deadline deadline not None, seconds: float = 0.0) -> None:
+        """Watch a deadline whose time comes in ``seconds``, or earlier if it has a time."""
+        self.arm(deadline, seconds)
 
-    def begin(self, runner: object, deadline: float) -> None:
-        """Note a deadline (monotonic time)."""
+    def end(self, Deadline deadline not None) -> None:
+        """Forget a deadline."""
+        self.deadlines.pop(id(deadline), None)
+
+    cdef int arm(self, Deadline deadline, double seconds) except -1:
+        deadline.time = min(deadline.time, monotonic() + seconds)
+        self.deadlines[id(deadline)] = deadline
+        if not self.wake.is_set():
+            self.awaken()
+        return 0
+
+    cdef int awaken(self) except -1:
         with self.lock:
-            self.deadlines[id(runner)] = (deadline, runner)
             if self.thread is None:
                 self.thread = threading.Thread(
-                    target=keep_deadlines, args=(self,), name="fastevm-deadlines", daemon=True
+                    target=watch_deadlines, args=(self,), name="fastevm-deadlines", daemon=True
                 )
                 self.thread.start()
-        if not self.wake.is_set():
-            self.wake.set()
+        self.wake.set()
+        return 0
 
-    def end(self, runner: object) -> None:
-        """Forget a deadline."""
-        with self.lock:
-            self.deadlines.pop(id(runner), None)
-
-    cdef int keep(self) except -1:
+    cdef int watch(self) except -1:
         """The thread's life."""
+        cdef Deadline deadline
         while True:
             self.wake.wait()
-            with self.lock:
-                now = time.monotonic()
-                for deadline, runner in self.deadlines.values():
-                    if now >= deadline:
-                        runner.cancel()
-                if not self.deadlines:
-                    self.wake.clear()
+            now = monotonic()
+            for deadline in list(self.deadlines.values()):
+                if now >= deadline.time:
+                    deadline.expire()
+            if not self.deadlines:
+                self.wake.clear()
+                if self.deadlines:  # one came before the wake was cleared
+                    self.wake.set()
             time.sleep(TICK_SECONDS)
 
 
-def keep_deadlines(Watchdog watchdog not None) -> None:
-    """What the thread runs; it never ends."""
-    watchdog.keep()
-
-
-cdef class Watch:
-    """The time during which a runner is watched."""
-
-    cdef Watchdog watchdog
-    cdef object runner
-    cdef object seconds
-    cdef Cancellation cancellation
-
-    def __init__(self, Watchdog watchdog not None, runner: object, seconds: object) -> None:
-        self.watchdog, self.runner, self.seconds = watchdog, runner, seconds
-        self.cancellation = local.cancellation
-
-    def __enter__(self) -> None:
-        self.runner.rearm()
-        if self.cancellation is not None:
-            self.cancellation.add(self.runner)
-            if self.cancellation.is_brief:
-                return
-        self.watchdog.begin(self.runner, time.monotonic() + self.seconds)
-
-    def __exit__(self, *exception: object) -> None:
-        if self.cancellation is None or not self.cancellation.is_brief:
-            self.watchdog.end(self.runner)
-        if self.cancellation is not None:
-            self.cancellation.remove(self.runner)
+def watch_deadlines(Watchdog watchdog not None) -> None:
+    """What the watchdog's thread runs; it never ends."""
+    watchdog.watch()
 
 
 WATCHDOG = Watchdog()
+cdef Watchdog watchdog = WATCHDOG
+
+
+cdef class TimeLimit:
+    """The context of `time_limit`."""
+
+    cdef object runner
+    cdef double seconds
+    cdef Deadline deadline
+    cdef double time_before
+    cdef object listener_before
+
+    def __init__(self, runner: object, double seconds) -> None:
+        self.runner, self.seconds = runner, seconds
+
+    def __enter__(self) -> None:
+        cdef Deadline deadline = None if current == NULL else <Deadline>current
+        if deadline is None:
+            deadline = thread_owned(Deadline)
+        self.deadline = deadline
+        self.time_before, self.listener_before = deadline.time, deadline.listener
+        deadline.listener = self.runner.set_deadline(deadline)
+        if not deadline.is_brief:
+            watchdog.arm(deadline, self.seconds)
+
+    def __exit__(self, *exception: object) -> None:
+        cdef Deadline deadline = self.deadline
+        deadline.listener = self.listener_before
+        if deadline.is_brief:
+            return
+        deadline.time = self.time_before
+        if deadline.time == INFINITY:
+            watchdog.end(deadline)
+        deadline.clear()
+
+
+def time_limit(runner: object, seconds: float) -> TimeLimit:
+    """A context in which ``runner`` stops after ``seconds``, or when its thread's deadline passes.
+
+    ``runner.set_deadline`` points its machine at the request of a deadline. What it returns, if not
+    None, is a listener: its ``cancel`` is called whenever the deadline stops a run.
+    """
+    return TimeLimit(runner, seconds)

@@ -17,7 +17,7 @@ from fastevm.core.execution.block.system_operations cimport (
     system_contracts_read,
 )
 from fastevm.core.primitives.exact_bytes cimport exactly
-from fastevm.core.primitives.intrinsics cimport atomic_load_int, atomic_store_int
+from fastevm.core.primitives.intrinsics cimport atomic_load_int
 from fastevm.core.primitives.word cimport word_from_int
 from fastevm.core.interpreter.interrupts cimport begin_stoppable, drop_stoppable, end_stoppable
 from fastevm.core.simulation.account_changes cimport looked_at, warm_entries
@@ -43,6 +43,7 @@ from fastevm.core.simulation.chain cimport (
 from fastevm.core.execution.block.header cimport fields_of_rules, header_read, header_value
 from fastevm.core.primitives.hashes cimport Hash
 from fastevm.core.simulation.account_changes cimport AccountsBefore
+from fastevm.core.simulation.deadline cimport Deadline
 from fastevm.core.simulation.plan cimport Plan
 from fastevm.core.spec.schedule cimport Schedule
 from fastevm.core.interpreter.tracer cimport StepTrace
@@ -84,13 +85,10 @@ cdef class ChainExecutor(Chain):
     After ``run`` it holds what the blocks gave, until ``clear``.
     """
 
-    def cancel(self) -> None:
-        """Stop at the next jump or call; any thread may."""
-        atomic_store_int(<int*>&self.cancelled, True)
-
-    def rearm(self) -> None:
-        """Forget that it was cancelled."""
-        atomic_store_int(<int*>&self.cancelled, False)
+    def set_deadline(self, Deadline deadline not None) -> None:
+        """Stop at the next jump or call when this deadline says so."""
+        self.deadline = deadline
+        self.b.machine.cancel = <const bint*>&deadline.request
 
     def run(
         self, view: StateView, plan: Plan, options: SimulateOptions, *, note_touched: bool = False
@@ -105,14 +103,14 @@ cdef class ChainExecutor(Chain):
         cdef bint watched
         while True:
             self.touched = {} if note_touched else None
-            watched = begin_stoppable(&self.cancelled, True)
+            watched = begin_stoppable(<bint*>&self.deadline.request, True)
             try:
                 halt = <Halt>self.run_once(view, plan, options)
             except BaseException:
                 if watched:
                     drop_stoppable()
                 raise
-            if watched and end_stoppable(&self.cancelled) and halt != CHAIN_DONE:
+            if watched and end_stoppable(<bint*>&self.deadline.request) and halt != CHAIN_DONE:
                 continue
             if halt == CHAIN_DONE:
                 return
@@ -143,7 +141,7 @@ cdef class ChainExecutor(Chain):
     cdef object failure(self, Halt halt):
         if halt == CHAIN_OUT_OF_MEMORY:
             return MemoryError()
-        if halt == CHAIN_CANCELLED or atomic_load_int(<const int*>&self.cancelled):
+        if halt == CHAIN_CANCELLED or atomic_load_int(&self.deadline.request):
             return out_of_time(self.options.timeout)
         if self.refusal.code == OUTPUT_CAP_REACHED:
             cap = self.options.output_cap

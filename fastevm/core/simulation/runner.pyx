@@ -23,9 +23,9 @@ from fastevm.core.execution.transaction.transaction_result cimport (
 from fastevm.core.interpreter.interrupts cimport LONG_RUN_GAS, begin_stoppable, end_stoppable
 from fastevm.core.primitives.buffer cimport Buffer, buffer_free
 from fastevm.core.primitives.hashes cimport Address
-from fastevm.core.primitives.intrinsics cimport atomic_load_int, atomic_store_int
 from fastevm.core.primitives.word cimport word_store
 from fastevm.core.simulation.chain cimport refuse_queue, simulation_options
+from fastevm.core.simulation.deadline cimport Deadline
 from fastevm.core.simulation.overrides cimport (
     APPLY_OUT_OF_MEMORY,
     APPLY_REFUSED,
@@ -83,7 +83,7 @@ cdef class Runner(BlockBuilder):
     """
 
     def __init__(self) -> None:
-        self.cancelled = False
+        self.deadline = Deadline()
 
     def open(
         self,
@@ -104,25 +104,20 @@ cdef class Runner(BlockBuilder):
         )
         self.moves.count = 0
         moves_attach(self.c.machine, &self.moves)
-        self.c.machine.cancel = &self.cancelled
+        self.c.machine.cancel = <const bint*>&self.deadline.request
         self.c.machine.tracer = NULL
         self.c.world.log_transfers = False
         if environment is not None:
             fill_environment(&self.c.context, environment)
 
+    def set_deadline(self, Deadline deadline not None) -> None:
+        """Stop at the next jump or call when this deadline says so."""
+        self.deadline = deadline
+        self.c.machine.cancel = <const bint*>&deadline.request
+
     def cancel(self) -> None:
-        """Stop the call under way at its next jump or call, and every later one; any thread may.
-        """
-        atomic_store_int(<int*>&self.cancelled, True)
-
-    def rearm(self) -> None:
-        """Forget that it was cancelled."""
-        atomic_store_int(<int*>&self.cancelled, False)
-
-    @property
-    def is_cancelled(self) -> bool:
-        """Whether it was told to stop since the last ``rearm``."""
-        return bool(atomic_load_int(<const int*>&self.cancelled))
+        """Stop the call under way at its next jump or call; any thread may call it."""
+        self.deadline.stop()
 
     # --- overrides ---
 
@@ -189,13 +184,18 @@ cdef class Runner(BlockBuilder):
             raise calls.faults[0]
         simulation_options(&options, False)
         while True:
-            watched = begin_stoppable(&self.cancelled, limit > LONG_RUN_GAS)
+            watched = begin_stoppable(
+                <bint*>&self.deadline.request, limit > LONG_RUN_GAS
+            )
             with nogil:
                 call_transaction(&tx, call, self.c.schedule, self.c.context.chain_id)
                 if call_defaults(self.c.world, &tx, call, limit, limit, &capped):
                     tx.gas_limit = limit
                     error = executor_transact(&self.c, &tx, &options, &result)
-            if not (watched and end_stoppable(&self.cancelled) and error == TX_CANCELLED):
+            if not (
+                watched and end_stoppable(<bint*>&self.deadline.request)
+                and error == TX_CANCELLED
+            ):
                 break
         if error == TX_CANCELLED:
             raise SimulationError("timeout", "execution aborted")

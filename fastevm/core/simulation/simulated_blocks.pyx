@@ -10,7 +10,7 @@ from fastevm.core.simulation.records cimport record_at, record_outcome
 
 from fastevm.core.primitives.replace import replace
 
-from fastevm.core.simulation.deadline import WATCHDOG, thread_owned
+from fastevm.core.simulation.deadline import thread_owned, time_limit
 from fastevm.core.simulation.environment import payload_on
 from fastevm.core.simulation.executor import ChainExecutor as ChainExecutorClass
 from fastevm.core.simulation.values import (
@@ -89,7 +89,7 @@ def run_plan(
     cdef ChainExecutor run = thread_owned(ChainExecutorClass)
     cdef size_t i
     try:
-        with WATCHDOG.watch(run, options.timeout):
+        with time_limit(run, options.timeout):
             run.run(view, plan, options, note_touched=note_touched)
         touched = {address: sorted(slots) for address, slots in (run.touched or {}).items()}
         return [block_value(run, i) for i in range(run.blocks.count)], touched

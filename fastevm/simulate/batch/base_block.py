@@ -4,7 +4,7 @@ import threading
 from typing import Any
 
 from fastevm.core.primitives.replace import replace
-from fastevm.core.simulation.deadline import WATCHDOG
+from fastevm.core.simulation.deadline import WATCHDOG, Deadline
 from fastevm.core.simulation.environment import environment_of
 from fastevm.core.simulation.runner import Runner
 from fastevm.core.simulation.values import SimulateOptions, StateView
@@ -15,18 +15,16 @@ from fastevm.simulate.batch.drafts import draft_of
 from fastevm.simulate.batch.results import Results
 
 
-class BundleLimit:
+class BundleLimit(Deadline):
     """Lets the watchdog look at a runner at every tick: each of its bundles has its own time."""
 
     def __init__(self, runner: BundleRunner) -> None:
+        super().__init__()
         self.runner = runner
 
-    def cancel(self) -> None:
-        """Stop the bundle under way if its time is up."""
+    def expire(self) -> None:
+        """Stop the bundle under way if its time has passed."""
         self.runner.stop_overdue()
-
-    def rearm(self) -> None:
-        """Nothing to forget."""
 
 
 class BaseBlock:
@@ -65,7 +63,7 @@ class BaseBlock:
         """The results of these bundles; ``first`` is the position of the first one among all."""
         runner = self._borrow()
         limit = BundleLimit(runner)
-        WATCHDOG.begin(limit, 0.0)
+        WATCHDOG.begin(limit)
         try:
             results = runner.run(first, payloads)
         finally:

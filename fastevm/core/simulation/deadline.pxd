@@ -1,0 +1,16 @@
+# When the run under way in a thread must stop.
+
+
+cdef class Deadline:
+    cdef int request             # a `CancelRequest`: `Machine.cancel` points here
+    cdef double time             # seconds of the monotonic clock; infinity: no limit
+    cdef readonly bint is_brief
+    cdef readonly bint is_cancelled
+    cdef object listener         # whose `cancel` is called too; None: nobody
+
+    cdef int stop(self) except -1
+    cdef void clear(self) noexcept
+
+
+# Make a deadline (or None) that of this thread; the one before it.
+cdef Deadline exchange(Deadline deadline)
