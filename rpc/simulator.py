@@ -8,10 +8,12 @@ from typing import Protocol
 
 from fastevm.simulate import (
     BlockOverrides,
+    CallOutcome,
     CallRequest,
     CallResult,
     ErrorForm,
     Plan,
+    SimpleOutcome,
     SimulateOptions,
     StateOverrides,
     StateView,
@@ -48,6 +50,13 @@ class Simulator(Protocol):
         timeout: float,
         shows_base_fee: bool,
     ) -> int | CallResult: ...
+
+    # Returns the plan in the JSON text of the params of eth_call, and the block parameter; None as
+    # below.
+    def read_call_params(self, params: bytes) -> tuple[Plan, str] | None: ...
+    def call_plan(
+        self, view: StateView, plan: Plan, *, gas_cap: int, timeout: float, shows_base_fee: bool
+    ) -> CallOutcome | SimpleOutcome: ...
 
     # Returns the plan in the JSON text of the params, and the params after it; None if the text
     # has an unusual form.

@@ -38,6 +38,7 @@ from fastevm.core.simulation.values import (
     has_one_transfer_price,
     is_transfer,
 )
+from fastevm.rpc_types.call_object import read_call_params
 from fastevm.rpc_types.simulate_request import extensions_from, read_request
 from fastevm.rpc_types.simulate_response import simulate_text
 from fastevm.simulate.api import simulate, simulate_async
@@ -45,9 +46,10 @@ from fastevm.simulate.batch.columns import Columns
 from fastevm.simulate.batch.many import Simulations, simulate_many
 from fastevm.simulate.batch.repro import make_capsule, open_capsule
 from fastevm.simulate.batch.results import BundleResult
-from fastevm.simulate.calls import call
+from fastevm.simulate.calls import call, call_plan
 from fastevm.simulate.estimate import estimate_gas
 from fastevm.simulate.loop_budget import LoopBudget
+from fastevm.simulate.simple_call import SimpleOutcome
 from fastevm.simulate.views import view_of
 
 __all__ = [
@@ -73,6 +75,7 @@ __all__ = [
     "ErrorForm",
     "LoopBudget",
     "Plan",
+    "SimpleOutcome",
     "SimulateOptions",
     "SimulatePayload",
     "SimulatedBlock",
@@ -82,6 +85,7 @@ __all__ = [
     "StateOverrides",
     "StateView",
     "call",
+    "call_plan",
     "estimate_gas",
     "extensions_from",
     "has_one_transfer_price",
@@ -89,6 +93,7 @@ __all__ = [
     "lists_of",
     "make_capsule",
     "open_capsule",
+    "read_call_params",
     "read_request",
     "revert_message",
     "revert_reason",

@@ -1,12 +1,12 @@
 """One message call on a state."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from types import MappingProxyType
 from typing import Any
 
 from fastevm.core.primitives.replace import replace
-from fastevm.core.simulation.deadline import thread_owned, time_limit
+from fastevm.core.simulation.deadline import out_of_time, thread_owned, time_limit
 from fastevm.core.simulation.environment import environment_of, refuse_block_content
 from fastevm.core.simulation.plan import Plan
 from fastevm.core.simulation.refusals import supplied
@@ -85,13 +85,7 @@ class Attempt:
     def run(self, gas: int, timeout: float) -> CallOutcome:
         """Run the request with this much gas. InvalidTransaction, or SimulationError on timeout."""
         runner = self.open()
-        with time_limit(runner, timeout):
-            try:
-                return runner.simulate(self.plan, gas)
-            except InvalidTransaction as error:
-                raise supplied(error, gas) from None
-            except SimulationError as error:
-                raise timed_out(error, timeout) from None
+        return simulated(runner, self.plan, gas, timeout)
 
 
 class SimpleAttempt:
@@ -117,13 +111,7 @@ class SimpleAttempt:
 
     def run(self, gas: int, timeout: float) -> SimpleOutcome:
         """As :meth:`Attempt.run`."""
-        with time_limit(self.caller, timeout):
-            try:
-                return self.caller.run(gas)
-            except InvalidTransaction as error:
-                raise supplied(error, gas) from None
-            except SimulationError as error:
-                raise timed_out(error, timeout) from None
+        return self.caller.run_limited(gas, timeout)
 
 
 AnyAttempt = Attempt | SimpleAttempt
@@ -178,6 +166,56 @@ def call(
     return remote.settle(partial(_call, *arguments), asked_ahead(request))
 
 
+def call_plan(
+    view: StateView,
+    plan: Plan,
+    *,
+    gas_cap: int = DEFAULT_GAS_CAP,
+    timeout: float = DEFAULT_TIMEOUT,
+    shows_base_fee: bool = False,
+) -> SimpleOutcome | CallOutcome:
+    """As `call`, for the first call of a plan after the overrides of its first block."""
+    run: Callable[..., SimpleOutcome | CallOutcome] = _call_overridden
+    if not plan.has_overrides:
+        run = thread_owned(SimpleCaller).call
+    remote: RemoteState | None = view.layer.remote_state
+    if remote is None:
+        return run(view, plan, gas_cap, timeout, shows_base_fee)
+    return remote.settle(
+        partial(run, view, plan, gas_cap, timeout, shows_base_fee), plan.call_objects()
+    )
+
+
+def _call_overridden(
+    view: StateView, plan: Plan, gas_cap: int, timeout: float, shows_base_fee: bool
+) -> CallOutcome:
+    plan.check_call(view.config.chain_id)
+    environment = environment_of(
+        view.header,
+        view.schedule,
+        view.config.chain_id,
+        NO_BLOCK_OVERRIDES,
+        free_gas=plan.is_free and not shows_base_fee,
+        free_blobs=True,
+    )
+    gas = plan.call_gas(gas_cap, environment.gas_limit)
+    runner = thread_runner()
+    runner.open(view, environment=environment)
+    runner.override(plan)
+    return simulated(runner, plan, gas, timeout)
+
+
+def simulated(runner: Runner, plan: Plan, gas: int, timeout: float) -> CallOutcome:
+    """What the plan's first call gives, within a time limit; with the errors of nodes."""
+    with time_limit(runner, timeout):
+        try:
+            return runner.simulate(plan, gas)
+        except InvalidTransaction as error:
+            raise supplied(error, gas) from None
+        except SimulationError:
+            raise out_of_time(timeout) from None
+
+
 def asked_ahead(request: CallRequest) -> tuple[Mapping[str, Any], ...]:
     """The request for the source of a remote state, which may know what it reads."""
     return (call_object(request.sender, request.to, request.data, request.value),)
@@ -202,11 +240,6 @@ def _call(
         error=outcome.error,
         reverted=outcome.reverted,
     )
-
-
-def timed_out(error: SimulationError, timeout: float) -> SimulationError:
-    """The same end in the words that nodes use for calls."""
-    return SimulationError(error.reason, f"execution aborted (timeout = {timeout:g}s)")
 
 
 def schedule_of(view: StateView, overrides: BlockOverrides) -> Any:

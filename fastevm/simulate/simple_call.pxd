@@ -34,7 +34,8 @@ cdef class SimpleCaller:
     cdef Layer layer
     cdef ForkSchedule schedule
     cdef bytes ancestors
-    cdef Plan plan                # of the one call
+    cdef Plan own_plan            # of a request
+    cdef Plan plan                # of the call that is open
     cdef object view
     cdef bint is_open             # `tx` is whole
     cdef Tx tx
@@ -42,5 +43,5 @@ cdef class SimpleCaller:
     cdef TxResult result
 
     cdef int attach(self, object view) except -1
-    cdef int show_fees(self, object request, bint shows_base_fee) except -1
+    cdef int take(self, object view, Plan plan, bint shows_base_fee, bint pays_blobs) except -1
     cdef SimpleOutcome outcome(self)

@@ -13,7 +13,7 @@ from fastevm.core.interpreter.status cimport REVERTED, STOPPED
 from fastevm.core.primitives.hashes cimport Hash
 from fastevm.core.primitives.word cimport word_copy, word_is_zero, word_zero
 from fastevm.core.simulation.chain cimport simulation_options
-from fastevm.core.simulation.deadline cimport Deadline
+from fastevm.core.simulation.deadline cimport Deadline, TimeLimit
 from fastevm.core.simulation.plan cimport (
     Plan,
     PlannedCall,
@@ -26,10 +26,13 @@ from fastevm.core.simulation.refusals cimport Refusal, exception_of
 from fastevm.core.execution.block.block_context cimport fill_environment
 from fastevm.core.state.world cimport world_begin, world_free, world_new
 
+from fastevm.core.simulation.deadline import out_of_time
 from fastevm.core.simulation.environment import environment_of
 from fastevm.core.simulation.halt_messages import halt_message
+from fastevm.core.simulation.refusals import supplied
 from fastevm.core.simulation.revert import revert_message
 from fastevm.core.simulation.values import NO_BLOCK_OVERRIDES, CallRequest, SimulationError, StateView
+from fastevm.errors import InvalidTransaction
 
 
 def is_simple(request: CallRequest) -> bool:
@@ -54,7 +57,7 @@ cdef class SimpleCaller:
         self.world = world_new()
         if self.machine == NULL or self.world == NULL:
             raise MemoryError
-        self.plan = Plan()
+        self.own_plan = Plan()
         self.machine.world = self.world
         self.machine.block = &self.context
         self.set_deadline(Deadline())
@@ -91,23 +94,50 @@ cdef class SimpleCaller:
         ``shows_base_fee``: even to a call that offers no price. SimulationError for fees or a chain
         that contradict.
         """
+        cdef Plan plan = self.own_plan
         cdef PlannedCall* call
+        self.is_open = False
+        plan.clear()
+        call = plan.add_call()
+        plan.fill_call(call, request)
+        self.take(view, plan, shows_base_fee, bool(request.max_fee_per_blob_gas))
+
+    def call(
+        self, view: StateView, plan: Plan, gas_cap: int, timeout: float, shows_base_fee: bool
+    ) -> SimpleOutcome:
+        """Run the first call of a plan without overrides; see `fastevm.simulate.calls.call`."""
+        cdef Plan given = plan
+        self.is_open = False
+        if given.calls.count == 0:
+            raise IndexError("the plan has no calls")
+        self.take(view, given, shows_base_fee, False)
+        gas = given.call_gas(gas_cap, self.context.gas_limit)
+        return self.run_limited(gas, timeout)
+
+    def run_limited(self, gas: int, timeout: float) -> SimpleOutcome:
+        """As `run` within a time limit of ``timeout`` seconds, with the errors of nodes."""
+        with TimeLimit(self, timeout):
+            try:
+                return self.run(gas)
+            except InvalidTransaction as error:
+                raise supplied(error, gas) from None
+            except SimulationError:
+                raise out_of_time(timeout) from None
+
+    cdef int take(
+        self, object view, Plan plan, bint shows_base_fee, bint pays_blobs
+    ) except -1:
+        """BASEFEE reads 0 to a call that offers no price unless it is shown, and BLOBBASEFEE to one
+        that does not pay blobs."""
+        cdef PlannedCall* call = call_at(plan, 0)
         cdef Refusal refused
         memset(&refused, 0, sizeof(refused))
-        self.is_open = False
         if view is not self.view:
             self.attach(view)
-        self.plan.clear()
-        call = self.plan.add_call()
-        self.plan.fill_call(call, request)
+        self.plan = plan
         if not call_check(call, self.context.chain_id, &refused):
             raise exception_of(&refused, {})
         call_transaction(&self.tx, call, &self.schedule.c, self.context.chain_id)
-        self.show_fees(request, shows_base_fee)
-        self.is_open = True
-
-    cdef int show_fees(self, object request, bint shows_base_fee) except -1:
-        """BASEFEE reads 0 to a call that offers no price unless it is shown; BLOBBASEFEE always."""
         word_copy(&self.context.base_fee, &self.base_fee)
         word_copy(&self.context.blob_base_fee, &self.blob_base_fee)
         if (
@@ -115,8 +145,9 @@ cdef class SimpleCaller:
             and word_is_zero(&self.tx.max_fee) and word_is_zero(&self.tx.max_priority_fee)
         ):
             word_zero(&self.context.base_fee)
-        if not request.max_fee_per_blob_gas:
+        if not pays_blobs:
             word_zero(&self.context.blob_base_fee)
+        self.is_open = True
         return 0
 
     def balance(self, address: bytes) -> int:

@@ -43,15 +43,25 @@ class _Request(msgspec.Struct, gc=False):
     id: msgspec.Raw = msgspec.Raw()
 
 
+class _TextRequest(msgspec.Struct, gc=False):
+    """The same of a method that reads the text of its params."""
+
+    jsonrpc: str
+    method: str
+    params: msgspec.Raw = msgspec.Raw()
+    id: msgspec.Raw = msgspec.Raw()
+
+
+_text_requests: Final = msgspec.json.Decoder(_TextRequest | list[_TextRequest])
 _requests: Final = msgspec.json.Decoder(_Request | list[_Request])
 _members: Final = msgspec.json.Decoder(_Members)
 _items: Final = msgspec.json.Decoder(list[msgspec.Raw])
 _anything: Final = msgspec.json.Decoder()
 
-# Params of larger bodies are read where the call is made, and so are those of the method that reads
-# their text itself.
+# Params of larger bodies are read where the call is made, and so are those of bodies with a method
+# that reads their text itself.
 EAGER_SIZE: Final = 65_536  # bytes
-READS_TEXT: Final = b'"eth_simulateV1"'
+READ_TEXT: Final = (b'"eth_call"', b'"eth_simulateV1"')
 
 # ids that need no parsing: integers, and strings without escapes
 ZERO: Final = ord("0")
@@ -92,9 +102,11 @@ def parse_body(body: bytes, batch_items: int) -> Message | list[Message]:
         refusal = _too_large(body, batch_items)
         if refusal is not None:
             return refusal
-    if len(body) <= EAGER_SIZE and READS_TEXT not in body and body.isascii():
+    if len(body) <= EAGER_SIZE and body.isascii():
+        reads_text = READ_TEXT[0] in body or READ_TEXT[1] in body
+        found: Any
         try:
-            found = _requests.decode(body)
+            found = (_text_requests if reads_text else _requests).decode(body)
         except _UNREADABLE:
             return _parse_carefully(body)
         if not isinstance(found, list):
@@ -160,7 +172,7 @@ def encode_batch(answers: list[bytes]) -> bytes:
     return b"[" + b",".join(answers) + b"]"
 
 
-def _well_formed_calls(requests: list[_Request]) -> list[Message]:
+def _well_formed_calls(requests: list[_Request] | list[_TextRequest]) -> list[Message]:
     """The calls of requests; none if one of them must be looked at member by member."""
     calls: list[Message] = []
     for request in requests:
@@ -170,7 +182,9 @@ def _well_formed_calls(requests: list[_Request]) -> list[Message]:
         is_number = call_id.isdigit() and call_id[0] != ZERO
         if call_id and not is_number and not _LITERAL_ID.fullmatch(call_id):
             return []
-        calls.append(Call(call_id or None, name, request.params or []))
+        params = request.params
+        read = bytes(params).strip() if isinstance(params, msgspec.Raw) else params or []
+        calls.append(Call(call_id or None, name, read))
     return calls
 
 

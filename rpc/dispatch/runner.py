@@ -78,8 +78,8 @@ class CallRunner:
             return self.refuse(message)
         assert isinstance(message, Call)
         method = self.methods.get(message.method)
-        started = perf_counter()
-        result: Answer | RpcError | None
+        started, is_tried = perf_counter(), False
+        result: Answer | RpcError
         try:
             if method is None:
                 raise RpcError("method_not_found", method=message.method)
@@ -91,8 +91,11 @@ class CallRunner:
                     return None  # reading them takes too long
                 if run_on is not LIGHT:
                     result = self._run(method, message)
+                elif not is_small or self._pauses_on_loop(message.method, started):
+                    return None
                 else:
-                    result = self._try(method, message, started) if is_small else None
+                    is_tried = True
+                    result = self.loop_budget.run(self._run, method, message)
             elif run_on is SOCKET:
                 if request is None:
                     raise RpcError("notifications_not_supported")
@@ -106,11 +109,11 @@ class CallRunner:
         except NeedsWorker as need:
             message.is_long = need.is_long
             return None
+        if is_tried and self._was_stopped(message.method, started):
+            return None
         if type(result) is bytes and message.id is not None:
             self.metrics.count(message.method, perf_counter() - started)
             return result
-        if result is None:
-            return None
         return self.settle(message, (result, perf_counter() - started))
 
     async def elsewhere(self, call: Call) -> Answer:
@@ -228,23 +231,21 @@ class CallRunner:
             refusal = refused(method, error)
         raise refusal
 
-    def _try(self, method: Method, call: Call, now: float) -> Answer | RpcError | None:
-        """Run a handler on the loop for a short time; None when it does not end there."""
-        pause = self._pauses.get(method.name)
-        if pause is not None and now < pause[0]:
-            return None
-        result: Answer | RpcError
-        try:
-            result = self.loop_budget.run(self._run, method, call)
-        except RpcError as error:
-            result = error
+    def _pauses_on_loop(self, name: str, now: float) -> bool:
+        """Whether calls of a method are not tried on the loop at this time."""
+        pause = self._pauses.get(name)
+        return pause is not None and now < pause[0]
+
+    def _was_stopped(self, name: str, now: float) -> bool:
+        """Whether the call that was tried on the loop was stopped; then its method pauses there."""
+        pause = self._pauses.get(name)
         if self.loop_budget.is_spent:
             length = SHORTEST_PAUSE if pause is None else min(2 * pause[1], LONGEST_PAUSE)
-            self._pauses[method.name] = (now + length, length)
-            return None
+            self._pauses[name] = (now + length, length)
+            return True
         if pause is not None:
-            del self._pauses[method.name]
-        return result
+            del self._pauses[name]
+        return False
 
 
 def in_memory(answer: Answer, room: int) -> bytes:

@@ -12,5 +12,14 @@ cdef class Deadline:
     cdef void clear(self) noexcept
 
 
+# The context of `time_limit`.
+cdef class TimeLimit:
+    cdef object runner
+    cdef double seconds
+    cdef Deadline deadline
+    cdef double time_before
+    cdef object listener_before
+
+
 # Make a deadline (or None) that of this thread; the one before it.
 cdef Deadline exchange(Deadline deadline)

@@ -190,12 +190,6 @@ cdef Watchdog watchdog = WATCHDOG
 cdef class TimeLimit:
     """The context of `time_limit`."""
 
-    cdef object runner
-    cdef double seconds
-    cdef Deadline deadline
-    cdef double time_before
-    cdef object listener_before
-
     def __init__(self, runner: object, double seconds) -> None:
         self.runner, self.seconds = runner, seconds
 

@@ -23,6 +23,7 @@ from fastevm.core.primitives.word cimport (
     word_copy,
     word_eq,
     word_from_int,
+    word_is_zero,
     word_set,
     word_zero, word_to_int,
 )
@@ -207,6 +208,34 @@ cdef class Plan:
     def is_empty(self) -> bool:
         """Whether there is no block to run."""
         return self.blocks.count == 0
+
+    @property
+    def has_overrides(self) -> bool:
+        """Whether accounts are overridden."""
+        return self.overrides.count != 0
+
+    @property
+    def has_fee_caps(self) -> bool:
+        """Whether the first call has a fee cap or a tip."""
+        return self.calls.count != 0 and call_at(self, 0).has_fee_caps
+
+    @property
+    def is_free(self) -> bool:
+        """Whether the first call offers no price."""
+        cdef const PlannedCall* call
+        if self.calls.count == 0:
+            return True
+        call = call_at(self, 0)
+        return word_is_zero(&call.tx.max_fee) and word_is_zero(&call.tx.max_priority_fee)
+
+    def call_gas(self, gas_cap: int, gas_limit: int) -> int:
+        """The gas of the first call: its own, else the cap; with a cap of 0 the block's limit."""
+        cdef const PlannedCall* call
+        if self.calls.count == 0:
+            raise IndexError("the plan has no calls")
+        call = call_at(self, 0)
+        gas = (gas_cap or gas_limit) if call.default_gas else call.tx.gas_limit
+        return min(gas, gas_cap) if gas_cap else gas
 
     def check_call(self, chain_id: int) -> None:
         """SimulationError for a first call whose fees or chain contradict.

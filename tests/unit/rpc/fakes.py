@@ -277,6 +277,9 @@ class FakeSimulator:
     def estimate_gas(self, view: StateView, request: CallRequest, **options: Any) -> Any:
         return self._answer((view, request, options))
 
+    def read_call_params(self, params: bytes) -> None:
+        return None
+
     def read_request(self, params: bytes) -> None:
         return None
 
