@@ -1,4 +1,4 @@
-# Bump allocation for the data of one run, freed as a whole.
+# Bump allocation for the data of one execution, freed as a whole.
 from libc.stdint cimport uint8_t
 
 
@@ -10,21 +10,21 @@ cdef struct Arena:
     uint8_t* end
     ArenaChunk* first         # chunks of the common size, in order of use
     ArenaChunk* current
-    ArenaChunk* large         # runs longer than a chunk, one each
+    ArenaChunk* large         # allocations larger than a chunk, one chunk each
     size_t chunk_size
-    size_t bytes              # held by all chunks, their headers included
+    size_t bytes              # held by all chunks, including headers
 
 
 # NULL when memory is exhausted. `chunk_size` is rounded up to at least 1 KiB.
 cdef Arena* arena_new(size_t chunk_size) noexcept nogil
 cdef void* arena_alloc_slow(Arena* arena, size_t size) noexcept nogil
-# Forget every allocation; keeps the first chunks (at most ARENA_KEPT_BYTES, always one) for the
-# next run.
+# Releases every allocation; keeps the first chunks (at most ARENA_KEPT_BYTES, at least one) for the
+# next execution.
 cdef void arena_reset(Arena* arena) noexcept nogil
 cdef void arena_free(Arena* arena) noexcept nogil             # NULL is allowed
 
 
-# `size` bytes aligned to 16, uninitialised; NULL when memory is exhausted.
+# `size` bytes aligned to 16, uninitialised; Returns NULL when memory is exhausted.
 cdef inline void* arena_alloc(Arena* arena, size_t size) noexcept nogil:
     cdef uint8_t* p = arena.cursor
     if size <= <size_t>(arena.end - p):

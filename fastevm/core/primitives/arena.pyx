@@ -1,18 +1,18 @@
-"""Bump allocation in chunks for the data of one run, freed as a whole."""
+"""Bump allocation in chunks for the data of one execution, freed as a whole."""
 
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from libc.stdint cimport SIZE_MAX, uint64_t
 
 
 cdef enum:
-    ARENA_KEPT_BYTES = 1 << 20    # a reset gives back whatever is held beyond this
+    ARENA_KEPT_BYTES = 1 << 20    # a reset frees memory held beyond this
     SMALLEST_CHUNK = 1 << 10
 
 
 cdef struct ArenaChunk:
     ArenaChunk* next
     size_t size                   # bytes after this header
-    uint64_t padding[2]           # what follows stays aligned to 16
+    uint64_t padding[2]           # keeps the data after the header aligned to 16
 
 
 cdef ArenaChunk* new_chunk(Arena* arena, size_t size) noexcept nogil:
@@ -27,7 +27,7 @@ cdef ArenaChunk* new_chunk(Arena* arena, size_t size) noexcept nogil:
     return chunk
 
 
-# Frees the chunk and all after it.
+# Frees this chunk and all chunks after it.
 cdef void free_chunks(Arena* arena, ArenaChunk* chunk) noexcept nogil:
     cdef ArenaChunk* next_chunk
     while chunk != NULL:
@@ -62,7 +62,8 @@ cdef Arena* arena_new(size_t chunk_size) noexcept nogil:
     return arena
 
 
-# A run over a quarter of a chunk gets its own, so that at most a quarter of any chunk is wasted.
+# An allocation larger than a quarter of a chunk gets its own chunk, so at most a quarter of any
+# chunk is wasted.
 cdef void* arena_alloc_slow(Arena* arena, size_t size) noexcept nogil:
     cdef ArenaChunk* chunk
     if size > arena.chunk_size // 4:

@@ -1,8 +1,8 @@
-# Reduction modulo a 256-bit number that is used many times.
+# Barrett reduction: reduces modulo a 256-bit number that is used many times.
 #
 # Handbook of Applied Cryptography, 14.42.
 # Contracts that do field arithmetic use one modulus for thousands of MULMODs. Each thread
-# remembers the last one; from its second use on, two truncated products replace the long
+# caches the last modulus. From its second use on, two truncated products replace the long
 # division.
 from libc.stdint cimport uint64_t
 
@@ -14,12 +14,12 @@ cdef extern from "fastevm/core/primitives/intrinsics.h" nogil:
     ctypedef struct RepeatedModulus "fe_modulus":
         uint64_t n[4]
         uint64_t reciprocal[5]    # floor((2^512 - 1) / n)
-        bint ready                # whether it has been computed
-    # This thread's; all zeros at first.
+        bint ready                # whether `reciprocal` has been computed
+    # Thread-local; initially zero.
     RepeatedModulus* last_modulus "fe_last_modulus"()
 
 
-# True when the modulus of four significant limbs was the last one too, with its reciprocal at hand.
+# True if the previous modulus was the same, has four significant limbs and a known reciprocal.
 cdef inline bint modulus_repeats(RepeatedModulus* last, const uint64_t* n) noexcept nogil:
     cdef uint64_t ones[8]
     cdef uint64_t rest[4]
@@ -37,7 +37,7 @@ cdef inline bint modulus_repeats(RepeatedModulus* last, const uint64_t* n) noexc
     return True
 
 
-# The limbs 5 .. 9 of x[3..7] * m[0..4], at most one too small: columns 0 to 2 are left out.
+# The limbs 5 .. 9 of x[3..7] * m[0..4], at most one too small because columns 0 to 2 are omitted.
 cdef inline void quotient_estimate(
     uint64_t* q, const uint64_t* x, const uint64_t* m
 ) noexcept nogil:
@@ -104,7 +104,7 @@ cdef inline void subtract_multiple(
     r[4] = r4 - borrow
 
 
-# The eight limbs of x modulo last.n into four; needs `modulus_repeats`.
+# The eight limbs of x modulo last.n into four; requires that `modulus_repeats` returned true.
 cdef inline void reduce_repeated(
     uint64_t* r, const uint64_t* x, const RepeatedModulus* last
 ) noexcept nogil:
@@ -112,8 +112,8 @@ cdef inline void reduce_repeated(
     cdef uint64_t rest[5]
     quotient_estimate(q, x, last.reciprocal)
     subtract_multiple(rest, x, q, last.n)
-    # The quotient is at most four too small: the textbook's two, one for the columns left out,
-    # one for a reciprocal of 2^512 - 1 instead of 2^512.
+    # The quotient is at most four too small: two by the textbook bound, one for the omitted
+    # columns, one because the reciprocal is of 2^512 - 1 instead of 2^512.
     while rest[4] != 0 or not lt256(rest, last.n):
         rest[4] -= <uint64_t>sub256(rest, rest, last.n)
     copy32(r, rest)

@@ -6,7 +6,7 @@ cdef enum:
     BLOOM_SIZE = 256
 
 
-# The three bits of one value: index of the byte, mask in it.
+# The three bits of one value, each as a byte index and a mask within that byte.
 cdef struct BloomBits:
     uint16_t index[3]
     uint8_t mask[3]
@@ -19,9 +19,9 @@ cdef void bloom_add_digest(uint8_t* bloom, const uint8_t* digest) noexcept nogil
 cdef void bloom_merge(uint8_t* bloom, const uint8_t* other) noexcept nogil
 
 
-# A filter compiled once: every position must match one of its alternatives. Position i's
-# alternatives are bits[ends[i - 1]] .. bits[ends[i]] (from 0 for the first); a position that
-# matches every log is left out.
+# A compiled filter: every position must match one of its alternatives. The alternatives of position
+# i are bits[ends[i - 1]] .. bits[ends[i]] (from 0 for the first); a position that matches every log
+# is omitted.
 cdef struct BloomPattern:
     uint32_t position_count
     uint32_t* ends
@@ -29,13 +29,13 @@ cdef struct BloomPattern:
 
 
 cdef bint bloom_matches(const BloomPattern* pattern, const uint8_t* bloom) noexcept nogil
-# The indices of those among `count` blooms, `stride` bytes apart, that may match, into `hits`
-# (room for `count`); gives how many.
+# Writes the indices of the possibly matching blooms among `count` blooms, `stride` bytes apart, to
+# `hits` (capacity `count`). Returns how many it wrote.
 cdef size_t bloom_scan(
     const BloomPattern* pattern, const uint8_t* blooms, size_t stride, size_t count, uint32_t* hits
 ) noexcept nogil
 
 
 cdef class BloomQuery:
-    """A compiled filter, owner of its pattern; see bloom.pyx."""
+    """A compiled filter that owns its pattern. See bloom.pyx."""
     cdef BloomPattern pattern

@@ -82,7 +82,7 @@ cdef size_t bloom_scan(
 # --- Python functions ---
 
 def bloom_of(logs: Iterable[Any]) -> bytes:
-    """The 256-byte bloom of the logs: of each, its ``address`` and all its ``topics``."""
+    """Returns the 256-byte bloom of the logs: the ``address`` and all ``topics`` of each."""
     cdef uint8_t bloom[BLOOM_SIZE]
     cdef bytes value
     memset(bloom, 0, BLOOM_SIZE)
@@ -101,7 +101,7 @@ cdef int add_bits(BloomBits* out, bytes value) except -1:
 
 
 def merge_blooms(blooms: Iterable[bytes]) -> bytes:
-    """The 256-byte bloom of everything in any of the 256-byte blooms."""
+    """Returns the union (bitwise OR) of 256-byte blooms."""
     cdef uint8_t merged[BLOOM_SIZE]
     cdef bytes bloom
     memset(merged, 0, BLOOM_SIZE)
@@ -118,7 +118,7 @@ cdef bytes checked_bloom(object value):
 
 
 cdef class BloomQuery:
-    """A filter compiled once and tested against many blooms; immutable, so threads may share it.
+    """A compiled filter to test against many blooms. Immutable, so threads may share it.
 
     ``positions`` holds alternatives for each position, as bytes (for logs: addresses, then topic 0,
     topic 1 ...). A bloom may match when it contains an alternative of each position; an empty
@@ -147,11 +147,11 @@ cdef class BloomQuery:
         PyMem_RawFree(self.pattern.bits)
 
     def matches(self, bloom: bytes) -> bool:
-        """Whether the 256-byte bloom may match."""
+        """Returns whether the 256-byte bloom may match."""
         return bloom_matches(&self.pattern, <const uint8_t*>PyBytes_AS_STRING(checked_bloom(bloom)))
 
     def scan(self, blooms: bytes | bytearray | memoryview) -> list[int]:
-        """The indices, ascending, of those that may match among blooms one after the other."""
+        """Returns the ascending indices of concatenated 256-byte blooms that may match."""
         cdef Py_buffer view
         cdef uint32_t* hits = NULL
         cdef size_t count, found, i

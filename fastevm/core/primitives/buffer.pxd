@@ -1,4 +1,4 @@
-# A growable run of bytes with one owner.
+# A growable byte buffer with one owner.
 from libc.stdint cimport uint8_t
 
 
@@ -8,7 +8,7 @@ cdef struct Buffer:
     size_t capacity
 
 
-# Make room for `capacity` bytes in all; the size is untouched. False when memory is exhausted.
+# Ensures a total capacity of `capacity` bytes; `size` does not change. False if out of memory.
 cdef bint buffer_reserve(Buffer* buffer, size_t capacity) noexcept nogil
 cdef bint buffer_append(Buffer* buffer, const void* data, size_t size) noexcept nogil
 cdef void buffer_free(Buffer* buffer) noexcept nogil

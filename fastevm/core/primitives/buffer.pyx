@@ -1,4 +1,4 @@
-"""A growable run of bytes with one owner."""
+"""A growable byte buffer with one owner."""
 
 from cpython.mem cimport PyMem_RawFree, PyMem_RawRealloc
 from libc.stdint cimport SIZE_MAX
@@ -6,7 +6,7 @@ from libc.string cimport memcpy
 
 
 cdef enum:
-    SMALLEST = 64             # bytes of a first allocation
+    SMALLEST = 64             # size of the first allocation
 
 
 cdef bint buffer_reserve(Buffer* buffer, size_t capacity) noexcept nogil:

@@ -1,12 +1,12 @@
-"""Numbers and bytes in JSON members of files and of other nodes: genesis, blocks, feed messages."""
+"""Reads numbers and bytes from JSON of files and other nodes: genesis, blocks, feed messages."""
 
 from typing import Any
 
 
 def read_number(value: Any, name: str) -> int:
-    """A number that is not negative: an int, or a string in decimal or ``0x`` hex.
+    """Returns a non-negative number given as an int or as a decimal or ``0x`` hex string.
 
-    ``name`` says in the ``ValueError`` what was being read.
+    Raises ValueError, which mentions ``name``, if the value is anything else.
     """
     number = value
     if isinstance(value, str):
@@ -20,9 +20,10 @@ def read_number(value: Any, name: str) -> int:
 
 
 def read_bytes(value: Any, name: str, size: int | None = None) -> bytes:
-    """The bytes of a hex string, with 0x or without; exactly ``size`` of them if given.
+    """Returns the bytes of a hex string, with or without 0x.
 
-    ``name`` says in the ``ValueError`` what was being read.
+    Raises ValueError, which mentions ``name``, if the value is anything else or, with ``size``
+    given, has another length.
     """
     if not isinstance(value, str):
         raise ValueError(f"{name}: expected a hex string, found {value!r}")

@@ -1,27 +1,27 @@
-# Something that happens again and again, and threads that wait for the next time.
+# An event count: threads wait until another thread reports the next event.
 #
-# Who waits looks at the count first, then at what it waits for, and waits only while the count is
-# still the same: so nothing that happens in between is missed.
+# A waiter reads the count first, then checks its condition, and waits only while the count is
+# unchanged. So it cannot miss an event that happens in between.
 from fastevm.core.primitives.intrinsics cimport atomic_observe_int
 from fastevm.core.primitives.pthread cimport pthread_cond_t, pthread_mutex_t
 
 
 cdef enum:
-    SPINS = 2000              # some 0.1 ms; to put a thread to sleep and wake it takes a third
+    SPINS = 2000              # about 0.1 ms; waking a sleeping thread costs a third of that
 
 
 cdef struct EventCount:
     int count                 # atomic; changed under the guard
-    int waiting               # asleep: under the guard
+    int waiting               # sleeping threads: under the guard
     pthread_mutex_t guard
     pthread_cond_t moved
 
 
 cdef void event_count_open(EventCount* e) noexcept nogil
 cdef void event_count_close(EventCount* e) noexcept nogil
-# It happened: whoever waits goes on, and sees what was written before.
+# Reports an event: wakes all waiters, which see everything written before.
 cdef void events_advance(EventCount* e) noexcept nogil
-# Wait until the count is another one: look so many times, then sleep.
+# Waits until the count differs from `seen`: spins a number of times, then sleeps.
 cdef void events_await(EventCount* e, int seen, int spins) noexcept nogil
 
 

@@ -1,4 +1,4 @@
-"""Waiting for what other threads do: a while on the processor, then asleep."""
+"""Waits for events of other threads: spins for a while, then sleeps."""
 
 from libc.string cimport memset
 

@@ -8,11 +8,11 @@ from libc.string cimport memset
 
 cdef enum:
     HASH_SIZE = 8_192
-    WINDOW = 8_192            # how far back a match may begin
-    TAIL = 13                 # the last bytes are literals
-    MATCH_TAIL = 9            # how far a match may reach beyond where one may begin
-    LITERAL_RUN = 32          # literals behind one byte of length
-    MATCH_RUN = 262           # bytes of a match in three bytes
+    WINDOW = 8_192            # maximum distance of a match
+    TAIL = 13                 # number of last bytes that are always literals
+    MATCH_TAIL = 9            # bytes that a match may extend past its last start
+    LITERAL_RUN = 32          # literals per length byte
+    MATCH_RUN = 262           # maximum length of a match, which takes three bytes
 
 
 cdef inline uint32_t three_bytes(const uint8_t* p) noexcept nogil:
@@ -35,7 +35,7 @@ cdef inline uint64_t match(uint64_t length) noexcept nogil:
 cdef inline size_t matching(
     const uint8_t* data, size_t old, size_t new, size_t end
 ) noexcept nogil:
-    """How many bytes were compared: the first that differs counts too."""
+    """Returns how many bytes were compared, including the first differing byte."""
     cdef size_t count = 0
     while new + count < end:
         count += 1

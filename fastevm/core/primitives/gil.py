@@ -1,10 +1,10 @@
-"""The GIL offered to other threads from compiled code that holds it for long."""
+"""Lets other threads take the GIL from compiled code that holds it for long."""
 
 
 def offer_gil() -> None:
-    """Let a thread run that has waited for the GIL longer than the switch interval.
+    """Lets a thread run that has waited for the GIL longer than the switch interval.
 
-    CPython hands the GIL over where a Python function begins, and only if somebody waits. Code
-    that just releases and takes it again wakes a waiting thread each time and begins its interval
-    anew, so that thread can wait for the end of the work.
+    CPython hands the GIL over at the start of a Python function, and only if another thread
+    waits. Compiled code that only releases and reacquires the GIL wakes a waiting thread and
+    restarts its interval each time, so that thread may wait until all the work is done.
     """

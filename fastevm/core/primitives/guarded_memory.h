@@ -1,4 +1,4 @@
-/* Large memory between two pages that nobody may touch: an overrun ends the process at once. */
+/* Large memory between two guard pages: an overrun ends the process immediately. */
 #ifndef FASTEVM_GUARDED_MEMORY_H
 #define FASTEVM_GUARDED_MEMORY_H
 
@@ -13,9 +13,9 @@ FE_INLINE size_t fe_guarded_size(size_t size, size_t page) {
     return (size + page - 1) & ~(page - 1);
 }
 
-/* Zeroed memory, as aligned as its size, that ends where a guard begins; NULL without memory. Pages
-   come with their first use. The address sanitizer marks no bytes for it: to mark the stack of a
-   machine would take longer than a small run. */
+/* Zeroed memory, aligned to its size, that ends at a guard page. NULL if out of memory. The kernel
+   allocates pages on first use. The memory is not poisoned for the address sanitizer: poisoning the
+   stack of a machine would take longer than a small execution. */
 FE_INLINE void* fe_map_guarded(size_t size) {
     size_t page = (size_t)sysconf(_SC_PAGESIZE), inside = fe_guarded_size(size, page);
     uint8_t* all = (uint8_t*)mmap(NULL, inside + 2 * page, PROT_NONE,

@@ -1,8 +1,8 @@
-# Large memory of which an overrun ends the process instead of going on in what lies beside it.
+# Large memory between guard pages, so that an overrun ends the process instead of corrupting data.
 
 
 cdef extern from "fastevm/core/primitives/guarded_memory.h" nogil:
-    # Zeroed pages between two that nobody may touch, the upper one right at the end; NULL without
+    # Zeroed pages between two guard pages, the upper guard directly after the end. NULL if out of
     # memory.
     void* map_guarded "fe_map_guarded"(size_t size)
     void unmap_guarded "fe_unmap_guarded"(void* memory, size_t size)

@@ -1,4 +1,5 @@
-/* Sixteen bytes to hex and back at once, where the compiler has vectors it can shuffle by name. */
+/* Converts sixteen bytes to hex and back with vector instructions, if the compiler supports them.
+   */
 #ifndef FASTEVM_HEXCODEC_H
 #define FASTEVM_HEXCODEC_H
 
@@ -12,7 +13,8 @@
 #endif
 #endif
 
-/* Encodes whole blocks of 16 bytes and gives the number of bytes done; the rest is the caller's. */
+/* Encodes whole blocks of 16 bytes. Returns the number of bytes encoded; the caller does the rest.
+   */
 static inline size_t fe_hex_encode_blocks(char* out, const uint8_t* data, size_t size) {
     size_t at = 0;
 #ifdef FE_HEX_VECTORS
@@ -22,7 +24,7 @@ static inline size_t fe_hex_encode_blocks(char* out, const uint8_t* data, size_t
         bytes16 block;
         memcpy(&block, data + at, 16);
         lanes high = (lanes)(block >> 4), low = (lanes)(block & 15);
-        /* From '9' to 'a' there are 39 characters in between. */
+        /* 'a' is 39 after '9' + 1. */
         high += '0' + ((high > 9) & 39);
         low += '0' + ((low > 9) & 39);
         lanes first = __builtin_shufflevector(high, low, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21,
@@ -39,7 +41,7 @@ static inline size_t fe_hex_encode_blocks(char* out, const uint8_t* data, size_t
 #ifdef FE_HEX_VECTORS
 typedef uint8_t fe_hex_digits __attribute__((vector_size(16)));
 
-/* The values of sixteen digits; `right` keeps the lanes that have had nothing but digits. */
+/* The values of sixteen digits; `right` keeps only the lanes whose characters were all digits. */
 static inline fe_hex_digits fe_hex_values(const char* text, fe_hex_digits* right) {
     fe_hex_digits c;
     memcpy(&c, text, 16);
@@ -51,8 +53,8 @@ static inline fe_hex_digits fe_hex_values(const char* text, fe_hex_digits* right
 }
 #endif
 
-/* Decodes whole blocks of 32 digits and gives the number of bytes done; the rest is the caller's.
-   `wrong` becomes 0xff where there was anything but digits. */
+/* Decodes whole blocks of 32 digits. Returns the number of bytes decoded; the caller does the rest.
+   `wrong` becomes 0xff in lanes that held a character other than a hex digit. */
 static inline size_t fe_hex_decode_blocks(
     uint8_t* out, const char* text, size_t size, uint8_t* wrong
 ) {

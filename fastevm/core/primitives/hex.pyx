@@ -1,4 +1,4 @@
-"""Hexadecimal text: bytes with 0x, quantities without leading zeros, checksums of addresses."""
+"""Hexadecimal text: bytes with 0x, quantities without leading zeros, address checksums."""
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
@@ -28,7 +28,7 @@ cdef enum:
     QUANTITY_DIGITS = 64      # of a 256-bit word
     ADDRESS_SIZE = 20
 
-# Both digits of each byte, and the value of each character.
+# Tables: the two digits of each byte, and the value of each character.
 cdef char[512] PAIRS
 cdef uint8_t[256] VALUES
 
@@ -67,7 +67,7 @@ cdef bint hex_decode(uint8_t* out, const char* text, size_t digits) noexcept nog
     return (wrong & 0xf0) == 0
 
 
-# Room for 0x and `digits` more; where they go, or NULL when memory is exhausted.
+# Reserves space for 0x and `digits` more. Returns where the digits go, or NULL if out of memory.
 cdef char* append_prefix(Buffer* buffer, size_t digits) noexcept nogil:
     cdef char* out
     if not buffer_reserve(buffer, buffer.size + 2 + digits):
@@ -129,10 +129,10 @@ cdef void hex_checksum(char* out, const uint8_t* address) noexcept nogil:
             out[i] -= c'a' - c'A'
 
 
-# --- Python's border ---
+# --- Python functions ---
 
 def hex_bytes(data: bytes | bytearray | memoryview) -> str:
-    """The bytes as lower-case hex with a 0x prefix; ``0x`` for none."""
+    """Returns the bytes as lower-case hex with a 0x prefix; ``0x`` for no bytes."""
     cdef Py_buffer view
     cdef char* out
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
@@ -148,9 +148,10 @@ def hex_bytes(data: bytes | bytearray | memoryview) -> str:
 
 
 def from_hex(text: str) -> bytes:
-    """The bytes that 0x-prefixed hex stands for, in either case.
+    """Decodes 0x-prefixed hex in either case.
 
-    ValueError without the prefix, with an odd number of digits, or naming what is no digit.
+    Raises ValueError if the prefix is missing, the number of digits is odd or a character is not a
+    hex digit.
     """
     cdef bytes raw, out
     cdef size_t digits
@@ -176,9 +177,9 @@ def _first_wrong_digit(text: str) -> str:
 
 
 def quantity(number: int) -> str:
-    """The number as hex with a 0x prefix and no leading zeros; ``0x0`` for zero.
+    """Returns the number as hex with a 0x prefix and no leading zeros; ``0x0`` for zero.
 
-    ValueError when negative: quantities have no sign.
+    Raises ValueError if the number is negative, because quantities have no sign.
     """
     if number < 0:
         raise ValueError("a quantity cannot be negative")
@@ -186,15 +187,15 @@ def quantity(number: int) -> str:
 
 
 def hex_word(number: int) -> str:
-    """The number as 64 hex digits with a 0x prefix, as slots and words are written.
+    """Returns the number as 64 hex digits with a 0x prefix, the format of slots and words.
 
-    OverflowError when it is negative or has more than 256 bits.
+    Raises OverflowError if the number is negative or has more than 256 bits.
     """
     return hex_bytes(number.to_bytes(32, "big"))
 
 
 def checksum_address(address: bytes) -> str:
-    """The 20 bytes in the mixed case of EIP-55; ValueError for another length."""
+    """Returns the 20 bytes in the mixed case of EIP-55. Raises ValueError for another length."""
     cdef char[2 * ADDRESS_SIZE] text
     if len(address) != ADDRESS_SIZE:
         raise ValueError(f"an address has {ADDRESS_SIZE} bytes, not {len(address)}")

@@ -1,4 +1,5 @@
-/* What Cython cannot name: carry chains, 128-by-64 division, byte order, opaque copies, atomics. */
+/* Operations that Cython cannot express: carry chains, 128-by-64 division, byte order, opaque
+   copies, atomics. */
 #ifndef FASTEVM_INTRINSICS_H
 #define FASTEVM_INTRINSICS_H
 
@@ -18,14 +19,14 @@
 #define FE_INLINE static inline __attribute__((always_inline, unused))
 
 typedef unsigned __int128 fe_u128;
-/* Records of any type are copied as limbs: the compiler must not infer their types from that. */
+/* Records of any type are copied as limbs: the compiler must not assume their types. */
 typedef uint64_t __attribute__((may_alias)) fe_limb;
 
 FE_INLINE uint64_t fe_bswap64(uint64_t x) { return __builtin_bswap64(x); }
 FE_INLINE int fe_clz64(uint64_t x) { return __builtin_clzll(x); } /* x != 0 */
 FE_INLINE int fe_ctz64(uint64_t x) { return __builtin_ctzll(x); } /* x != 0 */
 
-/* Every x86-64 since 2008 has the instruction, but the baseline that compilers build for has not:
+/* Every x86-64 processor since 2008 has popcnt, but compilers build for an older baseline, in which
    they call a function with a table instead. */
 FE_INLINE int fe_popcount32(uint32_t x) {
 #if FE_X86_64 && !defined(__POPCNT__)
@@ -39,8 +40,8 @@ FE_INLINE int fe_popcount32(uint32_t x) {
 }
 
 FE_INLINE void fe_prefetch(const void* p) { __builtin_prefetch(p); }
-/* Ask for many records at once before touching one after the other: the misses then overlap, which
-   atomic operations would never let them. */
+/* Prefetches many records before the first one is touched, so that the cache misses overlap. Atomic
+   operations alone would take them one after the other. */
 FE_INLINE void fe_prefetch_all(void* const* records, int count) {
     for (int i = 0; i < count; i++) __builtin_prefetch(records[i]);
 }
@@ -71,8 +72,9 @@ FE_INLINE uint32_t fe_load16_big(const void* p) {
 }
 FE_INLINE void fe_store32_big(void* p, uint32_t x) { x = FE_BIG32(x); memcpy(p, &x, 4); }
 
-/* Four 8-byte moves that stay so: a 16-byte load of limbs just written one by one waits for the
-   store buffer. All loads come before all stores, so the operands may overlap. */
+/* Four 8-byte moves that the compiler must not merge: a 16-byte load of limbs that were just
+   written one by one would wait for the store buffer. All loads come before all stores, so the
+   operands may overlap. */
 FE_INLINE void fe_copy32(void* dst, const void* src) {
     const fe_limb* s = (const fe_limb*)src;
     fe_limb* d = (fe_limb*)dst;
@@ -95,7 +97,7 @@ FE_INLINE void fe_copy32(void* dst, const void* src) {
             : [b0] "rm"((b)[0]), [b1] "rm"((b)[1]), [b2] "rm"((b)[2]), [b3] "rm"((b)[3]));
 #endif
 
-FE_INLINE int fe_add256(uint64_t* r, const uint64_t* a, const uint64_t* b) { /* gives the carry */
+FE_INLINE int fe_add256(uint64_t* r, const uint64_t* a, const uint64_t* b) { /* returns the carry */
     int carry;
 #if FE_X86_64
     FE_CHAIN("addq", "adcq", r, a, b, carry, "=@ccc")
@@ -117,7 +119,7 @@ FE_INLINE int fe_add256(uint64_t* r, const uint64_t* a, const uint64_t* b) { /* 
     return carry;
 }
 
-FE_INLINE int fe_sub256(uint64_t* r, const uint64_t* a, const uint64_t* b) { /* gives the borrow */
+FE_INLINE int fe_sub256(uint64_t* r, const uint64_t* a, const uint64_t* b) { /* borrow */
     int borrow;
 #if FE_X86_64
     FE_CHAIN("subq", "sbbq", r, a, b, borrow, "=@ccc")
@@ -167,7 +169,7 @@ FE_INLINE int fe_slt256(const uint64_t* a, const uint64_t* b) { /* two's complem
 #endif
 }
 
-/* (high * 2^64 + low) / divisor; needs high < divisor. */
+/* (high * 2^64 + low) / divisor; requires high < divisor. */
 FE_INLINE uint64_t fe_div128by64(uint64_t high, uint64_t low, uint64_t divisor,
                                  uint64_t* remainder) {
 #if FE_X86_64
@@ -185,7 +187,8 @@ FE_INLINE uint64_t fe_div128by64(uint64_t high, uint64_t low, uint64_t divisor,
 #endif
 }
 
-/* --- the modulus that a thread used last, see barrett.pxd; one per module that asks --- */
+/* --- the modulus that a thread used last, see barrett.pxd; one copy per module that includes it
+   --- */
 
 typedef struct {
     uint64_t n[4];
@@ -213,12 +216,13 @@ FE_INLINE void fe_atomic_store_int(int* p, int x) { __atomic_store_n(p, x, __ATO
 /* A thread that observes the number sees all writes before its publication. */
 FE_INLINE void fe_atomic_publish_int(int* p, int x) { __atomic_store_n(p, x, __ATOMIC_RELEASE); }
 FE_INLINE int fe_atomic_observe_int(const int* p) { return __atomic_load_n(p, __ATOMIC_ACQUIRE); }
-/* Replace `from` by `to`; nonzero for the one thread that did. */
+/* Replaces `from` by `to`. Nonzero for the one thread that replaced it. */
 FE_INLINE int fe_atomic_claim_int(int* p, int from, int to) {
     return __atomic_compare_exchange_n(p, &from, to, 0, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE);
 }
 
-/* The same for pointers: what is published is seen whole by who observes it. A claim publishes. */
+/* The same for pointers: a thread that reads a published pointer sees the complete object. A claim
+   publishes too. */
 FE_INLINE void* fe_atomic_observe_pointer(void* const* p) {
     return __atomic_load_n(p, __ATOMIC_ACQUIRE);
 }
@@ -229,22 +233,22 @@ FE_INLINE int fe_atomic_claim_pointer(void** p, void* from, void* to) {
     return __atomic_compare_exchange_n(p, &from, to, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
 
-/* For loops that wait: the other thread of the core goes on. */
+/* For spin loops: lets the other hardware thread of the core proceed. */
 FE_INLINE void fe_spin_pause(void) {
 #if defined(__x86_64__)
     __builtin_ia32_pause();
 #endif
 }
 
-/* A number that is the same everywhere in this process and unknown outside it, for hash tables
-   whose keys an attacker chooses. The kernel hands every Linux process sixteen random bytes. */
+/* A seed for hash tables whose keys an attacker chooses: constant within this process, unknown
+   outside it. Linux gives every process sixteen random bytes. */
 FE_INLINE uint64_t fe_process_seed(void) {
     uint64_t seed = 0;
 #if defined(__linux__)
     const void* random = (const void*)getauxval(AT_RANDOM);
     if (random) seed = fe_load64(random) ^ (fe_load64((const uint8_t*)random + 8) << 1);
 #endif
-    seed ^= (uint64_t)(uintptr_t)&getpid; /* placed at random by the loader */
+    seed ^= (uint64_t)(uintptr_t)&getpid; /* the loader chooses a random address */
     return seed * UINT64_C(0x9e3779b97f4a7c15) | 1;
 }
 

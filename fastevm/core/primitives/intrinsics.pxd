@@ -1,4 +1,5 @@
-# Names for what Cython cannot say: 128-bit integers, carry chains, byte order, copies, atomics.
+# Operations that Cython cannot express: 128-bit integers, carry chains, byte order, copies,
+# atomics.
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 
@@ -9,8 +10,8 @@ cdef extern from *:
 
 
 cdef extern from "fastevm/core/primitives/intrinsics.h" nogil:
-    # Cython believes 64 bits: cast both operands of a product or sum to u128, and never mix in
-    # literals over 31 bits.
+    # Cython treats these as 64 bits: cast both operands of a product or sum to u128, and never mix
+    # in literals over 31 bits.
     ctypedef unsigned long long u128 "fe_u128"
 
     uint64_t bswap64 "fe_bswap64"(uint64_t x)
@@ -20,7 +21,7 @@ cdef extern from "fastevm/core/primitives/intrinsics.h" nogil:
     void prefetch "fe_prefetch"(const void* p)
     void prefetch_all "fe_prefetch_all"(void** records, int count)
 
-    # Unaligned: native order, or big-endian.
+    # Unaligned: native byte order, or big-endian.
     uint64_t load64 "fe_load64"(const void* p)
     uint32_t load32 "fe_load32"(const void* p)
     void store64 "fe_store64"(void* p, uint64_t x)
@@ -30,22 +31,22 @@ cdef extern from "fastevm/core/primitives/intrinsics.h" nogil:
     void store64_big "fe_store64_big"(void* p, uint64_t x)
     void store32_big "fe_store32_big"(void* p, uint32_t x)
 
-    # 32 bytes as four 8-byte moves that gcc leaves alone; overlap is allowed.
+    # 32 bytes as four 8-byte moves that gcc does not merge; operands may overlap.
     void copy32 "fe_copy32"(void* dst, const void* src)
 
     # Four limbs, least significant first; results may alias operands.
-    # Gives the carry, the borrow.
+    # Return the carry or the borrow.
     bint add256 "fe_add256"(uint64_t* r, const uint64_t* a, const uint64_t* b)
     bint sub256 "fe_sub256"(uint64_t* r, const uint64_t* a, const uint64_t* b)
     bint lt256 "fe_lt256"(const uint64_t* a, const uint64_t* b)
     bint slt256 "fe_slt256"(const uint64_t* a, const uint64_t* b)
-    # Needs high < divisor.
+    # Requires high < divisor.
     uint64_t div128by64 "fe_div128by64"(
         uint64_t high, uint64_t low, uint64_t divisor, uint64_t* remainder
     )
 
-    int64_t atomic_increment "fe_atomic_increment"(int64_t* p)      # gives the new value
-    int64_t atomic_decrement "fe_atomic_decrement"(int64_t* p)      # gives the new value
+    int64_t atomic_increment "fe_atomic_increment"(int64_t* p)      # returns the new value
+    int64_t atomic_decrement "fe_atomic_decrement"(int64_t* p)      # returns the new value
     int64_t atomic_load "fe_atomic_load"(const int64_t* p)
     void atomic_store "fe_atomic_store"(int64_t* p, int64_t x)
     int atomic_load_int "fe_atomic_load_int"(const int* p)
@@ -53,7 +54,7 @@ cdef extern from "fastevm/core/primitives/intrinsics.h" nogil:
     # A thread that observes the number sees all writes before its publication.
     void atomic_publish_int "fe_atomic_publish_int"(int* p, int x)
     int atomic_observe_int "fe_atomic_observe_int"(const int* p)
-    # Replace `old` by `new`; True for the one thread that did.
+    # Replaces `old` by `new`. True for the one thread that replaced it.
     bint atomic_claim_int "fe_atomic_claim_int"(int* p, int old, int new)
 
     # The same for pointers; a claim publishes too.
@@ -62,6 +63,6 @@ cdef extern from "fastevm/core/primitives/intrinsics.h" nogil:
     bint atomic_claim_pointer "fe_atomic_claim_pointer"(void** p, void* old, void* new)
     void spin_pause "fe_spin_pause"()
 
-    # The same in the whole process, unknown outside: mixes hash tables whose keys an attacker
-    # chooses.
+    # A seed for hash tables whose keys an attacker chooses: constant within the process, unknown
+    # outside it.
     uint64_t process_seed "fe_process_seed"()

@@ -1,4 +1,4 @@
-/* Keccak-f[1600] over registers (FIPS 202, section 3), and the 256-bit sponge around it. */
+/* Keccak-f[1600] in registers (FIPS 202, section 3), and the 256-bit sponge around it. */
 #ifndef FASTEVM_KECCAK_H
 #define FASTEVM_KECCAK_H
 
@@ -17,7 +17,7 @@ static const uint64_t fe_keccak_rounds[24] = {
 
 #define FE_ROL(x, n) (((x) << (n)) | ((x) >> ((64 - (n)) & 63)))
 
-/* theta and rho move five lanes of A (one of each column), pi puts them side by side, chi mixes
+/* Theta and rho move five lanes of A (one of each column), pi puts them side by side, chi mixes
    them into one plane of E. The numbers are lane = x + 5y and its rotation. */
 #define FE_PLANE(E, A, e, i0, n0, i1, n1, i2, n2, i3, n3, i4, n4, s0, s1, s2, s3, s4, iota)       \
     b0 = FE_ROL(A[i0] ^ s0, n0);                                                                  \
@@ -69,8 +69,8 @@ __attribute__((target("bmi,bmi2"))) static void fe_keccak_f_bmi(uint64_t* state)
 
 static void (*fe_keccak_f)(uint64_t* state) = fe_keccak_f_portable;
 
-/* Takes the clone this processor can run, if allowed; called when the module loads. Gives whether
-   it is not the portable one. */
+/* Selects the fastest variant that this processor supports, if allowed. Runs when the module loads.
+   Returns whether the selected variant is not the portable one. */
 static int fe_keccak_choose(int allow) {
     fe_keccak_f = fe_keccak_f_portable;
 #if FE_X86_64
@@ -95,14 +95,14 @@ FE_INLINE void fe_keccak_squeeze(uint8_t* out, const uint64_t* state) {
     for (int i = 0; i < 4; i++) fe_store64(out + 8 * i, FE_LITTLE64(state[i]));
 }
 
-/* Absorbs the rest of a message. */
+/* Absorbs the last, partial block of a message. */
 static void fe_keccak_end(uint8_t* out, uint64_t* state, const uint8_t* data, size_t size) {
     uint8_t last[FE_KECCAK_RATE] = {0};
     for (; size >= FE_KECCAK_RATE; data += FE_KECCAK_RATE, size -= FE_KECCAK_RATE) {
         fe_keccak_absorb(state, data, FE_KECCAK_RATE / 8);
         fe_keccak_f(state);
     }
-    if (size) memcpy(last, data, size); /* no data may come with no pointer */
+    if (size) memcpy(last, data, size); /* `data` may be NULL if `size` is 0 */
     last[size] = 0x01;
     last[FE_KECCAK_RATE - 1] |= 0x80;
     fe_keccak_absorb(state, last, FE_KECCAK_RATE / 8);
@@ -115,7 +115,7 @@ static void fe_keccak256(uint8_t* out, const uint8_t* data, size_t size) {
     fe_keccak_end(out, state, data, size);
 }
 
-/* Two pieces behind each other: a head shorter than a block, and data that fills the block. */
+/* Hashes the concatenation of a head shorter than a block and data that fills the block. */
 static void fe_keccak256_joined(
     uint8_t* out, const uint8_t* head, size_t head_size, const uint8_t* data, size_t size
 ) {
@@ -129,7 +129,7 @@ static void fe_keccak256_joined(
     fe_keccak_end(out, state, data + rest, size - rest);
 }
 
-/* Whole lanes, all in the first block: no copy of a tail. */
+/* A message of whole lanes that fits the first block: copies no tail. */
 static void fe_keccak256_lanes(uint8_t* out, const uint8_t* data, int lanes) {
     uint64_t state[25] = {0};
     fe_keccak_absorb(state, data, lanes);

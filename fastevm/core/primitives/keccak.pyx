@@ -1,4 +1,4 @@
-"""Keccak-256 as Ethereum uses it: the sponge in C, chosen at load for the processor."""
+"""Keccak-256 as Ethereum uses it: a sponge in C with variants for different processors."""
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytearray cimport PyByteArray_AS_STRING
@@ -50,7 +50,7 @@ cdef void keccak256_many(const KeccakJob* jobs, size_t count) noexcept nogil:
 
 
 def keccak256_all(messages: list[bytes]) -> list[bytes]:
-    """The digests of many messages, computed side by side where the processor can."""
+    """Returns the digests of many messages, computed in vector lanes if the processor has them."""
     cdef size_t count = len(messages)
     cdef size_t i = 0
     cdef bytes message
@@ -74,14 +74,14 @@ def keccak256_all(messages: list[bytes]) -> list[bytes]:
 
 
 def use_lanes(most: int = MOST_LANES) -> int:
-    """Let `keccak256_all` work on at most so many messages at once; how many it will be, 0 for one
-    after the other. For tests: a process begins with the most its processor can."""
+    """Limit `keccak256_all` to ``most`` messages at a time. Returns the resulting number of lanes;
+    0 means one message after the other. For tests: the default is the processor's maximum."""
     fe_keccak_many_choose(most)
     return fe_keccak_lanes
 
 
 def _keccak256(data: bytes | bytearray | memoryview) -> bytes:
-    """The 32-byte Keccak-256 digest of any bytes-like value (Yellow Paper, section 3: KEC)."""
+    """Returns the 32-byte Keccak-256 digest of a bytes-like value (Yellow Paper, 3: KEC)."""
     cdef uint8_t digest[32]
     cdef Py_buffer view
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
@@ -90,7 +90,7 @@ def _keccak256(data: bytes | bytearray | memoryview) -> bytes:
     return digest[:32]
 
 
-# The C function and the Python function have the same name; Cython allows that only by an
+# The C function and the Python function have the same name. Cython only allows this through an
 # assignment at module level.
 _keccak256.__name__ = _keccak256.__qualname__ = "keccak256"
 globals()["keccak256"] = _keccak256
@@ -104,7 +104,7 @@ cdef bytes KNOWN_DIGEST = bytes.fromhex(
 
 
 def choose_code() -> None:
-    """Take the fastest code that this processor has and that gives known digests."""
+    """Select the fastest variant that this processor supports and that computes known digests."""
     IN_USE["keccak256"] = "bmi2" if fe_keccak_choose(SIMD_ALLOWED) else "portable"
     if _keccak256(KNOWN_MESSAGE) != KNOWN_DIGEST:
         fe_keccak_choose(False)

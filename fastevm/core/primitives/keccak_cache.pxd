@@ -1,6 +1,6 @@
 # A cache of Keccak digests of messages of 32 or 64 bytes. Solidity hashes such messages for array
-# and mapping slots, often the same one several times (a balance is read, then written). Each
-# message has one entry, which keeps the last message hashed there. The cache starts as zeros and
+# and mapping slots, often the same message several times (a balance is read, then written). Each
+# message has one possible entry, and an entry keeps its last message. The cache starts zeroed and
 # has one owner.
 from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memcpy
@@ -12,7 +12,7 @@ from fastevm.core.primitives.word cimport Word, word_copy, word_load
 
 cdef enum:
     CACHE_BITS = 8
-    CACHE_ENTRIES = 256       # 26 KiB in all
+    CACHE_ENTRIES = 256       # 26 KiB
 
 
 cdef struct CachedDigest:
@@ -25,11 +25,11 @@ cdef struct KeccakCache:
     CachedDigest entries[CACHE_ENTRIES]
 
 
-# Chosen by both ends of the key (it may be padded on either side) and the end of the slot number.
+# Selects the entry by both ends of the key (padding may be on either side) and the end of the slot.
 cdef inline CachedDigest* cache_entry(
     KeccakCache* d, uint64_t first, uint64_t fourth, uint64_t last
 ) noexcept nogil:
-    cdef uint64_t factor = 0x9e3779b97f4a7c15ULL     # 2^64 by the golden ratio
+    cdef uint64_t factor = 0x9e3779b97f4a7c15ULL     # 2^64 divided by the golden ratio
     cdef uint64_t mixed = ((first + fourth) * factor + last) * factor
     return &d.entries[mixed >> (64 - CACHE_BITS)]
 

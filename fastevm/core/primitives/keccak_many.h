@@ -1,8 +1,8 @@
-/* Keccak-256 of many messages at once: the same rounds over vectors, one message in each lane.
+/* Keccak-256 of many messages: the same rounds on vectors, one message in each lane.
 
-   A permutation over eight lanes takes 1.8 times that of one, over four lanes twice that of one.
-   A lane whose message ends takes the next one: messages of different sizes keep the lanes busy.
-   The last message of all leaves the lanes once it is alone there. */
+   A permutation of eight lanes takes 1.8 times as long as of one lane, of four lanes twice as long.
+   When the message of a lane ends, the lane takes the next message, so messages of different sizes
+   keep all lanes busy. When only one message remains, it continues without vectors. */
 #ifndef FASTEVM_KECCAK_MANY_H
 #define FASTEVM_KECCAK_MANY_H
 
@@ -13,7 +13,7 @@
 typedef struct {
     const uint8_t* data;
     size_t size;
-    uint8_t* out; /* 32 bytes, may be part of the data of no other message */
+    uint8_t* out; /* 32 bytes; must not overlap the data of another message */
 } fe_keccak_job;
 
 #if FE_X86_64
@@ -38,11 +38,11 @@ __attribute__((target("avx512f"))) static void fe_keccak_f_eight(uint64_t* state
 }
 #endif
 
-/* Word i of lane l is state[i * lanes + l]; no lanes: this processor has no vectors. */
+/* Word i of lane l is state[i * lanes + l]; 0 lanes: the processor has no vectors. */
 static int fe_keccak_lanes = 0;
 static void (*fe_keccak_f_wide)(uint64_t* state) = 0;
 
-/* Takes the widest vectors up to `most` lanes; called when the module loads, and by tests. */
+/* Selects the widest vectors up to `most` lanes. Called when the module loads, and by tests. */
 static void fe_keccak_many_choose(int most) {
     fe_keccak_lanes = 0;
 #if FE_X86_64
@@ -60,8 +60,8 @@ static void fe_keccak_many_choose(int most) {
 typedef struct {
     const uint8_t* data;
     size_t left;
-    uint8_t* out; /* 0: the lane is idle */
-    int ends;     /* the last block has been absorbed */
+    uint8_t* out; /* NULL: the lane is idle */
+    int ends;     /* whether the last block has been absorbed */
 } fe_keccak_lane;
 
 FE_INLINE void fe_lane_begin(
@@ -79,7 +79,7 @@ FE_INLINE void fe_lane_absorb_block(uint64_t* state, int lanes, const uint8_t* b
         state[i * lanes] ^= FE_LITTLE64(fe_load64(block + 8 * i));
 }
 
-/* The next block of a lane, padded if it is the last. */
+/* Absorbs the next block of a lane, padded if it is the last. */
 FE_INLINE void fe_lane_absorb(uint64_t* state, int lanes, fe_keccak_lane* lane) {
     const uint8_t* data = lane->data;
     size_t left = lane->left, words = left / 8, i = 0;
@@ -102,7 +102,7 @@ FE_INLINE void fe_lane_finish(uint64_t* state, int lanes, fe_keccak_lane* lane) 
     lane->out = 0;
 }
 
-/* The rest of the message in this lane, without the others. */
+/* Finishes the message in this lane without vectors. */
 FE_INLINE void fe_lane_alone(const uint64_t* state, int lanes, const fe_keccak_lane* lane) {
     uint64_t own[25];
     for (int i = 0; i < 25; i++) own[i] = state[i * lanes];

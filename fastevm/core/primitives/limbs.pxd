@@ -9,7 +9,8 @@ from fastevm.core.primitives.intrinsics cimport clz64, div128by64, likely, u128
 
 # --- double limbs ---
 
-# a * b + addend + carry, which always fits; gives the low limb, leaves the high one in `carry`.
+# a * b + addend + carry, which always fits in two limbs; returns the low limb and stores the high
+# limb in `carry`.
 cdef inline uint64_t mul_add(
     uint64_t a, uint64_t b, uint64_t addend, uint64_t* carry
 ) noexcept nogil:
@@ -18,7 +19,7 @@ cdef inline uint64_t mul_add(
     return <uint64_t>t
 
 
-# u - q * v - borrow for one limb; leaves the new borrow.
+# u - q * v - borrow for one limb; stores the new borrow.
 cdef inline uint64_t mul_sub(uint64_t u, uint64_t q, uint64_t v, uint64_t* borrow) noexcept nogil:
     cdef u128 t = <u128>q * <u128>v + <u128>borrow[0]
     cdef uint64_t low = <uint64_t>t
@@ -26,7 +27,7 @@ cdef inline uint64_t mul_sub(uint64_t u, uint64_t q, uint64_t v, uint64_t* borro
     return u - low
 
 
-# u + v + carry for one limb; leaves the new carry.
+# u + v + carry for one limb; stores the new carry.
 cdef inline uint64_t add_limb(uint64_t u, uint64_t v, uint64_t* carry) noexcept nogil:
     cdef u128 t = <u128>u + <u128>v + <u128>carry[0]
     carry[0] = <uint64_t>(t >> 64)
@@ -45,7 +46,8 @@ cdef inline uint64_t join_left(uint64_t high, uint64_t low, int s) noexcept nogi
 
 # --- one digit: u has one limb more than v, its top ones are below v, and v's top bit is set ---
 
-# The digit as the top three limbs of u and the top two of v give it: right, or one too large.
+# The quotient digit estimated from the top three limbs of u and the top two of v: exact, or one too
+# large.
 cdef inline uint64_t estimate(
     uint64_t u2, uint64_t u1, uint64_t u0, uint64_t v1, uint64_t v0
 ) noexcept nogil:
@@ -108,7 +110,7 @@ cdef inline uint64_t digit4(uint64_t* u, const uint64_t* v) noexcept nogil:
 
 # --- division of `size` limbs ---
 
-# By one limb; gives the remainder.
+# Divides by one limb; returns the remainder.
 cdef inline uint64_t divide_by_limb(
     uint64_t* q, const uint64_t* u, int size, uint64_t v
 ) noexcept nogil:
@@ -157,8 +159,8 @@ cdef inline void divide_digits(
             j -= 1
 
 
-# `size` <= 8 limbs of u by the four of v, of which n (2 to `size`) are significant. q gets size -
-# n + 1 digits, `rest` four limbs; u and v are read before either is written.
+# `size` <= 8 limbs of u by the four of v, the lowest n of which (2 to `size`) are significant. q
+# gets size - n + 1 digits, `rest` four limbs; u and v are read before either is written.
 cdef inline void divide_by_limbs(
     uint64_t* q, uint64_t* rest, const uint64_t* u, int size, const uint64_t* v, int n
 ) noexcept nogil:

@@ -1,4 +1,4 @@
-# Types of the merging of sorted records.
+# Types of merge_records.
 from typing import Final
 
 RECORD_SIZE: Final[int]

@@ -1,4 +1,4 @@
-"""Merging of sorted 16-byte records, without a Python object for a record."""
+"""Merges sorted 16-byte records without creating a Python object for each record."""
 
 from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memcpy
@@ -22,7 +22,7 @@ cdef inline bint goes_first(const uint8_t* one, const uint8_t* other) noexcept n
 cdef void merge(
     uint8_t* out, const uint8_t* left, size_t* left_size, const uint8_t* right, size_t* right_size
 ) noexcept nogil:
-    """Write records in order until either side is used up; the sizes become what was taken."""
+    """Write records in order until either side is exhausted; the sizes become the bytes taken."""
     cdef size_t i = 0, j = 0
     while i < left_size[0] and j < right_size[0]:
         if goes_first(left + i, right + j):
@@ -36,10 +36,10 @@ cdef void merge(
 
 
 def merge_records(left: bytes, right: bytes) -> tuple[bytes, int, int]:
-    """Merge two runs of sorted 16-byte records until either of them is used up.
+    """Merges two sequences of sorted 16-byte records until either is exhausted.
 
-    Returns what is merged, and how many bytes of each side are in it. ValueError for broken
-    records.
+    Returns the merged records and how many bytes were taken from each side. Raises ValueError if
+    a length is not a multiple of 16.
     """
     cdef size_t left_size = <size_t>len(left), right_size = <size_t>len(right)
     cdef const uint8_t* left_data = <const uint8_t*>PyBytes_AS_STRING(left)

@@ -1,4 +1,5 @@
-# A persistent hash map (a bitmapped 32-way trie): old versions stay, an update copies one path.
+# A persistent hash map (a bitmapped 32-way trie): old versions stay valid, an update copies one
+# path.
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 
@@ -7,15 +8,15 @@ cdef enum:
     LONG_KEY = 32
 
 
-# Every leaf begins so; the key's bytes follow, then whatever the owner keeps there.
+# The header of every leaf. The bytes of the key follow, then the owner's data.
 cdef struct MapLeaf:
     int64_t references
 
 
-# The slots follow the struct: one for each bit of `used`.
+# The slots follow the struct, one for each bit set in `used`.
 cdef struct MapNode:
     int64_t references
-    size_t count              # leaves at and below this node
+    size_t count              # leaves in this subtree
     uint32_t used
     uint32_t leaves
 
@@ -23,16 +24,16 @@ cdef struct MapNode:
 cdef struct MapKind:
     size_t key_size                                 # SHORT_KEY or LONG_KEY
     uint64_t seed                                   # mixes the hash; one per process
-    void (*destroy)(void* leaf) noexcept nogil      # the last reference is gone: frees the leaf
+    void (*destroy)(void* leaf) noexcept nogil      # frees a leaf without references
 
 
 # NULL = the empty map, allowed everywhere.
 cdef MapNode* map_retain(MapNode* root) noexcept nogil
 cdef void map_release(MapNode* root, const MapKind* kind) noexcept nogil
 cdef size_t map_count(const MapNode* root) noexcept nogil
-# The leaf with this key, borrowed, or NULL.
+# Returns a borrowed reference to the leaf with this key, or NULL.
 cdef void* map_get(const MapNode* root, const MapKind* kind, const uint8_t* key) noexcept nogil
-# Takes over the caller's reference to `root` and to `leaf`; gives the new root. Nodes with one
+# Takes over the caller's reference to `root` and to `leaf`; returns the new root. Nodes with one
 # reference are edited in place, so a batch of updates on a private root copies each path once.
 # On exhausted memory `failed[0]` becomes True and the old root comes back unchanged (the leaf is
 # released); otherwise `failed[0]` is left alone.
@@ -42,7 +43,7 @@ cdef MapNode* map_set(
 cdef MapNode* map_remove(
     MapNode* root, const MapKind* kind, const uint8_t* key, bint* failed
 ) noexcept nogil
-# Visit every leaf, in no particular order, until `visit` gives False.
+# Visit every leaf, in no particular order, until `visit` returns False.
 cdef bint map_each(
     const MapNode* root, bint (*visit)(void* leaf, void* context) noexcept nogil, void* context
 ) noexcept nogil

@@ -1,13 +1,12 @@
-"""A persistent hash map: a bitmapped 32-way trie over a seeded hash, reference counts atomic.
+"""A persistent hash map: a bitmapped 32-way trie over a seeded hash, with atomic reference counts.
 
-A node holds one slot for each bit of `used`, in the order of the bits: a leaf where the bit is also
-in `leaves`, else a node. Each level reads five bits of the key's hash. When these are used up the
-key is hashed again with another seed, so two keys with equal hashes differ further down.
+A node holds one slot for each bit of `used`, in the order of the bits. The slot is a leaf if the
+bit is also set in `leaves`, otherwise a node. Each level consumes five bits of the key's hash. When
+they are used up, the key is hashed again with another seed, so equal hashes differ further down.
 
-Below the root every node has at least two leaves under it; the shape follows from the keys alone.
-An edit runs down one path. As long as each node on it, from the root on, has exactly one reference,
-no other version shares it, and it is edited in place; from the first shared node on, nodes are
-copied.
+Below the root every node has at least two leaves under it; the shape depends on the keys only.
+An edit walks down one path. Starting at the root, a node with exactly one reference is not shared
+with another version and is edited in place. From the first shared node on, nodes are copied.
 """
 
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc, PyMem_RawRealloc
@@ -30,10 +29,10 @@ from fastevm.core.primitives.table cimport hash_limbs
 cdef enum:
     LEVEL_BITS = 5
     LEVEL_MASK = 31
-    LEVELS_PER_HASH = 12      # of five bits: sixty of the sixty-four
+    LEVELS_PER_HASH = 12      # of five bits: 60 of 64 bits
 
 
-# Where a key goes, level by level.
+# The path of a key, level by level.
 cdef struct Walk:
     const MapKind* kind
     const uint8_t* key
@@ -122,7 +121,7 @@ cdef void release_slot(void* content, bint is_leaf, const MapKind* kind) noexcep
 
 
 cdef void retain_slots(const MapNode* node, uint32_t but) noexcept nogil:
-    """One more reference to everything in the node, the slot of bit `but` excepted."""
+    """Adds a reference to every child of the node except the slot of bit `but`."""
     cdef void** slot = slots_of(node)
     cdef uint32_t rest = node.used
     cdef uint32_t bit
@@ -139,7 +138,7 @@ cdef void retain_slots(const MapNode* node, uint32_t but) noexcept nogil:
 
 
 cdef MapNode* node_copy(MapNode* node, uint32_t but, int capacity) noexcept nogil:
-    # The count in front is not read: other threads may be changing it. NULL without memory.
+    # Does not copy the reference count, which other threads may be changing. NULL if out of memory.
     cdef MapNode* copy = <MapNode*>PyMem_RawMalloc(node_size(capacity))
     cdef size_t content = node_size(popcount32(node.used)) - sizeof(int64_t)
     if copy != NULL:
@@ -150,9 +149,9 @@ cdef MapNode* node_copy(MapNode* node, uint32_t but, int capacity) noexcept nogi
 
 
 cdef MapNode* open_slot(MapNode* node, uint32_t bit, bint private) noexcept nogil:
-    """The node itself if private, else a copy, with a slot for `bit` that the caller fills.
+    """Returns the node itself if private, else a copy, with a slot for `bit` that the caller fills.
 
-    A copy holds no reference for that slot. NULL without memory, and nothing has changed.
+    A copy holds no reference for that slot. NULL if out of memory; then nothing has changed.
     """
     cdef MapNode* fresh
     cdef int size = popcount32(node.used)
@@ -173,7 +172,7 @@ cdef MapNode* open_slot(MapNode* node, uint32_t bit, bint private) noexcept nogi
 cdef MapNode* close_slot(
     MapNode* node, uint32_t bit, const MapKind* kind, bint private
 ) noexcept nogil:
-    """The node itself if private, else a copy, without the leaf at `bit`; NULL without memory."""
+    """The node if private, else a copy, without the leaf at `bit`; NULL if out of memory."""
     cdef int size = popcount32(node.used)
     cdef int at = slot_index(node, bit)
     cdef MapNode* fresh = node if private else node_copy(node, bit, size)
@@ -193,9 +192,9 @@ cdef MapNode* put_slot(
     MapNode* node, uint32_t bit, void* content, bint is_leaf, bint reuses,
     const MapKind* kind, bint private,
 ) noexcept nogil:
-    """Put `content`, whose reference it takes over in any case, at `bit`; the caller counts.
+    """Stores `content` at `bit` and always takes over its reference; the caller updates the count.
 
-    `reuses`: the content is what became of the former one, so there is nothing to release.
+    `reuses`: the content is the modified old content, so the old reference is not released.
     """
     cdef bint existed = (node.used & bit) != 0
     cdef bint was_leaf = (node.leaves & bit) != 0
@@ -218,7 +217,7 @@ cdef MapNode* put_slot(
 
 
 cdef MapNode* node_of(uint32_t bit, void* content, bint is_leaf, size_t count) noexcept nogil:
-    """A node with one slot; NULL without memory."""
+    """A node with one slot; NULL if out of memory."""
     cdef MapNode* node = <MapNode*>PyMem_RawMalloc(node_size(1))
     if node != NULL:
         node.references = 1
@@ -230,7 +229,7 @@ cdef MapNode* node_of(uint32_t bit, void* content, bint is_leaf, size_t count) n
 
 
 cdef MapNode* node_of_two(Walk* a, void* leaf_a, Walk* b, void* leaf_b) noexcept nogil:
-    """The smallest subtree with both leaves; takes over their references unless it fails: NULL."""
+    """Smallest subtree containing both leaves; takes ownership of them. NULL on failure."""
     cdef MapNode* below
     cdef MapNode* node
     cdef MapNode* both
@@ -264,7 +263,7 @@ cdef MapNode* node_of_two(Walk* a, void* leaf_a, Walk* b, void* leaf_b) noexcept
 cdef MapNode* split_leaf(
     MapNode* node, void* old, void* leaf, Walk* w, bint private
 ) noexcept nogil:
-    """Put a node with both leaves where `old` is."""
+    """Replaces the leaf `old` by a node that contains both leaves."""
     cdef Walk old_walk
     cdef MapNode* pair
     cdef uint32_t bit = walk_bit(w)
@@ -281,7 +280,7 @@ cdef MapNode* split_leaf(
 
 
 cdef MapNode* set_below(MapNode* node, void* leaf, Walk* w, bint private) noexcept nogil:
-    """Takes over the leaf's reference in any case; NULL without memory, and nothing has changed."""
+    """Always takes over the leaf's reference. NULL if out of memory; then nothing has changed."""
     cdef const MapKind* kind = w.kind
     cdef uint32_t bit = walk_bit(w)
     cdef void* content
@@ -316,7 +315,7 @@ cdef MapNode* set_below(MapNode* node, void* leaf, Walk* w, bint private) noexce
 
 
 cdef void* other_leaf(const MapNode* node, const MapKind* kind, const uint8_t* key) noexcept nogil:
-    """Of the two leaves under the node the one with another key, borrowed."""
+    """Of the node's two leaves, returns the one with another key (borrowed)."""
     cdef void** slots = slots_of(node)
     while node.leaves == 0:
         node = <const MapNode*>slots[0]
@@ -325,7 +324,7 @@ cdef void* other_leaf(const MapNode* node, const MapKind* kind, const uint8_t* k
 
 
 cdef MapNode* remove_below(MapNode* node, Walk* w, bint private) noexcept nogil:
-    """The key is there, and not alone. NULL without memory, and nothing has changed."""
+    """The key exists and is not the only one. NULL if out of memory; then nothing has changed."""
     cdef const MapKind* kind = w.kind
     cdef uint32_t bit = walk_bit(w)
     cdef MapNode* child

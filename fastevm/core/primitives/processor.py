@@ -1,7 +1,7 @@
-"""Code for newer processors: whether it may run, which runs, and what replaced code that was wrong.
+"""Selects code for newer processors and records which variants run or were rejected.
 
-``FASTEVM_SIMD=off`` (or ``0``, ``no``) leaves only code that every processor runs. Each module
-checks its choice by known answers when it loads.
+``FASTEVM_SIMD=off`` (or ``0``, ``no``) allows only code that every processor can run. Each module
+tests its selection with known answers when it loads.
 """
 
 import logging
@@ -14,25 +14,26 @@ SIMD_WORDS: Final = {
 
 
 def simd_allowed(word: str) -> bool:
-    """Whether a value of FASTEVM_SIMD, in any case, allows code for newer processors.
+    """Returns whether a value of FASTEVM_SIMD (any case) allows code for newer processors.
 
-    ValueError for an unknown word.
+    Raises ValueError for an unknown value.
     """
     try:
         return SIMD_WORDS[word.strip().lower()]
     except KeyError:
-        raise ValueError(f"FASTEVM_SIMD is {word!r}: on (1, yes) or off (0, no)") from None
+        text = f"invalid FASTEVM_SIMD {word!r}: expected on (1, yes) or off (0, no)"
+        raise ValueError(text) from None
 
 
 SIMD_ALLOWED: Final = simd_allowed(os.environ.get("FASTEVM_SIMD", ""))
 IN_USE: Final[dict[str, str]] = {}
-"""Algorithm -> the code that computes it in this process."""
+"""Algorithm -> the variant that computes it in this process."""
 REPLACED: Final[dict[str, str]] = {}
-"""Algorithm -> code that gave a wrong answer to a known question and is not used."""
+"""Algorithm -> a variant that computed a wrong known answer and is not used."""
 
 
 def replace(algorithm: str, wrong: str, by: str) -> None:
-    """Note and log that the code ``by`` computes an algorithm, because ``wrong`` was wrong."""
+    """Record and log that variant ``by`` replaces ``wrong``, which computed a wrong answer."""
     IN_USE[algorithm] = by
     REPLACED[algorithm] = wrong
     logging.getLogger("fastevm").error(

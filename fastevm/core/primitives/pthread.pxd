@@ -1,4 +1,4 @@
-# POSIX threads, their locks and conditions to wait for, as code without the GIL takes them.
+# POSIX threads, mutexes and condition variables for code without the GIL.
 cdef extern from "<pthread.h>" nogil:
     ctypedef struct pthread_mutex_t:
         pass
@@ -33,8 +33,8 @@ cdef extern from "<signal.h>" nogil:
     int pthread_sigmask(int how, const sigset_t* signals, sigset_t* before)
 
 
-# Start a thread that nobody joins; whether it began. It takes no signals: those of the process
-# belong to its other threads.
+# Starts a detached thread. Returns whether it started. All signals are blocked in it: the process's
+# signals belong to its other threads.
 cdef inline bint start_thread(void* (*run)(void*) noexcept nogil, void* argument) noexcept nogil:
     cdef pthread_attr_t attributes
     cdef pthread_t thread = 0

@@ -1,8 +1,8 @@
-# Types of the recursive length prefix.
+# Types of rlp.pyx.
 from collections.abc import Sequence
 from typing import TypeAlias
 
-# What is encoded, and what comes back.
+# Types that can be encoded, and types that decoding returns.
 RlpValue: TypeAlias = bytes | bytearray | memoryview | int | Sequence["RlpValue"]
 RlpDecoded: TypeAlias = bytes | list["RlpDecoded"]
 

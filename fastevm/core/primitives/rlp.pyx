@@ -1,8 +1,8 @@
 """Recursive length prefix: strict decoding into views, encoding into a Buffer.
 
-Yellow Paper, appendix B. One value has one encoding, and the decoder accepts no other: no length
-longer than it must be or with leading zeros, no single byte below 0x80 with a header, no bytes
-after the item, no integer with leading zeros.
+Yellow Paper, appendix B. Each value has exactly one canonical encoding, and the decoder rejects all
+others: lengths that are too long or have leading zeros, single bytes below 0x80 with a header,
+trailing bytes, integers with leading zeros.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
@@ -19,9 +19,9 @@ from fastevm.core.primitives.word cimport (
 
 cdef enum:
     STRING = 0x80             # header of a string, plus its size up to SHORT
-    LIST = 0xc0               # header of a list, likewise
+    LIST = 0xc0               # header of a list, likewise for a list
     SHORT = 55                # the longest payload whose size fits the first byte
-    LONG_STRING = 0xb7        # plus the size of the size
+    LONG_STRING = 0xb7        # plus the number of bytes of the size
     LONG_LIST = 0xf7
     MAX_HEADER = 9
 
@@ -31,7 +31,7 @@ cdef object LARGEST_UINT64 = 2**64 - 1
 
 # --- decoding ---
 
-# The payload of an item whose size comes in `width` bytes at `p`.
+# Decodes the payload of an item whose size is stored in `width` bytes at `p`.
 cdef const uint8_t* long_item(
     const uint8_t* p, const uint8_t* end, size_t width, RlpItem* out
 ) noexcept nogil:
@@ -192,7 +192,7 @@ cdef size_t bytes_of(uint64_t value) noexcept nogil:
     return 0 if value == 0 else <size_t>(71 - clz64(value)) // 8
 
 
-# The header of a payload into `out` (room for MAX_HEADER); gives its size.
+# Writes the header of a payload to `out` (capacity MAX_HEADER). Returns its size.
 cdef size_t write_header(uint8_t* out, size_t size, uint8_t base) noexcept nogil:
     cdef uint8_t raw[8]
     cdef size_t width
@@ -206,7 +206,7 @@ cdef size_t write_header(uint8_t* out, size_t size, uint8_t base) noexcept nogil
     return 1 + width
 
 
-# Room for a header and `size` bytes more; where they go, or NULL when memory is exhausted.
+# Reserves a header and `size` bytes. Returns where the header goes, or NULL if out of memory.
 cdef inline uint8_t* room_for(Buffer* buffer, size_t size) noexcept nogil:
     if unlikely(buffer.capacity - buffer.size < MAX_HEADER or
                 buffer.capacity - buffer.size - MAX_HEADER < size):
@@ -288,7 +288,7 @@ cdef size_t rlp_uint64_size(uint64_t value) noexcept nogil:
 # --- Python functions ---
 
 class RlpError(ValueError):
-    """No canonical encoding (``offset`` says where), or a value that has none."""
+    """Data that is not canonical RLP (``offset`` says where), or a value that has no encoding."""
 
     def __init__(self, message: str, offset: int | None = None) -> None:
         super().__init__(message if offset is None else f"{message} at offset {offset}")
@@ -328,9 +328,10 @@ cdef int append_value(Buffer* buffer, object value, int depth) except -1:
 
 
 def encode(value: bytes | int | list | tuple) -> bytes:
-    """The encoding of bytes, of an int (big-endian, no leading zeros), or of a list of these.
+    """Encodes bytes, an int (big-endian, no leading zeros) or a list of these.
 
-    TypeError for other types; RlpError for a negative int or lists nested deeper than MAX_DEPTH.
+    Raises TypeError for other types and RlpError for a negative int or for lists nested deeper than
+    MAX_DEPTH.
     """
     cdef Buffer buffer = Buffer(NULL, 0, 0)
     try:
@@ -358,7 +359,7 @@ cdef object item_value(const RlpItem* item, const uint8_t* origin, int depth):
     return values
 
 
-# Why rlp_item refused the bytes; read only after it did.
+# Returns why rlp_item rejected the bytes; called only after it did.
 cdef str item_error(const uint8_t* p, const uint8_t* end):
     cdef size_t left = <size_t>(end - p), size, width
     if left == 0:
@@ -380,10 +381,10 @@ cdef str item_error(const uint8_t* p, const uint8_t* end):
 
 
 def decode(data: bytes) -> bytes | list:
-    """The value of a canonical encoding: bytes, or a list of values, nested as they are.
+    """Decodes canonical RLP to bytes or to a (nested) list.
 
-    RlpError, naming the offset, for anything else, bytes after the item included, and for lists
-    nested deeper than MAX_DEPTH.
+    Raises RlpError, which names the offset, if the data is not canonical, has trailing bytes or
+    nests lists deeper than MAX_DEPTH.
     """
     cdef bytes raw = data if isinstance(data, bytes) else bytes(memoryview(data))
     cdef const uint8_t* p = <const uint8_t*>PyBytes_AS_STRING(raw)
@@ -400,7 +401,7 @@ def decode(data: bytes) -> bytes | list:
 
 
 def decode_int(data: bytes) -> int:
-    """The number that the payload of an item stands for; RlpError when it has leading zeros."""
+    """Decodes the payload of an integer item. Raises RlpError if it has leading zeros."""
     if data[:1] == b"\0":
         raise RlpError("integer with a leading zero", 0)
     return int.from_bytes(data, "big")

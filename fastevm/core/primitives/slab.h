@@ -1,4 +1,4 @@
-/* What slabs need of the machine: counts and locks by atomics, aligned memory on large pages. */
+/* Platform support for slabs: atomic counts and locks, aligned memory on large pages. */
 #ifndef FASTEVM_SLAB_H
 #define FASTEVM_SLAB_H
 
@@ -9,11 +9,11 @@
 
 #include "fastevm/core/primitives/intrinsics.h"
 
-/* Both give the new count. */
+/* Both return the new count. */
 FE_INLINE int fe_count_up(int* count) { return __atomic_add_fetch(count, 1, __ATOMIC_RELAXED); }
 FE_INLINE int fe_count_down(int* count) { return __atomic_sub_fetch(count, 1, __ATOMIC_ACQ_REL); }
 
-/* A lock for a few instructions, all zero when open. A thread that waits long yields, because the
+/* A lock for a few instructions, zero when unlocked. A thread that waits long yields, because the
    holder may have been descheduled. */
 FE_INLINE void fe_lock(int* lock) {
     for (unsigned tries = 1; __atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE); tries++) {
@@ -22,7 +22,7 @@ FE_INLINE void fe_lock(int* lock) {
 }
 FE_INLINE void fe_unlock(int* lock) { __atomic_store_n(lock, 0, __ATOMIC_RELEASE); }
 
-/* Zeroed memory at a multiple of its size, a power of two; NULL without memory. */
+/* Zeroed memory aligned to its size, a power of two. NULL if out of memory. */
 FE_INLINE void* fe_map_aligned(size_t size) {
     uint8_t* all = (uint8_t*)mmap(NULL, 2 * size, PROT_READ | PROT_WRITE,
                                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -33,8 +33,8 @@ FE_INLINE void* fe_map_aligned(size_t size) {
     return all + before;
 }
 FE_INLINE void fe_unmap(void* memory, size_t size) { munmap(memory, size); }
-/* Ask for large pages, with which a lookup in much memory needs no walk through page tables, and
-   for small ones in use to be replaced at once. A system may decline either. */
+/* Ask for large pages, with which a lookup in a large memory needs no page walk, and ask that small
+   pages in use are replaced immediately. The system may decline either request. */
 FE_INLINE void fe_want_large_pages(void* memory, size_t size, int in_use) {
 #if defined(MADV_HUGEPAGE)
     enum { collapse = 25 }; /* MADV_COLLAPSE, which older headers lack */
@@ -47,7 +47,7 @@ FE_INLINE void fe_want_large_pages(void* memory, size_t size, int in_use) {
 #endif
 }
 
-/* Under the address sanitizer: free memory, which must not be accessed. */
+/* Marks free memory as inaccessible for the address sanitizer. */
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
 #define fe_forbid_memory(memory, size) __asan_poison_memory_region((memory), (size))

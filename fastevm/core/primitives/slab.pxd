@@ -1,23 +1,23 @@
-# Memory for many small immutable records that versions share, with their reference counts beside.
+# Memory for many small immutable records that versions share, with reference counts stored apart.
 #
-# A record has whole cache lines to itself. The counts of a chunk's records lie together, so that
-# retaining many records brings few cache lines in, and none of the records themselves.
+# A record occupies whole cache lines. The reference counts of a chunk lie together, so retaining
+# many records loads few cache lines and none of the records themselves.
 from libc.stdint cimport uint32_t, uint64_t
 
 
 cdef extern from "fastevm/core/primitives/slab.h" nogil:
-    int count_up "fe_count_up"(int* count)            # atomic; both give the new count
+    int count_up "fe_count_up"(int* count)            # atomic; both return the new count
     int count_down "fe_count_down"(int* count)
 
-    # A lock for a few instructions; 0 = open.
+    # A lock for a few instructions; 0 = unlocked.
     void lock "fe_lock"(int* lock)
     void unlock "fe_unlock"(int* lock)
 
-    # `size` bytes at a multiple of `size`, a power of two; NULL without memory.
+    # `size` bytes at a multiple of `size`, a power of two; NULL if out of memory.
     void* map_aligned "fe_map_aligned"(size_t size)
     void unmap "fe_unmap"(void* memory, size_t size)
     void want_large_pages "fe_want_large_pages"(void* memory, size_t size, bint in_use)
-    # For the address sanitizer; nothing in other builds.
+    # For the address sanitizer; no-ops in other builds.
     void forbid_memory "fe_forbid_memory"(void* memory, size_t size)
     void permit_memory "fe_permit_memory"(void* memory, size_t size)
 
@@ -25,7 +25,7 @@ cdef extern from "fastevm/core/primitives/slab.h" nogil:
 cdef enum:
     SLAB_LINE = 64                      # bytes; sizes are given in lines
     SLAB_MAX_LINES = 32
-    CHUNK_BITS = 21                     # a chunk is as large, and as aligned, as a large page
+    CHUNK_BITS = 21                     # a chunk has the size and alignment of a large page
     CHUNK_HEAD = 64                     # bytes in front of the counts
     COUNTS_STRIDE = 16 * 1024
     RECIPROCAL_BITS = 20
@@ -33,21 +33,21 @@ cdef enum:
 
 cdef struct SlabUse:
     size_t records                      # of all sizes
-    size_t record_bytes                 # in them
-    size_t chunk_bytes                  # in chunks, used or not
+    size_t record_bytes                 # memory of these records
+    size_t chunk_bytes                  # memory of all chunks, used or not
 
 
 # 2^RECIPROCAL_BITS / lines, rounded up: exact for the numbers of lines in a chunk.
 cdef uint64_t[SLAB_MAX_LINES + 1] SLAB_RECIPROCALS
 
 
-# Chunks are aligned alike: with all counts at their beginning, the counts would share a few
-# sets of the caches.
+# All chunks have the same alignment. With the counts always at the beginning, the counts of all
+# chunks would compete for a few cache sets.
 cdef inline uint64_t counts_offset(uint64_t chunk) noexcept nogil:
     return ((chunk >> CHUNK_BITS) & 63) * COUNTS_STRIDE + CHUNK_HEAD
 
 
-# Where the reference count of a record of so many lines is; for the atomic functions only.
+# The address of a record's reference count, for the atomic functions only.
 cdef inline int* slab_count(const void* record, uint32_t lines) noexcept nogil:
     cdef uint64_t at = <uint64_t>record
     cdef uint64_t inside = at & ((<uint64_t>1 << CHUNK_BITS) - 1)
@@ -56,12 +56,12 @@ cdef inline int* slab_count(const void* record, uint32_t lines) noexcept nogil:
     return <int*>(at + counts_offset(at)) + index
 
 
-# A record of 1 to SLAB_MAX_LINES lines with one reference, its content undefined; NULL without
+# A record of 1 to SLAB_MAX_LINES lines with one reference, its content undefined. NULL if out of
 # memory. Any thread may allocate and free.
 cdef void* slab_alloc(uint32_t lines) noexcept nogil
-# The record's count must be 0, or no other thread has seen it.
+# The record's count must be 0, or no other thread may know the record.
 cdef void slab_free(void* record, uint32_t lines) noexcept nogil
-# What is in use now.
+# Current usage.
 cdef SlabUse slab_use() noexcept nogil
-# For tests: whether new chunks fail.
+# For tests: makes the allocation of new chunks fail.
 cdef void slab_refuse(bint refuse) noexcept nogil

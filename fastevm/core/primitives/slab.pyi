@@ -1,4 +1,4 @@
-"""How much memory the records of persistent structures take."""
+"""Memory used by the records of persistent structures."""
 
 def records_in_use() -> dict[str, int]:
-    """Records of this process: ``records``, ``record_bytes``, ``chunk_bytes`` (used or not)."""
+    """Returns ``records``, ``record_bytes`` and ``chunk_bytes`` (used or not) of this process."""

@@ -1,8 +1,8 @@
-"""Slabs: chunks of equal records for persistent structures, on large pages once they are many.
+"""Slabs: chunks of equal-sized records for persistent structures, on large pages from chunk two on.
 
-A chunk is 2 MiB at a multiple of 2 MiB, so a record's address alone says where its chunk and its
-reference count are. Free records form a list through their counts: a freed record is not touched.
-The first chunk of each size stays on small pages, of which only the used ones take memory.
+A chunk is 2 MiB at a multiple of 2 MiB, so the address of a record determines its chunk and its
+reference count. Free records are linked through their counts, so a freed record is not touched.
+The first chunk of each size stays on small pages, so it uses memory only for the pages in use.
 """
 
 from libc.stdint cimport int32_t, uint32_t, uint64_t
@@ -23,29 +23,29 @@ cdef enum:
     NO_RECORD = -1
 
 
-# At most CHUNK_HEAD bytes, in front of the counts.
+# At most CHUNK_HEAD bytes, before the counts.
 cdef struct Chunk:
-    Chunk* next               # among those of its size with a free record
+    Chunk* next               # next chunk of this size with a free record
     Chunk* previous
-    int32_t first_free        # index of a record given back, or NO_RECORD
-    uint32_t unused           # records from here to the end were never handed out
+    int32_t first_free        # index of a freed record, or NO_RECORD
+    uint32_t unused           # records from here to the end were never allocated
     uint32_t records          # indexes below this lie inside the chunk
     uint32_t used
-    uint32_t own_first        # the records that the chunk's own data lies on: never handed out
+    uint32_t own_first        # records that overlap the chunk's own data: never allocated
     uint32_t own_end
 
 
 cdef struct Slab:
     int guard
     Chunk* free_chunks
-    Chunk* spare              # one without a record in use is kept
-    Chunk* small              # the first, while it is alone
+    Chunk* spare              # one chunk without a record in use is kept
+    Chunk* small              # the first chunk, while it is the only one
     size_t chunks
-    size_t used               # records
+    size_t used               # records in use
 
 
 cdef Slab[SLAB_MAX_LINES + 1] slabs
-cdef int refusing = 0         # new chunks, in tests
+cdef int refusing = 0         # new chunks fail, in tests
 
 
 cdef inline Chunk* chunk_of(uint64_t base) noexcept nogil:
@@ -81,7 +81,7 @@ cdef void unlist_chunk(Slab* slab, Chunk* chunk) noexcept nogil:
 
 
 cdef void choose_pages(Slab* slab, void* memory) noexcept nogil:
-    """Large pages for a new chunk and for the first, unless this is the first."""
+    """Use large pages for the new chunk and for the first one, unless this is the first."""
     if slab.chunks == 0:
         slab.small = chunk_of(<uint64_t>memory)
         return
@@ -92,7 +92,7 @@ cdef void choose_pages(Slab* slab, void* memory) noexcept nogil:
 
 
 cdef Chunk* add_chunk(Slab* slab, uint32_t lines) noexcept nogil:
-    """An empty chunk, listed; NULL without memory."""
+    """Returns an empty chunk after linking it into the slab; NULL if out of memory."""
     cdef uint32_t size = lines * SLAB_LINE
     cdef void* memory = NULL if atomic_load_int(&refusing) else map_aligned(CHUNK_SIZE)
     cdef Chunk* chunk
@@ -119,7 +119,7 @@ cdef bint is_full(const Chunk* chunk) noexcept nogil:
 
 
 cdef uint32_t take_record(Chunk* chunk) noexcept nogil:
-    """The index of a free record of a chunk that is not full."""
+    """Returns the index of a free record of a chunk that is not full."""
     cdef uint32_t index
     chunk.used += 1
     if chunk.first_free != NO_RECORD:
@@ -160,7 +160,7 @@ cdef void* slab_alloc(uint32_t lines) noexcept nogil:
 
 
 cdef Chunk* give_record(Slab* slab, Chunk* chunk, uint32_t index) noexcept nogil:
-    """Make a record free again; the chunk if it is empty now and there is a spare one already."""
+    """Frees a record. Returns the chunk if it is empty now and a spare chunk exists already."""
     if is_full(chunk):
         list_chunk(slab, chunk)
     count_at(chunk, index)[0] = chunk.first_free
@@ -211,7 +211,7 @@ cdef SlabUse slab_use() noexcept nogil:
 
 
 def records_in_use() -> dict[str, int]:
-    """Records of this process, of all sizes, the bytes in them and those in chunks, used or not."""
+    """Returns ``records``, ``record_bytes`` and ``chunk_bytes`` (used or not) of this process."""
     return slab_use()
 
 
@@ -225,7 +225,7 @@ cdef void init_reciprocals() noexcept:
         SLAB_RECIPROCALS[lines] = ((<uint64_t>1 << RECIPROCAL_BITS) + lines - 1) // lines
 
 
-# A child process has only the thread that made it: a lock that another one held would stay closed.
+# A forked child has only the forking thread: a lock held by another thread would stay locked.
 cdef void lock_all() noexcept nogil:
     cdef int lines
     for lines in range(SLAB_MAX_LINES + 1):

@@ -1,4 +1,4 @@
-"""Work in stages: threads that find a stage taken wait until it ends."""
+"""Runs work in stages: a thread that finds no untaken item waits until the stage ends."""
 
 from libc.stdint cimport int64_t
 from libc.string cimport memset
@@ -25,12 +25,12 @@ cdef struct Course:
     Stage* stages
     int count
     void* context
-    int at                    # the stage that runs now: atomic
-    EventCount moved          # to another stage
+    int at                    # index of the current stage: atomic
+    EventCount moved          # counts changes of the stage
 
 
 cdef void enter(Course* c, int at) noexcept nogil:
-    """Begin this stage, or the first one after it that has items."""
+    """Start this stage, or the first following stage that has items."""
     while at < c.count and c.stages[at].count == 0:
         if c.stages[at].end != NULL:
             c.stages[at].end(c.context)

@@ -1,14 +1,14 @@
-"""The known words that are nearest to a misspelt one."""
+"""Suggests known words for a misspelt word."""
 
 from collections.abc import Iterable
 
-CUTOFF = 0.6  # likeness from 0 to 1, as difflib has it
+CUTOFF = 0.6  # minimum similarity from 0 to 1, as in difflib
 
 
 def nearest(
     word: str, known: Iterable[str], *, count: int = 1, cutoff: float = CUTOFF
 ) -> list[str]:
-    """At most ``count`` of the words, the nearest first; none that is too different."""
-    from difflib import get_close_matches  # for an error: 1 ms of every other start
+    """Returns at most ``count`` words that are similar enough, the most similar first."""
+    from difflib import get_close_matches  # imported late: only errors need it, and it takes 1 ms
 
     return get_close_matches(word, list(known), n=count, cutoff=cutoff)

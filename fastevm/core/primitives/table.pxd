@@ -1,4 +1,4 @@
-# Open-addressing tables: seeded hashes of their keys and the arithmetic of their sizes.
+# Open-addressing tables: seeded hashes of keys, and table sizes.
 #
 # Contracts choose keys, so every hash is mixed with a seed that only this process knows.
 # Capacities are powers of two, probing is linear from `hash & mask`, and a table is at most three
@@ -10,7 +10,7 @@ from fastevm.core.primitives.intrinsics cimport load32, load64, u128
 from fastevm.core.primitives.word cimport Word
 
 
-# The two halves of a 128-bit product folded together.
+# Returns the two halves of a 128-bit product folded together.
 cdef inline uint64_t fold(uint64_t a, uint64_t b) noexcept nogil:
     cdef u128 t = <u128>a * <u128>b
     return <uint64_t>t ^ <uint64_t>(t >> 64)
@@ -42,7 +42,8 @@ cdef inline uint64_t hash_address(const Address* key, uint64_t seed) noexcept no
     return hash_limbs(load64(key.b), load64(key.b + 8), load32(key.b + 16), 0, seed)
 
 
-# The smallest capacity (a power of two, at least 8) that holds `count` keys at three quarters full.
+# The smallest capacity (a power of two, at least 8) with which `count` keys fill at most three
+# quarters.
 cdef inline size_t table_capacity(size_t count) noexcept nogil:
     cdef size_t capacity = 8
     while capacity - (capacity >> 2) < count:
@@ -50,7 +51,7 @@ cdef inline size_t table_capacity(size_t count) noexcept nogil:
     return capacity
 
 
-# Whether one more key beside `count` would overfill a table of `mask + 1` places; true for no
-# table (mask 0).
+# Whether adding a key to `count` keys would overfill a table of `mask + 1` slots. Always true if
+# there is no table (mask 0).
 cdef inline bint table_is_full(size_t count, size_t mask) noexcept nogil:
     return mask == 0 or count >= (mask + 1) - ((mask + 1) >> 2)

@@ -1,4 +1,4 @@
-"""Threads that stay and take their share of work which runs without the GIL."""
+"""A pool of threads that share work which runs without the GIL."""
 
 from libc.stdint cimport uint64_t
 from libc.string cimport memset
@@ -29,16 +29,16 @@ cdef extern from "<pthread.h>" nogil:
 
 
 cdef struct Team:
-    int taken                 # by a caller: atomic
+    int taken                 # held by a caller: atomic
     EventCount called
     EventCount ended
     pthread_mutex_t guard     # of all below
-    int started               # members besides the caller
+    int started               # threads besides the caller
     TeamWork work
     void* context
     uint64_t call             # number of the newest call
-    int wanted                # members besides the caller that it takes; 0 after the caller's share
-    int running               # members that came
+    int wanted                # threads besides the caller that may join; 0 after the caller's share
+    int running               # threads that joined
 
 
 cdef Team team
@@ -47,7 +47,7 @@ cdef Team team
 cdef bint answer(
     int member, uint64_t* answered, TeamWork* work, void** context
 ) noexcept nogil:
-    """Whether a new call wants the member, which runs its work then."""
+    """Runs the work of a new call if it needs this thread. Returns whether it did."""
     cdef bint wanted
     pthread_mutex_lock(&team.guard)
     wanted = team.call != answered[0] and team.wanted >= member
@@ -60,7 +60,7 @@ cdef bint answer(
 
 
 cdef void* member_runs(void* argument) noexcept nogil:
-    """Wait for calls for ever; the argument is the member's number."""
+    """Thread function: waits for calls forever. The argument is the thread's number."""
     cdef int member = <int><size_t>argument
     cdef uint64_t answered = 0
     cdef TeamWork work = NULL
@@ -83,7 +83,7 @@ cdef void* member_runs(void* argument) noexcept nogil:
 
 
 cdef bint start_members(int members) noexcept nogil:
-    """Called with the guard, between calls: a new member waits for the next one."""
+    """Called under the guard between calls: a new thread waits for the next call."""
     while team.started < members:
         if not start_thread(member_runs, <void*><size_t>(team.started + 1)):
             return False
@@ -112,7 +112,7 @@ cdef bint team_run(TeamWork work, void* context, int members) noexcept nogil:
 
 
 cdef void wait_for_members() noexcept nogil:
-    """Who has not come by now is not waited for."""
+    """Threads that have not joined by now are not waited for."""
     cdef bint all_ended = False
     cdef int seen
     while not all_ended:
@@ -125,7 +125,7 @@ cdef void wait_for_members() noexcept nogil:
             events_await(&team.ended, seen, SPINS)
 
 
-# A child process has none of the threads, and a lock that one of them held would stay closed.
+# A forked child has none of the threads, and a lock held by one of them would stay locked.
 cdef void close_team() noexcept nogil:
     memset(&team, 0, sizeof(Team))
     pthread_mutex_init(&team.guard, NULL)

@@ -1,7 +1,7 @@
 # The 256-bit word: arithmetic modulo 2^256, bits, shifts and big-endian bytes, in place.
 #
 # Every result may alias any operand. Never pass, return or assign a Word by value in hot code:
-# that turns into 16-byte moves which wait for the store buffer.
+# the compiler would use 16-byte moves, which wait for the store buffer.
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
 from fastevm.core.primitives.hashes cimport Address
@@ -16,7 +16,7 @@ cdef struct Word:
     uint64_t d[4]             # limb 0 is the least significant
 
 
-# --- making and comparing ---
+# --- construction and comparison ---
 
 cdef inline void word_zero(Word* r) noexcept nogil:
     r.d[0] = 0
@@ -89,7 +89,7 @@ cdef inline void word_sub(Word* r, const Word* a, const Word* b) noexcept nogil:
     sub256(r.d, a.d, b.d)
 
 
-# True when the sum does not fit.
+# Returns whether the sum overflows.
 cdef inline bint word_add_carry(Word* r, const Word* a, const Word* b) noexcept nogil:
     return add256(r.d, a.d, b.d)
 
@@ -163,7 +163,7 @@ cdef inline void shift_left(Word* r, uint64_t n, const Word* value) noexcept nog
         word_from_limbs(r, 0, 0, 0, v0 << s)
 
 
-# Shift right by n < 256 bits; `fill` (all zeros or all ones) comes in from the left.
+# Shift right by n < 256 bits; fills with `fill` (all zeros or all ones) from the left.
 cdef inline void shift_right(Word* r, uint64_t n, const Word* value, uint64_t fill) noexcept nogil:
     cdef uint64_t v0 = value.d[0], v1 = value.d[1], v2 = value.d[2], v3 = value.d[3]
     cdef int s = <int>(n & 63)
@@ -196,7 +196,7 @@ cdef inline void word_shr(Word* r, const Word* shift, const Word* value) noexcep
         shift_right(r, shift.d[0], value, 0)
 
 
-# Arithmetic: the sign fills.
+# Arithmetic shift: fills with the sign.
 cdef inline void word_sar(Word* r, const Word* shift, const Word* value) noexcept nogil:
     cdef uint64_t fill = <uint64_t>(<int64_t>value.d[3] >> 63)
     if shift_is_long(shift):
@@ -205,7 +205,7 @@ cdef inline void word_sar(Word* r, const Word* shift, const Word* value) noexcep
         shift_right(r, shift.d[0], value, fill)
 
 
-# The byte at `index`, 0 being the most significant; zero past the end.
+# The byte at `index`; index 0 is the most significant. Zero if the index is above 31.
 cdef inline void word_byte(Word* r, const Word* index, const Word* value) noexcept nogil:
     cdef uint64_t n = index.d[0]
     if n >= 32 or not word_fits64(index):
@@ -214,7 +214,7 @@ cdef inline void word_byte(Word* r, const Word* index, const Word* value) noexce
         word_set(r, (value.d[3 - (n >> 3)] >> (56 - ((n & 7) << 3))) & 0xff)
 
 
-# Extend the sign of the byte at `index`, 0 being the least significant, to the left.
+# Sign-extends from the byte at `index`; index 0 is the least significant.
 cdef inline void word_signextend(Word* r, const Word* index, const Word* value) noexcept nogil:
     cdef uint64_t n = index.d[0]
     cdef uint64_t limb, fill
@@ -253,7 +253,7 @@ cdef inline void word_store(uint8_t* p, const Word* a) noexcept nogil:
     store64_big(p + 24, a0)
 
 
-# `n` < 8 big-endian bytes; reads nothing outside of them.
+# Reads `n` < 8 big-endian bytes and nothing beyond them.
 cdef inline uint64_t load_tail(const uint8_t* p, size_t n) noexcept nogil:
     if n >= 4:
         return (<uint64_t>load32_big(p) << ((n - 4) << 3)) | load32_big(p + n - 4)
@@ -262,7 +262,7 @@ cdef inline uint64_t load_tail(const uint8_t* p, size_t n) noexcept nogil:
     return p[0] if n == 1 else 0
 
 
-# `n` <= 32 big-endian bytes; reads nothing outside of them.
+# Reads `n` <= 32 big-endian bytes and nothing beyond them.
 cdef inline void word_load_n(Word* r, const uint8_t* p, size_t n) noexcept nogil:
     word_zero(r)
     if n < 8:
@@ -299,8 +299,9 @@ cdef inline void word_to_address(Address* r, const Word* a) noexcept nogil:
 
 # --- Python ints (word.pyx) ---
 
-# OverflowError when negative or over 256 bits (64), TypeError when not an int; `name` stands in
-# their texts.
+# Raise OverflowError if the int is negative or over 256 (64) bits, and TypeError if it is not an
+# int.
+# The error text mentions `name`.
 cdef int word_from_int(Word* r, object n) except -1
 cdef int word_from_named(Word* r, object n, str name) except -1
 cdef uint64_t uint64_from_named(object n, str name) except? 0

@@ -1,16 +1,16 @@
 # Division, remainders and powers of 256-bit words.
 #
-# Results may alias operands. Division by zero gives zero, as the Yellow Paper asks (appendix H.2).
-# The long functions live out of line, so that they do not crowd the registers of their callers.
+# Results may alias operands. Division by zero gives zero, as in the Yellow Paper (appendix H.2).
+# The long functions are not inlined, so that they leave registers to their callers.
 from fastevm.core.primitives.word cimport Word, word_fits64, word_is_zero, word_set, word_zero
 
 
 # a = q * b + r, for b != 0.
 cdef void word_divmod(Word* q, Word* r, const Word* a, const Word* b) noexcept nogil
 
-# Truncated; the most negative number divided by -1 is itself.
+# Truncated division; the most negative number divided by -1 is itself.
 cdef void word_sdiv(Word* r, const Word* a, const Word* b) noexcept nogil
-# The sign of the dividend.
+# Remainder with the sign of the dividend.
 cdef void word_smod(Word* r, const Word* a, const Word* b) noexcept nogil
 
 # (a + b) mod n over the full 257-bit sum, (a * b) mod n over the full 512-bit product.

@@ -48,7 +48,7 @@ cdef inline void word_absolute(Word* r, const Word* a) noexcept nogil:
         word_copy(r, a)
 
 
-# Truncated; the most negative number divided by -1 is itself.
+# Truncated division; the most negative number divided by -1 is itself.
 cdef void word_sdiv(Word* r, const Word* a, const Word* b) noexcept nogil:
     cdef Word x, y
     cdef bint negative = ((a.d[3] ^ b.d[3]) >> 63) != 0
@@ -59,7 +59,7 @@ cdef void word_sdiv(Word* r, const Word* a, const Word* b) noexcept nogil:
         word_negate(r, r)
 
 
-# The sign of the dividend.
+# Remainder with the sign of the dividend.
 cdef void word_smod(Word* r, const Word* a, const Word* b) noexcept nogil:
     cdef Word x, y
     cdef bint negative = (a.d[3] >> 63) != 0
@@ -72,7 +72,7 @@ cdef void word_smod(Word* r, const Word* a, const Word* b) noexcept nogil:
 
 # --- modular ---
 
-# `size` <= 8 limbs modulo n != 0.
+# Reduces `size` <= 8 limbs modulo n != 0.
 cdef inline void reduce_limbs(Word* r, const uint64_t* u, int size, const Word* n) noexcept nogil:
     cdef uint64_t quotient[8]
     cdef int limbs = word_limbs(n)
@@ -89,7 +89,7 @@ cdef inline void reduce_limbs(Word* r, const uint64_t* u, int size, const Word* 
         r.d[0] = u[0]
 
 
-# a + b modulo n where each is below 2n: a subtraction reduces each, one more their sum.
+# a + b modulo n, each below 2n: one subtraction reduces each operand, one more their sum.
 cdef inline void add_reduced(Word* r, const Word* a, const Word* b, const Word* n) noexcept nogil:
     cdef Word x, y
     word_copy(&x, a)
@@ -142,7 +142,7 @@ cdef inline void word_mul_full(uint64_t* p, const Word* a, const Word* b) noexce
     mul_row(p + 3, a.d[3], b)
 
 
-# Modulo 2^256 - 1, which full-precision fractions in contracts ask for: 2^256 counts as 1.
+# Modulo 2^256 - 1, which contracts use for 512-bit products (mulDiv): 2^256 reduces to 1.
 cdef inline void reduce_all_ones(Word* r, const uint64_t* p) noexcept nogil:
     cdef Word low, high, one
     word_set(&one, 1)
@@ -176,7 +176,7 @@ cdef void word_mulmod(Word* r, const Word* a, const Word* b, const Word* n) noex
 
 # --- powers ---
 
-# a * b where b often is one limb only.
+# a * b, fast if b has one limb.
 cdef inline void word_mul_short(Word* r, const Word* a, const Word* b) noexcept nogil:
     cdef uint64_t carry = 0, limb = b.d[0]
     if not word_fits64(b):
@@ -188,7 +188,7 @@ cdef inline void word_mul_short(Word* r, const Word* a, const Word* b) noexcept 
     r.d[3] = a.d[3] * limb + carry
 
 
-# base is 2^k: one shift.
+# The base is 2^k: a single shift.
 cdef inline void power_of_two_power(Word* r, int k, const Word* exponent) noexcept nogil:
     cdef Word one, shift
     word_set(&one, 1)
@@ -216,7 +216,7 @@ cdef void word_exp(Word* r, const Word* base, const Word* exponent) noexcept nog
     word_copy(&b, base)
     word_copy(&e, exponent)
     word_copy(&power, base)
-    # From the top bit down: one factor of every second product stays the (often short) base.
+    # From the top bit down, so that every second product has the (often short) base as a factor.
     i = word_bits(&e) - 2
     while i >= 0:
         word_mul_short(&power, &power, &power)

@@ -1,4 +1,4 @@
-# A persistent map from words to nonzero words: old versions stay, an update copies one path.
+# A persistent map from words to nonzero words: old versions stay valid, an update copies one path.
 from libc.stdint cimport uint64_t
 
 from fastevm.core.primitives.word cimport Word
@@ -8,7 +8,7 @@ cdef enum:
     WORD_MAP_GROUP = 16
 
 
-# A reference to a version; 0 = the empty map, allowed everywhere.
+# A reference to a version. 0 is the empty map and allowed everywhere.
 ctypedef uint64_t WordMap
 
 
@@ -19,15 +19,15 @@ cdef struct WordEntry:
 
 cdef WordMap word_map_retain(WordMap map) noexcept nogil
 cdef void word_map_release(WordMap map) noexcept nogil
-# The value at this key, borrowed, or NULL.
+# Returns a borrowed reference to the value at this key, or NULL.
 cdef const Word* word_map_get(WordMap map, const Word* key) noexcept nogil
-# Bring the paths to at most WORD_MAP_GROUP keys into the cache, all at the same time.
+# Prefetches the paths of at most WORD_MAP_GROUP keys, interleaved.
 cdef void word_map_prefetch(WordMap map, const Word* keys, int count) noexcept nogil
-# Change the version that `map` refers to; other references go on to see what they saw. What has one
-# reference is edited in place, so a batch of updates on a private version copies each path once.
-# A zero value removes the key. False = out of memory, and nothing has changed.
+# Changes the version that `map` refers to; other references keep their version. Nodes with one
+# reference are edited in place, so a batch of updates on a private version copies each path once.
+# A zero value removes the key. False if out of memory; then nothing has changed.
 cdef bint word_map_put(WordMap* map, const Word* key, const Word* value) noexcept nogil
-# Visit every entry, in no particular order, until `visit` gives False.
+# Visit every entry, in no particular order, until `visit` returns False.
 cdef bint word_map_each(
     WordMap map, bint (*visit)(const WordEntry* entry, void* context) noexcept nogil, void* context
 ) noexcept nogil

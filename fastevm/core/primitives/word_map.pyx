@@ -1,14 +1,14 @@
 """A persistent map of words: a 16-way trie over a seeded hash whose leaves are small hash tables.
 
-A random read of a large map waits for memory, so it reads few cache lines: one of a node on each
-level, and one of the bucket, found by the hash alone.
-A reference carries what is needed for that, the number of entries in the bucket, in its low bits.
+A random read of a large map waits for memory, so it touches few cache lines: one line of a node per
+level and one line of the bucket, chosen by the hash alone. The low bits of a reference hold what
+this needs: the number of entries in the bucket.
 
-A bucket beyond MAX_ENTRIES becomes a node. Nodes do not become buckets again before they are empty.
+A bucket with more than MAX_ENTRIES becomes a node. A node is removed only when it is empty.
 
-An edit runs down one path. As long as everything on it, from the root on, has exactly one
-reference, no other version shares it, and it is edited in place; from the first shared node on,
-nodes and at last the bucket are copied.
+An edit walks down one path. Starting at the root, a node with exactly one reference is not shared
+with another version and is edited in place. From the first shared node on, nodes and finally the
+bucket are copied.
 """
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
@@ -32,7 +32,7 @@ cdef enum:
     LEVEL_BITS = 4
     BRANCHES = 16
     NODE_LINES = 2
-    LEVELS_PER_HASH = 15      # of four bits: sixty of the sixty-four
+    LEVELS_PER_HASH = 15      # of four bits: 60 of 64 bits
     MAX_ENTRIES = 20
     COUNT_MASK = SLAB_LINE - 1
 
@@ -41,7 +41,7 @@ cdef struct MapNode:
     WordMap children[BRANCHES]
 
 
-# Where a key goes, level by level. When its hash is used up the key is hashed again with another
+# The path of a key, level by level. When the hash is used up, the key is hashed again with another
 # seed, so two keys with equal hashes differ further down.
 cdef struct Walk:
     const Word* key
@@ -50,7 +50,7 @@ cdef struct Walk:
     uint32_t level
 
 
-# The places of a bucket by its entries: at most five in six are taken, but for the smallest.
+# Slots of a bucket by number of entries: at most five in six are used, except in the smallest.
 cdef uint8_t[MAX_ENTRIES + 1] PLACES = [
     0, 1, 2, 3, 4, 6, 8, 8, 12, 12, 12, 16, 16, 16, 24, 24, 24, 24, 24, 24, 24
 ]
@@ -95,7 +95,7 @@ cdef inline int walk_branch(const Walk* w) noexcept nogil:
 # references
 
 cdef inline uint32_t count_of(WordMap map) noexcept nogil:
-    """The entries of a bucket; 0 = this is a node."""
+    """The number of entries of a bucket; 0 for a node."""
     return <uint32_t>map & COUNT_MASK
 
 
@@ -149,14 +149,14 @@ cdef void word_map_release(WordMap map) noexcept nogil:
 
 
 # ----------------------------------------------------------------------------------------------
-# buckets: open addressing, an entry without a value is free
+# buckets: open addressing, an entry with value zero is free
 
 cdef inline WordEntry* home_of(WordMap bucket, uint64_t hash) noexcept nogil:
     return entries_at(bucket) + ((hash >> 32) * PLACES[count_of(bucket)] >> 32)
 
 
 cdef inline WordEntry* place_of(WordMap bucket, const Walk* w) noexcept nogil:
-    """The entry with the key, or a free one where it would be, or NULL: no such key, none free."""
+    """The entry with the key, else the free entry where it would go; NULL if there is neither."""
     cdef WordEntry* end = entries_at(bucket) + PLACES[count_of(bucket)]
     cdef WordEntry* start = home_of(bucket, w.hash)
     cdef WordEntry* entry = start
@@ -171,7 +171,7 @@ cdef inline WordEntry* place_of(WordMap bucket, const Walk* w) noexcept nogil:
 
 
 cdef WordMap bucket_for(uint32_t count) noexcept nogil:
-    """A bucket with room for so many entries, all free; EMPTY without memory."""
+    """A bucket for this many entries, all free; EMPTY if out of memory."""
     cdef void* memory = slab_alloc(PLACES[count])
     if memory == NULL:
         return EMPTY
@@ -196,7 +196,7 @@ cdef void write_entry(WordEntry* entry, const Word* key, const Word* value) noex
 cdef WordMap bucket_without(
     WordMap bucket, const Word* key, uint32_t level, uint32_t count
 ) noexcept nogil:
-    """A bucket for `count` entries with those of another, but for one key; EMPTY without memory."""
+    """A bucket for `count` entries: a copy without one key; EMPTY if out of memory."""
     cdef WordMap fresh = bucket_for(count)
     cdef const WordEntry* entry = entries_at(bucket)
     cdef Walk w
@@ -212,14 +212,14 @@ cdef WordMap bucket_without(
 
 
 cdef bint holds(const WordEntry* place, const Word* key) noexcept nogil:
-    """Whether a place that was looked up has the key."""
+    """Whether the entry that `place_of` returned has the key."""
     return place != NULL and word_eq(&place.key, key) and not word_is_zero(&place.value)
 
 
 cdef WordMap bucket_with(
     WordMap bucket, const Walk* w, WordEntry* place, const Word* value, bint private
 ) noexcept nogil:
-    """The bucket, itself if private, with a key put in its place; EMPTY without memory."""
+    """The bucket (the same if private) with the key stored; EMPTY if out of memory."""
     cdef uint32_t count = count_of(bucket)
     cdef WordMap fresh
     if not holds(place, w.key):
@@ -242,7 +242,7 @@ cdef WordMap bucket_with(
 # nodes
 
 cdef WordMap node_copy(const MapNode* node, int but) noexcept nogil:
-    """A copy with references to all children of a node but one; EMPTY without memory."""
+    """A copy that references all children of a node except one; EMPTY if out of memory."""
     cdef MapNode* copy = <MapNode*>slab_alloc(NODE_LINES)
     cdef int i
     if copy == NULL:
@@ -256,9 +256,9 @@ cdef WordMap node_copy(const MapNode* node, int but) noexcept nogil:
 cdef bint replace_child(
     WordMap* at, int branch, WordMap child, bint reuses, bint private
 ) noexcept nogil:
-    """Put a child, whose reference it takes over, into the node or a copy of it.
+    """Store a child, taking over its reference, in the node or in a copy of it.
 
-    `reuses`: the child is what became of the former one, so there is nothing to release.
+    `reuses`: the child is the modified old child, so the old reference is not released.
     """
     cdef MapNode* node = node_at(at[0])
     cdef WordMap fresh
@@ -289,7 +289,7 @@ cdef bint is_only_child(const MapNode* node, int branch) noexcept nogil:
 # otherwise it is unchanged. False = out of memory, and nothing has changed
 
 cdef bint put_all(WordMap* node, WordMap bucket, uint32_t level) noexcept nogil:
-    """Put the entries of a bucket into a private node of this level."""
+    """Insert the entries of a bucket into a private node of this level."""
     cdef const WordEntry* entries = entries_at(bucket)
     cdef Walk w
     cdef uint32_t i
@@ -303,7 +303,7 @@ cdef bint put_all(WordMap* node, WordMap bucket, uint32_t level) noexcept nogil:
 
 
 cdef WordMap split_with(WordMap bucket, Walk* w, const Word* value) noexcept nogil:
-    """A node with the entries of a bucket and one more; EMPTY without memory."""
+    """A node with the entries of a bucket and one more; EMPTY if out of memory."""
     cdef WordMap node = <WordMap>slab_alloc(NODE_LINES)
     cdef uint32_t level = w.level
     if node == EMPTY:
@@ -350,7 +350,7 @@ cdef bint put_below(WordMap* at, Walk* w, const Word* value, bint private) noexc
 
 
 cdef bint remove_below(WordMap* at, Walk* w, bint private) noexcept nogil:
-    """The key is there."""
+    """Removes a key that exists."""
     cdef uint32_t count = count_of(at[0])
     cdef int branch
     cdef WordMap child
@@ -398,7 +398,7 @@ cdef const Word* word_map_get(WordMap map, const Word* key) noexcept nogil:
 
 
 cdef bint prefetch_next(WordMap* map, Walk* w) noexcept nogil:
-    """Go one level down and ask for the line that will be read there; whether it is a node's."""
+    """Go down one level and prefetch the line read there. Returns whether it belongs to a node."""
     if map[0] == EMPTY or count_of(map[0]):
         return False
     map[0] = node_at(map[0]).children[walk_branch(w)]

@@ -1,4 +1,5 @@
-# The functions of blst that the precompiles need, found inside ckzg; any thread, no GIL.
+# The functions of blst that the precompiles need, found inside ckzg; callable from any thread
+# without the GIL.
 from libc.stdint cimport uint8_t, uint64_t
 
 
@@ -41,7 +42,7 @@ cdef struct BlsScalar:        # little-endian
     uint8_t bytes[32]
 
 
-# Truth values come as int or as bool, by the function: the low byte serves for both.
+# Some functions return an int, others a bool: the low byte holds the truth value in both cases.
 ctypedef uint8_t blst_bool
 
 

@@ -1,4 +1,4 @@
-"""The functions of blst that the precompiles need, found inside ckzg; any thread, no GIL."""
+"""The functions of blst that the precompiles need, found inside ckzg; they need no GIL."""
 
 from libc.string cimport memcmp
 
@@ -19,7 +19,7 @@ FUNCTIONS = (
     "p2_affine_generator", "miller_loop_n", "fp12_mul", "final_exp", "fp12_is_one",
 )
 
-# The sizes that our structs must have, by the library's own functions.
+# Expected struct sizes, compared with the library's own sizeof functions.
 SIZES = {
     "fp12": sizeof(BlsFp12),
     "p1": sizeof(BlsG1),
@@ -47,7 +47,7 @@ cdef void check_sizes() except *:
 
 
 cdef bint known_answer() noexcept nogil:
-    # SHA-256 of nothing begins with e3b0c442; twice the generator, by addition and by
+    # SHA-256 of no bytes begins with e3b0c442; twice the generator, by addition and by
     # multiplication.
     cdef uint8_t digest[32]
     cdef uint8_t two = 2
@@ -65,7 +65,7 @@ cdef bint known_answer() noexcept nogil:
     )
 
 
-# e(2 G, H) e(-G, 2 H) is one and e(2 G, H) is not.
+# e(2 G, H) e(-G, 2 H) equals 1 and e(2 G, H) does not.
 cdef bint pairings_agree() noexcept nogil:
     cdef BlsG1 negative = blst.p1_generator()[0]
     cdef BlsG1 twice

@@ -1,9 +1,10 @@
-# The few functions of GMP that the precompiles need, found inside gmpy2; any thread, no GIL.
+# The few functions of GMP that the precompiles need, found inside gmpy2; callable from any thread
+# without the GIL.
 from libc.stdint cimport uint64_t
 
 
 cdef struct Integer:          # GMP's mpz_t
-    int allocated             # limbs; 0 for an integer that only borrows them
+    int allocated             # limbs; 0 for an integer that borrows its limbs
     int size                  # limbs in use, negative for a negative number
     uint64_t* limbs
 
@@ -33,7 +34,7 @@ cdef inline void integer_load(Integer* r, const void* data, size_t size) noexcep
     gmp.import_bytes(r, size, 1, 1, 1, 0, data)
 
 
-# Big-endian, without leading zeros; `out` must have room. Gives the number of bytes written.
+# Big-endian, without leading zeros; `out` must have room. Returns the number of bytes written.
 cdef inline size_t integer_store(void* out, const Integer* a) noexcept nogil:
     cdef size_t count = 0
     gmp.export_bytes(out, &count, 1, 1, 1, 0, a)

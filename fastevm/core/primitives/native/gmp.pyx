@@ -1,11 +1,11 @@
-"""The few functions of GMP that the precompiles need, found inside gmpy2; any thread, no GIL."""
+"""The functions of GMP that the precompiles need, found inside gmpy2; they need no GIL."""
 
 from libc.stdint cimport uint8_t
 
 from fastevm.core.primitives.intrinsics cimport load64_big
 from fastevm.core.primitives.native.symbols cimport native_function
 
-# The module whose dependencies include libgmp: a symbol is looked up in those as well.
+# The module whose dependencies include libgmp: symbol lookup also searches dependencies.
 cdef str MODULE = "gmpy2.gmpy2"
 
 # In the order of the fields of the struct, each without its prefix "__gmpz_".
@@ -26,7 +26,7 @@ cdef void bind() except *:
 
 
 cdef void check_allocator() except *:
-    """Allocators set by another package might need the GIL that we do not hold."""
+    """Rejects allocators set by another package, which might need the GIL that we do not hold."""
     cdef void* allocate = NULL
     cdef void* reallocate = NULL
     cdef void* release = NULL

@@ -1,4 +1,4 @@
-"""Finds C functions inside other libraries, for nogil code to call; opens libraries ahead."""
+"""Finds C functions inside other libraries, for nogil code to call; preloads libraries."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdlib cimport free, malloc
@@ -18,7 +18,7 @@ cdef extern from "dlfcn.h" nogil:
 
 
 cdef object find_module(str module):
-    # Parent packages are not imported: their imports take longer than all of ours.
+    # Parent packages are not imported: importing them takes longer than all of our imports.
     places = None
     spec = None
     path = ""
@@ -34,7 +34,7 @@ cdef object find_module(str module):
     return spec
 
 
-cdef dict _handles = {}  # of the modules that were opened, as numbers; they are never closed
+cdef dict _handles = {}  # dlopen handles of opened modules; never closed
 
 
 cdef void* open_module(str module) except NULL:
@@ -47,7 +47,7 @@ cdef void* open_module(str module) except NULL:
     if spec is None or not spec.has_location:
         raise ImportError(f"the extension module {module} is not installed", name=module)
     path = fsencode(spec.origin)
-    # The same library that Python has loaded or will load.
+    # The library that Python has loaded or will load.
     handle = dlopen(path, RTLD_NOW)
     if handle == NULL:
         reason = dlerror()
@@ -70,7 +70,7 @@ cdef void* native_function(str module, str name) except NULL:
 
 
 def has_native_function(module: str, name: str) -> bool:
-    """Whether the extension module is installed and exports the C function."""
+    """Returns whether the extension module is installed and exports the C function."""
     try:
         native_function(module, name)
     except ImportError:
@@ -78,7 +78,7 @@ def has_native_function(module: str, name: str) -> bool:
     return True
 
 
-# Functions of glibc alone.
+# Functions that only glibc has.
 cdef int (*_mallopt)(int, int) noexcept nogil
 cdef int (*_malloc_trim)(size_t) noexcept nogil
 _mallopt = <int (*)(int, int) noexcept nogil>dlsym(NULL, b"mallopt")
@@ -86,24 +86,24 @@ _malloc_trim = <int (*)(size_t) noexcept nogil>dlsym(NULL, b"malloc_trim")
 
 
 def set_malloc_option(int option, int value) -> bool:
-    """Set an option of glibc's malloc, as mallopt(3) has it; False in another C library."""
+    """Set an option of glibc's malloc, see mallopt(3). Returns False with another C library."""
     return _mallopt != NULL and _mallopt(option, value) == 1
 
 
 def has_malloc_trim() -> bool:
-    """Whether `trim_malloc` does anything."""
+    """Returns whether `trim_malloc` has an effect."""
     return _malloc_trim != NULL
 
 
 def trim_malloc() -> None:
-    """Give all pages that hold freed memory alone back to the system; without the GIL."""
+    """Return pages that hold only freed memory to the system, without the GIL."""
     if _malloc_trim != NULL:
         with nogil:
             _malloc_trim(0)
 
 
 cdef void* open_each(void* paths) noexcept nogil:
-    # What cannot be opened is left to who asks for it, who says why.
+    # Errors are ignored here: the module's own import reports them.
     cdef char* path = <char*>paths
     while path[0] != 0:
         dlopen(path, RTLD_NOW)
@@ -113,9 +113,11 @@ cdef void* open_each(void* paths) noexcept nogil:
 
 
 def open_ahead(paths: list) -> bool:
-    """Open extension modules, by their files, on a thread without the GIL; whether it began.
+    """Open extension modules, by their files, on a thread without the GIL.
 
-    They stay open. To load one afterwards takes half of the time: it is found, mapped and linked.
+    Returns whether the thread started.
+
+    The modules stay open. Importing one later takes half the time, because it is already linked.
     """
     cdef bytes packed = b"".join([fsencode(path) + b"\0" for path in paths])
     cdef Py_ssize_t size = PyBytes_GET_SIZE(packed) + 1
