@@ -1,1 +1,1 @@
-"""Elliptic-curve signatures: secp256k1, one recovery and many at once."""
+"""secp256k1 signatures: recovers one signer or many at a time."""

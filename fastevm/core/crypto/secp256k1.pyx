@@ -1,7 +1,7 @@
-"""Who signed a hash, and signing: the libsecp256k1 that coincurve carries, called by address.
+"""Recovers signers and signs hashes with the libsecp256k1 inside coincurve.
 
-The recovery functions hold no GIL and share one context, which they only read. Signing exists for
-development accounts and tests; it goes through the same library (RFC 6979 nonces, low s).
+The recovery functions need no GIL and share one read-only context. Signing exists for development
+accounts and tests and uses the same library (RFC 6979 nonces, low s).
 """
 
 from libc.string cimport memcpy, memset
@@ -58,7 +58,7 @@ ctypedef int (*SignRecoverable)(
 
 
 cdef struct Library:
-    Context* context          # only read, so all threads share it
+    Context* context          # read-only, so all threads share it
     ParseCompact parse_compact
     SerializeCompact serialize_compact
     Recover recover
@@ -70,7 +70,7 @@ cdef struct Library:
 cdef Library lib
 
 
-# The C function by its name after the library's prefix.
+# Finds the C function with this name after the library's prefix.
 cdef void* function(str name) except NULL:
     return native_function(MODULE, f"secp256k1_{name}")
 
@@ -106,7 +106,7 @@ cdef bint secp256k1_recover(
         return False
     memcpy(rs, r32, 32)
     memcpy(rs + 32, s32, 32)
-    # Zero scalars pass the parser and fail the recovery.
+    # The parser accepts zero scalars; the recovery rejects them.
     if not lib.parse_compact(lib.context, &signature, rs, y_parity):
         return False
     if not lib.recover(lib.context, &key, &signature, hash32):
@@ -134,7 +134,7 @@ cdef bint recover_address(
     return True
 
 
-# --- eight at once ---
+# --- eight signatures together ---
 
 cdef extern from "fastevm/core/crypto/secp256k1_lanes.h" nogil:
     bint has_lanes "fe_has_lanes"()
@@ -144,12 +144,12 @@ cdef extern from "fastevm/core/crypto/secp256k1_lanes.h" nogil:
 
 cdef enum:
     LEAST_TOGETHER = 3            # eight lanes take about as long as two recoveries
-    LANES_UNKNOWN = 0             # nobody asked yet
-    LANES_OPENING = 1             # a thread makes the multiples; others go one by one so long
+    LANES_UNKNOWN = 0             # not checked yet
+    LANES_OPENING = 1             # a thread computes the multiples; others do without
     LANES_OPEN = 2
-    LANES_ABSENT = 3              # not a processor for them
+    LANES_ABSENT = 3              # the processor lacks the instructions
     LANES_OFF = 4                 # FASTEVM_SIMD=off
-    LANES_WRONG = 5               # they gave another key than libsecp256k1
+    LANES_WRONG = 5               # wrong result for a known signature
 
 
 LANES_STATES = ("unknown", "opening", "open", "absent", "off", "wrong")
@@ -163,7 +163,7 @@ lane_functions.keep_multiple = keep_multiple
 lane_functions.recover = recover_in_lanes
 
 
-# A few milliseconds, when somebody needs them.
+# Takes a few milliseconds, so it runs on first use.
 cdef void open_lanes() noexcept nogil:
     cdef uint8_t scalar[32]
     cdef uint8_t raw[64]
@@ -195,7 +195,7 @@ cdef void say_that_lanes_are_wrong() noexcept with gil:
     replace("signatures of many", "8 lanes", "libsecp256k1")
 
 
-# Eight signatures of known keys, of either parity: each lane must give the key that signed.
+# Eight signatures by known keys, of both parities: each lane must recover the key.
 cdef bint lanes_agree() noexcept nogil:
     cdef Recovery jobs[RECOVERY_LANES]
     cdef RecoverableSignature signature
@@ -224,7 +224,7 @@ cdef bint lanes_agree() noexcept nogil:
     return True
 
 
-# A key, and the hash that it signs.
+# A private key and the hash that it signs.
 cdef inline void lane_secret(uint8_t* secret, int lane) noexcept nogil:
     cdef int i
     for i in range(32):
@@ -262,13 +262,13 @@ cdef void recover_eight(Recovery* jobs, Address* out) noexcept nogil:
         memcpy(out[lane].b, digest + 12, 20)
 
 
-# --- Python's border ---
+# --- Python functions ---
 
 def lanes_state() -> str:
-    """Whether this process recovers eight signatures at once; checks it on first use.
+    """Returns whether this process recovers eight signatures together; checks it on first use.
 
-    ``open``: used. ``absent``: the processor has no AVX-512 IFMA. ``off``: FASTEVM_SIMD=off.
-    ``wrong``: they gave wrong keys for known signatures, so that libsecp256k1 recovers every one.
+    ``open``: it does. ``absent``: the processor has no AVX-512 IFMA. ``off``: FASTEVM_SIMD=off.
+    ``wrong``: the vector code recovered wrong keys in its self-test, so libsecp256k1 is used.
     """
     recovers_together(RECOVERY_LANES)
     return LANES_STATES[atomic_observe_int(&lanes)]
@@ -283,9 +283,10 @@ cdef bytes scalar(str name, object value):
 
 
 def recover(message_hash: bytes, y_parity: int, r: int, s: int) -> bytes:
-    """The 64-byte public key (x || y) that signed the 32-byte hash; a high s is accepted.
+    """Returns the 64-byte public key (x || y) that signed the hash. A high s is accepted.
 
-    ``y_parity`` is 0 or 1. ValueError when no key gives this signature.
+    ``message_hash`` has 32 bytes, ``y_parity`` is 0 or 1. Raises ValueError if no key has made this
+    signature.
     """
     cdef uint8_t key[64]
     cdef const uint8_t* h = exactly(message_hash, 32, "message_hash")
@@ -302,14 +303,14 @@ def recover(message_hash: bytes, y_parity: int, r: int, s: int) -> bytes:
 
 
 def recover_signer(message_hash: bytes, y_parity: int, r: int, s: int) -> bytes:
-    """The 20-byte address that signed the 32-byte hash; arguments and errors as of ``recover``."""
+    """Returns the 20-byte address that signed the hash; arguments and errors as for ``recover``."""
     return public_key_to_address(recover(message_hash, y_parity, r, s))
 
 
 def sign(message_hash: bytes, private_key: bytes) -> tuple[int, int, int]:
-    """Sign a 32-byte hash: ``(y_parity, r, s)``, deterministic (RFC 6979), s in the lower half.
+    """Returns the signature ``(y_parity, r, s)`` of a 32-byte hash: RFC 6979, low s.
 
-    ValueError when the private key is 0 or not below the group order.
+    Raises ValueError if the private key is 0 or not below the group order.
     """
     cdef RecoverableSignature signature
     cdef uint8_t rs[64]
@@ -323,7 +324,10 @@ def sign(message_hash: bytes, private_key: bytes) -> tuple[int, int, int]:
 
 
 def public_key(private_key: bytes) -> bytes:
-    """The 64-byte public key (x || y) of a 32-byte private key; ValueError out of range."""
+    """Returns the 64-byte public key (x || y) of a 32-byte private key.
+
+    Raises ValueError if the private key is 0 or not below the group order.
+    """
     cdef PublicKey key
     cdef uint8_t out[64]
     cdef const uint8_t* secret = exactly(private_key, 32, "private_key")
@@ -334,18 +338,21 @@ def public_key(private_key: bytes) -> bytes:
 
 
 def public_key_to_address(key: bytes) -> bytes:
-    """The 20-byte address of a 64-byte public key (x || y)."""
+    """Returns the 20-byte address of a 64-byte public key (x || y)."""
     cdef uint8_t digest[32]
     keccak256_64(digest, exactly(key, 64, "key"))
     return digest[12:32]
 
 
 def public_key_address(private_key: bytes) -> bytes:
-    """The 20-byte address that a 32-byte private key controls; ValueError out of range."""
+    """Returns the 20-byte address of a 32-byte private key.
+
+    Raises ValueError if the private key is 0 or not below the group order.
+    """
     return public_key_to_address(public_key(private_key))
 
 
-# The address of the key 1, and of who signed with it.
+# Self-test: the address of private key 1, and the signer recovered from its signature.
 cdef bint known_answer() except -1:
     cdef bytes one = (1).to_bytes(32, "big")
     cdef bytes address = bytes.fromhex("7e5f4552091a69125d5dfcb7b8c2659029395bdf")

@@ -1,8 +1,8 @@
-/* Numbers modulo secp256k1's field prime p = 2^256 - 2^32 - 977, eight at a time (AVX-512 IFMA).
+/* Numbers modulo secp256k1's field prime p = 2^256 - 2^32 - 977, eight in parallel (AVX-512 IFMA).
 
-   A number is five limbs of 52 bits, the lanes of a vector are eight numbers that know nothing of
-   each other. Every function takes and leaves numbers below 2^257 whose limbs have 52 bits: the
-   instructions multiply just so many. They are not reduced until they leave. */
+   A number is five limbs of 52 bits; the lanes of a vector hold eight independent numbers. Every
+   function takes and returns numbers below 2^257 with 52-bit limbs, because that is what the
+   instructions multiply. Numbers are fully reduced only on output. */
 #ifndef FASTEVM_SECP256K1_FIELD_H
 #define FASTEVM_SECP256K1_FIELD_H
 
@@ -14,7 +14,7 @@
 #define FE_IFMA_INLINE FE_IFMA static inline __attribute__((always_inline))
 #define FE_LIMBS 5
 
-typedef uint64_t fe_lane __attribute__((may_alias)); /* one of a vector */
+typedef uint64_t fe_lane __attribute__((may_alias)); /* one lane of a vector */
 
 typedef struct {
     fe_vec v[FE_LIMBS];
@@ -31,7 +31,7 @@ static const uint64_t FE_P[FE_LIMBS] = {0xFFFFEFFFFFC2FULL, 0xFFFFFFFFFFFFFULL, 
     to = FE_VEC_ADD(to, FE_VEC_RIGHT(from, 52));                                        \
     from = FE_VEC_AND(from, FE_ALL(FE_MASK52));
 
-/* Limbs of up to 60 bits: fold what lies above 2^256, then carry. */
+/* Limbs of up to 60 bits: fold the bits above 2^256, then propagate carries. */
 FE_IFMA_INLINE void fe_tidy(fe_num* r) {
     fe_vec *v = r->v, above = FE_VEC_RIGHT(v[4], 48);
     v[4] = FE_VEC_AND(v[4], FE_ALL(FE_MASK48));
@@ -42,7 +42,7 @@ FE_IFMA_INLINE void fe_tidy(fe_num* r) {
     FE_CARRY(v[4], v[3])
 }
 
-/* Ten columns of a product, of up to 56 bits each, to a number. */
+/* Ten columns of a product, of up to 56 bits each, reduced to a number. */
 FE_IFMA_INLINE void fe_reduce(fe_num* r, fe_vec* t) {
     const fe_vec fold = FE_ALL(FE_FOLD260);
     fe_vec over = FE_VEC_ZERO();
@@ -86,7 +86,8 @@ FE_IFMA static void fe_mul(fe_num* r, const fe_num* a, const fe_num* b) {
     fe_reduce(r, t);
 }
 
-/* The products of different limbs once, doubled as columns: a doubled limb would have 53 bits. */
+/* Each product of different limbs once. The columns are doubled: a doubled limb would have 53
+   bits. */
 FE_IFMA static void fe_sqr(fe_num* r, const fe_num* a) {
     fe_vec t[2 * FE_LIMBS];
 #pragma GCC unroll 10
@@ -127,7 +128,7 @@ FE_IFMA_INLINE void fe_add(fe_num* r, const fe_num* a, const fe_num* b) {
     fe_tidy(r);
 }
 
-/* The negative in the lanes of the mask. */
+/* Negates the lanes of the mask. */
 FE_IFMA_INLINE void fe_negate(fe_num* r, fe_mask lanes) {
     fe_num negative;
     for (int i = 0; i < FE_LIMBS; i++)
@@ -174,7 +175,7 @@ FE_IFMA static void fe_ones(fe_num* x223, fe_num* x22, fe_num* x2, const fe_num*
     fe_mul(x223, &t, &x3);
 }
 
-/* a^((p + 1) / 4): a root where there is one. */
+/* a^((p + 1) / 4): a square root if one exists. */
 FE_IFMA static void fe_root(fe_num* r, const fe_num* a) {
     fe_num x223, x22, x2;
     fe_ones(&x223, &x22, &x2, a);
@@ -199,7 +200,7 @@ FE_IFMA static void fe_inverse(fe_num* r, const fe_num* a) {
     fe_mul(r, &x223, a);
 }
 
-/* --- a lane, in words of 64 bits, lowest first --- */
+/* --- one lane, as 64-bit words, least significant first --- */
 
 static inline void fe_limbs_of(uint64_t limbs[FE_LIMBS], const uint64_t words[4]) {
     limbs[0] = words[0] & FE_MASK52;
@@ -223,9 +224,9 @@ FE_IFMA static void fe_take(uint64_t words[4], const fe_num* a, int lane) {
     words[1] = l[1] >> 12 | l[2] << 40;
     words[2] = l[2] >> 24 | l[3] << 28;
     words[3] = l[3] >> 36 | l[4] << 16;
-    uint64_t above = l[4] >> 48; /* of 2^256 */
+    uint64_t above = l[4] >> 48; /* bits above 2^256 */
     for (int round = 0; round < 3; round++) {
-        /* Adding 2^256 - p carries out just when the number is not below p. */
+        /* Adding 2^256 - p carries exactly if the number is not below p. */
         unsigned __int128 sum = (unsigned __int128)words[0] + FE_FOLD256;
         uint64_t reduced[4] = {(uint64_t)sum};
         for (int i = 1; i < 4; i++) {

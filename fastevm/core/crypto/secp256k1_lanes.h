@@ -1,8 +1,8 @@
-/* Recovery of eight public keys at once: Q = (s R - z G) / r on secp256k1, a signature per lane.
+/* Recovers eight public keys in parallel: Q = (s R - z G) / r on secp256k1, one signature per lane.
 
-   All lanes take the same steps: both scalars are split into halves (GLV) whose signed odd digits
-   leave out no window. The formulas for points do not hold where a point meets itself or its
-   negative; Z becomes 0 then and stays so, and the lane is left to the caller's library. */
+   All lanes take the same steps: both scalars are split into halves (GLV) with signed odd digits,
+   so no window is zero. The point formulas fail where a point meets itself or its negative. Then Z
+   becomes 0 and stays 0, and the caller recovers that lane with libsecp256k1. */
 #ifndef FASTEVM_SECP256K1_LANES_H
 #define FASTEVM_SECP256K1_LANES_H
 
@@ -12,9 +12,9 @@
 #include "fastevm/core/crypto/secp256k1_field.h"
 #include "fastevm/core/crypto/secp256k1_scalars.h"
 
-#define FE_R_BITS 4 /* of a window over R, whose multiples are made anew */
+#define FE_R_BITS 4 /* window width for R, whose multiples are computed each time */
 #define FE_R_POINTS 8
-#define FE_G_BITS 8 /* of a window over G, whose multiples are made once */
+#define FE_G_BITS 8 /* window width for G, whose multiples are computed once */
 #define FE_G_POINTS 128
 #define FE_DOUBLINGS 128
 #define FE_R_WINDOWS (FE_DOUBLINGS / FE_R_BITS)
@@ -57,7 +57,7 @@ FE_IFMA static void fe_double(fe_point* r, const fe_point* p) {
     fe_less(&r->y, &f, 0, &c, 3);
 }
 
-/* r = p + q, where `scale` is q's 1 / Z (NULL: 1). Gives what Z is multiplied with in `ratio`. */
+/* r = p + q, where `scale` is q's 1 / Z (NULL: 1). Stores the factor of Z in `ratio`. */
 FE_IFMA static void fe_mixed(fe_point* r, const fe_point* p, const fe_affine* q,
                              const fe_num* scale, fe_num* ratio) {
     fe_num z, zz, u, s, h, hh, d, t;
@@ -85,7 +85,7 @@ FE_IFMA static void fe_mixed(fe_point* r, const fe_point* p, const fe_affine* q,
     *ratio = h;
 }
 
-/* The odd multiples of a point, with one Z for all, which is given. */
+/* The odd multiples of a point, all with the same Z, which it returns. */
 FE_IFMA static void fe_multiples(fe_affine* out, fe_num* z, const fe_affine* point) {
     fe_num ratios[FE_R_POINTS], square, scale;
     fe_point twice, next;
@@ -117,7 +117,7 @@ FE_IFMA static void fe_multiples(fe_affine* out, fe_num* z, const fe_affine* poi
     }
 }
 
-/* Each lane's own multiple of R: the one of its digit. */
+/* Selects the multiple of R for the digit of each lane. */
 FE_IFMA static void fe_pick(fe_num* r, const fe_affine* multiples, int y, fe_vec index) {
     for (int i = 0; i < FE_LIMBS; i++) r->v[i] = FE_VEC_ZERO();
     for (int e = 0; e < FE_R_POINTS; e++) {
@@ -130,11 +130,11 @@ FE_IFMA static void fe_pick(fe_num* r, const fe_affine* multiples, int y, fe_vec
 
 FE_IFMA static void fe_fetch(fe_num* r, int part, fe_vec index) {
     const long long* from = (const long long*)fe_g_multiples[0].limb[part];
-    fe_vec offset = FE_VEC_LEFT(index, 4); /* words of a multiple */
+    fe_vec offset = FE_VEC_LEFT(index, 4); /* offset of a multiple in words */
     for (int i = 0; i < FE_LIMBS; i++) r->v[i] = FE_VEC_GATHER(offset, from + i);
 }
 
-/* The digits of a window in all lanes: which multiple, and where the negative one. */
+/* The digits of a window in all lanes: the index of the multiple, and a mask of negative digits. */
 FE_IFMA static fe_mask fe_digits(fe_vec* index, const fe_half* halves, int at, int bits,
                                   int last) {
     long long found[FE_LANES];
@@ -148,7 +148,7 @@ FE_IFMA static fe_mask fe_digits(fe_vec* index, const fe_half* halves, int at, i
     return (fe_mask)negative;
 }
 
-/* R itself, from its x; the lanes where there is such a point. */
+/* Computes R from its x; returns the lanes in which such a point exists. */
 FE_IFMA static fe_mask fe_lift(fe_affine* point, const fe_recovery* jobs) {
     fe_num cube, seven, check;
     unsigned valid = 0, odd = 0;
@@ -239,7 +239,7 @@ FE_IFMA static void fe_add_g(fe_point* sum, const fe_num* scale, const fe_halves
     }
 }
 
-/* Eight recoveries. A lane that is not found is for somebody who knows all cases. */
+/* Eight recoveries. The caller handles lanes that are not found with complete formulas. */
 FE_IFMA static void fe_recover_eight(fe_recovery* jobs) {
     fe_affine point, multiples[FE_R_POINTS];
     fe_halves halves;
@@ -270,7 +270,7 @@ FE_IFMA static void fe_recover_eight(fe_recovery* jobs) {
     }
 }
 
-/* Keep (2 number + 1) G, of which x and y are given. */
+/* Stores (2 number + 1) G, given x and y. */
 FE_IFMA static void fe_keep_multiple(int number, const uint64_t x[4], const uint64_t y[4]) {
     fe_multiple* to = &fe_g_multiples[number];
     fe_num beta, product;
@@ -286,7 +286,7 @@ FE_IFMA static void fe_keep_multiple(int number, const uint64_t x[4], const uint
     fe_limbs_of(to->limb[2], y);
 }
 
-/* Whether this processor has the instructions. */
+/* Whether this processor supports the instructions. */
 #if defined(FE_PORTABLE_VECTORS)
 static int fe_has_lanes(void) { return 1; }
 #else

@@ -8,7 +8,7 @@
 #include "fastevm/core/primitives/intrinsics.h"
 
 typedef struct {
-    uint64_t d[4]; /* lowest first */
+    uint64_t d[4]; /* least significant first */
 } fe_scalar;
 
 static const fe_scalar FE_ORDER = {
@@ -41,20 +41,20 @@ static inline void fe_words_mul(uint64_t* out, const uint64_t* a, int an, const 
     }
 }
 
-/* At most once below n what is below 2n. */
+/* Reduces a number below 2n with at most one subtraction. */
 static inline void fe_scalar_once(fe_scalar* r) {
     fe_scalar less = *r;
     if (!fe_sub256(less.d, less.d, FE_ORDER.d)) *r = less;
 }
 
-/* r += a * b + carry; what is carried on. */
+/* r += a * b + carry; returns the carry. */
 static inline uint64_t fe_word_mul(uint64_t* r, uint64_t a, uint64_t b, uint64_t carry) {
     fe_u128 t = (fe_u128)a * b + *r + carry;
     *r = (uint64_t)t;
     return (uint64_t)(t >> 64);
 }
 
-/* r += what lies above 2^256, folded; gives what lies above then. */
+/* r += the folded bits above 2^256; returns the new bits above 2^256. */
 static inline void fe_scalar_fold(uint64_t* r, const uint64_t* above, int words, uint64_t* over) {
     uint64_t sum[8] = {r[0], r[1], r[2], r[3]};
 #pragma GCC unroll 4
@@ -139,7 +139,7 @@ static inline void fe_half_of(fe_half* half, uint64_t words[4]) {
     memcpy(half->d, words, sizeof half->d);
 }
 
-/* k = first + second * lambda modulo n, both odd: so every window of theirs has a digit. */
+/* k = first + second * lambda modulo n, both odd, so no window of theirs is zero. */
 static void fe_split(const fe_scalar* k, fe_half* first, fe_half* second) {
     uint64_t c1[2], c2[2], product[5], x[4], y[4] = {0};
     const uint64_t a1[4] = {FE_A1[0], FE_A1[1]}, b1[4] = {FE_B1[0], FE_B1[1]};
@@ -155,7 +155,7 @@ static void fe_split(const fe_scalar* k, fe_half* first, fe_half* second) {
     fe_add256(y, y, product);
     fe_words_mul(product, c2, 2, FE_A1, 2);
     fe_sub256(y, y, product);
-    /* (A1, -B1) is odd and odd, (A2, A1) even and odd. */
+    /* (A1, -B1) has parities (odd, odd), (A2, A1) has (even, odd). */
     if (!(x[0] & 1)) {
         fe_add256(x, x, a1);
         fe_sub256(y, y, b1);
@@ -168,8 +168,8 @@ static void fe_split(const fe_scalar* k, fe_half* first, fe_half* second) {
     fe_half_of(second, y);
 }
 
-/* Digit `at` in base 2^bits of an odd number, odd itself and between -2^bits and 2^bits: the number
-   is the sum of its digits, the last one taking what is left. */
+/* Digit `at` in base 2^bits of an odd number. The digit is odd and between -2^bits and 2^bits. The
+   number is the sum of its weighted digits; the last digit takes the remainder. */
 static inline int fe_digit(const fe_half* half, int at, int bits, int last) {
     int from = at * bits, word = from >> 6, offset = from & 63;
     uint64_t part = half->d[word] >> offset;

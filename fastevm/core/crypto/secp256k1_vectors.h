@@ -1,7 +1,7 @@
-/* The vectors that recovery in lanes works on: AVX-512 IFMA, or the same in portable C.
+/* The vectors for recovery in lanes: AVX-512 IFMA, or the same in portable C.
 
-   The portable one is for tests: with FE_PORTABLE_VECTORS a test module compiles the algorithm for
-   processors that lack the instructions. It is slower than recovery one by one. */
+   The portable version is for tests: with FE_PORTABLE_VECTORS a test module compiles the algorithm
+   for processors without the instructions. It is slower than recovering signatures one by one. */
 #ifndef FASTEVM_SECP256K1_VECTORS_H
 #define FASTEVM_SECP256K1_VECTORS_H
 
@@ -28,10 +28,10 @@ typedef __mmask8 fe_mask;
 #define FE_VEC_LEFT(a, bits) _mm512_slli_epi64(a, bits)
 #define FE_VEC_RIGHT(a, bits) _mm512_srli_epi64(a, bits)
 #define FE_VEC_LOAD(p) _mm512_loadu_si512(p)
-/* b in the lanes of the mask, a in the others. */
+/* Blend: b in the lanes of the mask, a in the others. */
 #define FE_VEC_SELECT(a, mask, b) _mm512_mask_mov_epi64(a, mask, b)
 #define FE_VEC_EQUAL(a, b) _mm512_cmpeq_epi64_mask(a, b)
-/* Words at p + offset. */
+/* Gathers the words at p + offset. */
 #define FE_VEC_GATHER(offset, p) _mm512_i64gather_epi64(offset, p, 8)
 
 #else

@@ -1,1 +1,1 @@
-"""The rules of the EVM as data: opcodes, parameters, EIPs, forks, and their packed schedules."""
+"""The rules of the EVM as data: opcodes, parameters, EIPs, forks, and packed schedules."""

@@ -1,4 +1,4 @@
-"""Prints the rules: ``python -m fastevm.core.spec list | show osaka | diff london shanghai``."""
+"""Prints rules: ``python -m fastevm.core.spec list | show osaka | diff london shanghai``."""
 
 import argparse
 import os
@@ -17,7 +17,7 @@ Row = Sequence[object]
 
 
 def table(header: Row, rows: Iterable[Row]) -> str:
-    """Columns as wide as their widest cell; numbers to the right."""
+    """Formats columns as wide as their widest cell, with numbers aligned to the right."""
     cells = [[*map(_text, header)], *([*map(_text, row)] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     numeric = [all(_is_number(row[i]) for row in cells[1:]) for i in range(len(widths))]
@@ -33,7 +33,7 @@ def table(header: Row, rows: Iterable[Row]) -> str:
 
 
 def listing() -> str:
-    """All forks: name, other names, where mainnet activates them, EIPs."""
+    """Formats all forks: name, aliases, activation on mainnet, EIPs."""
     starts = {a.fork: f"block {a.number:,}" for a in MAINNET.by_block}
     starts[MAINNET.merge_fork] = f"block {MAINNET.merge_block:,}"
     starts.update({a.fork: f"time {a.timestamp}" for a in MAINNET.by_time})
@@ -49,11 +49,11 @@ def listing() -> str:
         )
         for fork in FORKS
     )
-    return table(("fork", "also", "mainnet", "EIPs (- = taken back)"), rows)
+    return table(("fork", "also", "mainnet", "EIPs (- = removed)"), rows)
 
 
 def shown(fork: Fork) -> str:
-    """All rules of one fork, each with the EIP that it comes from."""
+    """Formats all rules of one fork, each with the EIP that sets it."""
     rules = resolve(fork)
     count = sum(1 for eip in fork.all_eips if eip.number)
     sections = [f"{fork.name}: the Yellow Paper's Frontier and {count} EIPs"]
@@ -83,7 +83,7 @@ def shown(fork: Fork) -> str:
 
 
 def diff(old: Fork, new: Fork) -> str:
-    """What changes from one fork to another, with both values and the EIP responsible."""
+    """Formats the differences between two forks, with both values and the EIP responsible."""
     before, after = resolve(old), resolve(new)
     rows = [
         (_KINDS[kind], name, *values, _responsible(kind, name, old, new))
@@ -136,7 +136,7 @@ def _changes(before: Any, after: Any) -> Iterator[tuple[str, Any, Any]]:
 
 
 def _responsible(kind: str, name: str, old: Fork, new: Fork) -> str:
-    """The EIPs of one fork only that set the name; "without" for removed EIPs."""
+    """The EIPs in only one of the forks that set the name; "without" for removed EIPs."""
     brought = [e for e in new.all_eips if e not in old.all_eips and name in getattr(e, kind)]
     taken = [e for e in old.all_eips if e not in new.all_eips and name in getattr(e, kind)]
     if brought:
@@ -177,7 +177,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; the exit code: 0, or 2 for an unknown fork."""
+    """Runs the command. Returns the exit code: 0, or 2 for an unknown fork."""
     options = _parser().parse_args(arguments)
     try:
         if options.command == "list":
@@ -192,7 +192,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         print(text, flush=True)
     except BrokenPipeError:
-        # The reader closed the pipe (`| head`); nothing must be flushed at exit.
+        # The reader closed the pipe (`| head`); avoid another error when stdout is flushed at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 

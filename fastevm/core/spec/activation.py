@@ -1,4 +1,4 @@
-"""The activation of forks: which rules apply to which block of a chain."""
+"""Fork activation: which rules apply to which block of a chain."""
 
 import re
 from bisect import bisect_right
@@ -19,14 +19,14 @@ from .schedule import ForkSchedule, schedule_for
 
 
 class BlockActivation(NamedTuple):
-    """From this block number on, before the merge."""
+    """Activation at a block number, for forks before the merge."""
 
     number: int
     fork: Fork
 
 
 class TimeActivation(NamedTuple):
-    """From this timestamp (seconds) on, after the merge; ``blobs`` override those of the fork."""
+    """Activation at a timestamp in seconds; ``blobs`` overrides the fork's own parameters."""
 
     timestamp: int
     fork: Fork
@@ -39,9 +39,9 @@ class Activations:
     ``by_block``: (number, Fork) in ascending order, Frontier before the first. ``by_time``:
     (timestamp, Fork, BlobParameters | None) in ascending order. Each fork holds complete rules.
     The merge is where the total difficulty reaches ``terminal_total_difficulty``; ``merge_block``
-    is the first block after it, where that is known. ``netsplit_block`` and ``dao_block`` are a
-    virtual fork of the fork id (EIP-3675) and the block of the DAO's balance moves; ``canyon_time``
-    is the timestamp of Canyon (OP stack).
+    is the first block after it, if known. ``netsplit_block`` is the virtual fork in the fork id
+    (EIP-3675), ``dao_block`` the block of the DAO's irregular balance moves, and ``canyon_time``
+    the timestamp of Canyon (OP stack).
     """
 
     __slots__ = (
@@ -83,7 +83,7 @@ class Activations:
         self.canyon_time = _canyon_time(self.by_time)
         self._block_numbers = _ascending(a.number for a in self.by_block)
         self._timestamps = _ascending(a.timestamp for a in self.by_time)
-        # Packed when a block needs them; those with blobs now, because these may be wrong.
+        # Packed on first use, except schedules with blobs: packing them now reports invalid values.
         self._block_schedules: list[ForkSchedule | None] = [None] * len(self.by_block)
         self._merged_schedules: list[ForkSchedule | None] = [None] * (1 + len(self.by_time))
         for index, one in enumerate(self.by_time):
@@ -92,19 +92,19 @@ class Activations:
 
     @classmethod
     def always(cls, fork: Fork | str, *, blobs: BlobParameters | None = None) -> "Activations":
-        """One fork from the first block on."""
+        """Returns activations with one fork from the first block on."""
         fork = fork_named(fork) if isinstance(fork, str) else fork
         return cls(**_from_the_start(fork, blobs))
 
     @classmethod
     def from_genesis_config(cls, config: Mapping[str, Any]) -> "Activations":
-        """The ``config`` object of a genesis file in geth's format.
+        """Reads the ``config`` object of a genesis file in geth's format.
 
-        A fork that is missing though a later one is there begins with that one, or with the merge;
-        Petersburg begins with Constantinople; the DAO fork (``daoForkSupport``) and the three
-        glaciers may be left out. Raises ``ValueError`` for forks out of order and for unknown
-        rules: another key that ends in ``Time``, or a blob fork without its entry in
-        ``blobSchedule``. With an ``optimism`` object (op-geth) the forks are those of the OP stack.
+        A missing fork is activated together with the next fork that is present, or with the merge;
+        Petersburg with Constantinople. The DAO fork (``daoForkSupport``) and the three glaciers are
+        optional. Raises ValueError for forks out of order and for unknown rules: another key that
+        ends in ``Time``, or a blob fork without an entry in ``blobSchedule``. If there is an
+        ``optimism`` object (op-geth), the forks are those of the OP stack.
         """
         if config.get("optimism") is not None:
             return cls(**_op_stack(config))
@@ -126,9 +126,9 @@ class Activations:
         )
 
     def with_parameters(self, **values: Value) -> "Activations":
-        """The same forks at the same places, in each of which these parameters have these values.
+        """Returns the same activations with these parameter values in every fork.
 
-        It is for chains that leave a rule out; the names are those of ``parameters.PARAMETERS``.
+        For chains that disable a rule. The names are those of ``parameters.PARAMETERS``.
         """
         change = Eip(
             0, "Parameters of one chain", parameters=values, name="parameters of the chain"
@@ -147,15 +147,15 @@ class Activations:
             dao_block=self.dao_block,
         )
         made.canyon_time = self.canyon_time
-        made._merged_schedule(len(made.by_time))  # a wrong value is wrong in each
+        made._merged_schedule(len(made.by_time))  # raises if a value is invalid
         return made
 
     def at(self, number: int, timestamp: int, *, after_merge: bool | None = None) -> ForkSchedule:
-        """The schedule of the block with this number and timestamp (seconds).
+        """Returns the schedule of the block with this number and timestamp (seconds).
 
         ``after_merge``: whether the parent had reached the terminal total difficulty.
-        ``None`` = unknown: then a terminal difficulty of 0, ``merge_block``, or the timestamp of a
-        fork that comes after the merge decides. Forks by timestamp do not begin before the merge.
+        If ``None`` (unknown), a terminal difficulty of 0, ``merge_block``, or the timestamp of a
+        fork after the merge decides. Forks by timestamp are never active before the merge.
         """
         if not (self._is_merged(number, timestamp) if after_merge is None else after_merge):
             index = bisect_right(self._block_numbers, number) - 1
@@ -168,7 +168,7 @@ class Activations:
         return found
 
     def _merged_schedule(self, index: int) -> ForkSchedule:
-        """That of the merge, then those of timestamps."""
+        """Returns the schedule of the merge (index 0) or of a later fork by timestamp."""
         if index:
             one = self.by_time[index - 1]
             found = schedule_for(one.fork, blobs=one.blobs)
@@ -179,13 +179,13 @@ class Activations:
 
     @property
     def fork_blocks(self) -> tuple[int, ...]:
-        """Block numbers at which rules change, ascending, once each, without 0 (EIP-2124)."""
+        """Distinct block numbers at which rules change, ascending, without 0 (EIP-2124)."""
         numbers = {a.number for a in self.by_block} | {self.netsplit_block or 0}
         return tuple(sorted(numbers - {0}))
 
     @property
     def fork_times(self) -> tuple[int, ...]:
-        """Timestamps at which rules change, ascending, once each, without 0 (EIP-6122)."""
+        """Distinct timestamps at which rules change, ascending, without 0 (EIP-6122)."""
         return tuple(sorted({a.timestamp for a in self.by_time} - {0}))
 
     def _is_merged(self, number: int, timestamp: int) -> bool:
@@ -204,13 +204,13 @@ class Activations:
 def activations_named(
     name: str, *, blob_schedule: Mapping[str, BlobParameters] | None = None
 ) -> Activations:
-    """The chain of a test network: a fork's name, or ``<A>To<B>At<X>``.
+    """Returns the activations of a test network: a fork's name, or ``<A>To<B>At<X>``.
 
     X is a block number (``5``), ``Time`` and a timestamp (``Time15k``), or ``Diff`` and a terminal
     total difficulty in hex (``DiffC0000``). ``blob_schedule`` (by fork name in lower case, see
-    ``read_blob_schedule``) overrides the forks' own blobs; blob forks after mainnet's
-    last one have no other source. Raises ``UnknownForkError``, and ``ValueError`` for a blob fork
-    without blobs.
+    ``read_blob_schedule``) overrides the forks' own blobs; blob forks after mainnet's last fork
+    have no other source. Raises ``UnknownForkError`` for unknown names and ValueError for a blob
+    fork without blob parameters.
     """
     schedule = blob_schedule or {}
     found = re.fullmatch(_TRANSITION, name)
@@ -228,12 +228,12 @@ def activations_named(
     elif difficulty and after is f.PARIS:
         start["terminal_total_difficulty"] = int(difficulty, 16)
     else:
-        raise UnknownForkError(f"unknown fork {name!r}: {after.name} does not begin in this way")
+        raise UnknownForkError(f"unknown fork {name!r}: {after.name} is not activated in this way")
     return Activations(**start)
 
 
 def _network_fork(name: str) -> Fork:
-    """A fork by its name, including blob forks that mainnet does not have yet."""
+    """Returns a fork by name, including blob forks that mainnet does not have yet."""
     for fork in _BLOB_FORKS:
         if fork.name.casefold() == name.casefold():
             return fork
@@ -271,7 +271,7 @@ def _canyon_time(activations: tuple[TimeActivation, ...]) -> int | None:
 def _ascending(points: Iterable[int]) -> list[int]:
     numbers = list(points)
     if numbers != sorted(numbers):
-        raise ValueError(f"activation points must not descend: {numbers}")
+        raise ValueError(f"activation points must be in ascending order: {numbers}")
     return numbers
 
 
@@ -279,7 +279,7 @@ def _ascending(points: Iterable[int]) -> list[int]:
 
 
 class _Step(NamedTuple):
-    """A key of the configuration, and the EIPs that it activates on the way to ``fork``."""
+    """A key of the configuration and the EIPs that it activates; the result is ``fork``."""
 
     key: str
     fork: Fork
@@ -318,7 +318,7 @@ def _optional(config: Mapping[str, Any], key: str) -> int | None:
 
 
 def _points(config: Mapping[str, Any], steps: tuple[_Step, ...]) -> list[tuple[int, _Step]]:
-    """The activation of each step, in order; steps without one are left out."""
+    """Returns the activation of each step, in order; omits steps without activation."""
     given = {step.key: _optional(config, step.key) for step in steps}
     if given.get("petersburgBlock") is None and "petersburgBlock" in given:
         given["petersburgBlock"] = given["constantinopleBlock"]
@@ -340,13 +340,13 @@ def _points(config: Mapping[str, Any], steps: tuple[_Step, ...]) -> list[tuple[i
 
 
 def _implied_by_the_merge(points: list[tuple[int, _Step]]) -> list[tuple[int, _Step]]:
-    """The steps by block that the configuration of a chain merged at genesis leaves out."""
+    """The steps by block that a configuration may omit if the chain is merged at genesis."""
     taken = {step.key for _, step in points}
     return [(0, s) for s in _BLOCK_STEPS if not s.optional and s.key not in taken]
 
 
 def _compose(points: list[tuple[int, _Step]], fork: Fork) -> tuple[list[tuple[int, Fork]], Fork]:
-    """The rules after each point, one entry per point, and the last of them."""
+    """Returns the fork after each point, and the last fork."""
     composed: dict[int, Fork] = {}
     for at, step in points:
         fork = composed[at] = _advance(fork, step.fork, step.eips)
@@ -354,7 +354,7 @@ def _compose(points: list[tuple[int, _Step]], fork: Fork) -> tuple[list[tuple[in
 
 
 def _advance(current: Fork, fork: Fork, eips: tuple[Eip, ...]) -> Fork:
-    """``current`` with the step to ``fork``; ``fork`` itself if its rules are the same."""
+    """Applies a step to ``current``; returns ``fork`` itself if the rules are the same."""
     composed = current.then(fork.name, *eips, removing=fork.removed, config_key=fork.config_key)
     return fork if same_rules(composed, fork) else composed
 
@@ -369,7 +369,7 @@ def _blobs_of(fork: Fork, schedule: Mapping[str, BlobParameters]) -> BlobParamet
 def _with_blobs(
     times: Iterable[tuple[int, Fork]], schedule: Mapping[str, BlobParameters]
 ) -> list[tuple[int, Fork, BlobParameters | None]]:
-    """The forks with what the schedule says of each; Amsterdam keeps what was before."""
+    """Applies the blob schedule to the forks; Amsterdam keeps the previous values."""
     found: list[tuple[int, Fork, BlobParameters | None]] = []
     before: BlobParameters | None = None
     for at, fork in times:
@@ -384,19 +384,19 @@ def _with_blobs(
 def _check_known_times(config: Mapping[str, Any], known: Collection[str]) -> None:
     for key, value in config.items():
         if key.endswith("Time") and value is not None and key not in known:
-            raise UnknownForkError(f"{key}: a fork that this version does not know")
+            raise UnknownForkError(f"{key}: unknown fork")
 
 
 # --- the OP stack ---------------------------------------------------------------------------------
 
-# Ethereum's forks in the configuration, and those of the OP stack that include them.
+# Ethereum's forks in the configuration -> the OP-stack forks that include them.
 _INCLUDED = {
     "shanghaiTime": "canyonTime",
     "cancunTime": "ecotoneTime",
     "pragueTime": "isthmusTime",
     "osakaTime": "karstTime",
 }
-_IRRELEVANT = ("pectraBlobScheduleTime",)  # a setting of the batcher, no rule of execution
+_IRRELEVANT = ("pectraBlobScheduleTime",)  # a setting of the batcher, not an execution rule
 
 
 def _op_stack(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -415,7 +415,7 @@ def _op_stack(config: Mapping[str, Any]) -> dict[str, Any]:
             raise ValueError(f"{key}: expected {including} {expected}, found {at}")
     merge_fork = _advance(f.PARIS, f.BEDROCK, (*f.BEDROCK.eips, before))
     times, _ = _compose(_points(config, tuple(steps)), merge_fork)
-    blocks, _ = _compose(_points(config, _BLOCK_STEPS), f.FRONTIER)  # count in the fork id
+    blocks, _ = _compose(_points(config, _BLOCK_STEPS), f.FRONTIER)  # part of the fork id
     return {
         "by_block": blocks or [(0, f.GRAY_GLACIER)],
         "by_time": [(at, fork) for at, fork in times],
@@ -426,7 +426,7 @@ def _op_stack(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _fee_constants(optimism: Any) -> tuple[Eip, Eip]:
-    """The chain's constants of EIP-1559 before Canyon, and from Canyon on."""
+    """The chain's EIP-1559 constants before Canyon and since Canyon."""
     if not isinstance(optimism, Mapping):
         raise ValueError("optimism: expected an object")
     defaults = {
@@ -469,4 +469,4 @@ MAINNET = Activations(
     merge_block=15_537_394,
     terminal_total_difficulty=58_750_000_000_000_000_000_000,
 )
-"""Ethereum's mainnet; Constantinople and Petersburg began with the same block."""
+"""Ethereum's mainnet; Constantinople and Petersburg were activated in the same block."""

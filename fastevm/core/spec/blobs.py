@@ -1,4 +1,4 @@
-"""Blob parameters that a chain configures: blobs per block, and the update of their fee."""
+"""Blob parameters that a chain configures: blobs per block and the update fraction of the fee."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +12,7 @@ class BlobParameters(Struct, frozen=True):
     """One entry of a blob schedule (EIP-7840, EIP-7892).
 
     ``target`` and ``max`` are blobs per block; ``base_fee_fraction`` is BASE_FEE_UPDATE_FRACTION,
-    in blob gas: a greater fraction slows the changes of the fee.
+    in blob gas: the greater it is, the slower the fee changes.
     """
 
     target: int
@@ -30,7 +30,7 @@ class BlobParameters(Struct, frozen=True):
             )
 
     def as_parameters(self) -> dict[str, int]:
-        """The same three numbers under the names of ``parameters``."""
+        """Returns the three values under their names in ``parameters``."""
         return {
             "blob_target": self.target,
             "blob_max": self.max,
@@ -39,10 +39,10 @@ class BlobParameters(Struct, frozen=True):
 
 
 def read_blob_schedule(schedule: Mapping[str, Any] | None) -> dict[str, BlobParameters]:
-    """The ``blobSchedule`` of a genesis configuration (EIP-7840), by fork name in lower case.
+    """Reads the ``blobSchedule`` of a genesis configuration (EIP-7840), by fork name in lower case.
 
     Each entry is ``{target, max, baseFeeUpdateFraction}``; ``None`` is the empty schedule. Raises
-    ``ValueError`` naming the entry that is incomplete or out of range.
+    ValueError, which names the entry, if one is incomplete or out of range.
     """
     return {
         name.casefold(): _read_entry(name, entry)

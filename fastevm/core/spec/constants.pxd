@@ -1,5 +1,5 @@
-# Prices and limits that no fork has changed since their introduction, as constants of C.
-# The values are those of their EIPs in `eips.py`; a test compares both.
+# Prices and limits that no fork has changed, as C constants.
+# A test compares the values with their EIPs in `eips.py`.
 
 
 cdef enum:

@@ -1,8 +1,8 @@
-"""An entry per EIP: the opcodes it prices, the parameters it sets, the precompiles it adds.
+"""An entry for each EIP: the opcodes it prices, the parameters it sets, the precompiles it adds.
 
-All numbers of the rules are here, each under the EIP that set it. An entry without numbers stands
-for an EIP that changes behaviour only; the code of that behaviour implements it. Rules that apply
-to all of history (EIP-2681, EIP-3607, EIP-7610) are listed by no fork.
+All numbers of the rules are here, each under the EIP that set it. An entry without numbers is an
+EIP that only changes behaviour, which its code implements. Rules that apply to all of history
+(EIP-2681, EIP-3607, EIP-7610) are not listed by any fork.
 """
 
 from collections.abc import Mapping
@@ -18,8 +18,8 @@ class Eip(Struct, frozen=True, eq=False):
 
     ``opcodes`` maps mnemonics to static prices in gas (which also defines the opcode),
     ``parameters`` names of ``parameters.PARAMETERS`` to values, ``precompiles`` names to addresses,
-    ``contracts`` names to the addresses of system contracts. Number 0 is the Yellow Paper, or what
-    ``name`` says: an upgrade of the OP stack, an RIP, the constants of one chain.
+    ``contracts`` names to the addresses of system contracts. Number 0 is the Yellow Paper or, if
+    ``name`` is set, an upgrade of the OP stack, an RIP or the constants of a chain.
     """
 
     number: int
@@ -32,7 +32,7 @@ class Eip(Struct, frozen=True, eq=False):
 
     @property
     def label(self) -> str:
-        """``EIP-150``, or ``name`` where there is no number."""
+        """``EIP-150``, or ``name`` if there is no number."""
         return f"EIP-{self.number}" if self.number else self.name
 
 
@@ -144,7 +144,7 @@ EIP_155 = Eip(
 EIP_160 = Eip(160, "EXP cost increase", parameters={"exp_byte_cost": 50})
 EIP_161 = Eip(
     161,
-    "State trie clearing (in the place of EIP-158)",
+    "State trie clearing (replaces EIP-158)",
     parameters={
         "clears_empty_accounts": True,
         "new_account_cost_needs_value": True,

@@ -1,4 +1,4 @@
-"""The fork identifier, by which nodes compare their genesis and forks (EIP-2124)."""
+"""The fork identifier, with which nodes compare their genesis and forks (EIP-2124)."""
 
 from typing import NamedTuple
 from zlib import crc32
@@ -7,10 +7,10 @@ from .activation import Activations
 
 
 class ForkId(NamedTuple):
-    """The identifier that a node announces.
+    """The fork identifier that a node announces to its peers.
 
-    ``checksum``: 4 bytes over the genesis hash and the forks passed; ``next``: block number or
-    timestamp of the fork to come, 0 when none is known.
+    ``checksum``: 4 bytes over the genesis hash and the past forks. ``next``: block number or
+    timestamp of the next fork, 0 if none is known.
     """
 
     checksum: bytes
@@ -25,9 +25,9 @@ def fork_id(
     timestamp: int,
     genesis_timestamp: int = 0,
 ) -> ForkId:
-    """The fork identifier (EIP-2124, EIP-6122) at a head with this number and timestamp.
+    """Returns the fork identifier (EIP-2124, EIP-6122) at a head with this number and timestamp.
 
-    Forks with a timestamp up to the genesis block's are not counted.
+    Ignores forks with a timestamp not after that of the genesis block.
     """
     times = [time for time in activations.fork_times if time > genesis_timestamp]
     checksum = crc32(genesis_hash)

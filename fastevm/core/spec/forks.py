@@ -1,6 +1,6 @@
-"""The forks: each is its parent and a list of EIPs.
+"""The forks: each is a parent plus a list of EIPs.
 
-Code outside of this folder does not compare forks: it reads prices, limits and flags of the packed
+Code outside this folder does not compare forks: it reads prices, limits and flags from the packed
 schedule.
 """
 
@@ -25,7 +25,7 @@ from .parameters import PARAMETERS, Value
 class Fork(Struct, frozen=True, eq=False):
     """A set of rules: the parent's without ``removed``, plus ``eips``; later EIPs take precedence.
 
-    ``aliases`` are other names of it, ``config_key`` its key in a geth genesis configuration. Forks
+    ``aliases`` are its other names, ``config_key`` its key in a geth genesis configuration. Forks
     compare by identity; ``same_rules`` compares their rules.
     """
 
@@ -44,18 +44,18 @@ class Fork(Struct, frozen=True, eq=False):
         aliases: tuple[str, ...] = (),
         config_key: str = "",
     ) -> "Fork":
-        """A child of this fork."""
+        """Returns a child of this fork."""
         return Fork(name, self, eips, removing, aliases, config_key)
 
     @property
     def all_eips(self) -> tuple[Eip, ...]:
-        """The EIPs in force, oldest first, the Yellow Paper's base set included."""
+        """The EIPs in force, oldest first, including the Yellow Paper's base set."""
         inherited = () if self.parent is None else self.parent.all_eips
         return tuple(eip for eip in inherited if eip not in self.removed) + self.eips
 
     @property
     def by_time(self) -> bool:
-        """Whether a timestamp activates it (all forks after the merge), not a block number."""
+        """Whether a timestamp, not a block number, activates it (all forks after the merge)."""
         return self.config_key.endswith("Time")
 
     def __repr__(self) -> str:
@@ -64,11 +64,11 @@ class Fork(Struct, frozen=True, eq=False):
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The resolved rules of a fork: for each name the value of the last EIP that sets it.
+    """The resolved rules of a fork: each name has the value of the last EIP that sets it.
 
     ``opcodes``: mnemonic -> gas; ``parameters``: name -> value, all of ``PARAMETERS``;
-    ``precompiles``: name -> address; ``contracts``: name -> address. ``sources`` gives the EIP
-    behind each (kind, name), where kind is the name of the field.
+    ``precompiles``: name -> address; ``contracts``: name -> address. ``sources`` maps each
+    (kind, name) to the EIP that set it, where kind is the name of the field.
     """
 
     opcodes: Mapping[str, int]
@@ -103,20 +103,20 @@ def resolve(fork: Fork) -> Rules:
 
 
 def same_rules(a: Fork, b: Fork) -> bool:
-    """Whether two forks have the same rules, regardless of names and history."""
+    """Returns whether two forks have the same rules, regardless of names and history."""
     if a is b or [*map(id, _setting(a))] == [*map(id, _setting(b))]:
-        return True  # without resolving either
+        return True  # avoids resolving both
     return resolve(a) == resolve(b)
 
 
 def _setting(fork: Fork) -> list[Eip]:
-    """The EIPs of a fork that set any rule."""
+    """Returns the EIPs of a fork that set a rule."""
     return [e for e in fork.all_eips if e.opcodes or e.parameters or e.precompiles or e.contracts]
 
 
 @lru_cache(maxsize=256)
 def default_blobs(fork: Fork) -> BlobParameters | None:
-    """The blob parameters that the fork's EIPs give; ``None`` before blobs."""
+    """Returns the blob parameters that the fork's EIPs set; ``None`` before blobs."""
     values = resolve(fork).parameters
     if not values["has_blobs"]:
         return None
@@ -274,7 +274,7 @@ AMSTERDAM_2026_04 = BPO2.then(
     a.SNAPSHOT,
     config_key="amsterdamTime",
 )
-"""A state of Amsterdam between two devnets, which public tests follow; no network runs it."""
+"""Amsterdam as of 2026-04-21, between two devnets. Public tests use it; no network runs it."""
 
 # --- the OP stack ---------------------------------------------------------------------------------
 
@@ -315,9 +315,9 @@ OP_FORKS: tuple[Fork, ...] = (
     JOVIAN,
     KARST,
 )
-"""The forks of OP-stack chains that are in force somewhere, in order.
+"""The forks of OP-stack chains that are active on some chain, in order.
 
-Base has Azul for Karst. No chain has a time for Lagoon yet.
+Base has Azul in place of Karst. No chain has scheduled Lagoon yet.
 """
 
 FORKS: tuple[Fork, ...] = (
@@ -356,13 +356,13 @@ _BY_KEY: dict[str, Fork] = {
     for fork in (*FORKS, AMSTERDAM_2026_04, *OP_FORKS, AZUL, LAGOON)
     for name in (fork.name, *fork.aliases)
 }
-_BY_KEY["latest"] = BPO2  # the newest of mainnet's
+_BY_KEY["latest"] = BPO2  # mainnet's newest fork
 
 
 def fork_named(name: str) -> Fork:
-    """The fork of that name or alias; case, spaces and punctuation do not matter.
+    """Returns the fork with that name or alias; ignores case, spaces and punctuation.
 
-    Raises ``UnknownForkError`` with the nearest names for any other.
+    Raises ``UnknownForkError``, which suggests similar names, if there is none.
     """
     fork = _BY_KEY.get(name) or _BY_KEY.get(_key(name))
     if fork is not None:

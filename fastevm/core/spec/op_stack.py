@@ -1,4 +1,4 @@
-"""An entry per upgrade of the OP stack: what it sets on top of Ethereum's EIPs.
+"""An entry for each upgrade of the OP stack: the values it sets on top of Ethereum's EIPs.
 
 Source: the OP Stack specification, the page of each upgrade and the chapters on deposits, L1
 attributes, the execution engine and precompiles.
@@ -12,7 +12,7 @@ BASE_FEE_CHANGE_DENOMINATOR_CANYON = 250
 
 
 def fee_constants(elasticity: int, denominator: int) -> Eip:
-    """The constants of EIP-1559 that one chain has until Holocene."""
+    """The EIP-1559 constants of one chain, used until Holocene."""
     return Eip(
         0,
         "Constants of the base fee",
@@ -45,7 +45,7 @@ REGOLITH = Eip(
 )
 CANYON = Eip(
     0,
-    "The receipt of a deposit commits to its nonce",
+    "Deposit receipts commit to the nonce",
     parameters={
         "deposit_receipt_version": 1,
         "base_fee_change_denominator": BASE_FEE_CHANGE_DENOMINATOR_CANYON,
@@ -101,7 +101,7 @@ ISTHMUS = Eip(
 )
 JOVIAN = Eip(
     0,
-    "Least base fee, DA footprint, smaller limits of precompiles",
+    "Minimum base fee, DA footprint, smaller limits of precompiles",
     parameters={
         "operator_fee_version": 2,
         "fee_parameters_version": 2,

@@ -1,4 +1,4 @@
-"""The opcodes: one row each, with the stack items that it needs and leaves.
+"""The opcodes: one row each, with the stack items that it pops and pushes.
 
 Prices change from fork to fork; ``eips`` has them under their EIP. The build generates the
 interpreter's loop, its C constants and its jump table from these rows (``loop.pyx.in``,
@@ -78,7 +78,7 @@ class Op(Struct, frozen=True):
 
     @property
     def grow(self) -> int:
-        """Stack items gained, negative when lost."""
+        """The change of the stack height."""
         return self.pushes - self.pops
 
 
@@ -249,10 +249,10 @@ FORMER_NAMES: dict[str, str] = {
     "SHA3": "KECCAK256",
     "SUICIDE": "SELFDESTRUCT",
 }
-"""Former names of opcodes that tools still use."""
+"""Old names of opcodes that tools still use -> current names."""
 
 
 def op_named(mnemonic: str) -> Op:
-    """The opcode of that name, former names included; ``KeyError`` for any other."""
+    """Returns the opcode with that name or old name. Raises KeyError if there is none."""
     upper = mnemonic.upper()
     return BY_MNEMONIC[FORMER_NAMES.get(upper, upper)]

@@ -2,10 +2,10 @@
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 
-# How SSTORE is charged and refunded, by the transition original -> current -> new of the slot's
-# value. Rows of `sstore_cost` and `sstore_refund`; the cold-slot surcharge comes on top. A slot is
-# dirty when current != original. Without net metering the price depends on (current, new) alone;
-# the rows hold there all the same, whatever `original` is.
+# The transition original -> current -> new of a slot's value determines the cost and refund of
+# SSTORE. Index into `sstore_cost` and `sstore_refund`; the cold-slot surcharge is added. A slot is
+# dirty if current != original. Without net metering the price depends on (current, new) only; the
+# rows then hold the same values for every `original`.
 cdef enum SstoreTransition:
     SSTORE_NOOP = 0            # new == current
     SSTORE_CREATE = 1          # original == current == 0, new != 0
@@ -26,7 +26,7 @@ cdef enum:
 
 
 cdef struct Schedule:
-    # --- opcodes: static price of each opcode, negative = not defined in this fork ---
+    # --- opcodes: static price of each opcode, negative = undefined in this fork ---
     int64_t gas[256]
 
     # --- storage ---
@@ -34,11 +34,11 @@ cdef struct Schedule:
     int64_t sstore_refund[10]
     int64_t sstore_sentry               # SSTORE fails when gas left <= this (0 = no rule)
     bint sstore_net_metering            # `original` matters (Constantinople, and Istanbul on)
-    int64_t cold_account_surcharge      # over the opcode's static price; 0 before access lists
-    int64_t cold_slot_surcharge         # SLOAD: over its static price
-    int64_t cold_sstore_surcharge       # SSTORE: on top of its row
-    int64_t cold_selfdestruct_surcharge  # SELFDESTRUCT to a cold account, over its static price
-    int64_t warm_access_cost            # looking at a warm account besides (delegation)
+    int64_t cold_account_surcharge      # on top of the opcode's static price; 0 before access lists
+    int64_t cold_slot_surcharge         # SLOAD: on top of its static price
+    int64_t cold_sstore_surcharge       # SSTORE: on top of its table row
+    int64_t cold_selfdestruct_surcharge  # SELFDESTRUCT to a cold account
+    int64_t warm_access_cost            # access to a warm account (delegation)
     bint has_access_lists               # warm and cold accesses have different prices
 
     # --- calls and creation ---
@@ -49,20 +49,20 @@ cdef struct Schedule:
     int64_t code_deposit_cost           # per byte
     int64_t max_code_size               # 0 = no limit
     int64_t max_initcode_size           # 0 = no limit
-    bint all_but_one_64th               # a frame keeps 1/64 of its gas on a call
-    bint new_account_cost_needs_value   # only a call that moves value to a dead account pays it
-    bint code_deposit_must_be_paid      # running out of gas for the deposit fails the creation
+    bint all_but_one_64th               # a caller keeps 1/64 of its gas
+    bint new_account_cost_needs_value   # only a value transfer to a dead account pays it
+    bint code_deposit_must_be_paid      # creation fails if the deposit runs out of gas
     bint rejects_code_starting_ef
     int64_t selfdestruct_new_account_cost
     int64_t selfdestruct_refund
-    bint selfdestruct_only_if_created   # only a contract of the same transaction is destroyed
-    uint64_t created_account_nonce      # nonce of a fresh contract
-    bint clears_empty_accounts          # touched empty accounts go; empty calls create none
+    bint selfdestruct_only_if_created   # only contracts of the same transaction are destroyed
+    uint64_t created_account_nonce      # initial nonce of a contract
+    bint clears_empty_accounts          # touched empty accounts are deleted
     bint has_delegations                # set-code accounts
     int64_t exp_byte_cost
-    bint difficulty_is_randomness       # opcode 0x44 gives PREVRANDAO
+    bint difficulty_is_randomness       # opcode 0x44 returns PREVRANDAO
 
-    # --- precompiles: which exist, and how the repriced ones are charged ---
+    # --- precompiles: which are active, and variable prices ---
     bint precompile_active[0x13]
     int64_t bn254_add_cost
     int64_t bn254_mul_cost
@@ -71,7 +71,7 @@ cdef struct Schedule:
     int64_t modexp_version              # 0 none, 1 Byzantium, 2 Berlin, 3 Osaka
     int64_t modexp_max_length           # bytes of each operand, 0 = no limit
     int64_t p256_verify_cost
-    int64_t precompile_max_input[0x13]  # bytes; a call with more fails; 0 = no limit
+    int64_t precompile_max_input[0x13]  # bytes; a longer input fails the call; 0 = no limit
 
     # --- transactions ---
     int64_t tx_cost
@@ -82,10 +82,10 @@ cdef struct Schedule:
     int64_t tx_access_slot_cost
     int64_t tx_floor_token_cost         # calldata floor per token, 0 = no floor
     int64_t tx_gas_cap                  # 0 = none
-    int64_t authorization_cost          # per tuple, charged as if its account were empty
-    int64_t authorization_refund        # given back for an account that exists
+    int64_t authorization_cost          # per tuple, at the price of an empty account
+    int64_t authorization_refund        # refund for an existing account
     int64_t refund_quotient
-    uint32_t max_tx_type                # highest envelope type accepted
+    uint32_t max_tx_type                # highest transaction type accepted
     bint signature_low_s
     bint has_chain_id_in_signature
     bint warm_coinbase
@@ -95,15 +95,15 @@ cdef struct Schedule:
     uint64_t elasticity_multiplier
     uint64_t base_fee_change_denominator
     uint64_t initial_base_fee
-    bint has_blobs                      # header fields and opcodes
-    bint accepts_blobs                  # transactions and a market
+    bint has_blobs                      # header fields and opcodes exist
+    bint accepts_blobs                  # blob transactions are valid
     uint64_t blob_gas_per_blob
     uint64_t blob_target                # per block
     uint64_t blob_max                   # per block
     uint64_t blob_max_per_tx            # 0 = only the block's limit
     uint64_t blob_base_fee_fraction
     uint64_t blob_min_base_fee
-    uint64_t blob_reserve_cost          # execution gas that bounds the fee, 0 = no rule
+    uint64_t blob_reserve_cost          # execution gas; bounds the fee (EIP-7918); 0 = no rule
 
     # --- blocks ---
     bint proof_of_stake                 # no reward, no uncles, difficulty 0
@@ -114,55 +114,55 @@ cdef struct Schedule:
     bint has_withdrawals
     bint has_beacon_root                # system call with the parent beacon block root
     bint has_history_contract           # system call with the parent hash
-    bint has_requests                   # the header field
+    bint has_requests                   # the header field exists
     bint collects_requests
     int64_t max_block_rlp_size          # 0 = no limit
 
     # --- chains of the OP stack ---
     bint has_deposits
     bint deposits_report_gas
-    int64_t deposit_receipt_version     # 0 = the receipt of a deposit has no nonce
+    int64_t deposit_receipt_version     # 0 = receipts of deposits have no nonce
     bint has_fee_vaults
     int64_t l1_fee_version              # 0 none, 1 Bedrock, 2 Regolith, 3 Ecotone, 4 Fjord
     int64_t operator_fee_version        # 0 none, 1 Isthmus, 2 Jovian
-    int64_t fee_parameters_version      # of extra data: 0 none, 1 Holocene, 2 Jovian
+    int64_t fee_parameters_version      # in the extra data: 0 none, 1 Holocene, 2 Jovian
     bint has_free_gas_limit
     bint has_da_footprint
     bint commits_to_withdrawals
-    bint has_post_exec                  # a last transaction with gas refunds
+    bint has_post_exec                  # gas refunds in a last transaction
 
     # --- Amsterdam ---
     int64_t state_gas_version           # 0 none, 1 devnet of April 2026, 2 Amsterdam
-    int64_t state_byte_cost             # state gas; 0 = by the block's gas limit
+    int64_t state_byte_cost             # state gas; 0 = depends on the block's gas limit
     int64_t account_state_bytes
     int64_t slot_state_bytes
     int64_t delegation_state_bytes
     int64_t system_call_state_gas
-    int64_t account_write_cost          # the first write of an authorization to its account
+    int64_t account_write_cost          # first write of an authorization to its account
     int64_t code_word_cost              # per word of deposited code
     int64_t tx_recipient_cost
     int64_t tx_value_cost
-    int64_t tx_total_gas_cap            # 0 = none; tx_gas_cap is that of regular gas then
+    int64_t tx_total_gas_cap            # 0 = none; tx_gas_cap then caps regular gas
     int64_t tx_floor_byte_cost          # per byte of data; 0 = no rule
     int64_t tx_floor_address_cost
     int64_t tx_floor_slot_cost
-    int64_t block_access_item_gas       # of the gas limit, per item of the block access list
+    int64_t block_access_item_gas       # gas limit per item of the block access list
     bint has_transfer_logs
     bint has_burn_logs
     bint counts_gas_before_refunds
-    bint has_slot_number                # the header field
-    bint has_block_access_list          # the header field
+    bint has_slot_number                # the header field exists
+    bint has_block_access_list          # the header field exists
     bint creates_over_storage           # storage alone is no collision
     bint selfdestruct_keeps_balance
     bint has_builder_requests
 
 
 cdef class ForkSchedule:
-    """One fork's packed schedule; the C struct lives as long as the object."""
+    """One fork's packed schedule. Owns the C struct."""
     cdef Schedule c
     cdef readonly str name
     cdef readonly object fork               # forks.Fork
-    cdef readonly object blobs              # blobs.BlobParameters, None before blobs
+    cdef readonly object blobs              # blobs.BlobParameters; None before blobs
     cdef readonly object opcodes            # mapping mnemonic -> static price, defined opcodes only
     cdef readonly object parameters         # mapping of every parameter by name
     cdef readonly object precompiles        # mapping name -> address as int

@@ -1,4 +1,4 @@
-"""The packed schedule of a fork, and how to obtain it."""
+"""The packed schedule of a fork, and `schedule_for`."""
 
 from collections.abc import Mapping
 from typing import Any, final

@@ -1,6 +1,6 @@
-"""Packs a fork into one flat C struct, so that prices and flags are read without Python.
+"""Packs the rules of a fork into a flat C struct, which is read without Python.
 
-The values, such as the prices of SSTORE, stand under their EIP in ``eips.py``.
+The values are in ``eips.py``, under their EIP.
 """
 
 from functools import lru_cache
@@ -12,10 +12,10 @@ from .opcodes import BY_MNEMONIC, op_named
 from .parameters import sstore_rows
 
 
-# The address of P256VERIFY; its index in the table is PRECOMPILE_LIMIT.
+# The address of P256VERIFY; its index in the tabless is PRECOMPILE_LIMIT.
 P256_VERIFY_ADDRESS = 0x100
 
-# The parameter that limits the input of a precompile.
+# Precompile -> the parameter that limits its input.
 INPUT_LIMITS = {
     "BN254_PAIRING": "bn254_pairing_max_input",
     "BLS12_G1MSM": "bls12_g1_msm_max_input",
@@ -25,7 +25,7 @@ INPUT_LIMITS = {
 
 
 cdef class ForkSchedule:
-    """One fork's rules, packed. Immutable; obtained from ``schedule_for``.
+    """The packed rules of one fork. Immutable; use ``schedule_for`` to obtain it.
 
     ``name``, ``fork``, ``blobs``; ``opcodes``: mnemonic -> static price in gas of every defined
     opcode; ``parameters``: name -> value; ``precompiles``: name -> address (int);
@@ -57,14 +57,14 @@ cdef class ForkSchedule:
         }
 
     def gas(self, str mnemonic not None):
-        """Static price in gas of an opcode, ``None`` where the fork does not define it.
+        """Returns the static price of an opcode in gas, ``None`` if the fork does not define it.
 
-        ``KeyError`` if there is no opcode of that name at all.
+        Raises KeyError if no opcode has that name.
         """
         return self.opcodes.get(op_named(mnemonic).mnemonic)
 
     def packed(self):
-        """A copy of the C struct as a dict, field by field."""
+        """Returns a copy of the C struct as a dict."""
         return self.c
 
     def __reduce__(self):
@@ -75,11 +75,11 @@ cdef class ForkSchedule:
 
 
 def schedule_for(fork, *, blobs=None):
-    """The packed schedule of a fork (a ``Fork`` or its name), made once and shared.
+    """Returns the packed schedule of a fork (a ``Fork`` or its name), created once and shared.
 
-    ``blobs`` (``BlobParameters``) takes the place of the fork's own blob target, maximum and update
-    fraction, as a chain's blob schedule may say (EIP-7840, EIP-7892). Raises ``UnknownForkError``
-    for an unknown name and ``ValueError`` for blobs in a fork that has none.
+    ``blobs`` (``BlobParameters``) replaces the fork's own blob target, maximum and update fraction,
+    as in a chain's blob schedule (EIP-7840, EIP-7892). Raises ``UnknownForkError`` for an unknown
+    name and ValueError if ``blobs`` is given for a fork without blobs.
     """
     if isinstance(fork, str):
         fork = fork_named(fork)
