@@ -1,4 +1,4 @@
-"""The compression function of BLAKE2b, of any number of rounds, precompile 0x09 (EIP-152)."""
+"""The compression function of BLAKE2b with any number of rounds, precompile 0x09 (EIP-152)."""
 
 from libc.stdint cimport uint32_t, uint64_t
 
@@ -22,7 +22,7 @@ IV[:] = [
     <uint64_t>0x1f83d9abfb41bd6b, <uint64_t>0x5be0cd19137e2179,
 ]
 
-# The order of the message words in each round; round 10 begins again.
+# The order of the message words in each round; round 10 uses the first row again.
 cdef uint8_t SIGMA[SCHEDULES][16]
 SIGMA[0][:] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]
 SIGMA[1][:] = [14, 10, 4, 8, 9, 15, 13, 6, 1, 12, 0, 2, 11, 7, 5, 3]
@@ -53,7 +53,8 @@ cdef inline void mix(
     b[0] = rotate_right(b[0] ^ c[0], 63)
 
 
-# v = the working vector after `rounds` rounds. The sixteen words live in locals, so in registers.
+# v = the working vector after `rounds` rounds. The sixteen words are locals, so they can stay in
+# registers.
 cdef void mix_rounds(uint64_t* v, const uint64_t* m, uint32_t rounds) noexcept nogil:
     cdef uint64_t v0 = v[0], v1 = v[1], v2 = v[2], v3 = v[3]
     cdef uint64_t v4 = v[4], v5 = v[5], v6 = v[6], v7 = v[7]
@@ -77,7 +78,7 @@ cdef void mix_rounds(uint64_t* v, const uint64_t* m, uint32_t rounds) noexcept n
     v[8], v[9], v[10], v[11], v[12], v[13], v[14], v[15] = v8, v9, va, vb, vc, vd, ve, vf
 
 
-# F of RFC 7693 in its byte order, which is little-endian.
+# F of RFC 7693; little-endian.
 cdef void compress(
     uint8_t* out, uint32_t rounds, const uint8_t* state, const uint8_t* message,
     const uint8_t* offset, bint last,

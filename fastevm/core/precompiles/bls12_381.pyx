@@ -25,8 +25,8 @@ cdef enum:
     MAP_FP_COST = 5500
     MAP_FP2_COST = 23800
 
-    PAIR_BYTES = 384          # a point of each group
-    CHUNK = 16                # pairs that share their squarings; what blst takes at once as well
+    PAIR_BYTES = 384          # one point of each group
+    CHUNK = 16                # pairs that share squarings; also the batch size of blst
 
 
 cdef PrecompileOutcome bls12_g1add(
@@ -67,8 +67,8 @@ cdef PrecompileOutcome bls12_g2add(
     return PRECOMPILE_OK
 
 
-# r = the Miller loop over up to CHUNK pairs of bytes; those with a point at infinity count as one.
-# False for what is not a point of its group.
+# r = the Miller loop over up to CHUNK encoded pairs. A pair with a point at infinity contributes 1.
+# False if a point is not in its group.
 cdef bint miller_chunk(BlsFp12* r, bint* trivial, const uint8_t* data, size_t count) noexcept nogil:
     cdef BlsG1Affine ps[CHUNK]
     cdef BlsG2Affine qs[CHUNK]
@@ -86,7 +86,7 @@ cdef bint miller_chunk(BlsFp12* r, bint* trivial, const uint8_t* data, size_t co
         count -= 1
     trivial[0] = used == 0
     if used != 0:
-        # A list that ends after one pointer stands for consecutive points.
+        # blst treats a pointer list with one entry as consecutive points.
         p_list[0] = ps
         p_list[1] = NULL
         q_list[0] = qs
@@ -95,7 +95,7 @@ cdef bint miller_chunk(BlsFp12* r, bint* trivial, const uint8_t* data, size_t co
     return True
 
 
-# Whether the product of all pairings is one.
+# Whether the product of all pairings equals 1.
 cdef PrecompileOutcome check_pairs(bint* is_one, const uint8_t* data, size_t count) noexcept nogil:
     cdef BlsFp12 product, factor
     cdef bint empty = True, trivial = True

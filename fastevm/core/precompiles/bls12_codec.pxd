@@ -1,4 +1,4 @@
-# How EIP-2537 writes field elements and points of BLS12-381 as bytes.
+# The encoding of field elements and points of BLS12-381 (EIP-2537).
 from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memset
 
@@ -15,7 +15,7 @@ cdef enum:
     G2_BYTES = 256
 
 
-# The 48 bytes, as big-endian limbs, are below the prime.
+# Whether the 48 bytes, as big-endian limbs, are below the prime.
 cdef inline bint below_prime(const uint8_t* p) noexcept nogil:
     cdef uint64_t[6] prime
     cdef int i
@@ -44,7 +44,7 @@ cdef inline bint decode_fp2(BlsFp2* r, const uint8_t* p) noexcept nogil:
     return decode_fp(&r.re, p) and decode_fp(&r.im, p + FP_BYTES)
 
 
-# A point of the curve, in the subgroup or not. blst's own form of infinity is all zeros as well.
+# Decodes a point of the curve, in the subgroup or not. In blst infinity is also all zeros.
 cdef inline bint decode_g1(BlsG1Affine* r, const uint8_t* p) noexcept nogil:
     if not decode_fp(&r.x, p) or not decode_fp(&r.y, p + FP_BYTES):
         return False

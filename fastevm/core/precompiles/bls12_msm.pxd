@@ -1,4 +1,4 @@
-# Sums of multiples of points of BLS12-381, precompiles 0x0c and 0x0e.
+# Multi-scalar multiplication on BLS12-381, precompiles 0x0c and 0x0e.
 from libc.stdint cimport int64_t, uint8_t
 
 from fastevm.core.precompiles.registry cimport PrecompileOutcome

@@ -1,4 +1,4 @@
-"""Sums of multiples of points of BLS12-381, precompiles 0x0c and 0x0e (EIP-2537)."""
+"""Multi-scalar multiplication on BLS12-381, precompiles 0x0c and 0x0e (EIP-2537)."""
 
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from libc.stdint cimport uint16_t, uint64_t
@@ -19,13 +19,14 @@ cdef enum:
     G1_TERM_COST = 12000
     G2_TERM_COST = 22500
     FULL_PRICE = 1000
-    DISCOUNTS = 128           # the last one holds for every larger number of terms
+    DISCOUNTS = 128           # the last entry applies to all larger numbers of terms
 
     G1_TERM_BYTES = 160       # a point and a scalar
     G2_TERM_BYTES = 288
     SCALAR_BITS = 255         # of a scalar below the group order
 
-# Thousandths of the full price, by the number of terms from 1 on (EIP-2537, "Discount tables").
+# Discount in thousandths of the full price, by number of terms (from 1) (EIP-2537, "Discount
+# tables").
 cdef uint16_t G1_DISCOUNT[DISCOUNTS]
 G1_DISCOUNT[:] = [
     1000, 949, 848, 797, 764, 750, 738, 728, 719, 712, 705, 698, 692, 687, 682, 677,
@@ -59,9 +60,9 @@ cdef uint64_t cost_of(uint64_t terms, uint64_t term_cost, const uint16_t* discou
     return saturating_mul(saturating_mul(terms, term_cost), discount) // FULL_PRICE
 
 
-# The terms that count, side by side: neither an infinite point nor a scalar that is a multiple of
-# the group order. `points` and `scalars` have room for all. False for what is not a point of the
-# group.
+# Copies the terms that contribute: those with neither an infinite point nor a scalar that is a
+# multiple of the group order. `points` and `scalars` have capacity for all terms. False if a point
+# is not in the group.
 cdef bint read_g1_terms(
     BlsG1Affine* points, BlsScalar* scalars, size_t* used, const uint8_t* data, size_t terms,
 ) noexcept nogil:
@@ -104,7 +105,7 @@ cdef void sum_g1(
         blst.p1_from_affine(&point, points)
         blst.p1_mult(r, &point, <const uint8_t*>scalars, SCALAR_BITS)
     else:
-        # A list that ends after one pointer stands for consecutive elements.
+        # blst treats a pointer list with one entry as consecutive elements.
         point_list[0] = points
         point_list[1] = NULL
         scalar_list[0] = <const uint8_t*>scalars

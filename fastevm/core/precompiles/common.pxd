@@ -1,4 +1,4 @@
-# Common to all precompiles: charging gas, reading zero-padded operands, sizing the output.
+# Shared by all precompiles: charging gas, reading zero-padded operands, sizing the output.
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy, memset
 
@@ -6,7 +6,7 @@ from fastevm.core.primitives.buffer cimport Buffer, buffer_reserve
 from fastevm.core.primitives.intrinsics cimport u128
 
 
-# False, and nothing is charged, if the gas does not suffice.
+# Returns false and charges nothing if there is not enough gas.
 cdef inline bint charge(int64_t* gas, uint64_t cost) noexcept nogil:
     if gas[0] < 0 or cost > <uint64_t>gas[0]:
         return False
@@ -14,7 +14,7 @@ cdef inline bint charge(int64_t* gas, uint64_t cost) noexcept nogil:
     return True
 
 
-# Products and sums of prices stop at 2^64 - 1, more than any gas.
+# Products and sums of prices saturate at 2^64 - 1, which exceeds any gas.
 cdef inline uint64_t saturating_mul(uint64_t a, uint64_t b) noexcept nogil:
     cdef u128 product = <u128>a * <u128>b
     return ~<uint64_t>0 if <uint64_t>(product >> 64) != 0 else <uint64_t>product
@@ -30,7 +30,7 @@ cdef inline uint64_t cost_by_words(uint64_t base, uint64_t per_word, size_t size
     return saturating_add(base, saturating_mul(per_word, words))
 
 
-# The `count` bytes at `offset`; zeros past the end of the data.
+# The `count` bytes at `offset`; padded with zeros past the end of the data.
 cdef inline void read_padded(
     uint8_t* out, size_t count, const uint8_t* data, size_t size, size_t offset,
 ) noexcept nogil:
@@ -44,7 +44,7 @@ cdef inline void read_padded(
         memset(out + there, 0, count - there)
 
 
-# False when memory is exhausted.
+# False if out of memory.
 cdef inline bint size_output(Buffer* output, size_t size) noexcept nogil:
     if not buffer_reserve(output, size):
         return False

@@ -1,7 +1,8 @@
 """Recovers the signer of a hash, precompile 0x01 (Yellow Paper, appendix E).
 
-Development chains may name signatures that are an account's, whatever is signed. They count for the
-whole process, so that no run carries them; without any the precompile reads one number more.
+Development chains may impersonate signatures: such a signature belongs to an account, whatever hash
+is signed. The list is global to the process, so executions need no extra argument. If it is empty,
+the precompile reads one more integer.
 """
 
 from libc.string cimport memcmp, memcpy, memset
@@ -28,10 +29,10 @@ cdef struct Impersonated:
 
 
 cdef Impersonated impersonated[1024]
-cdef int impersonated_count = 0  # published behind an entry that is whole
+cdef int impersonated_count = 0  # published after its entry is complete
 
 
-# Input: hash, v, r, s, a word each; v is 27 or 28. An invalid signature is no failure: the
+# Input: hash, v, r, s, one word each; v is 27 or 28. An invalid signature is not a failure: the
 # output is empty.
 cdef PrecompileOutcome ecrecover(
     const uint8_t* data, size_t size, int64_t* gas, Buffer* output,
@@ -64,7 +65,7 @@ cdef PrecompileOutcome answer(const Address* signer, Buffer* output) noexcept no
     return PRECOMPILE_OK
 
 
-# The newest entry counts. ``operands``: hash, v, r, s.
+# The newest matching entry wins. ``operands``: hash, v, r, s.
 cdef const Address* impersonated_signer(const uint8_t* operands) noexcept nogil:
     cdef int at = atomic_observe_int(&impersonated_count)
     while at > 0:
@@ -76,9 +77,9 @@ cdef const Address* impersonated_signer(const uint8_t* operands) noexcept nogil:
 
 
 def impersonate_signature(bytes signature not None, bytes signer not None):
-    """Let ECRECOVER find ``signer`` (20 bytes) in a signature (r, s, v: 65 bytes) of any hash.
+    """Makes ECRECOVER return ``signer`` (20 bytes) for a signature (r, s, v: 65 bytes) of any hash.
 
-    ValueError for other lengths and beyond 1,024 of them.
+    Raises ValueError for other lengths, or if 1,024 signatures are impersonated already.
     """
     cdef int count = impersonated_count
     if len(signature) != SIGNATURE_SIZE or len(signer) != 20:
@@ -91,5 +92,5 @@ def impersonate_signature(bytes signature not None, bytes signer not None):
 
 
 def forget_impersonated_signatures():
-    """Let signatures mean their signers again."""
+    """Ends all impersonations of signatures."""
     atomic_publish_int(&impersonated_count, 0)

@@ -1,4 +1,4 @@
-# The data copy, precompile 0x04.
+# Copies data, precompile 0x04.
 from libc.stdint cimport int64_t, uint8_t
 
 from fastevm.core.precompiles.registry cimport PrecompileOutcome

@@ -1,4 +1,4 @@
-"""The data copy, precompile 0x04 (Yellow Paper, appendix E)."""
+"""Copies data, precompile 0x04 (Yellow Paper, appendix E)."""
 
 from libc.string cimport memcpy
 

@@ -1,11 +1,11 @@
-/* Primes whose inverses contracts ask for, as the power p - 2. */
+/* Primes p modulo which contracts compute inverses as the power p - 2. */
 #ifndef FASTEVM_PRECOMPILES_KNOWN_PRIMES_H
 #define FASTEVM_PRECOMPILES_KNOWN_PRIMES_H
 
 #include "fastevm/core/precompiles/quotient.h"
 
 static const fe_odd_modulus fe_known_primes[] = {
-    /* the order of BN254, in which proofs are written */
+    /* the order of BN254, the scalar field of proofs */
     {{UINT64_C(0x43e1f593f0000001), UINT64_C(0x2833e84879b97091),
       UINT64_C(0xb85045b68181585d), UINT64_C(0x30644e72e131a029)},
      UINT64_C(0xc2e1f593efffffff)},
@@ -19,7 +19,7 @@ static const fe_odd_modulus fe_known_primes[] = {
      UINT64_C(0xfffffffeffffffff)},
 };
 
-/* The modulus if it is one of them, else NULL. */
+/* Returns the prime if the modulus is one of these, else NULL. */
 FE_INLINE const fe_odd_modulus* fe_known_prime(const uint64_t* p) {
     for (size_t i = 0; i < sizeof(fe_known_primes) / sizeof(fe_known_primes[0]); i++)
         if (memcmp(p, fe_known_primes[i].p, 32) == 0) return &fe_known_primes[i];

@@ -1,4 +1,4 @@
-# Powers modulo a number of any length, precompile 0x05.
+# Modular exponentiation, precompile 0x05.
 from libc.stdint cimport int64_t, uint8_t
 
 from fastevm.core.precompiles.registry cimport PrecompileOutcome

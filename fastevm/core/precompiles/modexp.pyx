@@ -1,4 +1,4 @@
-"""Powers modulo a number of any length, precompile 0x05 (EIP-198, EIP-2565, EIP-7823, EIP-7883)."""
+"""Modular exponentiation, precompile 0x05 (EIP-198, EIP-2565, EIP-7823, EIP-7883)."""
 
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from libc.stdint cimport UINT64_MAX, uint64_t
@@ -39,15 +39,16 @@ cdef enum:
     OSAKA_MINIMUM = 500
     OSAKA_SMALL_COMPLEXITY = 16
 
-    # GMP ends the process when memory runs out, so operands stay far from that. Within any block's
-    # gas limit no modulus comes near this, and an exponent only in forks before Berlin.
+    # GMP ends the process if it runs out of memory, so the length of operands is limited. Within
+    # any block's gas limit no modulus is near this limit, and exponents only in forks before
+    # Berlin.
     LARGEST_OPERAND = 1 << 26
 
-# By every formula a base or modulus longer than this costs more than 2^63.
+# In every fork a base or modulus longer than this costs more than 2^63 gas.
 cdef uint64_t UNAFFORDABLE_LENGTH = <uint64_t>1 << 36
 
 
-# The declared lengths in bytes; one that does not fit 64 bits stands as the largest that does.
+# The declared lengths in bytes; saturated at 2^64 - 1.
 cdef struct Lengths:
     uint64_t base
     uint64_t exponent
@@ -71,14 +72,14 @@ cdef uint64_t longest_of(const Lengths* lengths) noexcept nogil:
     return longest
 
 
-# Where an operand begins, or the end of the data if it lies past that.
+# The start of an operand, or the end of the data if it starts beyond it.
 cdef size_t operand_offset(size_t size, uint64_t before) noexcept nogil:
     cdef uint64_t offset = saturating_add(HEADER, before)
     return size if offset >= size else <size_t>offset
 
 
 # The adjusted exponent length of EIP-198: the index of the exponent's highest bit, estimated from
-# its first 32 bytes. Each byte after those counts `tail_weight`. At least 1.
+# its first 32 bytes. Each further byte adds `tail_weight`. The result is at least 1.
 cdef u128 iterations(
     const Lengths* lengths, const uint8_t* data, size_t size, uint64_t tail_weight,
 ) noexcept nogil:
@@ -108,7 +109,7 @@ cdef u128 byzantium_complexity(uint64_t length) noexcept nogil:
     return square // <u128>16 + <u128>(480 * length - 199680)
 
 
-# complexity * count / divisor, or 2^64 - 1 where that is over 64 bits.
+# complexity * count / divisor, saturated at 2^64 - 1.
 cdef uint64_t price(u128 complexity, u128 count, uint64_t divisor) noexcept nogil:
     cdef u128 total
     # Complexities have at most 69 bits and counts 68.
@@ -154,8 +155,8 @@ cdef bint load_operand(
     return True
 
 
-# out = base ^ (p - 2) modulo p, which is 1 / base, if the call asks for that and p is a prime whose
-# inverses are often wanted: a tenth of the time of the power.
+# out = base ^ (p - 2) modulo p, which is 1 / base, if the exponent is p - 2 and the modulus p is a
+# well-known prime. Takes a tenth of the time of the general power.
 cdef bint inverted(
     uint8_t* out, const Lengths* lengths, const uint8_t* data, size_t size,
 ) noexcept nogil:
@@ -183,7 +184,7 @@ cdef bint inverted(
     return True
 
 
-# out[0 .. lengths.modulus) = base ^ exponent modulo modulus; all zeros where the modulus is zero.
+# out[0 .. lengths.modulus) = base ^ exponent modulo modulus; all zeros if the modulus is zero.
 cdef bint power(
     uint8_t* out, const Lengths* lengths, const uint8_t* data, size_t size,
 ) noexcept nogil:

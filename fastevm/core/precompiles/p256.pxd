@@ -1,4 +1,4 @@
-# Signatures over the curve P-256, precompile 0x100.
+# Verifies signatures on the curve P-256, precompile 0x100.
 from libc.stdint cimport int64_t, uint8_t
 
 from fastevm.core.precompiles.registry cimport PrecompileOutcome

@@ -1,4 +1,4 @@
-"""Signatures over the curve P-256, precompile 0x100 (EIP-7951), by `cryptography`."""
+"""Verifies signatures on P-256 with `cryptography`, precompile 0x100 (EIP-7951)."""
 
 from libc.stdint cimport uint64_t
 from libc.string cimport memset
@@ -15,13 +15,13 @@ cdef enum:
 cdef enum Verdict:
     REFUSED = 0
     VERIFIED = 1
-    HOST_FAILED = 2           # out of memory, or interrupted: there is no verdict
+    HOST_FAILED = 2           # out of memory or interrupted: no result
 
 cdef object ORDER = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551
 
 
 cdef class Library:
-    """What is needed of `cryptography`, loaded with the first signature: that takes 20 ms."""
+    """The parts of `cryptography` used here, imported on first use because that takes 20 ms."""
     cdef object decode, encode_signature, invalid, curve, algorithm
 
     def __cinit__(self) -> None:
@@ -60,7 +60,7 @@ cdef Verdict check(bytes operands) except *:
         return REFUSED
     cdef Library library = loaded()
     try:
-        # Refuses coordinates that are not below the prime and points off the curve.
+        # Rejects coordinates that are not below the prime and points off the curve.
         key = library.decode(library.curve, b"\x04" + operands[96:])
         key.verify(library.encode_signature(r, s), operands[:32], library.algorithm)
     except (ValueError, library.invalid):
@@ -68,7 +68,7 @@ cdef Verdict check(bytes operands) except *:
     return VERIFIED
 
 
-# The word 1 for a valid signature, else no output: no input fails the call.
+# The word 1 for a valid signature, else no output: invalid input never fails the call.
 cdef PrecompileOutcome p256_verify(
     const Schedule* schedule, const uint8_t* data, size_t size, int64_t* gas, Buffer* output,
 ) noexcept nogil:

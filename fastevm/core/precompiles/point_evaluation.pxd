@@ -1,4 +1,4 @@
-# Verifies the value of a blob's polynomial at a point, precompile 0x0a.
+# Verifies a KZG proof of a blob's value at a point, precompile 0x0a.
 from libc.stdint cimport int64_t, uint8_t
 
 from fastevm.core.precompiles.registry cimport PrecompileOutcome

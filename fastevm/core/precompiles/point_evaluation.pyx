@@ -1,4 +1,4 @@
-"""Verifies the value of a blob's polynomial at a point, precompile 0x0a (EIP-4844)."""
+"""Verifies a KZG proof of a blob's value at a point, precompile 0x0a (EIP-4844)."""
 
 from libc.string cimport memcmp, memcpy
 
@@ -18,15 +18,14 @@ cdef enum:
     HASH_VERSION = 0x01
     SCALAR_BITS = 255
 
-# The number of field elements in a blob and the modulus they are below: the output of every valid
-# call.
+# The output of every valid call: FIELD_ELEMENTS_PER_BLOB and BLS_MODULUS (EIP-4844).
 cdef uint8_t ANSWER[64]
 ANSWER[:] = (4096).to_bytes(32, "big") + bytes.fromhex(
     "73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001"
 )
 
-# The secret of the Ethereum KZG ceremony times the generator of G2: all of the setup that a check
-# needs.
+# The secret of the Ethereum KZG ceremony times the generator of G2: the only part of the
+# setup that verification needs.
 cdef BlsG2Affine TAU
 
 

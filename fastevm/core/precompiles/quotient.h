@@ -1,31 +1,31 @@
-/* Quotients modulo an odd number below 2^255: the binary Euclidean algorithm on ends of numbers.
+/* Quotients modulo an odd number below 2^255: the binary Euclidean algorithm on their ends.
  *
- * Pornin, "Optimized Binary GCD for Modular Inversion". How numbers a and b go on for some turns
- * depends on their lowest bits and, nearly, on their highest alone. So turns are made in single
- * registers and noted as a matrix, which then is applied to the whole numbers at once, 62 turns at
- * a time. A wrong guess from the highest bits makes a number negative, which is put right there:
- * it costs turns, but no exactness. Time depends on the operand. */
+ * Pornin, "Optimized Binary GCD for Modular Inversion". The next steps on numbers a and b depend
+ * only on their lowest bits and, almost, on their highest bits. So steps run on approximations in
+ * single registers and are recorded as a matrix, which is then applied to the whole numbers, 62
+ * steps at a time. A wrong guess from the highest bits makes a number negative, which is corrected when the
+ * matrix is applied: the result stays exact but takes more steps. Time depends on the operand. */
 #ifndef FASTEVM_PRECOMPILES_QUOTIENT_H
 #define FASTEVM_PRECOMPILES_QUOTIENT_H
 
 #include "fastevm/core/primitives/intrinsics.h"
 
-#define FE_TURNS 31 /* of one matrix: its numbers are at most 2^31, so that two fit one register */
+#define FE_TURNS 31 /* steps per matrix: its entries are at most 2^31, so that two fit a register */
 
 typedef __int128 fe_i128;
 
-/* What (a, b) became after n turns, times 2^n: (f0 a + g0 b, f1 a + g1 b). */
+/* The effect of n steps on (a, b), times 2^n: (f0 a + g0 b, f1 a + g1 b). */
 typedef struct {
     int64_t f0, g0, f1, g1;
 } fe_turns;
 
-/* Both ends of two numbers: 64 bits each, the high ones over one place. */
+/* Both ends of two numbers: 64 bits each, the high ends at the same bit position. */
 typedef struct {
     uint64_t a_low, a_high, b_low, b_high;
 } fe_ends;
 
-/* 31 turns: a halves where it is even, else it becomes |a - b| and b the smaller of both. The
-   coefficients of a stand in one register, f0 + 2^32 g0, and those of b in another. */
+/* 31 steps: halves a if it is even, else a = |a - b| and b = min(a, b). The
+   coefficients of a share a register as f0 + 2^32 g0; those of b share another. */
 FE_INLINE void fe_turn(fe_turns* m, uint64_t* pa, uint64_t* pb) {
     const uint64_t bias = UINT64_C(0x7fffffff7fffffff);
     uint64_t a = *pa, b = *pb, of_a = 1, of_b = UINT64_C(1) << 32;
@@ -38,7 +38,7 @@ FE_INLINE void fe_turn(fe_turns* m, uint64_t* pa, uint64_t* pb) {
         uint64_t difference = a - b, of_difference = of_a - of_b;
         uint64_t less = (uint64_t)0 - (uint64_t)(a < b);
         zeros = fe_ctz64(difference | (UINT64_C(1) << left));
-        __asm__("" : "+r"(less)); /* no branch: which way it goes is random */
+        __asm__("" : "+r"(less)); /* no branch, which would be unpredictable */
         b += difference & less;
         a = (difference ^ less) - less;
         of_b += of_difference & less;
@@ -54,7 +54,7 @@ FE_INLINE void fe_turn(fe_turns* m, uint64_t* pa, uint64_t* pb) {
     m->g1 = (int64_t)(of_b >> 32) - 0x7fffffff;
 }
 
-/* 31 turns on the ends; the ends too, and signs so that nothing is negative. */
+/* 31 steps on the ends; updates them and adjusts signs so that nothing is negative. */
 FE_INLINE void fe_turn_ends(fe_turns* m, fe_ends* e) {
     const uint64_t low = (UINT64_C(1) << FE_TURNS) - 1;
     int spare = fe_clz64(e->a_high | e->b_high | 1);
@@ -76,7 +76,7 @@ FE_INLINE void fe_turn_ends(fe_turns* m, fe_ends* e) {
     e->b_low = ((low_b ^ (uint64_t)t) - (uint64_t)t) >> FE_TURNS;
 }
 
-/* 62 turns of numbers of `limb` + 1 limbs; exact where they have one. */
+/* 62 steps on numbers of `limb` + 1 limbs; exact if they have one limb. */
 FE_INLINE void fe_turn_twice(fe_turns* m, const uint64_t* a, const uint64_t* b, int limb) {
     fe_turns first, second;
     if (limb == 0) {
@@ -101,7 +101,7 @@ FE_INLINE uint64_t fe_shifted(uint64_t low, uint64_t high) {
     return (low >> 2 * FE_TURNS) | (high << (64 - 2 * FE_TURNS));
 }
 
-/* r = |fa + gb| / 2^62, which is whole; turns the signs of f and g if it took the amount. */
+/* r = |fa + gb| / 2^62, an integer; negates f and g if fa + gb is negative. */
 FE_INLINE void fe_apply(uint64_t* r, const uint64_t* a, const uint64_t* b, int64_t* f, int64_t* g) {
     uint64_t t[5];
     fe_i128 sum = 0;
@@ -129,7 +129,8 @@ typedef struct {
     uint64_t n0; /* -1 / p modulo 2^64 */
 } fe_odd_modulus;
 
-/* r = (fa + gb) / 2^62 modulo p, for a and b below p: a multiple of p makes it whole. */
+/* r = (fa + gb) / 2^62 modulo p, for a and b below p: adds a multiple of p to make it an integer.
+   */
 FE_INLINE void fe_apply_modulo(
     uint64_t* r, const uint64_t* a, const uint64_t* b, int64_t f, int64_t g,
     const fe_odd_modulus* modulus) {
@@ -155,8 +156,8 @@ FE_INLINE void fe_apply_modulo(
     for (int i = 0; i < 4; i++) r[i] = (t[i] & keep) | (s[i] & ~keep);
 }
 
-/* r = c / x modulo p, for x and c below p; 0 where x is. Gives whether x and p have no common
-   divisor: r means nothing where they have one. */
+/* r = c / x modulo p, for x and c below p; 0 if x is 0. Returns whether x and p are
+   coprime; otherwise r is undefined. */
 FE_INLINE int fe_divide_modulo(
     uint64_t* r, const uint64_t* c, const uint64_t* x, const fe_odd_modulus* modulus) {
     uint64_t a[4], b[4], u[4], v[4] = {0, 0, 0, 0}, t[4];
@@ -165,7 +166,8 @@ FE_INLINE int fe_divide_modulo(
     fe_copy32(a, x);
     fe_copy32(b, modulus->p);
     fe_copy32(u, c);
-    /* a = ux / c and b = vx / c modulo p; at the end a is 0, and b the common divisor of both. */
+    /* a = ux / c and b = vx / c modulo p; at the end a is 0 and b is the greatest common divisor.
+       */
     while (a[0] | a[1] | a[2] | a[3]) {
         while (limb > 0 && (a[limb] | b[limb]) == 0) limb--;
         fe_turn_twice(&m, a, b, limb);

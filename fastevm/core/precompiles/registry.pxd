@@ -1,4 +1,4 @@
-# The table of precompiles: which one is at an address, and running one without the GIL.
+# The table of precompiles: look-up by address, and execution without the GIL.
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 
 from fastevm.core.primitives.buffer cimport Buffer
@@ -13,11 +13,11 @@ cdef enum PrecompileOutcome:
     PRECOMPILE_NO_MEMORY = 3
 
 
-# Number of the precompile at the address in this fork (0x01..0x11; 0x12 = P256VERIFY at 0x100), 0 =
-# none.
+# Returns the number of the precompile at the address in this fork (0x01..0x11; 0x12 is P256VERIFY
+# at 0x100), or 0 if there is none.
 cdef uint32_t precompile_at(const Schedule* schedule, const Address* address) noexcept nogil
 
-# Charge `gas[0]` and compute; `output.size` is set (0 is a valid size). `number` as above.
+# Charges `gas[0]`, computes and sets `output.size` (0 is a valid size). `number` as above.
 cdef PrecompileOutcome precompile_run(
     uint32_t number, const Schedule* schedule, const uint8_t* data, size_t size, int64_t* gas,
     Buffer* output,

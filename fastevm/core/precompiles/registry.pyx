@@ -1,4 +1,4 @@
-"""The table of precompiles: which one is at an address, and running one without the GIL."""
+"""The table of precompiles: look-up by address, and execution without the GIL."""
 
 from fastevm.core.precompiles.blake2f cimport blake2f
 from fastevm.core.precompiles.bls12_381 cimport (
@@ -119,10 +119,10 @@ cdef PrecompileOutcome precompile_run(
 
 
 def number_at(bytes address not None, str fork="osaka"):
-    """The number of the precompile at a 20-byte address in a fork, 0 where there is none.
+    """Returns the number of the precompile at a 20-byte address in a fork, or 0.
 
-    0x01 to 0x11 stand at those addresses, and 0x12 (P256VERIFY) at 0x100. ``ValueError`` for an
-    address of another length, ``UnknownForkError`` for an unknown fork.
+    Numbers 0x01 to 0x11 equal the address; 0x12 is P256VERIFY at 0x100. Raises ValueError for an
+    address of another length and ``UnknownForkError`` for an unknown fork.
     """
     cdef ForkSchedule schedule = schedule_for(fork)
     if len(address) != 20:
@@ -131,11 +131,11 @@ def number_at(bytes address not None, str fork="osaka"):
 
 
 def run(uint32_t number, bytes data not None, int64_t gas, str fork="osaka"):
-    """Run precompile ``number`` (see ``number_at``) on ``data`` with ``gas`` and a fork's prices.
+    """Runs precompile ``number`` (see ``number_at``) on ``data`` with ``gas`` and a fork's prices.
 
-    Returns (ok, output, gas left). Not ok, without output or gas: out of gas, or invalid input.
-    ``ValueError`` where the fork has no such precompile, ``UnknownForkError`` for an unknown
-    fork, ``MemoryError`` when the host has not enough memory.
+    Returns (ok, output, gas left). If it ran out of gas or the input is invalid, ok is False, and
+    there is no output and no gas left. Raises ValueError if the fork has no such precompile,
+    ``UnknownForkError`` for an unknown fork and MemoryError if out of memory.
     """
     cdef ForkSchedule schedule = schedule_for(fork)
     cdef const uint8_t* bytes_in = data

@@ -1,4 +1,4 @@
-"""RIPEMD-160, precompile 0x03 (Yellow Paper, appendix E), by pycryptodome's C functions."""
+"""RIPEMD-160, precompile 0x03 (Yellow Paper, appendix E), with pycryptodome's C functions."""
 
 from libc.string cimport memcmp, memset
 
@@ -15,7 +15,7 @@ cdef enum:
 
 cdef str MODULE = "Crypto.Hash._RIPEMD160"
 
-# All give 0 when they succeed.
+# All return 0 on success.
 ctypedef int (*HashInit)(void** state) noexcept nogil
 ctypedef int (*HashUpdate)(void* state, const uint8_t* data, size_t size) noexcept nogil
 ctypedef int (*HashDigest)(const void* state, uint8_t* out20) noexcept nogil
@@ -27,13 +27,13 @@ cdef HashDigest hash_digest
 cdef HashDestroy hash_destroy
 
 
-# The 20 bytes of the digest; false when the state could not be allocated.
+# Writes the 20-byte digest; false if the state could not be allocated.
 cdef bint digest_of(uint8_t* out, const uint8_t* data, size_t size) noexcept nogil:
     cdef void* state = NULL
     cdef bint ok
     if hash_init(&state) != 0:
         return False
-    # The library refuses a null pointer even when there is nothing to hash.
+    # The library rejects a null pointer even if the size is 0.
     ok = (size == 0 or hash_update(state, data, size) == 0) and hash_digest(state, out) == 0
     hash_destroy(state)
     return ok

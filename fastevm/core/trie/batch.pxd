@@ -1,13 +1,13 @@
-# Digests of many encoded nodes at once.
+# Computes the digests of many encoded nodes together.
 from fastevm.core.primitives.buffer cimport Buffer
 from fastevm.core.trie.encoding cimport Digest
 
 
 cdef enum:
-    BATCH = 64                        # nodes encoded at a time: they fit into the first-level cache
+    BATCH = 64                        # nodes encoded at a time: they fit into the L1 cache
 
 
-# Messages one after the other in a buffer, which belongs to the caller.
+# Concatenated messages in a buffer that the caller owns.
 cdef struct Batch:
     Buffer encoded
     size_t starts[BATCH + 1]
@@ -16,11 +16,11 @@ cdef struct Batch:
 
 
 cdef void batch_begin(Batch* batch) noexcept nogil
-# Compute the digests of all messages; a message shorter than a hash is its own digest.
+# Computes the digests of all messages; a message shorter than a hash is its own digest.
 cdef void batch_hash(Batch* batch) noexcept nogil
 
 
-# End a message: the bytes appended since the last one. There is room for BATCH messages.
+# Ends a message: the bytes appended since the previous one. The capacity is BATCH messages.
 cdef inline void batch_close(Batch* batch, Digest* out) noexcept nogil:
     batch.digests[batch.count] = out
     batch.count += 1

@@ -1,4 +1,4 @@
-"""Digests of many encoded nodes at once: messages side by side in the lanes of a vector."""
+"""Computes the digests of many encoded nodes together, in the lanes of a vector."""
 
 from libc.stdint cimport uint8_t
 from libc.string cimport memcpy

@@ -7,16 +7,16 @@ from fastevm.core.primitives.buffer cimport Buffer
 cdef enum:
     DIGEST_SIZE = 32
     RADIX = 16
-    ENDS_HERE = 16            # the slot of a branch's own value, after its children
+    ENDS_HERE = 16            # slot of a branch's own value, after its children
 
 
-# The reference of a parent to a node: keccak-256 of its RLP, or the RLP itself if that is shorter.
+# A parent's reference to a node: keccak-256 of its RLP, or the RLP itself if it is shorter.
 cdef struct Digest:
     uint8_t size              # DIGEST_SIZE: a hash; less: the RLP; 0: not computed
     uint8_t bytes[DIGEST_SIZE]
 
 
-# A run of nibbles [start, end) in a key.
+# The nibbles [start, end) in a key.
 cdef struct Path:
     const uint8_t* key
     uint32_t start
@@ -27,16 +27,16 @@ cdef inline uint32_t nibble_at(const uint8_t* key, uint32_t at) noexcept nogil:
     return (key[at >> 1] & 15) if at & 1 else (key[at >> 1] >> 4)
 
 
-# Append one node's RLP. False when memory is exhausted.
+# Append the RLP of a node. False if out of memory.
 cdef bint append_leaf(
     Buffer* out, const Path* path, const uint8_t* value, size_t size
 ) noexcept nogil
-# The digest of a leaf whose value, of at least 136 bytes, is not copied.
+# The digest of a leaf whose valuehas at least 136 bytes and is not copied.
 cdef void digest_of_long_leaf(
     const Path* path, const uint8_t* value, size_t size, Digest* out
 ) noexcept nogil
 cdef bint append_extension(Buffer* out, const Path* path, const Digest* child) noexcept nogil
-# RADIX children, NULL for none; the value is empty in most branches.
+# RADIX children, NULL if missing. The value is empty in most branches.
 cdef bint append_branch(
     Buffer* out, const Digest** children, const uint8_t* value, size_t size
 ) noexcept nogil

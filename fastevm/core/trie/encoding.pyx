@@ -1,4 +1,4 @@
-"""RLP of trie nodes, and the digests that parents hold of them (Yellow Paper, appendix D)."""
+"""RLP of trie nodes, and the digests by which parents refer to them (Yellow Paper, appendix D)."""
 
 from libc.string cimport memcpy
 
@@ -82,7 +82,7 @@ cdef inline size_t path_string_size(const Path* path) noexcept nogil:
 
 
 cdef uint8_t* write_path(uint8_t* at, const Path* path, int flag) noexcept nogil:
-    """The path as an RLP string: flags and an odd first nibble in one byte, then pairs."""
+    """Writes the path as an RLP string: a byte of flags and an odd first nibble, then pairs."""
     cdef size_t packed = packed_size(path)
     cdef uint32_t from_nibble = path.start
     cdef size_t i
@@ -108,7 +108,7 @@ cdef uint8_t* write_path(uint8_t* at, const Path* path, int flag) noexcept nogil
 # nodes
 
 cdef uint8_t* open_list(Buffer* out, size_t payload) noexcept nogil:
-    """Reserve a list and write its header; the place of its payload, or NULL without memory."""
+    """Reserve a list and write its header. Returns where the payload goes, or NULL."""
     cdef size_t whole = header_size(payload) + payload
     cdef uint8_t* at
     if not buffer_reserve(out, out.size + whole):

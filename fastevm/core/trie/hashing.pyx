@@ -1,7 +1,7 @@
-"""Digests of the nodes that have none yet, height by height, so that many are hashed at once.
+"""Computes missing digests of nodes height by height, so that many are hashed together.
 
-When all lower nodes are hashed, the nodes of one height can be encoded and hashed together:
-`keccak256_many` takes a quarter of the time of single hashes.
+Once all lower nodes are hashed, all nodes of one height can be encoded and hashed together:
+`keccak256_many` takes a quarter of the time of hashing one by one.
 """
 
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc, PyMem_RawRealloc
@@ -29,10 +29,10 @@ from fastevm.core.trie.node cimport (
 
 
 cdef enum:
-    HEIGHTS = 2 * TRIE_MAX_KEY + 1    # leaves have height 0, a branch for each nibble above
+    HEIGHTS = 2 * TRIE_MAX_KEY + 1    # leaves have height 0; a branch for each nibble above
 
 
-# A node without a digest, and how many such nodes lie below it on its longest path.
+# A node without a digest, and its height: the number of such nodes on the longest path below it.
 cdef struct Pending:
     TrieNode* node
     uint32_t height
@@ -95,7 +95,7 @@ cdef inline bint has_extension(const TrieNode* node) noexcept nogil:
 
 
 cdef bint hash_nodes(Batch* batch, TrieNode** nodes, int count) noexcept nogil:
-    """At most BATCH nodes whose children have digests. False without memory."""
+    """Hashes at most BATCH nodes whose children have digests. False if out of memory."""
     cdef Digest forks[BATCH]
     cdef TrieNode* node
     cdef int i
@@ -139,7 +139,7 @@ cdef void list_pending(Hashing* h, TrieNode* node, uint32_t height) noexcept nog
 
 
 cdef uint32_t gather(Hashing* h, TrieNode* node) noexcept nogil:
-    """List the node and those below it that lack a digest; its height."""
+    """Lists the node and all nodes below it that lack a digest. Returns its height."""
     cdef TrieNode** child = children_of(node)
     cdef uint32_t below = node.used & ((<uint32_t>1 << RADIX) - 1)   # a value needs no digest
     cdef uint32_t height = 0
@@ -156,7 +156,7 @@ cdef uint32_t gather(Hashing* h, TrieNode* node) noexcept nogil:
 
 
 cdef TrieNode** by_height(const Hashing* h) noexcept nogil:
-    """The nodes, lowest first; NULL without memory."""
+    """The nodes, lowest first; NULL if out of memory."""
     cdef TrieNode** ordered = <TrieNode**>PyMem_RawMalloc(h.count * sizeof(TrieNode*))
     cdef size_t places[HEIGHTS]
     cdef size_t place = 0

@@ -1,11 +1,10 @@
-"""Edits on persistent tries: leaves hold their whole key, so nodes need not store paths.
+"""Edits of persistent tries: leaves hold their whole key, so nodes need not store paths.
 
-A new key is compared with one leaf only: the leaf with the longest common prefix, found by walking
+A new key is compared with a single leaf: the leaf with the longest common prefix, found by walking
 down. The trie forks at the first nibble that differs.
 
-An edit runs down one path. As long as each node on it, from the root on, has exactly one reference,
-no other version shares it, and it is edited in place; from the first shared node on, nodes are
-copied.
+An edit walks down one path. Starting at the root, a node with exactly one reference is not shared
+with another version and is edited in place. From the first shared node on, nodes are copied.
 """
 
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc, PyMem_RawRealloc
@@ -27,7 +26,7 @@ cdef enum:
     SAME_KEY = 0xffff         # no nibble differs
 
 
-# A leaf on its way into the trie, or a key on its way out (leaf NULL).
+# An insertion of a leaf, or a deletion of a key (leaf NULL).
 cdef struct Edit:
     const uint8_t* key
     uint32_t nibbles          # of the key
@@ -39,7 +38,7 @@ cdef struct Edit:
 # keys
 
 cdef inline uint32_t slot_at(const uint8_t* key, uint32_t nibbles, uint32_t at) noexcept nogil:
-    """The slot of a branch that forks at `at`; the key must be that long."""
+    """The slot of the key in a branch that forks at `at`; the key must be long enough."""
     return ENDS_HERE if at == nibbles else nibble_at(key, at)
 
 
@@ -48,7 +47,7 @@ cdef inline uint32_t leaf_slot(const TrieNode* leaf, uint32_t at) noexcept nogil
 
 
 cdef inline uint32_t start_in(uint32_t slot, uint32_t fork) noexcept nogil:
-    """Where the path of a node in this slot begins."""
+    """The nibble at which the path of a node in this slot starts."""
     return fork if slot == ENDS_HERE else fork + 1
 
 
@@ -108,7 +107,7 @@ cdef void retain_children(const TrieNode* branch) noexcept nogil:
 
 
 cdef TrieNode* copy_node(const TrieNode* node, size_t capacity) noexcept nogil:
-    """A copy in `capacity` bytes. The count in front is not read: other threads may change it."""
+    """A copy in `capacity` bytes. Skips the reference count, which other threads may change."""
     cdef TrieNode* copy = <TrieNode*>PyMem_RawMalloc(capacity)
     cdef size_t content = node_size(node) - sizeof(int64_t)
     if copy != NULL:
@@ -120,7 +119,7 @@ cdef TrieNode* copy_node(const TrieNode* node, size_t capacity) noexcept nogil:
 
 
 cdef TrieNode* with_start(TrieNode* node, uint32_t start, bint private) noexcept nogil:
-    """The node itself if private, else a copy, for another place; NULL without memory."""
+    """The node (if private) or a copy with another `start`; NULL if out of memory."""
     cdef TrieNode* moved = node if private else copy_node(node, node_size(node))
     if moved != NULL:
         moved.start = <uint16_t>start
@@ -131,10 +130,10 @@ cdef TrieNode* with_start(TrieNode* node, uint32_t start, bint private) noexcept
 cdef TrieNode* with_child(
     TrieNode* branch, uint32_t slot, TrieNode* child, bint reuses, bint private
 ) noexcept nogil:
-    """The branch itself if private, else a copy, with another child in a slot that is not empty.
+    """The branch (if private) or a copy, with the child in an occupied slot replaced.
 
-    Takes over the reference to `child` in any case. `reuses`: it is what became of the former
-    child, so there is nothing to release. NULL without memory, and nothing has changed.
+    Always takes over the reference to `child`. `reuses`: the child is the modified old child, so
+    the old reference is not released. NULL if out of memory; then nothing has changed.
     """
     cdef TrieNode* fresh = branch if private else copy_node(branch, node_size(branch))
     cdef TrieNode** place
@@ -152,7 +151,7 @@ cdef TrieNode* with_child(
 cdef TrieNode* with_more(
     TrieNode* branch, uint32_t slot, TrieNode* child, bint private
 ) noexcept nogil:
-    """The same for an empty slot."""
+    """Like `with_child`, for an empty slot."""
     cdef uint32_t bit = <uint32_t>1 << slot
     cdef int at = child_index(branch, bit)
     cdef int count = popcount32(branch.used)
@@ -174,7 +173,7 @@ cdef TrieNode* with_more(
 
 
 cdef TrieNode* without_child(TrieNode* branch, uint32_t slot, bint private) noexcept nogil:
-    """The branch itself if private, else a copy, without one of three or more children."""
+    """The branch (if private) or a copy, without one of its three or more children."""
     cdef uint32_t bit = <uint32_t>1 << slot
     cdef int at = child_index(branch, bit)
     cdef int count = popcount32(branch.used)
@@ -192,14 +191,15 @@ cdef TrieNode* without_child(TrieNode* branch, uint32_t slot, bint private) noex
 
 
 # ----------------------------------------------------------------------------------------------
-# edits; `private`: no other version shares the node. It is then consumed, else unchanged
+# edits; `private`: no other version shares the node. A private node is consumed, a shared one
+# unchanged
 
 cdef inline bint is_private(TrieNode* child, bint private_parent) noexcept nogil:
     return private_parent and atomic_load(&child.references) == 1
 
 
 cdef TrieNode* fork_above(TrieNode* node, const Edit* edit, bint private) noexcept nogil:
-    """A branch with the new leaf and the node, whose path the new key leaves at `edit.parting`."""
+    """A branch with the new leaf and the node, whose paths diverge at `edit.parting`."""
     cdef uint32_t fork = edit.parting
     cdef uint32_t start = node.start
     cdef uint32_t new_slot = slot_at(edit.key, edit.nibbles, fork)
@@ -224,7 +224,7 @@ cdef TrieNode* fork_above(TrieNode* node, const Edit* edit, bint private) noexce
 
 
 cdef TrieNode* put_below(TrieNode* node, const Edit* edit, bint private) noexcept nogil:
-    """Takes over the leaf's reference in any case; NULL without memory, and nothing has changed."""
+    """Always takes over the leaf's reference. NULL if out of memory; then nothing has changed."""
     cdef uint32_t slot
     cdef TrieNode* child
     cdef bint private_child
@@ -248,7 +248,7 @@ cdef TrieNode* put_below(TrieNode* node, const Edit* edit, bint private) noexcep
 
 
 cdef TrieNode* delete_of_two(TrieNode* branch, uint32_t slot, bint private) noexcept nogil:
-    """A branch of two children without one of them: the other one, moved up."""
+    """Deletes one of the two children of a branch: the other child replaces the branch."""
     cdef TrieNode* other = children_of(branch)[child_index(branch, <uint32_t>1 << slot) == 0]
     cdef TrieNode* moved
     cdef bint private_other = is_private(other, private)
@@ -261,7 +261,7 @@ cdef TrieNode* delete_of_two(TrieNode* branch, uint32_t slot, bint private) noex
 
 
 cdef TrieNode* delete_below(TrieNode* branch, const Edit* edit, bint private) noexcept nogil:
-    """The key is below this branch. NULL without memory, and nothing has changed."""
+    """The key is below this branch. NULL if out of memory; then nothing has changed."""
     cdef uint32_t slot = slot_at(edit.key, edit.nibbles, branch.fork)
     cdef TrieNode* child = children_of(branch)[child_index(branch, <uint32_t>1 << slot)]
     cdef bint private_child

@@ -1,4 +1,4 @@
-# Roots over lists: the trie that maps rlp(i) to the i-th item, hashed without being built.
+# Roots of lists: hashes the trie that maps rlp(i) to the i-th item without building it.
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 
 from fastevm.core.primitives.buffer cimport Buffer
@@ -6,7 +6,7 @@ from fastevm.core.primitives.hashes cimport Hash
 from fastevm.core.trie.encoding cimport Digest
 
 
-# A branch with leaves alone below it: those of the positions [first, end), which differ at `fork`.
+# A branch above leaves only, at the positions [first, end), which differ at `fork`.
 cdef struct LowBranch:
     uint32_t first
     uint32_t end
@@ -19,16 +19,17 @@ cdef struct OrderedList:
     size_t count
     Buffer scratch
     Digest* leaves            # by position
-    uint32_t* starts          # of the paths in the leaves: by position
+    uint32_t* starts          # start of the path in each leaf: by position
     LowBranch* branches
     size_t branch_count
     int failed                # atomic
-    size_t longest            # an item that no lane beside it would help; `count`: none
+    size_t longest            # index of an item too long to share lanes; `count` if none
 
 
-# A root in steps, which threads may share: the shape of the trie follows from the number of items;
-# then fill, hash all shares of leaves, then all of branches, both in any order; close. False: no
-# memory. `ordered_free` is needed in any case.
+# A root computed in steps that threads may share: the shape of the trie follows from the number of
+# items. Fill, hash all shares of leaves, then all shares of branches, each in any order, then
+# close.
+# False if out of memory. `ordered_free` is needed in any case.
 cdef bint ordered_open(OrderedList* list, size_t count) noexcept nogil
 cdef void ordered_fill(
     OrderedList* list, const uint8_t** items, const size_t* sizes
@@ -41,12 +42,12 @@ cdef bint ordered_close(OrderedList* list, Hash* out) noexcept nogil
 cdef void ordered_free(OrderedList* list) noexcept nogil
 
 
-# Root of the trie that maps rlp(i) to items[i]: transactions, receipts, withdrawals. No item is
-# empty. False when memory is exhausted.
+# Root of the trie that maps rlp(i) to items[i]: transactions, receipts, withdrawals. Items must
+# not be empty. False if out of memory.
 cdef bint trie_ordered_root(
     const uint8_t** items, const size_t* sizes, size_t count, Hash* out
 ) noexcept nogil
-# The leaves of many items are hashed on so many threads.
+# Leaves of long lists are hashed on this many threads.
 cdef bint trie_ordered_root_on_threads(
     const uint8_t** items, const size_t* sizes, size_t count, int threads, Hash* out
 ) noexcept nogil

@@ -1,7 +1,7 @@
-"""Roots over lists (Yellow Paper, section 4.3): the keys are known, so no trie needs to be built.
+"""Roots of lists (Yellow Paper, section 4.3): the keys are known, so no trie is built.
 
-The keys rlp(0), rlp(1) ... are taken in their own order, in which every subtree is one run of
-items. The leaves are hashed first, many at once; then each branch as soon as its children are.
+The keys rlp(0), rlp(1) ... are processed in sorted order, in which every subtree is one range of
+items. The leaves are hashed first, many together, then each branch after its children.
 """
 
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
@@ -31,11 +31,11 @@ cdef enum:
     KEY_SIZE = 9              # the longest rlp(i) of a 64-bit i
     ONE_BYTE_KEYS = 127       # rlp(1) to rlp(127) are these bytes themselves
     STRING = 0x80
-    LEAVES_ON_THREADS = 64    # fewer are hashed on one thread
-    LEAVES_AT_ONCE = 32       # that a thread takes
+    LEAVES_ON_THREADS = 64    # shorter lists are hashed on one thread
+    LEAVES_AT_ONCE = 32       # leaves per share of a thread
     BRANCHES_AT_ONCE = 16
     LONG_ITEM = 64 * 1024     # bytes
-    WHOLE_BRANCH = 0x10000    # and the number of leaves, in place of a start: a branch's digest
+    WHOLE_BRANCH = 0x10000    # plus the number of leaves: this is the digest of a branch
 
 
 cdef struct OrderedKey:
@@ -44,7 +44,7 @@ cdef struct OrderedKey:
 
 
 cdef size_t item_at(const OrderedList* list, size_t position) noexcept nogil:
-    """The item whose key is at this position: rlp(0) is 0x80, between 0x7f and 0x8180."""
+    """The item whose key has this position: rlp(0) is 0x80, which sorts between 0x7f and 0x8180."""
     cdef size_t before_zero = list.count - 1 if list.count <= ONE_BYTE_KEYS else ONE_BYTE_KEYS
     if position < before_zero:
         return position + 1
@@ -52,7 +52,7 @@ cdef size_t item_at(const OrderedList* list, size_t position) noexcept nogil:
 
 
 cdef inline uint32_t width_of(uint64_t index) noexcept nogil:
-    """Bytes of a number without its leading zeros."""
+    """The number of bytes of a number without leading zeros."""
     return (71 - <uint32_t>clz64(index)) // 8 if index else 0
 
 
@@ -80,7 +80,7 @@ cdef uint32_t shared_nibbles(const OrderedKey* a, const OrderedKey* b) noexcept 
 cdef bint hash_leaf(
     OrderedList* list, Batch* batch, size_t position, uint32_t start
 ) noexcept nogil:
-    """Add the leaf to the batch, or hash it where it lies."""
+    """Add the leaf to the batch, or hash it without copying."""
     cdef OrderedKey key
     cdef Path path
     cdef size_t item = item_at(list, position)
@@ -118,9 +118,9 @@ cdef inline uint32_t key_nibble(
 cdef size_t run_end(
     const OrderedList* list, size_t first, size_t end, uint32_t at
 ) noexcept nogil:
-    """The end of the run of keys from `first` on that have the same nibble at `at`.
+    """The end of the range of keys from `first` on that have the same nibble at `at`.
 
-    Steps that double find a key behind the run: most runs are of one key.
+    Uses an exponential search, because most ranges have one key.
     """
     cdef uint32_t nibble = key_nibble(list, first, at)
     cdef size_t step = 1, middle
@@ -150,7 +150,7 @@ cdef uint32_t fork_of(const OrderedList* list, size_t first, size_t end) noexcep
 
 
 cdef void plan(OrderedList* list, size_t first, size_t end, uint32_t start) noexcept nogil:
-    """Where the path of each leaf of a subtree begins, and its branches with leaves alone below."""
+    """Computes where the path of each leaf starts, and lists the branches above leaves only."""
     cdef bint has_leaves_alone = True
     cdef size_t at = first, until
     cdef LowBranch* branch
@@ -216,7 +216,7 @@ cdef void hash_leaves(OrderedList* list, size_t first, size_t end) noexcept nogi
 
 
 cdef bint append_low_branch(OrderedList* list, Batch* batch, LowBranch* branch) noexcept nogil:
-    """Its digest takes the place of that of its first leaf."""
+    """The digest of the branch replaces the digest of its first leaf."""
     cdef const Digest* children[RADIX]
     cdef size_t at
     memset(children, 0, sizeof(children))
@@ -322,7 +322,7 @@ cdef bint subtree_digest(
 
 
 cdef size_t longest_item(const OrderedList* list) noexcept nogil:
-    """The item that is longer than all others together, if it is a long one."""
+    """The item longer than all others together, if it is at least LONG_ITEM bytes."""
     cdef size_t longest = 0, total = 0, i
     for i in range(list.count):
         total += list.sizes[i]
@@ -334,7 +334,7 @@ cdef size_t longest_item(const OrderedList* list) noexcept nogil:
 
 
 # ----------------------------------------------------------------------------------------------
-# all at once
+# all steps in one call
 
 cdef void hash_leaf_share(void* list, int _member, int64_t share) noexcept nogil:
     ordered_hash_leaf_share(<OrderedList*>list, share)

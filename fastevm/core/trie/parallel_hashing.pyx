@@ -1,4 +1,4 @@
-"""Digests of trie nodes on several threads: each takes a few subtries at a time."""
+"""Computes digests of trie nodes on several threads: each takes a few subtries at a time."""
 
 from libc.stdint cimport int64_t
 from libc.string cimport memset
@@ -17,14 +17,14 @@ from fastevm.core.trie.trie cimport trie_root
 
 
 cdef enum:
-    AT_ONCE = 16                      # subtries that a thread takes: their lanes fill better
+    AT_ONCE = 16                      # subtries that a thread takes: more fill lanes better
     MOST_BRANCHES = RADIX * RADIX     # two levels below the root
 
 
 cdef struct Shares:
     TrieNode** nodes
     int64_t count
-    int64_t taken             # groups, changed atomically
+    int64_t taken             # groups taken: atomic
     int failed
 
 
@@ -53,7 +53,7 @@ cdef bint compute_digests_on(TrieNode** nodes, size_t count, int threads) noexce
 cdef size_t list_branches(
     const TrieNode* node, TrieNode** out, size_t count, int levels
 ) noexcept nogil:
-    """Add the nodes so many levels below a node that lack digests; how many there are then."""
+    """Adds the nodes this many levels down that lack digests. Returns the new count."""
     cdef TrieNode** child = children_of(node)
     cdef int i
     for i in range(popcount32(node.used & ((1 << RADIX) - 1))):

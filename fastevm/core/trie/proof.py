@@ -6,7 +6,7 @@ from fastevm.core.primitives.keccak import keccak256
 from fastevm.core.primitives.rlp import decode, encode
 from fastevm.errors import FastevmError
 
-# The root of the trie without any key: the hash of an empty RLP string.
+# The root of the empty trie: the hash of an empty RLP string.
 EMPTY_ROOT = keccak256(b"\x80")
 
 _HASH_SIZE = 32
@@ -17,15 +17,15 @@ _Item = bytes | list["_Item"]
 
 
 class ProofError(FastevmError, ValueError):
-    """An invalid proof: a node is missing, malformed, superfluous or has another hash."""
+    """An invalid proof: a node is missing, malformed, superfluous or has the wrong hash."""
 
 
 def verify_proof(root: bytes, key: bytes, proof: Sequence[bytes]) -> bytes | None:
-    """The value that the trie with this root has at `key`, or None if it has none there.
+    """Returns the value at `key` in the trie with this root, or None if the key is absent.
 
-    ``root`` is 32 bytes; ``proof`` the RLP of the nodes from the root towards the key, as
-    `Trie.prove` and ``eth_getProof`` give them (Yellow Paper, appendix D). ProofError unless the
-    proof is complete, canonical and without superfluous nodes.
+    ``root`` is 32 bytes; ``proof`` is the RLP of the nodes from the root towards the key, as
+    returned by `Trie.prove` and ``eth_getProof`` (Yellow Paper, appendix D). Raises ProofError
+    unless the proof is complete, canonical and without superfluous nodes.
     """
     if len(root) != _HASH_SIZE:
         raise ValueError(f"a root has {_HASH_SIZE} bytes, not {len(root)}")
@@ -40,14 +40,14 @@ def verify_proof(root: bytes, key: bytes, proof: Sequence[bytes]) -> bytes | Non
 
 
 class _Nodes:
-    """The nodes of a proof, read one after the other."""
+    """The nodes of a proof, read in order."""
 
     def __init__(self, proof: Sequence[bytes]) -> None:
         self.proof = proof
         self.taken = 0
 
     def next_node(self, expected: bytes) -> _Item:
-        """The next node, decoded; it must have this hash."""
+        """Returns the next node, decoded. Raises ProofError unless it has this hash."""
         if self.taken == len(self.proof):
             raise ProofError(f"the proof ends before the node 0x{expected.hex()}")
         encoded = self.proof[self.taken]
@@ -55,7 +55,7 @@ class _Nodes:
         if found != expected:
             raise self.error(f"hash 0x{found.hex()} instead of 0x{expected.hex()}")
         if self.taken and len(encoded) < _HASH_SIZE:
-            raise self.error("so short that it belongs into its parent")
+            raise self.error("shorter than 32 bytes, so it must be embedded in its parent")
         try:
             node: _Item = decode(encoded)
         except ValueError as error:
@@ -64,17 +64,17 @@ class _Nodes:
         return node
 
     def child(self, reference: _Item) -> _Item:
-        """The node that a parent refers to: embedded in it, or the next one of the proof."""
+        """Returns the child of a node: embedded in the node, or the next node of the proof."""
         if isinstance(reference, list):
             if len(encode(reference)) >= _HASH_SIZE:
-                raise self.error("a child that should be referred to by hash")
+                raise self.error("an embedded child of 32 bytes or more, which must be referred to by hash")
             return reference
         if len(reference) != _HASH_SIZE:
             raise self.error(f"a reference of {len(reference)} bytes")
         return self.next_node(reference)
 
     def error(self, reason: str) -> ProofError:
-        """An error at the position of the next node."""
+        """Returns an error that names the position of the current node."""
         return ProofError(f"node {self.taken}: {reason}")
 
 
@@ -105,12 +105,12 @@ def _walk(nodes: _Nodes, root: bytes, path: list[int]) -> bytes | None:
 
 def _value(nodes: _Nodes, item: _Item) -> bytes:
     if isinstance(item, list):
-        raise nodes.error("a list for a value")
+        raise nodes.error("a list instead of a value")
     return item
 
 
 def _unpacked(nodes: _Nodes, item: _Item) -> tuple[list[int], bool]:
-    """The nibbles of a hex-prefixed path, and whether they end in a leaf."""
+    """Returns the nibbles of a hex-prefixed path and whether it is the path of a leaf."""
     if isinstance(item, list) or not item or item[0] >= 0x40:
         raise nodes.error("a malformed path")
     odd = bool(item[0] & 0x10)

@@ -1,4 +1,5 @@
-# The Merkle-Patricia trie (Yellow Paper, appendix D): persistent, shared nodes, hashed on demand.
+# The Merkle-Patricia trie (Yellow Paper, appendix D): persistent, with shared nodes, hashed on
+# demand.
 from libc.stdint cimport uint8_t
 
 from fastevm.core.primitives.buffer cimport Buffer
@@ -19,12 +20,13 @@ from fastevm.core.trie.ordered cimport trie_ordered_root, trie_ordered_root_on_t
 
 cdef Hash EMPTY_TRIE_ROOT
 
-# The root hash; only nodes without a digest are hashed. Must be called before threads share a root.
-# False when memory is exhausted.
+# Computes the root hash; only nodes without a digest are hashed. Call it before threads share a
+# root.
+# False if out of memory.
 cdef bint trie_root(TrieNode* root, Hash* out) noexcept nogil
-# The nodes from the root to the key, or to where the path to it ends, appended to `out` as RLP
-# items one after the other (nodes under 32 bytes are inside their parents, not listed): `count[0]`.
-# An empty trie gives none. False when memory is exhausted.
+# Appends the nodes from the root to the key, or to where its path ends, to `out` as concatenated
+# RLP items (nodes under 32 bytes are embedded in their parents, so not listed); `count[0]` is their
+# number. An empty trie has none. False if out of memory.
 cdef bint trie_prove(
     TrieNode* root, const uint8_t* key, size_t key_size, Buffer* out, size_t* count
 ) noexcept nogil

@@ -1,4 +1,4 @@
-# Types of the Merkle-Patricia trie.
+# Types of trie.pyx.
 from collections.abc import Sequence
 from typing import final
 

@@ -40,7 +40,7 @@ cdef bint trie_root(TrieNode* root, Hash* out) noexcept nogil:
 # proofs
 
 cdef void list_node(Buffer* out, size_t start, size_t* count) noexcept nogil:
-    """Keep the node appended since `start` if it is the root or its parent refers to it by hash."""
+    """Keep the node appended since `start` if it is the root or its parent holds its hash."""
     if out.size - start < DIGEST_SIZE and count[0] != 0:
         out.size = start
     else:
@@ -48,7 +48,7 @@ cdef void list_node(Buffer* out, size_t start, size_t* count) noexcept nogil:
 
 
 cdef bint on_path(const TrieNode* branch, const uint8_t* key, size_t key_size) noexcept nogil:
-    """Whether the key has the nibbles of the extension above the branch."""
+    """Whether the key matches the extension above the branch."""
     cdef const uint8_t* other = leaf_key(any_leaf(branch))
     cdef uint32_t at
     if branch.fork > 2 * key_size:
@@ -62,7 +62,7 @@ cdef bint on_path(const TrieNode* branch, const uint8_t* key, size_t key_size) n
 cdef bint prove_branch(
     Buffer* out, const TrieNode* branch, bint further, size_t* count
 ) noexcept nogil:
-    """List the extension, if there is one, and (`further`) the branch below it."""
+    """Lists the extension, if present, and, if `further`, the branch below it."""
     cdef size_t start = out.size
     cdef Digest fork
     memset(&fork, 0, sizeof(fork))
@@ -112,7 +112,7 @@ cdef bint trie_prove(
 # the Python class
 
 cdef list split_items(const Buffer* buffer, size_t count):
-    """The items of a run of RLP, as bytes each."""
+    """Splits concatenated RLP items; each is returned as bytes."""
     cdef RlpCursor cursor
     cdef RlpItem item
     cdef const uint8_t* start = NULL
@@ -129,9 +129,9 @@ cdef list split_items(const Buffer* buffer, size_t count):
 
 
 cdef class Trie:
-    """A map from bytes to bytes with a root hash. A copy is another version and shares all nodes.
+    """A map from bytes to bytes with a root hash. Copies are versions that share nodes.
 
-    Keys have at most 256 bytes and are used as they are: for the tries of the state (Yellow Paper,
+    Keys have at most 256 bytes and are not hashed: for the state tries (Yellow Paper,
     section 4.1) hash them first.
     """
 
@@ -144,13 +144,13 @@ cdef class Trie:
         trie_release(self.nodes)
 
     def copy(self) -> Trie:
-        """Another version with the same content, in constant time."""
+        """Returns another version with the same content, in constant time."""
         cdef Trie other = Trie()
         other.nodes = trie_retain(self.nodes)
         return other
 
     def get(self, key: bytes) -> bytes | None:
-        """The value at `key`, or None."""
+        """Returns the value at `key`, or None."""
         cdef size_t size = 0
         cdef const uint8_t* value = trie_get(
             self.nodes, <const uint8_t*><char*>key, len(key), &size
@@ -158,7 +158,7 @@ cdef class Trie:
         return None if value == NULL else (<const char*>value)[:size]
 
     def put(self, key: bytes, value: bytes) -> None:
-        """Set the value at `key`; the empty value deletes. ValueError for keys over 256 bytes."""
+        """Sets the value at `key`; an empty value deletes. Raises ValueError for long keys."""
         cdef bint failed = False
         if len(key) > TRIE_MAX_KEY:
             raise ValueError(f"a key has at most {TRIE_MAX_KEY} bytes, not {len(key)}")
@@ -170,21 +170,21 @@ cdef class Trie:
             raise MemoryError
 
     def delete(self, key: bytes) -> None:
-        """Remove `key` if it is there."""
+        """Removes `key` if present."""
         self.put(key, b"")
 
     def root(self) -> bytes:
-        """The root hash, 32 bytes; only what changed since the last call is hashed."""
+        """Returns the 32-byte root hash. Hashes only what changed since the last call."""
         cdef Hash root
         if not trie_root(self.nodes, &root):
             raise MemoryError
         return root.b[:DIGEST_SIZE]
 
     def prove(self, key: bytes) -> list[bytes]:
-        """The nodes from the root towards `key`, as `verify_proof` reads them.
+        """Returns the nodes from the root towards `key`, for `verify_proof`.
 
-        Nodes whose RLP is shorter than 32 bytes are inside their parents and not listed. For a key
-        that is not there the list ends where the path to it ends.
+        Nodes whose RLP is shorter than 32 bytes are embedded in their parents and not listed. For
+        an absent key the list ends where its path ends.
         """
         cdef Buffer buffer
         cdef size_t count = 0
@@ -198,9 +198,9 @@ cdef class Trie:
 
 
 def ordered_root(items: Sequence[bytes]) -> bytes:
-    """Root hash of the trie that maps rlp(i) to the i-th item (Yellow Paper, section 4.3).
+    """Returns the root of the trie that maps rlp(i) to item i (Yellow Paper, section 4.3).
 
-    ValueError for an empty item: a trie cannot hold it.
+    Raises ValueError for an empty item, which a trie cannot hold.
     """
     cdef size_t count = len(items)
     cdef size_t i = 0

@@ -1,4 +1,4 @@
-# Sums, multiples and pairings over BN254, precompiles 0x06 to 0x08.
+# Addition, multiplication and pairing on BN254, precompiles 0x06 to 0x08.
 from libc.stdint cimport int64_t, uint8_t
 
 from fastevm.core.precompiles.registry cimport PrecompileOutcome

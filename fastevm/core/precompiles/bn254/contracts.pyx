@@ -1,4 +1,4 @@
-"""Sums, multiples and pairings over BN254, precompiles 0x06 to 0x08 (EIP-196, EIP-197)."""
+"""Addition, multiplication and pairing on BN254, precompiles 0x06 to 0x08 (EIP-196, EIP-197)."""
 
 from libc.stdint cimport uint64_t
 from libc.string cimport memset
@@ -58,8 +58,8 @@ cdef PrecompileOutcome bn254_mul(
     return PRECOMPILE_OK
 
 
-# r = the Miller loop over up to MILLER_PAIRS pairs of bytes; those with a point at infinity count
-# as one. False for what is not a point of its group.
+# r = the Miller loop over up to MILLER_PAIRS encoded pairs. A pair with a point at infinity
+# contributes 1. False if a point is not in its group.
 cdef bint miller_chunk(Fp12* r, const uint8_t* data, size_t count) noexcept nogil:
     cdef G1Affine ps[MILLER_PAIRS]
     cdef G2Affine qs[MILLER_PAIRS]
@@ -77,7 +77,7 @@ cdef bint miller_chunk(Fp12* r, const uint8_t* data, size_t count) noexcept nogi
     return miller_loop(r, ps, qs, used)
 
 
-# Whether the product of all pairings is one; at least one pair.
+# Whether the product of all pairings equals 1; requires at least one pair.
 cdef PrecompileOutcome check_pairs(bint* is_one, const uint8_t* data, size_t count) noexcept nogil:
     cdef Fp12 product, factor
     cdef size_t chunk = MILLER_PAIRS if count > MILLER_PAIRS else count

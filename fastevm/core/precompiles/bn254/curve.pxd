@@ -9,7 +9,7 @@ cdef struct G1Affine:         # y^2 = x^3 + 3; (0, 0) is the point at infinity
     Fp y
 
 
-cdef struct G2Affine:         # y^2 = x^3 + 3 / (9 + u); likewise
+cdef struct G2Affine:         # y^2 = x^3 + 3 / (9 + u); (0, 0) is infinity
     Fp2 x
     Fp2 y
 
@@ -23,11 +23,11 @@ cdef inline bint g2_is_infinity(const G2Affine* p) noexcept nogil:
 
 
 # 64 bytes: x, y. False when a coordinate is not below the prime or the point is off the curve.
-# Every other point is of the group.
+# All points of the curve are in the group.
 cdef bint g1_load(G1Affine* r, const uint8_t* p) noexcept nogil
 cdef void g1_store(uint8_t* p, const G1Affine* a) noexcept nogil
 cdef void g1_add(G1Affine* r, const G1Affine* a, const G1Affine* b) noexcept nogil
-# The multiple by any 32-byte big-endian number.
+# Multiplies by any 32-byte big-endian number.
 cdef void g1_mul(G1Affine* r, const G1Affine* a, const uint8_t* scalar) noexcept nogil
 
 # 128 bytes: x, y, each with its imaginary part first. False when a coordinate is not below the

@@ -1,4 +1,4 @@
-"""The numbers that BN254 is made from."""
+"""The parameters of BN254."""
 
 U: int
 GROUP_ORDER: int

@@ -1,7 +1,7 @@
 """The two groups of BN254: points as bytes, sums, multiples, and membership of the second group.
 
-Inside, a point is three elements (X, Y, Z) in a row that stand for (X / Z^2, Y / Z^3), or for
-infinity where Z is zero. Both curves are y^2 = x^3 + b, so one source serves both fields.
+Internally a point is three consecutive elements (X, Y, Z) for (X / Z^2, Y / Z^3), or for
+infinity if Z is zero. Both curves are y^2 = x^3 + b, so the same code serves both fields.
 """
 
 from libc.stdint cimport int8_t, uint64_t
@@ -26,19 +26,19 @@ cdef extern from "fastevm/core/precompiles/bn254/field.h" nogil:
 
 
 cdef enum:
-    WINDOW = 5                # bits of a multiplier's digit, which is odd and below 16, or zero
-    MULTIPLES = 8             # the odd multiples that such digits need, 1, 3, .. 15
-    HALF_DIGITS = 132         # of a multiplier's half, which is below 2^129
+    WINDOW = 5                # bits of a scalar's digit, which is odd and below 16, or zero
+    MULTIPLES = 8             # odd multiples 1, 3, .. 15 for these digits
+    HALF_DIGITS = 132         # of half a scalar, which is below 2^129
     U_DIGITS = 63
 
 ctypedef fused Element:
     Fp
     Fp2
 
-U = 4965661367192848881       # the number the curve is made from
+U = 4965661367192848881       # the BN parameter of the curve
 GROUP_ORDER = 36 * U**4 + 36 * U**3 + 18 * U**2 + 6 * U + 1
 
-# (x, y) -> (CUBE_ROOT x, y) multiplies the points of the first group by EIGENVALUE. The rows of
+# (x, y) -> (CUBE_ROOT x, y) multiplies points of the first group by EIGENVALUE. The rows of
 # LATTICE are numbers (a, b) for which a + b EIGENVALUE is a multiple of the order.
 CUBE_ROOT = 18 * U**3 + 18 * U**2 + 9 * U + 1
 EIGENVALUE = 36 * U**3 + 18 * U**2 + 6 * U + 1
@@ -46,8 +46,8 @@ LATTICE = ((2 * U + 1, -6 * U**2 - 2 * U), (6 * U**2 + 4 * U + 1, 2 * U + 1))
 
 cdef Fp CURVE_B, CUBE_ROOT_OF_ONE
 cdef Word ORDER
-cdef Word SHORT, LONG_1, LONG_2        # 2u + 1, 6u^2 + 2u, 6u^2 + 4u + 1: the sides of LATTICE
-cdef Word SHORT_SHARE, LONG_SHARE      # SHORT and LONG_1 in parts of the order, times 2^256
+cdef Word SHORT, LONG_1, LONG_2        # 2u + 1, 6u^2 + 2u, 6u^2 + 4u + 1: the entries of LATTICE
+cdef Word SHORT_SHARE, LONG_SHARE      # SHORT and LONG_1 divided by the order, times 2^256
 cdef int8_t U_NAF[U_DIGITS]   # the signed binary digits of U
 
 
@@ -123,7 +123,7 @@ cdef inline void clear(Element* r) noexcept nogil:
         fp2_zero(r)
 
 
-# --- points (X, Y, Z); all functions hold for all points, and results may alias operands ---
+# --- points (X, Y, Z); all formulas are complete, and results may alias operands ---
 
 cdef inline void point_copy(Element* r, const Element* p) noexcept nogil:
     copy(&r[0], &p[0])
@@ -147,8 +147,7 @@ cdef void point_double(Element* r, const Element* p) noexcept nogil:
     determinant(&r[1], &l, &v, &yy, &yy)
 
 
-# The sum, from what the points have in common: x1, y1 and x2, y2 over one denominator, and z, the
-# product of both Z.
+# The sum, given x1, y1 and x2, y2 over a common denominator, and z, the product of both Z.
 cdef inline void point_join(
     Element* r, const Element* p, const Element* x1, const Element* y1, const Element* x2,
     const Element* y2, const Element* z,
@@ -194,8 +193,8 @@ cdef void point_add(Element* r, const Element* p, const Element* q) noexcept nog
     point_join(r, p, &x1, &y1, &x2, &y2, &z)
 
 
-# q is affine, its y given apart, and neither point is infinity's affine form; one stands for the
-# field's 1.
+# q is affine with its y passed separately. Neither point is the affine form of infinity. `one` is
+# the field's 1.
 cdef void point_add_affine(
     Element* r, const Element* p, const Element* x, const Element* y, const Element* one,
 ) noexcept nogil:
@@ -235,8 +234,8 @@ cdef void g1_store(uint8_t* p, const G1Affine* a) noexcept nogil:
     fp_store(p + 32, &a.y)
 
 
-# The sum of points with different x, or the double of one: with affine operands and an affine
-# result, one division is all there is.
+# The sum of points with different x, or the double of a point. With affine operands and an affine
+# result it takes one division.
 cdef void g1_add(G1Affine* r, const G1Affine* a, const G1Affine* b) noexcept nogil:
     cdef Fp slope, divisor, x
     if g1_is_infinity(a):
@@ -290,9 +289,9 @@ cdef inline void high_product(Word* r, const Word* a, const Word* b) noexcept no
 
 
 # k = k1 + k2 EIGENVALUE modulo the order, for k below it: Gallant, Lambert and Vanstone, "Faster
-# point multiplication on elliptic curves with efficient endomorphisms". k1 is what is left of
-# (k, 0) when as many whole rows of LATTICE are taken away as fit, at most one too few of each, so
-# it is never negative. Gives whether k2 is, and then writes its amount.
+# point multiplication on elliptic curves with efficient endomorphisms". k1 is the remainder
+# of (k, 0) after subtracting whole rows of LATTICE, each at most once too rarely, so
+# it is never negative. Returns whether k2 is negative and stores its absolute value.
 cdef bint split(Word* k1, Word* k2, const Word* k) noexcept nogil:
     cdef Word c1, c2, t
     high_product(&c1, k, &SHORT_SHARE)
@@ -310,8 +309,8 @@ cdef bint split(Word* k1, Word* k2, const Word* k) noexcept nogil:
     return False
 
 
-# A number below 2^129, times sign, in digits that are zero or odd, any WINDOW in a row with at most
-# one that is not zero; the least significant first. Consumes the number.
+# Recodes a number below 2^129, times sign, to digits that are zero or odd, least significant first.
+# Of WINDOW consecutive digits at most one is nonzero. Consumes the number.
 cdef void recode(int8_t* digits, Word* k, int sign) noexcept nogil:
     cdef int place = 0, digit, zeros
     cdef Word part
@@ -332,7 +331,7 @@ cdef void recode(int8_t* digits, Word* k, int sign) noexcept nogil:
         digits[place] = <int8_t>(sign * digit)
 
 
-# The odd multiples of a point, and their images under the endomorphism: affine points of an
+# The odd multiples of a point, and their images under the endomorphism: affine points on an
 # isomorphic curve, on which (x, y) stands for (x / z^2, y / z^3).
 cdef struct Multiples:
     Fp x[MULTIPLES]
@@ -341,7 +340,7 @@ cdef struct Multiples:
     Fp z
 
 
-# r = p + q and q, both over another z; gives what that z grew by. Meloni, "New point addition
+# r = p + q, and q, both over a new z; returns the factor of z. Meloni, "New point addition
 # formulae for ECC applications". The points are neither equal nor opposite.
 cdef inline void add_same_z(
     Fp* rx, Fp* ry, Fp* qx, Fp* qy, Fp* growth, const Fp* px, const Fp* py,
@@ -381,7 +380,7 @@ cdef inline void double_same_z(Multiples* table, Fp* dx, Fp* dy, const G1Affine*
     fp_sub(dy, dy, &table.y[0])
 
 
-# For a point that is not infinity, whose order is a prime beyond every multiple here.
+# The point is not infinity, and its prime order is larger than every multiple used here.
 cdef void tabulate(Multiples* table, const G1Affine* p) noexcept nogil:
     cdef Fp growth[MULTIPLES]
     cdef Fp dx, dy, scale, t
@@ -391,7 +390,7 @@ cdef void tabulate(Multiples* table, const G1Affine* p) noexcept nogil:
         add_same_z(
             &table.x[i], &table.y[i], &dx, &dy, &growth[i], &table.x[i - 1], &table.y[i - 1],
         )
-    # Every point over the last z: from the last but one backwards, by all that z grew since.
+    # Rescale every point to the last z: go backwards and multiply by the accumulated factors.
     fp_copy(&scale, &growth[MULTIPLES - 1])
     for i in range(MULTIPLES - 2, -1, -1):
         fp_sqr(&t, &scale)
@@ -472,7 +471,8 @@ cdef void g2_mul_u(Fp2* r, const G2Affine* p) noexcept nogil:
             point_add_affine(r, r, &p.x, &negative, &one)
 
 
-# r = psi^power(p): the map (x, y) -> (x^p, y^p) of the curve over the big field, seen on the twist.
+# r = psi^power(p): the map (x, y) -> (x^p, y^p) of the curve over the big field, transferred to the
+# twist.
 cdef void g2_frobenius(Fp2* r, const Fp2* p, int power) noexcept nogil:
     if power & 1:
         fp2_conjugate(&r[0], &p[0])
@@ -484,7 +484,7 @@ cdef void g2_frobenius(Fp2* r, const Fp2* p, int power) noexcept nogil:
     fp2_mul(&r[1], &r[1], &FROBENIUS[power - 1][3])
 
 
-# A point q of the twist is of the group if and only if (u + 1) q + psi(u q) + psi^2(u q) = psi^3(2u
+# A point q of the twist is in the group if and only if (u + 1) q + psi(u q) + psi^2(u q) = psi^3(2u
 # q): Dai, Lin, Zhao and Zhou, "Fast subgroup membership testings for G1, G2 and GT on
 # pairing-friendly curves". The norm of u + 1 + u psi + u psi^2 - 2u psi^3 shares no factor with the
 # cofactor.
@@ -534,9 +534,9 @@ cdef void derive_constants() except *:
 
 
 def signed_digits(n: int, width: int = 2) -> list[int]:
-    """Odd digits below 2^(width - 1) and zeros, any width in a row with at most one that is not 0.
+    """Returns the signed digits of ``n``, each zero or odd and below 2^(width - 1).
 
-    Least significant first.
+    Of ``width`` consecutive digits at most one is nonzero. Least significant first.
     """
     digits = []
     while n:

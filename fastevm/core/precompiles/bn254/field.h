@@ -1,7 +1,7 @@
 /* Arithmetic modulo the BN254 base prime p and in its quadratic extension, four limbs per element.
  *
- * Elements are in Montgomery form (x stands for x / 2^256) and always below p, so equality is
- * equality of limbs. Results may alias operands. The multiplication has two bodies, chosen at run
+ * Elements are in Montgomery form (x stands for x / 2^256) and always below p, so equal
+ * elements have equal limbs. Results may alias operands. The multiplication has two bodies, chosen at run
  * time: mulx with two carry chains where the processor has BMI2 and ADX, else 128-bit integers. */
 #ifndef FASTEVM_BN254_FIELD_H
 #define FASTEVM_BN254_FIELD_H
@@ -16,7 +16,7 @@
 
 static const uint64_t fp_p[4] = {FP_P0, FP_P1, FP_P2, FP_P3};
 static const uint64_t fp_n0 = FP_N0;
-/* (p FP_N0 + 1) / 2^64: what a lowest limb of 1 becomes one limb further up, modulo p. */
+/* (p FP_N0 + 1) / 2^64: the value of a lowest limb of 1 moved up one limb, modulo p. */
 static const uint64_t fp_q[4] = {
     UINT64_C(0x327d7c1b18f7bd41), UINT64_C(0xdb8ed52f824ed32f),
     UINT64_C(0x29b67b05eb29a6a1), UINT64_C(0x19ac99126b459dda),
@@ -24,7 +24,7 @@ static const uint64_t fp_q[4] = {
 
 /* --- sums --- */
 
-/* t in [0, 2p) into [0, p). A select, not a branch: which way it goes is random. */
+/* Reduces t from [0, 2p) to [0, p). Uses a select because a branch would be unpredictable. */
 FE_INLINE void fp_reduce_once(uint64_t* r, uint64_t t0, uint64_t t1, uint64_t t2, uint64_t t3) {
 #if FE_X86_64
     uint64_t s0 = t0, s1 = t1, s2 = t2, s3 = t3;
@@ -63,7 +63,7 @@ FE_INLINE void fp_sub(uint64_t* r, const uint64_t* a, const uint64_t* b) {
     fe_add256(r, t, p);
 }
 
-/* r = a / 2: of a or a + p, which is even. */
+/* r = a / 2: of a or a + p, whichever is even. */
 FE_INLINE void fp_half(uint64_t* r, const uint64_t* a) {
     uint64_t odd = (uint64_t)0 - (a[0] & 1);
     uint64_t p[4] = {FP_P0 & odd, FP_P1 & odd, FP_P2 & odd, FP_P3 & odd};
@@ -100,15 +100,15 @@ FE_INLINE void fp_wide_portable(uint64_t* t, const uint64_t* a, const uint64_t* 
     }
 }
 
-/* t += s over eight limbs, for sums that fit. */
+/* t += s over eight limbs, for sums that do not overflow. */
 FE_INLINE void fp_wide_add(uint64_t* t, const uint64_t* s) {
     uint64_t carried[4] = {(uint64_t)fe_add256(t, t, s), 0, 0, 0};
     fe_add256(t + 4, t + 4, s + 4);
     fe_add256(t + 4, t + 4, carried);
 }
 
-/* r = t / 2^256 modulo p, for t < 2^257 p. The low half is reduced by itself, to at most p, and
-   then meets the high half: no carry ever leaves its four limbs. */
+/* r = t / 2^256 modulo p, for t < 2^257 p. The low half is reduced alone, to at most p, and
+   then added to the high half: no carry leaves four limbs. */
 FE_INLINE void fp_redc_portable(uint64_t* r, const uint64_t* t) {
     uint64_t s[4] = {t[0], t[1], t[2], t[3]}, carry;
 #pragma GCC unroll 4
@@ -142,9 +142,9 @@ FE_INLINE void fp_dot2_portable(
 }
 
 #if FE_X86_64
-/* What follows sums products and reduces them in turns, one limb of the left factors at a time, in
-   five registers t0 .. t4 that trade places. x and y are scratch. The low and the high halves of
-   the partial products run down two independent carry chains. */
+/* The code below alternates summing and reducing products, one limb of the left factors at a time,
+   in five registers t0 .. t4 whose roles rotate. x and y are scratch. The low and the high halves
+   of the partial products use two independent carry chains. */
 #define FP_HALVES(b0, b1, b2, t0, t1, t2, t3)                                                      \
     "xorl %k[x], %k[x]\n\t"                                                                        \
     "mulxq " b0 ", %[x], %[y]\n\tadcxq %[x], " t0 "\n\tadoxq %[y], " t1 "\n\t"                     \
@@ -160,7 +160,7 @@ FE_INLINE void fp_dot2_portable(
     FP_HALVES(at "(" b ")", at "+8(" b ")", at "+16(" b ")", t0, t1, t2, t3)                       \
     FP_TOP(at "+24(" b ")", t3, t4)
 
-/* The same where t0 .. t4 hold nothing yet. */
+/* The same, but initialises t0 .. t4. */
 #define FP_FIRST(limb, at, b)                                                                      \
     "movq " limb ", %%rdx\n\t"                                                                     \
     "mulxq " at "(" b "), %[t0], %[t1]\n\t"                                                        \
@@ -168,13 +168,14 @@ FE_INLINE void fp_dot2_portable(
     "mulxq " at "+16(" b "), %[x], %[t3]\n\tadcq %[x], %[t2]\n\t"                                  \
     "mulxq " at "+24(" b "), %[x], %[t4]\n\tadcq %[x], %[t3]\n\tadcq $0, %[t4]\n\t"
 
-/* (t1 .. t4, t0) = (t0 .. t4) / 2^64: with q 2^64 - 1 a multiple of p, t0 (q 2^64 - 1) ends t0. */
+/* (t1 .. t4, t0) = (t0 .. t4) / 2^64: q 2^64 - 1 is a multiple of p, so adding it t0 times clears
+   t0. */
 #define FP_FOLD(t0, t1, t2, t3, t4)                                                                \
     "movq " t0 ", %%rdx\n\t" FP_HALVES("%[q0]", "%[q1]", "%[q2]", t1, t2, t3, t4)                  \
     "mulxq %[q3], %[x], " t0 "\n\tadcxq %[x], " t4 "\n\t"                                          \
     "movl $0, %k[x]\n\tadcxq %[x], " t0 "\n\tadoxq %[x], " t0 "\n\t"
 
-/* The same with p itself, which gives a smaller number: it leaves zero in t0. */
+/* The same with p itself, which gives a smaller result and also clears t0. */
 #define FP_REDUCE(t0, t1, t2, t3, t4)                                                              \
     "movq %[n], %%rdx\n\timulq " t0 ", %%rdx\n\t"                                                  \
     FP_HALVES("%[p0]", "%[p1]", "%[p2]", t0, t1, t2, t3) FP_TOP("%[p3]", t3, t4)
@@ -187,8 +188,8 @@ FE_INLINE void fp_dot2_portable(
     [q0] "m"(fp_q[0]), [q1] "m"(fp_q[1]), [q2] "m"(fp_q[2]), [q3] "m"(fp_q[3])
 #define FP_READS(a) "m"(*(const uint64_t(*)[4])(a))
 
-/* q < 0.54 p < 0.54 * 2^62, so five limbs hold every sum below, and after three folds and a
-   reduction a product is below 1.8 p, a sum of two below 2 p. */
+/* q < 0.54 p < 0.54 * 2^62, so five limbs hold every sum in the code below, and after three folds
+   and a reduction a product is below 1.8 p, a sum of two below 2 p. */
 FE_INLINE void fp_mul_adx(uint64_t* r, const uint64_t* a, const uint64_t* b) {
     uint64_t t0, t1, t2, t3, t4, x, y;
     __asm__(FP_FIRST("(%[a])", "", "%[b]")
@@ -233,7 +234,7 @@ FE_INLINE void fp_dot2_adx(
 
 static int fp_has_adx;
 
-/* Ask the processor; also 0 when `allow` is 0, so that tests can walk both bodies. */
+/* Detects the instructions; returns 0 if `allow` is 0, so that tests can run both bodies. */
 static int fp_select(int allow) {
 #if FE_X86_64
     __builtin_cpu_init();
@@ -263,15 +264,16 @@ FE_INLINE void fp_dot2(
     FP_CHOOSE(fp_dot2_adx(r, a, b, c, d), fp_dot2_portable(r, a, b, c, d))
 }
 
-/* r = c / x; 0 where x is. */
+/* r = c / x; 0 if x is 0. */
 static void fp_divide(uint64_t* r, const uint64_t* c, const uint64_t* x) {
     static const fe_odd_modulus modulus = {{FP_P0, FP_P1, FP_P2, FP_P3}, FP_N0};
     fe_divide_modulo(r, c, x, &modulus);
 }
 
-/* --- products in Fp2 = Fp[u] / (u^2 + 1): the real part's limbs first --- */
+/* --- products in Fp2 = Fp[u] / (u^2 + 1): real part first --- */
 
-/* Sums of two products cost less than Karatsuba's sums and differences of unreduced ones. */
+/* Sums of two products cost less than Karatsuba with its sums and differences of unreduced
+   products. */
 FE_INLINE void fp2_mul(uint64_t* r, const uint64_t* a, const uint64_t* b) {
     uint64_t negative[4], real[4];
     fe_sub256(negative, fp_p, b + 4);

@@ -1,7 +1,7 @@
-# The base field of BN254 and its quadratic extension, under both curves and the pairing.
+# The base field of BN254 and its quadratic extension, used by both curves and the pairing.
 #
 # Elements are in Montgomery form and reduced, so equal elements have equal limbs. Every result may
-# alias any operand. Operands that are sums or differences are inlined; products are calls.
+# alias any operand. Sums and differences are inlined, products are calls.
 from libc.stdint cimport uint8_t, uint64_t
 
 from fastevm.core.primitives.intrinsics cimport copy32
@@ -30,9 +30,9 @@ cdef void fp_mul(Fp* r, const Fp* a, const Fp* b) noexcept nogil
 cdef void fp_sqr(Fp* r, const Fp* a) noexcept nogil
 # r = ab + cd
 cdef void fp_dot2(Fp* r, const Fp* a, const Fp* b, const Fp* c, const Fp* d) noexcept nogil
-# 1 / a, and 0 for 0.
+# 1 / a, or 0 if a is 0.
 cdef void fp_inverse(Fp* r, const Fp* a) noexcept nogil
-# From 32 big-endian bytes; false when they are not below the prime.
+# Decodes 32 big-endian bytes; false if they are not below the prime.
 cdef bint fp_load(Fp* r, const uint8_t* p) noexcept nogil
 cdef void fp_store(uint8_t* p, const Fp* a) noexcept nogil
 # From a Python int, taken modulo the prime.
@@ -85,7 +85,7 @@ cdef inline void fp_neg(Fp* r, const Fp* a) noexcept nogil:
 cdef void fp2_mul(Fp2* r, const Fp2* a, const Fp2* b) noexcept nogil
 cdef void fp2_sqr(Fp2* r, const Fp2* a) noexcept nogil
 cdef void fp2_inverse(Fp2* r, const Fp2* a) noexcept nogil
-# From a pair of Python ints, the real one first.
+# From a pair of Python ints, real part first.
 cdef void fp2_from_ints(Fp2* r, tuple pair) except *
 
 
@@ -148,7 +148,7 @@ cdef inline void fp2_scale(Fp2* r, const Fp2* a, const Fp* k) noexcept nogil:
     fp_mul(&r.im, &a.im, k)
 
 
-# r = a (9 + u): the number whose roots make the extensions above.
+# r = a (9 + u): the number whose roots define the higher extensions.
 cdef inline void fp2_mul_xi(Fp2* r, const Fp2* a) noexcept nogil:
     cdef Fp2 t
     fp2_double(&t, a)

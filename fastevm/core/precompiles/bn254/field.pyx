@@ -18,7 +18,7 @@ cdef extern from "fastevm/core/precompiles/bn254/field.h" nogil:
 
 PRIME = 0x30644e72e131a029b85045b68181585d97816a916871ca8d3c208c16d87cfd47
 
-# 2^512 modulo the prime: what brings a number into Montgomery form.
+# 2^512 modulo the prime: multiplying by it converts to Montgomery form.
 cdef Fp SQUARED_RADIX
 
 
@@ -95,15 +95,15 @@ cdef void fp2_from_ints(Fp2* r, tuple pair) except *:
 
 
 def select(allow: bool) -> bool:
-    """Choose the multiplication: mulx and adx where allowed and present, else 128-bit integers.
+    """Select the multiplication: mulx and adx if allowed and supported, else 128-bit integers.
 
-    Gives whether the processor's instructions are in use. For tests.
+    Returns whether mulx and adx are in use. For tests.
     """
     return fp_select(allow) != 0
 
 
 def multiply(a: tuple[int, int], b: tuple[int, int]) -> tuple[int, int]:
-    """The product in the quadratic extension of (real, imaginary) pairs. For tests."""
+    """Returns the product in the quadratic extension of (real, imaginary) pairs. For tests."""
     cdef Fp2 x, y
     fp2_from_ints(&x, a)
     fp2_from_ints(&y, b)
@@ -112,7 +112,7 @@ def multiply(a: tuple[int, int], b: tuple[int, int]) -> tuple[int, int]:
 
 
 def square(a: tuple[int, int]) -> tuple[int, int]:
-    """The square of a (real, imaginary) pair in the quadratic extension. For tests."""
+    """Returns the square of a (real, imaginary) pair in the quadratic extension. For tests."""
     cdef Fp2 x
     fp2_from_ints(&x, a)
     fp2_sqr(&x, &x)
@@ -120,7 +120,7 @@ def square(a: tuple[int, int]) -> tuple[int, int]:
 
 
 def invert(a: tuple[int, int]) -> tuple[int, int]:
-    """The inverse of a (real, imaginary) pair, (0, 0) for (0, 0). For tests."""
+    """Returns the inverse of a (real, imaginary) pair; (0, 0) for (0, 0). For tests."""
     cdef Fp2 x
     fp2_from_ints(&x, a)
     fp2_inverse(&x, &x)
@@ -135,7 +135,7 @@ cdef object to_ints(const Fp2* a):
 
 
 def known_answer() -> bool:
-    """Whether products of large numbers are what long arithmetic says."""
+    """Self-test: whether products of large numbers equal those of Python ints."""
     a, b = (PRIME - 1, PRIME // 3), (PRIME // 5, PRIME - 2)
     product = (a[0] * b[0] - a[1] * b[1]) % PRIME, (a[0] * b[1] + a[1] * b[0]) % PRIME
     square_of_a = (a[0] * a[0] - a[1] * a[1]) % PRIME, 2 * a[0] * a[1] % PRIME
@@ -143,7 +143,7 @@ def known_answer() -> bool:
 
 
 def choose_code() -> None:
-    """Take the fastest multiplication that this processor has and that gives known products."""
+    """Select the fastest multiplication that the processor supports and that passes the self-test."""
     IN_USE["bn254"] = "mulx and adx" if select(SIMD_ALLOWED) else "portable"
     if not known_answer():
         select(False)

@@ -1,4 +1,4 @@
-# The lines of points of the second group that come again, as verifiers' keys do.
+# Caches the Miller-loop lines of recurring points of the second group, such as verifying keys.
 from libc.stdint cimport int64_t, uint64_t
 
 from fastevm.core.precompiles.bn254.curve cimport G2Affine
@@ -6,9 +6,9 @@ from fastevm.core.precompiles.bn254.miller_lines cimport LINES, UnitLine
 
 
 cdef enum:
-    CACHED_POINTS = 64        # a multiple of WAYS; each takes 11.4 KB once it is used
-    WAYS = 4                  # places that a point may have
-    SEEN_POINTS = 1024        # digests of points met once
+    CACHED_POINTS = 64        # a multiple of WAYS; an entry in use takes 11.4 KB
+    WAYS = 4                  # associativity: entries that a point may use
+    SEEN_POINTS = 1024        # digests of points seen once
 
 
 cdef struct CachedLines:
@@ -18,7 +18,7 @@ cdef struct CachedLines:
     UnitLine lines[LINES]
 
 
-# Holds the lines of a point for the caller until `release_lines`. NULL for a point that is new, is
-# not of the group, or whose place others use.
+# Pins the lines of a point until `release_lines`. NULL for a point that is new or not in the group,
+# or whose entries are in use.
 cdef CachedLines* hold_lines(const G2Affine* q) noexcept nogil
 cdef void release_lines(CachedLines* entry) noexcept nogil

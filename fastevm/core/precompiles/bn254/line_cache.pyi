@@ -1,3 +1,3 @@
-"""The lines of points of the second group that come again, as verifiers' keys do."""
+"""Caches the Miller-loop lines of recurring points of the second group."""
 
 CAPACITY: int

@@ -1,7 +1,7 @@
-"""The lines of points of the second group that come again, as verifiers' keys do.
+"""Caches the Miller-loop lines of recurring points of the second group, such as verifying keys.
 
-All threads share the entries and nobody waits: who finds an entry locked does without it. A lock
-covers the comparison of a point, or the making of an entry that nobody reads.
+All threads share the entries, and no thread waits: a thread that finds an entry locked computes the
+lines itself. A lock covers comparing a point, or filling an entry that nobody reads.
 """
 
 from fastevm.core.precompiles.bn254.field cimport fp2_eq
@@ -13,7 +13,7 @@ from fastevm.core.primitives.intrinsics cimport (
 
 
 cdef enum:
-    ATTEMPTS = 64             # to lock an entry that another thread compares
+    ATTEMPTS = 64             # tries to lock an entry that another thread is comparing
 
 CAPACITY = CACHED_POINTS
 
@@ -51,7 +51,7 @@ cdef inline CachedLines* found(CachedLines* places, const G2Affine* q) noexcept 
     return NULL
 
 
-# In place of what is there, unless the point is not of the group.
+# Replaces the entry, unless the point is not in the group.
 cdef inline CachedLines* made(CachedLines* entry, const G2Affine* q) noexcept nogil:
     cdef bint good
     if not atomic_claim_int(&entry.locked, 0, 1):

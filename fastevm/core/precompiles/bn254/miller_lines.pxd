@@ -7,7 +7,7 @@ from fastevm.core.precompiles.bn254.field cimport Fp, Fp2
 
 cdef enum:
     LOOP_DIGITS = 66
-    LINES = 88                # a tangent or two lines at every digit but the highest, and two
+    LINES = 88                # one or two per digit except the highest, and two at the end
 
 cdef int8_t LOOP[LOOP_DIGITS]  # the signed digits of 6u + 2, least significant first
 
@@ -23,7 +23,7 @@ cdef struct UnitLine:         # 1 + m xp l1 w + m l3 w^3 at (xp, -1 / m)
     Fp2 l3
 
 
-cdef struct Walker:           # one pair on its way through the loop
+cdef struct Walker:           # the state of one pair in the loop
     Fp xp
     Fp minus_yp
     Fp2 x
@@ -35,11 +35,11 @@ cdef struct Walker:           # one pair on its way through the loop
 
 
 cdef void start(Walker* t, const G1Affine* p, const G2Affine* q) noexcept nogil
-# The lines at a digit, from the second highest down: one or two. Gives how many.
+# Computes the one or two lines of a digit, from the second highest down. Returns their number.
 cdef int next_lines(Line* lines, Walker* t, int place) noexcept nogil
 # The two lines that end the optimal ate loop: T + psi(Q), and then - psi^2(Q).
 cdef void last_lines(Line* lines, Walker* t) noexcept nogil
-# Whether Q is of the group, asked at the end of the loop.
+# Whether Q is in the group; call it at the end of the loop.
 cdef bint ends_in_group(const Walker* t) noexcept nogil
-# All LINES of a point; false where it is not of the group.
+# Computes all LINES of a point; false if it is not in the group.
 cdef bint all_lines(UnitLine* units, const G2Affine* q) noexcept nogil

@@ -1,9 +1,9 @@
-"""The lines of BN254's Miller loop: a point of the second group on its way through it.
+"""Computes the lines of BN254's Miller loop for a point of the second group.
 
-The points move in homogeneous coordinates, as (X / Z, Y / Z) on the twist. There (x, y) stands for
+Points are in homogeneous coordinates, (X / Z, Y / Z) on the twist, where (x, y) stands for
 the point (x w^2, y w^3) of the curve, so the line through a point with slope s, at (xp, yp), is
-yp - s xp w + (s x - y) w^3. Lines count up to a factor in the quadratic extension, which the final
-exponentiation takes to one.
+yp - s xp w + (s x - y) w^3. A factor in the quadratic extension does not matter, because the final
+exponentiation maps it to 1.
 """
 
 from fastevm.core.precompiles.bn254.curve cimport TWIST_B
@@ -35,8 +35,9 @@ cdef inline void start_raw(Walker* t, const G2Affine* q) noexcept nogil:
     fp2_one(&t.z)
 
 
-# T = 2T, and the tangent at T times -2 Y Z: with b = Y^2, e = 3 (twist's b) Z^2, h = 2 Y Z it is
-# -h yp + 3 X^2 xp w + (e - b) w^3. The point is scaled by 4, which spares two halvings.
+# T = 2T, and the tangent at T, scaled by -2 Y Z: with b = Y^2, e = 3 (twist's b) Z^2, h = 2 Y Z it
+# is
+# -h yp + 3 X^2 xp w + (e - b) w^3. Scaling the point by 4 avoids two halvings.
 cdef void double_step(Line* line, Walker* t) noexcept nogil:
     cdef Fp2 a, b, c, e, f, h
     fp2_mul(&a, &t.x, &t.y)
@@ -70,7 +71,8 @@ cdef void double_step(Line* line, Walker* t) noexcept nogil:
     fp2_mul(&t.z, &b, &h)
 
 
-# T = T + (xq, yq), and the line through both times -l: with o = Y - yq Z and l = X - xq Z it is
+# T = T + (xq, yq), and the line through both, scaled by -l: with o = Y - yq Z and l = X - xq Z it
+# is
 # -l yp + o xp w + (l yq - o xq) w^3.
 cdef void add_step(Line* line, Walker* t, const Fp2* xq, const Fp2* yq) noexcept nogil:
     cdef Fp2 o, l, ll, e, f, g
@@ -125,9 +127,9 @@ cdef void last_lines(Line* lines, Walker* t) noexcept nogil:
     add_step(&lines[1], t, &x, &y)
 
 
-# Whether Q is of the group, asked at the end of the loop: only there (6u + 2) Q + psi(Q) - psi^2(Q)
-# is - psi^3(Q). Where a sum on the way met equal or opposite points, which those of the group never
-# do, Z became zero and stayed so.
+# Whether Q is in the group; called at the end of the loop. Only for points of the group is
+# (6u + 2) Q + psi(Q) - psi^2(Q) equal to - psi^3(Q). If an addition met equal or opposite points,
+# which never happens in the group, Z became zero and stayed zero.
 cdef bint ends_in_group(const Walker* t) noexcept nogil:
     cdef Fp2 x, y
     if fp2_is_zero(&t.z):
@@ -139,7 +141,7 @@ cdef bint ends_in_group(const Walker* t) noexcept nogil:
     return fp2_eq(&x, &t.x) and fp2_eq(&y, &t.y)
 
 
-# Divides all lines by their first coefficients, with one inversion for all of them.
+# Divides all lines by their first coefficients, with a single inversion.
 cdef void make_unit(UnitLine* units, const Line* lines) noexcept nogil:
     cdef Fp2 products[LINES]
     cdef Fp2 inverse, one

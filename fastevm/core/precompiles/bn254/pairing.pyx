@@ -1,4 +1,4 @@
-"""The optimal ate pairing of BN254: whether a product of pairings is one."""
+"""The optimal ate pairing of BN254: whether a product of pairings equals 1."""
 
 from libc.stdint cimport int8_t
 from libc.string cimport memset
@@ -19,17 +19,17 @@ from fastevm.core.precompiles.bn254.curve import U, signed_digits
 cdef enum:
     U_DIGITS = 63
     U_WINDOW = 4
-    U_POWERS = 4              # the odd powers that digits of U_WINDOW bits need, 1, 3, 5, 7
+    U_POWERS = 4              # odd powers 1, 3, 5, 7 for digits of U_WINDOW bits
 
 cdef int8_t U_WINDOWS[U_DIGITS]  # the signed digits of u, least significant first
 
 
-# One pair in the loop: it makes its lines, or takes those that are known.
+# A pair in the loop: it computes its lines or uses cached lines.
 cdef struct Pair:
     Walker walker
     CachedLines* known
     const UnitLine* next
-    Fp m1                     # what the coefficients of known lines are multiplied by
+    Fp m1                     # factor for the coefficients of cached lines
     Fp m3
 
 
@@ -65,7 +65,7 @@ cdef void step(Fp12* f, Pair* pair, int place) noexcept nogil:
         fp12_mul_line(f, f, &lines[i].l0, &lines[i].l1, &lines[i].l3)
 
 
-# The lines that end the loop. Whether the point was of the group.
+# Applies the final lines of the loop. Returns whether the point is in the group.
 cdef bint end(Fp12* f, Pair* pair) noexcept nogil:
     cdef Line lines[2]
     cdef int i
@@ -145,7 +145,7 @@ cdef void hard_part(Fp12* f) noexcept nogil:
     fp12_mul(&a, &a, &u6)
     fp12_conjugate(&u2, &u2)
     fp12_mul(&b, &a, &u2)
-    # t = f^(6u^2); f takes the four digits one after the other.
+    # t = f^(6u^2); f accumulates the four digits in turn.
     fp12_conjugate(&u6, f)
     fp12_mul(f, f, &t)
     fp12_mul(f, f, &a)

@@ -1,4 +1,4 @@
-"""The sextic and twelfth-degree extensions in which BN254's pairing takes its values."""
+"""The sextic and twelfth-degree extensions for BN254's pairing."""
 
 from fastevm.core.precompiles.bn254.field cimport (
     fp2_add, fp2_conjugate, fp2_copy, fp2_double, fp2_eq, fp2_from_ints, fp2_inverse, fp2_is_zero,
@@ -86,7 +86,7 @@ cdef void fp6_scale(Fp6* r, const Fp6* a, const Fp2* b) noexcept nogil:
     fp2_mul(&r.c2, &a.c2, b)
 
 
-# By the adjugate of the matrix of multiplication by a.
+# Inverts through the adjugate of the matrix of multiplication by a.
 cdef void fp6_inverse(Fp6* r, const Fp6* a) noexcept nogil:
     cdef Fp2 t0, t1, t2, x, norm
     fp2_mul(&x, &a.c1, &a.c2)
@@ -283,7 +283,8 @@ cdef object power_of(object base, object exponent):
 
 
 cdef void derive_constants() except *:
-    # 9 + u to the power (p - 1) / 6, (p^2 - 1) / 6 and (p^3 - 1) / 6: to the power p conjugates.
+    # 9 + u to the power (p - 1) / 6, (p^2 - 1) / 6 and (p^3 - 1) / 6: raising to the power p
+    # conjugates.
     cdef int power, i
     first = power_of((9, 1), (PRIME - 1) // 6)
     norm = multiply(first, (first[0], PRIME - first[1]))

@@ -103,7 +103,7 @@ def test_malformed_nodes_are_named() -> None:
     check([b"\x41", b"value"], "malformed path")
     check([b"\x05", b"value"], "malformed path")
     check([b"\x16", b"short"], "reference of 5 bytes")
-    check([b"\x20" + b"k" * 32, [b"value"]], "a list for a value")
+    check([b"\x20" + b"k" * 32, [b"value"]], "a list instead of a value")
     check([b"\x16", [b"\x2b", b"v" * 40]], "referred to by hash")
 
 
