@@ -1,8 +1,8 @@
-# What a host writes where Machine.cancel points.
+# Requests that a host writes to the flag that Machine.cancel points to.
 
 
 cdef enum CancelRequest:
     NO_REQUEST = 0
-    CANCEL_REQUEST = 1          # the run ends with CANCELLED
-    PAUSE_REQUEST = 2           # the run gives SUSPENDED; the host clears the request and runs on
-    LOOK_REQUEST = 3            # the same, once a run goes back or calls: until then it is short
+    CANCEL_REQUEST = 1          # the execution ends with CANCELLED
+    PAUSE_REQUEST = 2           # returns SUSPENDED; the host clears the request and resumes
+    LOOK_REQUEST = 3            # the same, but only at the first back-edge or call

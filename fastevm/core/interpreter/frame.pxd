@@ -1,7 +1,8 @@
-# What every arm of the dispatch does with its frame: gas, stack bounds, jumps, saved registers.
+# Frame operations of every opcode in the dispatch loop: gas, stack bounds, jumps, saved registers.
 #
 # These functions are inlined into the loop with constants for cost, need and grow, so that the
-# compiler keeps the locals in registers and folds the tests. `Frame` itself stands in machine.pxd.
+# compiler keeps the locals in registers and folds the tests. `Frame` itself is declared in
+# machine.pxd.
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
 from fastevm.core.interpreter.cancellation cimport CANCEL_REQUEST
@@ -25,8 +26,8 @@ from fastevm.core.primitives.word cimport Word
 from fastevm.core.state.records cimport WORLD_OUT_OF_MEMORY
 
 
-# Stack bounds, then gas (the order decides which halt is reported). `need` items must be there,
-# `grow` more must fit.
+# Stack bounds, then gas (the order determines which halt is reported). Requires `need` items and
+# space for `grow` more.
 cdef inline Status enter(
     int64_t* gas, Word* sp, Word* base, Word* limit, int64_t cost, int need, int grow
 ) noexcept nogil:
@@ -40,7 +41,7 @@ cdef inline Status enter(
     return RUNNING
 
 
-# For opcodes whose price or existence depends on the fork: a negative price is an undefined opcode.
+# For opcodes whose price or existence depends on the fork: a negative price means undefined.
 cdef inline Status enter_priced(
     int64_t* gas, Word* sp, Word* base, Word* limit, int64_t price, int need, int grow
 ) noexcept nogil:
@@ -49,8 +50,8 @@ cdef inline Status enter_priced(
     return enter(gas, sp, base, limit, price, need, grow)
 
 
-# For hosted ops: the registers are saved with the static price paid; `restore` takes it back. From
-# here on the frame's gas counts, and the loop reads it again after the op.
+# For hosted ops: saves the registers after charging the static price; `restore` reverts that. From
+# here on the frame's gas is authoritative, and the loop reloads it after the op.
 cdef inline Status enter_hosted(
     Frame* f, const uint8_t* pc, Word* sp, int64_t gas, Word* base, Word* limit,
     int64_t price, int need, int grow,
@@ -72,14 +73,14 @@ cdef inline Status enter_hosted(
     return RUNNING
 
 
-# A request gives the static price back, because the next run executes the same op from its start.
+# A request refunds the static price, because the op is executed again from its start.
 cdef inline void restore(Frame* f, Status status) noexcept nogil:
     if status == NEEDS_STATE or status == SUSPENDED:
         f.gas += f.schedule.gas[f.pc[0]]
 
 
-# A back-edge where the host asks for a pause: nothing has moved but gas, and the op runs again from
-# its beginning. `restore` gives back the static price of the op at pc, this what came on top.
+# Pauses at a back-edge because the host asked for it: only gas has changed, and the op runs again
+# from its beginning. `restore` refunds the static price of the op at pc; this refunds the rest.
 cdef inline Status pause_at_jump(Frame* f, int landing) noexcept nogil:
     cdef uint8_t op = f.pc[0]
     if atomic_load_int(<const int*>f.cancel) == CANCEL_REQUEST:
@@ -95,12 +96,12 @@ cdef inline Status pause_at_jump(Frame* f, int landing) noexcept nogil:
     return SUSPENDED
 
 
-# The status for a read that failed with NULL or False.
+# The status after a read returned NULL or False.
 cdef inline Status missing(const Frame* f) noexcept nogil:
     return OUT_OF_MEMORY if f.world.need == WORLD_OUT_OF_MEMORY else NEEDS_STATE
 
 
-# RUNNING when a journaled write worked.
+# RUNNING if a journaled write succeeded.
 cdef inline Status written(bint done) noexcept nogil:
     return OUT_OF_MEMORY if unlikely(not done) else RUNNING
 
@@ -109,7 +110,7 @@ cdef inline bint is_jumpdest(const Frame* f, uint64_t at) noexcept nogil:
     return at < f.code_size and ((f.jumpdests[at >> 3] >> (at & 7)) & 1) != 0
 
 
-# Whether code may jump from pc to `at`; back-edges look at the host's cancel flag.
+# Whether code may jump from pc to `at`; back-edges check the host's cancel flag.
 cdef inline Status check_jump(const Frame* f, uint64_t at, const uint8_t* pc) noexcept nogil:
     if unlikely(not is_jumpdest(f, at)):
         return INVALID_JUMP

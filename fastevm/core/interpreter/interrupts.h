@@ -1,4 +1,4 @@
-/* Signals that Python handles, noticed by code that holds no GIL. */
+/* Lets code without the GIL notice signals that Python handles. */
 #ifndef FASTEVM_INTERRUPTS_H
 #define FASTEVM_INTERRUPTS_H
 
@@ -8,14 +8,15 @@
 enum { FE_CANCEL_REQUEST = 1, FE_PAUSE_REQUEST = 2, FE_WATCHED = 2 };
 
 static int fe_pause_request;
-/* Where a run that cannot pause looks: it is cancelled, and begins again if no handler raises. */
+/* The flag of an execution that cannot pause: a signal cancels it, and it restarts if no handler
+   raises. */
 static int* fe_stop_request;
 static int fe_stopped;
 static const int fe_watched[FE_WATCHED] = {SIGINT, SIGTERM};
 static struct sigaction fe_replaced[FE_WATCHED];
 
-/* Python's handler notes the signal before the request is there: a run that pauses at once, in
- * another thread than the one that got the signal, finds it noted. */
+/* Python's handler records the signal before the request is written: an execution that pauses
+ * immediately, on another thread than the one that got the signal, finds it recorded. */
 static void fe_on_signal(int number, siginfo_t* info, void* context) {
     int at = number == fe_watched[0] ? 0 : 1;
     int* stop;
@@ -43,7 +44,7 @@ static int fe_is_ours(const struct sigaction* action) {
     return (action->sa_flags & SA_SIGINFO) && action->sa_sigaction == fe_on_signal;
 }
 
-/* Put our handler before those that do something; signals that end the process still do. */
+/* Installs our handler in front of Python's handlers; default actions of signals stay in place. */
 static void fe_watch_signals(void) {
     for (int at = 0; at < FE_WATCHED; at++) {
         struct sigaction found;

@@ -1,21 +1,22 @@
-# Ctrl-C and SIGTERM during long runs: the machine pauses at its next jump and Python serves them.
+# Ctrl-C and SIGTERM during long executions: the machine pauses at its next jump, Python handles
+# them.
 from fastevm.core.interpreter.machine cimport Machine
 
 
 cdef enum:
-    LONG_RUN_GAS = 300_000_000  # a run with more looks whether Python has put its own handler back
+    LONG_RUN_GAS = 300_000_000  # with more gas, check that Python has not replaced our handler
 
 
-# The machine gives SUSPENDED when a signal came, if this is the main thread; once in a long run.
+# On the main thread the machine returns SUSPENDED after a signal, and once in a long execution.
 cdef int begin_interruptible(Machine* m, bint is_long) except -1
-# After SUSPENDED: run Python's signal handlers, whose exception ends the run.
+# After SUSPENDED: run Python's signal handlers; an exception ends the execution.
 cdef int serve_signals() except -1
 
-# A run that cannot pause: a signal on the main thread cancels it. False: nobody watches, because
-# this is another thread or such a run is under way already.
+# For an execution that cannot pause: a signal on the main thread cancels it. False without effect
+# if this is another thread or such an execution is already in progress.
 cdef bint begin_stoppable(bint* cancelled, bint is_long) except -1
-# After a run for which ``begin_stoppable`` gave True. Runs Python's signal handlers if a signal has
-# cancelled it; if none of them raises, gives True: the run shall begin again, not cancelled.
+# Call it after an execution for which ``begin_stoppable`` returned True. Runs Python's handlers if
+# a signal cancelled it; if none of them raises, returns True: start the execution again.
 cdef bint end_stoppable(bint* cancelled) except -1
-# The same for a run that raises: nobody is watched any more.
+# The same for an execution that raised: stops watching for signals.
 cdef void drop_stoppable() noexcept

@@ -1,9 +1,9 @@
-"""Ctrl-C and SIGTERM during long runs: the machine pauses at its next jump and Python serves them.
+"""Ctrl-C and SIGTERM during long executions: the machine pauses and Python handles the signal.
 
-Python runs the handlers of signals on the main thread, between two of its own instructions, and a
-run without the GIL has none of these. A C handler in front of Python's own writes the request that
-the machine looks for. `signal.signal` replaces it, which the next long run notices once it goes
-back or calls: two system calls. A short one, of a fraction of a second, does without them.
+Python runs signal handlers on the main thread, between two of its own instructions, and code
+without the GIL runs none of these. A C handler in front of Python's handler writes a request that
+the machine checks at jumps. `signal.signal` replaces our handler; the next long execution notices
+this at a back-edge or call (two system calls). Executions of a fraction of a second skip the check.
 """
 
 from cpython.exc cimport PyErr_CheckSignals
@@ -26,13 +26,13 @@ cdef extern from "fastevm/core/interpreter/interrupts.h" nogil:
     int run_was_stopped "fe_run_was_stopped"()
 
 
-cdef bint is_unwatched = False  # a long run has begun, and nobody looked for Python's own handlers
-cdef bint is_watching = False  # a run of the main thread that cannot pause
+cdef bint is_unwatched = False  # a long execution started; handlers are unchecked
+cdef bint is_watching = False  # an execution of the main thread that cannot pause is in progress
 cdef unsigned long main_ident = main_thread().ident
 
 
 def find_main_thread() -> None:
-    """After a fork: the thread that forked is the main one."""
+    """Runs after a fork: the forking thread is the main thread of the child."""
     global main_ident
     main_ident = main_thread().ident
 
@@ -60,7 +60,7 @@ cdef bint begin_stoppable(bint* cancelled, bint is_long) except -1:
     watch_run(<int*>cancelled)
     if is_long:
         try:
-            PyErr_CheckSignals()  # one that came before anybody watched has cancelled nothing
+            PyErr_CheckSignals()  # a signal before watching started has cancelled nothing
         except BaseException:
             run_was_stopped()
             raise
@@ -84,7 +84,7 @@ cdef void drop_stoppable() noexcept:
     run_was_stopped()
 
 
-# One that came before anybody watched has made no request, and is served all the same.
+# A signal before watching started has written no request, but is handled as well.
 cdef int serve_signals() except -1:
     global is_unwatched
     atomic_store_int(&pause_request, NO_REQUEST)

@@ -74,11 +74,11 @@ from fastevm.core.state.world cimport (
 
 
 cdef enum:
-    # The top frame, one for each depth, and one that is described only to be refused.
+    # The top frame, one for each depth, and one to describe a call beyond the depth limit.
     FRAMES = CALL_DEPTH_LIMIT + 2
     STACK_WORDS = (CALL_DEPTH_LIMIT + 1) * STACK_LIMIT
     RIPEMD160 = 0x03
-    KEPT_MEMORY = 1 << 20     # bytes that a resting machine holds, of memory and of output
+    KEPT_MEMORY = 1 << 20     # bytes of memory and of output that an idle machine keeps
 
 
 cdef bint NEVER_CANCELLED = False
@@ -91,7 +91,7 @@ cdef Machine* machine_new() noexcept nogil:
     cdef Machine* m = <Machine*>PyMem_RawCalloc(1, sizeof(Machine))
     if m == NULL:
         return NULL
-    # Both are large and used from one end: the system provides pages at their first use.
+    # Both are large and filled from one end: the system allocates pages on first use.
     m.frames = <Frame*>PyMem_RawMalloc(FRAMES * sizeof(Frame))
     m.state_gas = <StateGas*>PyMem_RawMalloc(FRAMES * sizeof(StateGas))
     m.stack = <Word*>map_guarded(STACK_WORDS * sizeof(Word))
@@ -179,7 +179,7 @@ cdef void set_registers(Machine* m, Frame* f) noexcept nogil:
     if m.depth > 1:
         f.base = caller.sp
         f.memory_start = caller.memory_start + caller.memory_size
-        # The memory zeroed ahead for the caller belongs to the callee from here on.
+        # The callee takes over the memory zeroed ahead for the caller.
         caller.memory_ready = caller.memory_size
     f.sp = f.base
     f.limit = f.base - STACK_LIMIT
@@ -189,7 +189,7 @@ cdef void set_registers(Machine* m, Frame* f) noexcept nogil:
     f.memory_cost = 0
 
 
-# Transfer the value and create accounts. The callee's account was read before.
+# Transfers the value and creates accounts. The callee's account has already been read.
 cdef bint begin_effects(Machine* m, Frame* f) noexcept nogil:
     cdef Account* callee = f.account if creates(f) else f.touched
     if creates(f) and not world_create_contract(
@@ -201,8 +201,8 @@ cdef bint begin_effects(Machine* m, Frame* f) noexcept nogil:
     return callee == NULL or creates(f) or world_touch(m.world, callee)
 
 
-# Enter the frame described above the top one. RUNNING: the loop must run it. Any other status: the
-# frame ended at once.
+# Enters the frame described above the top frame. RUNNING: the loop must run it. Any other status:
+# the frame ended immediately.
 cdef Status open_frame(Machine* m, Frame* f) noexcept nogil:
     cdef uint32_t precompile = 0
     m.depth += 1
@@ -235,7 +235,7 @@ cdef Status open_frame(Machine* m, Frame* f) noexcept nogil:
     return RUNNING
 
 
-# The run ends with NEEDS_STATE where the code may not be read.
+# Execution ends with NEEDS_STATE if the code may not be read.
 cdef void open_guarded(Machine* m, Frame* f) noexcept nogil:
     if world_open_code(m.world, &f.code_address, f.analysed):
         set_registers(m, f)
@@ -250,7 +250,7 @@ cdef inline int64_t code_price(const Schedule* s, int64_t size) noexcept nogil:
     return size * s.code_deposit_cost + ((size + 31) >> 5) * s.code_word_cost
 
 
-# The output of init code becomes the contract's code.
+# Stores the output of init code as the contract's code.
 cdef Status deposit_code(Machine* m, Frame* f) noexcept nogil:
     cdef const Schedule* s = m.schedule
     cdef int64_t size = <int64_t>m.output.size
@@ -264,7 +264,7 @@ cdef Status deposit_code(Machine* m, Frame* f) noexcept nogil:
     if code_price(s, size) > f.gas:
         if s.code_deposit_must_be_paid:
             return CODE_DEPOSIT_OUT_OF_GAS
-        # Frontier: the contract is created without code. A trace shows what init code returned.
+        # Frontier: the contract is created without code. A trace shows the output of the init code.
         if m.tracer != NULL:
             m.tracer.unpaid_code = m.output.size
         m.output.size = 0
@@ -295,9 +295,9 @@ cdef void note_halt(Machine* m, const Frame* f) noexcept nogil:
         m.halt_pc = f.pc - f.code
 
 
-# A touch of the RIPEMD-160 precompile outlives the failure of the frames around it: block
-# 2,675,119 of mainnet deleted the empty account after a call that ran out of gas, and every client
-# reproduces that (EIP-716).
+# A touch of the RIPEMD-160 precompile survives the failure of its frame and callers: block
+# 2,675,119 of mainnet deleted the empty account after a call that ran out of gas, and all clients
+# reproduce this (EIP-716).
 cdef bint keep_touch(Machine* m) noexcept nogil:
     if m.ripemd == NULL or not m.schedule.clears_empty_accounts or not account_is_dead(m.ripemd):
         return True
@@ -312,7 +312,7 @@ cdef bint undo_frame(Machine* m, Frame* f, Status status) noexcept nogil:
     return keep_touch(m)
 
 
-# The caller continues after its call: result on the stack, output in memory, gas returned.
+# Resumes the caller after its call: result on the stack, output in memory, gas returned.
 cdef void give_back(Machine* m, const Frame* f, Status status, int64_t gas) noexcept nogil:
     cdef Frame* caller = &m.frames[m.depth - 1]
     cdef size_t size = m.output.size
@@ -329,7 +329,7 @@ cdef void give_back(Machine* m, const Frame* f, Status status, int64_t gas) noex
         memcpy(caller.memory + f.return_offset, m.output.bytes, size)
 
 
-# End the message with a failure and drop all frames.
+# Ends the message with a failure and drops all frames.
 cdef void give_up(Machine* m, Status status) noexcept nogil:
     world_rollback(m.world, &m.frames[0].checkpoint)
     machine_abandon(m)
@@ -380,7 +380,8 @@ cdef void describe_message(Frame* f, const Message* message) noexcept nogil:
     word_copy(&f.value, &message.value)
 
 
-# EIP-7702: the code is the delegate's, and the target of the transaction's own recipient is warm.
+# EIP-7702: executes the delegate's code; warms the delegation target of the transaction's
+# recipient.
 cdef Status follow_delegation(Machine* m, Frame* f) noexcept nogil:
     cdef Account* delegate
     if not world_knows_code(m.world, f.account):
@@ -394,7 +395,7 @@ cdef Status follow_delegation(Machine* m, Frame* f) noexcept nogil:
     return RUNNING
 
 
-# RUNNING, or a request; a request changes nothing but warm marks.
+# RUNNING, or a request; a request changes only warm marks.
 cdef Status describe_top_call(Machine* m, Frame* f, const Message* message) noexcept nogil:
     f.data = message.data
     f.data_size = message.size

@@ -1,4 +1,4 @@
-# A frame's memory: the gas of its growth, and its space in the machine's memory.
+# A frame's memory: gas of expansion, and allocation within the machine's memory.
 from libc.stdint cimport int64_t, uint64_t
 
 from fastevm.core.interpreter.machine cimport Frame
@@ -8,18 +8,18 @@ from fastevm.core.spec.constants cimport MEMORY_QUADRATIC_DIVISOR, MEMORY_WORD_C
 
 
 cdef enum:
-    MEMORY_LIMIT = 0x7fffffff     # bytes of all frames of a machine together; beyond: OUT_OF_MEMORY
-    MEMORY_AHEAD = 1024           # bytes zeroed ahead of what was asked for
-    MEMORY_ADDRESS_BITS = 36      # an end beyond 2^36 costs more gas than any block has: OUT_OF_GAS
+    MEMORY_LIMIT = 0x7fffffff     # bytes of all frames of a machine; beyond: OUT_OF_MEMORY
+    MEMORY_AHEAD = 1024           # bytes zeroed ahead of the requested size
+    MEMORY_ADDRESS_BITS = 36      # an end beyond 2^36 exceeds the gas of any block: OUT_OF_GAS
 
 
-# Make `size` bytes of the frame's memory usable and zero where new. False: out of memory, and the
-# machine's status says so.
+# Makes `size` bytes of the frame's memory usable and zeroes new bytes. Returns False and sets the
+# machine's status if out of memory.
 cdef bint memory_prepare(Frame* f, uint64_t size) noexcept nogil
 
 
-# Yellow Paper, appendix H.1: C_mem of the new size less what was paid. Gives the gas left,
-# negative when it does not suffice.
+# Yellow Paper, appendix H.1: C_mem of the new size minus the gas already paid. Returns the gas
+# left, negative if there is not enough.
 cdef inline int64_t memory_grow(Frame* f, uint64_t end, int64_t gas) noexcept nogil:
     cdef uint64_t words = (end + 31) >> 5
     cdef int64_t cost = <int64_t>(
@@ -39,7 +39,7 @@ cdef inline bint is_memory_address(const Word* at) noexcept nogil:
     return (at.d[1] | at.d[2] | at.d[3] | (at.d[0] >> (MEMORY_ADDRESS_BITS - 1))) == 0
 
 
-# Grow the memory to hold `size` > 0 bytes at `offset`.
+# Grows the memory to hold `size` > 0 bytes at `offset`.
 cdef inline int64_t memory_use(
     Frame* f, const Word* offset, uint64_t size, int64_t gas
 ) noexcept nogil:
@@ -50,7 +50,7 @@ cdef inline int64_t memory_use(
     return memory_grow(f, offset.d[0] + size, gas)
 
 
-# The same with a size from the stack; size 0 needs no memory at any offset.
+# The same with a size from the stack; size 0 needs no memory for any offset.
 cdef inline int64_t memory_span(
     Frame* f, const Word* offset, const Word* size, int64_t gas
 ) noexcept nogil:

@@ -8,7 +8,7 @@ from fastevm.core.interpreter.status cimport OUT_OF_MEMORY
 from fastevm.core.primitives.buffer cimport buffer_reserve
 
 
-# Frames point into the buffer, at their memory and at call data in their caller's.
+# Frames point into the buffer: to their memory and to call data in the caller's memory.
 cdef void memory_moved(Machine* m, const uint8_t* before) noexcept nogil:
     cdef uint32_t i
     cdef Frame* f

@@ -1,4 +1,4 @@
-"""Writes what a frame does into the tracer's buffer."""
+"""Writes trace records of frames to the tracer's buffer."""
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.string cimport memcpy
@@ -108,7 +108,7 @@ cdef Status record_enter(Machine* m, const Frame* f) noexcept nogil:
 
 
 cdef Status record_leave(Machine* m, Status status, int64_t gas_used) noexcept nogil:
-    cdef size_t size = m.output.size + m.tracer.unpaid_code  # one of them is 0
+    cdef size_t size = m.output.size + m.tracer.unpaid_code  # one of the two is 0
     cdef LeaveRecord* r = <LeaveRecord*>tracer_claim(
         m.tracer, TRACE_LEAVE, sizeof(LeaveRecord), size
     )

@@ -1,8 +1,8 @@
-"""State gas (EIP-8037): charges, and how the reservoirs of two frames become one.
+"""State gas (EIP-8037): charges, and merging the reservoirs of two frames.
 
-Version 1 counts what a frame used and what was credited to it; at a failing inner frame the
-credits are taken off once more, and that gas is lost: the public tests of that devnet want it.
-Version 2 counts what a frame took from its regular gas instead, and gives back into that first.
+Version 1 counts the state gas that a frame used and the credits it received. If an inner frame
+fails, its credits are deducted again, and that gas is lost, as the public tests of that devnet
+require. Version 2 counts the state gas that a frame paid from regular gas, and refunds that first.
 """
 
 from libc.stdint cimport int64_t, uint64_t
@@ -24,8 +24,8 @@ from fastevm.core.state.world cimport (
 cdef enum:
     DEVNET_OF_APRIL = 1
     AMSTERDAM = 2
-    # The price of a byte under version 1: a block full of new state all year long adds 100 GiB,
-    # and the price has five significant bits above an offset.
+    # The price of a byte under version 1: blocks full of new state add 100 GiB a year,
+    # and the price is rounded to five significant bits above an offset.
     BLOCKS_PER_YEAR = 2_628_000
     PRICE_OFFSET = 9_578
     SIGNIFICANT_BITS = 5
@@ -80,7 +80,7 @@ cdef bint charge_state(Frame* f, int64_t amount) noexcept nogil:
 
 
 cdef void give_back(Frame* f, int64_t amount) noexcept nogil:
-    """What was paid for state that is not there after all."""
+    """Refunds state gas for state that was not created in the end."""
     cdef StateGas* s = state_gas_of(f)
     cdef int64_t part
     if f.schedule.state_gas_version == DEVNET_OF_APRIL:
@@ -93,7 +93,7 @@ cdef void give_back(Frame* f, int64_t amount) noexcept nogil:
 
 
 cdef void credit(StateGas* s, int64_t amount) noexcept nogil:
-    """An ancestor may have paid: the rest waits for it."""
+    """Credits a frame. If an ancestor paid, the rest stays pending for it."""
     cdef int64_t part = min(amount, s.used)
     s.left += part
     s.used -= part
@@ -157,7 +157,7 @@ cdef void leave_state_gas(Machine* m, Frame* f, Status status) noexcept nogil:
         return
     if status != STOPPED:
         s.left = s.at_start
-        f.gas += s.spilled   # a halt burns it with the rest
+        f.gas += s.spilled   # a halt burns it with the remaining gas
         s.spilled = 0
     if m.depth == 1:
         m.state_gas_left = s.left
@@ -169,7 +169,7 @@ cdef void leave_state_gas(Machine* m, Frame* f, Status status) noexcept nogil:
 
 
 cdef void merge_reservoirs(Frame* caller, StateGas* into, const StateGas* s) noexcept nogil:
-    """The caller's own reservoir is empty while its callee runs."""
+    """While a callee runs, the caller's reservoir is empty."""
     cdef int64_t part
     into.left = s.left
     into.spilled += s.spilled

@@ -1,4 +1,4 @@
-# Outcomes inside execution, in bands: a comparison tells the kind.
+# Status codes of execution, in ranges, so that a comparison determines the kind.
 
 
 cdef enum Status:
@@ -23,14 +23,14 @@ cdef enum Status:
     CODE_STARTS_WITH_EF = 22
     PRECOMPILE_FAILED = 23
     NONCE_OVERFLOW = 24
-    # a call or creation that did not begin: its gas goes back to the caller
+    # a call or creation that did not start: its gas is returned to the caller
     CALL_TOO_DEEP = 30
     INSUFFICIENT_BALANCE = 31
-    # --- requests: the host provides it and runs again ---
-    NEEDS_STATE = 40            # world.need says what
-    SUSPENDED = 41              # asked for by Machine.suspend_always, or at a step
+    # --- requests: the host satisfies them and resumes ---
+    NEEDS_STATE = 40            # see world.need
+    SUSPENDED = 41              # requested by Machine.suspend_always, or at a step
     TRACE_FULL = 42             # the trace buffer must be read
-    HOST_CALL = 43              # a precompile of the host is called: machine_answer
+    HOST_CALL = 43              # a precompile of the host is called: see machine_answer
     # --- stopped by the host ---
     CANCELLED = 50              # Machine.cancel was set, or the deadline passed
     OUT_OF_MEMORY = 51

@@ -1,6 +1,6 @@
-# A bounded buffer of records of what a run does: steps, and frames entered and left.
+# A bounded buffer of trace records: steps, and frames entered and left.
 #
-# The tracer knows bytes only; recorder.pxd writes a frame's registers into it.
+# The tracer only stores bytes; recorder.pxd writes the registers of frames to it.
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from fastevm.core.primitives.buffer cimport Buffer
@@ -18,31 +18,31 @@ cdef enum:
     TRACE_SELFDESTRUCT = 6    # a message kind of EnterRecord only
 
 
-# The head of every record; `size` includes the payload after the record and is a multiple of 8.
+# The header of every record; `size` includes the payload after the record and is a multiple of 8.
 cdef struct TraceHead:
     uint32_t kind
     uint32_t depth            # 1 = the top frame
     uint64_t size
 
 
-# Before an op. Payload: the top stack words (top first), memory, return data.
+# A step: the state before an op. Payload: the top stack words (top first), memory, return data.
 cdef struct StepRecord:
     TraceHead head
     uint64_t pc
     int64_t gas               # before the op
-    int64_t gas_cost          # a call's includes the gas it hands on; known once the op is over
+    int64_t gas_cost          # for a call, includes the callee's gas; known after the op
     int64_t refund
     uint64_t memory_size
     uint64_t return_size
     uint32_t stack_height
-    uint32_t stack_words      # of them in the payload
-    int32_t status            # of a step that halts its frame, else 0
+    uint32_t stack_words      # number of them in the payload
+    int32_t status            # of a step that halts its frame, otherwise 0
     uint8_t op
     bint has_memory           # `memory_size` bytes in the payload
     bint has_return           # `return_size` bytes in the payload
 
 
-# A frame begins. Payload: its input.
+# A frame starts. Payload: its input.
 cdef struct EnterRecord:
     TraceHead head
     uint32_t message_kind     # MessageKind, or TRACE_SELFDESTRUCT
@@ -50,7 +50,7 @@ cdef struct EnterRecord:
     Address recipient         # the account called or created
     Word value
     int64_t gas
-    uint64_t log_count        # of the world so far
+    uint64_t log_count        # logs in the world so far
     uint64_t data_size
 
 
@@ -59,32 +59,32 @@ cdef struct LeaveRecord:
     TraceHead head
     int32_t status
     int64_t gas_used
-    uint64_t log_count        # of the world, without those of a frame that failed
-    uint32_t halt_height      # of a halt: stack items before the op
-    uint8_t halt_opcode       # of a halt: the op's byte
+    uint64_t log_count        # logs in the world, without those of a failed frame
+    uint32_t halt_height      # for a halt: stack items before the op
+    uint8_t halt_opcode       # for a halt: the op's byte
     uint64_t data_size
 
 
 cdef struct Tracer:
-    bint steps                # record steps: the traced loop runs
+    bint steps                # record steps: uses the traced loop
     bint calls                # record frames entered and left
-    bint chooses              # record the steps of `chosen` opcodes only
+    bint chooses              # record only steps of `chosen` opcodes
     uint64_t chosen[4]        # a bit for each opcode
-    uint32_t stack_words      # at most so many of the stack's top words per step
+    uint32_t stack_words      # maximum number of top stack words per step
     bint memory
     bint return_data
-    size_t limit              # bytes after which the run stops with TRACE_FULL until they are read
+    size_t limit              # bytes after which execution stops with TRACE_FULL
     Buffer records
     bint step_is_open         # the last record is a step whose cost is not known yet
-    size_t step_at            # where it begins
-    size_t unpaid_code        # bytes of output that became no code, of the frame that is left next
+    size_t step_at            # its offset
+    size_t unpaid_code        # output bytes of the frame left next that did not become code
 
 
-# Records steps with whole stacks; NULL without memory.
+# Records steps with whole stacks; NULL if out of memory.
 cdef Tracer* tracer_new() noexcept nogil
 cdef void tracer_free(Tracer* t) noexcept nogil
 cdef void tracer_clear(Tracer* t) noexcept nogil          # after reading
-# A zeroed record with room for `payload` bytes after it, or NULL without memory.
+# Appends a zeroed record and reserves `payload` bytes after it; NULL if out of memory.
 cdef TraceHead* tracer_claim(
     Tracer* t, TraceKind kind, size_t record, size_t payload
 ) noexcept nogil
@@ -95,5 +95,5 @@ cdef inline bint tracer_is_full(const Tracer* t) noexcept nogil:
 
 
 cdef class StepTrace:
-    """Owner of a tracer, and its records as Python values."""
+    """Owns a tracer and converts its records to Python values."""
     cdef Tracer* c

@@ -1,4 +1,4 @@
-"""The records of a run."""
+"""The trace records of an execution."""
 
 from typing import Any, final
 

@@ -128,12 +128,12 @@ cdef dict leave_values(const LeaveRecord* r):
 
 
 cdef class StepTrace:
-    """The records of a run.
+    """The trace records of an execution.
 
-    ``steps``: a record before every op (the run is slower). ``calls``: a record for each frame
-    entered and left (hardly slower). ``stack_words``: the most stack words per step, from
-    the top; None = the whole stack. ``memory`` and ``return_data``: their bytes with every step.
-    ``limit``: bytes after which the run stops until `drain` is called; a single record always fits.
+    ``steps``: a record before every op (slower execution). ``calls``: a record for each frame
+    entered and left (hardly slower). ``stack_words``: maximum number of stack words per step, from
+    the top; None = the whole stack. ``memory`` and ``return_data``: include their bytes.
+    ``limit``: bytes after which execution stops until `drain` is called; one record always fits.
     """
 
     def __cinit__(
@@ -155,7 +155,7 @@ cdef class StepTrace:
         tracer_free(self.c)
 
     def drain(self) -> list[dict[str, Any]]:
-        """All records since the last call, oldest first; the buffer is empty afterwards.
+        """Returns all records since the last call, oldest first, and empties the buffer.
 
         A step: pc, op, name, gas (before), gas_cost, depth (1 = top frame), stack (bottom first, as
         ints), stack_height, memory_size, refund, return_data_size, error, and memory and

@@ -3,8 +3,9 @@
  * Pornin, "Optimized Binary GCD for Modular Inversion". The next steps on numbers a and b depend
  * only on their lowest bits and, almost, on their highest bits. So steps run on approximations in
  * single registers and are recorded as a matrix, which is then applied to the whole numbers, 62
- * steps at a time. A wrong guess from the highest bits makes a number negative, which is corrected when the
- * matrix is applied: the result stays exact but takes more steps. Time depends on the operand. */
+ * steps at a time. A wrong guess from the highest bits makes a number negative,
+ * which is corrected when the matrix is applied: the result stays exact but takes more steps.
+ * Time depends on the operand. */
 #ifndef FASTEVM_PRECOMPILES_QUOTIENT_H
 #define FASTEVM_PRECOMPILES_QUOTIENT_H
 

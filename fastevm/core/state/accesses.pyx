@@ -1,4 +1,4 @@
-"""Recording what a block reads and changes, and the RLP of its access list (EIP-7928)."""
+"""Records what a block reads and changes, and encodes its block access list (EIP-7928)."""
 
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawRealloc
 from libc.stdint cimport uint8_t, uint32_t
@@ -34,9 +34,9 @@ from fastevm.core.state.records cimport (
 
 
 cdef enum:
-    FIRST_RECORDS = 64            # of a block's accounts and slots
-    FIRST_CHANGES = 2             # of one value
-    KEPT_RECORDS = 4096           # more are freed between runs
+    FIRST_RECORDS = 64            # initial capacity for the accounts and slots of a block
+    FIRST_CHANGES = 2             # initial capacity for the changes of one value
+    KEPT_RECORDS = 4096           # larger arrays are freed between executions
 
 
 cdef bint world_record_accesses(World* w) noexcept nogil:
@@ -79,7 +79,7 @@ cdef void accesses_forget(Accesses* accesses) noexcept nogil:
 cdef void* next_record(
     Accesses* accesses, void** records, size_t* count, size_t* capacity, size_t size
 ) noexcept nogil:
-    """A new record at the end, empty; NULL: out of memory."""
+    """Appends an empty record; NULL if out of memory."""
     cdef size_t larger = capacity[0] * 2 if capacity[0] else FIRST_RECORDS
     cdef void* record
     if count[0] == capacity[0]:
@@ -127,7 +127,7 @@ cdef size_t accesses_count(const Accesses* accesses) noexcept nogil:
 # changes
 
 cdef void note_before(const Accesses* accesses, ChangeLog* log, const Word* before) noexcept nogil:
-    """The first write of an index says what the value was before it."""
+    """Stores the previous value at the first write of an index."""
     if log.written != accesses.index + 1:
         log.written = accesses.index + 1
         word_copy(&log.before, before)
@@ -150,7 +150,7 @@ cdef Change* next_change(World* w, ChangeLog* log) noexcept nogil:
 
 
 cdef Change* note_after(World* w, ChangeLog* log, const Word* now) noexcept nogil:
-    """The change of this index: made, brought up to date, or taken back. NULL: there is none."""
+    """Adds, updates or removes the change of this index. NULL if the value did not change."""
     cdef uint32_t index = w.accesses.index
     cdef bint is_known = log.count != 0 and log.items[log.count - 1].index == index
     cdef Change* change
@@ -175,7 +175,7 @@ cdef void note_code(World* w, ChangeLog* log, const Account* a) noexcept nogil:
     change = note_after(w, log, &now)
     if change == NULL or a.code == NULL:
         return
-    # The code may be freed before the list is written.
+    # Copied, because the code may be freed before the list is encoded.
     copy = <uint8_t*>arena_alloc(w.arena, a.code.size + 1)
     if copy == NULL:
         w.accesses.failed = True
@@ -319,7 +319,7 @@ cdef bint append_account(
 cdef bint append_list(
     const Accesses* accesses, AccountAccess** accounts, SlotAccess** slots, Buffer* out
 ) noexcept nogil:
-    """Both arrays are in the order of the list."""
+    """Both arrays are sorted in the order of the list."""
     cdef size_t mark = rlp_list_begin(out), i, first = 0, end = 0
     for i in range(accesses.accounts_kept):
         first = end

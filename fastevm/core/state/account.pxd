@@ -1,4 +1,4 @@
-# The accounts and slots of a world, with their warm marks and original values.
+# The accounts and slots of a world, with warm marks and original values.
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 from fastevm.core.primitives.hashes cimport Address, Hash
@@ -6,11 +6,11 @@ from fastevm.core.primitives.word cimport Word, word_copy, word_lt, word_sub
 from fastevm.core.state.code cimport Code
 
 
-# The changes since the last commit of the world.
+# Kinds of changes since the last commit of the world.
 cdef enum Dirty:
     DIRTY_FIELDS = 1      # balance, nonce, code or existence
     DIRTY_STORAGE = 2     # slots marked dirty
-    DIRTY_RESET = 4       # all slots of before were dropped
+    DIRTY_RESET = 4       # the previous storage was dropped
 
 
 cdef struct Slot:
@@ -20,8 +20,8 @@ cdef struct Slot:
     Word original
     uint32_t written_tx   # transaction that wrote it last; otherwise original == current
     uint32_t warm_tx      # warm when equal to the world's current transaction
-    uint32_t dirty        # written since the last commit: belongs into the next diff
-    uint32_t listing      # place among the world's accesses, from 1; 0 = not recorded
+    uint32_t dirty        # written since the last commit: part of the next diff
+    uint32_t listing      # position among the recorded accesses, from 1; 0 = not recorded
 
 
 cdef struct Account:
@@ -32,27 +32,27 @@ cdef struct Account:
     Code* code            # NULL = no code
     Hash code_hash
     uint32_t created_tx   # created as a contract in this transaction
-    uint32_t touched_tx   # listed among the touched of this transaction
-    uint32_t destroyed_tx  # listed for destruction at the end of this transaction
-    uint32_t delegated_tx  # its delegation needs no state gas in this transaction
+    uint32_t touched_tx   # in the list of accounts touched in this transaction
+    uint32_t destroyed_tx  # in the list of accounts destroyed at the end of this transaction
+    uint32_t delegated_tx  # its delegation costs no state gas in this transaction
     bint exists
-    bint owns_code        # `code` holds a reference of this record, not of the base
-    uint32_t dirty        # Dirty marks: what the next diff must carry
-    uint32_t listing      # place among the world's accesses, from 1; 0 = not recorded
-    # What a run learned of the balance: the value itself, or only that it covers some amounts.
+    bint owns_code        # this record owns the reference to `code`, not the base
+    uint32_t dirty        # Dirty marks: contents of the next diff
+    uint32_t listing      # position among the recorded accesses, from 1; 0 = not recorded
+    # What the execution has observed of the balance: the value, or only that it covers amounts.
     bint balance_seen
     bint balance_taken
-    bint storage_reset    # slots of the base are no longer read: they are all zero
+    bint storage_reset    # slots of the base are ignored: they read as zero
     bint base_has_storage
     const void* storage   # the reader's handle
     Slot** slots          # open addressing, a power of two
     uint32_t slot_mask    # 0 = no table yet
     uint32_t slot_count
-    uint64_t index        # position in the world's list
-    Word lowest           # where balance_taken: the least that was left over; else unset
+    uint64_t index        # position in the world's account list
+    Word lowest           # if balance_taken: the lowest balance after a withdrawal; else unset
 
 
-# Whether the balance is at least this amount.
+# Returns whether the balance is at least this amount.
 cdef inline bint account_covers(Account* a, const Word* amount) noexcept nogil:
     cdef Word rest
     if word_lt(&a.balance, amount):

@@ -1,4 +1,4 @@
-# The leaves of a layer's maps: accounts with their slots, storage tries.
+# The leaves of a layer's maps: accounts with their storage, and storage tries.
 from libc.stdint cimport uint64_t
 
 from fastevm.core.primitives.hashes cimport Address, Hash
@@ -14,12 +14,12 @@ from fastevm.core.trie.trie cimport TrieNode
 
 cdef struct AccountLeaf:
     MapLeaf head
-    Address address          # the map's key: right after the head
+    Address address          # key of the map, directly after the header
     Word balance
     uint64_t nonce
-    Code* code               # a reference of the leaf's own; NULL = no code
+    Code* code               # owned reference; NULL = no code
     Hash code_hash
-    WordMap storage          # the slots that are not zero
+    WordMap storage          # nonzero slots only
 
 
 cdef struct StorageTrieLeaf:
@@ -30,7 +30,7 @@ cdef struct StorageTrieLeaf:
 
 cdef MapKind ACCOUNT_MAP
 
-# The functions of a Reader whose base is a map of AccountLeaf.
+# Reader functions for a base that is a map of AccountLeaf.
 cdef ReadStatus read_account(
     const void* base, const Address* address, AccountData* out
 ) noexcept nogil
@@ -39,8 +39,8 @@ cdef ReadStatus read_slot(
 ) noexcept nogil
 cdef ReadStatus read_block_hash(const void* base, uint64_t number, Hash* out) noexcept nogil
 
-# The map with the dirty accounts and slots of the world; takes over the reference to `accounts`.
-# Clears the dirty marks and lists the changes.
+# Returns the map with the dirty accounts and slots of the world. Takes over the reference to
+# `accounts`, clears the dirty marks and lists the changes.
 cdef MapNode* commit_world(
     MapNode* accounts, World* w, ChangeList* changes, bint* failed
 ) noexcept nogil

@@ -1,4 +1,4 @@
-"""Lists of changed accounts and slots, gathered while a world is committed."""
+"""Lists of changed accounts and slots, collected while a world is committed."""
 
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawRealloc
 

@@ -1,29 +1,29 @@
-# Contract code, analysed once, immutable, shared by all threads through a reference count.
+# Contract code: analysed once, immutable, reference-counted, shared by all threads.
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 
 from fastevm.core.primitives.hashes cimport Address, Hash
 
 
 cdef struct Code:
-    int64_t references        # changed atomically
+    int64_t references        # atomic
     Hash hash                 # keccak256 of the bytes; zero for init code
     uint32_t size
     # `size` bytes, then 64 zero bytes: a PUSH or a fetch never reads past the end
     uint8_t* bytes
     uint8_t* jumpdests        # one bit per byte of code: bit (pc & 7) of jumpdests[pc >> 3]
     bint is_delegation        # 0xef0100 || address (EIP-7702)
-    bint is_guarded           # who reads the bytes asks first: see `world_knows_code`
-    bint is_unknown           # only `hash` holds, and `is_delegation` says that it may be one
+    bint is_guarded           # call `world_knows_code` before reading the bytes
+    bint is_unknown           # only `hash` is valid; `is_delegation` says that it may be one
     Address delegate
 
 
-# A new analysed Code with one reference, or NULL without memory. If `hash` is NULL it is computed,
-# unless `is_initcode`.
+# Creates an analysed Code with one reference; NULL if out of memory. If `hash` is NULL it is
+# computed, unless `is_initcode`.
 cdef Code* code_new(
     const uint8_t* data, size_t size, const Hash* hash, bint is_initcode
 ) noexcept nogil
-# What stands for code of which only the hash is known. Its bytes are one invalid opcode, which
-# nobody may read.
+# A substitute for code of which only the hash is known. Its bytes are one invalid opcode, which
+# must not be read.
 cdef Code* code_unknown(const Hash* hash) noexcept nogil
 cdef void code_retain(Code* code) noexcept nogil
 cdef void code_release(Code* code) noexcept nogil      # NULL is allowed

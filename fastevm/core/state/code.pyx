@@ -1,4 +1,4 @@
-"""Contract code: a copy of the bytes and a map of jump destinations, shared by reference count."""
+"""Contract code: a copy of the bytes and a bitmap of jump destinations, reference-counted."""
 
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
 from libc.stdint cimport uint8_t, uint32_t
@@ -33,7 +33,7 @@ cdef void mark_jumpdests(Code* code) noexcept nogil:
 cdef Code* code_new(
     const uint8_t* data, size_t size, const Hash* hash, bint is_initcode
 ) noexcept nogil:
-    # One block: the struct, the padded bytes, the map.
+    # One allocation: the struct, the padded bytes, the bitmap.
     cdef size_t bytes_at = (sizeof(Code) + 15) & ~<size_t>15
     cdef size_t map_at = bytes_at + size + PADDING
     cdef Code* code = <Code*>PyMem_RawCalloc(1, map_at + (size >> 3) + 8)

@@ -1,4 +1,4 @@
-# Updates the Merkle tries of a state by lists of changes, and makes proofs.
+# Updates the Merkle tries of a state from lists of changes, and builds proofs.
 from fastevm.core.primitives.hashes cimport Hash
 from fastevm.core.primitives.persistent_map cimport MapKind, MapNode
 from fastevm.core.state.changes cimport ChangeList
@@ -13,21 +13,21 @@ cdef struct Commitment:
 
 cdef MapKind STORAGE_TRIE_MAP
 
-# Two passes over the same lists of changes update the tries to `accounts`, the newest state: first
-# all storage, then the accounts, whose storage tries are hashed in that pass. A pass may take
-# several lists, oldest first: only the newest value of a key counts. False = out of memory; the
-# commitment stays consistent, and the caller releases it.
+# Two passes over the same lists of changes bring the tries to `accounts`, the newest state: first
+# all storage, then the accounts; the second pass hashes their storage tries. A pass takes several
+# lists, oldest first; only the newest value of a key matters. False if out of memory: then the
+# commitment stays consistent and the caller releases it.
 cdef bint commit_storage(
     Commitment* c, const MapNode* accounts, const MapKind* account_map, const ChangeList* changes
 ) noexcept nogil
-# Hash the storage tries of the changed accounts, each of which is listed once, on threads.
+# Hashes the storage tries of the changed accounts on threads; each account is listed once.
 cdef bint hash_storage(
     const Commitment* c, const ChangeList* changes, int threads
 ) noexcept nogil
 cdef bint commit_accounts(
     Commitment* c, const MapNode* accounts, const MapKind* account_map, const ChangeList* changes
 ) noexcept nogil
-# The nodes on a path of 32 bytes from the root of the accounts, or of an account's storage.
+# Returns the nodes on a 32-byte path of the account trie, or of an account's storage trie.
 cdef list account_nodes(TrieNode* trie, bytes path)
 cdef list storage_nodes(MapNode* storage_tries, bytes address, bytes path)
 cdef object prove_account(

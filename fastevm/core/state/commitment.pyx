@@ -1,4 +1,4 @@
-"""Updates Merkle tries by changed accounts and slots: only their paths are rebuilt and hashed."""
+"""Updates Merkle tries with changed accounts and slots; only changed paths are hashed."""
 
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
 from libc.stdint cimport uint8_t
@@ -38,7 +38,7 @@ from fastevm.core.state.values import AccountProof, SlotProof
 cdef enum:
     # 0xf8 length, nonce (9), balance (33), storage root (33), code hash (33)
     ACCOUNT_RLP_SIZE = 112
-    GROUP = 16                # keys whose paths are walked together: WORD_MAP_GROUP, TRIE_GROUP
+    GROUP = 16                # keys processed together: WORD_MAP_GROUP, TRIE_GROUP
 
 
 cdef void destroy_trie_leaf(void* leaf) noexcept nogil:
@@ -52,7 +52,7 @@ STORAGE_TRIE_MAP.destroy = destroy_trie_leaf
 
 
 cdef size_t rlp_quantity(uint8_t* out, const uint8_t* be32) noexcept nogil:
-    """The RLP of a 32-byte big-endian number without its leading zeros."""
+    """Writes the RLP of a 32-byte big-endian number without its leading zeros."""
     cdef size_t skip = 0
     while skip < 32 and be32[skip] == 0:
         skip += 1
@@ -149,7 +149,7 @@ cdef bint put_storage_trie(Commitment* c, const Address* address, TrieNode* trie
 
 
 cdef TrieNode* storage_trie(const MapNode* storage_tries, const uint8_t* address) noexcept nogil:
-    """The account's storage trie, borrowed; NULL = empty."""
+    """Returns a borrowed reference to the account's storage trie; NULL = empty."""
     cdef const StorageTrieLeaf* leaf = <const StorageTrieLeaf*>map_get(
         storage_tries, &STORAGE_TRIE_MAP, address
     )
@@ -260,7 +260,7 @@ cdef bint commit_accounts(
 
 
 cdef list proof_nodes(TrieNode* trie, bytes key):
-    """The nodes on the way to keccak256(key), as bytes each."""
+    """Returns the RLP of the nodes on the path of keccak256(key)."""
     cdef uint8_t path[32]
     keccak256(path, <const uint8_t*><const char*>key, len(key))
     return nodes_on_path(trie, path)
@@ -293,7 +293,7 @@ cdef list nodes_on_path(TrieNode* trie, const uint8_t* path):
 
 
 cdef size_t item_size(const uint8_t* item) noexcept nogil:
-    """The size of a list in our own RLP, header included."""
+    """Returns the size of an RLP list that we encoded, including its header."""
     cdef size_t size = 0
     cdef size_t i
     if item[0] <= 0xf7:

@@ -1,4 +1,4 @@
-# The journal of a run: its changes with the previous values, undone in reverse order.
+# The journal of an execution: previous values of changes, restored in reverse order.
 from libc.stdint cimport uint32_t
 
 from fastevm.core.primitives.intrinsics cimport likely
@@ -7,7 +7,7 @@ from fastevm.core.state.code cimport Code
 from fastevm.core.state.records cimport Checkpoint, JournalEntry, JournalKind, World
 
 
-# A free entry at the end, or NULL without memory (w.need says so).
+# Returns a free entry at the end; NULL if out of memory (sets w.need).
 cdef JournalEntry* journal_grow(World* w) noexcept nogil
 
 
@@ -20,20 +20,20 @@ cdef inline JournalEntry* journal_next(World* w) noexcept nogil:
     return journal_grow(w)
 
 
-# The next entry, begun; NULL without memory.
+# Appends an entry with the common fields set; NULL if out of memory.
 cdef JournalEntry* journal_record(
     World* w, JournalKind kind, Account* a, uint32_t stamp
 ) noexcept nogil
-# Empty the journal and release the codes that were replaced.
+# Empties the journal and release the codes that were replaced.
 cdef void journal_forget(World* w) noexcept nogil
-# Set w.need; always False.
+# Sets w.need to out of memory; always returns False.
 cdef bint no_memory(World* w) noexcept nogil
-# The list with twice the capacity, or NULL; the old list then stays valid.
+# Returns the list with twice the capacity; NULL if out of memory, the old list stays valid.
 cdef void* list_grown(World* w, void* items, size_t* capacity, size_t item_size) noexcept nogil
 cdef bint list_account(
     World* w, Account*** items, size_t* count, size_t* capacity, Account* a
 ) noexcept nogil
-# Set the account's code; the caller manages the references.
+# Sets the account's code; the caller manages the references.
 cdef void put_code(Account* a, Code* code, bint owns) noexcept nogil
 
 cdef void world_checkpoint(const World* w, Checkpoint* out) noexcept nogil

@@ -1,4 +1,4 @@
-"""The journal of a run: recording changes and undoing them."""
+"""The journal of an execution: records changes and reverts them."""
 
 from cpython.mem cimport PyMem_RawRealloc
 from libc.stdint cimport uint32_t
@@ -29,7 +29,7 @@ from fastevm.core.state.records cimport (
 
 
 cdef enum:
-    FIRST_ENTRIES = 256           # of the journal and the lists
+    FIRST_ENTRIES = 256           # initial capacity of the journal and the lists
 
 
 cdef bint no_memory(World* w) noexcept nogil:
@@ -38,7 +38,7 @@ cdef bint no_memory(World* w) noexcept nogil:
 
 
 cdef void* list_grown(World* w, void* items, size_t* capacity, size_t item_size) noexcept nogil:
-    """The list with twice the capacity, or NULL; the old list then stays valid."""
+    """The list with twice the capacity; NULL if out of memory, the old list stays valid."""
     cdef size_t larger = capacity[0] * 2 if capacity[0] else FIRST_ENTRIES
     cdef void* moved = PyMem_RawRealloc(items, larger * item_size)
     if moved == NULL:

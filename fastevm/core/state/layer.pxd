@@ -1,4 +1,4 @@
-# An immutable version of the whole state; a new one shares everything that did not change.
+# An immutable version of the whole state; versions share everything that did not change.
 from fastevm.core.primitives.hashes cimport Hash
 from fastevm.core.primitives.persistent_map cimport MapNode
 from fastevm.core.state.changes cimport ChangeList
@@ -11,35 +11,35 @@ from fastevm.core.trie.trie cimport TrieNode
 
 
 cdef class Changes:
-    """Owns a list of changes, so that it outlives the layer while a commitment reads it."""
+    """Owns a list of changes, which may outlive the layer while a commitment reads it."""
     cdef ChangeList* list
 
 
 cdef class Layer:
     cdef MapNode* accounts   # AccountLeaf by address
-    # The commitment, after `settle`: the account trie and the storage tries by address.
+    # The commitment, valid after `settle`: the account trie and the storage tries by address.
     cdef bint settled
     cdef TrieNode* trie
     cdef MapNode* storage_tries
     cdef Hash root
-    # Before: the changes since the parent.
+    # Valid before `settle`: the changes since the parent.
     cdef Layer parent
     cdef Changes changes
     cdef size_t unsettled_depth
-    # Above a remote state: what `accounts` hides of it, and where readers find all of that.
+    # Above a remote state: tombstones (remote values hidden by `accounts`) and the readers' view.
     cdef readonly RemoteState remote_state
     cdef MapNode* masks
     cdef RemoteBase guessing, suspending
 
-    # A run over a remote state guesses what is not known; see fastevm/core/state/remote.pyx.
+    # Above a remote state, execution guesses unknown values; see fastevm/core/state/remote.pyx.
     cdef void attach(self, Reader* reader) noexcept
-    # There it stops with READ_MISSING instead.
+    # The same, but execution stops with READ_MISSING instead of guessing.
     cdef void attach_suspending(self, Reader* reader) noexcept
     cdef Layer edited(self, object accounts, object removed)
     cdef const KnownAccount* remote_account(self, bytes address) except? NULL
     cdef void point(self, RemoteBase* base, bint suspends) noexcept
     cdef Layer commit(self, World* w)
-    # The layer with this map, whose reference it takes over, after this one and these changes.
+    # Creates the next layer, with this map (takes over the reference) and these changes.
     cdef Layer followed_by(self, MapNode* accounts, Changes changes)
     cdef int settle(self, int threads=*) except -1
     cdef const AccountLeaf* leaf(self, bytes address) except? NULL

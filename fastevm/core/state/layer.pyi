@@ -7,7 +7,7 @@ from fastevm.core.state.remote import RemoteState
 from fastevm.core.state.source import StateSource
 from fastevm.core.state.values import Account, AccountProof
 
-# By address: 20 bytes, or hex text with 0x before it.
+# Keyed by address: 20 bytes, or hex text with 0x prefix.
 Accounts: TypeAlias = Mapping[bytes, Any] | Mapping[str, Any]
 
 class Layer:

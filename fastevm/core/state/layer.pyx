@@ -1,8 +1,8 @@
-"""Immutable versions of the state: persistent maps to read from, tries to commit to them.
+"""Immutable versions of the state: persistent maps for reads, tries for state roots.
 
-A layer is the map of its accounts; each account holds the map of its slots. Committing a world
-copies the paths to what changed and shares the rest, so a snapshot costs nothing and a read never
-walks a chain of layers. The Merkle tries are updated when a root or a proof is requested, and after
+A layer is a map of accounts; each account holds a map of its slots. Committing a world copies only
+the paths to changed entries and shares the rest, so a snapshot costs nothing and a read never walks
+a chain of layers. The Merkle tries are updated when a root or a proof is requested, and after
 UNSETTLED_LIMIT layers without a root.
 """
 
@@ -84,12 +84,12 @@ from fastevm.core.state.values import AccountProof
 
 
 cdef enum:
-    PARALLEL_CHANGES = 1_000  # accounts and slots, from which on threads hash
-    UNSETTLED_LIMIT = 256     # layers in a row without a commitment; each keeps its parent alive
+    PARALLEL_CHANGES = 1_000  # number of changed accounts and slots from which hashing uses threads
+    UNSETTLED_LIMIT = 256     # consecutive layers without tries; each keeps its parent alive
 
 
 FIELDS = ("balance", "nonce", "code", "storage", "reset")
-LARGEST_CODE = 2**31  # bytes; a protocol's own limits are far below
+LARGEST_CODE = 2**31  # bytes; limits of protocols are far lower
 
 
 cdef class Changes:
@@ -103,7 +103,7 @@ cdef class Changes:
 
 
 cdef bint commit_path(Layer layer, Commitment* c, list path, int threads):
-    """Commit lists of changes, oldest first, all as they stand in this layer."""
+    """Commits lists of changes, oldest first, with the values of this layer."""
     cdef Changes changes
     cdef const ChangeList* work
     cdef size_t count = 0
@@ -132,7 +132,7 @@ cdef bint commit_path(Layer layer, Commitment* c, list path, int threads):
 
 
 cdef class Layer:
-    """One immutable version of the state: ``Layer.empty()``, ``Layer.of(...)``, or of execution."""
+    """One immutable version of the state. Create it with ``Layer.empty()`` or ``Layer.of(...)``."""
 
     def __cinit__(self) -> None:
         self.accounts = NULL
@@ -151,7 +151,7 @@ cdef class Layer:
         map_release(self.masks, &MASK_MAP)
 
     def __reduce__(self) -> object:
-        # Above a remote state: with what is known of it, and without its source.
+        # Above a remote state: pickle the cached values, but not the source.
         shipping = import_module("fastevm.core.state.shipping")
         return shipping.unship, (shipping.ship(self),)
 
@@ -168,39 +168,39 @@ cdef class Layer:
 
     @staticmethod
     def empty() -> Layer:
-        """The state without any account."""
+        """Returns the empty state."""
         return Layer.__new__(Layer)
 
     @staticmethod
     def of(accounts: Mapping[bytes, Mapping[str, Any]]) -> Layer:
-        """A state with these accounts, exactly as given (empty ones included).
+        """Returns a state with these accounts, exactly as given (including empty accounts).
 
         ``accounts`` maps addresses (20 bytes or hex text) to mappings with any of ``balance``
-        (int, wei), ``nonce`` (int), ``code`` (bytes or hex text) and ``storage`` (mapping of int
-        slot to int value; zero values are left out). Raises ValueError or OverflowError for values
-        out of range.
+        (int, wei), ``nonce`` (int), ``code`` (bytes or hex text) and ``storage`` (mapping from
+        int slot to int value; zero values are dropped). Raises ValueError or OverflowError for
+        values out of range.
         """
         return Layer.empty().with_accounts(accounts)
 
     @staticmethod
     def remote(source: StateSource | str, **options: Any) -> Layer:
-        """The state of a block that another node holds, fetched as it is read.
+        """Returns the state of a block of another node, fetched when it is read.
 
-        ``source``: where it comes from, or a URL, which `fastevm.fork.RemoteSource.open` opens
-        with the ``options``. Changes stay in the layers above. What a layer lists or hashes
-        (``addresses``, ``storage_items``, ``state_root``, ``proof``) is what was changed here.
+        ``source`` is a StateSource, or a URL that `fastevm.fork.RemoteSource.open` opens with
+        ``options``. Changes stay in local layers. Methods that list or hash (``addresses``,
+        ``storage_items``, ``state_root``, ``proof``) cover local changes only.
         """
         cdef Layer layer = Layer.__new__(Layer)
         if isinstance(source, str):
-            # The floor of the network lies above this one.
+            # Imported here because `fork` is a higher level than `core.state`.
             source = import_module("fastevm.fork").RemoteSource.open(source, **options)
         layer.remote_state = source if isinstance(source, RemoteState) else RemoteState(source)
         return layer
 
     def with_accounts(self, accounts: Mapping[bytes, Mapping[str, Any]]) -> Layer:
-        """This state with the given fields of accounts replaced.
+        """Returns this state with the given fields of accounts replaced.
 
-        A field that is not given keeps its value; ``storage`` is merged slot by slot. If
+        A missing field keeps its value; ``storage`` is merged slot by slot. If
         ``reset`` is true, the old slots are removed first.
         """
         if self.remote_state is None:
@@ -208,14 +208,14 @@ cdef class Layer:
         return self.remote_state.settle(lambda: self.edited(accounts, ()))
 
     def without_accounts(self, addresses: Iterable[bytes]) -> Layer:
-        """This state without the given accounts and their storage."""
+        """Returns this state without the given accounts and their storage."""
         cdef list removed = list(addresses)
         if self.remote_state is None:
             return self.edited({}, removed)
         return self.remote_state.settle(lambda: self.edited({}, removed))
 
     cdef Layer edited(self, object accounts, object removed):
-        """This state with fields of accounts replaced, and without the removed ones."""
+        """Returns this state with fields of accounts replaced and without removed accounts."""
         cdef Reader reader
         cdef World* w = world_new()
         memset(&reader, 0, sizeof(reader))
@@ -233,7 +233,7 @@ cdef class Layer:
             world_free(w)
 
     cdef void attach(self, Reader* reader) noexcept:
-        """Let a world read from this layer; the layer must outlive the world's run."""
+        """Let a world read from this layer, which must outlive the execution."""
         if self.remote_state is not None:
             self.point(&self.guessing, self.remote_state.resolves)
             read_remotely(reader, &self.guessing)
@@ -245,7 +245,7 @@ cdef class Layer:
         reader.code = NULL
 
     cdef void attach_suspending(self, Reader* reader) noexcept:
-        """As ``attach``; a run that reads what is not known of a remote state stops there."""
+        """Like ``attach``, but execution stops when it reads an unknown remote value."""
         self.attach(reader)
         if self.remote_state is not None:
             self.point(&self.suspending, True)
@@ -260,9 +260,9 @@ cdef class Layer:
         base.resolver = <void*>self.remote_state if self.remote_state.resolves else NULL
 
     cdef Layer commit(self, World* w):
-        """The layer with the world's changes on top of this one; their dirty marks are cleared.
+        """Creates the layer with the world's changes on top of this one; clears dirty marks.
 
-        The world commits its next changes on the layer returned here.
+        The world's next changes must be committed on the returned layer.
         """
         cdef Layer layer
         cdef Changes changes = Changes.__new__(Changes)
@@ -293,7 +293,7 @@ cdef class Layer:
         return layer
 
     cdef int settle(self, int threads=1) except -1:
-        """Update the tries to this layer's state and hash them."""
+        """Compute the tries of this layer's state and hash them."""
         cdef Layer layer = self
         cdef Commitment commitment
         cdef bint ok
@@ -308,7 +308,7 @@ cdef class Layer:
         commitment.trie = trie_retain(layer.trie)
         commitment.storage_tries = map_retain(layer.storage_tries)
         ok = commit_path(self, &commitment, path, threads)
-        if self.settled or not ok:  # another thread was faster, or there is no memory
+        if self.settled or not ok:  # another thread was faster, or out of memory
             trie_release(commitment.trie)
             map_release(commitment.storage_tries, &STORAGE_TRIE_MAP)
             if not ok:
@@ -324,9 +324,9 @@ cdef class Layer:
         return 0
 
     def state_root(self, threads: int = 1) -> bytes:
-        """The 32-byte root of the state trie (Yellow Paper, section 4.1), computed once.
+        """Returns the 32-byte state root (Yellow Paper, section 4.1), computed once.
 
-        ``threads``: how many may hash, where much has changed.
+        ``threads``: maximum number of hashing threads, used if many values changed.
         """
         if not 1 <= threads <= TEAM_LIMIT:
             raise ValueError(f"threads is a number from 1 to {TEAM_LIMIT}, not {threads}")
@@ -335,7 +335,7 @@ cdef class Layer:
 
     @property
     def account_count(self) -> int:
-        """How many accounts exist."""
+        """Returns the number of accounts."""
         return map_count(self.accounts)
 
     cdef const AccountLeaf* leaf(self, bytes address) except? NULL:
@@ -346,7 +346,7 @@ cdef class Layer:
         )
 
     cdef const KnownAccount* remote_account(self, bytes address) except? NULL:
-        """The account of the remote state, of which there is no leaf; NULL if it is not there."""
+        """Returns the remote account if it has no leaf here; NULL if it does not exist."""
         cdef Address key
         memcpy(key.b, <const char*>address, 20)
         if self.remote_state is None or mask_of(self.masks, &key) != NULL:
@@ -354,7 +354,7 @@ cdef class Layer:
         return self.remote_state.account(&key)
 
     def account(self, address: bytes) -> AccountValue | None:
-        """Balance, nonce and code hash, or None for an account that does not exist."""
+        """Returns balance, nonce and code hash, or None if the account does not exist."""
         cdef const AccountLeaf* leaf = self.leaf(address)
         cdef const KnownAccount* known
         if leaf != NULL:
@@ -365,7 +365,7 @@ cdef class Layer:
         return None
 
     def balance(self, address: bytes) -> int:
-        """Balance in wei; 0 for an account that does not exist."""
+        """Returns the balance in wei; 0 if the account does not exist."""
         cdef const AccountLeaf* leaf = self.leaf(address)
         cdef const KnownAccount* known
         if leaf != NULL:
@@ -374,7 +374,7 @@ cdef class Layer:
         return 0 if known == NULL else word_to_int(&known.entry.value)
 
     def nonce(self, address: bytes) -> int:
-        """Nonce; 0 for an account that does not exist."""
+        """Returns the nonce; 0 if the account does not exist."""
         cdef const AccountLeaf* leaf = self.leaf(address)
         cdef const KnownAccount* known
         if leaf != NULL:
@@ -383,7 +383,7 @@ cdef class Layer:
         return 0 if known == NULL else known.nonce
 
     def code(self, address: bytes) -> bytes:
-        """Code; empty for an account without any."""
+        """Returns the code; empty if the account has none."""
         cdef const AccountLeaf* leaf = self.leaf(address)
         cdef const KnownAccount* known
         if leaf != NULL:
@@ -392,7 +392,7 @@ cdef class Layer:
         return b"" if known == NULL else code_bytes(known.code)
 
     def storage(self, address: bytes, slot: object) -> int:
-        """The value of a slot (0 <= slot < 2**256); 0 where nothing was stored."""
+        """Returns the value of a slot (0 <= slot < 2**256); 0 if nothing was stored."""
         cdef const AccountLeaf* leaf = self.leaf(address)
         cdef const Word* found
         cdef Address account
@@ -411,19 +411,19 @@ cdef class Layer:
         return word_to_int(&value)
 
     def addresses(self) -> list[bytes]:
-        """The addresses of all accounts, in no particular order."""
+        """Returns the addresses of all accounts, in no particular order."""
         cdef list found = []
         map_each(self.accounts, collect_address, <void*>found)
         return found
 
     def hidden(self) -> dict[bytes, set[int] | None]:
-        """What changes here hide of a remote state, by address: slots set to zero; None for all."""
+        """Returns tombstones by address: remote slots set to zero here, or None for all slots."""
         cdef dict found = {}
         map_each(self.masks, collect_mask, <void*>found)
         return found
 
     def storage_items(self, address: bytes) -> dict[int, int]:
-        """All slots of an account that are not zero."""
+        """Returns all nonzero slots of an account."""
         cdef const AccountLeaf* leaf = self.leaf(address)
         cdef dict found = {}
         if leaf != NULL:
@@ -431,7 +431,7 @@ cdef class Layer:
         return found
 
     def proof(self, address: bytes, slots: list[int]) -> AccountProof:
-        """Merkle proofs of an account and of slots in it (EIP-1186).
+        """Returns Merkle proofs of an account and of its slots (EIP-1186).
 
         The nodes run from the root to the leaf or to where the path ends.
         """
@@ -443,12 +443,12 @@ cdef class Layer:
         )
 
     def account_path(self, path: bytes) -> list[bytes]:
-        """The nodes of the state trie on a path of 32 bytes, from the root to where it ends."""
+        """Returns the nodes of the state trie on a 32-byte path, from the root to its end."""
         self.settle()
         return account_nodes(self.trie, path)
 
     def storage_path(self, address: bytes, path: bytes) -> list[bytes]:
-        """The same in the storage trie of an account."""
+        """Like `account_path`, in the storage trie of an account."""
         self.settle()
         return storage_nodes(self.storage_tries, address, path)
 
@@ -495,7 +495,7 @@ cdef bint collect_slot(const WordEntry* slot, void* context) noexcept with gil:
 
 
 cdef object unhexed(object value):
-    """The bytes of a 0x-prefixed text; anything else as it is."""
+    """Decodes a 0x-prefixed str; returns any other value unchanged."""
     if not isinstance(value, str):
         return value
     if value[:2] not in ("0x", "0X"):
@@ -504,7 +504,7 @@ cdef object unhexed(object value):
 
 
 cdef Account* account_named(World* w, bytes address) except NULL:
-    """The world's record of an account."""
+    """Returns the world's record of an account."""
     cdef Address key
     cdef Account* account
     if len(address) != 20:
@@ -519,7 +519,7 @@ cdef Account* account_named(World* w, bytes address) except NULL:
 
 
 cdef int put_fields(World* w, bytes address, fields) except -1:
-    """Set the given fields of an account of the world. TypeError for others and for floats."""
+    """Set the given fields of an account. Raises TypeError for unknown fields and for floats."""
     cdef Account* a = account_named(w, address)
     cdef Word balance, slot_key, slot_value
     cdef Code* code

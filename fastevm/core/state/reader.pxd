@@ -1,4 +1,4 @@
-# The source of a world's accounts and slots: a table of functions, called at a first access only.
+# The source of a world's accounts and slots: a table of functions, called only on first access.
 from libc.stdint cimport uint8_t, uint64_t
 
 from fastevm.core.primitives.hashes cimport Address, Hash
@@ -8,9 +8,9 @@ from fastevm.core.state.code cimport Code
 
 cdef enum ReadStatus:
     READ_FOUND = 0
-    READ_ABSENT = 1       # certainly not there: the account does not exist, the slot is zero
-    READ_MISSING = 2      # not known here: the host must fetch it first
-    READ_RECORDED = 3     # an account: absent, and the reader's handle is given all the same
+    READ_ABSENT = 1       # does not exist: no such account, or the slot is zero
+    READ_MISSING = 2      # unknown: the host must fetch it first
+    READ_RECORDED = 3     # an account: absent, but the reader's handle is set
 
 
 cdef struct AccountData:
@@ -18,7 +18,7 @@ cdef struct AccountData:
     uint64_t nonce
     Code* code            # NULL = no code; borrowed from the base, which outlives the run
     Hash code_hash
-    bint has_storage      # at least one non-zero slot (EIP-7610)
+    bint has_storage      # at least one nonzero slot (EIP-7610)
     const void* storage   # the reader's own handle for slots of this account
 
 
@@ -28,7 +28,7 @@ cdef struct Reader:
     ReadStatus (*slot)(
         const void* base, const void* storage, const Address* address, const Word* key, Word* out
     ) noexcept nogil
-    # Whether the bytes of guarded code may be read; NULL: never. With it an access
-    # list warms what it names without reading it: the first read is the code's own.
+    # Whether the bytes of guarded code may be read; NULL: never. If set, addresses of an access
+    # list are only marked warm: an account is read when code first accesses it.
     bint (*code)(const void* base, const Address* address, const Code* code) noexcept nogil
     ReadStatus (*block_hash)(const void* base, uint64_t number, Hash* out) noexcept nogil

@@ -14,7 +14,7 @@ cdef enum WorldNeed:
     WORLD_NEEDS_SLOT = 2      # need_address, need_key
     WORLD_NEEDS_BLOCK_HASH = 3  # need_number
     WORLD_OUT_OF_MEMORY = 4
-    WORLD_NEEDS_CODE = 5      # need_address: its code may not be read, for the whole run
+    WORLD_NEEDS_CODE = 5      # need_address: its code must not be read in this execution
 
 
 cdef struct LogRecord:
@@ -23,8 +23,8 @@ cdef struct LogRecord:
     Word topics[4]
     uint8_t* data            # owned by the arena
     size_t size
-    uint64_t index           # position among all logs of the block, reverted ones included
-    bint pseudo              # a transfer pseudo log: not part of bloom and receipts
+    uint64_t index           # position among all logs of the block, including reverted logs
+    bint pseudo              # transfer pseudo log: not part of bloom and receipts
 
 
 cdef enum JournalKind:
@@ -54,7 +54,7 @@ cdef struct TransientSlot:
     Account* account
     Word key
     Word value
-    uint32_t tx              # transaction of the value; zero in any other
+    uint32_t tx              # transaction of the value; the slot is zero in all others
 
 
 cdef struct Checkpoint:
@@ -63,15 +63,15 @@ cdef struct Checkpoint:
     int64_t refund
 
 
-# What an access list names that is not read before code reads it.
+# An access-list entry whose account or slot is not read before code reads it.
 cdef struct Listed:
     Address address
     Word key
     bint is_slot
 
 
-# A value after a block access index (EIP-7928): a balance, a nonce in limb 0, a slot's value, or
-# the hash of code whose bytes are copied.
+# A value after a block access index (EIP-7928): a balance, a nonce (limb 0), a slot's value, or
+# a code hash with a copy of the code.
 cdef struct Change:
     uint32_t index
     Word value
@@ -79,7 +79,7 @@ cdef struct Change:
     size_t size
 
 
-# The changes of one value in the order of their indices; `before` is what it was before the index
+# The changes of one value in the order of their indices; `before` is the value before the index
 # that wrote it last.
 cdef struct ChangeLog:
     Change* items            # in the arena
@@ -102,14 +102,14 @@ cdef struct SlotAccess:
     ChangeLog value
 
 
-# What the transactions of a block read and changed: see accesses.pxd.
+# The reads and changes of a block's transactions: see accesses.pxd.
 cdef struct Accesses:
-    uint32_t index           # block access index of what runs now
+    uint32_t index           # block access index of the current transaction or system call
     bint failed              # out of memory
     AccountAccess* accounts
     size_t account_count
     size_t account_capacity
-    size_t accounts_kept     # of transactions that ended; the rest may be dropped
+    size_t accounts_kept     # records of ended transactions; later records may be dropped
     SlotAccess* slots
     size_t slot_count
     size_t slot_capacity
@@ -120,7 +120,7 @@ cdef struct World:
     Reader reader
     Arena* arena
     uint32_t tx              # stamp of the current transaction, from 1
-    int64_t refund           # refund counter of the current transaction, may be negative inside it
+    int64_t refund           # refund counter of the current transaction; may be negative within it
     uint64_t seed            # mixes the tables' hashes: keys are chosen by attackers
     # accounts
     Account** accounts       # open addressing, a power of two
@@ -137,7 +137,7 @@ cdef struct World:
     size_t log_count
     size_t log_capacity
     uint64_t log_index       # next LogRecord.index
-    bint log_transfers       # add pseudo logs for moved ether
+    bint log_transfers       # emit pseudo logs for ether transfers
     # of the fork: see Schedule
     bint clears_empty_accounts
     bint has_transfer_logs
@@ -154,14 +154,15 @@ cdef struct World:
     TransientSlot** transient   # open addressing, a power of two
     size_t transient_mask
     size_t transient_count
-    # of the current transaction, if the reader reads late: open addressing, in the arena
-    const Address* warm_coinbase  # warm from the start, whether it is loaded or not; NULL: none
+    # access list of the current transaction, if the reader defers reads: open addressing, in the
+    # arena
+    const Address* warm_coinbase  # warm from the start, even if not loaded; NULL: none
     Listed** listed
-    size_t listed_mask       # a power of two less one
+    size_t listed_mask       # a power of two minus one
     size_t listed_count      # 0 = no table
-    Accesses* accesses       # owned; NULL = nothing is recorded
-    Accesses* idle_accesses  # owned; of an earlier run, for its memory; or NULL
-    # what a failed read needs
+    Accesses* accesses       # owned; NULL = not recording
+    Accesses* idle_accesses  # owned; from an earlier execution, to reuse its memory; may be NULL
+    # what a failed read requires
     WorldNeed need
     Address need_address
     Word need_key

@@ -1,4 +1,4 @@
-# The state of a block that another node holds, read through what is known of it here.
+# The state of a block of another node, read through a cache of known values.
 from libc.stdint cimport uint64_t
 
 from fastevm.core.primitives.hashes cimport Address, Hash
@@ -9,14 +9,14 @@ from fastevm.core.state.remote_cache cimport KnownAccount, KnownEntry, KnownKey,
 from fastevm.core.state.reader cimport AccountData, ReadStatus
 
 
-# The base of a Reader: changes made here, what they hide, and the remote state below.
+# The base of a Reader: local changes, their tombstones, and the remote state below.
 cdef struct RemoteBase:
     const MapNode* accounts
     const MapNode* masks
     KnownState* known
-    uint64_t block_number     # hashes of later blocks are not the remote's to tell
-    bint suspends             # a miss is READ_MISSING; else it is noted and guessed
-    void* resolver            # the RemoteState, if it asks its source at every miss; else NULL
+    uint64_t block_number     # hashes of later blocks do not come from the remote state
+    bint suspends             # a miss returns READ_MISSING; otherwise it is recorded and guessed
+    void* resolver            # the RemoteState, if it asks its source on every miss; else NULL
 
 
 cdef ReadStatus read_remote_account(
@@ -39,13 +39,13 @@ cdef class RemoteState:
     cdef KnownState* known
     cdef readonly object source
     cdef readonly size_t limit
-    cdef readonly bint resolves        # the source is at hand: see `RemoteState`
+    cdef readonly bint resolves        # asks the source on every miss: see `RemoteState`
     cdef readonly object failure
-    cdef readonly uint64_t rounds      # requests of the source so far
+    cdef readonly uint64_t rounds      # number of requests to the source so far
     cdef uint64_t block_number
-    cdef object changed        # the condition: a fetch has ended
+    cdef object changed        # condition variable: signals the end of a fetch
     cdef size_t fetching, fetches
-    cdef dict codes            # bytes of each code -> address of the Code
+    cdef dict codes            # code bytes -> address of the Code
 
     cdef const KnownAccount* account(self, const Address* address) except? NULL
     cdef int slot(self, const Address* address, const Word* key, Word* out) except -1

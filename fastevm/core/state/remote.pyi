@@ -1,4 +1,4 @@
-"""The state of a block that another node holds."""
+"""The state of a block of another node."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeVar
@@ -7,31 +7,31 @@ from fastevm.core.state.layer import Layer
 from fastevm.core.state.source import Found, StateSource, Wanted
 
 KNOWN_LIMIT: Final[int]
-"""Bytes of values that are known of one remote state: about seven million slots."""
+"""Default limit of known values of one remote state in bytes: about seven million slots."""
 
 T = TypeVar("T")
 
 def never_wait() -> None:
-    """From now on this thread gets StateNotKnown where it would wait for a remote state.
+    """Makes this thread raise StateNotKnown instead of waiting for a remote state.
 
-    An event loop says so of its thread, and gives what failed so to another.
+    For the thread of an event loop, which repeats a failed request in another thread.
     """
 
 def guesses() -> int:
-    """How often runs of this thread read what was not known, since it began."""
+    """Returns how many unknown values executions of this thread have read so far."""
 
 def settled(layer: Layer, run: Callable[[], T], calls: Iterable[Mapping[str, Any]] = ()) -> T:
-    """``run()``, which reads ``layer``; above a remote state until it guesses nothing."""
+    """Returns ``run()``, which reads ``layer``; repeats it until it guesses no remote value."""
 
 class RemoteState:
-    """What is known of the state of one block, and the source of the rest.
+    """The known part of the state of one block, and the source of the rest.
 
-    ``limit``: bytes of known values; beyond it a fetch raises ResourceLimitError. Any number of
-    layers and threads may share one.
+    ``limit``: bytes of known values; a fetch beyond it raises ResourceLimitError. Any number of
+    layers and threads may share a remote state.
 
-    With ``resolves`` the source is at hand, and a run asks it at every read that misses: nothing is
-    guessed, and nothing is read that the rules do not read, access lists included. What the source
-    raises is the ``failure``, and ends the run with StateNotKnown.
+    With ``resolves``, executions ask the source on every read of an unknown value. Then nothing is
+    guessed, and only values that the protocol reads are read, also for access lists. An exception
+    of the source is stored as ``failure`` and ends the execution with StateNotKnown.
     """
 
     def __init__(
@@ -47,39 +47,40 @@ class RemoteState:
     def limit(self) -> int: ...
     @property
     def rounds(self) -> int:
-        """Requests of the source so far."""
+        """Number of requests to the source so far."""
 
     @property
     def size(self) -> int:
-        """Bytes that the known values take."""
+        """Size of the known values in bytes."""
 
     def put(self, found: Found) -> None:
-        """Add values; one that is known already stays as it is."""
+        """Adds values. A value that is known already does not change."""
 
     def known_values(self) -> Found:
-        """A copy of all known values."""
+        """Returns a copy of all known values."""
 
     def fetch(self, wanted: Wanted) -> None:
-        """Fetch these values, as far as they are not known, in one request."""
+        """Fetches those of the values that are not known, in one request."""
 
     def fetch_missing(self, calls: Iterable[Mapping[str, Any]] = ()) -> None:
-        """Fetch what runs noted, or wait for who does; ``calls``: call objects that read it.
+        """Fetches recorded misses, or waits for the thread that fetches them.
 
-        ForkError where a value cannot be had, StateNotKnown on a thread that never waits.
+        ``calls``: call objects that read the values. Raises ForkError if a value is unavailable,
+        and StateNotKnown on a thread that never waits.
         """
 
     def attempt(self, run: Callable[[], T]) -> tuple[T, bool]:
-        """What ``run()`` gives, and whether it guessed; then it says nothing, errors neither.
+        """Returns ``run()`` and whether it guessed. If it guessed, its errors are suppressed.
 
-        All reads of this thread guess meanwhile, those of Python too.
+        Meanwhile all reads of this thread may guess, also reads from Python.
         """
 
     def take_missing(self) -> Wanted:
-        """What runs noted and nobody fetches; for who fetches it elsewhere."""
+        """Removes and returns misses that no thread fetches, for a caller that fetches them."""
 
     def settle(self, run: Callable[[], T], calls: Iterable[Mapping[str, Any]] = ()) -> T:
-        """What ``run()`` gives, or raises, once it guesses nothing.
+        """Calls ``run()`` and fetches misses until it guesses nothing; returns its result.
 
-        It is called again after each fetch, so it must leave nothing behind. ``calls``: call
-        objects in JSON form that say what it does, for the source to ask ahead.
+        ``run`` is called again after each fetch, so it must have no side effects. ``calls``: call
+        objects in JSON form that describe it, with which the source may prefetch.
         """

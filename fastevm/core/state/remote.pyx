@@ -1,8 +1,9 @@
-"""The state of a block that another node holds.
+"""The state of a block of another node.
 
-A run reads what is known here. What is not known it notes, takes for absent or zero, and goes on;
-its outcome does not count. `RemoteState.settle` fetches all that was noted, from all threads, in
-one request of the source, and lets the run begin again, until one guesses nothing.
+An execution reads known values. A read of an unknown value is recorded as a miss and guessed as
+absent or zero, and the execution continues; its outcome does not count. `RemoteState.settle`
+fetches all misses of all threads in one request to the source and repeats the execution, until an
+execution guesses nothing.
 """
 
 from libc.stdint cimport uint8_t, uint64_t
@@ -34,7 +35,7 @@ from fastevm.core.state.source import Found, RemoteAccount, Wanted
 
 
 KNOWN_LIMIT = 1 << 30
-"""Bytes of values that are known of one remote state: about seven million slots."""
+"""Default limit of known values of one remote state in bytes: about seven million slots."""
 
 
 cdef extern from *:
@@ -43,25 +44,25 @@ cdef extern from *:
     static __thread int fe_attempts;
     """
     int fe_never_waits
-    int fe_attempts           # how deep this thread is in `RemoteState.attempt`
+    int fe_attempts           # nesting depth of `RemoteState.attempt` on this thread
 
 
 def never_wait() -> None:
-    """From now on this thread gets StateNotKnown where it would wait for a remote state.
+    """Makes this thread raise StateNotKnown instead of waiting for a remote state.
 
-    An event loop says so of its thread, and gives what failed so to another.
+    For the thread of an event loop, which repeats a failed request in another thread.
     """
     global fe_never_waits
     fe_never_waits = 1
 
 
 def guesses() -> int:
-    """How often runs of this thread read what was not known, since it began."""
+    """Returns how many unknown values executions of this thread have read so far."""
     return misses_of_thread()
 
 
 # ----------------------------------------------------------------------------------------------
-# reads of runs
+# reads during execution
 
 cdef inline void account_key(KnownKey* key, const Address* address) noexcept nogil:
     memset(key, 0, sizeof(KnownKey))
@@ -81,7 +82,7 @@ cdef inline void block_key(KnownKey* key, uint64_t number) noexcept nogil:
     word_set(&key.key, number)
 
 
-# What is not known: its entry where the source could be asked at once, else NULL and the status.
+# Handles a miss: returns the entry if the source resolved it, else NULL and a status.
 cdef const KnownEntry* missed(
     const RemoteBase* b, const KnownKey* key, ReadStatus* status
 ) noexcept nogil:
@@ -192,7 +193,7 @@ cdef bint read_remote_code(
 
 
 # ----------------------------------------------------------------------------------------------
-# what is known
+# known values
 
 cdef void want(const KnownKey* key, void* context) noexcept:
     wanted = <object>context
@@ -238,20 +239,20 @@ cdef int put_address(Address* out, bytes address) except -1:
 def settled(
     layer: Any, run: Callable[[], Any], calls: Iterable[Mapping[str, Any]] = ()
 ) -> Any:
-    """``run()``, which reads ``layer``; above a remote state until it guesses nothing."""
+    """Returns ``run()``, which reads ``layer``; repeats it until it guesses no remote value."""
     state = layer.remote_state
     return run() if state is None else state.settle(run, calls)
 
 
 cdef class RemoteState:
-    """What is known of the state of one block, and the source of the rest.
+    """The known part of the state of one block, and the source of the rest.
 
-    ``source``: a `fastevm.core.state.source.StateSource`. ``limit``: bytes of known values; beyond it a
-    fetch raises ResourceLimitError. Any number of layers and threads may share one.
+    ``source``: a `fastevm.core.state.source.StateSource`. ``limit``: bytes of known values; a fetch
+    beyond it raises ResourceLimitError. Any number of layers and threads may share a remote state.
 
-    With ``resolves`` the source is at hand, and a run asks it at every read that misses: nothing is
-    guessed, and nothing is read that the rules do not read, access lists included. What the source
-    raises is the ``failure``, and ends the run with StateNotKnown.
+    With ``resolves``, executions ask the source on every read of an unknown value. Then nothing is
+    guessed, and only values that the protocol reads are read, also for access lists. An exception
+    of the source is stored as ``failure`` and ends the execution with StateNotKnown.
     """
 
     def __cinit__(self, *args: object, **options: object) -> None:
@@ -274,11 +275,11 @@ cdef class RemoteState:
 
     @property
     def size(self) -> int:
-        """Bytes that the known values take."""
+        """Size of the known values in bytes."""
         return known_bytes(self.known)
 
     def put(self, found: Found) -> None:
-        """Add values; one that is known already stays as it is."""
+        """Adds values. A value that is known already does not change."""
         cdef Address address
         cdef KnownKey key
         cdef Word value
@@ -294,14 +295,15 @@ cdef class RemoteState:
             nonce = account.nonce
             code = self.code(account.code, account.unknown_code)
             exists = account.balance or account.nonce or code != NULL or account.empty
-            # Only code writes storage, and an account that runs code has a nonce or code for ever.
+            # Only code writes storage, and an account that has run code always keeps a nonce or
+            # code.
             has_storage = (
                 code != NULL or nonce != 0 if account.has_storage is None else account.has_storage
             )
             if not known_put_account(
                 self.known, &address, &value, nonce, code, exists, has_storage
             ):
-                self.codes.pop(account.code, None)  # no account keeps it
+                self.codes.pop(account.code, None)  # no account uses it
                 raise MemoryError
         for (where, slot), content in found.slots.items():
             memset(&key, 0, sizeof(KnownKey))
@@ -320,7 +322,7 @@ cdef class RemoteState:
                 raise MemoryError
 
     cdef Code* code(self, bytes data, bytes unknown) except? NULL:
-        """A reference to the analysed code, which all accounts with it share."""
+        """Returns a reference to the analysed code, shared by all accounts with this code."""
         cdef Code* code
         if unknown is not None:
             code = code_unknown(<const Hash*><const char*>exactly(unknown, 32, "code hash"))
@@ -335,7 +337,7 @@ cdef class RemoteState:
             if code == NULL:
                 raise MemoryError
             code.is_guarded = self.resolves
-            # The account keeps the reference, and the table keeps the account.
+            # The account holds the reference, and the table holds the account.
             self.codes[data] = <size_t>code
             return code
         code = <Code*><size_t>found
@@ -343,7 +345,7 @@ cdef class RemoteState:
         return code
 
     def known_values(self) -> Found:
-        """A copy of all known values."""
+        """Returns a copy of all known values."""
         found = Found()
         known_each(self.known, tell, <void*>found)
         return found
@@ -351,9 +353,10 @@ cdef class RemoteState:
     # --- fetching ---
 
     cpdef fetch_missing(self, calls=()):
-        """Fetch what runs noted, or wait for who does; ``calls``: call objects that read it.
+        """Fetches recorded misses, or waits for the thread that fetches them.
 
-        ForkError where a value cannot be had, StateNotKnown on a thread that never waits.
+        ``calls``: call objects that read the values. Raises ForkError if a value is unavailable,
+        and StateNotKnown on a thread that never waits.
         """
         if fe_never_waits:
             raise StateNotKnown("the state is not known here yet")
@@ -380,7 +383,7 @@ cdef class RemoteState:
                 self.changed.notify_all()
 
     cdef bint resolve(self, const KnownKey* key) noexcept:
-        """Ask the source for a value now; False with the failure if it raises."""
+        """Asks the source for a value. Returns False and stores the failure if it raises."""
         wanted = Wanted()
         try:
             want(key, <void*>wanted)
@@ -395,7 +398,7 @@ cdef class RemoteState:
         return True
 
     cdef bint open_code(self, const Address* address, const Code* code) noexcept:
-        """Tell the source that code is read; False with the failure if it raises."""
+        """Notifies the source that code is read. False if it raises; stores the failure."""
         try:
             self.source.read_code(address.b[:20], code.hash.b[:32])
         except Exception as error:
@@ -404,14 +407,14 @@ cdef class RemoteState:
         return True
 
     cdef int await_fetch(self) except -1:
-        """Wait until a fetch ends that others began; with none under way the values are here."""
+        """Waits for the fetch of another thread. If there is none, the values have arrived."""
         cdef size_t before = self.fetches
         while self.fetching and self.fetches == before:
             self.changed.wait()
         return 0
 
     cdef int check(self, wanted, found) except -1:
-        """ForkError if the source left a value out."""
+        """Raises ForkError if the source omitted a value."""
         for address in wanted.accounts - found.accounts.keys():
             raise ForkError(f"the source gives no account 0x{address.hex()}")
         for address, slot in wanted.slots - found.slots.keys():
@@ -421,7 +424,7 @@ cdef class RemoteState:
         return 0
 
     def fetch(self, wanted: Wanted) -> None:
-        """Fetch these values, as far as they are not known, in one request."""
+        """Fetches those of the values that are not known, in one request."""
         cdef KnownKey key
         for where in wanted.accounts:
             memset(&key, 0, sizeof(KnownKey))
@@ -444,9 +447,9 @@ cdef class RemoteState:
             known_miss(self.known, key)
 
     def attempt(self, run: Callable[[], Any]) -> tuple[Any, bool]:
-        """What ``run()`` gives, and whether it guessed; then it says nothing, errors neither.
+        """Returns ``run()`` and whether it guessed. If it guessed, its errors are suppressed.
 
-        All reads of this thread guess meanwhile, those of Python too.
+        Meanwhile all reads of this thread may guess, also reads from Python.
         """
         global fe_attempts
         cdef uint64_t before = misses_of_thread()
@@ -463,17 +466,18 @@ cdef class RemoteState:
         return result, misses_of_thread() != before
 
     def settle(self, run: Callable[[], Any], calls: Iterable[Mapping[str, Any]] = ()) -> Any:
-        """What ``run()`` gives, or raises, once it guesses nothing.
+        """Calls ``run()`` and fetches misses until it guesses nothing; returns its result.
 
-        It is called again after each fetch, so it must leave nothing behind. ``calls``: call
-        objects in JSON form that say what it does, for the source to ask ahead. StateNotKnown for
-        a run that guesses what another remote state holds, which no fetch of this one gives.
+        ``run`` is called again after each fetch, so it must have no side effects. ``calls``: call
+        objects in JSON form that describe it, with which the source may prefetch. Raises
+        StateNotKnown if the run guessed a value of another remote state, which this one cannot
+        fetch.
         """
         cdef size_t before, elsewhere = 0
         while True:
             before = self.fetches
             result, guessed = self.attempt(run)
-            if not guessed or fe_attempts:  # the attempt around this one fetches for both
+            if not guessed or fe_attempts:  # an outer attempt fetches for both
                 return result
             elsewhere = elsewhere + 1 if self.misses_nothing(before) else 0
             if elsewhere == 2:
@@ -482,9 +486,9 @@ cdef class RemoteState:
             calls = ()
 
     cdef bint misses_nothing(self, size_t before) except -1:
-        """Whether nothing is wanted, and nothing was fetched since there were ``before`` fetches.
+        """Whether there are no misses and there was no fetch since there were ``before``.
 
-        Notes of a fetch that failed are forgotten, so that the next run notes again.
+        Misses of a failed fetch are forgotten, so that the next execution records them again.
         """
         with self.changed:
             if self.fetching or self.fetches != before or known_has_misses(self.known):
@@ -493,7 +497,7 @@ cdef class RemoteState:
         return True
 
     def take_missing(self) -> Wanted:
-        """What runs noted and nobody fetches; for who fetches it elsewhere."""
+        """Removes and returns misses that no thread fetches, for a caller that fetches them."""
         wanted = Wanted()
         known_take_misses(self.known, want, <void*>wanted)
         known_forget_misses(self.known)
@@ -502,7 +506,7 @@ cdef class RemoteState:
     # --- single values ---
 
     cdef const KnownAccount* account(self, const Address* address) except? NULL:
-        """The account, fetched if need be; NULL if it does not exist."""
+        """Returns the account, fetching it if necessary; NULL if it does not exist."""
         cdef const KnownEntry* entry
         cdef KnownKey key
         memset(&key, 0, sizeof(key))
@@ -524,7 +528,7 @@ cdef class RemoteState:
         return 0
 
     cdef const KnownEntry* entry(self, const KnownKey* key) except? NULL:
-        """The value, fetched if need be; NULL in an attempt, which guesses."""
+        """Returns the value, fetching it if necessary; NULL inside an attempt, which guesses."""
         cdef const KnownEntry* entry = known_get(self.known, key)
         while entry == NULL:
             known_miss(self.known, key)

@@ -1,4 +1,4 @@
-# What is known of a remote state: a table that readers share without a lock, and what they missed.
+# The known values of a remote state, which threads read without a lock, and recorded misses.
 from libc.stdint cimport uint32_t, uint64_t
 
 from cpython.pythread cimport PyThread_type_lock
@@ -11,7 +11,7 @@ from fastevm.core.state.code cimport Code
 cdef enum KnownKind:
     KNOWN_ACCOUNT = 1         # address; `value` is the balance
     KNOWN_SLOT = 2            # address and key
-    KNOWN_BLOCK_HASH = 3      # limb 0 of the key is the number; `value` holds the bytes as they are
+    KNOWN_BLOCK_HASH = 3      # limb 0 of the key is the number; `value` holds the hash bytes
 
 
 cdef struct KnownKey:
@@ -20,7 +20,7 @@ cdef struct KnownKey:
     Word key
 
 
-# Entries never change or move once they are in the table.
+# Entries in the table never change or move.
 cdef struct KnownEntry:
     KnownKey key
     Word value
@@ -29,55 +29,56 @@ cdef struct KnownEntry:
 cdef struct KnownAccount:
     KnownEntry entry
     uint64_t nonce
-    Code* code                # a reference of the table's own; NULL = no code
+    Code* code                # owned reference; NULL = no code
     Hash code_hash
     bint exists
-    bint has_storage          # at least one slot that is not zero, or nobody knows
+    bint has_storage          # at least one nonzero slot, or unknown
 
 
 cdef struct KnownTable:
     size_t mask
     size_t count
-    KnownTable* smaller       # what it replaced: a reader may still look there
-    KnownEntry* entries[1]    # mask + 1 of them
+    KnownTable* smaller       # the table that this one replaced: readers may still use it
+    KnownEntry* entries[1]    # mask + 1 entries
 
 
-# Readers take no lock. Who puts values holds the GIL; `lock` guards the misses.
+# Readers take no lock. Writers hold the GIL; `lock` guards the misses.
 cdef struct KnownState:
     KnownTable* table
     Arena* arena
     PyThread_type_lock lock
-    KnownTable* missed        # asked for since the last `known_forget_misses`
+    KnownTable* missed        # recorded since the last `known_forget_misses`
     Arena* missed_arena
-    KnownEntry** waiting      # missed and not yet taken by `known_take_misses`
+    KnownEntry** waiting      # recorded and not yet taken by `known_take_misses`
     size_t waiting_count
     size_t waiting_capacity
 
 
-cdef KnownState* known_new() noexcept                  # NULL without memory
+cdef KnownState* known_new() noexcept                  # NULL if out of memory
 cdef void known_free(KnownState* known) noexcept
 cdef size_t known_bytes(const KnownState* known) noexcept nogil
 cdef const KnownEntry* known_get(const KnownState* known, const KnownKey* key) noexcept nogil
-# Takes over the reference to the account's code. What is known already stays. False: no memory.
+# Takes over the reference to the account's code. Known values do not change. False if out of
+# memory.
 cdef bint known_put(KnownState* known, const KnownKey* key, const Word* value) noexcept nogil
 cdef bint known_put_account(
     KnownState* known, const Address* address, const Word* balance, uint64_t nonce, Code* code,
     bint exists, bint has_storage,
 ) noexcept nogil
 
-# Note that a run of this thread read what is not known.
+# Records that an execution of this thread read an unknown value.
 cdef void known_miss(KnownState* known, const KnownKey* key) noexcept nogil
-# How often runs of this thread did so, in any state.
+# Returns the number of such reads by this thread, in all states.
 cdef uint64_t misses_of_thread() noexcept nogil
-# Give every key that waits to `visit`; nothing waits then.
+# Passes every waiting key to `visit` and removes it.
 cdef void known_take_misses(
     KnownState* known, void (*visit)(const KnownKey* key, void* context) noexcept, void* context
 ) noexcept
 cdef bint known_has_misses(KnownState* known) noexcept nogil
-# Give every entry to `visit`.
+# Passes every entry to `visit`.
 cdef void known_each(
     const KnownState* known, void (*visit)(const KnownEntry* entry, void* context) noexcept,
     void* context,
 ) noexcept
-# Note misses again that were noted before; only while nobody fetches.
+# Forgets recorded misses, so that they are recorded again; only while no fetch is in progress.
 cdef void known_forget_misses(KnownState* known) noexcept nogil

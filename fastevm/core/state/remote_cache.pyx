@@ -1,9 +1,9 @@
-"""What is known of a remote state.
+"""The known values of a remote state, and recorded misses.
 
 A table of accounts, slots and block hashes that only grows. Any number of threads read it without
 a lock while one thread, which holds the GIL, adds to it: an entry is complete before its pointer is
-published, and a table that was replaced stays where it is. What runs read without knowing it is
-noted once, under a lock, until somebody takes the notes and fetches the values.
+published, and a replaced table stays allocated. A read of an unknown value is recorded once, under
+a lock, until a thread takes the misses and fetches the values.
 """
 
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawRealloc
@@ -35,7 +35,7 @@ cdef extern from *:
 cdef enum:
     FIRST_ENTRIES = 64
     ARENA_CHUNK = 256 * 1024
-    MISSES_LIMIT = 1 << 20     # noted at a time; a run that goes on reads the others once more
+    MISSES_LIMIT = 1 << 20     # misses recorded at a time; the next execution records others
 
 
 cdef uint64_t SEED = process_seed()
@@ -85,7 +85,7 @@ cdef inline const KnownEntry* entry_at(const KnownTable* table, size_t at) noexc
 
 
 cdef void table_add(KnownTable* table, KnownEntry* entry) noexcept nogil:
-    """Publish an entry, for which there is room."""
+    """Publishes an entry in a table with a free slot."""
     cdef size_t at = key_hash(&entry.key) & table.mask
     while table.entries[at] != NULL:
         at = (at + 1) & table.mask
@@ -94,7 +94,7 @@ cdef void table_add(KnownTable* table, KnownEntry* entry) noexcept nogil:
 
 
 cdef bint table_reserve(KnownTable** place) noexcept nogil:
-    """Room for one more entry; a table that is replaced stays for its readers."""
+    """Reserves space for one more entry; a replaced table stays allocated for its readers."""
     cdef KnownTable* table = place[0]
     cdef KnownTable* larger
     cdef size_t i
@@ -155,7 +155,7 @@ cdef void known_free(KnownState* known) noexcept:
 
 
 cdef size_t known_bytes(const KnownState* known) noexcept nogil:
-    # The tables that were replaced are together as large as the one in use.
+    # All replaced tables together are as large as the current table.
     return known.arena.bytes + 2 * (known.table.mask + 1) * sizeof(KnownEntry*)
 
 
@@ -259,7 +259,7 @@ cdef void known_take_misses(
         known.waiting = NULL
         known.waiting_count = known.waiting_capacity = 0
         PyThread_release_lock(known.lock)
-    # The entries stay until `known_forget_misses`, which nobody calls before their values came.
+    # The entries stay until `known_forget_misses`, which is called only after their values arrived.
     for i in range(count):
         visit(&taken[i].key, context)
     PyMem_RawFree(taken)

@@ -1,4 +1,4 @@
-"""Whole states as bytes, for other processes or files."""
+"""Serialises whole states, for other processes or files."""
 
 import struct
 import zlib
@@ -12,11 +12,11 @@ from fastevm.errors import ForkError
 MAGIC: Final = b"fastevm-state-1\n"
 _HEAD: Final = struct.Struct(">20s32sQII")  # address, balance, nonce, code index, slots
 _SLOT: Final = struct.Struct(">32s32s")
-_LEVEL: Final = 1  # higher levels gain little: states are mostly hashes and small numbers
+_LEVEL: Final = 1  # higher levels compress little more: states are mostly hashes and small numbers
 
 
 def pack_layer(layer: Layer) -> bytes:
-    """All accounts, codes and slots of a layer; the same bytes for the same state."""
+    """Serialises all accounts, codes and slots of a layer. Equal states give equal bytes."""
     codes: dict[bytes, int] = {}
     accounts: list[bytes] = []
     for address in sorted(layer.addresses()):
@@ -33,7 +33,7 @@ def pack_layer(layer: Layer) -> bytes:
 
 
 class Shipped(NamedTuple):
-    """A layer for another process; of a remote state what is known, without its source."""
+    """A layer for another process: of a remote state the known values, without the source."""
 
     packed: bytes
     hidden: dict[bytes, set[int] | None]
@@ -44,19 +44,19 @@ class Shipped(NamedTuple):
 
 
 class ShippedSource:
-    """The source of a shipped remote state: has nothing more to give."""
+    """The source of a shipped remote state, which cannot fetch anything."""
 
     def __init__(self, shipped: Shipped) -> None:
         self.chain_id, self.block_number = shipped.chain_id, shipped.block_number
         self.block_hash = shipped.block_hash
 
     def fetch(self, wanted: Wanted) -> Found:
-        """ForkError, always."""
+        """Always raises ForkError."""
         raise ForkError(f"a shipped state lacks {wanted}")
 
 
 def ship(layer: Layer) -> Shipped:
-    """The layer with all that it reads without its source."""
+    """Returns the layer with all values that it can read without its source."""
     remote, packed = layer.remote_state, pack_layer(layer)
     if remote is None:
         return Shipped(packed, {})
@@ -72,7 +72,7 @@ def ship(layer: Layer) -> Shipped:
 
 
 def unship(shipped: Shipped) -> Layer:
-    """The layer that ``ship`` took; its remote state asks nobody."""
+    """Restores a layer from ``ship``. Its remote state fetches nothing."""
     own = unpack_layer(shipped.packed)
     if shipped.known is None:
         return own
@@ -93,11 +93,11 @@ def unship(shipped: Shipped) -> Layer:
 
 
 def unpack_layer(data: bytes, *, limit: int | None = None) -> Layer:
-    """The layer that ``pack_layer`` packed.
+    """Restores a layer from the bytes of ``pack_layer``.
 
-    ``limit``: the most unpacked bytes, and the most bytes of code of all accounts together; for
-    data of strangers, of which a megabyte may unpack to a gigabyte. Raises ValueError for bytes
-    that are no packed state or are beyond the limit.
+    ``limit``: maximum unpacked size in bytes, and maximum size of the code of all accounts
+    together. Set it for untrusted data, of which a megabyte may unpack to a gigabyte. Raises
+    ValueError if the bytes are not a packed state or exceed the limit.
     """
     if not data.startswith(MAGIC):
         raise ValueError("these bytes are no packed state of this version")
@@ -139,7 +139,7 @@ def _layer(body: bytes, limit: int | None) -> Layer:
 
 
 def _codes(body: bytes) -> tuple[list[bytes], int]:
-    """The codes, and the offset of the accounts."""
+    """Returns the codes and the offset of the accounts."""
     (count,) = struct.unpack_from(">I", body)
     at, codes = 4, []
     for _ in range(count):

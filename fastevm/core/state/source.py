@@ -1,4 +1,4 @@
-"""Where the values of a remote state come from: what is asked for and what comes back."""
+"""The source of a remote state: its protocol, requests and answers."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from msgspec import Struct, field
 
 
 class RemoteAccount(Struct, frozen=True):
-    """An account of the remote state: ``balance`` in wei, ``nonce``, and its whole ``code``.
+    """An account of the remote state: ``balance`` in wei, ``nonce`` and ``code``.
 
-    An account without balance, nonce and code does not exist (EIP-161), unless it is said to be
-    an ``empty`` one. ``unknown_code``: the hash (32 bytes) of code that nobody has here; a run that
-    reads it ends. ``has_storage``: whether a slot is not zero; None: every account with a nonce or
-    code may have one.
+    An account without balance, nonce and code does not exist (EIP-161), unless ``empty`` is true.
+    ``unknown_code``: the 32-byte hash of code that is not available; an execution that reads it
+    ends. ``has_storage``: whether a slot is nonzero; None means that every account with a nonce or
+    code may have storage.
     """
 
     balance: int
@@ -26,7 +26,7 @@ class RemoteAccount(Struct, frozen=True):
 
 
 def call_object(sender: bytes, to: bytes | None, data: bytes, value: int) -> dict[str, str]:
-    """A call in JSON form, as ``Wanted.calls`` has them; ``value`` in wei."""
+    """Returns a call in JSON form, for ``Wanted.calls``; ``value`` is in wei."""
     call = {"from": "0x" + sender.hex(), "data": "0x" + data.hex(), "value": hex(value)}
     if to is not None:
         call["to"] = "0x" + to.hex()
@@ -34,10 +34,10 @@ def call_object(sender: bytes, to: bytes | None, data: bytes, value: int) -> dic
 
 
 class Wanted(Struct):
-    """What runs read without knowing it: 20-byte addresses, slots of them, numbers of blocks.
+    """Missing values: 20-byte addresses, slots by address, block numbers.
 
     ``calls``: call objects in JSON form (``from``, ``to``, ``data``, ...) that read them. A source
-    may ask its endpoint what else such a call touches, and give that too.
+    may ask its endpoint which other values such a call reads, and return those too.
     """
 
     accounts: set[bytes] = field(default_factory=set)
@@ -46,19 +46,19 @@ class Wanted(Struct):
     calls: list[Mapping[str, Any]] = field(default_factory=list)
 
     def join(self, other: Wanted) -> None:
-        """Want what ``other`` wants, too."""
+        """Adds the values and calls of ``other``."""
         self.accounts |= other.accounts
         self.slots |= other.slots
         self.block_hashes |= other.block_hashes
         self.calls += other.calls
 
     def __bool__(self) -> bool:
-        """Whether a value is wanted; calls alone want none."""
+        """Whether a value is missing; calls alone do not count."""
         return bool(self.accounts or self.slots or self.block_hashes)
 
 
 class Found(Struct):
-    """Values of a remote state, all of one block: at least what was wanted, often more."""
+    """Values of a remote state, all of one block: at least those wanted, often more."""
 
     accounts: dict[bytes, RemoteAccount] = field(default_factory=dict)
     slots: dict[tuple[bytes, int], int] = field(default_factory=dict)
@@ -66,15 +66,15 @@ class Found(Struct):
 
 
 class ResolvingSource(Protocol):
-    """What a source has besides, whose remote state resolves every read at once."""
+    """A source for a remote state that resolves every read immediately."""
 
     def read_code(self, address: bytes, code_hash: bytes) -> None:
-        """Take note that the code of an account is read for the first time; an error forbids it."""
+        """Called before an account's code is read for the first time; raises to forbid it."""
         ...
 
 
 class StateSource(Protocol):
-    """Reads the state of one block from wherever it is held; safe to use from several threads."""
+    """Reads the state of one block from another node or a file. Thread-safe."""
 
     @property
     def chain_id(self) -> int: ...
@@ -84,9 +84,8 @@ class StateSource(Protocol):
     def block_hash(self) -> bytes: ...
 
     def fetch(self, wanted: Wanted) -> Found:
-        """All wanted values, in as few round trips as the endpoint allows.
+        """Returns all wanted values, in as few round trips as the endpoint allows.
 
-        ForkError, which names the endpoint without its key, if a value cannot be had; nothing is
-        given then.
+        Raises ForkError, which names the endpoint without its key, if any value is unavailable.
         """
         ...

@@ -13,13 +13,13 @@ from fastevm.core.state.multi_version cimport (
 cdef struct SeenAccount:
     AccountEntry* entry
     const AccountVersion* version
-    uint64_t nonce           # the version's, or the sender's expected one
+    uint64_t nonce           # the version's, or the expected nonce of the sender
 
 
 cdef struct SeenSlot:
     SlotEntry* entry
     const SlotVersion* version
-    uint64_t epoch           # of the account then
+    uint64_t epoch           # epoch of the account when it was read
 
 
 cdef struct Speculation:
@@ -31,17 +31,18 @@ cdef struct Speculation:
     size_t slot_capacity
     const Address* sender    # of the transaction
     uint64_t nonce           # its nonce
-    bint is_ahead            # earlier transactions are not done: the sender's nonce is expected
+    bint is_ahead            # earlier transactions are unfinished: expect the sender's nonce
 
 
-cdef bint speculation_new(Speculation* s) noexcept nogil      # False: out of memory
+cdef bint speculation_new(Speculation* s) noexcept nogil      # False if out of memory
 cdef void speculation_free(Speculation* s) noexcept nogil
-# Empty the world for a transaction.
+# Empties the world for a transaction.
 cdef void speculation_begin(
     Speculation* s, MultiVersionMemory* versions, Arena* arena, const Address* sender,
     uint64_t nonce, bint is_ahead
 ) noexcept nogil
 # Validation: whether the transaction would do the same on the newest versions.
 cdef bint speculation_holds(Speculation* s) noexcept nogil
-# Make its changes the newest versions, with the committing thread's arena. False: out of memory.
+# Publishes its changes as the newest versions, in the committing thread's arena. False if out of
+# memory.
 cdef bint speculation_publish(Speculation* s, Arena* arena) noexcept nogil

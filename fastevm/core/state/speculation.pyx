@@ -43,7 +43,7 @@ from fastevm.core.state.world cimport (
 
 cdef enum:
     FIRST_SLOTS = 64
-    LONGEST_CHAIN = 64        # transactions of one sender that may run ahead of each other
+    LONGEST_CHAIN = 64        # transactions of one sender that may run optimistically
 
 
 cdef bint speculation_new(Speculation* s) noexcept nogil:
@@ -168,7 +168,7 @@ cdef bint balance_may_differ(
     if is_wide(&seen.balance) or is_wide(&now.balance) or is_wide(&a.balance):
         return False
     if seen.nonce == 0 and seen.code == NULL:
-        # Whether the account is empty depends on its balance.
+        # Emptiness of the account depends on its balance.
         if word_is_zero(&seen.balance) or word_is_zero(&now.balance):
             return False
         if a.balance_taken and not address_eq(&a.address, s.sender):
@@ -203,7 +203,7 @@ cdef bint speculation_holds(Speculation* s) noexcept nogil:
     for i in range(s.world.account_count):
         if not account_holds(s, s.world.account_list[i]):
             return False
-    # The epochs are the same now.
+    # The epochs are equal from here on.
     for i in range(s.slot_count):
         seen = &s.slots[i]
         now = slot_version(seen.entry)
@@ -216,10 +216,10 @@ cdef bint speculation_holds(Speculation* s) noexcept nogil:
 
 
 # ----------------------------------------------------------------------------------------------
-# what it wrote
+# publication of writes
 
 cdef bint publish_account(Speculation* s, Arena* arena, const Account* a) noexcept nogil:
-    """A new version of the account, if anything but its slots has changed."""
+    """Publishes a new version of the account if anything other than slots has changed."""
     cdef const SeenAccount* seen = <const SeenAccount*>a.storage
     cdef AccountVersion* now = account_version(seen.entry)
     cdef AccountVersion* made

@@ -1,4 +1,4 @@
-"""Whole states as a stream of chunks, written and read without a Python value for an account."""
+"""Streams whole states in chunks, without creating a Python value for each account."""
 
 from collections.abc import Callable
 from typing import final
@@ -6,17 +6,17 @@ from typing import final
 from fastevm.core.state.layer import Layer
 
 def write_state(layer: Layer, sink: Callable[[bytes], object]) -> None:
-    """Call ``sink`` with the chunks of a state, each of about 1 MiB, in their order.
+    """Calls ``sink`` with the chunks of a state in order, each of about 1 MiB.
 
-    The GIL is released between the calls. An exception of ``sink`` ends the stream.
+    The GIL is released between the calls. An exception raised by ``sink`` ends the stream.
     """
 
 @final
 class StateReader:
-    """Builds a layer from the chunks of `write_state`; for one thread."""
+    """Builds a layer from the chunks of `write_state`. Not thread-safe."""
 
     def add(self, chunk: bytes) -> None:
-        """Read the next chunk. ValueError for damaged bytes; the reader is of no use then."""
+        """Reads the next chunk. Raises ValueError for damaged data; the reader is unusable then."""
 
     def finish(self) -> Layer:
-        """The layer, its state root computed. The reader is of no use afterwards."""
+        """Returns the layer with its state root computed. The reader is unusable afterwards."""

@@ -1,10 +1,11 @@
-"""Whole states as a stream of chunks, written and read without a Python value for an account.
+"""Streams whole states in chunks, without creating a Python value for each account.
 
-A chunk is a sequence of entries; numbers are big-endian without leading zeros behind their length:
+A chunk is a sequence of entries; numbers are a length followed by big-endian bytes without leading
+zeros:
 
-- code: CODE_ENTRY, size (4 bytes), bytes; codes count from 1 in the order of the stream
+- code: CODE_ENTRY, size (4 bytes), bytes; codes are numbered from 1 in stream order
 - account: ACCOUNT_ENTRY, address (20 bytes), balance, nonce (8 bytes), code (4 bytes; 0: none)
-- slot of the account before: key, value; its first byte is the length of the key
+- slot of the preceding account: key, value; its first byte is the length of the key
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
@@ -41,19 +42,19 @@ from fastevm.core.trie.trie cimport trie_release, trie_root
 
 
 cdef enum:
-    CHUNK_BYTES = 1 << 20     # a chunk ends at this size
+    CHUNK_BYTES = 1 << 20     # size at which a chunk ends
     ACCOUNT_ENTRY = 0x40
     CODE_ENTRY = 0x41
-    BATCH_CHANGES = 1 << 18   # accounts and slots between two commitments: 10 MB of changes
+    BATCH_CHANGES = 1 << 18   # accounts and slots between commitments: 10 MB of changes
     FIRST_CODES = 64
 
 
 # --- writing --------------------------------------------------------------------------------------
 
-# The codes that were written: an open-addressing table of hashes to numbers from 1.
+# The codes written so far: an open-addressing table from hashes to numbers (from 1).
 cdef struct CodeNumbers:
     Hash* hashes
-    uint32_t* numbers         # 0 = an empty place
+    uint32_t* numbers         # 0 = empty slot
     size_t mask
     uint32_t count
 
@@ -94,7 +95,7 @@ cdef void put_be(uint8_t* out, uint64_t number, int size) noexcept nogil:
         out[i] = <uint8_t>(number >> (8 * (size - 1 - i)))
 
 
-# The length of a word and its bytes without leading zeros; the number of bytes written.
+# Writes the length of a word and its bytes without leading zeros; returns the bytes written.
 cdef size_t put_word(uint8_t* out, const Word* word) noexcept nogil:
     cdef uint8_t bytes[32]
     cdef size_t skip = 0
@@ -106,7 +107,7 @@ cdef size_t put_word(uint8_t* out, const Word* word) noexcept nogil:
     return 33 - skip
 
 
-# The number of a code, which is written first if it is new; 0 on failure.
+# Returns the number of a code, writing the code first if it is new; 0 on failure.
 cdef uint32_t put_code(Stream* s, const Code* code) noexcept nogil:
     cdef CodeNumbers* codes = &s.codes
     cdef uint8_t head[5]
@@ -191,7 +192,7 @@ cdef class StateWriter:
         PyMem_RawFree(self.stream.codes.numbers)
 
     cdef bint hand_over(self):
-        """Pass the chunk to the sink; False if that raises."""
+        """Passes the chunk to the sink. Returns False if the sink raises."""
         cdef Buffer* chunk = &self.stream.chunk
         try:
             self.sink(PyBytes_FromStringAndSize(<const char*>chunk.bytes, <Py_ssize_t>chunk.size))
@@ -215,7 +216,10 @@ cdef class StateWriter:
 
 
 def write_state(Layer layer not None, sink: Callable[[bytes], object]) -> None:
-    """Call ``sink`` with the chunks of a state, each of about 1 MiB, in their order."""
+    """Calls ``sink`` with the chunks of a state in order, each of about 1 MiB.
+
+    The GIL is released between the calls. An exception raised by ``sink`` ends the stream.
+    """
     StateWriter(sink).write(layer)
 
 
@@ -239,7 +243,7 @@ cdef uint64_t take_be(Cursor* c, int size) noexcept nogil:
     return number
 
 
-# The bytes of a word, `size` of them.
+# Reads a word of `size` bytes.
 cdef bint take_word(Cursor* c, size_t size, Word* out) noexcept nogil:
     if size > 32 or left(c) < size:
         return False
@@ -248,7 +252,7 @@ cdef bint take_word(Cursor* c, size_t size, Word* out) noexcept nogil:
     return True
 
 
-# A length and a word of so many bytes.
+# Reads a length and a word of that many bytes.
 cdef bint take_sized_word(Cursor* c, Word* out) noexcept nogil:
     if left(c) < 1:
         return False
@@ -257,13 +261,13 @@ cdef bint take_sized_word(Cursor* c, Word* out) noexcept nogil:
 
 
 cdef class StateReader:
-    """Builds a layer from the chunks of `write_state`; for one thread."""
+    """Builds a layer from the chunks of `write_state`. Not thread-safe."""
 
     cdef MapNode* accounts
     cdef Commitment commitment
     cdef ChangeList* changes
-    cdef AccountLeaf* account      # the last one, in `accounts`
-    cdef bint is_listed            # it is the last one of `changes`
+    cdef AccountLeaf* account      # the newest account in `accounts`
+    cdef bint is_listed            # it is the last item of `changes`
     cdef Code** codes
     cdef size_t code_count, code_capacity
     cdef bint is_starved
@@ -284,7 +288,7 @@ cdef class StateReader:
         PyMem_RawFree(self.codes)
 
     def add(self, bytes chunk not None) -> None:
-        """Read the next chunk. ValueError for damaged bytes; the reader is of no use then."""
+        """Reads the next chunk. Raises ValueError for damaged data; the reader is unusable then."""
         cdef const uint8_t* start = <const uint8_t*>PyBytes_AS_STRING(chunk)
         cdef Cursor c = Cursor(start, start + PyBytes_GET_SIZE(chunk))
         cdef bint ok
@@ -296,7 +300,7 @@ cdef class StateReader:
             raise ValueError(f"a damaged state: byte {c.at - start} of a chunk")
 
     def finish(self) -> Layer:
-        """The layer, its state root computed. The reader is of no use afterwards."""
+        """Returns the layer with its state root computed. The reader is unusable afterwards."""
         cdef Layer layer = Layer.__new__(Layer)
         cdef bint ok
         with nogil:
@@ -401,7 +405,7 @@ cdef class StateReader:
             return self.starve()
         return True
 
-    # The slots of a large account may follow in a later batch, which lists it again.
+    # Further slots of a large account may be in a later batch, which lists the account again.
     cdef bint list_account(self) noexcept nogil:
         if self.is_listed:
             return True
@@ -410,7 +414,7 @@ cdef class StateReader:
         self.is_listed = True
         return True
 
-    # Bring the tries up to the accounts and slots of this batch.
+    # Update the tries with the accounts and slots of this batch.
     cdef bint commit(self) noexcept nogil:
         cdef Commitment* c = &self.commitment
         if not commit_storage(c, self.accounts, &ACCOUNT_MAP, self.changes):

@@ -1,4 +1,4 @@
-"""What changes above a remote state hide: removed accounts, old storage, zeroed slots."""
+"""Tombstones above a remote state: removed accounts, dropped storage, zeroed slots."""
 
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
 
@@ -62,7 +62,7 @@ cdef bint put_zeros(MaskLeaf* mask, const Account* a) noexcept nogil:
 
 
 cdef MapNode* mask_account(MapNode* masks, const Account* a, bint* failed) noexcept nogil:
-    """Hide what the account's changes replaced."""
+    """Adds tombstones for the remote values that the account's changes replaced."""
     cdef const MaskLeaf* old = mask_of(masks, &a.address)
     cdef MaskLeaf* mask
     cdef bint whole = (

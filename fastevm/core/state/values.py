@@ -1,10 +1,10 @@
-"""Accounts and proofs as frozen values; ``fastevm.core.execution.types`` exports them."""
+"""Accounts and proofs as frozen values; exported by ``fastevm.core.execution.types``."""
 
 from msgspec import Struct
 
 
 class Account(Struct, frozen=True):
-    """An account: ``balance`` in wei, ``nonce``, and the 32-byte keccak256 of its code."""
+    """An account: ``balance`` in wei, ``nonce``, and the 32-byte ``code_hash``."""
 
     balance: int
     nonce: int

@@ -1,6 +1,6 @@
-# The journaled world of one run: accounts, slots, logs and refunds over an immutable base.
+# The journaled state of one execution: accounts, slots, logs and refunds over an immutable base.
 #
-# The only declaration file that users of a world need: it includes the records and the writes.
+# The only file that users of a world need to cimport: it includes records and writes.
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from fastevm.core.primitives.hashes cimport Address, Hash, address_eq
@@ -59,33 +59,33 @@ from fastevm.core.state.writes cimport (
 
 
 # --- allocation and transactions ---
-cdef World* world_new() noexcept nogil                       # NULL without memory
+cdef World* world_new() noexcept nogil                       # NULL if out of memory
 cdef void world_free(World* w) noexcept nogil
-cdef void world_begin(World* w, const Reader* reader) noexcept nogil   # empty it for another run
-# A new stamp: nothing is warm, no refund, an empty journal.
+cdef void world_begin(World* w, const Reader* reader) noexcept nogil   # empties it for reuse
+# Starts a transaction: new stamp, nothing warm, no refund, empty journal.
 cdef void world_begin_transaction(World* w) noexcept nogil
-# Destroy the listed accounts, delete touched empty accounts, clear transient storage. Logs stay.
-cdef bint world_end_transaction(World* w) noexcept nogil     # False: out of memory
+# Destroys listed accounts, deletes touched empty accounts, clears transient storage. Keeps logs.
+cdef bint world_end_transaction(World* w) noexcept nogil     # False if out of memory
 
-# --- reads; NULL or False = see w.need; nothing has changed then ---
-# Records do not move until the world begins another run.
+# --- reads; if NULL or False, see w.need; then nothing has changed ---
+# Records do not move until the world begins another execution.
 cdef Account* world_load_account(World* w, const Address* address) noexcept nogil
 cdef Slot* world_load_slot(World* w, Account* a, const Word* key) noexcept nogil
 cdef bint world_block_hash(World* w, uint64_t number, Hash* out) noexcept nogil
 cdef bint account_has_storage(const Account* a) noexcept nogil
-# Take the guard from code that is about to be read; False: it may not be.
+# Requests that guarded code may be read; False if it may not.
 cdef bint world_open_code(World* w, const Address* address, Code* code) noexcept nogil
-# What the world has loaded, or NULL: threads may look while nobody changes it.
+# Loaded records, or NULL: threads may read them while no thread writes.
 cdef Account* world_find_account(const World* w, const Address* address) noexcept nogil
 cdef Slot* world_find_slot(const World* w, const Account* a, const Word* key) noexcept nogil
-# The access list of a transaction whose accounts and slots are not read before code reads them:
-# add an account, or a slot if `key` is not NULL (False: out of memory), and ask.
+# The access list of a transaction whose reader defers reads until code reads an account or slot:
+# adds an account, or a slot if `key` is not NULL (False if out of memory), and looks it up.
 cdef bint world_list(World* w, const Address* address, const Word* key) noexcept nogil
 cdef bint world_lists(const World* w, const Address* address, const Word* key) noexcept nogil
 
 
 cdef inline void world_follow(World* w, const Schedule* s) noexcept nogil:
-    """Take over the rules of a fork that concern the world alone."""
+    """Copies the fork rules that only the world uses."""
     w.clears_empty_accounts = s.clears_empty_accounts
     w.has_transfer_logs = s.has_transfer_logs
     w.has_burn_logs = s.has_burn_logs
@@ -93,7 +93,7 @@ cdef inline void world_follow(World* w, const Schedule* s) noexcept nogil:
 
 
 cdef inline Account* world_account(World* w, const Address* address) noexcept nogil:
-    """The account's record, even if it does not exist."""
+    """The record of the account, even if the account does not exist."""
     cdef size_t at = hash_address(address, w.seed) & w.account_mask
     cdef Account* a = w.accounts[at]
     while a != NULL:
@@ -125,7 +125,7 @@ cdef inline Slot* world_slot(World* w, Account* a, const Word* key) noexcept nog
 
 
 cdef inline bint world_is_cold_account(World* w, Account* a) noexcept nogil:
-    """Warms the account; True when it was cold and no list that is read late names it."""
+    """Warms the account. True if it was cold and is not in a deferred access list."""
     if likely(not world_warm_account(w, a)):
         return False
     if w.warm_coinbase != NULL and address_eq(&a.address, w.warm_coinbase):
@@ -141,7 +141,7 @@ cdef inline bint world_is_cold_slot(World* w, Account* a, Slot* slot) noexcept n
 
 
 cdef inline bint world_knows_code(World* w, const Account* a) noexcept nogil:
-    """Whether the code may be read, if there is any. If not, the run cannot go on: see w.need."""
+    """Whether the code, if any, may be read. If not, execution cannot continue: see w.need."""
     if unlikely(a.code != NULL and a.code.is_guarded):
         return world_open_code(w, &a.address, a.code)
     return True
@@ -159,7 +159,7 @@ cdef inline bint account_is_dead(const Account* a) noexcept nogil:
     return not a.exists or account_is_empty(a)
 
 
-# --- outside of transactions: overrides, genesis, tests. Not journaled, part of the diff ---
+# --- outside of transactions: overrides, genesis, tests. Not journaled, but part of the diff ---
 # Takes over the code's reference.
 cdef bint world_put_account(
     World* w, Account* a, const Word* balance, uint64_t nonce, Code* code
@@ -168,12 +168,12 @@ cdef bint world_put_slot(World* w, Account* a, const Word* key, const Word* valu
 cdef void world_remove_account(World* w, Account* a) noexcept nogil
 cdef bint world_reset_storage(World* w, Account* a) noexcept nogil
 
-# --- what other worlds found for this one, between transactions. NULL or False: out of memory ---
-# A blank record of an account that is not loaded.
+# --- merging results of other worlds, between transactions. NULL or False if out of memory ---
+# Adds a blank record of an account that is not loaded.
 cdef Account* world_new_account(World* w, const Address* address) noexcept nogil
-# Set a slot without a look at what is below.
+# Sets a slot without reading the base.
 cdef bint world_adopt_slot(World* w, Account* a, const Word* key, const Word* value) noexcept nogil
-# Copies of all logs of the other world.
+# Copies all logs of the other world.
 cdef bint world_adopt_logs(World* w, const World* other) noexcept nogil
 
 # --- state provided by the host after a need (remote state) ---

@@ -1,4 +1,4 @@
-"""The journaled world of one run: accounts and slots loaded on first use, changes, rollback."""
+"""The journaled state of one execution: loads accounts and slots on first use, reverts changes."""
 
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
@@ -28,10 +28,10 @@ from fastevm.core.state.writes cimport world_next_log
 cdef enum:
     ARENA_CHUNK = 64 * 1024
     FIRST_ACCOUNTS = 32           # table entries of an empty world
-    FIRST_SLOTS = 8               # table entries of an account's first slot
-    FIRST_LISTED = 64             # table entries of an access list that is read late
-    KEPT_TABLE = 4096             # larger tables and lists are freed between runs
-    STAMP_LIMIT = 0x70000000      # stamps start again between runs beyond this
+    FIRST_SLOTS = 8               # table entries after an account's first slot
+    FIRST_LISTED = 64             # table entries of a deferred access list
+    KEPT_TABLE = 4096             # larger tables and lists are freed between executions
+    STAMP_LIMIT = 0x70000000      # beyond it, stamps restart with the next execution
 
 
 # ----------------------------------------------------------------------------------------------
@@ -136,7 +136,7 @@ cdef void world_begin_transaction(World* w) noexcept nogil:
 
 
 cdef void destroy_account(Account* a) noexcept nogil:
-    """Make the account non-existent; its records stay valid until the run ends."""
+    """Make the account non-existent; its records stay valid until the execution ends."""
     if a.owns_code:
         code_release(a.code)
     a.code = NULL
@@ -150,7 +150,7 @@ cdef void destroy_account(Account* a) noexcept nogil:
 
 
 cdef void destroy_contract(const World* w, Account* a) noexcept nogil:
-    """Balance that it gave to itself stays, where the fork says so (EIP-8246)."""
+    """A balance that it sent to itself stays, in forks with EIP-8246."""
     cdef Word balance
     word_copy(&balance, &a.balance)
     destroy_account(a)
@@ -220,7 +220,7 @@ cdef Account* add_account(World* w, const Address* address) noexcept nogil:
     if a == NULL:
         no_memory(w)
         return NULL
-    memset(a, 0, sizeof(Account) - sizeof(Word))  # all but `lowest`
+    memset(a, 0, sizeof(Account) - sizeof(Word))  # all fields except `lowest`
     a.address = address[0]
     a.code_hash = EMPTY_CODE_HASH
     a.index = w.account_count
@@ -273,7 +273,7 @@ cdef Slot* add_slot(World* w, Account* a, const Word* key, const Word* value) no
 
 
 # ----------------------------------------------------------------------------------------------
-# reads that miss
+# reads of values that are not loaded
 
 cdef Account* world_load_account(World* w, const Address* address) noexcept nogil:
     cdef AccountData data
@@ -346,7 +346,7 @@ cdef bint account_has_storage(const Account* a) noexcept nogil:
 
 
 # ----------------------------------------------------------------------------------------------
-# what is there, for threads that read while nobody writes, and what they leave
+# loaded values, for threads that read while no thread writes, and merging their results
 
 cdef Account* world_find_account(const World* w, const Address* address) noexcept nogil:
     cdef size_t at = hash_address(address, w.seed) & w.account_mask
@@ -401,12 +401,12 @@ cdef bint world_adopt_logs(World* w, const World* other) noexcept nogil:
 
 
 # ----------------------------------------------------------------------------------------------
-# access lists whose accounts are not read before code reads them
+# deferred access lists: accounts are not read before code reads them
 
 cdef Listed** listed_place(
     Listed** table, size_t mask, uint64_t seed, const Address* address, const Word* key
 ) noexcept nogil:
-    """Where the entry is, or an empty place for it."""
+    """The slot of the entry, or the empty slot where it would go."""
     cdef uint64_t mixed = hash_address(address, seed)
     cdef size_t at = (mixed if key == NULL else hash_word(key, mixed)) & mask
     cdef const Listed* entry = table[at]

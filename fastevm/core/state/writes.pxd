@@ -1,4 +1,4 @@
-# Journaled writes: they can be rolled back until the transaction ends. False = out of memory.
+# Journaled writes: they can be reverted until the transaction ends. False if out of memory.
 #
 # A write creates a missing account unless its comment says otherwise.
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
@@ -19,7 +19,7 @@ from fastevm.core.state.records cimport (
 )
 
 
-# --- warm marks: True when it was cold; journaled ---
+# --- warm marks: True if it was cold; journaled ---
 cdef inline bint world_warm_account(World* w, Account* a) noexcept nogil:
     cdef JournalEntry* entry
     if likely(a.warm_tx == w.tx):
@@ -73,39 +73,39 @@ cdef bint world_transient_get(World* w, Account* a, const Word* key, Word* out) 
 cdef bint world_transient_set(
     World* w, Account* a, const Word* key, const Word* value
 ) noexcept nogil
-# Mark for deletion if empty at the end of the transaction; before EIP-161: create the account.
+# Marks the account for deletion if empty at the end of the transaction; before EIP-161: creates it.
 cdef bint world_touch(World* w, Account* a) noexcept nogil
 cdef bint world_set_balance(World* w, Account* a, const Word* balance) noexcept nogil
-# Touches, even with 0.
+# Touches the account, even with amount 0.
 cdef bint world_add_balance(World* w, Account* a, const Word* amount) noexcept nogil
-# The caller has checked the balance.
+# The caller must have checked the balance.
 cdef bint world_sub_balance(World* w, Account* a, const Word* amount) noexcept nogil
-# Touches both; see world_log_transfer.
+# Touches both accounts; see world_log_transfer.
 cdef bint world_transfer(
     World* w, Account* sender, Account* recipient, const Word* value
 ) noexcept nogil
 cdef bint world_set_nonce(World* w, Account* a, uint64_t nonce) noexcept nogil
 # Takes over the caller's reference; NULL = no code.
 cdef bint world_set_code(World* w, Account* a, Code* code) noexcept nogil
-# Touches; marks it created in this transaction.
+# Touches the account and marks it as created in this transaction.
 cdef bint world_create_contract(World* w, Account* a, uint64_t nonce) noexcept nogil
-# List for destruction at the end of the transaction.
-# An authorization of this transaction pays for a delegation of the account.
+# Lists the account for destruction at the end of the transaction.
+# Marks that an authorization of this transaction has paid for a delegation of the account.
 cdef bint world_mark_delegated(World* w, Account* a) noexcept nogil
 cdef bint world_destroy(World* w, Account* a) noexcept nogil
-# A record at the end of the list, to be filled in; NULL: out of memory.
+# Appends a record, which the caller fills in; NULL if out of memory.
 cdef LogRecord* world_next_log(World* w) noexcept nogil
 cdef bint world_log(
     World* w, const Address* address, const Word* topics, uint32_t topic_count,
     const uint8_t* data, size_t size,
 ) noexcept nogil
-# A log of the fork (EIP-7708) or a pseudo log, if there is one of either kind and value > 0.
+# Adds a transfer log of the fork (EIP-7708) or a pseudo log, if enabled and value > 0.
 cdef bint world_log_transfer(
     World* w, const Address* sender, const Address* recipient, const Word* value
 ) noexcept nogil
-# Only if w.has_burn_logs and amount > 0.
+# Adds a burn log if w.has_burn_logs and amount > 0.
 cdef bint world_log_burn(World* w, const Address* address, const Word* amount) noexcept nogil
-# The same for what the accounts that are about to be destroyed still have, by address.
+# Adds burn logs for the balances of accounts about to be destroyed, in order of address.
 cdef bint world_log_burns(World* w) noexcept nogil
 
 

@@ -1,4 +1,4 @@
-"""Writes to a world, each recorded in its journal before it happens."""
+"""Writes to a world, each recorded in the journal before it happens."""
 
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
@@ -210,7 +210,7 @@ cdef bint world_set_code(World* w, Account* a, Code* code) noexcept nogil:
     if entry == NULL:
         code_release(code)
         return False
-    entry.place = a.code   # the journal takes over the record's reference, if it had one
+    entry.place = a.code   # the journal takes over the record's reference, if any
     put_code(a, code, code != NULL)
     return True
 
@@ -241,7 +241,7 @@ cdef bint world_destroy(World* w, Account* a) noexcept nogil:
 
 
 # keccak256("Transfer(address,address,uint256)") and keccak256("Burn(address,uint256)"), the address
-# that stands for ether in pseudo logs, and the one whose logs EIP-7708 makes
+# that represents ether in pseudo logs, and the address that emits the logs of EIP-7708
 cdef Word TRANSFER_TOPIC
 cdef Word BURN_TOPIC
 cdef Address ETHER_ADDRESS
@@ -319,7 +319,7 @@ cdef bint world_log_burns(World* w) noexcept nogil:
     cdef Account* a
     if not w.has_burn_logs:
         return True
-    for i in range(1, w.destroyed_count):   # few: each has run code in this transaction
+    for i in range(1, w.destroyed_count):   # few accounts: each has run code in this transaction
         a = w.destroyed[i]
         j = i
         while j > 0 and memcmp(w.destroyed[j - 1].address.b, a.address.b, 20) > 0:

@@ -67,7 +67,9 @@ class _Nodes:
         """Returns the child of a node: embedded in the node, or the next node of the proof."""
         if isinstance(reference, list):
             if len(encode(reference)) >= _HASH_SIZE:
-                raise self.error("an embedded child of 32 bytes or more, which must be referred to by hash")
+                raise self.error(
+                    "an embedded child of 32 bytes or more: it must be referred to by hash"
+                )
             return reference
         if len(reference) != _HASH_SIZE:
             raise self.error(f"a reference of {len(reference)} bytes")

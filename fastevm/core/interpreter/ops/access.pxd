@@ -1,4 +1,4 @@
-# Whether an access pays the surcharge of a cold account (EIP-2929); precompiles never do.
+# Warm and cold account accesses (EIP-2929); precompiles are always warm.
 from fastevm.core.interpreter.machine cimport Frame
 from fastevm.core.precompiles.registry cimport precompile_at
 from fastevm.core.primitives.intrinsics cimport likely, load64
@@ -6,7 +6,7 @@ from fastevm.core.state.account cimport Account
 from fastevm.core.state.world cimport world_is_cold_account
 
 
-# Marks the account warm; True when it was cold. The fork's own precompiles count, moved or not.
+# Marks the account warm. True if it was cold. Precompiles of the fork are warm even if moved.
 cdef inline bint is_cold_access(Frame* f, Account* a) noexcept nogil:
     if likely(not world_is_cold_account(f.world, a)):
         return False

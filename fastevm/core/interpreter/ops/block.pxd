@@ -1,4 +1,4 @@
-# The block around the transaction: BLOCKHASH to BLOBBASEFEE.
+# Block information: BLOCKHASH to BLOBBASEFEE.
 from libc.stdint cimport uint64_t
 
 from fastevm.core.interpreter.frame cimport missing

@@ -1,4 +1,4 @@
-# Calls, creations and SELFDESTRUCT. Calls and creations describe the next frame, and the machine
+# Calls, creations and SELFDESTRUCT. Calls and creations describe the next frame; the machine
 # enters it.
 from fastevm.core.interpreter.machine cimport (
     CALL_MESSAGE,
@@ -17,15 +17,16 @@ from fastevm.core.spec.schedule cimport Schedule
 from fastevm.core.state.account cimport Account
 
 
-# `sp`: gas and address. `value` may be NULL. `spans`: offset and size of the input, offset and
-# size of the output. ENTER_CALL: the frame above `f` is described, and its gas is taken from `f`.
+# Operands at `sp`: gas and address. `value` may be NULL. `spans`: offset and size of the input,
+# offset and size of the output. ENTER_CALL: the frame above `f` is described and its gas is
+# deducted from `f`.
 cdef Status begin_call(
     Frame* f, MessageKind kind, const Word* sp, const Word* value, const Word* spans
 ) noexcept nogil
-# `sp`: value, offset and size of the init code, for CREATE2 the salt.
+# Operands at `sp`: value, offset and size of the init code, for CREATE2 the salt.
 cdef Status begin_create(Frame* f, MessageKind kind, const Word* sp) noexcept nogil
 cdef Status self_destruct(Frame* f, const Word* address) noexcept nogil
-# Whether the address has code, a nonce or storage: no contract can be created there.
+# Whether the address has code, a nonce or storage: no contract can be created there (collision).
 cdef bint is_occupied(const Schedule* s, const Account* a) noexcept nogil
 
 

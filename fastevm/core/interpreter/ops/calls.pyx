@@ -1,4 +1,4 @@
-"""Calls, creations and SELFDESTRUCT: what they cost, and the frame that follows."""
+"""Calls, creations and SELFDESTRUCT: costs, and the description of the next frame."""
 
 from libc.stdint cimport UINT64_MAX, int64_t, uint8_t, uint64_t
 
@@ -49,14 +49,14 @@ from fastevm.core.state.world cimport (
 )
 
 
-# Whether a call creates the account. Since EIP-161 only a transfer of value to a dead account does.
+# Whether a call creates the account. Since EIP-161 only a value transfer to a dead account does.
 cdef bint creates_account(const Schedule* s, const Account* a, bint moves_value) noexcept nogil:
     if s.new_account_cost_needs_value:
         return moves_value and account_is_dead(a)
     return not a.exists
 
 
-# EIP-150: a frame keeps one 64th of its gas.
+# EIP-150: a caller keeps one 64th of its gas.
 cdef int64_t most_gas(const Frame* f) noexcept nogil:
     return f.gas - f.gas // 64 if f.schedule.all_but_one_64th else f.gas
 
@@ -64,7 +64,7 @@ cdef int64_t most_gas(const Frame* f) noexcept nogil:
 # ----------------------------------------------------------------------------------------------
 # calls
 
-# Gas left after everything but the gas handed on; negative when it does not suffice.
+# Gas left after all costs except the callee's gas; negative if there is not enough.
 cdef int64_t pay_call(
     Frame* f, MessageKind kind, Account* target, Account* delegate, bint moves_value,
     const Word* spans,
@@ -79,7 +79,7 @@ cdef int64_t pay_call(
         gas -= s.cold_account_surcharge
     if moves_value:
         gas -= s.call_value_cost
-    # An account counts as read once what comes before its reading is paid (EIP-7928).
+    # An account counts as read once all charges before the read are paid (EIP-7928).
     if gas < 0:
         return gas
     world_record_account(f.world, target)
@@ -95,7 +95,7 @@ cdef int64_t pay_call(
     return gas
 
 
-# The gas handed on; negative if more was requested than is left (before EIP-150 only).
+# The callee's gas; negative if more was requested than is left (before EIP-150 only).
 cdef int64_t gas_to_hand_on(const Frame* f, const Word* asked) noexcept nogil:
     cdef int64_t most = most_gas(f)
     if word_fits64(asked) and asked.d[0] <= <uint64_t>most:
@@ -136,7 +136,7 @@ cdef void describe_spans(Frame* f, Frame* child, const Word* spans) noexcept nog
     child.return_size = spans[3].d[0]
 
 
-# The state gas of an account that a call creates; the frame has its reservoir then.
+# The state gas of an account that a call creates; the callee has its reservoir by then.
 cdef bint pay_state(
     Frame* f, MessageKind kind, const Account* target, bint moves_value
 ) noexcept nogil:
@@ -185,7 +185,7 @@ cdef Status begin_call(
 # ----------------------------------------------------------------------------------------------
 # creations
 
-# Gas left after the init code's memory, words and hash; negative when it does not suffice.
+# Gas left after the init code's memory, words and hash; negative if there is not enough.
 cdef int64_t pay_create(Frame* f, MessageKind kind, const Word* sp) noexcept nogil:
     cdef int64_t gas = memory_span(f, &sp[1], &sp[2], f.gas)
     cdef int64_t word_cost = f.schedule.create_word_cost
@@ -196,7 +196,7 @@ cdef int64_t pay_create(Frame* f, MessageKind kind, const Word* sp) noexcept nog
     return gas - <int64_t>((sp[2].d[0] + 31) >> 5) * word_cost
 
 
-# Why a creation cannot begin, before any change (its gas goes back), or RUNNING.
+# Why a creation cannot start, before any change (its gas is returned), or RUNNING.
 cdef Status create_refusal(const Frame* f, const Word* value) noexcept nogil:
     if f.machine.depth > CALL_DEPTH_LIMIT:
         return CALL_TOO_DEEP
@@ -207,15 +207,15 @@ cdef Status create_refusal(const Frame* f, const Word* value) noexcept nogil:
     return RUNNING
 
 
-# EIP-684 and EIP-7610: nothing is created where code, a nonce or storage is.
-# Amsterdam only looks at code and nonce.
+# EIP-684 and EIP-7610: no contract is created at an address with code, a nonce or storage.
+# Amsterdam only checks code and nonce.
 cdef bint is_occupied(const Schedule* s, const Account* a) noexcept nogil:
     if a.nonce != 0 or a.code != NULL:
         return True
     return not s.creates_over_storage and account_has_storage(a)
 
 
-# The creator's nonce and the warm mark outlive a failure of the creation.
+# The creator's nonce and the warm mark survive a failure of the creation.
 cdef Status claim_address(Frame* f, Account* created) noexcept nogil:
     if not world_set_nonce(f.world, f.account, f.account.nonce + 1):
         return OUT_OF_MEMORY
@@ -272,7 +272,7 @@ cdef Status begin_create(Frame* f, MessageKind kind, const Word* sp) noexcept no
     derive_address(f, kind, sp, initcode, &address)
     created = world_account(f.world, &address)
     if created == NULL:
-        # The memory that the init code needed is released: nothing was written to it.
+        # Releases the memory of the init code: nothing was written to it.
         f.memory_size = memory_size
         f.memory_cost = memory_cost
         return missing(f)

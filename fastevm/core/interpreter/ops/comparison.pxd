@@ -1,4 +1,4 @@
-# Comparisons and bits: LT to CLZ.
+# Comparison and bitwise operations: LT to CLZ.
 from fastevm.core.primitives.word cimport (
     Word,
     word_and,

@@ -1,4 +1,4 @@
-# The message and the accounts around it: ADDRESS to EXTCODEHASH, SELFBALANCE, BLOBHASH.
+# Message and account information: ADDRESS to EXTCODEHASH, SELFBALANCE, BLOBHASH.
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy, memset
 
@@ -35,7 +35,7 @@ from fastevm.core.state.world cimport (
 
 # --- helpers ---
 
-# `size` bytes of `data` from `offset` on, zeros past its end.
+# Copies `size` bytes of `data` from `offset`, padded with zeros past its end.
 cdef inline void copy_padded(
     uint8_t* to, const uint8_t* data, uint64_t data_size, const Word* offset, uint64_t size
 ) noexcept nogil:
@@ -49,7 +49,7 @@ cdef inline void copy_padded(
         memset(to + found, 0, size - found)
 
 
-# Gas left after growing the memory for `size` bytes at `to` and paying for their copy.
+# Gas left after expanding the memory for `size` bytes at `to` and paying for their copy.
 cdef inline int64_t copy_cost(
     Frame* f, const Word* to, const Word* size, int64_t gas
 ) noexcept nogil:
@@ -71,7 +71,7 @@ cdef inline int64_t copy_to_memory(
     return gas
 
 
-# The account that a hosted op accesses, its access paid; NULL: `status` says why.
+# Charges an account access and returns the account; NULL on failure: see `status`.
 cdef inline Account* accessed(Frame* f, const Word* address, Status* status) noexcept nogil:
     cdef Account* a = world_account_of_word(f.world, address)
     if unlikely(a == NULL):
@@ -123,7 +123,7 @@ cdef inline void op_calldatasize(const Frame* f, Word* top) noexcept nogil:
 
 
 cdef inline int64_t op_calldatacopy(Frame* f, Word* sp, int64_t gas) noexcept nogil:
-    # The data may lie in the memory that grows: the frame's pointer is read afterwards.
+    # The data may be in the memory that grows, so the frame's pointer is read afterwards.
     gas = copy_cost(f, &sp[0], &sp[2], gas)
     if gas >= 0 and sp[2].d[0] != 0:
         copy_padded(f.memory + sp[0].d[0], f.data, f.data_size, &sp[1], sp[2].d[0])
@@ -147,7 +147,7 @@ cdef inline void op_returndatasize(const Frame* f, Word* top) noexcept nogil:
 
 
 cdef inline Status op_returndatacopy(Frame* f, Word* sp) noexcept nogil:
-    """Reading past the end halts, even with size 0 (EIP-211)."""
+    """A read past the end halts, even with size 0 (EIP-211)."""
     cdef uint64_t size = f.machine.output.size
     f.gas = copy_cost(f, &sp[0], &sp[2], f.gas)
     if f.gas < 0:
@@ -212,7 +212,7 @@ cdef inline Status op_extcodecopy(Frame* f, Word* sp) noexcept nogil:
 
 
 cdef inline Status op_extcodehash(Frame* f, Word* sp) noexcept nogil:
-    """EIP-1052: zero for an account that does not exist or is empty."""
+    """EIP-1052: zero if the account does not exist or is empty."""
     cdef Status status = RUNNING
     cdef Account* a = accessed(f, &sp[0], &status)
     if status == RUNNING:

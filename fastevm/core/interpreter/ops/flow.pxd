@@ -1,4 +1,4 @@
-# Control: jumps, PC, GAS, RETURN, REVERT. STOP, INVALID and JUMPDEST need no function.
+# Control: jumps, PC, GAS, RETURN, REVERT. STOP, INVALID and JUMPDEST are implemented in the loop.
 from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memcpy
 
@@ -33,7 +33,7 @@ cdef inline void op_gas(Word* top, int64_t gas) noexcept nogil:
     word_set(top, <size_t>gas)
 
 
-# Set the frame's output to `size` bytes of its memory.
+# Sets the frame's output to `size` bytes of its memory.
 cdef inline Status give_output(Frame* f, const Word* offset, const Word* size) noexcept nogil:
     f.gas = memory_span(f, offset, size, f.gas)
     if f.gas < 0:

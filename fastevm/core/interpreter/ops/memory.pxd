@@ -1,4 +1,4 @@
-# Memory: MLOAD, MSTORE, MSTORE8, MSIZE, MCOPY.
+# Memory access: MLOAD, MSTORE, MSTORE8, MSIZE, MCOPY.
 from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memmove
 

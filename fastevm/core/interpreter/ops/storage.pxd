@@ -48,7 +48,7 @@ cdef inline Status op_sload(Frame* f, Word* sp) noexcept nogil:
 cdef inline int dirty_transition(
     const Word* original, const Word* current, const Word* new
 ) noexcept nogil:
-    """A slot that was changed before in this transaction (EIP-2200)."""
+    """The transition of a slot already changed in this transaction (EIP-2200)."""
     cdef bint restores = word_eq(original, new)
     if word_is_zero(original):
         return SSTORE_RESTORE_ZERO if restores else SSTORE_DIRTY
@@ -72,7 +72,7 @@ cdef inline int sstore_transition(
 
 
 cdef inline int sstore_change(const Frame* f, const Slot* s, const Word* new) noexcept nogil:
-    """Without net metering the price depends on the current value alone."""
+    """Without net metering the price depends only on the current and the new value."""
     if f.schedule.sstore_net_metering:
         return sstore_transition(slot_original(f.world, s), &s.current, new)
     return sstore_transition(&s.current, &s.current, new)

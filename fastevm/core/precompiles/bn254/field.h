@@ -1,8 +1,9 @@
 /* Arithmetic modulo the BN254 base prime p and in its quadratic extension, four limbs per element.
  *
  * Elements are in Montgomery form (x stands for x / 2^256) and always below p, so equal
- * elements have equal limbs. Results may alias operands. The multiplication has two bodies, chosen at run
- * time: mulx with two carry chains where the processor has BMI2 and ADX, else 128-bit integers. */
+ * elements have equal limbs. Results may alias operands. The multiplication has two bodies, chosen
+ * at run time: mulx with two carry chains if the processor has BMI2 and ADX, else 128-bit
+ * integers. */
 #ifndef FASTEVM_BN254_FIELD_H
 #define FASTEVM_BN254_FIELD_H
 

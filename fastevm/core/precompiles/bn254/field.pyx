@@ -143,7 +143,7 @@ def known_answer() -> bool:
 
 
 def choose_code() -> None:
-    """Select the fastest multiplication that the processor supports and that passes the self-test."""
+    """Select the fastest multiplication that the processor supports and that tests right."""
     IN_USE["bn254"] = "mulx and adx" if select(SIMD_ALLOWED) else "portable"
     if not known_answer():
         select(False)
