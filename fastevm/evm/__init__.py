@@ -1,4 +1,4 @@
-"""The Python API of the execution engine: machines, contracts, hooks, snapshots and results."""
+"""The Python API of the EVM: machines, contracts, hooks, snapshots and results."""
 
 from fastevm.evm.hooks import Hooks
 from fastevm.evm.machine import EVM

@@ -1,4 +1,4 @@
-# What an ``EVM`` holds; one owner.
+# The fields of an ``EVM``.
 cimport cython
 
 from fastevm.evm.hook_calls cimport HostPrecompiles, Watch
@@ -19,23 +19,23 @@ cdef class EvmBase:
     cdef Hash* ancestors
     cdef Layer layer
     cdef readonly ForkSchedule schedule
-    cdef list layers                  # snapshots to go back to
-    cdef object snapshot_count        # so far; also the number of the next one
-    cdef MessageSetup setup           # what messages find besides the state; None: nothing
-    cdef HostPrecompiles host         # precompiles in Python; None: none
-    cdef Watch watch                  # what watches runs; None: nothing
-    cdef Watch active                 # what watches the run under way
-    cdef object hooks_set             # what it was made of
+    cdef list layers                  # states of the existing snapshots
+    cdef object snapshot_count        # snapshots taken so far; also the number of the next one
+    cdef MessageSetup setup           # initial transient storage of messages; None: none
+    cdef HostPrecompiles host         # precompiles implemented in Python; None: none
+    cdef Watch watch                  # observes executions; None: nobody
+    cdef Watch active                 # observes the current execution
+    cdef object hooks_set             # the hooks from which `watch` was made
     cdef TxOptions options            # rules that transactions skip
-    cdef frozenset skipped            # their names
-    cdef ForkSchedule fork_schedule   # `schedule` without the limit below
-    cdef object size_limit            # of code, in bytes; None: the fork's own; 0: none
+    cdef frozenset skipped            # names of those rules
+    cdef ForkSchedule fork_schedule   # `schedule` without the code size limit below
+    cdef object size_limit            # code size limit in bytes; None: the fork's own; 0: none
     cdef bint is_calling              # a precompile or a hook in Python is running
-    cdef object time_limit            # of the run under way, in seconds; None: none
-    cdef bint pause                   # what the machine looks at where nobody else pauses it
-    cdef int* pause_request           # where a request of ``cancel`` goes; NULL: nowhere
-    cdef int overdue                  # the run under way is to end
-    cdef bint running                 # a run holds `layer`, the block and the machine
+    cdef object time_limit            # of the current execution in seconds; None: none
+    cdef bint pause                   # pause flag used when no other object can pause the machine
+    cdef int* pause_request           # where ``cancel`` writes its request; NULL: nowhere
+    cdef int overdue                  # the current execution must end
+    cdef bint running                 # an execution uses `layer`, the block and the machine
 
     @cython.final
     cdef int check_idle(self) except -1

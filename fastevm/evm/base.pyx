@@ -1,4 +1,4 @@
-"""What an ``EVM`` holds: its state, its block, its switches, its snapshots."""
+"""The state, block, switches and snapshots of an ``EVM``."""
 
 from cpython.bytes cimport PyBytes_AS_STRING
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
@@ -29,7 +29,7 @@ from fastevm.core.spec.schedule import schedule_for
 
 
 ANCESTOR_LIMIT = 256
-# Loaded with the first hook.
+# Imported when the first hook is set.
 HOOKS = "fastevm.tracing.hook_observer"
 ENVIRONMENT = (*BlockEnvironment.__struct_fields__, "block_hashes")
 
@@ -39,7 +39,7 @@ cdef ForkSchedule DEFAULT_SCHEDULE = schedule_for("osaka")
 
 
 cdef class EvmBase:
-    """The part of ``EVM`` that runs no code."""
+    """The part of ``EVM`` that does not execute code."""
 
     def __cinit__(self) -> None:
         self.world = world_new()
@@ -60,14 +60,14 @@ cdef class EvmBase:
         PyMem_RawFree(self.ancestors)
 
     cdef int check_idle(self) except -1:
-        """RuntimeError while code runs: nothing may change under it."""
+        """Raise RuntimeError while code is executing, because nothing may change then."""
         if self.running:
             self.check_readable()
             raise RuntimeError("this EVM is running code; give each thread an EVM of its own")
         return 0
 
     cdef int check_readable(self) except -1:
-        """RuntimeError inside a precompile or a hook: the state there is not the layer."""
+        """Raise RuntimeError inside a precompile or hook: `layer` is not the current state."""
         if self.is_calling:
             raise RuntimeError(
                 "the EVM is running: a precompile or a hook in Python can neither read nor use it"
@@ -76,13 +76,13 @@ cdef class EvmBase:
 
     @property
     def precompiles(self) -> Precompiles:
-        """The precompiles that Python runs, by address: a mapping that may be changed."""
+        """A mutable mapping of precompiles implemented in Python, by address."""
         if self.host is None:
             self.put_precompiles(packed({}))
         return Precompiles(self.host, self.assert_idle)
 
     def assert_idle(self) -> None:
-        """RuntimeError while code runs."""
+        """Raise RuntimeError while code is executing."""
         self.check_idle()
 
     cdef int put_precompiles(self, HostPrecompiles host) except -1:
@@ -97,7 +97,7 @@ cdef class EvmBase:
 
     @property
     def hooks(self) -> object:
-        """What runs call: a ``Hooks``, or None for nothing."""
+        """The hooks that executions call: a ``Hooks`` or None."""
         return self.hooks_set
 
     @hooks.setter
@@ -108,7 +108,7 @@ cdef class EvmBase:
 
     @property
     def unchecked(self) -> frozenset[str]:
-        """The names of the rules that do not hold; any of `UNCHECKED`."""
+        """The names of the rules that are not checked; see `UNCHECKED`."""
         return self.skipped
 
     @unchecked.setter
@@ -126,7 +126,7 @@ cdef class EvmBase:
 
     @property
     def code_size_limit(self) -> int | None:
-        """Bytes of a contract's code, twice as many of init code; 0: no limit, None: the fork's."""
+        """Limit of code in bytes (init code: twice that); 0: no limit, None: the fork's limit."""
         return self.size_limit
 
     @code_size_limit.setter
@@ -151,7 +151,7 @@ cdef class EvmBase:
 
     @property
     def state(self) -> Layer:
-        """The state that code reads and transactions move on; any ``Layer`` may be set."""
+        """The state that code reads and transactions change; may be set to any ``Layer``."""
         self.check_readable()
         return self.layer
 
@@ -168,16 +168,16 @@ cdef class EvmBase:
 
     @property
     def snapshots(self) -> tuple[Layer, ...]:
-        """The states that ``revert`` can go back to, the oldest first."""
+        """The states of the existing snapshots, oldest first."""
         return tuple([found.state for found in self.layers])
 
     @property
     def snapshot_numbers(self) -> tuple[int, ...]:
-        """Their numbers, in the same order."""
+        """The numbers of the existing snapshots, oldest first."""
         return tuple([found.number for found in self.layers])
 
     def set_block(self, **fields: object) -> None:
-        """Change parts of the block environment; what is not named stays.
+        """Change fields of the block environment; other fields keep their values.
 
         The names are those of `BlockEnvironment`. ``coinbase``: an address. Fees (wei),
         ``difficulty`` and ``prev_randao`` are below 2**256, the others, such as ``timestamp``
@@ -207,12 +207,12 @@ cdef class EvmBase:
 
     @property
     def block_hashes(self) -> tuple[bytes, ...]:
-        """The hashes of the blocks before, the parent's first, as far as they were given."""
+        """The hashes of preceding blocks that were set, parent first."""
         return tuple([self.ancestors[i].b[:32] for i in range(self.context.ancestor_count)])
 
     @property
     def chain_id(self) -> int:
-        """The chain id that CHAINID gives and signatures must name."""
+        """The chain id that CHAINID returns and signatures must contain."""
         return self.context.chain_id
 
     # --- state ---
@@ -225,26 +225,26 @@ cdef class EvmBase:
         code: bytes | str = b"",
         storage: Mapping[int, int] | None = None,
     ) -> None:
-        """Put an account in place of whatever stood at the address, storage included."""
+        """Replace the account at the address, including its storage."""
         self.change(address, {
             "balance": integer(balance, "balance"), "nonce": integer(nonce, "nonce"),
             "code": as_bytes(code), "storage": storage or {}, "reset": True,
         })
 
     def set_balance(self, address: bytes | str, balance: object) -> None:
-        """Give an account this balance (wei); the rest of it stays."""
+        """Set the balance (wei) of an account."""
         self.change(address, {"balance": integer(balance, "balance")})
 
     def set_nonce(self, address: bytes | str, nonce: object) -> None:
-        """Give an account this nonce; the rest of it stays."""
+        """Set the nonce of an account."""
         self.change(address, {"nonce": integer(nonce, "nonce")})
 
     def set_code(self, address: bytes | str, code: bytes | str) -> None:
-        """Give an account this code; the rest of it stays."""
+        """Set the code of an account."""
         self.change(address, {"code": as_bytes(code)})
 
     def set_storage(self, address: bytes | str, slot: object, value: object) -> None:
-        """Write one storage slot; the rest of the account stays."""
+        """Set a storage slot of an account."""
         self.change(address, {"storage": {integer(slot, "slot"): integer(value, "value")}})
 
     cdef int change(self, object address, dict fields) except -1:
@@ -255,35 +255,35 @@ cdef class EvmBase:
         return 0
 
     def balance(self, address: bytes | str) -> int:
-        """Balance in wei; 0 for an account that does not exist."""
+        """Returns the balance in wei; 0 if the account does not exist."""
         cdef Address key
         parse_address(address, &key)
         self.check_readable()
         return self.layer.balance(key.b[:20])
 
     def nonce(self, address: bytes | str) -> int:
-        """Nonce; 0 for an account that does not exist."""
+        """Returns the nonce; 0 if the account does not exist."""
         cdef Address key
         parse_address(address, &key)
         self.check_readable()
         return self.layer.nonce(key.b[:20])
 
     def code(self, address: bytes | str) -> bytes:
-        """Code; empty where there is none."""
+        """Returns the code; empty if there is none."""
         cdef Address key
         parse_address(address, &key)
         self.check_readable()
         return self.layer.code(key.b[:20])
 
     def storage(self, address: bytes | str, slot: object) -> int:
-        """The value of a storage slot; 0 where nothing was stored."""
+        """Returns the value of a storage slot; 0 if nothing was stored."""
         cdef Address key
         parse_address(address, &key)
         self.check_readable()
         return self.layer.storage(key.b[:20], integer(slot, "slot"))
 
     def snapshot(self) -> Snapshot:
-        """Remember state and block, at no cost; ``revert`` and ``with`` go back to them."""
+        """Takes a snapshot of state and block at no cost; ``revert`` or ``with`` restore it."""
         self.check_idle()
         number = self.snapshot_count
         self.snapshot_count = number + 1
@@ -291,9 +291,9 @@ cdef class EvmBase:
         return Snapshot(number, self)
 
     def revert(self, snapshot: object) -> None:
-        """Go back to the state and the block of a snapshot; it and all later ones are used up.
+        """Restore the state and block of a snapshot; deletes it and all later snapshots.
 
-        ValueError if it is no more.
+        Raises ValueError if the snapshot does not exist any more.
         """
         wanted = integer(snapshot, "a snapshot")
         numbers = self.snapshot_numbers
@@ -343,7 +343,7 @@ cdef class EvmBase:
         return f"<{type(self).__name__} {self.schedule.name}, {place}, {accounts}{remote}>"
 
     def _repr_html_(self) -> str:
-        """A table for notebooks: rules, block and accounts."""
+        """Returns an HTML table for notebooks: fork, block and accounts."""
         table = import_module("fastevm.evm.html_table").html_table
         rows = [("fork", self.schedule.name)]
         names = [name for name in ENVIRONMENT if name != "block_hashes"]
@@ -354,7 +354,7 @@ cdef class EvmBase:
 
     @property
     def transient_storage(self) -> dict[tuple[bytes, int], int] | None:
-        """What messages keep of transient storage: values by (address, slot). None: nothing."""
+        """Transient storage kept between messages, by (address, slot); None: none is kept."""
         return None if self.setup is None else dict(self.setup.transient)
 
     @transient_storage.setter

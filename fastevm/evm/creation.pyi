@@ -1,4 +1,4 @@
-"""Contracts created by a message: ``EVM.create``."""
+"""Creates contracts with a message: ``EVM.create``."""
 
 from collections.abc import Iterable, Sequence
 

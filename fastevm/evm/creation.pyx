@@ -1,4 +1,4 @@
-"""Contracts created by a message: ``EVM.create``."""
+"""Creates contracts with a message: ``EVM.create``."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t, uint32_t
@@ -24,7 +24,7 @@ def create(
     origin: bytes | str | None = None, commit: bool = False, blob_hashes: object = (),
     access_list: object = None, timeout: object = None, trace: object = None,
 ) -> ExecutionResult:
-    """Run init code as a message; see ``EVM.create``."""
+    """Runs init code as a message; see ``EVM.create``."""
     cdef EVM machine = evm
     cdef Message message
     cdef TransactionContext terms
@@ -58,7 +58,7 @@ def create(
 
 
 cdef int choose_address(Layer layer, Message* message, object address) except -1:
-    """Where the contract will be."""
+    """Set the address of the new contract."""
     if address is not None:
         return parse_address(address, &message.recipient)
     create_address(&message.recipient, &message.sender, layer.nonce(message.sender.b[:20]))
@@ -68,7 +68,7 @@ cdef int choose_address(Layer layer, Message* message, object address) except -1
 cdef ExecutionResult run_creation(
     EVM machine, const Message* message, const TransactionContext* terms, bytes code, bint commit
 ):
-    """Run it with the nonce of its sender moved; keep it with ``commit``."""
+    """Increment the sender's nonce and run the creation; keep changes if ``commit``."""
     cdef MessageSetup usual = machine.setup
     machine.check_idle()
     machine.setup = MessageSetup({}) if usual is None else usual

@@ -1,29 +1,29 @@
-# What Python programs put into a machine: precompiles by address, and what watches a run.
+# Python code called by a machine: precompiles by address, and observers of executions.
 from fastevm.core.interpreter.machine cimport Machine, PrecompileMove
 
 
 cdef enum:
-    PRECOMPILES_LIMIT = 1024   # of one machine: each call of a run looks through them
-    OUTPUT_LIMIT = 16777216    # bytes that a precompile may give
+    PRECOMPILES_LIMIT = 1024   # per machine, because each call searches them
+    OUTPUT_LIMIT = 16777216    # maximum size of a precompile's output in bytes
 
 
-# What a run is watched by; the base watches nothing.
+# Observes executions. The base class observes nothing.
 cdef class Watch:
-    # Before every attempt at a run; a run over a remote state has several.
+    # Called before every attempt; an execution over a remote state may take several.
     cdef int begin(self, Machine* m) except -1
-    # After TRACE_FULL.
+    # Called after TRACE_FULL.
     cdef int read(self, Machine* m) except -1
-    # After a run that has a result.
+    # Called after an execution that has a result.
     cdef int finish(self, Machine* m) except -1
 
 
-# The precompiles as the machine looks for them.
+# The precompiles in the form in which the machine looks them up.
 cdef class HostPrecompiles:
     cdef dict callables        # by address
     cdef PrecompileMove* moves
     cdef size_t count
 
-    # Take these; ``idle`` raises where a run is under way.
+    # Replaces the precompiles; ``idle`` raises if an execution is in progress.
     cdef int pack(self, dict callables, object idle) except -1
-    # After HOST_CALL: run the callable, and tell the machine how it ended.
+    # After HOST_CALL: runs the callable and passes its outcome to the machine.
     cdef int answer(self, Machine* m) except -1

@@ -1,25 +1,27 @@
-"""Precompiles in Python, by address, and what watches a run."""
+"""Precompiles implemented in Python, and observers of executions."""
 
 from collections.abc import Callable, Iterator, MutableMapping
 from typing import TypeAlias
 
-# Input and gas -> output, or output and gas used.
+# (input, gas) -> output, or (output, gas used).
 Precompile: TypeAlias = Callable[[bytes, int], bytes | str | tuple[bytes | str | None, int] | None]
 
 class Watch: ...
 
 class Precompiles(MutableMapping[bytes | str, Precompile]):
-    """The precompiles of a machine that Python runs, by address.
+    """The precompiles of a machine that are implemented in Python, by address.
 
-    A call to such an address runs ``callable(input, gas)``: bytes and the gas that it may use. It
-    gives its output, or a pair of output and gas used; using more than it may is out of gas. It may
-    raise ``fastevm.Revert(data)``, which reverts the call, and ``fastevm.PrecompileFailed``, which
-    takes all its gas. Any other exception ends the run and reaches the caller, with nothing
-    changed. It replaces a precompile of the fork. The address has no code unless ``set_code`` gives
-    it some, which Solidity looks for before a call, and is cold as any other.
+    A call to such an address runs ``callable(input, gas)`` with the input (bytes) and the available
+    gas. It returns its output, or a pair of output and gas used; using more than available means
+    out of gas. It may raise ``fastevm.Revert(data)``, which reverts the call, or
+    ``fastevm.PrecompileFailed``, which consumes all gas. Any other exception ends the execution and
+    propagates to the caller; nothing has changed then. It replaces a precompile of the fork. The
+    address has no code unless ``set_code`` sets some (Solidity checks for code before a call), and
+    it is cold like other addresses.
 
-    The machine cannot be read or used inside: RuntimeError. Over a remote state a run is repeated
-    until nothing is missing, and the callable with it. At most 1,024; ResourceLimitError.
+    Inside the callable, using the machine raises RuntimeError. Over a remote state, an execution
+    and its callables are repeated until no value is missing. More than 1,024 precompiles raise
+    ResourceLimitError.
     """
 
     def __getitem__(self, address: bytes | str) -> Precompile: ...

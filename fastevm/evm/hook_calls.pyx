@@ -1,4 +1,4 @@
-"""Precompiles in Python, by address, and what watches a run."""
+"""Precompiles implemented in Python, and observers of executions."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
@@ -54,7 +54,7 @@ cdef class HostPrecompiles:
         except BaseException:
             PyMem_RawFree(moves)
             raise
-        # Nothing from here on runs Python before both are replaced.
+        # No Python code runs from here until both are replaced.
         PyMem_RawFree(self.moves)
         self.moves, self.count = moves, count
         self.callables = callables
@@ -83,7 +83,7 @@ cdef class HostPrecompiles:
 
 
 cdef tuple given(object answer):
-    """Output and gas of what a precompile returned."""
+    """Returns output and gas from the return value of a precompile."""
     if answer is None:
         return b"", 0
     if not isinstance(answer, tuple):
@@ -95,7 +95,7 @@ cdef tuple given(object answer):
 
 
 class Precompiles(MutableMapping):
-    """The precompiles of a machine that Python runs, by address of 20 bytes. See the stub."""
+    """The precompiles of a machine that are implemented in Python, by address. See the stub."""
 
     __slots__ = ("_host", "_idle")
 
@@ -138,7 +138,7 @@ cdef bytes key_of(object address):
 
 
 def packed(callables: Mapping[bytes, object] | None) -> HostPrecompiles | None:
-    """The precompiles of a machine; None for none."""
+    """Returns the precompiles for a machine; None if there are none."""
     cdef HostPrecompiles host
     if callables is None:
         return None
@@ -148,5 +148,5 @@ def packed(callables: Mapping[bytes, object] | None) -> HostPrecompiles | None:
 
 
 def callables_of(host: HostPrecompiles | None) -> dict[bytes, object] | None:
-    """The reverse of ``packed``."""
+    """The inverse of ``packed``."""
     return None if host is None else (<HostPrecompiles>host).callables

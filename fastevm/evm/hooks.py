@@ -1,4 +1,4 @@
-"""Hooks of a machine: Python functions that a run calls."""
+"""Hooks: Python functions that an execution calls."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from fastevm.core.spec.opcodes import op_named
 
 
 class CallStart(NamedTuple):
-    """A call, creation or SELFDESTRUCT begins. ``depth`` is 1 for the message itself."""
+    """The start of a call, creation or SELFDESTRUCT. ``depth`` is 1 for the message itself."""
 
     depth: int
     kind: str  # CALL, CALLCODE, DELEGATECALL, STATICCALL, CREATE, CREATE2 or SELFDESTRUCT
     sender: bytes
-    to: bytes  # whose code runs, or what is created
+    to: bytes  # the account called or created
     value: int
     gas: int
     data: bytes  # input, or init code
 
 
 class CallEnd(NamedTuple):
-    """It ended; ``error`` is None exactly on success."""
+    """The end of a call; ``error`` is None exactly on success."""
 
     depth: int
     error: str | None
@@ -32,31 +32,31 @@ class CallEnd(NamedTuple):
 
     @property
     def success(self) -> bool:
-        """Whether what it changed stays, so far."""
+        """Whether its changes are kept, unless a caller reverts."""
         return self.error is None
 
 
 class Step(NamedTuple):
-    """An opcode that has run. ``stack``: before it, the top last; ``gas`` before it."""
+    """An executed opcode. ``stack`` (top last) and ``gas`` are from before it."""
 
-    address: bytes  # whose code it is
+    address: bytes  # of the executing code
     depth: int
     pc: int
     op: str
     gas: int
-    gas_cost: int  # of a call, with the gas that it hands on
+    gas_cost: int  # for a call, includes the callee's gas
     stack: tuple[int, ...]
     error: str | None
 
 
 class Hooks(Struct, frozen=True, kw_only=True):
-    """What a run calls: ``evm.hooks = Hooks(...)``.
+    """Functions that an execution calls: ``evm.hooks = Hooks(...)``.
 
-    ``enter`` and ``leave``: with a ``CallStart`` or ``CallEnd``, in order. ``step``: with a
-    ``Step`` after every opcode of ``opcodes`` (mnemonics; empty: all). ``console``: with every line
-    that a contract writes to Solidity's or Vyper's console. What they raise ends the run and
-    reaches the caller, with nothing changed; the machine cannot be read or used inside. Steps need
-    the traced loop, which is slower; a machine without hooks pays nothing.
+    ``enter`` and ``leave`` receive a ``CallStart`` or ``CallEnd``, in order. ``step`` receives a
+    ``Step`` after every opcode in ``opcodes`` (mnemonics; empty: all). ``console`` receives every
+    line that a contract writes to Solidity's or Vyper's console. An exception ends the execution
+    and propagates to the caller; nothing has changed then. Hooks must not use the machine. Steps
+    need the traced loop, which is slower. A machine without hooks runs at full speed.
     """
 
     enter: Callable[[CallStart], Any] | None = None
@@ -69,8 +69,8 @@ class Hooks(Struct, frozen=True, kw_only=True):
         for name in ("enter", "leave", "step", "console"):
             hook = getattr(self, name)
             if hook is not None and not callable(hook):
-                raise TypeError(f"{name} is called, and {type(hook).__name__} cannot be")
+                raise TypeError(f"{name} must be callable, not {type(hook).__name__}")
         if isinstance(self.opcodes, str):
-            raise TypeError("opcodes are a sequence of mnemonics, not one text")
+            raise TypeError("opcodes must be a sequence of mnemonics, not a str")
         for name in self.opcodes:
-            op_named(name)  # KeyError for one that does not exist
+            op_named(name)  # raises KeyError for an unknown mnemonic

@@ -1,4 +1,4 @@
-"""Tables of HTML, as notebooks show them."""
+"""HTML tables for notebooks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SHOWN_CELL = 80  # characters
 
 
 def html_table(title: str, header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A table with a title; long cells and rows beyond the first are cut and counted."""
+    """Returns a table with a title. Cuts long cells, and shows the number of omitted rows."""
     found = list(rows)
     body = "".join(row_html("td", row) for row in found[:SHOWN_ROWS])
     if len(found) > SHOWN_ROWS:
@@ -21,12 +21,12 @@ def html_table(title: str, header: Sequence[str], rows: Iterable[Sequence[object
 
 
 def row_html(tag: str, cells: Sequence[object]) -> str:
-    """A row."""
+    """Returns a table row."""
     return "<tr>" + "".join(f"<{tag}>{escape(cell_text(cell))}</{tag}>" for cell in cells) + "</tr>"
 
 
 def cell_text(cell: object) -> str:
-    """What a cell shows: bytes as hex, numbers with commas."""
+    """Returns the text of a cell: bytes as hex, numbers with commas."""
     if isinstance(cell, bytes):
         size = (SHOWN_CELL - 2) // 2
         return f"0x{cell[:size].hex()}" + (f"... ({len(cell)} bytes)" if len(cell) > size else "")

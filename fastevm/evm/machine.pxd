@@ -1,4 +1,4 @@
-# The in-memory machine at the top of the library: a layer, a world and a machine with one owner.
+# The Python class ``EVM``: owns a layer, a world and a machine.
 cimport cython
 from libc.stdint cimport int64_t, uint64_t
 

@@ -1,4 +1,4 @@
-"""``EVM``: an in-memory Ethereum machine to call from Python."""
+"""``EVM``: an in-memory EVM for Python."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -13,16 +13,16 @@ from fastevm.evm.hooks import Hooks
 from fastevm.evm.result import ExecutionResult as ExecutionResult
 from fastevm.evm.snapshot import Snapshot
 
-# What ``result.trace`` shall be: "calls", "flat", "steps", "prestate", "diff", "access_list",
-# "gas", "coverage", "selectors", or a tracer of ``debug_traceTransaction``; several, for a dict by
-# name; or names with the options of each.
+# The content of ``result.trace``: "calls", "flat", "steps", "prestate", "diff", "access_list",
+# "gas", "coverage", "selectors" or a tracer of ``debug_traceTransaction``. A sequence of names
+# gives a dict by name, and so does a mapping from names to their options.
 Trace: TypeAlias = str | Iterable[str] | Mapping[str, Mapping[str, Any] | None]
 
 class EVM:
-    """An Ethereum machine over a state in memory; one thread at a time.
+    """An EVM over a state in memory. Only one thread may use it at a time.
 
-    A copy, or what a pickle gives, shares nothing with it that changes. Over a remote state a
-    pickle holds what is known of that, not its source.
+    A copy or an unpickled object shares no mutable data with the original. A pickle over a remote
+    state contains the known values, but not the source.
     """
 
     @property
@@ -67,14 +67,15 @@ class EVM:
         offline: bool = False,
         **options: Any,
     ) -> Self:
-        """A machine on the state that another node holds, fetched as it is read.
+        """Returns an EVM on the state of another node, fetched when it is read.
 
-        ``url``: of a JSON-RPC endpoint, or of several of one chain. ``block``: whose state, and
-        whose environment; a number, a hash, "latest", "safe", "finalized", or how many below the
-        newest (negative). ``tx_index``: the state in front of that transaction of the block.
-        ``hardfork``: rules for a chain that is not known by its id. ``headers``, ``cache``,
-        ``offline`` and other ``options``: see `fastevm.fork.RemoteSource.open`. What it has cost is
-        in ``state.remote_state.source.counters``. ForkError where the endpoint does not answer.
+        ``url``: a JSON-RPC endpoint, or several endpoints of the same chain. ``block`` selects the
+        state and the block environment: a number, a hash, "latest", "safe", "finalized", or a
+        negative distance from the newest block. ``tx_index``: use the state before this transaction
+        of the block. ``hardfork``: rules for a chain with an unknown chain id. ``headers``,
+        ``cache``, ``offline`` and other ``options``: see `fastevm.fork.RemoteSource.open`. Request
+        counters are in ``state.remote_state.source.counters``. Raises ForkError if the endpoint
+        does not answer.
         """
 
     @property
@@ -118,38 +119,38 @@ class EVM:
     def storage(self, address: bytes | str, slot: int) -> int: ...
     @property
     def precompiles(self) -> Precompiles:
-        """The precompiles that Python runs, by address: a mapping that may be changed."""
+        """A mutable mapping of precompiles implemented in Python, by address."""
 
     @property
     def hooks(self) -> Hooks | None:
-        """What runs call; None: nothing."""
+        """The hooks that executions call; None: none."""
 
     @hooks.setter
     def hooks(self, hooks: Hooks | None) -> None: ...
     @property
     def unchecked(self) -> frozenset[str]:
-        """The names of the rules that do not hold.
+        """The names of the rules that are not checked.
 
-        "balance": gas is free, and a sender receives the value that it lacks. "base_fee": a
-        transaction that offers no fee pays none. "block_gas_limit", "gas_cap" (EIP-7825): more gas
-        than the block or the fork allow. "code_size": no limit of code and init code. "nonce": any
-        nonce. "sender_code": a contract may send (EIP-3607). ValueError for another name.
+        "balance": gas is free, and a sender receives missing value. "base_fee": a transaction that
+        offers no fee pays none. "block_gas_limit", "gas_cap" (EIP-7825): more gas than the block or
+        the fork allows. "code_size": no limit of code and init code. "nonce": any nonce.
+        "sender_code": a contract may be the sender (EIP-3607). Raises ValueError for other names.
         """
 
     @unchecked.setter
     def unchecked(self, names: str | Iterable[str]) -> None: ...
     @property
     def code_size_limit(self) -> int | None:
-        """Bytes of a contract's code, twice as many of init code; 0: no limit, None: the fork's."""
+        """Limit of code in bytes (init code: twice that); 0: no limit, None: the fork's limit."""
 
     @code_size_limit.setter
     def code_size_limit(self, limit: int | None) -> None: ...
     @property
     def transient_storage(self) -> dict[tuple[bytes, int], int] | None:
-        """What messages keep of transient storage, by (address, slot); None: nothing.
+        """Transient storage kept between messages, by (address, slot); None: none is kept.
 
-        With a mapping set, ``{}`` for one, a call finds what the calls before it left there that
-        were kept (``commit``), as if all were of one transaction.
+        If set to a mapping such as ``{}``, a call sees the transient storage of earlier calls with
+        ``commit``, as if all belonged to one transaction.
         """
     @transient_storage.setter
     def transient_storage(self, values: Mapping[tuple[bytes, int], int] | None) -> None: ...
@@ -176,11 +177,11 @@ class EVM:
         timeout: float | None = None,
         trace: Trace | None = None,
     ) -> ExecutionResult:
-        """Run a message call and forget what it changed, or keep it with ``commit``.
+        """Runs a message call; keeps its changes if ``commit`` is true, else discards them.
 
-        No intrinsic gas is charged, no fee is paid and no nonce moves. ``gas_used`` of the result
-        is what the frame used before refunds. A failing call is a result with an ``error``;
-        exceptions mean arguments that cannot be run. ``trace``: what ``result.trace`` shall be.
+        Charges no intrinsic gas or fees and does not change a nonce. ``gas_used`` of the result is
+        the gas of the frame before refunds. A failed call is a result with an ``error``; exceptions
+        mean invalid arguments. ``trace`` selects the content of ``result.trace``.
         """
 
     def create(
@@ -199,11 +200,11 @@ class EVM:
         timeout: float | None = None,
         trace: Trace | None = None,
     ) -> ExecutionResult:
-        """Run init code as a message and forget what it changed, or keep it with ``commit``.
+        """Runs init code as a message; keeps its changes if ``commit`` is true.
 
-        ``created_address`` of the result is ``address``, or what follows from the sender and its
-        nonce, which moves by one. No intrinsic gas is charged, no fee is paid and the size of the
-        init code has no limit. The rest is as in ``call``.
+        ``created_address`` of the result is ``address``, or the address from the sender and its
+        nonce, which increases by 1. Charges no intrinsic gas or fees, and the size of init code is
+        not limited. Otherwise like ``call``.
         """
 
     def transact(

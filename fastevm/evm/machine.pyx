@@ -1,4 +1,4 @@
-"""``EVM``: an in-memory Ethereum machine to call from Python."""
+"""``EVM``: an in-memory EVM for Python."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
@@ -62,15 +62,15 @@ from fastevm.core.spec.schedule import schedule_for
 from fastevm.core.state.source import Wanted, call_object
 
 
-# Loaded with the first time limit.
+# Imported on first use.
 DEADLINES = "fastevm.core.simulation.deadline"
 CREATION = "fastevm.evm.creation"
 TRACES = "fastevm.tracing.evm_traces"
-# Runs with more gas can last seconds: they serve signals meanwhile.
+# Executions with more gas may take seconds, so they handle signals meanwhile.
 cdef int64_t SHORT_RUN_GAS = 30_000_000
 ZERO_ADDRESS = bytes(20)
 
-# The block environment of a new machine; what is not named is zero.
+# The block environment of a new machine; other fields are zero.
 FIRST_BLOCK = {
     "chain_id": 1,
     "number": 1,
@@ -80,18 +80,18 @@ FIRST_BLOCK = {
 }
 
 cdef int64_t HIGHEST_GAS = 0x7fffffffffffffff
-# The usual values of arguments, each one object.
+# Shared default values of arguments, so that identity checks are cheap.
 cdef object FREE = 0
 cdef tuple NO_HASHES = ()
 cdef Layer EMPTY = Layer.empty()
-# Where the name was before, and where programs look for it.
+# Kept for backward compatibility.
 globals()["ExecutionResult"] = ExecutionResult
 
 
 cdef inline int read_message(
     Message* out, object to, bytes data, object sender, object value, object gas
 ) except -1:
-    """Who calls whom; ``data`` must outlive the run."""
+    """Fill in sender, recipient, value and gas; ``data`` must outlive the execution."""
     out.kind = CALL_MESSAGE
     parse_address(to, &out.recipient)
     parse_address(sender, &out.sender)
@@ -106,7 +106,7 @@ cdef inline int read_message(
 cdef inline int read_terms(
     TransactionContext* out, const Address* sender, object origin, object price, bytes hashes
 ) except -1:
-    """What code sees of the transaction; ``hashes`` must outlive the run."""
+    """Fill in what code sees of the transaction; ``hashes`` must outlive the execution."""
     out.origin = sender[0]
     if origin is not None:
         parse_address(origin, &out.origin)
@@ -120,7 +120,7 @@ cdef inline int read_terms(
 
 
 cdef bint has_changed(const World* w) noexcept nogil:
-    """Whether a layer of its changes would differ from the one below."""
+    """Whether committing the world would change the layer."""
     cdef size_t i
     for i in range(w.account_count):
         if w.account_list[i].dirty:
@@ -132,16 +132,16 @@ cdef class EVM(EvmBase):
     """EVM(fork='osaka', *, state=None, unchecked=(), code_size_limit=None, **environment)
 --
 
-An Ethereum machine over a state in memory.
+An EVM over a state in memory.
 
-    ``fork``: a name or a schedule; ``state``: a Layer, else an empty one; ``environment``: the
+    ``fork``: a name or a schedule; ``state``: a Layer (default: empty); ``environment``: the
     block that code sees, as for ``set_block``; ``unchecked`` and ``code_size_limit``: see the
-    properties. UnknownForkError with a suggestion, TypeError for an unknown part of the
-    environment.
+    properties. Raises UnknownForkError, with a suggestion, and TypeError for an unknown field of
+    the environment.
 
-    One object belongs to one thread at a time: while it runs code, other threads that run code on
-    it or change it get a RuntimeError. The ``state`` is immutable and may be shared between any
-    number of machines. Code that lasts serves Ctrl-C and SIGTERM meanwhile, on the main thread.
+    Only one thread may use an object at a time: while it executes code, calls and changes from
+    other threads raise RuntimeError. The ``state`` is immutable, and any number of machines may
+    share it. Long executions on the main thread handle Ctrl-C and SIGTERM.
     """
 
     def __init__(
@@ -153,7 +153,7 @@ An Ethereum machine over a state in memory.
         code_size_limit: object = None,
         **environment: object,
     ) -> None:
-        """``fork`` by name or as a schedule; ``environment`` as for ``set_block``."""
+        """``fork``: a name or a schedule; ``environment``: as for ``set_block``."""
         if not isinstance(fork, str | ForkSchedule):
             raise TypeError(f"a fork is a name or a ForkSchedule, not {type(fork).__name__}")
         schedule = fork if isinstance(fork, ForkSchedule) else schedule_for(fork)
@@ -169,17 +169,17 @@ An Ethereum machine over a state in memory.
         cls, url: object, block: object = "latest", *, tx_index: object = None,
         hardfork: object = None, **options: object,
     ) -> EVM:
-        """A machine on the state that another node holds, fetched as it is read. See the stub."""
-        # The floor of the network lies above this one.
+        """Returns an EVM on the state of another node, fetched when it is read. See the stub."""
+        # Imported here because `fork` is a higher level than `evm`.
         fork = import_module("fastevm.fork")
         return fork.forked_evm(
             cls, url, block, tx_index=tx_index, hardfork=hardfork, **options
         )
 
     cdef int begin(self, int64_t gas) except -1:
-        """Claim the machine for this thread and point the world at the state.
+        """Reserve the machine for this thread and attach the world to the state.
 
-        ``end`` must follow whatever happens. The state stays: nothing replaces it meanwhile.
+        The caller must always call ``end``. Until then, nothing replaces the state.
         """
         cdef Reader reader
         memset(&reader, 0, sizeof(reader))
@@ -193,7 +193,7 @@ An Ethereum machine over a state in memory.
                 self.machine.cancel = &self.pause
         self.pause_request = <int*>self.machine.cancel
         if self.time_limit is not None and atomic_load_int(&self.overdue):
-            atomic_store_int(self.pause_request, PAUSE_REQUEST)  # it passed before this run began
+            atomic_store_int(self.pause_request, PAUSE_REQUEST)  # requested before this execution
         if self.host is not None:
             self.machine.precompile_moves = self.host.moves
             self.machine.precompile_move_count = self.host.count
@@ -219,14 +219,14 @@ An Ethereum machine over a state in memory.
         return 0
 
     def cancel(self) -> None:
-        """Let the run under way end with its time limit's error; any thread may."""
+        """Ends the current execution with a time limit error. Any thread may call it."""
         cdef int* request = self.pause_request
         atomic_store_int(&self.overdue, True)
         if request != NULL:
             atomic_store_int(request, PAUSE_REQUEST)
 
     def rearm(self) -> None:
-        """Forget that the last run was to end."""
+        """Clears a request to end the execution."""
         atomic_store_int(&self.overdue, False)
         atomic_store_int(<int*>&self.pause, NO_REQUEST)
 
@@ -238,7 +238,7 @@ An Ethereum machine over a state in memory.
         return self
 
     cdef int serve(self, Status status) except -1:
-        """After a pause: read a trace, run Python's part of a run, end one that is overdue."""
+        """After a pause: read trace records, run Python callables, or end an overdue execution."""
         if status == TRACE_FULL or status == HOST_CALL:
             self.is_calling = True
             try:
@@ -265,7 +265,7 @@ An Ethereum machine over a state in memory.
         return 0
 
     cdef object limited(self, object timeout, object run, tuple args, dict options):
-        """``run(self, ...)``, which ends with SimulationError after ``timeout`` seconds."""
+        """Returns ``run(self, ...)``; raises SimulationError after ``timeout`` seconds."""
         seconds = float(timeout)
         self.check_idle()
         self.time_limit = seconds
@@ -276,7 +276,7 @@ An Ethereum machine over a state in memory.
             self.time_limit = None
 
     cdef object special(self, tuple wishes, object run, tuple args, dict options):
-        """``run(self, ...)`` with a time limit, a trace, an access list."""
+        """Returns ``run(self, ...)`` with a time limit, a trace or an access list."""
         timeout, trace, access_list = wishes
         if access_list is not None:
             return self.listed(access_list, run, args, options, timeout, trace)
@@ -291,7 +291,7 @@ An Ethereum machine over a state in memory.
         self, object access_list, object run, tuple args, dict options, object timeout,
         object trace
     ):
-        """``run(self, ...)`` with the accounts and slots of a list warm."""
+        """Returns ``run(self, ...)`` with the accounts and slots of an access list warm."""
         cdef MessageSetup usual = self.setup
         cdef MessageSetup setup = MessageSetup(
             {} if usual is None else usual.transient, access_list
@@ -311,7 +311,7 @@ An Ethereum machine over a state in memory.
         return 0
 
     cdef int afford(self, const Message* message) except -1:
-        """Give the sender what it lacks of the value."""
+        """Increase the sender's balance to cover the value."""
         cdef Account* account = world_account(self.world, &message.sender)
         if account == NULL:
             raise MemoryError
@@ -321,7 +321,7 @@ An Ethereum machine over a state in memory.
         return 0
 
     cdef ExecutionResult result_of(self, Status status):
-        """A result with what every kind of execution has."""
+        """Returns a result with the fields common to all kinds of execution."""
         cdef ExecutionResult result = ExecutionResult.__new__(ExecutionResult)
         cdef Machine* m = self.machine
         if status == OUT_OF_MEMORY:
@@ -348,16 +348,16 @@ An Ethereum machine over a state in memory.
         blob_hashes: object = (), access_list: object = None, timeout: object = None,
         trace: object = None,
     ) -> ExecutionResult:
-        """Run a message call and forget what it changed, or keep it with ``commit``.
+        """Runs a message call; keeps its changes if ``commit`` is true, else discards them.
 
-        No intrinsic gas is charged, no fee is paid and no nonce moves. ``origin`` is what ORIGIN
-        gives, else the sender; ``static`` forbids changes of state as STATICCALL does;
-        ``blob_hashes``: what BLOBHASH gives, 32 bytes each. ``access_list``: pairs of an address
-        and slots, warm from the start at no cost. ``timeout``: seconds after which a
-        SimulationError ends the run. ``trace``: what ``result.trace`` shall be, see
-        `fastevm.tracing.evm_traces`. ``gas_used`` is what the frame used before refunds,
-        ``gas_refunded`` the refund counter at the end. A failing call is a result with ``success``
-        False and an ``error``; exceptions mean arguments that cannot be run.
+        Charges no intrinsic gas or fees and does not change a nonce. ``origin`` is the result of
+        ORIGIN (default: the sender). ``static`` forbids changes of state, like STATICCALL.
+        ``blob_hashes``: the results of BLOBHASH, 32 bytes each. ``access_list``: pairs of an
+        address and slots that are warm from the start, at no cost. ``timeout``: seconds after which
+        SimulationError is raised. ``trace`` selects the content of ``result.trace``, see
+        `fastevm.tracing.evm_traces`. ``gas_used`` is the gas of the frame before refunds,
+        ``gas_refunded`` the final refund counter. A failed call is a result with ``success`` False
+        and an ``error``; exceptions mean invalid arguments.
         """
         cdef Message message
         cdef TransactionContext terms
@@ -378,7 +378,7 @@ An Ethereum machine over a state in memory.
     cdef ExecutionResult message(
         self, const Message* message, const TransactionContext* terms, bytes data, bint commit
     ):
-        """Run a message whose data are ``data``; keep what it changed with ``commit``."""
+        """Run a message with ``data`` as input; keep its changes if ``commit``."""
         if self.layer.remote_state is None:
             result = self.run(message, terms)
         else:
@@ -388,7 +388,7 @@ An Ethereum machine over a state in memory.
         return result
 
     cdef int keep(self) except -1:
-        """End the transaction of the message run last, and keep what it changed."""
+        """End the transaction of the last message and keep its changes."""
         cdef bint ok
         cdef MessageSetup setup
         if self.setup is not None:
@@ -405,7 +405,7 @@ An Ethereum machine over a state in memory.
     cdef ExecutionResult run_settled(
         self, const Message* message, const TransactionContext* terms, bytes data
     ):
-        """Run a message over a remote state until the run guesses nothing."""
+        """Repeat a message over a remote state until it guesses no value."""
         cdef RemoteState remote = self.layer.remote_state
         cdef uint64_t before
         cdef bint is_first = True
@@ -425,7 +425,7 @@ An Ethereum machine over a state in memory.
             is_first = False
 
     cdef ExecutionResult run(self, const Message* message, const TransactionContext* terms):
-        """Run a message in a transaction of its own that is never ended."""
+        """Run a message in its own transaction, which is not ended."""
         cdef Status status
         cdef ExecutionResult result
         cdef MessageSetup setup
@@ -438,7 +438,7 @@ An Ethereum machine over a state in memory.
             if self.schedule.c.warm_coinbase:
                 self.world.warm_coinbase = &self.context.coinbase
             if self.setup is not None:
-                setup = self.setup  # another thread may put another one in its place
+                setup = self.setup  # another thread may replace it
                 setup.apply(self.world, message)
             if self.options.skip_balance:
                 self.afford(message)
@@ -466,14 +466,13 @@ An Ethereum machine over a state in memory.
         gas_price: object = 0, nonce: object = None, timeout: object = None,
         trace: object = None, **fields: object,
     ) -> ExecutionResult:
-        """Run a whole transaction (``to`` None creates a contract) and keep what it changed.
+        """Executes a transaction (``to`` None creates a contract) and keeps its changes.
 
-        Validity rules, intrinsic gas, fees, refunds and the nonce are those of the fork; the sender
-        needs no signature. Without ``gas`` the transaction gets the most that block and fork allow.
+        Validity, intrinsic gas, fees, refunds and the nonce follow the rules of the fork; no
+        signature is needed. Without ``gas`` the gas limit is the maximum of block and fork.
         ``fields`` are further fields of ``Transaction.build``, such as ``max_fee_per_gas``,
-        ``access_list`` or ``authorization_list``. Raises InvalidTransaction, with the state as it
-        was, for a transaction that no block could hold, and SimulationError after ``timeout``
-        seconds.
+        ``access_list`` or ``authorization_list``. Raises InvalidTransaction, without changes, if no
+        block could contain the transaction, and SimulationError after ``timeout`` seconds.
         """
         cdef Address from_, to_
         if timeout is not None or trace is not None:
@@ -501,7 +500,7 @@ An Ethereum machine over a state in memory.
         return self.execute(transaction)
 
     def most_gas(self) -> int:
-        """The highest gas limit of a transaction: the block's or the fork's, the lower one."""
+        """The maximum gas limit of a transaction: the lower of the block's and the fork's."""
         cdef uint64_t cap = <uint64_t>self.schedule.c.tx_gas_cap
         if self.schedule.c.state_gas_version != 0:
             cap = <uint64_t>self.schedule.c.tx_total_gas_cap
@@ -510,7 +509,7 @@ An Ethereum machine over a state in memory.
         return min(self.context.gas_limit, cap)
 
     def execute(self, transaction: Transaction) -> ExecutionResult:
-        """Run a transaction, signed or built, and keep what it changed; see ``transact``."""
+        """Executes a signed or built transaction and keeps its changes; see ``transact``."""
         cdef Transaction source = transaction
         cdef RemoteState remote = self.layer.remote_state
         cdef uint64_t before
@@ -525,7 +524,7 @@ An Ethereum machine over a state in memory.
             remote.fetch_missing()
 
     cdef ExecutionResult run_transaction(self, Transaction source, uint64_t misses):
-        """Run it and keep what it changed; FastevmError if the thread has more ``misses`` then."""
+        """Execute it and keep its changes. Raises FastevmError if there were new ``misses``."""
         cdef TxResult outcome
         cdef TxRun run
         cdef TxError error
@@ -561,7 +560,7 @@ An Ethereum machine over a state in memory.
             self.end()
 
     cdef int ask_ahead(self, bytes sender, object to, bytes data, object value) except -1:
-        """Fetch what every transaction reads, and what the endpoint says that this one does."""
+        """Prefetch the values that every transaction reads, and those the endpoint predicts."""
         cdef RemoteState remote = self.layer.remote_state
         accounts = {sender, self.context.coinbase.b[:20]}
         if to is not None:
@@ -570,7 +569,7 @@ An Ethereum machine over a state in memory.
         return 0
 
     cdef int serve_or_abandon(self, TxRun* run) except -1:
-        """Run Python's signal handlers; if one raises, the transaction has changed nothing."""
+        """Run Python's signal handlers. If one raises, abandon the transaction without changes."""
         try:
             self.serve(run.pause)
         except BaseException:
@@ -579,9 +578,9 @@ An Ethereum machine over a state in memory.
         return 0
 
     def create(self, initcode: bytes | str, **terms: object) -> ExecutionResult:
-        """Run init code as a message, as ``call`` runs code. See the stub."""
+        """Runs init code as a message, like ``call``. See the stub."""
         return import_module(CREATION).create(self, initcode, **terms)
 
     def deploy(self, initcode: bytes | str, **fields: object) -> ExecutionResult:
-        """Run a creation transaction; ``created_address`` says where. See ``transact``."""
+        """Executes a creation transaction; see ``transact``. The result has ``created_address``."""
         return self.transact(None, initcode, **fields)

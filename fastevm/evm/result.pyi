@@ -1,4 +1,4 @@
-"""``ExecutionResult``: what an execution on an ``EVM`` gave."""
+"""``ExecutionResult``: the result of an execution on an ``EVM``."""
 
 from typing import Any, final
 
@@ -6,10 +6,10 @@ from fastevm.core.execution.types import Log
 
 @final
 class ExecutionResult:
-    """What a call or a transaction gave; immutable. ``error`` is None exactly on success.
+    """The immutable result of a call or a transaction. ``error`` is None exactly on success.
 
-    Results with the same values are equal, whatever their traces. ``trace``: what ``trace`` of the
-    call asked for, else None.
+    Results with equal values are equal, whatever their traces. ``trace`` is the requested trace, or
+    None.
     """
 
     success: bool

@@ -1,4 +1,4 @@
-"""``ExecutionResult``: what an execution on an ``EVM`` gave."""
+"""``ExecutionResult``: the result of an execution on an ``EVM``."""
 
 from fastevm.core.execution.block.packed_logs cimport unpack_logs
 
@@ -7,7 +7,7 @@ from importlib import import_module
 from fastevm.core.execution.types import Log
 
 
-SHOWN_OUTPUT = 64  # bytes of an output that a repr shows
+SHOWN_OUTPUT = 64  # bytes of the output in a repr
 
 
 cdef class ExecutionResult:
@@ -16,7 +16,7 @@ cdef class ExecutionResult:
 
     @property
     def logs(self) -> tuple[Log, ...]:
-        """The logs of a successful execution in their order."""
+        """The logs in order; empty if the execution failed."""
         if self.log_values is None:
             self.log_values = unpack_logs(self.packed_logs)
             self.packed_logs = None
@@ -33,7 +33,7 @@ cdef class ExecutionResult:
         return f"ExecutionResult({outcome}, gas_used={self.gas_used}, output={shown})"
 
     def _repr_html_(self) -> str:
-        """A table for notebooks: the outcome, then the logs."""
+        """Returns an HTML table for notebooks: the outcome and the logs."""
         table = import_module("fastevm.evm.html_table").html_table
         outcome = [
             ("outcome", "success" if self.success else self.error),
@@ -71,7 +71,7 @@ def restore_result(
     success: bool, output: bytes | None, gas_used: object, gas_refunded: object,
     logs: tuple[Log, ...], error: str | None, created_address: bytes | None, trace: object = None,
 ) -> ExecutionResult:
-    """Unpickle a result."""
+    """Restores a pickled result."""
     cdef ExecutionResult result = ExecutionResult.__new__(ExecutionResult)
     result.success = success
     result.output = output

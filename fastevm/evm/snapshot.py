@@ -1,4 +1,4 @@
-"""What ``EVM.snapshot`` gives, and what a machine keeps for it."""
+"""Snapshots of an ``EVM``, and the data kept for them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fastevm.core.state.layer import Layer
 
 
 class Machine(Protocol):
-    """What can go back to a snapshot."""
+    """A machine that can revert to a snapshot."""
 
     @property
     def snapshot_numbers(self) -> tuple[int, ...]: ...
@@ -17,9 +17,9 @@ class Machine(Protocol):
 
 
 class Snapshot(int):
-    """The number of a snapshot, and a context manager that goes back to it at the end.
+    """The number of a snapshot; as a context manager, reverts to it on exit.
 
-    No other snapshot of the machine ever has that number.
+    Numbers are unique within a machine.
     """
 
     evm: Machine
@@ -38,7 +38,7 @@ class Snapshot(int):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self in self.evm.snapshot_numbers:  # not yet gone back to by hand
+        if self in self.evm.snapshot_numbers:  # not reverted explicitly before
             self.evm.revert(self)
 
     def __reduce__(self) -> tuple[type[int], tuple[int]]:
@@ -46,7 +46,7 @@ class Snapshot(int):
 
 
 class Remembered(NamedTuple):
-    """What a snapshot holds: its number, the state, the block and the hashes before that."""
+    """The data of a snapshot: number, state, block and preceding block hashes."""
 
     number: int
     state: Layer

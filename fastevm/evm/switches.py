@@ -1,4 +1,4 @@
-"""The rules that a machine may be told to skip, and limits that replace a fork's."""
+"""Rules that a machine may skip, and limits that replace those of a fork."""
 
 from __future__ import annotations
 
@@ -9,34 +9,34 @@ from typing import Final
 from fastevm.core.spec.eips import Eip
 from fastevm.core.spec.schedule import ForkSchedule, schedule_for
 
-# What each name of ``EVM.unchecked`` leaves out.
+# The effect of each name in ``EVM.unchecked``.
 UNCHECKED: Final = {
-    "balance": "gas is free, and a sender receives the value that it lacks",
+    "balance": "gas is free, and a sender receives missing value",
     "base_fee": "a transaction that offers no fee pays none",
-    "block_gas_limit": "a transaction may have more gas than the block",
-    "code_size": "code and init code have no limit (EIP-170, EIP-3860)",
+    "block_gas_limit": "a transaction may have more gas than the block's limit",
+    "code_size": "code and init code have no size limit (EIP-170, EIP-3860)",
     "gas_cap": "a transaction may have more gas than the fork's cap (EIP-7825)",
-    "nonce": "any nonce; the account's nonce still moves",
-    "sender_code": "a contract may send (EIP-3607)",
+    "nonce": "any nonce is valid; the account's nonce still increases",
+    "sender_code": "a contract may be the sender (EIP-3607)",
 }
-SCHEDULES: Final = 64  # with another limit of code, kept
+SCHEDULES: Final = 64  # cached schedules with another code size limit
 
 
 def checked_names(names: Iterable[str]) -> frozenset[str]:
-    """The names as a set; ValueError for one that is none of `UNCHECKED`."""
+    """Returns the names as a set. Raises ValueError for a name that is not in `UNCHECKED`."""
     found = frozenset((names,) if isinstance(names, str) else names)
     unknown = found - UNCHECKED.keys()
     if unknown:
         known = ", ".join(UNCHECKED)
-        raise ValueError(f"no rule is called {sorted(map(str, unknown))[0]!r}: there are {known}")
+        raise ValueError(f"unknown rule {sorted(map(str, unknown))[0]!r}: expected one of {known}")
     return found
 
 
 @lru_cache(maxsize=SCHEDULES)
 def limited_code(schedule: ForkSchedule, limit: int) -> ForkSchedule:
-    """The rules with another limit of code, twice that of init code; 0: no limit."""
+    """Returns the rules with another code size limit (init code: twice that); 0: no limit."""
     if limit < 0 or limit >= 2**31:
-        raise ValueError(f"a limit of code is 0 to 2**31 - 1 bytes, not {limit}")
+        raise ValueError(f"invalid code size limit {limit}: expected 0 to 2**31 - 1 bytes")
     sizes = {"max_code_size": limit}
     if schedule.parameters["max_initcode_size"]:
         sizes["max_initcode_size"] = 2 * limit

@@ -1,4 +1,4 @@
-"""Contracts as Python objects: an ABI, an address and a machine."""
+"""Contracts as Python objects: an ABI and an address on an ``EVM``."""
 
 from fastevm.evm.contracts.artifacts import Artifact, load_artifact
 from fastevm.evm.contracts.contract import (

@@ -1,4 +1,4 @@
-"""What compilers write about a contract: ABI and init code, of solc, Vyper, Foundry or Hardhat."""
+"""Reads compiler artifacts (ABI and init code) of solc, Vyper, Foundry and Hardhat."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Any, Final, NamedTuple
 
 from fastevm.evm.contracts.source_map import SourceLocation, places_of
 
-ARTIFACT_LIMIT: Final = 256 * 1024 * 1024  # bytes of a file
+ARTIFACT_LIMIT: Final = 256 * 1024 * 1024  # maximum file size
 SHOWN_NAMES: Final = 10
 
 
 class Artifact(NamedTuple):
-    """A contract as it was compiled; ``bytecode`` is None where there is an ABI only.
+    """A compiled contract; ``bytecode`` is None if there is only an ABI.
 
-    ``places``: where each pc of its code comes from; empty without a source map, and without the
-    sources that solc's source map speaks of.
+    ``places`` maps each pc of the runtime code to its source location. It is empty if there is no
+    source map, or if the sources that solc's source map refers to are missing.
     """
 
     name: str
@@ -30,13 +30,13 @@ class Artifact(NamedTuple):
 def load_artifact(
     source: Any, name: str | None = None, *, root: str | Path | None = None
 ) -> Artifact:
-    """Read an artifact.
+    """Reads an artifact.
 
     ``source``: an ABI, an artifact, or the output of ``solc --standard-json``, ``solc
-    --combined-json``, ``vyper -f combined_json`` or ``vyper.compile_code``; as values, as JSON
-    text, or as the path of a file. ``name``: of the contract, where there are several. ``root``:
-    where the sources of a source map are looked for, else the working directory. ValueError for
-    anything else, and for libraries that are not linked.
+    --combined-json``, ``vyper -f combined_json`` or ``vyper.compile_code``; as Python values, as
+    JSON text, or as a path. ``name`` selects a contract if there are several. ``root`` is the
+    folder of the sources of a source map, by default the working directory. Raises ValueError for
+    anything else, and if libraries are not linked.
     """
     if isinstance(source, Artifact):
         return source
@@ -50,7 +50,7 @@ def load_artifact(
         source = json.loads(source)
     found = dict(_contracts_in(source, place or "Contract"))
     if not found:
-        raise ValueError("no contract: an artifact is an ABI, or an object that has one")
+        raise ValueError("expected an ABI or an artifact that contains one")
     chosen = _chosen(found, name)
     artifact = _artifact(chosen.rpartition(":")[2], found[chosen])
     whole = source if isinstance(source, Mapping) else {}
@@ -59,7 +59,7 @@ def load_artifact(
 
 
 def _contracts_in(source: Any, name: str) -> Iterator[tuple[str, Any]]:
-    """Every contract by ``file:name``."""
+    """Yields every contract with its key ``file:name``."""
     if isinstance(source, Sequence) and not isinstance(source, str):
         yield name, {"abi": list(source)}
         return
@@ -81,7 +81,7 @@ def _chosen(found: Mapping[str, Any], name: str | None) -> str:
         if len(found) == 1:
             return next(iter(found))
         known = ", ".join(sorted(found)[:SHOWN_NAMES])
-        raise ValueError(f"which of {len(found)} contracts? name= chooses one: {known}")
+        raise ValueError(f"{len(found)} contracts found: select one with name=: {known}")
     fits = [each for each in found if each == name or each.rpartition(":")[2] == name]
     if len(fits) != 1:
         known = ", ".join(sorted(fits or found)[:SHOWN_NAMES])

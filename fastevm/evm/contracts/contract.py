@@ -29,10 +29,10 @@ READS = ("view", "pure")
 
 
 class ContractReverted(FastevmError):
-    """A call or a deployment that failed.
+    """Raised when a call or a deployment fails.
 
     ``error``: the name of a custom error of the ABI, or None; ``values``: its values; ``data``: the
-    revert data; ``result``: the whole result. The text has the reason in words.
+    revert data; ``result``: the whole result. The text contains the reason.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class ContractReverted(FastevmError):
 
 
 class Called(NamedTuple):
-    """What a call gave: its decoded value, its events, and the whole result."""
+    """The outcome of a call: decoded value, events and the whole result."""
 
     value: Any
     events: list[Event]
@@ -55,10 +55,10 @@ class Called(NamedTuple):
 
 
 class ContractFunction(Protocol):
-    """A function of a contract. Calling it gives its value: see ``Contract``.
+    """A function of a contract. Calling it returns the decoded value: see ``Contract``.
 
-    ``terms`` are ``sender``, ``value``, ``gas``, ``trace`` and what else the method of ``EVM``
-    takes. ``abi`` is the item, ``selector`` its four bytes.
+    ``terms`` are ``sender``, ``value``, ``gas``, ``trace`` and other arguments of the ``EVM``
+    method. ``abi`` is the ABI item, ``selector`` its four bytes.
     """
 
     abi: Item
@@ -66,30 +66,30 @@ class ContractFunction(Protocol):
 
     def __call__(self, *args: Any, **terms: Any) -> Any: ...
     def call(self, *args: Any, **terms: Any) -> Called:
-        """``EVM.call``: changes are forgotten without ``commit``."""
+        """Runs ``EVM.call``: changes are discarded unless ``commit`` is true."""
 
     def transact(self, *args: Any, **terms: Any) -> Called:
-        """``EVM.transact``: a whole transaction."""
+        """Runs ``EVM.transact``: a whole transaction."""
 
     def encode(self, *args: Any) -> bytes:
-        """The call data."""
+        """Returns the call data."""
 
     def decode(self, output: bytes) -> Any:
-        """The value of an output."""
+        """Decodes the output of the function."""
 
 
 class Contract:
     """Contract(evm, abi, address, *, sender=None)
 
-    A contract at ``address`` of ``evm``. ``abi``: an ABI or anything that ``load_artifact`` takes.
+    A contract at ``address`` on ``evm``. ``abi``: an ABI or anything ``load_artifact`` accepts.
 
-    Every function is a method. Calling one that is view or pure is a static call; calling another
-    is a message whose changes stay, without fees or nonce. Both give the decoded value, and raise
-    ``ContractReverted`` where the call fails. ``token.transfer.call(...)`` forgets, and
-    ``token.transfer.transact(...)`` is a transaction; both give ``Called``. Overloads are chosen by
-    the number of arguments, or as ``token["transfer(address,uint256)"]``. ``sender``: of calls that
-    name none, else the zero address. A function whose name this class has itself is
-    ``contract["name"]``.
+    Every function is a method. Calling a view or pure function is a static call; calling another
+    function is a message whose changes are kept, without fees or nonce. Both return the decoded
+    value and raise ``ContractReverted`` if the call fails. ``token.transfer.call(...)`` discards
+    changes, ``token.transfer.transact(...)`` is a transaction; both return ``Called``. Overloads
+    are selected by the number of arguments, or with ``token["transfer(address,uint256)"]``.
+    ``sender`` is the default sender of calls (default: the zero address). If a function has the
+    name of an attribute of this class, use ``contract["name"]``.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class Contract:
         self.address: str = checksum_address(raw)
         self.default_sender = sender
         self.interface = Interface(artifact.abi)
-        hear = getattr(evm, "on_contract", None)  # of a subclass that wants to know its contracts
+        hear = getattr(evm, "on_contract", None)  # set by subclasses that register their contracts
         if hear is not None:
             hear(self)
 
@@ -114,7 +114,7 @@ class Contract:
         return _bound(self, self.interface.functions[name])
 
     def __getitem__(self, name: str) -> ContractFunction:
-        """A function by name or signature; KeyError if there is none."""
+        """Returns a function by name or signature. Raises KeyError if there is none."""
         items = self.interface.functions.get(name.partition("(")[0], [])
         if "(" in name:
             items = [item for item in items if signature(item) == name.replace(" ", "")]
@@ -131,7 +131,7 @@ class Contract:
         )
 
     def _repr_html_(self) -> str:
-        """A table for notebooks: its functions."""
+        """Returns an HTML table of the functions for notebooks."""
         items = [item for found in self.interface.functions.values() for item in found]
         rows = [
             (selector(item), signature(item), item.get("stateMutability", "nonpayable"))
@@ -141,7 +141,7 @@ class Contract:
         return html_table(title, ("selector", "function", ""), rows)
 
     def events_in(self, source: ExecutionResult | Called | Iterable[Log]) -> list[Event]:
-        """The events of this contract in a result or in logs; those of others are left out."""
+        """Returns the events of this contract in a result or in logs; skips other contracts."""
         result = source.result if isinstance(source, Called) else source
         logs = result.logs if isinstance(result, ExecutionResult) else result
         own = bytes.fromhex(self.address[2:])
@@ -156,7 +156,7 @@ class Contract:
 
 
 class ContractType:
-    """A compiled contract: ``deploy`` makes one, ``at`` finds one. From ``fastevm.contract``."""
+    """A compiled contract: ``deploy`` it, or use ``at`` if it exists. See ``fastevm.contract``."""
 
     def __init__(self, artifact: Artifact) -> None:
         self.artifact = artifact
@@ -164,17 +164,17 @@ class ContractType:
 
     @property
     def name(self) -> str:
-        """Of the contract."""
+        """The name of the contract."""
         return self.artifact.name
 
     def at(
         self, evm: EVM, address: bytes | str | Contract, *, sender: bytes | str | None = None
     ) -> Contract:
-        """The contract at an address."""
+        """Returns the contract at an address."""
         return Contract(evm, self.artifact, address, sender=sender)
 
     def initcode(self, *args: Any) -> bytes:
-        """Init code with the arguments of the constructor; ValueError without bytecode."""
+        """Returns the init code with constructor arguments. Raises ValueError without bytecode."""
         if not self.artifact.bytecode:
             raise ValueError(f"{self.name} has no bytecode: it is an ABI only, or abstract")
         return self.artifact.bytecode + encode(self.interface.constructor["inputs"], args)
@@ -182,10 +182,10 @@ class ContractType:
     def deploy(
         self, evm: EVM, *args: Any, sender: bytes | str | None = None, **terms: Any
     ) -> Contract:
-        """Deploy it by a message (``EVM.create``), without fees; the contract.
+        """Deploys the contract with a message (``EVM.create``), without fees, and returns it.
 
-        ``terms``: as for ``EVM.create``, such as ``value`` or the ``address`` where it shall be.
-        ``ContractReverted`` where the constructor fails.
+        ``terms``: as for ``EVM.create``, such as ``value`` or the ``address`` to deploy to. Raises
+        ``ContractReverted`` if the constructor fails.
         """
         if sender is not None:
             terms["sender"] = sender
@@ -201,9 +201,9 @@ class ContractType:
 
 
 def contract(source: Any, *, name: str | None = None) -> ContractType:
-    """A contract's type, of an ABI or an artifact of solc, Vyper, Foundry or Hardhat.
+    """Returns a contract type from an ABI or an artifact of solc, Vyper, Foundry or Hardhat.
 
-    ``source``: values, JSON text or a path, see ``load_artifact``; ``name``: which of several.
+    ``source``: values, JSON text or a path, see ``load_artifact``; ``name`` selects a contract.
     """
     return ContractType(load_artifact(source, name))
 
@@ -224,18 +224,18 @@ def _value(item: Item, output: bytes) -> Any:
 
 
 def _fitting(items: Sequence[Item], args: Sequence[Any]) -> Item:
-    """The overload with as many arguments; TypeError if none or several have."""
+    """Returns the overload with this many arguments. Raises TypeError unless exactly one fits."""
     if len(items) == 1:
         return items[0]
     fits = [item for item in items if len(item["inputs"]) == len(args)]
     if len(fits) != 1:
         known = ", ".join(signature(item) for item in fits or items)
-        raise TypeError(f"which overload? contract[signature] chooses one of {known}")
+        raise TypeError(f"ambiguous overload: select one with contract[signature]: {known}")
     return fits[0]
 
 
 def _bound(owner: Contract, items: Sequence[Item]) -> ContractFunction:
-    """A Python function, so that ``help`` and ``inspect`` show its signature."""
+    """Returns a Python function, so that ``help`` and ``inspect`` show the signature."""
 
     def called(method: Any, args: Sequence[Any], terms: dict[str, Any]) -> Called:
         item = _fitting(items, args)

@@ -1,4 +1,4 @@
-"""An ABI: functions, events and errors, encoded and decoded by eth-abi."""
+"""ABIs: encodes and decodes functions, events and errors with eth-abi."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DYNAMIC: Final = ("string", "bytes", "tuple")
 
 
 def codec() -> Any:
-    """eth-abi; ImportError with the extra that brings it."""
+    """Returns eth-abi's codec. Raises ImportError, which names the extra to install."""
     try:
         return import_module("eth_abi")
     except ImportError as error:
@@ -27,7 +27,7 @@ def codec() -> Any:
 
 
 def type_of(parameter: Parameter) -> str:
-    """The type of a parameter as signatures have it; of a tuple, those of its parts."""
+    """Returns the type of a parameter in signature form; tuples as their component types."""
     kind: str = parameter["type"]
     if not kind.startswith("tuple"):
         return kind
@@ -35,12 +35,12 @@ def type_of(parameter: Parameter) -> str:
 
 
 def shown(parameters: Iterable[Parameter]) -> str:
-    """Parameters as Solidity writes them."""
+    """Formats parameters in Solidity syntax."""
     return ", ".join(f"{type_of(one)} {one.get('name') or ''}".rstrip() for one in parameters)
 
 
 def encode(parameters: Sequence[Parameter], values: Sequence[Any]) -> bytes:
-    """Arguments as call data; TypeError for the wrong number, eth-abi's error for a wrong value."""
+    """Encodes arguments. Raises TypeError for a wrong number, eth-abi's error for a wrong value."""
     if len(parameters) != len(values):
         wanted = f"({shown(parameters)})"
         raise TypeError(f"{len(parameters)} arguments {wanted}, not {len(values)}")
@@ -49,13 +49,13 @@ def encode(parameters: Sequence[Parameter], values: Sequence[Any]) -> bytes:
 
 
 def decode(parameters: Sequence[Parameter], data: bytes) -> tuple[Any, ...]:
-    """The values of some data; tuples with names have them as attributes."""
+    """Decodes data. Tuples whose components have names are named tuples."""
     values = codec().decode([type_of(one) for one in parameters], data)
     return tuple(_named(one, value) for one, value in zip(parameters, values, strict=True))
 
 
 def _encodable(parameter: Parameter, value: Any) -> Any:
-    """A value as eth-abi takes it: contracts by address, tuples by position, bytes for hex text."""
+    """Converts a value for eth-abi: contract -> address, mapping -> tuple, hex text -> bytes."""
     kind = parameter["type"]
     if kind.endswith("]"):
         inner = {**parameter, "type": kind[: kind.rindex("[")]}
@@ -86,7 +86,7 @@ def _named(parameter: Parameter, value: Any) -> Any:
 
 
 def gathered(parameters: Sequence[Parameter], values: Sequence[Any]) -> Any:
-    """A tuple of values, whose names are attributes where all have one."""
+    """Returns a tuple of values, a named tuple if all parameters have names."""
     names = [one.get("name") or "" for one in parameters]
     fits = all(name.isidentifier() and not name.startswith("_") for name in names)
     if names and fits and len(set(names)) == len(names):
@@ -95,7 +95,7 @@ def gathered(parameters: Sequence[Parameter], values: Sequence[Any]) -> Any:
 
 
 class Event(NamedTuple):
-    """A log by its name in the ABI; ``args`` by name, or by position where it has none."""
+    """A decoded log; ``args`` by name, or by position if a parameter has no name."""
 
     name: str
     args: dict[str, Any]
@@ -108,7 +108,7 @@ class Event(NamedTuple):
 
 
 class Interface:
-    """The items of an ABI by what calls, logs and reverts begin with."""
+    """The items of an ABI, by selector (functions, errors) and by topic (events)."""
 
     def __init__(self, abi: Iterable[Mapping[str, Any]]) -> None:
         self.functions: dict[str, list[Mapping[str, Any]]] = {}
@@ -127,7 +127,7 @@ class Interface:
                 self.errors[selector(item)] = item
 
     def event(self, log: Log) -> Event | None:
-        """A log by its name; None for one that the ABI does not have."""
+        """Decodes a log; None if the ABI does not have the event."""
         item = self.events.get(log.topics[0]) if log.topics else None
         if item is None:
             return None
@@ -143,13 +143,13 @@ class Interface:
         return Event(item["name"], args, checksum_address(log.address), log)
 
     def reason(self, data: bytes) -> tuple[str | None, tuple[Any, ...], str]:
-        """Of revert data: the custom error and its values, and words for either."""
+        """Decodes revert data: the custom error's name, its values, and a text."""
         item = self.errors.get(data[:SELECTOR]) if len(data) >= SELECTOR else None
         if item is None:
             return None, (), revert_message(data)
         try:
             values = decode(item["inputs"], data[SELECTOR:])
-        except Exception:  # eth-abi's own: data of another shape
+        except Exception:  # any error of eth-abi: the data has another shape
             return None, (), revert_message(data)
         pairs = zip(item["inputs"], values, strict=True)
         inside = ", ".join(
@@ -159,17 +159,17 @@ class Interface:
 
 
 def signature(item: Mapping[str, Any]) -> str:
-    """``name(type,type)``, whose hash names it."""
+    """Returns ``name(type,type)``, whose hash is the selector or topic."""
     return f"{item['name']}({','.join(map(type_of, item['inputs']))})"
 
 
 def selector(item: Mapping[str, Any]) -> bytes:
-    """The first four bytes of a call or of an error."""
+    """Returns the four-byte selector of a function or error."""
     return keccak256(signature(item).encode())[:SELECTOR]
 
 
 def _topic(parameter: Parameter, topic: bytes) -> Any:
-    """An indexed value; of a long one there is only the hash."""
+    """Decodes an indexed value; for dynamic types this is only the hash."""
     kind = parameter["type"]
     if kind in DYNAMIC or kind.endswith("]"):
         return topic

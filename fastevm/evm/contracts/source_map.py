@@ -1,4 +1,4 @@
-"""Where in a source each instruction of a contract's code comes from, as compilers tell it."""
+"""Source locations of a contract's instructions, from the source maps of compilers."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from typing import Any, Final, NamedTuple
 PUSH0: Final = 0x5F
 PUSH32: Final = 0x7F
 HEX: Final = frozenset("0123456789abcdefABCDEF")
-SOURCE_LIMIT: Final = 16 * 1024 * 1024  # bytes of a file
+SOURCE_LIMIT: Final = 16 * 1024 * 1024  # maximum size of a source file
 
 
 class SourceLocation(NamedTuple):
-    """A line of a source, counted from 1."""
+    """A source file and a line number, from 1."""
 
     file: str
     line: int
 
 
 def instructions(code: bytes) -> Iterator[int]:
-    """The pc of every instruction of a code, the data at its end as if it were one."""
+    """Yields the pc of every instruction; treats data after the code as instructions."""
     pc = 0
     while pc < len(code):
         yield pc
@@ -33,11 +33,11 @@ def instructions(code: bytes) -> Iterator[int]:
 def places_of(
     file: str, found: Mapping[str, Any], whole: Mapping[str, Any], root: Path
 ) -> dict[int, SourceLocation]:
-    """The place of each pc of the code that runs; empty where a compiler has told none.
+    """Returns the source location of each pc of the runtime code; empty without a source map.
 
-    ``file``: that the contract is in; ``found``: its own part of an output or an artifact,
-    ``whole`` of all; ``root``: where files that are named are looked for. Vyper tells lines;
-    solc tells bytes, which takes the text of the sources.
+    ``file``: source file of the contract; ``found``: its part of the output or artifact; ``whole``:
+    all of the output; ``root``: folder in which source files are looked up. Vyper's maps contain
+    lines. solc's maps contain byte offsets, so they need the sources.
     """
     deployed = found.get("deployedBytecode") or found.get("evm", {}).get("deployedBytecode") or {}
     if not isinstance(deployed, Mapping):
@@ -56,7 +56,7 @@ def places_of(
 
 
 def filled(places: Mapping[int, SourceLocation]) -> dict[int, SourceLocation]:
-    """Places of every pc: one that Vyper tells nothing of belongs to what stands before it."""
+    """Fills gaps: a pc without a location gets the location of the pc before it."""
     found: dict[int, SourceLocation] = {}
     for pc, after in pairwise([*sorted(places), max(places, default=0) + 1]):
         found |= dict.fromkeys(range(pc, after), places[pc])
@@ -64,7 +64,7 @@ def filled(places: Mapping[int, SourceLocation]) -> dict[int, SourceLocation]:
 
 
 def code_of(code: str) -> bytes:
-    """Code as bytes; places of libraries that are not linked are zero."""
+    """Decodes hex code; placeholders of unlinked libraries become zero."""
     digits = code.removeprefix("0x")
     return bytes.fromhex("".join(one if one in HEX else "0" for one in digits))
 
@@ -72,7 +72,7 @@ def code_of(code: str) -> bytes:
 def texts_of(
     file: str, found: Mapping[str, Any], whole: Mapping[str, Any], root: Path
 ) -> dict[int, tuple[str, bytes]]:
-    """Number of a source -> its name and its text, as far as it is found."""
+    """Returns source number -> (name, text) for the sources that are found."""
     numbers = {
         int(each["id"]): name
         for name, each in whole.get("sources", {}).items()
@@ -94,7 +94,7 @@ def texts_of(
 
 
 def targets(found: Mapping[str, Any]) -> Iterator[str]:
-    """The files that the metadata of an artifact names as what was compiled."""
+    """Yields the compilation targets named in the metadata of an artifact."""
     metadata = found.get("metadata", {})
     if isinstance(metadata, str):
         metadata = json.loads(metadata or "{}")
@@ -104,7 +104,7 @@ def targets(found: Mapping[str, Any]) -> Iterator[str]:
 def compressed_places(
     text: str, code: bytes, texts: Mapping[int, tuple[str, bytes]]
 ) -> dict[int, SourceLocation]:
-    """solc's source map: ``start:length:file:...`` of each instruction; empty: as before."""
+    """Decodes solc's source map: ``start:length:file:...`` per instruction; empty = as before."""
     starts = {
         number: [0, *(at + 1 for at, byte in enumerate(source) if byte == 10)]
         for number, (_, source) in texts.items()

@@ -101,7 +101,7 @@ def test_console_lines_are_collected() -> None:
 
 
 def test_hooks_are_checked_when_they_are_made() -> None:
-    with pytest.raises(TypeError, match="cannot be"):
+    with pytest.raises(TypeError, match="must be callable"):
         Hooks(enter=5)  # type: ignore[arg-type]
     with pytest.raises(KeyError):
         Hooks(opcodes=("SSTOR",))

@@ -75,10 +75,10 @@ def test_code_size() -> None:
 
 
 def test_an_unknown_name_is_refused() -> None:
-    with pytest.raises(ValueError, match="no rule is called 'fees': there are balance"):
+    with pytest.raises(ValueError, match="unknown rule 'fees': expected one of balance"):
         EVM(unchecked=("fees",))
     for limit in (-1, 2**31):
-        with pytest.raises(ValueError, match="a limit of code"):
+        with pytest.raises(ValueError, match="invalid code size limit"):
             EVM(code_size_limit=limit)
     evm = EVM(unchecked="nonce")
     with pytest.raises(TypeError):
