@@ -1,4 +1,4 @@
-"""Traces of runs: struct logs, call trees, prestates, access lists and EIP-3155 lines."""
+"""Traces of executions: struct logs, call trees, prestates, access lists and EIP-3155 lines."""
 
 from fastevm.tracing.access_list import AccessListResult, create_access_list
 from fastevm.tracing.blocks import trace_block, trace_transaction

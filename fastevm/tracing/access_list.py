@@ -1,4 +1,4 @@
-"""The access list of a call, found by running it until the list no longer grows."""
+"""Computes the access list of a call by repeating it until the list no longer grows."""
 
 from typing import Final
 
@@ -27,14 +27,14 @@ from fastevm.tracing.access_observer import AccessObserver
 from fastevm.tracing.runner import TracedRunner
 from fastevm.tracing.values import TracingError
 
-ROUNDS_LIMIT: Final = 16  # runs of one request; a list that is still not stable then is an error
+ROUNDS_LIMIT: Final = 16  # executions per request; raises an error if the list is still not stable
 LAST_NONCE: Final = 2**64 - 1
 
 Accessed = dict[bytes, set[int]]
 
 
 class AccessListResult(Struct, frozen=True):
-    """The stable list, the gas of the call with it, and the error of the call or None."""
+    """The stable list, the gas used with it, and the error of the call or None."""
 
     access_list: tuple[AccessListEntry, ...]
     gas_used: int
@@ -50,7 +50,7 @@ def create_access_list(
     timeout: float = DEFAULT_TIMEOUT,
     shows_base_fee: bool = False,
 ) -> AccessListResult:
-    """The accounts and slots that ``call`` accesses on ``view`` (EIP-2930).
+    """Returns the accounts and slots that ``call`` accesses on ``view`` (EIP-2930).
 
     Sender, recipient, precompiles and authorities are left out, unless one of their slots is
     accessed. ``shows_base_fee``: see `fastevm.simulate.calls.call`. Raises TracingError, with
@@ -109,7 +109,7 @@ def _entries(accessed: Accessed) -> tuple[AccessListEntry, ...]:
 
 
 def _prepared(runner: TracedRunner, attempt: Attempt, gas: int, accessed: Accessed) -> Transaction:
-    """Open the runner; the transaction with the list so far."""
+    """Open the runner and return the transaction with the list so far."""
     runner.open(attempt.view, environment=attempt.environment)
     runner.override(attempt.plan)
     request = replace(attempt.request, access_list=_entries(accessed))
@@ -127,7 +127,7 @@ def _run(runner: TracedRunner, transaction: Transaction, observer: AccessObserve
 
 
 def _left_out(attempt: Attempt, transaction: Transaction) -> set[bytes]:
-    """The addresses that are warm without a list: see `create_access_list`."""
+    """The omitted addresses, which are warm without a list: see `create_access_list`."""
     precompiles = attempt.schedule.precompiles.values()
     addresses = {number.to_bytes(20, "big") for number in precompiles}
     sender = attempt.request.sender
@@ -144,12 +144,12 @@ def _left_out(attempt: Attempt, transaction: Transaction) -> set[bytes]:
 
 
 def _created_address(creator: bytes, nonce: int) -> bytes:
-    """The address of a contract that a transaction creates (Yellow Paper, section 7)."""
+    """Returns the address of a contract that a transaction creates (Yellow Paper, section 7)."""
     return keccak256(rlp.encode((creator, nonce)))[-20:]
 
 
 def _joined(accessed: Accessed, observer: AccessObserver, left_out: set[bytes]) -> Accessed:
-    """The list so far, extended by what the run accessed."""
+    """Returns the list extended by the accesses of the last execution."""
     found = {address: set(slots) for address, slots in accessed.items()}
     for address in observer.accounts - left_out:
         found.setdefault(address, set())

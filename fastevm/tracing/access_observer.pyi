@@ -1,4 +1,4 @@
-"""Observers of the accounts and slots that the ops of a run access."""
+"""Observers of the accounts and slots that opcodes access."""
 
 from collections.abc import Iterable
 

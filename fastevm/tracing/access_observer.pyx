@@ -1,7 +1,7 @@
-"""Observers of the accounts and slots that the ops of a run access.
+"""Observers of the accounts and slots that opcodes access.
 
-What counts as an access follows go-ethereum's access list tracer and prestate tracer; what the
-frames of a validation access (ERC-7562), its tracer for that (eth/tracers/native/erc7562.go).
+The definition of an access is that of go-ethereum's access list tracer and prestate tracer and, for
+validations (ERC-7562), of its erc7562 tracer (eth/tracers/native/erc7562.go).
 """
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
@@ -60,11 +60,11 @@ from fastevm.tracing.values import CALLS_BYTES_LIMIT
 
 cdef enum:
     COLLECT_AT = 1024 * 1024
-    ACCESS_LIMIT = 1_000_000      # distinct accounts and slots of one run
+    ACCESS_LIMIT = 1_000_000      # distinct accounts and slots per execution
     MOST_FRAMES = CALL_DEPTH_LIMIT + 3
     OPCODES = 256
-    ENTRY_SIZE = 256              # bytes that an entry of a validation's frame is taken to have
-    PADDING_LIMIT = 1024 * 1024   # of a preimage that lies beyond the memory
+    ENTRY_SIZE = 256              # estimated size in bytes of an entry of a validation frame
+    PADDING_LIMIT = 1024 * 1024   # limit of a preimage's part beyond memory, which is padded
 
 
 cdef enum AccessKind:
@@ -82,11 +82,11 @@ cdef struct Access:
 
 
 cdef class AccessObserver(Observer):
-    """Collects what ops access.
+    """Collects the accesses of opcodes.
 
-    ``accounts``: read, called or beneficiaries of SELFDESTRUCT; ``callees``: those called;
-    ``created``: addresses of creations; ``slots``: by contract. ``skip_failed``: leave out ops that
-    halt for lack of gas or stack.
+    ``accounts``: accounts read or called, and beneficiaries of SELFDESTRUCT; ``callees``: accounts
+    called; ``created``: addresses of creations; ``slots``: slots by contract. ``skip_failed``:
+    ignore ops that halt because of gas or stack.
     """
     cdef bint skips_failed
     cdef Access next_access
@@ -213,17 +213,17 @@ cdef inline bint stores(uint8_t op) noexcept nogil:
 
 
 cdef class Erc7562Observer(Observer):
-    """What the frames of a validation access.
+    """Collects the accesses of each frame of a validation.
 
-    Ops are counted without the GIL; those that access something are looked at with it, before they
-    are executed. ``frames``: what each accesses, in the order of entry; ``preimages``: what was
-    hashed. ``budget``: bytes after which the run stops; ``ignored``: ops that are not counted.
+    Counts ops without the GIL; ops with an access are processed with the GIL before they are
+    executed. ``frames``: accesses of each frame in order of entry; ``preimages``: hashed data.
+    ``budget``: bytes after which execution stops; ``ignored``: ops that are not counted.
     """
-    cdef uint32_t* counts         # of ops, a row for each frame that runs
+    cdef uint32_t* counts         # counts by op, one row per active frame
     cdef bint[OPCODES] ignored
-    cdef bint has_last            # an op before this one, that did not end its frame
+    cdef bint has_last            # whether there is a preceding op that did not end its frame
     cdef uint8_t last_op
-    cdef Word last_top            # of the stack before it
+    cdef Word last_top            # top of the stack before it
     cdef size_t size, budget
     cdef list running
     cdef readonly list frames
@@ -248,7 +248,7 @@ cdef class Erc7562Observer(Observer):
 
     @property
     def kept(self) -> int:
-        """Bytes that the entries are taken to have."""
+        """Estimated size of the entries in bytes."""
         return self.size
 
     cdef bint observe(self, Machine* m) noexcept nogil:
@@ -265,7 +265,7 @@ cdef class Erc7562Observer(Observer):
         self.overflowed = self.size > self.budget
         return not self.overflowed
 
-    # A frame is entered, or left.
+    # A frame starts or ends.
     cdef bint turn(self, bint enters, uint32_t depth) noexcept nogil:
         cdef uint32_t* row = self.counts + depth * OPCODES
         with gil:

@@ -1,4 +1,4 @@
-"""Traces of transactions in their block, and what every trace has: limits, a runner, a result."""
+"""Traces transactions of a block; shared code of all traces: limits, runner, result."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -36,12 +36,12 @@ def trace_block(
     *,
     spool: Spool | None = None,
 ) -> list[Any]:
-    """A trace of each transaction of a block.
+    """Returns a trace of each transaction of a block.
 
-    ``view`` is the state under the block, with the block's own header and rules; a ``block_hash``
-    of 32 zero bytes says that the block has none yet. With a ``spool`` long struct logs go there as
-    they come, and stand in the trace as ``SpooledText``. Raises TracingError for an unknown tracer,
-    a reached limit, and a transaction that is invalid in the block.
+    ``view`` is the state before the block, with the block's own header and rules. A ``block_hash``
+    of 32 zero bytes means that the block has no hash yet. With a ``spool``, long struct logs are
+    written to it, and the trace contains ``SpooledText``. Raises TracingError for an unknown
+    tracer, an exceeded limit, or a transaction that is invalid in the block.
     """
 
     def run(request: TraceRequest, spool: Spool | None) -> list[Any]:
@@ -65,11 +65,11 @@ def trace_transaction(
     *,
     spool: Spool | None = None,
 ) -> Any:
-    """A trace of transaction ``index`` of a block, after those before it; see ``trace_block``."""
+    """Returns a trace of transaction ``index`` of a block; see ``trace_block``."""
 
     def run(request: TraceRequest, spool: Spool | None) -> Any:
         runner, budget = TracedRunner(), Budget([request], spool)
-        tracer_for(request, 0)  # raises for an unknown name before anything runs
+        tracer_for(request, 0)  # fails early for an unknown name
         replay(runner, view, transactions[:index], budget)
         place = _place(view, transactions[index], index)
         return traced(runner, transactions[index], request, budget, place=place)
@@ -84,10 +84,10 @@ def on_known_state(
     spool: Spool | None,
     calls: Iterable[Mapping[str, Any]] = (),
 ) -> T:
-    """``run(request, spool)``; over a remote state after runs that make it known.
+    """Returns ``run(request, spool)``; first fetches what it reads of a remote state.
 
-    Those have ``CALLS_ONLY`` as their request and write to no spool, since a run that guesses may
-    be repeated.
+    The fetching executions use ``CALLS_ONLY`` as request and no spool, because an execution that
+    guesses may be repeated.
     """
     if view.layer.remote_state is not None:
         settled(view.layer, lambda: run(CALLS_ONLY, None), calls)
@@ -95,7 +95,7 @@ def on_known_state(
 
 
 class Budget:
-    """The time and bytes that one request has left, and where long text goes."""
+    """The remaining time and bytes of a request, and its spool."""
 
     def __init__(self, requests: Iterable[TraceRequest], spool: Spool | None) -> None:
         self.spool = spool
@@ -105,7 +105,7 @@ class Budget:
         self.size = self.limit
 
     def seconds(self) -> float:
-        """Seconds left; TracingError if there are none."""
+        """Returns the seconds left. Raises TracingError if there are none."""
         left = self.ends - time.monotonic()
         if left <= 0:
             raise TracingError("execution timeout")
@@ -120,7 +120,7 @@ def _place(view: StateView, transaction: Transaction, index: int) -> TracePositi
 def replay(
     runner: TracedRunner, view: StateView, transactions: Sequence[Transaction], budget: Budget
 ) -> None:
-    """Run the first transactions of a block untraced."""
+    """Runs the first transactions of a block untraced."""
     runner.open(view)
     with time_limit(runner, budget.seconds()):
         runner.begin()

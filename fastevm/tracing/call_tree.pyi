@@ -1,4 +1,4 @@
-"""The tree of calls of a transaction, in the format of go-ethereum's callTracer."""
+"""The call tree of a transaction, in the format of go-ethereum's callTracer."""
 
 from collections.abc import Sequence
 

@@ -1,7 +1,7 @@
-"""The tree of calls of a transaction, in the format of go-ethereum's callTracer.
+"""The call tree of a transaction, in the format of go-ethereum's callTracer.
 
-The records of all frames stay as they are until the run is over. Then they are linked and written
-as JSON text, without the GIL and without Python values; long text goes to a spool as it comes.
+Frame records are kept until execution ends. Then they are linked and written as JSON text, without
+the GIL and without Python values. Long text is written to a spool in pieces.
 """
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
@@ -54,10 +54,10 @@ from fastevm.core.primitives.hex import hex_bytes, quantity
 
 
 cdef enum:
-    MOST_OPEN = CALL_DEPTH_LIMIT + 3      # with a frame that is refused, and a SELFDESTRUCT in it
+    MOST_OPEN = CALL_DEPTH_LIMIT + 3      # including a refused frame and a SELFDESTRUCT in it
 
 
-# Of every kind of message; the texts live as long as the module.
+# Names by message kind; the module owns the texts.
 cdef const char* KIND_NAMES[TRACE_SELFDESTRUCT + 1]
 KIND_TEXTS = [name.encode() for name in MESSAGE_KINDS]
 
@@ -87,7 +87,7 @@ cdef inline bint has_failed(const LeaveRecord* r) noexcept nogil:
 
 
 def log_text(log: SimulatedLog, index: int, position: int) -> bytes:
-    """A log as JSON text. ``index`` in the block, ``position``: calls of its frame before it."""
+    """A log as JSON text. ``index``: in the block; ``position``: calls of its frame before it."""
     return msgspec.json.encode({
         "address": hex_bytes(log.address),
         "topics": [hex_bytes(topic) for topic in log.topics],
@@ -116,8 +116,8 @@ cdef object frame_of(const CallNode* node):
 
 
 cdef class CallTree(TextObserver):
-    """Keeps the records of frames. ``budget``: bytes of them after which the run stops;
-    ``overflowed`` is set then. ``only_top``: show the top frame alone."""
+    """Keeps the records of frames. ``budget``: bytes of records after which execution stops and
+    ``overflowed`` is set. ``only_top``: include only the top frame."""
 
     def __init__(
         self,
@@ -136,12 +136,12 @@ cdef class CallTree(TextObserver):
 
     @property
     def first_index(self) -> int:
-        """Logs of the block before the run."""
+        """The number of logs in the block before this transaction."""
         return self.first_log
 
     @property
     def kept(self) -> int:
-        """Bytes of records."""
+        """Size of the records in bytes."""
         return self.trace.c.records.size
 
     cdef bint observe(self, Machine* m) noexcept nogil:
@@ -151,10 +151,10 @@ cdef class CallTree(TextObserver):
     def text(
         self, *, uint64_t gas_limit, uint64_t gas_used, logs: Sequence[SimulatedLog]
     ) -> object:
-        """The answer of callTracer: JSON as bytes, or where in the spool it is. Once only.
+        """Returns the result of callTracer: JSON bytes, or a position in the spool. Call it once.
 
-        The top frame has the gas of the whole transaction, ``logs`` are those of its outcome; none
-        are shown if they are empty. TracingError without room in the spool.
+        The top frame has the gas of the whole transaction. ``logs`` are the logs of the outcome; if
+        empty, no logs are included. Raises TracingError if the spool is full.
         """
         cdef bint done
         self.logs, self.shows_logs = logs, bool(logs)
@@ -174,9 +174,9 @@ cdef class CallTree(TextObserver):
         return SpooledText(self.spool, self.start, self.spilled)
 
     def frames(self) -> list[CallFrame]:
-        """The frames in the order in which they were entered, with the gas of each alone. Once
-        only. ``log_owners`` has the frame of each log then, and how many calls of it came before;
-        ``first_index`` is that of the first log in the block."""
+        """Returns the frames in order of entry, each with its own gas. Call it once. Afterwards
+        ``log_owners`` has the frame of each log and the number of its calls before the log, and
+        ``first_index`` the index of the first log in the block."""
         cdef bint done
         cdef size_t i
         with nogil:
@@ -250,8 +250,8 @@ cdef class CallTree(TextObserver):
             return NULL
         return <CallNode*>(self.nodes.bytes + at)
 
-    # Logs added between two records belong to the frame that ran between them; a lower number of
-    # logs takes those of a failed frame back.
+    # Logs added between two records belong to the frame executing between them. A lower number of
+    # logs means that the logs of a failed frame were reverted.
     cdef bint count_logs(self, uint64_t total, uint32_t running) noexcept nogil:
         cdef uint64_t count = total - self.first_log
         cdef LogOwner owner
@@ -284,14 +284,15 @@ cdef class CallTree(TextObserver):
         cdef size_t count = self.nodes.size // sizeof(CallNode), next_node = 1
         cdef uint32_t[MOST_OPEN] open_nodes
         cdef uint32_t depth = 1
-        cdef bint follows = False      # another call in the same list
+        cdef bint follows = False      # a preceding call in the same list
         cdef CallNode* node
         if not self.put_head(&nodes[0], gas_limit, gas_used):
             return False
         open_nodes[0] = 0
         while depth != 0:
             node = &nodes[open_nodes[depth - 1]]
-            # Records lie in one buffer: what was entered before a frame was left is in it.
+            # Records are in one buffer, so records between entry and end of a frame are its
+            # children.
             if not self.only_top and next_node < count and (
                 <const void*>nodes[next_node].entered < <const void*>node.left
             ):
@@ -313,7 +314,7 @@ cdef class CallTree(TextObserver):
                 follows = True
         return True
 
-    # The members before ``calls``, the object left open.
+    # Writes the members before ``calls`` and leaves the object open.
     cdef bint put_head(self, const CallNode* node, uint64_t gas, uint64_t used) noexcept nogil:
         cdef JsonText* w = &self.writer
         cdef const EnterRecord* entered = node.entered
@@ -359,7 +360,7 @@ cdef class CallTree(TextObserver):
                 json_string(&self.writer, text, len(text))
         return 0
 
-    # The members after ``calls``, and the end of the object.
+    # Writes the members after ``calls`` and closes the object.
     cdef bint put_tail(self, const CallNode* node) noexcept nogil:
         cdef JsonText* w = &self.writer
         if self.shows_logs and node.first_log != NO_LOG and not self.put_logs(node):
@@ -379,7 +380,7 @@ cdef class CallTree(TextObserver):
         while at != NO_LOG:
             if at != node.first_log:
                 json_put(&self.writer, b",")
-            with gil:  # for each: another thread may have it in between
+            with gil:  # released in between, so that other threads can run
                 try:
                     self.put_log(at)
                 except Exception as error:

@@ -1,4 +1,4 @@
-"""Traces of calls on any state, one or several that build on each other."""
+"""Traces of calls on any state: one call, or several that build on each other."""
 
 from collections.abc import Sequence
 from itertools import chain
@@ -31,9 +31,9 @@ PRICED: Final = CallRequest(gas_price=1, max_fee_per_blob_gas=1)
 
 
 class TracedCall(NamedTuple):
-    """A call, or the bytes of a signed transaction; how it is traced; what its block has else.
+    """A call or a raw signed transaction, the trace request, and block overrides.
 
-    ``state_overrides``: made before it.
+    ``state_overrides`` are applied before it.
     """
 
     call: CallRequest | bytes
@@ -54,11 +54,11 @@ def trace_call(
     spool: Spool | None = None,
     shows_base_fee: bool = False,
 ) -> Any:
-    """A trace of a call on ``view``; see `fastevm.simulate.calls.call` for its arguments.
+    """Returns a trace of a call on ``view``; see `fastevm.simulate.calls.call` for its arguments.
 
-    ``view``: also an EVM, in its own block, or a state alone. ``request``: default the call tree.
-    ``before``: transactions that run first; ``view`` is then the state under their block. ``spool``
-    as for ``trace_block``.
+    ``view`` may also be an EVM, with its own block, or a state. ``request``: default is the call
+    tree. ``before``: transactions executed first; ``view`` is then the state before their block.
+    ``spool``: as for ``trace_block``.
     """
     (trace,) = trace_calls(
         view if isinstance(view, StateView) else view_of(view),
@@ -73,7 +73,7 @@ def trace_call(
 
 
 def state_inside(view: StateView, transactions: Sequence[Transaction]) -> Layer:
-    """The state after the first transactions of a block; ``view`` is the state under the block."""
+    """Returns the state after the first transactions of a block; ``view``: the state before it."""
 
     def run(_: TraceRequest | None, spool: Spool | None) -> Layer:
         return _base(view, transactions, Budget([CALLS_ONLY], spool)).snapshot()
@@ -91,7 +91,7 @@ def trace_calls(
     spool: Spool | None = None,
     shows_base_fee: bool = False,
 ) -> list[Any]:
-    """A trace of each call; each runs on the state that the one before it left.
+    """Returns a trace of each call; each call runs on the state after the previous call.
 
     Calls as for ``trace_call``; a transaction keeps every rule. ``state_overrides`` are made once,
     before the first call. ``shows_base_fee``: see `fastevm.simulate.calls.call`. TracingError for a
@@ -102,7 +102,7 @@ def trace_calls(
     def run(forced: TraceRequest | None, spool: Spool | None) -> list[Any]:
         requests = [forced or each.request for each in calls]
         for request in requests:
-            tracer_for(request, 0)  # raises for an unknown name before anything runs
+            tracer_for(request, 0)  # fails early for an unknown name
         budget = Budget(requests, spool)
         runner = _base(view, before, budget)
         traces, overrides = [], state_overrides or {}
@@ -121,7 +121,7 @@ def trace_calls(
 
 
 class _Opened:
-    """A runner on the state of another one, in the environment that the call sees."""
+    """A runner on the state of another runner, in the block environment of the call."""
 
     def __init__(
         self,
@@ -132,7 +132,7 @@ class _Opened:
         shows_base_fee: bool,
     ) -> None:
         self.call = wanted.call
-        # The environment of a transaction keeps the fees of the block, as that of a priced call.
+        # A transaction keeps the base fee of the block, like a call with a gas price.
         request = self.call if isinstance(self.call, CallRequest) else PRICED
         attempt = Attempt(
             view, request, overrides, wanted.block_overrides, shows_base_fee=shows_base_fee
@@ -143,7 +143,7 @@ class _Opened:
         self.runner.override(attempt.plan)
 
     def transaction(self, gas_cap: int) -> Transaction:
-        """What is run."""
+        """Returns the transaction to execute."""
         call = self.call
         if isinstance(call, bytes):
             return Transaction.decode(call)
@@ -153,7 +153,7 @@ class _Opened:
 
 
 def _base(view: StateView, before: Sequence[Transaction] | None, budget: Budget) -> TracedRunner:
-    """A runner on the state on which the first call runs."""
+    """Returns a runner on the state before the first call."""
     if before is None:
         return _opened(view)
     runner = TracedRunner()

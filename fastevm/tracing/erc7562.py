@@ -1,4 +1,4 @@
-"""erc7562Tracer: what bundlers check of a user operation's validation (ERC-7562)."""
+"""erc7562Tracer: the data that bundlers check for a user operation's validation (ERC-7562)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -28,7 +28,7 @@ UNIMPORTANT: Final = frozenset(
 
 
 class Erc7562Tracer:
-    """The tree of calls with what each frame accesses. The answer stays in memory."""
+    """The call tree with the accesses of each frame. The result is kept in memory."""
 
     needs_states = False
 
@@ -63,7 +63,7 @@ class Erc7562Tracer:
 
 
 def _ignored(config: Mapping[str, Any]) -> frozenset[int]:
-    """The ops that are not counted, as quantities; by default those without a rule."""
+    """Returns the ops that are not counted; by default those without a rule."""
     given = config.get("ignoredOpcodes")
     if given is None:
         return UNIMPORTANT
@@ -74,7 +74,7 @@ def _ignored(config: Mapping[str, Any]) -> frozenset[int]:
 
 
 def _members(frame: CallFrame, access: FrameAccess) -> Json:
-    """The members of a frame but for its calls."""
+    """Returns the members of a frame except its calls."""
     failed = frame.error is not None
     answer = {
         "type": frame.kind,
@@ -121,7 +121,7 @@ def _by_slot(counts: Mapping[int, int]) -> dict[str, int]:
 
 
 def _nested(depths: Sequence[int], members: Sequence[Json]) -> Iterator[bytes]:
-    """The frames as objects in each other; calls may be deeper than an encoder goes."""
+    """Yields the frames as nested JSON objects; an encoder could not nest so deeply."""
     for place, (depth, own) in enumerate(zip(depths, members, strict=True)):
         if place:
             before = depths[place - 1]

@@ -1,8 +1,7 @@
-"""Traces straight from ``EVM.call``, ``create``, ``transact`` and ``deploy``: ``result.trace``.
+"""Traces of ``EVM.call``, ``create``, ``transact`` and ``deploy`` as ``result.trace``.
 
-``trace`` names what is wanted: one of `NAMES` or of the tracers of ``debug_traceTransaction``; a
-sequence of names, or a mapping of names to the options of each, gives a dict by name. Values are
-those of the tracer's JSON form.
+``trace`` is one of `NAMES` or a tracer of ``debug_traceTransaction``. A sequence of names, or a
+mapping from names to options, gives a dict by name. Values are those of the tracer's JSON form.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ from fastevm.tracing.watch import watched
 
 Json = dict[str, Any]
 
-# What each name stands for: a tracer and its options.
+# Name -> tracer and its options.
 NAMES: Final[Mapping[str, tuple[str, Json]]] = {
     "calls": ("callTracer", {"withLog": True}),
     "flat": ("flatCallTracer", {}),
@@ -46,11 +45,11 @@ NAMES: Final[Mapping[str, tuple[str, Json]]] = {
     "coverage": (COVERAGE_TRACER, {}),
 }
 STEPS: Final = "steps"
-TRACES_LIMIT: Final = 16  # of one run
+TRACES_LIMIT: Final = 16  # traces per execution
 
 
 class AccessListTracer:
-    """The accounts and slots that the run accessed, as an access list (EIP-2930)."""
+    """The accounts and slots that the execution accessed, as an access list (EIP-2930)."""
 
     needs_states = False
 
@@ -77,12 +76,12 @@ OWN: Final[Mapping[str, Callable[[int, Spool | None], Tracer]]] = {
 
 
 def request_for(name: str, options: Mapping[str, Any] | None) -> TraceRequest:
-    """The request for one name; TracingError for an unknown one, with the nearest known."""
+    """Returns the request for a name. Raises TracingError, with a suggestion, if unknown."""
     if name == STEPS:
         return TraceRequest(steps=StepOptions(**(options or {})))
     if name in OWN:
         if options:
-            raise TracingError(f"{name} has no options")
+            raise TracingError(f"{name} accepts no options")
         return TraceRequest(make=OWN[name])
     tracer, usual = NAMES.get(name, (name, {}))
     if tracer not in TRACER_NAMES:
@@ -94,7 +93,7 @@ def request_for(name: str, options: Mapping[str, Any] | None) -> TraceRequest:
 
 
 class Wanted:
-    """What was asked for, and a tracer of each for the attempt under way."""
+    """The requested traces, and their tracers for the current attempt."""
 
     def __init__(self, trace: object) -> None:
         self.is_single = isinstance(trace, str)
@@ -105,25 +104,25 @@ class Wanted:
         elif isinstance(trace, Iterable):
             self.requests = {name: request_for(name, None) for name in trace}
         else:
-            raise TypeError(f"a trace is a name, or several, not {type(trace).__name__}")
+            raise TypeError(f"trace must be a name or several names, not {type(trace).__name__}")
         if len(self.requests) > TRACES_LIMIT:
             raise TracingError(f"more than {TRACES_LIMIT} traces of one run")
         self.tracers: dict[str, Tracer] = {}
         self.renew()
 
     def renew(self) -> Observer:
-        """Tracers without records."""
+        """Creates new tracers without records."""
         share = TRACE_BYTES_LIMIT // max(len(self.requests), 1)
         self.tracers = {name: tracer_for(one, share) for name, one in self.requests.items()}
         return observer_of([each.observer for each in self.tracers.values()])
 
     @property
     def needs_states(self) -> bool:
-        """Whether one of them compares the states before and after."""
+        """Whether a tracer compares the states before and after."""
         return any(each.needs_states for each in self.tracers.values())
 
     def result(self, finished: Finished) -> Any:
-        """The trace, or the traces by name."""
+        """Returns the trace, or the traces by name."""
         found = {name: _values(each.result(finished)) for name, each in self.tracers.items()}
         return next(iter(found.values())) if self.is_single else found
 
@@ -135,7 +134,7 @@ def run_traced(
     args: tuple[Any, ...],
     options: Json,
 ) -> ExecutionResult:
-    """``run(evm, *args, **options)`` with its trace; see the module."""
+    """Returns ``run(evm, *args, **options)`` with its trace; see the module."""
     wanted = Wanted(trace)
     before, transient = evm.state, evm.transient_storage
     forgets = run is not EVM.transact and not options.get("commit")
@@ -175,7 +174,7 @@ def _finished(
 
 
 def _sent(evm: EVM, before: Layer, args: tuple[Any, ...], options: Json) -> Transaction:
-    """What was sent, as tracers see it."""
+    """Returns the call as a transaction, for the tracers."""
     to, data = args
     sender, gas = _bytes(options["sender"]), options.get("gas")
     authorizations = options.get("authorization_list")
@@ -213,7 +212,7 @@ def _bytes(value: Any) -> bytes:
 
 
 def _values(found: Any) -> Any:
-    """JSON text as values, wherever it stands."""
+    """Decodes JSON text anywhere in a value."""
     if isinstance(found, msgspec.Raw):
         return msgspec.json.decode(found)
     if isinstance(found, dict):

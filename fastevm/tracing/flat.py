@@ -1,7 +1,7 @@
-"""Frames of a transaction as a flat list: go-ethereum's flatCallTracer, and the form of Parity.
+"""Frames of a transaction as a flat list: go-ethereum's flatCallTracer, and Parity's format.
 
-Both show the same frames. Calls and static calls to precompiles are left out, as go-ethereum,
-Erigon and reth do, unless they are asked for.
+Both contain the same frames. Calls and static calls to precompiles are omitted, as in go-ethereum,
+Erigon and reth, unless they are requested.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -16,7 +16,7 @@ Json = dict[str, Any]
 
 HIDDEN_KINDS: Final = frozenset(("CALL", "STATICCALL"))
 
-# Parity's texts for those of halts, as go-ethereum pairs them (eth/tracers/native/call_flat.go).
+# Text of a halt -> Parity's text, as in go-ethereum (eth/tracers/native/call_flat.go).
 PARITY_ERRORS: Final = {
     "contract creation code storage out of gas": "Out of gas",
     "out of gas": "Out of gas",
@@ -36,7 +36,7 @@ PARITY_PREFIXES: Final = {
 
 
 class TracePosition(Struct, frozen=True):
-    """Where a traced transaction is: None and zeros for a call."""
+    """The position of a traced transaction; None and zeros for a call."""
 
     block_hash: bytes | None = None
     block_number: int = 0
@@ -44,7 +44,7 @@ class TracePosition(Struct, frozen=True):
     index: int = 0
 
     def members(self) -> Json:
-        """The members that tell it."""
+        """Returns the position as JSON members."""
         return {
             "blockHash": None if self.block_hash is None else hex_bytes(self.block_hash),
             "blockNumber": self.block_number,
@@ -54,7 +54,7 @@ class TracePosition(Struct, frozen=True):
 
 
 class FlatFrame(NamedTuple):
-    """A frame that is shown, the way to it from the top, and how many shown frames it entered."""
+    """A visible frame, its trace address, and the number of its visible child frames."""
 
     frame: CallFrame
     address: tuple[int, ...]
@@ -62,7 +62,7 @@ class FlatFrame(NamedTuple):
 
 
 def parity_error(error: str) -> str:
-    """Parity's text for that of a halt; the same text where Parity has none."""
+    """Returns Parity's text for a halt, or the same text if Parity has none."""
     found = PARITY_ERRORS.get(error)
     if found is not None:
         return found
@@ -71,11 +71,11 @@ def parity_error(error: str) -> str:
 
 
 def flattened(frames: Sequence[CallFrame], precompiles: Collection[bytes]) -> list[FlatFrame]:
-    """The frames that are shown; calls of ``precompiles`` below the top frame are not."""
+    """Returns the visible frames: all except calls of ``precompiles`` below the top frame."""
     addresses: list[tuple[int, ...]] = []
     shown: list[CallFrame] = []
     counts: list[int] = []
-    path: list[int] = []  # places in `shown` of the frames that are entered and not left
+    path: list[int] = []  # indices in `shown` of the open frames
     for frame in frames:
         if frame.depth and frame.kind in HIDDEN_KINDS and frame.target in precompiles:
             continue
@@ -92,7 +92,7 @@ def flattened(frames: Sequence[CallFrame], precompiles: Collection[bytes]) -> li
 
 
 def action_json(frame: CallFrame) -> tuple[str, Json]:
-    """The type of a frame and its ``action``."""
+    """Returns the type of a frame and its ``action``."""
     if frame.kind == DESTRUCTION:
         return "suicide", {
             "address": hex_bytes(frame.caller),
@@ -112,7 +112,7 @@ def action_json(frame: CallFrame) -> tuple[str, Json]:
 
 
 def result_json(frame: CallFrame) -> Json | None:
-    """The ``result`` of a frame; None where it has none: after a halt or a self-destruction."""
+    """Returns the ``result`` of a frame; None after a halt or a self-destruction."""
     if frame.kind == DESTRUCTION or (frame.error is not None and not frame.reverted):
         return None
     used, output = quantity(frame.gas_used), hex_bytes(frame.output)
@@ -122,7 +122,7 @@ def result_json(frame: CallFrame) -> Json | None:
 
 
 def parity_json(entry: FlatFrame) -> Json:
-    """A frame in Parity's form, without its place: a member of ``trace`` of a replay."""
+    """Returns a frame in Parity's format without its position, as in ``trace`` of a replay."""
     frame = entry.frame
     kind, action = action_json(frame)
     answer: Json = {
@@ -140,7 +140,7 @@ def parity_json(entry: FlatFrame) -> Json:
 def geth_json(
     entries: Sequence[FlatFrame], place: TracePosition, *, parity_errors: bool
 ) -> Iterator[Json]:
-    """The frames as flatCallTracer shows them."""
+    """Returns the frames in the format of flatCallTracer."""
     where = place.members()
     for entry in entries:
         answer = parity_json(entry) | where

@@ -1,4 +1,4 @@
-"""The tracers whose results are made of frames: flatCallTracer, 4byteTracer, and frames alone."""
+"""Tracers whose results are built from frames: flatCallTracer, 4byteTracer, frame values."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -17,19 +17,19 @@ SELECTOR_SIZE: Final = 4
 
 
 class FlatTrace(NamedTuple):
-    """The frames of a transaction that Parity shows, and where the transaction is."""
+    """The frames of a transaction that Parity shows, and the transaction's position."""
 
     place: TracePosition
     entries: list[FlatFrame]
 
     def texts(self) -> Iterator[bytes]:
-        """The JSON text of each frame, with its place."""
+        """Yields the JSON text of each frame, with its position."""
         where = self.place.members()
         return (msgspec.json.encode(parity_json(entry) | where) for entry in self.entries)
 
 
 class FrameTracer:
-    """The frames as values: a `FlatTrace`, which is no JSON value."""
+    """Returns the frames as a `FlatTrace`, which is not a JSON value."""
 
     needs_states = False
 
@@ -42,7 +42,7 @@ class FrameTracer:
 
 
 class FlatCallTracer:
-    """The frames as a flat list."""
+    """Returns the frames as a flat list."""
 
     needs_states = False
 
@@ -68,7 +68,7 @@ class FlatCallTracer:
 
 
 class FourByteTracer:
-    """How often each function was called, by its selector and the size of its arguments."""
+    """Counts calls by function selector and size of the arguments."""
 
     needs_states = False
 

@@ -1,4 +1,4 @@
-"""The frames of a run as values: calls, creations and self-destructions, in the order of entry."""
+"""Frames as values: calls, creations and self-destructions, in order of entry."""
 
 from typing import Final, NamedTuple
 
@@ -11,10 +11,10 @@ DESTRUCTION: Final = "SELFDESTRUCT"
 class CallFrame(NamedTuple):
     """One frame of a transaction.
 
-    ``kind`` is the op that began it, ``depth`` is 0 for the top frame, ``target`` the account that
-    was called or created, or that gets the balance of a self-destruction. ``gas`` and ``gas_used``
-    are those of the frame alone: those of the top frame lack the intrinsic gas, and refunds are not
-    subtracted. ``error``: why it failed, in go-ethereum's words; None if it did not.
+    ``kind`` is the op that started it, ``depth`` is 0 for the top frame, ``target`` the account
+    called or created, or the beneficiary of a self-destruction. ``gas`` and ``gas_used`` are those
+    of the frame: for the top frame without intrinsic gas and before refunds. ``error`` is the
+    reason of a failure in go-ethereum's words, or None.
     """
 
     kind: str
@@ -36,12 +36,12 @@ class CallFrame(NamedTuple):
 
 
 class FrameAccess(Struct):
-    """What a frame accesses, by the rules of ERC-7562.
+    """The accesses of a frame by the rules of ERC-7562.
 
-    ``reads``: the values of slots that were read before they were written; ``writes`` and those of
-    transient storage: how often. ``external``: accounts whose code was asked for, but to see
-    whether there is any. ``sizes``: of the code of accounts that were called or looked at, and the
-    op that did. ``opcodes``: how often each op was executed.
+    ``reads``: slots read before they were written, with their values; ``writes``,
+    ``transient_reads`` and ``transient_writes``: counts by slot. ``external``: accounts whose code
+    was read other than to check that it exists. ``sizes``: code sizes of accounts called or
+    inspected, with the op. ``opcodes``: executions of each op.
     """
 
     reads: dict[int, int] = field(default_factory=dict)

@@ -7,13 +7,13 @@ from fastevm.tracing.observer cimport Observer
 
 cdef class HookObserver(Observer):
     cdef object enter, leave, step, console
-    cdef bint hears_calls     # of every frame
-    cdef list addresses       # of the frames that are open, whose code runs
+    cdef bint hears_calls     # needs every frame
+    cdef list addresses       # code addresses of the open frames
 
-    # Whether a record matters.
+    # Whether a record is needed.
     cdef bint is_wanted(self, const TraceHead* head) noexcept nogil
     cdef int hear(self, const TraceHead* head) except -1
     cdef int hear_enter(self, const TraceHead* head) except -1
     cdef int hear_step(self, const TraceHead* head) except -1
-    # Whether the step hook is to hear of this opcode.
+    # Whether the step hook wants this opcode.
     cdef bint is_chosen(self, uint8_t op) noexcept nogil

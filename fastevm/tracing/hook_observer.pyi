@@ -1,11 +1,11 @@
-"""An observer that calls Python functions: the hooks of a machine."""
+"""An observer that calls the hooks of a machine."""
 
 from fastevm.evm.hooks import Hooks
 from fastevm.tracing.observer import Observer
 from fastevm.tracing.watch import ObserverWatch
 
 def watch_of(hooks: Hooks) -> ObserverWatch:
-    """What a machine is watched by for ``hooks``."""
+    """Returns the observer of a machine with ``hooks``."""
 
 class HookObserver(Observer):
     def __init__(self, hooks: Hooks) -> None: ...

@@ -1,4 +1,4 @@
-"""An observer that calls Python functions: the hooks of a machine."""
+"""An observer that calls the hooks of a machine."""
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp
@@ -20,23 +20,23 @@ from fastevm.rpc_types.console import ADDRESS, text_of_call
 
 
 cdef enum:
-    CONSOLE_BYTES = 4096      # of records after which lines are shown, where nothing else listens
+    CONSOLE_BYTES = 4096      # bytes of records after which console lines are emitted
 
 
 cdef bytes CONSOLE = ADDRESS
-cdef const char* CONSOLE_TEXT = CONSOLE   # lives as long as the module
+cdef const char* CONSOLE_TEXT = CONSOLE   # owned by the module
 NO_ADDRESS = bytes(20)
 
 
 def watch_of(hooks: Hooks) -> ObserverWatch:
-    """What a machine is watched by for ``hooks``."""
+    """Returns the observer of a machine with ``hooks``."""
     if not isinstance(hooks, Hooks):
         raise TypeError(f"hooks are fastevm.Hooks, not {type(hooks).__name__}")
     return ObserverWatch(lambda: HookObserver(hooks))
 
 
 cdef class HookObserver(Observer):
-    """Hands every record to the hook that wants it, at once."""
+    """Passes every record to its hook immediately."""
 
     def __init__(self, hooks: Hooks) -> None:
         self.enter, self.leave = hooks.enter, hooks.leave
@@ -124,5 +124,5 @@ cdef class HookObserver(Observer):
 
 
 cdef object text_of(int status):
-    """The error of a status, None for success."""
+    """Returns the error text of a status; None for success."""
     return None if status <= STOPPED else status_text(<Status>status).decode("ascii")

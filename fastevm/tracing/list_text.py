@@ -1,4 +1,4 @@
-"""JSON arrays of many texts, which go to a spool as they become long."""
+"""Writes JSON arrays, to a spool if they become long."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -6,11 +6,11 @@ from typing import Final
 from fastevm.tracing.spool import Spool, SpooledText
 from fastevm.tracing.values import TRACE_BYTES_LIMIT, TracingError
 
-PIECE: Final = 1 << 16  # bytes of text that are written to a spool at once
+PIECE: Final = 1 << 16  # bytes of text per write to a spool
 
 
 def list_text(items: Iterable[bytes], spool: Spool | None) -> bytes | SpooledText:
-    """A JSON array of texts; in the spool, if there is one and the array is long. TracingError."""
+    """Returns a JSON array of texts, in the spool if long. Raises TracingError if too long."""
     writer = ListWriter(spool)
     for item in items:
         writer.add(item)
@@ -18,7 +18,7 @@ def list_text(items: Iterable[bytes], spool: Spool | None) -> bytes | SpooledTex
 
 
 class ListWriter:
-    """A JSON array that is written an item at a time; nothing else may use its spool meanwhile."""
+    """Writes a JSON array item by item; nothing else may write to its spool meanwhile."""
 
     def __init__(self, spool: Spool | None) -> None:
         self.spool, self.start, self.size = spool, -1, 0
@@ -27,7 +27,7 @@ class ListWriter:
         self._separator = b"["
 
     def add(self, item: bytes) -> None:
-        """Add the JSON text of an item. TracingError without room, and for too long an array."""
+        """Adds an item's text. Raises TracingError if the spool is full or the array too long."""
         if self.size + self._waiting_size + len(item) > TRACE_BYTES_LIMIT:
             raise TracingError(f"tracing failed: trace exceeds {TRACE_BYTES_LIMIT} bytes")
         self._waiting.append(self._separator + item)
@@ -37,7 +37,7 @@ class ListWriter:
             self._spill(self.spool)
 
     def text(self) -> bytes | SpooledText:
-        """The whole array. TracingError without room."""
+        """Returns the whole array. Raises TracingError if the spool is full."""
         self._waiting.append(b"[]" if self._separator == b"[" else b"]")
         self._waiting_size += len(self._waiting[-1])
         if self.spool is None or (self.start < 0 and self.spool.fits_in_memory(self._waiting_size)):

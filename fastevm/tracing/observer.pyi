@@ -1,9 +1,9 @@
-"""Observers of a run."""
+"""Observers of an execution."""
 
 from collections.abc import Sequence
 
 class Observer:
-    """Base of the observers; keeps nothing."""
+    """Base class of observers; records nothing."""
 
     @property
     def kept(self) -> int: ...

@@ -1,4 +1,4 @@
-"""Runs a transaction on the traced loop and lets an observer, or several, read its records."""
+"""Executes a transaction on the traced loop and passes its records to one or more observers."""
 
 from libc.stdint cimport uint64_t
 from libc.string cimport memset
@@ -30,14 +30,14 @@ from functools import reduce
 
 
 cdef class Observer:
-    """Base of the observers; keeps nothing."""
+    """Base class of observers; records nothing."""
 
     def __cinit__(self, *args: object, **options: object) -> None:
         self.trace = StepTrace(steps=False, calls=True)
 
     @property
     def kept(self) -> int:
-        """Bytes of records and text that were kept."""
+        """Size of the stored records and text in bytes."""
         return 0
 
     cdef bint observe(self, Machine* m) noexcept nogil:
@@ -48,7 +48,7 @@ cdef class Observer:
         return self.observe(m)
 
 
-# Append the records that `to` records itself. False: out of memory.
+# Appends the records that `to` wants. False if out of memory.
 cdef bint share(const Tracer* source, Tracer* to) noexcept nogil:
     cdef size_t at = 0
     cdef const TraceHead* head
@@ -62,8 +62,8 @@ cdef bint share(const Tracer* source, Tracer* to) noexcept nogil:
 
 
 cdef class PairObserver(Observer):
-    """Hands records to two observers. The run stops before every op if one of them wants that, and
-    ends when one of them ends it."""
+    """Passes records to two observers. Execution stops before every op if one observer wants that,
+    and ends if one observer ends it."""
 
     def __init__(self, Observer first not None, Observer second not None) -> None:
         cdef const Tracer* a = first.trace.c
@@ -78,7 +78,7 @@ cdef class PairObserver(Observer):
 
     @property
     def kept(self) -> int:
-        """Bytes of records and text that both keep."""
+        """Size of the records and text that both store, in bytes."""
         return self.first.kept + self.second.kept
 
     cdef bint observe(self, Machine* m) noexcept nogil:
@@ -111,7 +111,7 @@ cdef class PairObserver(Observer):
 
 
 def observer_of(observers: Sequence[Observer]) -> Observer:
-    """One observer for several; for none one that keeps nothing."""
+    """Combines several observers; without any, returns one that records nothing."""
     return reduce(PairObserver, observers) if observers else Observer()
 
 

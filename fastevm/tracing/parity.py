@@ -1,4 +1,4 @@
-"""Replays in Parity's form: the frames, the ops and the state difference of one transaction."""
+"""Replays in Parity's format: frames, ops and state difference of one transaction."""
 
 from collections.abc import Collection, Mapping
 from typing import Any, Final
@@ -25,7 +25,7 @@ SAME: Final = "="
 
 
 class ReplayTracer:
-    """The types of traces that are asked for, of ``TYPES``; the others are empty or null."""
+    """Traces the requested types of ``TYPES``; the other members are empty or null."""
 
     def __init__(self, types: Collection[str], budget: int, spool: Spool | None) -> None:
         self.spool = spool
@@ -39,7 +39,8 @@ class ReplayTracer:
     def result(self, finished: Finished) -> Json:
         outcome = finished.outcome
         shows_output = outcome.success or outcome.reverted
-        ops = None if self.ops is None else self.ops.text()  # before other texts in the spool
+        # Other texts are written to the spool after the ops.
+        ops = None if self.ops is None else self.ops.text()
         return {
             "output": hex_bytes(outcome.output if shows_output else b""),
             STATE_DIFF: self._difference(finished),
@@ -64,10 +65,10 @@ class ReplayTracer:
 
 
 def state_difference(slots: Mapping[bytes, set[int]], before: Layer, after: Layer) -> Json:
-    """What differs between two states, by account.
+    """Returns the differences between two states, by account.
 
-    A contract that was created has every member added, an account that is gone has every member
-    removed; of others only what changed is told, as anvil and reth do it.
+    For a created contract every member is added, for a deleted account every member is removed.
+    Other accounts contain only changed members, as in anvil and reth.
     """
     answer = {}
     for address in sorted(slots):

@@ -1,4 +1,4 @@
-"""The accounts that a transaction accessed, in the format of go-ethereum's prestateTracer."""
+"""The prestate of a transaction, in the format of go-ethereum's prestateTracer."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
@@ -18,7 +18,7 @@ DELEGATION_SIZE: Final = 23
 
 
 class PrestateOptions(Struct, frozen=True, kw_only=True):
-    """Two states or one, and what is left out of them."""
+    """Options of prestateTracer: one state or a diff, and omitted members."""
 
     diff: bool = False
     code: bool = True
@@ -27,7 +27,7 @@ class PrestateOptions(Struct, frozen=True, kw_only=True):
 
 
 class Snapshot(Struct, frozen=True):
-    """An account in one of the two states; zero values where there is none."""
+    """An account in one of the two states; zero values if it does not exist."""
 
     balance: int
     nonce: int
@@ -43,11 +43,11 @@ class Snapshot(Struct, frozen=True):
 def accessed_slots(
     observer: AccessObserver, always: Iterable[bytes], before: Layer, after: Layer
 ) -> dict[bytes, set[int]]:
-    """The accessed slots of each accessed account.
+    """Returns the accessed slots of each accessed account.
 
-    ``always``: the accounts that a transaction accesses in any case. If the code of one of them is
-    a delegation before the transaction, its delegate is in the result too; so is that of a called
-    account by its code in either state.
+    ``always``: accounts that every transaction accesses. If such an account is delegated before the
+    transaction, the result includes its delegate; likewise for called accounts, by their code in
+    either state.
     """
     always = set(always)
     accounts = {*always, *observer.callees, *observer.accounts, *observer.created, *observer.slots}
@@ -62,7 +62,7 @@ def accessed_slots(
 def prestate_json(
     accessed: Mapping[bytes, set[int]], before: Layer, after: Layer, options: PrestateOptions
 ) -> Json:
-    """The answer of prestateTracer: accounts by address, or ``pre`` and ``post`` of a diff."""
+    """Returns the prestateTracer result: accounts by address, or ``pre`` and ``post`` of a diff."""
     pre = {address: _snapshot(before, address, slots) for address, slots in accessed.items()}
     if options.diff:
         return _difference(pre, after, options)
@@ -118,7 +118,7 @@ def _difference(pre: Mapping[bytes, Snapshot], after: Layer, options: PrestateOp
 
 
 def _changes(old: Snapshot, new: Snapshot, changed: set[int], options: PrestateOptions) -> Json:
-    """The fields that differ, as they are afterwards; slots that became zero are left out."""
+    """Returns the changed fields with their new values; omits slots that became zero."""
     fields: Json = {}
     if new.balance != old.balance:
         fields["balance"] = quantity(new.balance)

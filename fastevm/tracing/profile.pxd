@@ -1,25 +1,25 @@
-# Counts what the opcodes of each code cost.
+# Measures the gas of the opcodes of each code.
 from libc.stdint cimport int64_t, uint64_t
 
 from fastevm.core.interpreter.tracer cimport EnterRecord, LeaveRecord, StepRecord
 from fastevm.tracing.observer cimport Observer
 
 
-# How often each pc of a code ran, and its gas.
+# Executions and gas of each pc of a code.
 cdef struct PcTable:
     uint64_t* counts
     int64_t* gas
     size_t size
 
 
-# A frame that is open.
+# An open frame.
 cdef struct Opened:
     size_t table
     size_t function
     uint64_t last_pc
     bint has_steps
-    int64_t stipend           # of its gas, that its caller has not paid
-    int64_t children          # gas that the frames below used and it paid for
+    int64_t stipend           # part of its gas that the caller has not paid
+    int64_t children          # gas of child frames paid by this frame
 
 
 cdef struct FunctionCosts:
@@ -34,8 +34,8 @@ cdef class Profile(Observer):
     cdef FunctionCosts* costs
     cdef size_t function_count
     cdef Opened* opened
-    cdef dict codes           # (address, is init code) -> place in `tables`
-    cdef dict functions       # (address, selector) -> place in `costs`
+    cdef dict codes           # (address, is init code) -> index in `tables`
+    cdef dict functions       # (address, selector) -> index in `costs`
 
     cdef bint see_step(self, const StepRecord* r) noexcept nogil
     cdef bint see_enter(self, const EnterRecord* r) noexcept nogil

@@ -1,4 +1,4 @@
-"""Gas of every pc and every function, and which pcs ran."""
+"""Gas by pc and by function, and executed pcs."""
 
 from libc.stdint cimport int64_t, uint64_t
 from libc.stdlib cimport calloc, free, realloc
@@ -18,15 +18,15 @@ from fastevm.tracing.observer cimport Observer
 
 cdef enum:
     MOST_OPEN = CALL_DEPTH_LIMIT + 4
-    CODES_LIMIT = 4096        # of one run
+    CODES_LIMIT = 4096        # per execution
     FUNCTIONS_LIMIT = 65536
-    CALL_STIPEND = 2300       # gas of a call with value that its caller does not pay
+    CALL_STIPEND = 2300       # gas of a call with value that the caller does not pay
     FIRST_SIZE = 4096         # pcs
     NO_FUNCTION = FUNCTIONS_LIMIT
 
 
 cdef class Profile(Observer):
-    """Records every op: the run is several times as long."""
+    """Records every op, which makes execution several times slower."""
 
     def __cinit__(self, *args: object, **options: object) -> None:
         self.tables = <PcTable*>calloc(CODES_LIMIT, sizeof(PcTable))
@@ -76,7 +76,7 @@ cdef class Profile(Observer):
         f.has_steps = True
         return True
 
-    # What a call hands on is its callee's.
+    # Gas passed to a callee counts for the callee.
     cdef bint see_enter(self, const EnterRecord* r) noexcept nogil:
         cdef Opened* caller = &self.opened[r.head.depth - 1]
         cdef int64_t* gas
@@ -120,7 +120,7 @@ cdef class Profile(Observer):
             (f - 1).children += r.gas_used - f.stipend
 
     def pcs(self, bint creates) -> dict[bytes, dict[int, tuple[int, int]]]:
-        """(runs, gas) by pc, by address; of init code or of code."""
+        """Returns address -> pc -> (executions, gas), of init code or of code."""
         cdef PcTable* t
         cdef size_t pc
         found = {}
@@ -133,7 +133,7 @@ cdef class Profile(Observer):
         return found
 
     def calls(self) -> dict[tuple[bytes, bytes | None], tuple[int, int, int]]:
-        """(calls, gas, gas without that of calls below) by address and selector; None: creation."""
+        """Returns (calls, gas, own gas) by address and selector; selector None: creation."""
         cdef FunctionCosts* costs
         found = {}
         for key, place in self.functions.items():

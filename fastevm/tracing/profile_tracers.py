@@ -1,4 +1,4 @@
-"""Tracers over a profile: gas by pc and by function, and the pcs that ran."""
+"""Tracers based on a profile: gas by pc and by function, and executed pcs."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ COVERAGE_TRACER: Final = "coverageTracer"
 
 
 class ProfileTracer:
-    """What the tracers of a profile share. TracingError for an option: they have none."""
+    """Base class of profile tracers. Raises TracingError for options, because there are none."""
 
     needs_states = False
 
     def __init__(self, config: Mapping[str, Any], budget: int, _: Spool | None) -> None:
         if config:
-            raise TracingError("the tracer has no options")
+            raise TracingError("this tracer accepts no options")
         self.observer: Profile = Profile()
 
 
 class GasTracer(ProfileTracer):
-    """Gas by pc and by function; a call's pc costs what it does not hand on."""
+    """Gas by pc and by function; the pc of a call does not include the callee's gas."""
 
     def result(self, finished: Finished) -> Json:
         functions = [
@@ -51,7 +51,7 @@ class GasTracer(ProfileTracer):
 
 
 class CoverageTracer(ProfileTracer):
-    """The pcs that ran."""
+    """The executed pcs."""
 
     def result(self, finished: Finished) -> Json:
         return {

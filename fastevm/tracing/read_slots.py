@@ -1,4 +1,4 @@
-"""The slot that a call reads its answer from: found by changing the slots that it reads."""
+"""Finds the slot that holds the result of a call, by changing the slots that the call reads."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from fastevm.tracing.access_list import create_access_list
 
 WORD_BYTES: Final = 32
 WORD_BITS: Final = 256
-MAX_SLOTS: Final = 256  # that are tried; a call for a balance reads a few
+MAX_SLOTS: Final = 256  # maximum number of slots to try; a balance call reads a few
 
-# The byte of each place holds its number, counted from 1 at the lowest one: what a call returns of
-# such a word tells from where in it.
+# A probe word in which each byte holds its own position, from 1 at the lowest byte. The returned
+# part of it determines the position of the number in the word.
 PROBE: Final = int.from_bytes(bytes(range(1, WORD_BYTES + 1)), "little")
 
 
 class SlotField(Struct, frozen=True):
-    """A number in a slot: the owner's 20 bytes, and where in the word it lies, in bits."""
+    """A number in a slot: the contract's 20-byte address, the slot, and the bits in the word."""
 
     address: bytes
     slot: int
@@ -36,7 +36,7 @@ class SlotField(Struct, frozen=True):
     width: int
 
     def written(self, word: int, value: int) -> int:
-        """The word with ``value`` in this place; ValueError for a value that does not fit."""
+        """Returns the word with ``value`` in this field. Raises ValueError if it does not fit."""
         if value >> self.width:
             raise ValueError(f"{value} does not fit into the {self.width} bits of the slot")
         mask = ((1 << self.width) - 1) << self.shift
@@ -50,10 +50,10 @@ def find_slot(
     gas_cap: int = DEFAULT_GAS_CAP,
     timeout: float = DEFAULT_TIMEOUT,
 ) -> SlotField | None:
-    """The place of the number that a call returns, whole bytes wide; None if no slot holds it.
+    """Returns the field that holds the number returned by a call, in whole bytes, or None.
 
-    It may belong to any contract that the call reaches (a proxy, a separate store). A number that
-    is computed, such as a share of a total, is found nowhere. Raises TracingError as
+    It may belong to any contract that the call reaches (a proxy, a separate store). A computed
+    number, such as a share of a total, cannot be found. Raises TracingError like
     `create_access_list`.
     """
     listed = create_access_list(view, request, gas_cap=gas_cap, timeout=timeout)
@@ -69,7 +69,7 @@ def find_slot(
 def _returned(
     view: StateView, request: CallRequest, address: bytes, slot: int, gas_cap: int, timeout: float
 ) -> int | None:
-    """What the call returns when the slot holds the probe; None when it fails."""
+    """Returns the result of the call if the slot holds the probe; None if the call fails."""
     overrides = {address: AccountOverride(state_diff={slot: PROBE})}
     try:
         result = call(view, request, state_overrides=overrides, gas_cap=gas_cap, timeout=timeout)
@@ -81,7 +81,7 @@ def _returned(
 
 
 def _place(returned: int) -> tuple[int, int] | None:
-    """Shift and width in bits of the part of the probe that ``returned`` is; None if it is none."""
+    """Returns shift and width in bits of ``returned`` within the probe, or None."""
     first = returned & 0xFF
     width = 8 * ((returned.bit_length() + 7) // 8)
     shift = 8 * (first - 1)

@@ -1,4 +1,4 @@
-"""Runs transactions traced."""
+"""Executes traced transactions."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -10,7 +10,7 @@ from fastevm.evm.machine import EVM, ExecutionResult
 from fastevm.tracing.observer import Observer
 
 class TracedRunner(Runner):
-    """A block whose transactions may be traced; one thread at a time."""
+    """A block whose transactions may be traced. Not thread-safe."""
 
     @property
     def coinbase(self) -> bytes: ...
@@ -28,7 +28,7 @@ def message_traced(
     *args: object,
     **terms: object,
 ) -> ExecutionResult:
-    """``run(...)``, ``evm.call`` or ``evm.create``, traced by ``observer``."""
+    """Returns ``run(...)`` (``evm.call`` or ``evm.create``), traced by ``observer``."""
 
 def halt_opcode(evm: EVM) -> int:
-    """The byte at which the last run of ``evm`` halted, if it did."""
+    """Returns the opcode byte at which the last execution of ``evm`` halted, if it did."""

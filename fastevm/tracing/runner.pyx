@@ -1,4 +1,4 @@
-"""Runs transactions traced: in a block, as a call, or on an ``EVM``."""
+"""Executes traced transactions: in a block, as a call, or on an ``EVM``."""
 
 from libc.stdint cimport uint64_t
 from libc.string cimport memset
@@ -28,7 +28,7 @@ from fastevm.tracing.watch import watched
 
 
 cdef object fault(TxError error, Transaction source, const TxResult* result, Observer observer):
-    """The exception for a transaction that was not executed to its end."""
+    """Returns the exception for a transaction that was not executed completely."""
     found = observer_fault(observer)
     if found is not None:
         return found
@@ -38,15 +38,15 @@ cdef object fault(TxError error, Transaction source, const TxResult* result, Obs
 
 
 cdef class TracedRunner(Runner):
-    """A block whose transactions may be traced; one thread at a time."""
+    """A block whose transactions may be traced. Not thread-safe."""
 
     @property
     def coinbase(self) -> bytes:
-        """The address that fees are paid to, overrides included."""
+        """The address that receives the fees, including overrides."""
         return self.c.context.coinbase.b[:20]
 
     def replay(self, transactions: Iterable[Transaction]) -> None:
-        """Run transactions untraced; InvalidTransaction for the first invalid one."""
+        """Executes transactions untraced. Raises InvalidTransaction for the first invalid one."""
         cdef Transaction source
         cdef TxOptions options
         cdef TxResult result
@@ -65,11 +65,11 @@ cdef class TracedRunner(Runner):
         self, Transaction transaction not None, Observer observer not None, *,
         as_call: bool = False,
     ) -> CallOutcome:
-        """Run one transaction and let ``observer`` read its records; the outcome.
+        """Executes a transaction, passes its records to ``observer`` and returns the outcome.
 
-        ``as_call``: nonces, the sender's code and, at a price of zero, fees do not matter. Raises
-        InvalidTransaction (nothing changed), TracingError when cancelled and ResourceLimitError
-        when the trace grows too large.
+        ``as_call``: nonces, the sender's code and, at a gas price of zero, fees are not checked.
+        Raises InvalidTransaction (nothing has changed), TracingError if cancelled, and
+        ResourceLimitError if the trace becomes too large.
         """
         cdef TxResult result
         memset(&result, 0, sizeof(result))
@@ -79,7 +79,7 @@ cdef class TracedRunner(Runner):
     def add_traced(
         self, Transaction transaction not None, Observer observer not None
     ) -> object:
-        """As ``BlockBuilder.add``, traced by ``observer``; the receipt."""
+        """Like ``BlockBuilder.add``, traced by ``observer``. Returns the receipt."""
         cdef TxResult result
         memset(&result, 0, sizeof(result))
         self.run_traced(transaction, observer, False, &result)
@@ -117,7 +117,7 @@ cdef class TracedRunner(Runner):
 def execute_traced(
     EVM evm not None, Transaction transaction not None, Observer observer not None
 ) -> ExecutionResult:
-    """As ``EVM.execute``, traced by ``observer``."""
+    """Like ``EVM.execute``, traced by ``observer``."""
     return watched(evm, lambda: observer, evm.execute, (transaction,), {})
 
 
@@ -125,11 +125,11 @@ def message_traced(
     EVM evm not None, Observer observer not None, run: Callable[..., ExecutionResult],
     *args: object, **terms: object,
 ) -> ExecutionResult:
-    """``run(...)``, ``evm.call`` or ``evm.create``, traced by ``observer``."""
+    """Returns ``run(...)`` (``evm.call`` or ``evm.create``), traced by ``observer``."""
     return watched(evm, lambda: observer, run, args, terms)
 
 
 def halt_opcode(EVM evm not None) -> int:
-    """The byte at which the last run of ``evm`` halted, if it did."""
+    """Returns the opcode byte at which the last execution of ``evm`` halted, if it did."""
     cdef EVM machine = evm
     return machine.machine.halt_opcode

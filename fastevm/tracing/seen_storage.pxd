@@ -1,4 +1,4 @@
-# The storage slots that a run has read or written, sorted by contract and key.
+# The storage slots that an execution has read or written, sorted by contract and key.
 from libc.stdint cimport uint8_t
 
 from fastevm.core.primitives.hashes cimport Address
@@ -6,7 +6,7 @@ from fastevm.core.primitives.word cimport Word
 
 
 cdef struct SeenSlot:
-    uint8_t place[52]        # address and key, big-endian: the order in which they are shown
+    uint8_t place[52]        # address and key, big-endian: the sort order
     uint8_t value[32]
 
 
@@ -16,7 +16,7 @@ cdef struct SeenStorage:
     size_t capacity
 
 
-# Set or replace. False: out of memory.
+# Sets or replaces a slot. False if out of memory.
 cdef bint seen_put(
     SeenStorage* seen, const Address* contract, const Word* key, const Word* value
 ) noexcept nogil

@@ -1,4 +1,4 @@
-"""The storage slots that a run has read or written, sorted by contract and key."""
+"""The storage slots that an execution has read or written, sorted by contract and key."""
 
 from cpython.mem cimport PyMem_RawFree, PyMem_RawRealloc
 from libc.stdint cimport uint8_t

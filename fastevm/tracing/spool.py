@@ -1,4 +1,4 @@
-"""Files without a name for long traces: the steps of a run leave memory as they come."""
+"""Temporary files for long traces, so that steps do not stay in memory."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Final, NamedTuple
 
 from fastevm.tracing.values import TracingError
 
-IN_MEMORY: Final = 1 << 20  # bytes of rendered steps that a request may keep in memory
+IN_MEMORY: Final = 1 << 20  # bytes of rendered steps per request that may stay in memory
 
 
 class SpoolRoom:
-    """Bytes that the spools of all requests may have together."""
+    """The number of bytes that the spools of all requests may use together."""
 
     def __init__(self, limit: int) -> None:
         self.limit, self.used = limit, 0
         self._lock = Lock()
 
     def take(self, size: int) -> None:
-        """Take room; TracingError if there is not so much."""
+        """Reserves bytes. Raises TracingError if there are not enough."""
         with self._lock:
             if self.used + size > self.limit:
                 raise TracingError(
@@ -30,16 +30,16 @@ class SpoolRoom:
             self.used += size
 
     def give_back(self, sizes: list[int]) -> None:
-        """Give back what was taken."""
+        """Releases reserved bytes."""
         with self._lock:
             self.used -= sum(sizes)
 
 
 class Spool:
-    """The file of one request; disk and ``room`` are free again when nobody holds the object.
+    """The file of one request. Deleting the object releases the disk space and ``room``.
 
-    One thread may write, any thread read what was written before. The file is made with the first
-    write.
+    One thread may write; any thread may read what is already written. The first write creates the
+    file.
     """
 
     def __init__(self, room: SpoolRoom) -> None:
@@ -50,13 +50,13 @@ class Spool:
         weakref.finalize(self, room.give_back, self._taken)
 
     def fits_in_memory(self, size: int) -> bool:
-        """Whether so many more bytes may stay in memory; they are counted then."""
+        """Returns whether this many more bytes may stay in memory, and counts them if so."""
         fits = self._in_memory + size <= IN_MEMORY
         self._in_memory += size if fits else 0
         return fits
 
     def append(self, data: bytes) -> int:
-        """Add bytes; where they begin. TracingError without room, here or on the disk."""
+        """Appends bytes; returns their position. Raises TracingError if budget or disk is full."""
         self.room.take(len(data))
         self._taken.append(len(data))
         start = self.size
@@ -72,14 +72,14 @@ class Spool:
         return start
 
     def read(self, start: int, size: int) -> bytes:
-        """The bytes at a position; OSError when the file cannot be read."""
+        """Returns the bytes at a position. Raises OSError if the file cannot be read."""
         data = os.pread(self._descriptor, size, start)
         if len(data) != size:
             raise OSError(f"{len(data)} of {size} bytes read from the file of a trace")
         return data
 
     def _open(self) -> None:
-        from tempfile import TemporaryFile  # as in `storage.scratch`
+        from tempfile import TemporaryFile  # late import, as in `storage.scratch`
 
         with TemporaryFile(buffering=0) as file:
             self._descriptor = os.dup(file.fileno())
@@ -87,12 +87,12 @@ class Spool:
 
 
 class SpooledText(NamedTuple):
-    """JSON text in a spool, from a position on."""
+    """JSON text in a spool, starting at a position."""
 
     spool: Spool
     start: int
     size: int
 
     def read(self, start: int, size: int) -> bytes:
-        """A part of the text; ``start`` counts from its beginning."""
+        """Returns a part of the text; ``start`` is relative to its beginning."""
         return self.spool.read(self.start + start, size)

@@ -1,4 +1,4 @@
-"""Loggers of steps: struct logs, and lines of EIP-3155."""
+"""Loggers of steps: struct logs and EIP-3155 lines."""
 
 from typing import TextIO
 

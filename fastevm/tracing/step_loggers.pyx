@@ -1,7 +1,7 @@
-"""Loggers of steps: struct logs of debug_trace*, and lines of EIP-3155.
+"""Loggers of steps: struct logs of debug_trace* and EIP-3155 lines.
 
-They render JSON text during the run, so that no record of a step outlives the step. Long text goes
-to a spool as it comes, if there is one.
+They render JSON text during execution, so step records are not kept. Long text is written to a
+spool, if there is one.
 """
 
 from libc.stdint cimport UINT32_MAX, int64_t, uint8_t, uint32_t, uint64_t
@@ -72,10 +72,10 @@ cdef enum:
 # ----------------------------------------------------------------------------------------------
 # names of opcodes, messages of halts
 
-# Of every byte, defined or not; the texts live as long as the module.
+# Names of all 256 bytes, defined or not; the module owns the texts.
 cdef const char* OPCODE_NAMES[256]
 
-# go-ethereum calls 0x44 by its name from before the merge, and clients read that name.
+# go-ethereum uses the pre-merge name of 0x44, on which clients depend.
 FORMER_NAMES = {"PREVRANDAO": "DIFFICULTY"}
 MNEMONICS = {op.value: FORMER_NAMES.get(op.mnemonic, op.mnemonic) for op in OPCODES}
 NAME_TEXTS = [
@@ -99,7 +99,7 @@ cdef const char* opcode_name(uint8_t op) noexcept nogil:
     return OPCODE_NAMES[op]
 
 
-# The message of a step that halts its frame.
+# The error message of a step that halts its frame.
 cdef bytes step_halt_message(const StepRecord* step):
     text = status_text(<Status>step.status).decode("ascii")
     return halt_message(text, step.op, step.stack_height).encode("ascii")
@@ -113,7 +113,7 @@ cdef bytes frame_end_message(const LeaveRecord* frame):
 
 
 # ----------------------------------------------------------------------------------------------
-# what a step shows
+# contents of a step
 
 cdef inline const Word* stack_of(const StepRecord* step) noexcept nogil:
     return <const Word*>(<const uint8_t*>step + sizeof(StepRecord))
@@ -143,8 +143,8 @@ cdef int64_t static_cost(const StepRecord* step, const Schedule* s) noexcept nog
     return s.gas[step.op]
 
 
-# The cost of an op that ran out of gas. A memory address beyond any payable size is recorded as the
-# gas left plus one; the op is then shown with its static price.
+# The cost of an op that ran out of gas. For a memory address beyond any payable size the record has
+# the gas left plus one; then the static price is shown.
 cdef int64_t unpaid_cost(const StepRecord* step, const Schedule* s) noexcept nogil:
     cdef const Word* top = stack_of(step)
     if step.gas_cost == step.gas + 1 and step.gas >= static_cost(step, s):
@@ -180,16 +180,16 @@ cdef void put_stack(JsonText* w, const StepRecord* step) noexcept nogil:
 
 
 cdef class StepObserver(TextObserver):
-    """Renders each step after it was executed."""
+    """Renders each step after its execution."""
 
     def __cinit__(self, *args: object, **options: object) -> None:
-        # With a limit of one byte the run stops before every op.
+        # With a limit of one byte execution stops before every op.
         self.trace = StepTrace(steps=True, calls=True, limit=1)
         self.budget = TRACE_BYTES_LIMIT
 
     @property
     def kept(self) -> int:
-        """Bytes of text rendered so far."""
+        """Size of the rendered text in bytes."""
         return self.spilled + self.writer.out.size
 
     cdef bint observe(self, Machine* m) noexcept nogil:
@@ -230,7 +230,7 @@ cdef class StepObserver(TextObserver):
     cdef bint close(self, const LeaveRecord* frame) noexcept nogil:
         return True
 
-    # False: out of memory.
+    # False if out of memory.
     cdef bint look_ahead(self, Machine* m) noexcept nogil:
         return True
 
@@ -251,7 +251,7 @@ cdef class StepObserver(TextObserver):
 
 
 cdef class StructLogger(StepObserver):
-    """The struct logs of debug_trace*, in go-ethereum's shape."""
+    """The struct logs of debug_trace*, in go-ethereum's format."""
 
     def __init__(
         self, options: StepOptions, *, size_t budget=TRACE_BYTES_LIMIT, spool: object = None
@@ -305,7 +305,7 @@ cdef class StructLogger(StepObserver):
         json_number(w, shown_gas(cost_of(step, self.schedule, self.end)))
         json_put(w, b',"depth":')
         json_number(w, step.head.depth)
-        # As in go-ethereum, a step shows only the errors that are known before the op is executed.
+        # As in go-ethereum, a step only shows errors that are known before the op is executed.
         if OUT_OF_GAS <= step.status <= STACK_OVERFLOW and not self.put_halt(step):
             return False
         self.put_details(step)
@@ -353,7 +353,7 @@ cdef class StructLogger(StepObserver):
         json_put(w, b"}")
 
     def text(self) -> object:
-        """The steps as a JSON array: bytes, or where in the spool they are. TracingError."""
+        """Returns the steps as a JSON array: bytes or SpooledText. Raises TracingError."""
         cdef size_t size = self.writer.out.size
         if self.spilled == 0 and (not self.spills or self.spool.fits_in_memory(size)):
             return b"[" + self.writer.out.bytes[:size] + b"]" if size else b"[]"
@@ -364,9 +364,9 @@ cdef class StructLogger(StepObserver):
 
 
 cdef class Eip3155Logger(StepObserver):
-    """Writes the lines of EIP-3155 to a stream, formatted as by ``evm statetest --json``.
+    """Writes EIP-3155 lines to a stream, formatted as by ``evm statetest --json``.
 
-    ``standard``: exactly as the EIP says, without a line for the end of the top frame.
+    ``standard``: exactly as in the EIP, without a line for the end of the top frame.
     """
 
     def __init__(
@@ -459,7 +459,7 @@ cdef class Eip3155Logger(StepObserver):
                 return False
 
     def flush(self) -> None:
-        """Write the lines rendered so far to the stream."""
+        """Writes the rendered lines to the stream."""
         if self.writer.out.size:
             text = self.writer.out.bytes[:self.writer.out.size].decode("ascii")
             self.writer.out.size = 0

@@ -1,4 +1,4 @@
-# An observer that writes JSON text, which goes to a spool as it becomes long.
+# An observer that writes JSON text, to a spool if it becomes long.
 from fastevm.tracing.observer cimport Observer
 from fastevm.rpc_types.text.json_writer cimport JsonText
 
@@ -9,13 +9,13 @@ cdef enum:
 
 cdef class TextObserver(Observer):
     cdef JsonText writer
-    cdef bytes opening        # of the text in the spool, before what was written
-    cdef object spool         # what takes the text when it is long; None: all stays in memory
-    cdef bint spills          # there is a spool
-    cdef size_t start         # of the text in the spool
-    cdef size_t spilled       # bytes of it there, without the opening
+    cdef bytes opening        # prefix of the text in the spool
+    cdef object spool         # receives long text; None: all text stays in memory
+    cdef bint spills          # whether there is a spool
+    cdef size_t start         # position of the text in the spool
+    cdef size_t spilled       # bytes of text in the spool, without the prefix
 
-    # Hand the text so far to the spool. False: an error was kept.
+    # Moves the text to the spool. False if an error was stored.
     cdef bint spill(self) noexcept nogil
     # The same with the GIL.
     cdef int spill_now(self) except -1

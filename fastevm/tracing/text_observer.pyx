@@ -1,11 +1,11 @@
-"""An observer that writes JSON text, which goes to a spool as it becomes long."""
+"""An observer that writes JSON text, to a spool if it becomes long."""
 
 from fastevm.tracing.observer cimport Observer
 from fastevm.rpc_types.text.json_writer cimport json_bytes, json_free
 
 
 cdef class TextObserver(Observer):
-    """Base of the observers that write text; writes nothing."""
+    """Base class of observers that write text; writes nothing."""
 
     def __cinit__(self, *args: object, **options: object) -> None:
         self.opening = b""

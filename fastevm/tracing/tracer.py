@@ -1,4 +1,4 @@
-"""What a tracer is, what it is told of a finished run, and how its options are read."""
+"""The tracer protocol, the finished transaction it receives, and readers of its options."""
 
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
@@ -14,13 +14,14 @@ from fastevm.tracing.flat import TracePosition
 from fastevm.tracing.observer import Observer
 from fastevm.tracing.values import TracingError
 
-SCHEDULES: Final = 16  # whose precompiles are remembered
+SCHEDULES: Final = 16  # cached sets of precompiles
 
 
 class Finished(Struct, frozen=True, kw_only=True):
-    """A transaction after its traced run; the two states only if the tracer needs them.
+    """A transaction after its traced execution; both states only if the tracer needs them.
 
-    ``precompiles``: their addresses under the rules of the block. ``place``: None for a call.
+    ``precompiles``: addresses under the rules of the block. ``place``: its position; None for a
+    call.
     """
 
     transaction: Transaction
@@ -33,7 +34,7 @@ class Finished(Struct, frozen=True, kw_only=True):
 
 
 class OutcomeTracer:
-    """What the run gave: its `Finished`, which is no JSON value; ``states``: with both states."""
+    """Returns the `Finished` itself, which is not a JSON value; ``states``: with both states."""
 
     def __init__(self, budget: int, _: Any = None, *, states: bool = False) -> None:
         self.observer, self.needs_states = Observer(), states
@@ -44,12 +45,12 @@ class OutcomeTracer:
 
 @lru_cache(SCHEDULES)
 def precompiles_of(schedule: ForkSchedule) -> frozenset[bytes]:
-    """The addresses of the precompiles under some rules."""
+    """Returns the addresses of the precompiles of a schedule."""
     return frozenset(number.to_bytes(20, "big") for number in schedule.precompiles.values())
 
 
 class Tracer(Protocol):
-    """Traces one transaction; ``result`` is a JSON value, raw JSON, or ``SpooledText`` of it."""
+    """Traces one transaction; ``result`` is a JSON value, raw JSON or ``SpooledText``."""
 
     @property
     def observer(self) -> Observer: ...
@@ -59,7 +60,7 @@ class Tracer(Protocol):
 
 
 def always_accessed(finished: Finished) -> Iterable[bytes]:
-    """The accounts that a transaction accesses in any case."""
+    """Returns the accounts that every transaction accesses."""
     transaction = finished.transaction
     yield transaction.sender or bytes(20)
     yield finished.coinbase
@@ -70,7 +71,7 @@ def always_accessed(finished: Finished) -> Iterable[bytes]:
 
 
 def flag(config: Mapping[str, Any], name: str, struct: str) -> bool:
-    """An option that is true or false; missing and null are false, others are ignored."""
+    """Reads a boolean option; missing and null are false."""
     value = config.get(name)
     if value is None or isinstance(value, bool):
         return bool(value)

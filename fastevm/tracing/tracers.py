@@ -1,4 +1,4 @@
-"""The tracers by name: the observer of each, and its result."""
+"""The tracers by name, each with its observer and its result."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -26,12 +26,12 @@ from fastevm.tracing.values import StepOptions, TraceRequest, TracingError
 
 CALL_TRACER: Final = "callTracer"
 MUX_TRACER: Final = "muxTracer"
-MUX_LIMIT: Final = 16  # tracers of one muxTracer
-SHOWN_NAME: Final = 64  # characters of a caller's text that an error repeats
+MUX_LIMIT: Final = 16  # tracers per muxTracer
+SHOWN_NAME: Final = 64  # characters of a caller's name that an error repeats
 
 
 class StructLogTracer:
-    """Every step; the default."""
+    """Struct logs of every step; the default."""
 
     needs_states = False
 
@@ -51,7 +51,7 @@ class StructLogTracer:
 
 
 class CallTracer:
-    """The tree of calls."""
+    """The call tree."""
 
     needs_states = False
 
@@ -70,7 +70,7 @@ class CallTracer:
 
 
 class PrestateTracer:
-    """The state that the transaction accessed."""
+    """The state that the transaction accessed, as of before it."""
 
     needs_states = True
 
@@ -94,7 +94,7 @@ class PrestateTracer:
 
 
 class NoopTracer:
-    """Nothing."""
+    """Records nothing."""
 
     needs_states = False
 
@@ -106,7 +106,7 @@ class NoopTracer:
 
 
 class MuxTracer:
-    """Several tracers of one run: the configuration names them, with their own configurations."""
+    """Several tracers for one execution; the configuration maps names to configurations."""
 
     def __init__(self, config: Mapping[str, Any], budget: int, spool: Spool | None) -> None:
         if len(config) > MUX_LIMIT:
@@ -122,7 +122,7 @@ class MuxTracer:
 
 def _part(name: str, config: Any, budget: int, spool: Spool | None) -> Tracer:
     if not name or name == MUX_TRACER:
-        raise TracingError(f'muxTracer: "{name}" cannot be one of its tracers')
+        raise TracingError(f'muxTracer: "{name}" cannot be nested in muxTracer')
     if config is not None and not isinstance(config, dict):
         raise TracingError(f"muxTracer: the configuration of {name[:SHOWN_NAME]} is not an object")
     return tracer_for(TraceRequest(tracer=name, config=config), budget, spool)
@@ -144,9 +144,9 @@ TRACER_NAMES: Final = tuple(_TRACERS)
 
 
 def tracer_for(request: TraceRequest, budget: int, spool: Spool | None = None) -> Tracer:
-    """A tracer for one transaction; ``budget``: bytes that it may keep, in ``spool`` if long.
+    """Returns a tracer for one transaction; ``budget``: bytes that it may store.
 
-    TracingError for an unknown name, with the nearest known one, and for an option of a wrong type.
+    Raises TracingError for an unknown name, with a suggestion, and for an option of a wrong type.
     """
     if request.make is not None:
         own: Tracer = request.make(budget, spool)
@@ -160,7 +160,7 @@ def tracer_for(request: TraceRequest, budget: int, spool: Spool | None = None) -
 
 
 def unknown_tracer(name: str) -> str:
-    """The message for a tracer that does not exist."""
+    """Returns the error message for an unknown tracer."""
     near = nearest(name, _TRACERS, cutoff=0.4)
     hint = f'did you mean "{near[0]}"?' if near else f"there are {', '.join(_TRACERS)}"
     return f'unknown tracer "{name[:SHOWN_NAME]}": {hint}'

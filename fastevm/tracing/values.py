@@ -1,4 +1,4 @@
-"""Requests for traces, and the limits of time and memory."""
+"""Trace requests, and limits of time and memory."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -8,11 +8,11 @@ from msgspec import Struct
 
 from fastevm.errors import FastevmError
 
-TRACE_BYTES_LIMIT: Final = 128 * 1024 * 1024  # of one request: records kept, or JSON rendered
-# The same for call trees, whose records stay in memory until the run is over.
+TRACE_BYTES_LIMIT: Final = 128 * 1024 * 1024  # per request: stored records or rendered JSON
+# The same for call trees, whose records stay in memory until execution ends.
 CALLS_BYTES_LIMIT: Final = 32 * 1024 * 1024
-DEFAULT_TIMEOUT: Final = 5.0  # seconds for one transaction
-MAX_TIMEOUT: Final = 60.0  # seconds; longer requests are reduced to it
+DEFAULT_TIMEOUT: Final = 5.0  # seconds per transaction
+MAX_TIMEOUT: Final = 60.0  # seconds; maximum of a requested timeout
 
 _DURATION: Final = r"([+-])?((?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+|0)"
 _PART: Final = r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)"
@@ -22,13 +22,13 @@ _SECONDS: Final[Mapping[str, float]] = {
 
 
 class TracingError(FastevmError):
-    """A trace that cannot be made: an unknown tracer or option, a limit, a refused transaction."""
+    """Tracing failed: unknown tracer or option, exceeded limit, or invalid transaction."""
 
 
 class StepOptions(Struct, frozen=True, kw_only=True):
-    """What a step of a struct log holds besides pc, op, gas, cost and depth.
+    """The optional members of a struct log step, besides pc, op, gas, cost and depth.
 
-    ``limit``: bytes of rendered steps, after which no further step is kept; 0 keeps all.
+    ``limit``: bytes of rendered steps, after which steps are dropped; 0 keeps all.
     """
 
     memory: bool = False
@@ -39,10 +39,10 @@ class StepOptions(Struct, frozen=True, kw_only=True):
 
 
 class TraceRequest(Struct, frozen=True, kw_only=True):
-    """Which tracer (None: struct logs), its own configuration, and how long it may run.
+    """The tracer (None: struct logs), its configuration, and a time limit.
 
-    ``make``: the tracer itself, for callers that want values; of the bytes that it may keep, and
-    where long text goes.
+    ``make`` creates the tracer, for callers that want values. Its arguments are the bytes that it
+    may store, and the spool for long text.
     """
 
     tracer: str | None = None
@@ -53,7 +53,7 @@ class TraceRequest(Struct, frozen=True, kw_only=True):
 
 
 def seconds_of(text: str) -> float:
-    """The seconds of a Go duration such as ``10s`` or ``1m30s``, at most ``MAX_TIMEOUT``.
+    """Returns the seconds of a Go duration such as ``10s`` or ``1m30s``, at most ``MAX_TIMEOUT``.
 
     Raises TracingError, with Go's message, for any other text.
     """
@@ -65,5 +65,5 @@ def seconds_of(text: str) -> float:
 
 
 def is_program(tracer: str) -> bool:
-    """Whether the name of a tracer is a program in JavaScript in its place."""
+    """Returns whether a tracer's name is a JavaScript program."""
     return any(mark in tracer for mark in "{(;=")

@@ -12,7 +12,7 @@ cdef enum:
     MOST_FRAMES = CALL_DEPTH_LIMIT + 3
 
 
-# What an op will write, seen before it is executed.
+# What an op will write, recorded before its execution.
 cdef struct Effect:
     uint64_t offset           # in memory
     uint64_t size             # 0 = no memory
@@ -21,18 +21,18 @@ cdef struct Effect:
     Word value
 
 
-# The last op of a frame, whose object is open until it is known what the op did.
+# The last op of a frame; its object stays open until its effect is known.
 cdef struct OpenOp:
     bint is_open
     bint has_sub
     bint halted
     uint8_t op
-    int64_t gas_left          # if the frame ends with it
+    int64_t gas_left          # if the op ends the frame
     Effect effect
 
 
 cdef class VmTracer(TextObserver):
-    cdef size_t budget        # bytes that the text may have
+    cdef size_t budget        # maximum size of the text in bytes
     cdef Effect next_effect
     cdef OpenOp[MOST_FRAMES] ops
     cdef bint[MOST_FRAMES] has_ops

@@ -1,9 +1,9 @@
-"""The ops of a transaction in Parity's vmTrace form, written as JSON text during the run.
+"""The ops of a transaction in Parity's vmTrace form, written as JSON text during execution.
 
-An op's object stays open until the op is over: a call's holds those of the frame that it entered.
-``used`` is the gas that is left after the op, ``mem`` the part of memory that it wrote (or read, of
-MLOAD), ``push`` what it left on the stack, ``ex`` null for an op that halted. Source: OpenEthereum,
-and Erigon after it.
+An op's object stays open until the op ends: for a call it contains the ops of the callee.
+``used`` is the gas left after the op, ``mem`` the part of memory that it wrote (or read, for
+MLOAD), ``push`` the stack items that it pushed, ``ex`` null if it halted. Source: OpenEthereum,
+and Erigon.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
@@ -54,13 +54,13 @@ from fastevm.tracing.spool import Spool, SpooledText
 from fastevm.tracing.values import TRACE_BYTES_LIMIT
 
 
-cdef uint8_t[256] PUSHES      # stack items that an op leaves
+cdef uint8_t[256] PUSHES      # stack items that an op pushes
 
 
 cdef int fill_pushes() except -1:
     for op in OPCODES:
         PUSHES[<uint8_t>op.value] = op.pushes
-    # SWAP1 to SWAP16 change two items, and are shown with all between them.
+    # SWAP1 to SWAP16 change two items, and are shown with all items in between.
     for byte in range(0x90, 0xa0):
         PUSHES[<uint8_t>byte] = byte - 0x90 + 2
     return 0
@@ -69,7 +69,7 @@ cdef int fill_pushes() except -1:
 fill_pushes()
 
 
-# The part of memory that two operands name, if the second is not zero.
+# The memory range given by two operands (offset, size), if the size is not zero.
 cdef inline void note_memory(
     Effect* effect, const Word* offset, const Word* size
 ) noexcept nogil:
@@ -78,23 +78,23 @@ cdef inline void note_memory(
 
 
 cdef class VmTracer(TextObserver):
-    """Writes the ops. ``budget``: bytes of text after which the run stops."""
+    """Writes the ops. ``budget``: bytes of text after which execution stops."""
 
     def __init__(
         self, *, size_t budget=TRACE_BYTES_LIMIT, spool: Spool | None = None
     ) -> None:
-        # With a limit of one byte the run stops before every op.
+        # With a limit of one byte execution stops before every op.
         self.trace = StepTrace(steps=True, calls=True, stack_words=1, limit=1)
         self.budget = budget
         self.spool, self.spills = spool, spool is not None
 
     @property
     def kept(self) -> int:
-        """Bytes of text."""
+        """Size of the text in bytes."""
         return self.spilled + self.writer.out.size
 
     def text(self) -> object:
-        """The trace as JSON: bytes, or where in the spool it is. TracingError."""
+        """Returns the trace as JSON: bytes or a position in the spool. Raises TracingError."""
         cdef size_t size = self.writer.out.size
         if self.writer.starved:
             raise MemoryError("no memory for a trace")
@@ -121,7 +121,7 @@ cdef class VmTracer(TextObserver):
             if head.kind == TRACE_STEP:
                 self.put_step(<const StepRecord*>head, m, end)
             elif head.kind == TRACE_ENTER:
-                # The last record: the frame has code, and runs.
+                # This is the last record, so the frame has code and is executing.
                 self.put_frame(<const EnterRecord*>head, running if at == end else NULL)
             else:
                 self.end_frame(head.depth)
@@ -207,7 +207,7 @@ cdef class VmTracer(TextObserver):
         op.gas_left = step.gas - cost
         op.effect = self.next_effect
 
-    # `f`: the frame goes on after the op; NULL: it ended with it.
+    # `f`: the frame continues after the op; NULL: the op ended the frame.
     cdef void close_op(self, OpenOp* op, const Frame* f) noexcept nogil:
         cdef JsonText* w = &self.writer
         if not op.is_open:

@@ -1,4 +1,4 @@
-"""Lets observers read what the runs of an ``EVM`` do."""
+"""Lets observers read the records of executions on an ``EVM``."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -17,4 +17,4 @@ def watched(
     args: Sequence[Any],
     options: Mapping[str, Any],
 ) -> Any:
-    """``run(*args, **options)`` of ``evm``, read by what ``make`` gives, and by its own hooks."""
+    """Returns ``run(*args, **options)`` of ``evm``, observed by ``make()`` and the hooks."""

@@ -1,4 +1,4 @@
-"""Lets observers read what the runs of an ``EVM`` do."""
+"""Lets observers read the records of executions on an ``EVM``."""
 
 from fastevm.evm.machine cimport EVM
 from fastevm.evm.hook_calls cimport Watch
@@ -24,7 +24,7 @@ cdef object observer_fault(Observer observer):
 
 
 cdef class ObserverWatch(Watch):
-    """``make``: gives an observer for every attempt at a run."""
+    """``make`` creates an observer for every attempt of an execution."""
 
     def __init__(self, make: Callable[[], Observer]) -> None:
         self.make = make
@@ -61,7 +61,7 @@ def watched(
     EVM evm not None, make: Callable[[], Observer], run: Callable[..., object],
     args: Sequence[object], options: Mapping[str, object],
 ) -> object:
-    """``run(*args, **options)`` of ``evm``, read by what ``make`` gives, and by its own hooks."""
+    """Returns ``run(*args, **options)`` of ``evm``, observed by ``make()`` and the hooks."""
     cdef EVM machine = evm
     cdef Watch usual
     cdef Watch watch

@@ -113,7 +113,7 @@ def test_an_unknown_name_is_refused_before_anything_runs() -> None:
     for name, hint in (("callz", "did you mean 'calls'"), ("zzz", "there are calls")):
         with pytest.raises(TracingError, match=hint):
             evm.transact(OUTER, trace=name)
-    with pytest.raises(TypeError, match="a trace is a name"):
+    with pytest.raises(TypeError, match="trace must be a name"):
         evm.transact(OUTER, trace=5)  # type: ignore[arg-type]
     with pytest.raises(TracingError, match="no options"):
         evm.call(OUTER, trace={"gas": {"memory": True}})
