@@ -1,4 +1,4 @@
-"""The state of a chain that another node holds: fetched in few round trips, kept on disk."""
+"""The state of another node's chain: fetched in few round trips and cached on disk."""
 
 from fastevm.fork.counters import ForkCounters
 from fastevm.fork.evm_of_fork import forked_evm

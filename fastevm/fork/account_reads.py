@@ -1,4 +1,4 @@
-"""Ways to read accounts: in one call where it is served, without a code that is known."""
+"""Reads accounts: with one call where the endpoint supports it, without known codes."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from fastevm.fork.state_batch import StateTrip
 from fastevm.rpc_client.messages import RpcRefusal
 
 EMPTY_CODE_HASH: Final = keccak256(b"")
-MIN_KNOWN_CODE: Final = 2_048  # bytes; a shorter code costs less than the question for its hash
+MIN_KNOWN_CODE: Final = 2_048  # bytes; sending a shorter code costs less than asking for its hash
 HASH_WAYS: Final = (Ability.ACCOUNT, Ability.PROOF)
 
 
 def read_accounts(
     trip: StateTrip, addresses: Iterable[bytes], codes: Mapping[bytes, bytes]
 ) -> None:
-    """Add reads of balance, nonce and code.
+    """Adds reads of balance, nonce and code.
 
-    ``codes``: codes that the accounts had at another block. Where the endpoint tells the hash of a
-    code, one that is the same is not sent again.
+    ``codes``: codes that the accounts had at another block. If the endpoint supports reading code
+    hashes, unchanged codes are not fetched again.
     """
     first = True
     for address in sorted(addresses):
@@ -72,7 +72,7 @@ def _try_info(trip: StateTrip, address: bytes) -> None:
 
 
 def _by_hash(trip: StateTrip, way: Ability, address: bytes, code: bytes) -> None:
-    """Balance, nonce and the hash of the code; without success the account is asked for again."""
+    """Reads balance, nonce and code hash. If this fails, the account is read again."""
 
     def take(answer: Any) -> None:
         if isinstance(answer, RpcRefusal):
@@ -88,7 +88,7 @@ def _by_hash(trip: StateTrip, way: Ability, address: bytes, code: bytes) -> None
 
 
 def _try_hash(trip: StateTrip, address: bytes, code: bytes) -> None:
-    """Try the first way to a hash that nobody tried, beside the reads of the same account."""
+    """Tries the first untried method to read a code hash, beside ordinary reads of the account."""
     way = next((one for one in HASH_WAYS if trip.abilities.get(one) is None), None)
     if way is None or way in trip.tried:
         return
@@ -135,7 +135,7 @@ def _account_of(answer: Any) -> RemoteAccount:
 
 
 def _account_with(answer: Any, code: bytes) -> RemoteAccount | None:
-    """The account, if its code is empty or just ``code``."""
+    """Returns the account if its code is empty or equal to ``code``."""
     if not isinstance(answer, Mapping):
         raise BadValue("no account")
     digest = bytes_of(answer.get("codeHash"), "codeHash", 32)

@@ -1,7 +1,7 @@
-"""Values that anvil kept: ``~/.foundry/cache/rpc/CHAIN/BLOCK/storage.json``, read only.
+"""Reads anvil's fork cache: ``~/.foundry/cache/rpc/CHAIN/BLOCK/storage.json``, read only.
 
-The file names the block by number. It is used if its block environment is the header's, and some of
-its slots are compared with reads in the first round trip.
+The file name contains the block number. The file is used if its block environment matches the
+header, and some of its slots are verified in the first round trip.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 FOLDER: Final = Path(".foundry/cache/rpc")
 MAX_FILE_BYTES: Final = 512 * 1024 * 1024  # decompressed
 ZSTD: Final = bytes.fromhex("28b52ffd")
-# Names that foundry gives to chains; others are named by their id.
+# Chain names used by foundry; other chains are named by their id.
 CHAIN_NAMES: Final = {
     1: "mainnet", 10: "optimism", 56: "bsc", 100: "gnosis", 130: "unichain", 137: "polygon",
     252: "fraxtal", 480: "world", 1868: "soneium", 8453: "base", 31337: "anvil-hardhat",
@@ -34,7 +34,7 @@ CHAIN_NAMES: Final = {
     59144: "linea", 81457: "blast", 84532: "base-sepolia", 534352: "scroll", 560048: "hoodi",
     7777777: "zora", 11155111: "sepolia", 11155420: "optimism-sepolia",
 }  # fmt: skip
-# A member of the block environment, and the header's member that it must equal.
+# Member of the block environment -> the header member that it must equal.
 ENVIRONMENT: Final = {
     "number": "number",
     "timestamp": "timestamp",
@@ -52,12 +52,12 @@ class AnvilValues(Struct):
     slots: dict[bytes, dict[int, int]] = field(default_factory=dict)
 
     def all_slots(self) -> Iterator[tuple[bytes, int, int]]:
-        """Address, slot and value of each."""
+        """Yields address, slot and value of each slot."""
         for address, slots in self.slots.items():
             yield from ((address, slot, value) for slot, value in slots.items())
 
     def add_to(self, known: Found, wanted: Wanted) -> None:
-        """Add the wanted accounts that are not known, and all slots of accounts that are named."""
+        """Adds the wanted accounts that are not known, and all slots of accounts in ``wanted``."""
         for address in wanted.accounts & self.accounts.keys():
             known.accounts.setdefault(address, self.accounts[address])
         for address in wanted.accounts | {address for address, _ in wanted.slots}:
@@ -66,13 +66,13 @@ class AnvilValues(Struct):
 
 
 def anvil_values(chain_id: int, block: PinnedBlock, home: Path | None = None) -> AnvilValues | None:
-    """The values that anvil kept of this block; None without a file that fits."""
+    """Returns anvil's values of this block; None if there is no matching file."""
     for path in _files(chain_id, block.number, Path.home() if home is None else home):
         try:
             content = json.loads(_text(path))
             if _fits(content, block):
                 return _values(content)
-            log.info("%s is of another block than %s", path, block)
+            log.info("%s ignored: it does not match %s", path, block)
         except (OSError, ValueError, KeyError, TypeError, AttributeError, BadValue) as error:
             log.info("%s cannot be read: %s", path, error)
     return None
@@ -85,7 +85,7 @@ def _files(chain_id: int, number: int, home: Path) -> Iterable[Path]:
 
 
 def _text(path: Path) -> bytes:
-    """The file's JSON text; newer versions of anvil compress it with zstd."""
+    """Returns the file's JSON text, which newer versions of anvil compress with zstd."""
     with path.open("rb") as file:
         if file.read(len(ZSTD)) != ZSTD:
             file.seek(0)
@@ -95,7 +95,7 @@ def _text(path: Path) -> bytes:
             try:
                 zstandard = import_module("zstandard")
             except ImportError:
-                raise ValueError("it needs the package zstandard") from None
+                raise ValueError("compressed with zstd: install the package zstandard") from None
             try:
                 reader = zstandard.ZstdDecompressor().stream_reader(file)
                 found = reader.read(MAX_FILE_BYTES + 1)
@@ -107,7 +107,7 @@ def _text(path: Path) -> bytes:
 
 
 def _fits(content: Mapping[str, Any], block: PinnedBlock) -> bool:
-    """Whether the block environment is that of the block, by all members that both have."""
+    """Returns whether the block environment matches the block in all common members."""
     environment = content["meta"]["block_env"]
     compared = 0
     for name, member in ENVIRONMENT.items():
@@ -139,7 +139,7 @@ def _values(content: Mapping[str, Any]) -> AnvilValues:
 
 
 def _code(entry: Mapping[str, Any]) -> bytes | None:
-    """The account's code, which the file holds with padding; None if it is not what it says."""
+    """Returns the account's code without the file's padding; None if its hash does not match."""
     digest = bytes_of(entry["code_hash"], "code_hash", 32)
     if digest == keccak256(b""):
         return b""

@@ -1,4 +1,4 @@
-"""The block of a fork as people write it: a tag, a number, one below the newest, a hash."""
+"""Parses the block of a fork: a tag, a number, a negative offset or a hash."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BlockLike = str | int | bytes
 
 
 class BlockChoice(Struct, frozen=True):
-    """One of the four: ``tag``, ``number``, ``below`` (so many below the newest), ``hash``."""
+    """One of ``tag``, ``number``, ``below`` (distance below the newest) and ``hash``."""
 
     tag: str | None = None
     number: int | None = None
@@ -27,7 +27,7 @@ class BlockChoice(Struct, frozen=True):
 
     @property
     def call(self) -> RpcCall:
-        """The request of this block, without its transactions; of the newest for ``below``."""
+        """The request for this block without transactions; for ``below``, the newest block."""
         if self.hash is not None:
             return RpcCall("eth_getBlockByHash", ("0x" + self.hash.hex(), False))
         number = None if self.number is None else quantity(self.number)
@@ -42,9 +42,9 @@ class BlockChoice(Struct, frozen=True):
 
 
 def read_block(block: Any) -> BlockChoice:
-    """A block as it is given: a tag, a number (negative: below the newest), or a hash.
+    """Parses a block: a tag, a number (negative: below the newest), or a hash.
 
-    Numbers also as text, hashes as 32 bytes or as hex. ValueError for anything else.
+    Numbers may be strings; hashes are 32 bytes or hex. Raises ValueError for anything else.
     """
     if isinstance(block, bytes) and len(block) == 32:
         return BlockChoice(hash=block)
@@ -62,7 +62,7 @@ def read_block(block: Any) -> BlockChoice:
 
 
 def split_block(url: str) -> tuple[str, BlockChoice | None]:
-    """An address, and the block in ``ADDRESS@BLOCK`` where it has one."""
+    """Splits ``URL@BLOCK`` into URL and block; the block is None if there is none."""
     address, _, text = url.rpartition("@")
     known = text.lower() in TAGS or re.fullmatch(HASH, text) or re.fullmatch(NUMBER, text)
     if known and "://" in address and address.split("://", 1)[1]:

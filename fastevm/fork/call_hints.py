@@ -1,4 +1,4 @@
-"""What calls touch, asked before they run: prestate traces with values, access lists without."""
+"""Prefetches what calls will read, with prestate traces (with values) or access lists (without)."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from fastevm.fork.refusals import is_unsupported, means_bad_block_parameter
 from fastevm.fork.state_batch import StateTrip
 from fastevm.rpc_client.messages import RpcRefusal
 
-# Calls asked about in one fetch; the runs themselves tell of the rest. A trace holds whole codes.
+# Calls per fetch; other values are fetched when executions miss them. A trace contains whole codes.
 MAX_TRACED: Final = 16
 MAX_LISTED: Final = 128
-# What decides where a call goes. Fees and nonces only make an endpoint refuse it.
+# The members that determine the execution. Fees and nonces could only make the endpoint reject it.
 MEMBERS: Final = ("from", "to", "gas", "value", "data", "input", "accessList", "authorizationList")
-SELECTOR: Final = 10  # characters of call data that name a function
+SELECTOR: Final = 10  # characters of call data that identify a function
 PRESTATE_TRACER: Final = {"tracer": "prestateTracer", "tracerConfig": {"includeEmpty": True}}
 
 
 class CallHints:
-    """What the endpoint says that calls touch. ``named``: keys whose values it did not give."""
+    """Predictions of the endpoint of what calls will read. ``named``: keys without values."""
 
     def __init__(self, calls: Sequence[Mapping[str, Any]]) -> None:
         self.calls = _distinct(calls)[:MAX_LISTED]
@@ -34,7 +34,7 @@ class CallHints:
         self.named_slots: set[tuple[bytes, int]] = set()
 
     def ask(self, trip: StateTrip) -> None:
-        """Add the requests: traces where they are served, access lists until that is known."""
+        """Adds the requests: traces if supported, access lists as long as that is unknown."""
         prestate = trip.abilities.get(Ability.PRESTATE)
         lists = prestate is not True and trip.abilities.get(Ability.ACCESS_LIST) is not False
         for place, call in enumerate(self.calls):
@@ -49,12 +49,12 @@ class CallHints:
             trip.compare(lambda: self._accept(trip))
 
     def _block_of_lists(self, trip: StateTrip) -> Any:
-        """Lists name keys and hold no values, so that a neighbouring block serves as well."""
+        """The block for access lists: they contain no values, so a neighbouring block will do."""
         by_number = trip.abilities.get(Ability.LIST_BY_NUMBER)
         return trip.block.by_number if by_number else trip.block_parameter
 
     def touched(self) -> set[bytes]:
-        """Senders and recipients, which access lists leave out."""
+        """Returns senders and recipients, which access lists omit."""
         found = set()
         for call in self.calls:
             for name in ("from", "to"):
@@ -89,7 +89,7 @@ class CallHints:
         trip.abilities.set(Ability.ACCESS_LIST, True)
 
     def _accept(self, trip: StateTrip) -> None:
-        """Take the traced values, unless one of them is not what a read of it says."""
+        """Takes the traced values, unless one of them contradicts a read."""
         read, traced = trip.collector.found, self.traced
         if not traced.accounts:
             return
@@ -101,7 +101,7 @@ class CallHints:
             self.named_slots.update(traced.slots)
             self.traced = Found()
             return
-        self.named_accounts.clear()  # a trace gave what the lists name
+        self.named_accounts.clear()  # a trace contains the values of these keys
         self.named_slots.clear()
         for address, account in traced.accounts.items():
             trip.collector.account(address, account)
@@ -110,9 +110,10 @@ class CallHints:
 
 
 def prestate_of(answer: Any) -> Found:
-    """The values in one result of the prestateTracer. BadValue.
+    """Returns the values in a result of prestateTracer. Raises BadValue.
 
-    An account without a balance is not whole and left out; nonce 0 and no code may be left out.
+    Omits an account without a balance, because it is incomplete. Nonce 0 and empty code are
+    optional.
     """
     if not isinstance(answer, Mapping):
         raise BadValue("no prestate")
@@ -133,7 +134,7 @@ def prestate_of(answer: Any) -> Found:
 
 
 def _nonce(value: Any) -> int:
-    """A nonce, which tracers write as a number."""
+    """Returns a nonce, which tracers write as a number."""
     if value is None:
         return 0
     if isinstance(value, int) and 0 <= value <= MAX_NONCE:
@@ -142,7 +143,7 @@ def _nonce(value: Any) -> int:
 
 
 def _learn_refusal(trip: StateTrip, ability: Ability, refusal: RpcRefusal) -> None:
-    """A call that fails tells nothing of the method."""
+    """Records that the method is unsupported, unless the call itself failed."""
     if refusal.code == NOT_ANSWERED:
         trip.abilities.unclear(ability)
     elif is_unsupported(refusal) or means_bad_block_parameter(refusal):
@@ -150,7 +151,7 @@ def _learn_refusal(trip: StateTrip, ability: Ability, refusal: RpcRefusal) -> No
 
 
 def _distinct(calls: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The different calls, first one for each function of each contract."""
+    """Returns the distinct calls; the first are one for each function of each contract."""
     found: dict[str, Mapping[str, Any]] = {}
     functions: dict[tuple[str, str], str] = {}
     for call in calls:

@@ -1,4 +1,4 @@
-"""JSON-RPC calls that go to an endpoint together."""
+"""JSON-RPC calls of one batch."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-MAX_SHOWN: Final = 200  # characters of the parameters
+MAX_SHOWN: Final = 200  # characters of the parameters in messages
 
 
 class RpcCall(Struct, frozen=True):
-    """A call; an ``optional`` one may be refused, and is left out when a batch as such is.
+    """A call. An ``optional`` call may fail, and is dropped if the whole batch is refused.
 
-    ``exists``: what it asks for was seen, so that null is the answer of a machine that lags.
+    ``exists``: the requested object is known to exist, so null means that the server lags behind.
     """
 
     method: str

@@ -1,4 +1,4 @@
-"""What an endpoint can do: learned from its answers, kept on disk."""
+"""The capabilities of an endpoint: learned from its answers and cached on disk."""
 
 from __future__ import annotations
 
@@ -7,28 +7,28 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, Final
 
-MAX_UNCLEAR: Final = 2  # failures without a reason after which an ability counts as absent
+MAX_UNCLEAR: Final = 2  # unexplained failures after which a capability counts as missing
 
 
 class Ability(StrEnum):
-    """Ways to ask for a state that not every endpoint offers."""
+    """Methods to read state that not every endpoint supports."""
 
     BLOCK_HASH = "block_hash"  # a block parameter by hash (EIP-1898)
     PRESTATE = "prestate"  # debug_traceCall with the prestateTracer
     ACCESS_LIST = "access_list"  # eth_createAccessList
-    LIST_BY_NUMBER = "list_by_number"  # it takes a block by number only, which is good enough
+    LIST_BY_NUMBER = "list_by_number"  # it only accepts a block number, which is good enough
     STORAGE_VALUES = "storage_values"  # eth_getStorageValues
-    SIMULATE_READER = "simulate_reader"  # eth_simulateV1 with a reader in place of codes
-    CALL_READER = "call_reader"  # eth_call with a reader in place of a code
+    SIMULATE_READER = "simulate_reader"  # eth_simulateV1 with code overridden by a reader
+    CALL_READER = "call_reader"  # eth_call with code overridden by a reader
     ACCOUNT_INFO = "account_info"  # eth_getAccountInfo: balance, nonce, code
-    ACCOUNT = "account"  # eth_getAccount: balance, nonce, hash of the code
+    ACCOUNT = "account"  # eth_getAccount: balance, nonce, code hash
     PROOF = "proof"  # eth_getProof: the same, with a proof
-    PRESTATE_CHECKED = "prestate_checked"  # slots of a trace were held against reads
+    PRESTATE_CHECKED = "prestate_checked"  # slots of a trace were compared with reads
     BLOCK_RECEIPTS = "block_receipts"  # eth_getBlockReceipts
 
 
 class Abilities:
-    """What is known of one endpoint; None = not tried yet. Safe to use from threads."""
+    """The capabilities of one endpoint; None = not tried yet. Thread-safe."""
 
     def __init__(self, known: Mapping[str, Any] | None = None) -> None:
         self._lock = threading.Lock()
@@ -41,18 +41,18 @@ class Abilities:
                 self._known[name] = value
 
     def get(self, ability: Ability) -> bool | None:
-        """Whether the endpoint has it; None if nobody tried."""
+        """Returns whether the endpoint has the capability; None if not tried."""
         return self._known.get(ability)
 
     def set(self, ability: Ability, value: bool) -> None:
-        """Learn that it has it, or has it not."""
+        """Records whether the endpoint has the capability."""
         with self._lock:
             if self._known.get(ability) is not value:
                 self._known[ability] = value
                 self.changed = True
 
     def unclear(self, ability: Ability) -> None:
-        """Trying it failed for a reason that may be another; too often counts as absent."""
+        """Records a failure with an unclear reason; several mean that the capability is missing."""
         with self._lock:
             self._unclear[ability] = self._unclear.get(ability, 0) + 1
             often = self._unclear[ability] >= MAX_UNCLEAR
@@ -60,7 +60,7 @@ class Abilities:
             self.set(ability, False)
 
     def as_dict(self) -> dict[str, bool]:
-        """What is known, for the disk."""
+        """Returns the known capabilities, for the cache."""
         with self._lock:
             return dict(self._known)
 

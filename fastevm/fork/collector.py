@@ -1,4 +1,4 @@
-"""Values of a state as they come from answers, checked for their form."""
+"""Collects state values from answers and checks their format."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ MAX_NONCE: Final = 2**64 - 1
 
 
 class BadValue(ForkError):
-    """An endpoint answered with something that is no value of a state."""
+    """An endpoint's answer is not a valid state value."""
 
 
 class Collector:
-    """Gathers the parts of accounts and the slots until they are whole.
+    """Collects slots and the parts of accounts.
 
-    ``found`` holds what is whole. A second value for the same key must be the same one: BadValue.
+    ``found`` contains complete values. Raises BadValue if two values for the same key differ.
     """
 
     def __init__(self) -> None:
@@ -28,24 +28,24 @@ class Collector:
         self._parts: dict[bytes, dict[str, Any]] = {}
 
     def take_fresh(self) -> Found:
-        """What became whole since the last time."""
+        """Returns the values completed since the last call."""
         fresh, self._fresh = self._fresh, Found()
         return fresh
 
     def balance(self, address: bytes, answer: Any) -> None:
-        """The answer to eth_getBalance."""
+        """Takes the answer to eth_getBalance."""
         self._part(address, "balance", word_of(answer, "balance"))
 
     def nonce(self, address: bytes, answer: Any) -> None:
-        """The answer to eth_getTransactionCount."""
+        """Takes the answer to eth_getTransactionCount."""
         self._part(address, "nonce", word_of(answer, "nonce", MAX_NONCE))
 
     def code(self, address: bytes, answer: Any) -> None:
-        """The answer to eth_getCode."""
+        """Takes the answer to eth_getCode."""
         self._part(address, "code", bytes_of(answer, "code"))
 
     def account(self, address: bytes, account: RemoteAccount) -> None:
-        """A whole account."""
+        """Takes a complete account."""
         known = self.found.accounts.setdefault(address, account)
         if known is account:
             self._fresh.accounts[address] = account
@@ -53,7 +53,7 @@ class Collector:
             raise BadValue(f"two answers about account 0x{address.hex()} disagree")
 
     def slot(self, address: bytes, slot: int, value: int) -> None:
-        """The value of a slot."""
+        """Takes the value of a slot."""
         known = self.found.slots.get((address, slot))
         if known is None:
             self.found.slots[(address, slot)] = self._fresh.slots[(address, slot)] = value
@@ -61,7 +61,7 @@ class Collector:
             raise BadValue(f"two answers about slot {slot:#x} of 0x{address.hex()} disagree")
 
     def block_hash(self, number: int, digest: bytes) -> None:
-        """The hash of a block below the pinned one."""
+        """Takes the hash of a block before the pinned block."""
         self.found.block_hashes[number] = self._fresh.block_hashes[number] = digest
 
     def _part(self, address: bytes, name: str, value: Any) -> None:
@@ -72,7 +72,7 @@ class Collector:
 
 
 def word_of(answer: Any, name: str, most: int = MAX_WORD) -> int:
-    """A number of an answer, at most ``most``. BadValue."""
+    """Returns the number in an answer. Raises BadValue if it exceeds ``most``."""
     try:
         if not isinstance(answer, str):
             raise ValueError(f"{name}: expected a hex string, found {answer!r:.60}")
@@ -80,12 +80,12 @@ def word_of(answer: Any, name: str, most: int = MAX_WORD) -> int:
     except ValueError as error:
         raise BadValue(str(error)) from None
     if number > most:
-        raise BadValue(f"{name}: a number that is too large")
+        raise BadValue(f"{name}: number too large")
     return number
 
 
 def bytes_of(answer: Any, name: str, size: int | None = None) -> bytes:
-    """Bytes of an answer, exactly ``size`` of them if given. BadValue."""
+    """Returns the bytes in an answer. Raises BadValue if the length is not ``size``."""
     try:
         return read_bytes(answer, name, size)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""``fastevm fork cache``: what forks have left on disk: measure, delete, export, import it."""
+"""``fastevm fork cache``: statistics, deletion, export and import of the disk cache of forks."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from fastevm.fork.disk_cache import DiskCache, cache_folder
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the subject and its actions with their options."""
+    """Adds the subcommand with its actions and options."""
     subjects = parser.add_subparsers(dest="subject", metavar="SUBJECT", required=True)
-    purpose = "values that were fetched from other nodes"
+    purpose = "the disk cache of values fetched from other nodes"
     cache = subjects.add_parser("cache", help=purpose, description=purpose)
     actions = cache.add_subparsers(dest="action", metavar="ACTION", required=True)
     for name, (action, purpose) in ACTIONS.items():
         one = actions.add_parser(name, help=purpose, description=purpose)
         one.add_argument(
-            "--cache-path", type=Path, metavar="DIR", help=f"its folder ({cache_folder()})"
+            "--cache-path", type=Path, metavar="DIR", help=f"folder of the cache ({cache_folder()})"
         )
         one.set_defaults(cache_action=action)
         if name == "clear":
-            one.add_argument("--chain-id", type=int, metavar="ID", help="of this chain only")
+            one.add_argument("--chain-id", type=int, metavar="ID", help="only this chain")
             one.add_argument(
                 "--down-to", type=int, metavar="BYTES",
-                help="delete the blocks used longest ago until the file has at most so many",
+                help="delete the least recently used blocks until the file has at most BYTES",
             )  # fmt: skip
         if name in ("export", "import"):
             one.add_argument("file", type=Path)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run an action; 0, or 1 when the cache cannot be used."""
+    """Runs an action. Returns 0, or 1 if the cache cannot be used."""
     cache = DiskCache(arguments.cache_path or cache_folder())
     try:
         arguments.cache_action(cache, arguments)
@@ -76,7 +76,7 @@ def _import(cache: DiskCache, arguments: argparse.Namespace) -> None:
 
 ACTIONS: Final[dict[str, tuple[Callable[[DiskCache, argparse.Namespace], None], str]]] = {
     "stats": (_stats, "count values and bytes"),
-    "clear": (_clear, "delete it, or a part of it"),
+    "clear": (_clear, "delete the cache or a part of it"),
     "export": (_export, "write a copy that another machine can import"),
-    "import": (_import, "add what was exported"),
+    "import": (_import, "import an exported file"),
 }

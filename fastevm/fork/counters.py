@@ -1,4 +1,4 @@
-"""What a fork has cost so far."""
+"""Request counters of a fork."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ NAMES: Final = (
 
 
 class ForkCounters:
-    """Counts of one fork and of its siblings at other blocks; all threads add to them.
+    """Counters of a fork and its siblings at other blocks, shared by all threads.
 
-    ``requests``: HTTP requests. ``round_trips``: times that somebody waited for the endpoint, no
-    matter how many requests went side by side. ``calls``: JSON-RPC calls. ``accounts``, ``slots``,
-    ``codes``: values that came from the endpoint. ``bytes``: of answers, as they were sent.
-    ``hits``: values that the cache on disk gave. ``seconds_waited``: by the round trips and by rate
-    limits. ``retries``: requests that were sent once more; ``hedges``: those sent twice because the
-    first was slow.
+    ``requests``: HTTP requests. ``round_trips``: waits for the endpoint, however many requests were
+    sent in parallel. ``calls``: JSON-RPC calls. ``accounts``, ``slots``, ``codes``: values received
+    from the endpoint. ``bytes``: size of answers as transmitted. ``hits``: values from the disk
+    cache. ``seconds_waited``: time spent in round trips and rate limits. ``retries``: repeated
+    requests. ``hedges``: requests sent twice because the first was slow.
     """
 
     requests: int
@@ -40,19 +39,19 @@ class ForkCounters:
         self.reset()
 
     def add(self, **counts: float) -> None:
-        """Add to counters by name."""
+        """Adds to counters by name."""
         with self._lock:
             for name, count in counts.items():
                 setattr(self, name, getattr(self, name) + count)
 
     def reset(self) -> None:
-        """Begin at 0."""
+        """Resets all counters to 0."""
         with self._lock:
             for name in NAMES:
                 setattr(self, name, 0)
 
     def as_dict(self) -> Mapping[str, float]:
-        """The counters by name."""
+        """Returns the counters by name."""
         with self._lock:
             return {name: getattr(self, name) for name in NAMES}
 

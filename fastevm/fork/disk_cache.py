@@ -1,8 +1,8 @@
-"""What was fetched, in one SQLite file that processes share: values, codes, headers, answers.
+"""The disk cache: values, codes, headers and answers in an SQLite file shared by processes.
 
-A value belongs to a block hash of a chain, a code to its own hash. The file is in WAL mode and each
-write is one transaction that the operating system has when it ends: a killed process loses at most
-what it had not written yet.
+A value belongs to a block hash of a chain, a code to its own hash. The file is in WAL mode, and
+each write is one transaction that the operating system has when it ends, so a killed process loses
+at most what it had not written yet.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from fastevm.fork.pinned_block import PinnedBlock
 log = logging.getLogger(__name__)
 
 FILE_NAME: Final = "fork.sqlite"
-VERSION: Final = 1  # of the tables; a file of another version is begun anew
+VERSION: Final = 1  # of the schema; a file of another version is recreated
 DEFAULT_MAX_BYTES: Final = 2 * 1024**3
-BUSY_SECONDS: Final = 10.0  # that a writer waits for one of another process
-ROWS_PER_CHECK: Final = 20_000  # written between two looks at the size
-KEPT_SHARE: Final = 0.8  # of the limit, that is left after blocks were deleted
-MAX_SLOTS_OF_ACCOUNT: Final = 20_000  # given with an account that was asked for
-MAX_RESPONSE_BYTES: Final = 16 * 1024**2  # of one answer that is kept
+BUSY_SECONDS: Final = 10.0  # how long a writer waits for another process
+ROWS_PER_CHECK: Final = 20_000  # rows written between two checks of the size
+KEPT_SHARE: Final = 0.8  # of the limit; blocks are deleted down to this share
+MAX_SLOTS_OF_ACCOUNT: Final = 20_000  # slots returned with a requested account
+MAX_RESPONSE_BYTES: Final = 16 * 1024**2  # size limit of one cached answer
 QUERY_KEYS: Final = 500
-BYTES_OF_A_ROW: Final = 200  # about what a slot takes
+BYTES_OF_A_ROW: Final = 200  # approximate size of a slot
 
 Value = TypeVar("Value")
 
-# Connections of the process that this one was forked from: SQLite forbids to close them here.
+# Connections of the parent process after a fork: SQLite forbids closing them in the child.
 _of_other_processes: list[sqlite3.Connection | None] = []
 
 TABLES: Final = """
@@ -68,7 +68,7 @@ COUNTED: Final = ("chain", "block", *OF_BLOCKS, "code", "endpoint")
 
 
 def cache_folder() -> Path:
-    """Where the cache is without another wish: FASTEVM_FORK_CACHE, else below the user's caches."""
+    """Returns the default folder: FASTEVM_FORK_CACHE, else a folder in the user's cache folder."""
     chosen = os.environ.get("FASTEVM_FORK_CACHE")
     if chosen:
         return Path(chosen)
@@ -77,23 +77,23 @@ def cache_folder() -> Path:
 
 
 def max_cache_bytes() -> int:
-    """The size above which blocks are deleted: FASTEVM_FORK_CACHE_BYTES, else the default."""
+    """Returns the size above which blocks are deleted: FASTEVM_FORK_CACHE_BYTES, or the default."""
     text = os.environ.get("FASTEVM_FORK_CACHE_BYTES", "")
     return int(text) if text.isdigit() else DEFAULT_MAX_BYTES
 
 
 class CachedBlock(Struct, frozen=True):
-    """A block's key in the file."""
+    """The key of a block in the file."""
 
     id: int
     chain: int
 
 
 class DiskCache:
-    """The file in ``folder``. Safe to use from threads, and after a fork of the process.
+    """The cache file in ``folder``. Thread-safe, and safe to use after a fork of the process.
 
-    A file that cannot be read or written is told once and then neither read nor written: a cache
-    never stops a fork.
+    If the file cannot be read or written, a warning is logged once and the cache is disabled: a
+    cache error never stops a fork.
     """
 
     def __init__(self, folder: Path, max_bytes: int | None = None) -> None:
@@ -108,7 +108,7 @@ class DiskCache:
     # --- blocks and headers ---------------------------------------------------------------------
 
     def block(self, chain: str, pinned: PinnedBlock) -> CachedBlock | None:
-        """The key of a block, which is written if it is new, and counts as used now."""
+        """Returns the key of a block, adding it if it is new, and marks it as used now."""
         header = zlib.compress(json.dumps(dict(pinned.header)).encode(), 1)
 
         def write(file: sqlite3.Connection) -> CachedBlock:
@@ -128,7 +128,7 @@ class DiskCache:
     def find_block(
         self, chain: str, *, digest: bytes | None = None, number: int | None = None
     ) -> PinnedBlock | None:
-        """A block by hash or number, the newest without either; None if it is not here."""
+        """Returns a block by hash or number, or the newest block; None if it is not cached."""
         by = "hash = :hash" if digest is not None else "number = :number"
         by = "1" if digest is None and number is None else by
         rows = self._read(
@@ -142,7 +142,7 @@ class DiskCache:
     # --- values ---------------------------------------------------------------------------------
 
     def put(self, block: CachedBlock, found: Found) -> None:
-        """Write values of a block; those that are there already stay."""
+        """Writes values of a block; does not overwrite existing values."""
         codes = {keccak256(one.code): one.code for one in found.accounts.values() if one.code}
         accounts = [
             (block.id, address, _shortest(one.balance), _shortest(one.nonce), _code_hash(one.code))
@@ -173,9 +173,9 @@ class DiskCache:
         *,
         given: Collection[bytes] = (),
     ) -> Found:
-        """What is here of these keys, and all slots of the accounts that they name.
+        """Returns the cached values of these keys, and all slots of the accounts among them.
 
-        ``given``: accounts of which only the slots in ``slots`` are read.
+        ``given``: accounts for which only the slots in ``slots`` are returned.
         """
         found = Found()
         by_account: dict[bytes, list[bytes]] = {address: [] for address in accounts}
@@ -188,7 +188,7 @@ class DiskCache:
                 f" ({_marks(keys)})",
                 (block.id, *keys),
             ):
-                if not digest or code is not None:  # a code that was lost is asked for again
+                if not digest or code is not None:  # a code that was lost is fetched again
                     found.accounts[address] = RemoteAccount(
                         int.from_bytes(balance, "big"), int.from_bytes(nonce, "big"), code or b""
                     )
@@ -205,7 +205,7 @@ class DiskCache:
         return found
 
     def codes(self, block: CachedBlock, addresses: Iterable[bytes]) -> dict[bytes, bytes]:
-        """The newest known codes of accounts of this chain, which they may still have."""
+        """Returns the newest cached codes of accounts of this chain, which may be outdated."""
         found: dict[bytes, bytes] = {}
         for keys in _in_pieces([*addresses]):
             found.update(
@@ -220,7 +220,7 @@ class DiskCache:
     # --- answers and endpoints ------------------------------------------------------------------
 
     def put_response(self, block: CachedBlock, request: bytes, answer: Any) -> None:
-        """Keep an answer that the block determines."""
+        """Stores an answer that depends only on the block."""
         body = zlib.compress(json.dumps(answer, separators=(",", ":")).encode(), 1)
         if len(body) <= MAX_RESPONSE_BYTES:
             self._write(
@@ -231,33 +231,33 @@ class DiskCache:
             )
 
     def response(self, block: CachedBlock, request: bytes) -> Any:
-        """An answer that was kept, else None; no answer that is null is kept."""
+        """Returns a stored answer, or None; null answers are not stored."""
         rows = self._read(
             "select body from response where block = ? and request = ?", (block.id, request)
         )
         return next((json.loads(zlib.decompress(body)) for (body,) in rows), None)
 
     def put_endpoint(self, key: str, chain: str, abilities: Mapping[str, Any]) -> None:
-        """Remember of which chain an endpoint is and what it can do; ``key`` tells no address."""
+        """Stores the chain and capabilities of an endpoint; ``key`` does not reveal its address."""
         values = (key, chain, json.dumps(dict(abilities)))
         self._write(
             lambda file: file.execute("insert or replace into endpoint values(?, ?, ?)", values)
         )
 
     def endpoint(self, key: str) -> tuple[str, dict[str, Any]] | None:
-        """The chain of an endpoint and what it can do."""
+        """Returns the chain and capabilities of an endpoint."""
         rows = self._read("select chain, abilities from endpoint where key = ?", (key,))
         return next(((chain, json.loads(text)) for chain, text in rows), None)
 
     # --- the file as a whole --------------------------------------------------------------------
 
     def stats(self) -> dict[str, int]:
-        """Rows of each kind, and ``bytes`` of the file."""
+        """Returns the number of rows of each kind, and the size of the file as ``bytes``."""
         found = {name: self._count(f"select count(*) from {name}") for name in COUNTED}
         return {**found, "bytes": self._used_bytes()}
 
     def chains(self) -> list[tuple[str, int, int, int]]:
-        """Each chain's identity with its blocks, and the lowest and the highest number of them."""
+        """Returns identity, number of blocks, lowest and highest block number of each chain."""
         return list(
             self._read(
                 "select identity, count(b.id), coalesce(min(b.number), 0),"
@@ -268,7 +268,7 @@ class DiskCache:
         )
 
     def clear(self, chain_id: int | None = None) -> int:
-        """Delete all blocks, or those of one chain; how many there were."""
+        """Deletes all blocks, or those of one chain. Returns the number of deleted blocks."""
         condition = "1" if chain_id is None else "(identity = :id or identity like :id || ':%')"
 
         def write(file: sqlite3.Connection) -> int:
@@ -287,20 +287,20 @@ class DiskCache:
         return deleted or 0
 
     def drop(self, block: CachedBlock) -> None:
-        """Delete everything of a block."""
+        """Deletes all data of a block."""
         self._write(lambda file: self._delete(file, [block.id]))
 
     def export(self, target: Path) -> None:
-        """Write a copy that another cache can import. FileExistsError."""
+        """Writes a copy for `import_from`. Raises FileExistsError if ``target`` exists."""
         if target.exists():
             raise FileExistsError(f"{target} exists already and is not overwritten")
         with self._lock, self._guard():
             self._open().execute("vacuum into ?", (str(target),))
 
     def import_from(self, source: Path) -> int:
-        """Add the blocks of an exported file; how many were new. ValueError if it is none."""
+        """Adds the blocks of an exported file; returns how many were new. Raises ValueError."""
         if not _is_cache(source):
-            raise ValueError(f"{source} is no exported cache of this version")
+            raise ValueError(f"{source} is not an exported cache of this version")
         with self._lock:
             file = self._open()
             file.execute("attach ? as other", (f"{source}",))
@@ -312,7 +312,7 @@ class DiskCache:
                 file.execute("detach other")
 
     def evict(self, max_bytes: int) -> int:
-        """Delete the blocks that were used longest ago until the file is small; how many."""
+        """Deletes least recently used blocks until the file fits; returns their number."""
 
         def write(file: sqlite3.Connection) -> bool:
             row = file.execute("select id from block order by used limit 1").fetchone()
@@ -328,7 +328,7 @@ class DiskCache:
         return deleted
 
     def close(self) -> None:
-        """Close the file."""
+        """Closes the file."""
         with self._lock:
             if self._file is not None and self._process == os.getpid():
                 self._file.close()
@@ -357,7 +357,7 @@ class DiskCache:
         *,
         whole: bool,
     ) -> None:
-        """Add slots of an account: all of them if ``whole`` and there are not too many."""
+        """Adds slots of an account: all slots if ``whole`` and there are not too many."""
         query = "select slot, value from slot where block = ? and address = ?"
         if whole:
             query_all = f"{query} limit {MAX_SLOTS_OF_ACCOUNT}"
@@ -388,7 +388,7 @@ class DiskCache:
         return []
 
     def _write(self, work: Callable[[sqlite3.Connection], Value], rows: int = 1) -> Value | None:
-        """Do ``work`` in one transaction; None if the file does not take it, which is told."""
+        """Does ``work`` in one transaction. Returns None and logs a warning if writing fails."""
         done = None
         with self._lock, self._guard():
             file = self._open()
@@ -417,7 +417,7 @@ class DiskCache:
 
     def _open(self) -> sqlite3.Connection:
         if self.broken:
-            raise sqlite3.OperationalError("it failed before")
+            raise sqlite3.OperationalError("disabled after an earlier failure")
         if self._file is None or self._process != os.getpid():
             _of_other_processes.append(self._file)
             self._process = os.getpid()
@@ -460,7 +460,7 @@ def _is_cache(path: Path) -> bool:
 
 
 def _merge(file: sqlite3.Connection) -> None:
-    """Add the rows of the attached file ``other`` to ours, under our keys of chains and blocks."""
+    """Adds the rows of the attached file ``other``, with our keys of chains and blocks."""
     file.execute("insert or ignore into chain(identity) select identity from other.chain")
     file.execute(
         "insert or ignore into block(chain, number, hash, header, used)"

@@ -1,4 +1,4 @@
-"""One address of an upstream node: its connections, its limits, how fast it answers."""
+"""One URL of an upstream node: its connections, limits and latency."""
 
 from __future__ import annotations
 
@@ -35,25 +35,25 @@ from fastevm.rpc_client.messages import (
     request_of,
 )
 
-MAX_ANSWER_BYTES: Final = 256 * 1024 * 1024  # of one answer, decompressed
-MISSING: Final = object()  # in place of an answer that a batch did not bring
+MAX_ANSWER_BYTES: Final = 256 * 1024 * 1024  # per answer, decompressed
+MISSING: Final = object()  # placeholder for an answer that a batch did not contain
 SERVER_ERROR: Final = 500
 TOO_LARGE_STATUS: Final = 413
-LATENCIES: Final = 128  # answers of which the slowest 5 % are known
+LATENCIES: Final = 128  # number of recent answers used for the 95th percentile
 MIN_LATENCIES: Final = 20
 MIN_HEDGE_SECONDS: Final = 0.1
-RESTING_SECONDS: Final = 5.0  # that an address is left alone after it failed, if there is another
-STALE_SECONDS: Final = 1.0  # within which a connection that the other side closed is found out
+RESTING_SECONDS: Final = 5.0  # how long a failed URL is avoided if there is another one
+STALE_SECONDS: Final = 1.0  # time within which a closed connection is detected
 LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 READS: Final = ("eth_", "net_", "web3_", "debug_trace", "trace_", "anvil_nodeInfo")
 BATCH_SIZE = re.compile(r"too (large|many|big)|limit|max|exceed|at most|size|up to", re.I)
 BATCH_NUMBER = re.compile(r"\b(\d{1,5})\b")
 
-_ids = count(1)  # of all endpoints: an answer to another request is never taken for ours
+_ids = count(1)  # ids are unique across endpoints, so answers cannot be confused
 
 
 class Limited(Exception):
-    """A limit of calls in time was reached; ``seconds``: what Retry-After says, else None."""
+    """The rate limit was exceeded; ``seconds``: value of Retry-After, or None."""
 
     def __init__(self, message: str, seconds: float | None = None) -> None:
         super().__init__(message)
@@ -61,9 +61,9 @@ class Limited(Exception):
 
 
 class BatchRefused(Exception):
-    """The batch as such was refused; ``limit``: the size that the text names, else None.
+    """The whole batch was refused; ``limit``: the maximum size named in the text, or None.
 
-    ``about_size``: whether that is said to be the reason.
+    ``about_size``: whether the text names the size as the reason.
     """
 
     def __init__(self, message: str, limit: int | None = None, *, about_size: bool = False) -> None:
@@ -73,9 +73,9 @@ class BatchRefused(Exception):
 
 
 class Endpoint:
-    """Sends calls to one address, once, and says what came of it. Safe to use from threads.
+    """Sends calls to one URL, once, without retries. Thread-safe.
 
-    ``name`` is the address without its key. ``batch_limit``: calls in one body, as far as known.
+    ``name`` is the URL without its key. ``batch_limit``: known maximum number of calls per body.
     """
 
     def __init__(
@@ -108,28 +108,29 @@ class Endpoint:
 
     @property
     def rests(self) -> bool:
-        """Whether it failed lately."""
+        """Whether it failed recently."""
         return monotonic() < self._rests_until
 
     def failed(self) -> None:
-        """Leave it alone for a while, if there is another."""
+        """Avoids it for a while if there is another endpoint."""
         self._rests_until = monotonic() + RESTING_SECONDS
 
     def hedge_seconds(self) -> float | None:
-        """The seconds within which 95 % of the answers came; None while that is not known."""
+        """Returns the 95th percentile of the latency in seconds; None if it is not known yet."""
         with self._lock:
             if len(self._latencies) < MIN_LATENCIES:
                 return None
             return max(MIN_HEDGE_SECONDS, sorted(self._latencies)[len(self._latencies) * 95 // 100])
 
     def seconds_to_wait(self, calls: Sequence[RpcCall]) -> float:
-        """Pay for the calls; the seconds by which they must be held back."""
+        """Charges the calls to the rate limit. Returns the seconds to delay them."""
         return self.bucket.take(compute_units(call.method for call in calls))
 
     def exchange(self, calls: Sequence[RpcCall]) -> list[Answer]:
-        """One answer for each call in their order: a result, RpcRefusal, or ``MISSING``.
+        """Returns the answers in order of the calls: a result, RpcRefusal, or ``MISSING``.
 
-        One HTTP request. Limited, BatchRefused, RpcUnreachable; their texts hold no key.
+        Sends one HTTP request. Raises Limited, BatchRefused or RpcUnreachable; their texts contain
+        no key.
         """
         requests = [request_of(call.method, call.params, next(_ids)) for call in calls]
         body = body_of(requests[0] if len(requests) == 1 else requests)
@@ -148,14 +149,14 @@ class Endpoint:
         return found
 
     def close(self) -> None:
-        """Close the connections that are open and not in use."""
+        """Closes idle connections."""
         with self._lock:
             idle, self._idle = self._idle, []
         for client in idle:
             client.close()
 
     def _post(self, body: bytes, repeatable: bool) -> HttpAnswer:
-        """Send a body; at once again on a new connection if an old one was just closed."""
+        """Sends a body; if an old connection was just closed, immediately retries on a new one."""
         client, began = self._connection(), monotonic()
         used = client is not None
         client = client or JsonRpcClient(self.url, **self._options)
@@ -174,20 +175,20 @@ class Endpoint:
         return answer
 
     def _connection(self) -> JsonRpcClient | None:
-        """A connection that nobody uses; those of the process that this one was forked from stay
-        its own."""
+        """Returns an idle connection of this process; connections of the parent process (after a
+        fork) are not used."""
         with self._lock:
             if self._process != os.getpid():
                 self._process, self._idle = os.getpid(), []
             return self._idle.pop() if self._idle else None
 
     def _read(self, answer: HttpAnswer, requests: list[dict[str, Any]]) -> list[Answer]:
-        """The answers in a response, or what it says about all calls at once."""
+        """Returns the answers in a response; raises an error that concerns all calls."""
         try:
             value = _decoded(answer.body)
         except ValueError:
             self._check_status(answer, len(requests))
-            raise RpcUnreachable(f"{self.name}: an answer that is no JSON") from None
+            raise RpcUnreachable(f"{self.name}: the answer is not JSON") from None
         if isinstance(value, list):
             found = {one.get("id"): one for one in value if isinstance(one, dict)}
             answers = [self._answer(one, found.get(one["id"]), answer.status) for one in requests]
@@ -196,23 +197,23 @@ class Endpoint:
             return answers
         if not isinstance(value, dict) or ("error" not in value and "result" not in value):
             self._check_status(answer, len(requests))
-            raise RpcUnreachable(f"{self.name}: an answer that is no JSON-RPC")
+            raise RpcUnreachable(f"{self.name}: the answer is not JSON-RPC")
         if len(requests) == 1:
             return [self._only_answer(answer, requests[0], value)]
         self._check_whole(answer, value, requests)
-        raise BatchRefused(f"{self.name}: one answer to a batch")
+        raise BatchRefused(f"{self.name}: a single answer to a batch")
 
     def _only_answer(self, answer: HttpAnswer, request: dict[str, Any], value: Any) -> Answer:
-        """The answer to a single call; an error may lack the id of its request."""
+        """Returns the answer to a single call; an error may lack the request id."""
         if value.get("id") != request["id"] and value.get("error") is None:
-            raise RpcUnreachable(f"{self.name}: an answer to another request")
+            raise RpcUnreachable(f"{self.name}: the answer belongs to another request")
         found = self._answer(request, value, answer.status)
         if is_limited(found) or (found is not None and answer.status == TOO_MANY_REQUESTS):
             raise Limited(f"{self.name}: {self._said(found)}", _retry_after(answer.headers))
         return found
 
     def _check_whole(self, answer: HttpAnswer, value: Any, requests: list[dict[str, Any]]) -> None:
-        """Raise what one error in answer to a batch means."""
+        """Raises the exception for a single error in answer to a batch."""
         found = self._answer(requests[0], value, answer.status)
         text = f"{self.name}: {self._said(found)}"
         if is_limited(found) or answer.status == TOO_MANY_REQUESTS:
@@ -225,7 +226,7 @@ class Endpoint:
             raise BatchRefused(text, limit, about_size=about_size)
 
     def _check_status(self, answer: HttpAnswer, size: int) -> None:
-        """Raise what an HTTP status of failure without JSON-RPC means."""
+        """Raises the exception for an HTTP error status without JSON-RPC."""
         status, text = answer.status, f"{self.name}: HTTP status {answer.status}"
         after = _retry_after(answer.headers)
         if status == TOO_MANY_REQUESTS or (status >= SERVER_ERROR and after is not None):
@@ -252,12 +253,12 @@ class Endpoint:
 
 
 def is_repeatable(call: RpcCall) -> bool:
-    """Whether sending the call twice does no more than sending it once."""
+    """Returns whether the call is idempotent."""
     return call.method.startswith(READS) and not call.method.startswith("eth_send")
 
 
 def is_loopback(url: str) -> bool:
-    """Whether the address is one of this machine."""
+    """Returns whether the URL is on this machine."""
     host = urlsplit(url).hostname or ""
     return host in LOOPBACK or host.startswith("127.")
 
@@ -270,11 +271,11 @@ def _decoded(body: bytes) -> Any:
     try:
         return msgspec.json.decode(body)
     except (msgspec.DecodeError, RecursionError):
-        return json.loads(body)  # which takes numbers and characters that msgspec refuses
+        return json.loads(body)  # accepts numbers and characters that msgspec rejects
 
 
 def _retry_after(headers: HTTPMessage) -> float | None:
-    """The seconds in a Retry-After, which are given as a number or as a date."""
+    """Returns the seconds of a Retry-After header, which is a number or a date."""
     text = headers.get("Retry-After")
     if text is None:
         return None

@@ -1,4 +1,4 @@
-"""Calls to an upstream of one or several addresses: batches, retries, fail-over, hedges."""
+"""Sends calls to an upstream with one or several URLs: batches, retries, fail-over, hedging."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ from fastevm.rpc_client.messages import (
     checked_address,
 )
 
-DEFAULT_BATCH_SIZE: Final = 250  # calls in one body
+DEFAULT_BATCH_SIZE: Final = 250  # calls per body
 MAX_BACKOFF: Final = 30.0
-TIMEOUTS_IN_ALL: Final = 4  # timeouts of one request that all retries together may take
-MAX_IN_FLIGHT: Final = 16  # requests side by side
-BLOCK_RETRIES: Final = 3  # of calls about a block or a state that one of many machines lacks
+TIMEOUTS_IN_ALL: Final = 4  # all retries together may take this many request timeouts
+MAX_IN_FLIGHT: Final = 16  # parallel requests
+BLOCK_RETRIES: Final = 3  # of calls about a block or state that some servers of the endpoint lack
 BLOCK_RETRY_SECONDS: Final = 0.2
 MAX_HEDGED_SHARE: Final = 0.1  # of all requests
-TICK_SECONDS: Final = 0.2  # between two looks at the progress
+TICK_SECONDS: Final = 0.2  # between two updates of the progress
 CLIENT_ERRORS: Final = range(400, 500)
-NOT_ANSWERED: Final = -1  # the code of an optional call that was given up with its batch
+NOT_ANSWERED: Final = -1  # error code of an optional call dropped with its batch
 
 Value = TypeVar("Value")
 OnAnswers = Callable[[Mapping[int, Answer]], None]
@@ -48,12 +48,12 @@ OnAnswers = Callable[[Mapping[int, Answer]], None]
 
 @dataclass(frozen=True, slots=True)
 class EndpointOptions:
-    """How an upstream is asked.
+    """Options of requests to an upstream.
 
-    ``headers`` go with every request. ``retries`` of a request that failed, after ``backoff``
-    seconds doubled each time; ``timeout`` seconds for one request. ``compute_units_per_second``
-    hold calls back after the endpoint said that a limit was reached, unless not ``rate_limit``.
-    ``batch_size``: calls in one body. ``progress``: show a bar on a terminal.
+    ``headers`` are sent with every request. A failed request is repeated up to ``retries`` times,
+    first after ``backoff`` seconds, doubled each time; ``timeout`` is in seconds per request.
+    ``compute_units_per_second`` throttles calls after the endpoint reported a rate limit, if
+    ``rate_limit`` is true. ``batch_size``: calls per body. ``progress``: show a bar on a terminal.
     """
 
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -67,7 +67,7 @@ class EndpointOptions:
 
 
 class _Part(Struct, frozen=True):
-    """Calls (by their places in the list) that go in one body; ``depth``: waits before it."""
+    """Calls (by index) that are sent in one body; ``depth``: round trips before it."""
 
     places: tuple[int, ...]
     attempt: int = 0
@@ -78,19 +78,19 @@ class _Part(Struct, frozen=True):
 
 
 class _TimeLimit(Struct):
-    """When the attempts of one ``ask`` end (monotonic); a hold by our own rate limit delays it."""
+    """The deadline of one ``ask`` (monotonic); delays by our own rate limit extend it."""
 
     seconds: float
     ends: float
 
     def held(self, seconds: float) -> None:
-        """A request goes after ``seconds`` only; from then on the whole time is left."""
+        """Extends the deadline: a request is delayed by ``seconds``, then has the full time."""
         if seconds > 0:
             self.ends = max(self.ends, monotonic() + seconds + self.seconds)
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more is waited for."""
+        """Whether the deadline has passed or the endpoints were closed."""
         return monotonic() > self.ends
 
 
@@ -100,10 +100,10 @@ class _Outcome(Struct):
 
 
 class Endpoints:
-    """The addresses of one upstream, used in turn. Safe to use from several threads.
+    """The URLs of one upstream, used in rotation. Thread-safe.
 
-    Requests run in threads of their own, at most ``MAX_IN_FLIGHT`` for one ``ask``; none where it
-    is ``offline``.
+    Requests run in their own threads, at most ``MAX_IN_FLIGHT`` for one ``ask``. If ``offline``, no
+    requests are sent.
     """
 
     offline = False
@@ -112,7 +112,7 @@ class Endpoints:
         self, urls: Sequence[str], options: EndpointOptions, counters: ForkCounters
     ) -> None:
         if not urls:
-            raise ValueError("urls: expected at least one address")
+            raise ValueError("urls: expected at least one URL")
         self.urls = tuple(checked_address(url, "http", "https") for url in urls)
         self.options, self.counters = options, counters
         self.masker = Masker(self.urls, options.headers)
@@ -133,12 +133,12 @@ class Endpoints:
 
     @property
     def name(self) -> str:
-        """The addresses without their keys."""
+        """The URLs without their keys."""
         return ", ".join(one.name for one in self._all)
 
     @property
     def batch_limit(self) -> int:
-        """The calls that every address takes in one body, as far as known."""
+        """The number of calls that every URL accepts per body, as far as known."""
         return min(one.batch_limit for one in self._all)
 
     @batch_limit.setter
@@ -147,10 +147,10 @@ class Endpoints:
             one.batch_limit = min(one.batch_limit, max(1, limit))
 
     def ask(self, calls: Sequence[RpcCall], on_answers: OnAnswers | None = None) -> list[Answer]:
-        """One answer for each call in their order: a result or RpcRefusal.
+        """Returns the answers in order of the calls: a result or RpcRefusal each.
 
-        ``on_answers`` is given the answers (by place) as they come. ForkError if an answer cannot
-        be had; those that came until then were given to ``on_answers``.
+        ``on_answers`` receives answers (by index) as they arrive. Raises ForkError if an answer
+        cannot be obtained; earlier answers have been passed to ``on_answers`` by then.
         """
         if not calls:
             return []
@@ -174,13 +174,13 @@ class Endpoints:
         return answers
 
     def close(self) -> None:
-        """Close the connections; whoever waits for an answer gets ForkError."""
+        """Closes the connections. Threads that wait for an answer get ForkError."""
         self._closed.set()
         for one in self._all:
             one.close()
 
     def _settle(self, calls: Sequence[RpcCall], began: float, progress: Progress) -> Any:
-        """Yield each part with its outcome until every call has an answer."""
+        """Yields each part with its outcome until every call has an answer."""
         seconds = TIMEOUTS_IN_ALL * self.options.timeout
         limit = _TimeLimit(seconds, began + seconds)
         todo = deque(_parts_of(range(len(calls)), _Part(()), self.batch_limit))
@@ -207,18 +207,18 @@ class Endpoints:
         return "the fork was closed"
 
     def _check(self, part: _Part, limit: _TimeLimit) -> None:
-        """ForkError for a part that was tried often enough."""
+        """Raises ForkError if a part has used all its attempts."""
         if part.attempt > self.options.retries:
             raise ForkError(f"{part.reason} (after {part.attempt} attempts)")
         if part.not_before > limit.ends:
             wait_seconds = part.not_before - monotonic()
             raise ForkError(
-                f"{part.reason}: the next attempt would come in {wait_seconds:.0f} seconds, and all"
-                f" of them have {limit.seconds:g}"
+                f"{part.reason}: the next attempt would be in {wait_seconds:.0f} seconds, but the"
+                f" time limit of all attempts is {limit.seconds:g} seconds"
             )
 
     def _attempt(self, part: _Part, calls: Sequence[RpcCall], limit: _TimeLimit) -> _Outcome:
-        """Send a part once and say what came of it."""
+        """Sends a part once and returns the outcome."""
         endpoint = self._choose(part)
         mine = [calls[place] for place in part.places]
         held = endpoint.seconds_to_wait(mine)
@@ -239,7 +239,7 @@ class Endpoints:
         return self._answered(part, mine, endpoint, found)
 
     def _choose(self, part: _Part) -> Endpoint:
-        """The next address in turn that did not fail lately, another than last time if possible."""
+        """Returns the next URL that did not fail recently, if possible not the last one used."""
         if len(self._all) == 1:
             return self._all[0]
         self._next += 1
@@ -247,7 +247,7 @@ class Endpoints:
         return min(turn, key=lambda one: (one.rests, one is part.last))
 
     def _hedged(self, endpoint: Endpoint, calls: Sequence[RpcCall]) -> list[Answer]:
-        """The answers; a request that is slower than most is sent a second time."""
+        """Returns the answers; sends a slow request a second time (hedging)."""
         seconds = endpoint.hedge_seconds()
         spent = self.counters.hedges < MAX_HEDGED_SHARE * self.counters.requests
         if seconds is None or not spent or not all(map(is_repeatable, calls)):
@@ -265,7 +265,7 @@ class Endpoints:
     def _answered(
         self, part: _Part, mine: Sequence[RpcCall], endpoint: Endpoint, found: list[Answer]
     ) -> _Outcome:
-        """Keep what was answered; ask once more for what is missing, limited, or elsewhere."""
+        """Stores answers; schedules retries for missing, rate-limited or lagging calls."""
         outcome = _Outcome()
         limited, missing, elsewhere = [], [], []
         for place, call, answer in zip(part.places, mine, found, strict=True):
@@ -280,8 +280,8 @@ class Endpoints:
         if limited:
             endpoint.bucket.limited()
         for places, reason, seconds in (
-            (limited, "it limits the rate of calls", self._backoff(part)),
-            (missing, "an answer lacks calls of its batch", 0.0),
+            (limited, "rate limit exceeded", self._backoff(part)),
+            (missing, "the answer to a batch is incomplete", 0.0),
             (elsewhere, "it does not know the block", BLOCK_RETRY_SECONDS * 2**part.attempt),
         ):
             if places:
@@ -290,7 +290,7 @@ class Endpoints:
         return outcome
 
     def _may_be_elsewhere(self, part: _Part, call: RpcCall, answer: Answer) -> bool:
-        """Whether another machine of the endpoint may know the block that this one does not."""
+        """Returns whether another server of the endpoint may know the block."""
         if call.optional or part.attempt >= min(BLOCK_RETRIES, self.options.retries):
             return False
         if answer is None and call.exists:
@@ -300,7 +300,7 @@ class Endpoints:
     def _limited(
         self, part: _Part, mine: Sequence[RpcCall], endpoint: Endpoint, limit: Limited
     ) -> _Outcome:
-        """Wait; a batch that stays above a limit is sent in halves."""
+        """Waits; splits a batch that repeatedly exceeds the rate limit."""
         seconds = self._backoff(part) if limit.seconds is None else limit.seconds
         if len(self._all) > 1:
             endpoint.failed()
@@ -317,7 +317,7 @@ class Endpoints:
         endpoint: Endpoint,
         refusal: BatchRefused,
     ) -> _Outcome:
-        """Leave out what is optional; then send smaller batches from now on."""
+        """Drops optional calls first; afterwards uses smaller batches."""
         without = self._without_optional(part, calls, str(refusal))
         if without is not None and not refusal.about_size:
             return without
@@ -328,7 +328,7 @@ class Endpoints:
     def _without_optional(
         self, part: _Part, calls: Sequence[RpcCall], reason: str
     ) -> _Outcome | None:
-        """Give up the optional calls of a request that failed as such; None if it has none."""
+        """Drops the optional calls of a request that failed as a whole; None if it has none."""
         optional = [place for place in part.places if calls[place].optional]
         if not optional:
             return None
@@ -340,7 +340,7 @@ class Endpoints:
     def _unreachable(
         self, part: _Part, calls: Sequence[RpcCall], endpoint: Endpoint, error: RpcUnreachable
     ) -> _Outcome:
-        """Try once more, elsewhere first; a call that must not be repeated fails."""
+        """Schedules a retry, if possible on another URL; a call that is not idempotent fails."""
         without = self._without_optional(part, calls, str(error))
         if without is not None:
             return without
@@ -355,13 +355,13 @@ class Endpoints:
         return _Outcome(again=[_later(again, endpoint, 0.0 if others else self._backoff(part))])
 
     def _backoff(self, part: _Part) -> float:
-        """The seconds before the next attempt: doubled each time, between half and all of it."""
+        """Returns the seconds before the next attempt: exponential backoff with jitter of 50 %."""
         whole: float = min(MAX_BACKOFF, self.options.backoff * 2**part.attempt)
         return whole * random.uniform(0.5, 1.0)
 
 
 def _parts_of(places: Sequence[int], part: _Part, limit: int) -> list[_Part]:
-    """``part`` with these places, in as many parts as the limit of a batch asks for."""
+    """Returns ``part`` with these indices, split according to the batch limit."""
     return [
         replace(part, places=tuple(places[at : at + limit])) for at in range(0, len(places), limit)
     ]
@@ -382,7 +382,7 @@ def _halves(part: _Part) -> list[_Part]:
 
 
 def _in_thread(work: Callable[[], Value]) -> Future[Value]:
-    """Run ``work`` in a thread that does not keep the process alive."""
+    """Runs ``work`` in a daemon thread."""
     future: Future[Value] = Future()
 
     def run() -> None:

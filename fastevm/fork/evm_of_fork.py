@@ -1,4 +1,4 @@
-"""An EVM on a remote state: after a block, or in front of one of its transactions."""
+"""Creates an EVM on a remote state: after a block, or before one of its transactions."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def forked_evm(
 
 
 def environment_of_header(header: Header, schedule: ForkSchedule, chain_id: int) -> dict[str, Any]:
-    """What code sees of a block, as `EVM` takes it."""
+    """Returns the block environment of a header, as arguments of `EVM`."""
     environment: dict[str, Any] = {
         "chain_id": chain_id,
         "number": header.number,

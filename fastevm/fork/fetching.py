@@ -1,4 +1,4 @@
-"""One fetch: the round trips that bring all wanted values, and what calls touch besides."""
+"""One fetch: the round trips for all wanted values, and for values that calls will read."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from fastevm.fork.slot_reads import read_slots
 from fastevm.fork.state_batch import BlockFormRefused, StateTrip
 from fastevm.rpc_client.messages import RpcRefusal
 
-MAX_TRIPS: Final = 8  # of one fetch; each that brings too little has ruled out a way to ask
-DELEGATION: Final = bytes.fromhex("ef0100")  # and an address: the code of a delegating account
+MAX_TRIPS: Final = 8  # per fetch; each incomplete trip rules out a method
+DELEGATION: Final = bytes.fromhex("ef0100")  # then an address: the code of a delegated account
 DELEGATION_BYTES: Final = 23
 TRACES: Final = "its prestate traces"
 
 
 class Fetching:
-    """Brings ``wanted`` and what its calls touch; ``known``: what needs no question."""
+    """Fetches ``wanted`` and the values that its calls read; ``known``: values not to fetch."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class Fetching:
         self._changed_codes: set[bytes] = set()
 
     def run(self) -> Found:
-        """Everything that was found, ``known`` not included. ForkError."""
+        """Returns everything that was found, without ``known``. Raises ForkError."""
         asks_hints = bool(self.hints.calls)
         for _ in range(MAX_TRIPS):
             missing = self._missing()
@@ -66,13 +66,13 @@ class Fetching:
             self._changed_codes |= trip.changed_codes
             self._keep()
         else:
-            raise ForkError(f"{self.session.endpoints.name}: it never gave {self._first_missing()}")
+            raise ForkError(f"{self.session.endpoints.name}: no answer had {self._first_missing()}")
         self._later_checks()
         self._count()
         return self.collector.found
 
     def _missing(self) -> Wanted:
-        """What is wanted, named by the endpoint, or the target of a delegation, and not found."""
+        """Returns missing values: wanted, predicted, or the target of a delegation."""
         found, known = self.collector.found, self.known
         accounts = self.wanted.accounts | self.hints.named_accounts | self.hints.touched()
         accounts |= _delegates(found)
@@ -95,7 +95,7 @@ class Fetching:
             trip.check_canonical()
 
     def _keep(self) -> None:
-        """Write what came to the cache."""
+        """Writes new values to the cache."""
         fresh = self.collector.take_fresh()
         if fresh.accounts or fresh.slots or fresh.block_hashes:
             self.session.learn_codes(fresh)
@@ -103,7 +103,7 @@ class Fetching:
                 self.session.cache.put(self.cached, fresh)
 
     def _add_checks(self, trip: StateTrip) -> None:
-        """Read values of another origin that nobody has compared yet."""
+        """Reads values from other sources that have not been verified yet."""
         for check in self.session.take_checks():
             params = ("0x" + check.address.hex(), hex_word(check.slot), check.block.by_hash)
             if self.session.abilities.get(Ability.BLOCK_HASH) is not False:
@@ -122,12 +122,12 @@ class Fetching:
             self.session.cache.drop(self.cached)
         raise ForkError(
             f"{self.session.endpoints.name}: slot {check.slot:#x} of 0x{check.address.hex()} at"
-            f" {check.block} is not what {check.origin} said: what was fetched may be wrong; fork"
-            " again, which asks in another way"
+            f" {check.block} differs from {check.origin}: fetched values may be wrong; fork"
+            " again, which uses another method"
         )
 
     def _later_checks(self) -> None:
-        """Have some slots of a trace compared in the next round trip, once for an endpoint."""
+        """Schedules the verification of some traced slots, once per endpoint."""
         if self.session.abilities.get(Ability.PRESTATE_CHECKED) is None:
             self.session.add_checks(
                 Check(self.block, address, slot, value, TRACES)
@@ -140,11 +140,11 @@ class Fetching:
         self.session.counters.add(accounts=len(found.accounts), slots=len(found.slots), codes=codes)
 
     def _first_missing(self) -> str:
-        return next(named(self._missing()), "what was asked for")
+        return next(named(self._missing()), "the wanted values")
 
 
 def named(wanted: Wanted) -> Iterator[str]:
-    """The keys in words: account, slot of an account, block."""
+    """Yields descriptions of the keys: account, slot of an account, block."""
     yield from (f"account 0x{address.hex()}" for address in sorted(wanted.accounts))
     for address, slot in sorted(wanted.slots):
         yield f"slot {slot:#x} of account 0x{address.hex()}"
@@ -152,7 +152,7 @@ def named(wanted: Wanted) -> Iterator[str]:
 
 
 def _delegates(found: Found) -> set[bytes]:
-    """The accounts to which accounts in ``found`` delegate their code (EIP-7702)."""
+    """Returns the delegation targets of accounts in ``found`` (EIP-7702)."""
     return {
         account.code[len(DELEGATION) :]
         for account in found.accounts.values()

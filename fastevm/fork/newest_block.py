@@ -1,9 +1,9 @@
-"""Finds out whether a node made its next block while the state of its newest one was read.
+"""Detects whether a node mined its next block while the state of its newest was read.
 
-anvil resolves the block of a read before it waits for the block that it mines, and then reads the
-state behind that: the values are those of the next block, whether the block was named by number or
-by hash. The number of its head tells too late. What is in its database at once is the hash of the
-block that it mined, which code sees as soon as a later block is simulated.
+anvil resolves the block of a read before it waits for a block being mined, and then reads the state
+after that block: the values belong to the next block, whether the block was given by number or by
+hash. Its head number changes too late to detect this. Its database contains the hash of the mined
+block immediately, and code can read that hash when a later block is simulated.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from fastevm.fork.endpoints import Endpoints
 
 log = logging.getLogger(__name__)
 
-CLIENTS: Final = ("anvil",)  # in lower case, the beginnings of names of nodes that do this
-OURS: Final = "fastevm"  # has that name in front of its own, and a state for every block
-READER: Final = "0x" + "ee" * 20  # an address without meaning
+CLIENTS: Final = ("anvil",)  # client name prefixes in lower case
+OURS: Final = "fastevm"  # its client name comes first; it has a state for every block
+READER: Final = "0x" + "ee" * 20  # an arbitrary address
 WAIT_SECONDS: Final = 5.0  # for the block that is being mined
 PAUSE_SECONDS: Final = 0.01
 
 
 class NewestBlock:
-    """Block ``number``, which was the newest when it was chosen.
+    """Block ``number``, which was the newest block when it was selected.
 
-    ``is_passed``: there is a newer one, so that reads which begin now give its own state.
+    ``is_passed``: there is a newer block, so new reads return the state of this block.
     """
 
     def __init__(self, endpoints: Endpoints, number: int) -> None:
@@ -38,30 +38,30 @@ class NewestBlock:
         self._endpoints = endpoints
 
     def was_passed(self) -> bool:
-        """Whether values that came until now may be those of the next block.
+        """Returns whether values read so far may belong to the next block.
 
-        Then it returns only when that is the newest one. ForkError.
+        In that case waits until the next block is the newest. Raises ForkError.
         """
         if not self._next_is_known():
             return False
         ends = monotonic() + WAIT_SECONDS
         while self._head() <= self.number:
             if monotonic() > ends:
-                log.warning("%s: nobody knows whether it makes a block", self._endpoints.name)
+                log.warning("%s: cannot tell whether it is mining a block", self._endpoints.name)
                 return False
             sleep(PAUSE_SECONDS)
         self.is_passed = True
         return True
 
     def _next_is_known(self) -> bool:
-        """Whether the hash of the next block is in the node's newest state."""
+        """Returns whether the hash of the next block is in the node's newest state."""
         following = self.number + 1
-        code = f"0x67{following:016x}4060005260206000f3"  # BLOCKHASH, to be returned
+        code = f"0x67{following:016x}4060005260206000f3"  # returns BLOCKHASH
         params = (
             {"to": READER}, "latest", {READER: {"code": code}}, {"number": quantity(following + 1)},
         )  # fmt: skip
         answer = self._endpoints.ask([RpcCall("eth_call", params, optional=True)])[0]
-        unknown = "0x" + keccak256(str(following).encode()).hex()  # what anvil says in place of it
+        unknown = "0x" + keccak256(str(following).encode()).hex()  # anvil's placeholder
         return isinstance(answer, str) and answer != unknown
 
     def _head(self) -> int:
@@ -70,6 +70,6 @@ class NewestBlock:
 
 
 def may_be_passed(client: str) -> bool:
-    """Whether a node that calls itself so gives values of its next block."""
+    """Returns whether a node with this client name may return values of its next block."""
     name = client.lower()
     return name.startswith(CLIENTS) and OURS not in name

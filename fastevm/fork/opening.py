@@ -1,4 +1,4 @@
-"""The first question to an endpoint: its chain, and the block that is to be read."""
+"""The first request to an endpoint: identifies its chain and the block to read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from fastevm.rpc_client.messages import RpcRefusal
 
 log = logging.getLogger(__name__)
 
-# What a development node says of its rules; `rules_of` reads it.
+# Calls whose answers tell the rules of a development node; `rules_of` reads them.
 RULES_CALLS: Final = (
     RpcCall("anvil_nodeInfo", optional=True),
     RpcCall("eth_config", optional=True),
@@ -29,9 +29,9 @@ RULES_CALLS: Final = (
 
 
 class Opened(Struct, frozen=True):
-    """A block, and whether its state may still change: the newest of a development chain.
+    """A block, and whether its state may still change (newest block of a development chain).
 
-    ``newest``: what watches it while the endpoint may give values of the next one.
+    ``newest``: set if the endpoint may return values of the next block.
     """
 
     block: PinnedBlock
@@ -42,17 +42,17 @@ class Opened(Struct, frozen=True):
 def addresses_and_block(
     urls: str | Sequence[str], block: BlockChoice
 ) -> tuple[list[str], BlockChoice]:
-    """The addresses without their blocks, and the block of the first that has one."""
+    """Returns the URLs without their blocks, and the first block among them."""
     split = [split_block(url) for url in ([urls] if isinstance(urls, str) else urls)]
     named = [one for _, one in split if one is not None]
     return [url for url, _ in split], named[0] if named else block
 
 
 def open_session(session: Session, chosen: BlockChoice, chain_id: int | None) -> Opened:
-    """Identify the endpoint and find the block, in one round trip; two for ``below``.
+    """Identifies the endpoint and finds the block, in one round trip (two for ``below``).
 
-    None where the cache has all: a block by hash of an endpoint that is not on this machine.
-    ForkError.
+    Without a round trip if the cache has everything: a block by hash, of an endpoint that is not on
+    this machine. Raises ForkError.
     """
     if session.offline:
         return Opened(_open_offline(session, chosen, chain_id))
@@ -66,7 +66,7 @@ def open_session(session: Session, chosen: BlockChoice, chain_id: int | None) ->
 
 
 def find_block(session: Session, chosen: BlockChoice) -> Opened:
-    """A block of the session's chain: from the cache by its hash, else asked for. ForkError."""
+    """Returns a block of the chain, by hash from the cache if possible. Raises ForkError."""
     if session.cache is not None and session.identity is not None:
         by_hash = chosen.hash is not None
         if by_hash or session.offline:
@@ -99,7 +99,7 @@ def _open_online(session: Session, chosen: BlockChoice, chain_id: int | None) ->
         chosen.call,
         RpcCall("web3_clientVersion", optional=True),
     ]
-    if session.loopback:  # there development nodes are
+    if session.loopback:  # development nodes are local
         calls += [
             RpcCall("eth_getBlockByNumber", ("0x0", False), optional=True),
             RpcCall("eth_blockNumber", optional=True),
@@ -126,7 +126,7 @@ def _open_online(session: Session, chosen: BlockChoice, chain_id: int | None) ->
 
 
 def _open_offline(session: Session, chosen: BlockChoice, chain_id: int | None) -> PinnedBlock:
-    """The block in the cache: of the chain that the endpoint had, else of ``chain_id``."""
+    """Returns the block from the cache: of the endpoint's known chain, or of ``chain_id``."""
     if session.cache is None:
         raise ForkError("offline: there is no cache to read")
     last = session.recall()
@@ -172,7 +172,7 @@ def _block_in(endpoints: Endpoints, answer: Any, chosen: BlockChoice) -> PinnedB
     except ForkError as error:
         raise ForkError(f"{endpoints.name}: {error}") from None
     if chosen.hash not in (None, pinned.hash) or chosen.number not in (None, pinned.number):
-        raise ForkError(f"{endpoints.name}: another block than {chosen} was answered")
+        raise ForkError(f"{endpoints.name}: the answer is not block {chosen}")
     return pinned
 
 
@@ -191,5 +191,5 @@ def _number_in(answer: Any) -> int:
 
 
 def _id_in(identity: str) -> int:
-    """The chain id in a chain's key of the cache."""
+    """Returns the chain id in a chain's cache key."""
     return int(identity.partition(":")[0])

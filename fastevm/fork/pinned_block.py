@@ -1,4 +1,4 @@
-"""The block that a source reads, and how requests name it."""
+"""The block that a source reads, and its block parameters."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ class PinnedBlock:
 
     @classmethod
     def read(cls, found: Any) -> PinnedBlock:
-        """A block as an endpoint gives it. ForkError for what is none."""
+        """Reads a block object. Raises ForkError if it is invalid."""
         try:
             number = read_number(found["number"], "number")
             digest = read_bytes(found["hash"], "hash", 32)
             read_bytes(found["parentHash"], "parentHash", 32)
         except (TypeError, KeyError, ValueError) as error:
-            raise ForkError(f"an answer that is no block: {error}") from None
+            raise ForkError(f"invalid block in an answer: {error}") from None
         return cls(number, digest, found)
 
     @property
     def by_hash(self) -> dict[str, Any]:
-        """The block parameter by hash (EIP-1898): the state of just this block, or an error."""
+        """The block parameter by hash (EIP-1898): the state of this block, or an error."""
         return {"blockHash": "0x" + self.hash.hex(), "requireCanonical": False}
 
     @property
     def by_number(self) -> str:
-        """The block parameter by number, which names another block after a reorganisation."""
+        """The block parameter by number, which means another block after a reorganisation."""
         return quantity(self.number)
 
     @property

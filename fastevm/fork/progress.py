@@ -1,4 +1,4 @@
-"""A bar on the terminal while somebody waits long for an upstream."""
+"""A progress bar on the terminal during long requests to an upstream."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any, Final
 
 SHOWN_AFTER_SECONDS: Final = 1.0
 
-_terminal = threading.Lock()  # a terminal shows one bar at a time
+_terminal = threading.Lock()  # a terminal shows only one bar at a time
 
 
 class Progress:
-    """How many of ``total`` answers came: shown on stderr when a terminal waits over a second.
+    """The number of received answers: shown on a stderr terminal after one second.
 
-    With rich a bar, without it one line that is written over.
+    Shows a bar if rich is installed, otherwise a line that is overwritten.
     """
 
     def __init__(self, name: str, total: int, *, shown: bool = True) -> None:
@@ -27,12 +27,12 @@ class Progress:
         self._line = False
 
     def advance(self, count: int) -> None:
-        """So many answers came."""
+        """Counts received answers."""
         self._done += count
         self.tick()
 
     def tick(self) -> None:
-        """Show how far it is, if it is time."""
+        """Updates the display if it is due."""
         if not self._shows or monotonic() < self._since:
             return
         if self._bar is None and not self._line:
@@ -45,7 +45,7 @@ class Progress:
             print(f"\r{self._text()}", end="", file=sys.stderr, flush=True)
 
     def close(self) -> None:
-        """Take the bar away."""
+        """Removes the display."""
         if self._bar is not None:
             self._bar.stop()
         elif self._line:

@@ -1,4 +1,4 @@
-"""Compute units: what a call costs at a provider, and a bucket that holds calls back."""
+"""Compute units (the price of calls at providers) and a token bucket that throttles calls."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from time import monotonic
 from typing import Final
 
-# Prices of calls in compute units, after the public lists of providers; 330 a second is what their
-# free plans allow.
+# Prices of calls in compute units, from the public lists of providers; 330 per second is the limit
+# of their free plans.
 DEFAULT_UNITS_PER_SECOND: Final = 330
 DEFAULT_PRICE: Final = 20
 PRICES: Final = {
@@ -24,21 +24,21 @@ PRICES: Final = {
     "debug_traceTransaction": 40,
     "debug_traceBlockByHash": 40,
 }
-# After an endpoint limited us, calls are held back for this long; before that, never.
+# After a rate limit error, calls are throttled for this long; before that, never.
 LIMITED_SECONDS: Final = 60.0
 
 
 def compute_units(methods: Iterable[str]) -> int:
-    """The price of these calls together."""
+    """Returns the total price of these calls."""
     return sum(PRICES.get(method, DEFAULT_PRICE) for method in methods)
 
 
 class TokenBucket:
-    """Lets ``rate`` compute units a second pass once the endpoint has complained.
+    """Throttles calls to ``rate`` compute units per second after a rate limit error.
 
-    An endpoint's true limit is unknown, so that nothing is held back until it says that a limit was
-    reached; then the bucket is empty and counts for ``LIMITED_SECONDS``. A request may be larger
-    than the bucket: it passes when the bucket is not empty, and leaves a debt.
+    The endpoint's real limit is unknown, so calls are not throttled until it reports a rate limit
+    error. Then the bucket starts empty and is used for ``LIMITED_SECONDS``. A request may be larger
+    than the bucket: it passes if the bucket is not empty, and leaves a debt.
     """
 
     def __init__(self, rate: float) -> None:
@@ -49,14 +49,14 @@ class TokenBucket:
         self._lock = threading.Lock()
 
     def limited(self) -> None:
-        """The endpoint refused a request because of a limit."""
+        """Starts throttling: the endpoint refused a request because of a rate limit."""
         with self._lock:
             self._fill()
             self._units = min(self._units, 0.0)
             self._limited_until = monotonic() + LIMITED_SECONDS
 
     def take(self, units: float) -> float:
-        """Pay ``units``; the seconds to wait before the request is sent."""
+        """Takes ``units``. Returns the seconds to wait before sending the request."""
         with self._lock:
             self._fill()
             if self._filled_at >= self._limited_until or self.rate <= 0:

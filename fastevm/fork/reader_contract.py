@@ -1,6 +1,6 @@
-"""A contract that stands in for others in calls and reads a list of their slots.
+"""A contract that replaces others in calls and reads a list of their slots.
 
-Its call data are slots of 32 bytes each, its output is their values:
+Its call data is a list of 32-byte slots, its output the list of values:
 
     i = 0; while i < calldatasize: mstore(i, sload(calldataload(i))); i += 32
     return(0, calldatasize)
@@ -29,11 +29,11 @@ READER: Final = bytes.fromhex(
 # fmt: on
 READER_CODE: Final = "0x" + READER.hex()
 WORD_BYTES: Final = 32
-SLOTS_OF_A_CALL: Final = 5_000  # below the gas that one transaction may have (EIP-7825)
-SLOTS_OF_A_REQUEST: Final = 9_000  # below the usual gas limit of a block
-GAS_OF_A_SLOT: Final = 2_800  # a cold read, and non-zero call data
+SLOTS_OF_A_CALL: Final = 5_000  # fits the gas limit of one transaction (EIP-7825)
+SLOTS_OF_A_REQUEST: Final = 9_000  # fits the usual gas limit of a block
+GAS_OF_A_SLOT: Final = 2_800  # a cold read and nonzero call data
 GAS_OF_A_CALL: Final = 60_000
-# Contracts whose slots a client may change before the first call of a simulated block.
+# System contracts, whose slots may change before the first call of a simulated block.
 CHANGED_BY_BLOCKS: Final = frozenset(
     bytes.fromhex(one)
     for one in (
@@ -46,19 +46,19 @@ CHANGED_BY_BLOCKS: Final = frozenset(
 
 
 def reader_call(address: bytes, slots: Sequence[int]) -> dict[str, Any]:
-    """The call object that reads ``slots`` of the account whose code is the reader."""
+    """Returns the call object that reads ``slots`` of an account overridden by the reader."""
     data = b"".join(slot.to_bytes(WORD_BYTES, "big") for slot in slots)
     gas = GAS_OF_A_CALL + GAS_OF_A_SLOT * len(slots)
     return {"to": "0x" + address.hex(), "input": "0x" + data.hex(), "gas": hex(gas)}
 
 
 def reader_override(addresses: Sequence[bytes]) -> Mapping[str, Any]:
-    """The state override that puts the reader in place of codes."""
+    """Returns the state override that replaces the code of accounts by the reader."""
     return {"0x" + address.hex(): {"code": READER_CODE} for address in addresses}
 
 
 def values_in(output: Any, slots: Sequence[int]) -> list[int]:
-    """The values of the slots in the reader's output. BadValue."""
+    """Returns the slot values in the reader's output. Raises BadValue."""
     data = bytes_of(output, "output of the reader", WORD_BYTES * len(slots))
     return [
         int.from_bytes(data[at : at + WORD_BYTES], "big") for at in range(0, len(data), WORD_BYTES)

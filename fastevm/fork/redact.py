@@ -1,4 +1,4 @@
-"""Addresses and texts without the keys that providers put into addresses and headers."""
+"""Removes API keys in URLs and headers from messages."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from fastevm.rpc_client.messages import shown_address
 
 HIDDEN: Final = "***"
-MAX_TEXT: Final = 400  # characters of an endpoint's own message that are shown
-MIN_SECRET: Final = 3  # characters; anything shorter occurs everywhere
-# Segments of paths that are no keys. Masking them would make messages hard to read.
+MAX_TEXT: Final = 400  # characters of an endpoint's message to show
+MIN_SECRET: Final = 3  # characters; shorter segments occur everywhere
+# Path segments that are not keys. Masking them would make messages hard to read.
 COMMON = re.compile(r"v\d+|rpc|eth|ethereum|mainnet|sepolia|hoodi|jsonrpc|json-rpc|public|node")
 
 
 def masked(url: str) -> str:
-    """``url`` for people to read: ``https://host:port``, and ``/***`` for whatever comes after it.
+    """Returns ``url`` for messages: ``https://host:port``, with ``/***`` for the rest.
 
-    User, password, path, query and fragment may all hold a key.
+    User, password, path, query and fragment may all contain a key.
     """
     try:
         parts = urlsplit(url)
         shown = shown_address(url)
-    except ValueError:  # a port that is no number, a bracket that does not close
+    except ValueError:  # invalid port, or an unclosed bracket
         return HIDDEN
     rest = parts.path.strip("/") or parts.query or parts.fragment or "@" in parts.netloc
     return f"{shown}/{HIDDEN}" if rest else shown
 
 
 class Masker:
-    """Replaces the keys in addresses and headers wherever they occur in a text."""
+    """Masks the keys of URLs and headers wherever they occur in a text."""
 
     def __init__(self, urls: Iterable[str], headers: Mapping[str, str] | None = None) -> None:
         found = {part for url in urls for part in _secrets_of(url)}
@@ -40,7 +40,7 @@ class Masker:
         self._secrets = sorted((one for one in found if len(one) >= MIN_SECRET), key=len)[::-1]
 
     def text(self, message: object) -> str:
-        """``message`` without keys, at most ``MAX_TEXT`` characters of it, on one line."""
+        """Returns ``message`` without keys, on one line, at most ``MAX_TEXT`` characters."""
         text = str(message)
         for secret in self._secrets:
             text = text.replace(secret, HIDDEN)

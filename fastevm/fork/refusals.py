@@ -1,4 +1,4 @@
-"""What the errors of endpoints mean: their codes and words differ from client to client."""
+"""Classifies errors of endpoints, whose codes and texts differ between clients."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final
 from fastevm.rpc_client.messages import METHOD_NOT_FOUND, RpcRefusal
 
 INVALID_PARAMS: Final = -32602
-LIMIT_EXCEEDED: Final = -32005  # EIP-1474; of rates as well as of ranges and batches
+LIMIT_EXCEEDED: Final = -32005  # EIP-1474; for rates as well as ranges and batches
 TOO_MANY_REQUESTS: Final = 429
 FORBIDDEN: Final = (401, 403, 405, METHOD_NOT_FOUND, -32604, -32004)
 EXECUTION_REVERTED: Final = 3
@@ -19,7 +19,7 @@ LIMITED = re.compile(
     r"header not found \(rate\)|credits",
     re.I,
 )
-# Limits of one question, and what contracts say: neither goes away by waiting.
+# Limits of a single request, and reverts: waiting does not help.
 NOT_LIMITED = re.compile(
     r"revert|more than|range|results|response size|too large|too many (slots|results|logs|keys)",
     re.I,
@@ -48,7 +48,7 @@ ABOUT_METHOD = re.compile(r"\bmethod\b|whitelist|\btier\b|\bplan\b", re.I)
 
 
 def is_limited(answer: Any) -> bool:
-    """Whether the endpoint says that a limit of calls in time was reached: later it may answer."""
+    """Returns whether the error is a rate limit: a later retry may succeed."""
     if not isinstance(answer, RpcRefusal):
         return False
     if answer.code == TOO_MANY_REQUESTS:
@@ -61,7 +61,7 @@ def is_limited(answer: Any) -> bool:
 
 
 def is_unsupported(answer: Any) -> bool:
-    """Whether the endpoint does not serve this method, to anybody or to us."""
+    """Returns whether the endpoint does not support this method, or not for us."""
     if not isinstance(answer, RpcRefusal) or is_limited(answer):
         return False
     if means_no_state(answer) or means_no_block(answer):
@@ -70,24 +70,24 @@ def is_unsupported(answer: Any) -> bool:
 
 
 def means_no_state(answer: Any) -> bool:
-    """Whether the endpoint knows the block and no longer has its state."""
+    """Returns whether the endpoint knows the block but does not have its state."""
     return _says(answer, NO_STATE)
 
 
 def means_no_block(answer: Any) -> bool:
-    """Whether the endpoint does not know the block: too old, too new, or reorganised away."""
+    """Returns whether the block is unknown: too old, too new, or removed by a reorganisation."""
     return _says(answer, NO_BLOCK)
 
 
 def _says(answer: Any, words: re.Pattern[str]) -> bool:
-    """Whether a refusal has these words, and they are not about the method itself."""
+    """Returns whether an error matches ``words`` and does not concern the method itself."""
     if not isinstance(answer, RpcRefusal) or answer.code == METHOD_NOT_FOUND:
         return False
     return bool(words.search(answer.message)) and not ABOUT_METHOD.search(answer.message)
 
 
 def means_bad_block_parameter(answer: Any) -> bool:
-    """Whether the endpoint cannot read an object as a block (EIP-1898)."""
+    """Returns whether the endpoint does not accept a block object (EIP-1898)."""
     return (
         isinstance(answer, RpcRefusal)
         and not means_no_block(answer)

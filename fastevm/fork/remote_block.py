@@ -1,4 +1,4 @@
-"""A block of a remote chain, to be executed here."""
+"""Executes blocks of a remote chain locally."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from fastevm.rpc_client.messages import RpcRefusal
 from fastevm.rpc_types.blocks import header_from_json
 from fastevm.rpc_types.transactions import transaction_from_json
 
-ASKED_AHEAD: Final = 32  # calls that the source gets
+ASKED_AHEAD: Final = 32  # calls passed to the source for prefetching
 
 
 class RemoteBlock:
-    """A block of a remote chain, to be executed here.
+    """A block of a remote chain, for local execution.
 
-    ``layer``: the state in front of it. ForkError for a block that the endpoint does not have.
+    ``layer``: the state before it. Raises ForkError if the endpoint does not have the block.
     """
 
     def __init__(self, source: RemoteSource, config: ChainConfig, block: int | bytes) -> None:
@@ -38,7 +38,7 @@ class RemoteBlock:
         self.header = header_from_json(found)
         self.hash = read_bytes(found.get("hash"), "hash", 32)
         if self.header.number == 0:
-            raise ForkError("the first block of a chain has no transactions to stand in front of")
+            raise ForkError("the genesis block has no transactions")
         self.transactions = tuple(transaction_from_json(one) for one in found["transactions"])
         self.schedule = config.activations.at(
             self.header.number, self.header.timestamp, after_merge=None
@@ -46,26 +46,26 @@ class RemoteBlock:
 
     @cached_property
     def layer(self) -> Layer:
-        """The state in front of it; the reads of its transactions that hints tell are known."""
+        """The state before the block; predicted reads of its transactions are prefetched."""
         remote = RemoteState(self.source.at(self.header.parent_hash))
         remote.fetch(reads_of(self.transactions))
         return Layer.remote(remote)
 
     def executed(self, count: int) -> BlockBuilder:
-        """The block in the making, behind its first ``count`` transactions."""
+        """Returns the open block after its first ``count`` transactions."""
         return settled(self.layer, lambda: self._built(count, self.layer))
 
     def sealed(self, count: int, layer: Layer) -> tuple[Block, BlockResult]:
-        """A block like this one with its first ``count`` transactions, and what it did.
+        """Returns a copy of this block with its first ``count`` transactions, and the result.
 
-        ``layer``: a remote state in front of it, with changes of one's own.
+        ``layer``: the remote state before it, possibly with local changes.
         """
         if layer.remote_state is not None:
             layer.remote_state.fetch(reads_of(self.transactions[:count]))
         return settled(layer, lambda: self._built(count, layer).seal())
 
     def receipts(self) -> Sequence[Receipt]:
-        """What all its transactions give when they are executed here, in their order."""
+        """Executes all transactions locally and returns the receipts."""
         return self.executed(len(self.transactions)).receipts
 
     def _built(self, count: int, layer: Layer) -> BlockBuilder:
@@ -82,17 +82,17 @@ class RemoteBlock:
         return builder
 
     def state_before(self, index: int) -> Layer:
-        """The state in front of transaction ``index``; the number of them is allowed too."""
+        """Returns the state before transaction ``index``, or after all if equal to their number."""
         if not 0 <= index <= len(self.transactions):
             raise ForkError(
                 f"block {self.header.number} has {len(self.transactions)} transactions: "
-                f"there is no number {index}"
+                f"there is no index {index}"
             )
         return self.executed(index).snapshot()
 
 
 def receipt_of(source: RemoteSource, tx_hash: bytes | str) -> Mapping[str, Any]:
-    """The receipt of a mined transaction as a JSON object. ForkError where there is none."""
+    """Returns the receipt of a mined transaction as a JSON object. Raises ForkError if none."""
     name = tx_hash if isinstance(tx_hash, str) else "0x" + tx_hash.hex()
     receipt = source.batch([("eth_getTransactionReceipt", (name,))])[0]
     if isinstance(receipt, RpcRefusal):
@@ -103,16 +103,16 @@ def receipt_of(source: RemoteSource, tx_hash: bytes | str) -> Mapping[str, Any]:
 
 
 def place_of(receipt: Mapping[str, Any]) -> tuple[bytes, int]:
-    """The hash of a transaction's block, and its index there."""
+    """Returns block hash and transaction index from a receipt."""
     block_hash = read_bytes(receipt.get("blockHash"), "blockHash", 32)
     return block_hash, read_number(receipt.get("transactionIndex"), "transactionIndex")
 
 
 def reads_of(transactions: Sequence[Transaction]) -> Wanted:
-    """What to ask for in front of a block: its accounts, and a call of each kind as a hint.
+    """Returns the values to prefetch for a block: its accounts, and calls as hints.
 
-    Traces of the whole block would name every read, but anvil needs 12 s for 200 transactions, and
-    what the hints leave out takes a few round trips.
+    Traces of the whole block would name every read, but anvil needs 12 s for 200 transactions;
+    fetching the values missing from the hints takes only a few round trips.
     """
     kinds: dict[tuple[bytes | None, bytes], Mapping[str, Any]] = {}
     wanted = Wanted()

@@ -1,4 +1,4 @@
-"""The state of one block of another node's chain: a ``StateSource`` over JSON-RPC."""
+"""A ``StateSource`` over JSON-RPC: the state of a block of another node's chain."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ OFFLINE: Final = "offline: {} of {} is not in the cache: fork once with the netw
 
 
 class RemoteSource:
-    """Reads the state of ``block_hash`` from an endpoint. Safe to use from several threads.
+    """Reads the state of ``block_hash`` from an endpoint. Thread-safe.
 
-    Made by ``open``. ``counters`` are shared with the siblings of ``at``.
+    Created by ``open``. ``counters`` are shared with the sources from ``at``.
     """
 
     def __init__(self, session: Session, opened: Opened) -> None:
@@ -41,7 +41,7 @@ class RemoteSource:
         self._newest = opened.newest
         self._cached = None if opened.volatile else session.cached_block(opened.block)
         self._history = History(session, opened.block, self._cached)
-        self._given: set[bytes] = set()  # accounts whose slots in the cache were all given
+        self._given: set[bytes] = set()  # accounts whose cached slots were all returned
         self._anvil = self._of_anvil() if self._cached is not None else None
 
     @classmethod
@@ -62,14 +62,14 @@ class RemoteSource:
         batch_size: int = DEFAULT_BATCH_SIZE,
         progress: bool = True,
     ) -> Self:
-        """The state of ``block`` at one endpoint with one or several addresses.
+        """Opens the state of ``block`` at an endpoint with one or several URLs.
 
-        ``block``: "latest", "safe", "finalized", "earliest", a number (negative: so many below the
-        newest), or a hash; ``ADDRESS@BLOCK`` has precedence. One round trip, two for a negative
-        number. ``cache``: a folder, or whether to use the usual one. The state of the newest block
-        of a development chain can change, and is kept in a folder that was named only. ``offline``:
-        only from the cache. ``chain_id``: the one expected. Of the others see ``EndpointOptions``.
-        ForkError; ValueError for an address or a block that is none.
+        ``block``: "latest", "safe", "finalized", "earliest", a number (negative: below the newest),
+        or a hash; ``URL@BLOCK`` has precedence. Takes one round trip, two for a negative number.
+        ``cache``: a folder, or whether to use the default folder. The newest state of a development
+        chain can change, so it is only cached in an explicit folder. ``offline``: use only the
+        cache. ``chain_id``: the expected chain id. For other options see ``EndpointOptions``.
+        Raises ForkError, and ValueError for an invalid URL or block.
         """
         addresses, chosen = addresses_and_block(urls, read_block(block))
         options = EndpointOptions(
@@ -108,18 +108,18 @@ class RemoteSource:
 
     @property
     def endpoint(self) -> str:
-        """The addresses without their keys."""
+        """The URLs without their keys."""
         return self.session.endpoints.name
 
     @property
     def counters(self) -> ForkCounters:
-        """What this fork and its siblings have cost so far."""
+        """The request counters of this fork and its siblings."""
         return self.session.counters
 
     def at(self, block: BlockLike | Mapping[str, Any]) -> RemoteSource:
-        """A source of another block of the same chain: same endpoint, cache and counters.
+        """Returns a source for another block, with the same endpoint, cache and counters.
 
-        One round trip; none for a block's JSON object.
+        Takes one round trip; none if ``block`` is a block's JSON object.
         """
         if isinstance(block, Mapping):
             volatile = self.session.newest_is_volatile  # it may be the newest
@@ -127,11 +127,11 @@ class RemoteSource:
         return RemoteSource(self.session, find_block(self.session, read_block(block)))
 
     def fetch(self, wanted: Wanted) -> Found:
-        """All wanted values and what else the calls touch.
+        """Returns all wanted values, and other values that the calls read.
 
-        One round trip where prestate traces are served, else two. None for what is in the cache.
-        One more at the newest block of anvil, two if it made another one meanwhile.
-        ForkError, which names the endpoint without its key, or the missing key when offline.
+        Takes one round trip if prestate traces are supported, otherwise two; none if the cache has
+        all values. One more at the newest block of anvil, two if it mined a block meanwhile. Raises
+        ForkError, which names the endpoint without its key, or the missing value when offline.
         """
         known = self._known(wanted)
         missing = Wanted(
@@ -152,7 +152,7 @@ class RemoteSource:
         return known
 
     def _fetched(self, missing: Wanted, known: Found) -> Found:
-        """What the endpoint gives; of its newest block nothing that the next one changed."""
+        """Fetches the values; at the newest block, drops values that may be of the next block."""
         newest = self._newest
         if newest is None or newest.is_passed:
             return Fetching(self.session, self._block, self._cached, missing, known).run()
@@ -165,19 +165,19 @@ class RemoteSource:
         return found
 
     def request(self, method: str, params: Sequence[Any] = ()) -> Any:
-        """The result of any call. RpcRefusal, ForkError."""
+        """Returns the result of any JSON-RPC call. Raises RpcRefusal or ForkError."""
         return result_of(self.batch([(method, params)])[0])
 
     def batch(self, calls: Sequence[tuple[str, Sequence[Any]]]) -> list[Any]:
-        """A result or RpcRefusal for each call in their order, in one round trip. ForkError.
+        """Returns a result or RpcRefusal for each call, in one round trip. Raises ForkError.
 
-        What the chain up to this block determines is kept in the cache: blocks, transactions,
+        Answers that depend only on the chain up to this block are cached: blocks, transactions,
         receipts, logs, traces of blocks.
         """
         return self._history.batch(calls)
 
     def block_with_transactions(self, block: int | bytes) -> Mapping[str, Any] | None:
-        """A block's JSON object with its whole transactions; None if there is none. ForkError."""
+        """Returns a block object with full transactions, or None. Raises ForkError."""
         if isinstance(block, int):
             found = self.request("eth_getBlockByNumber", (quantity(block), True))
         else:
@@ -185,9 +185,9 @@ class RemoteSource:
         return found if isinstance(found, Mapping) else None
 
     def receipts(self, block: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-        """The receipts of a block (its JSON object) in their order. ForkError.
+        """Returns the receipts of a block, given as JSON object. Raises ForkError.
 
-        One round trip; two where eth_getBlockReceipts is not served.
+        Takes one round trip; two if eth_getBlockReceipts is not supported.
         """
         abilities = self.session.abilities
         if abilities.get(Ability.BLOCK_RECEIPTS) is not False:
@@ -207,7 +207,7 @@ class RemoteSource:
         return answers
 
     def close(self) -> None:
-        """Close the connections and the cache, for all siblings."""
+        """Closes the connections and the cache, for all siblings."""
         self.session.remember()
         self.session.endpoints.close()
         if self.session.cache is not None:
@@ -224,7 +224,7 @@ class RemoteSource:
         return f"<RemoteSource {where} block {self.block_number} 0x{self.block_hash.hex()[:8]}>"
 
     def _of_anvil(self) -> AnvilValues | None:
-        """What anvil kept of this block; some of it is compared in the first round trip."""
+        """Returns anvil's cached values of this block; schedules the verification of some."""
         found = anvil_values(self.chain_id, self._block)
         if found is not None:
             self.session.add_checks(
@@ -234,7 +234,7 @@ class RemoteSource:
         return found
 
     def _known(self, wanted: Wanted) -> Found:
-        """What needs no question: the parent's hash, and what the cache has."""
+        """Returns values that need no request: the parent hash and cached values."""
         known = Found()
         if self._cached is not None and self.session.cache is not None:
             known = self.session.cache.get(

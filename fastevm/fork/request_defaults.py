@@ -1,4 +1,4 @@
-"""How requests to endpoints are repeated, unless somebody says otherwise."""
+"""Default timeout and retries of requests to endpoints."""
 
 from typing import Final
 

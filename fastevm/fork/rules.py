@@ -1,4 +1,4 @@
-"""The rules of a remote chain: by its chain id, by what a development node says, or by name."""
+"""The rules of a remote chain: by chain id, from a development node, or by name."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ log = logging.getLogger(__name__)
 NEWEST: Final = MAINNET.by_time[-1].fork
 NEWEST_OP: Final = f.OP_FORKS[-1]
 HOLOCENE_EXTRA_DATA, JOVIAN_EXTRA_DATA = 9, 17  # bytes
-# A precompile that a fork brought (EIP-7910 names them), the newest first.
+# Precompile -> the fork that introduced it (names of EIP-7910), newest first.
 BROUGHT: Final = (("P256VERIFY", f.OSAKA), ("BLS12_G1ADD", f.PRAGUE))
-BLOBS: Final = "KZG_POINT_EVALUATION"  # Cancun's, which was the first with eth_config
+BLOBS: Final = "KZG_POINT_EVALUATION"  # Cancun's; the oldest fork that eth_config reports
 
 
 def rules_of(source: RemoteSource, hardfork: str | None = None) -> ChainConfig:
-    """The constants and forks of the source's chain.
+    """Returns the constants and forks of the source's chain.
 
-    ``hardfork``: the name of a fork that is in force at every block. Without it: of a chain that
-    the registry knows its own forks; of a development chain what its node says; of any other the
-    newest fork of Ethereum, or of the OP stack where its predeploys are, with a warning.
-    UnknownForkError for a name that nobody knows.
+    ``hardfork``: the name of a fork to use for all blocks. Without it, a known chain has its own
+    forks, a development chain the fork that its node reports, and any other chain the newest fork
+    of Ethereum or, if the OP-stack predeploys exist, of the OP stack, with a warning. Raises
+    UnknownForkError for an unknown name.
     """
     if hardfork is not None:
         return _always(source, fork_named(hardfork))
@@ -47,7 +47,7 @@ def rules_of(source: RemoteSource, hardfork: str | None = None) -> ChainConfig:
             return _always(source, _guessed(source))
     fork = _fork_of_node(source)
     if fork is None:
-        log.info("%s names no hardfork: %s is taken", source.endpoint, NEWEST.name)
+        log.info("%s reports no hardfork: using %s", source.endpoint, NEWEST.name)
     return _always(source, fork or NEWEST)
 
 
@@ -56,7 +56,7 @@ def _always(source: RemoteSource, fork: Fork) -> ChainConfig:
 
 
 def _guessed(source: RemoteSource) -> Fork:
-    """The fork of a chain that nobody knows: the newest of its family, with a warning."""
+    """Returns the fork for an unknown chain: the newest of its family, with a warning."""
     is_op = False
     if not source.session.offline:
         at = quantity(source.block_number)
@@ -64,14 +64,14 @@ def _guessed(source: RemoteSource) -> Fork:
         is_op = isinstance(code, str) and len(code) > len("0x")
     fork = _op_fork_of(source.header) if is_op else NEWEST
     log.warning(
-        "chain %d is unknown and gets the rules of %s%s: name others by hardfork= (--hardfork)",
+        "unknown chain %d: using the rules of %s%s; select others with hardfork= (--hardfork)",
         source.chain_id, fork.name, " (OP stack)" if is_op else "",
     )  # fmt: skip
     return fork
 
 
 def _op_fork_of(header: Mapping[str, Any]) -> Fork:
-    """The newest fork of the OP stack whose headers have this form."""
+    """Returns the newest OP-stack fork whose headers have this format."""
     extra_data_bytes = len(header.get("extraData", "0x")) // 2 - 1
     if extra_data_bytes == JOVIAN_EXTRA_DATA:
         return NEWEST_OP
@@ -83,7 +83,7 @@ def _op_fork_of(header: Mapping[str, Any]) -> Fork:
 
 
 def _fork_of_node(source: RemoteSource) -> Fork | None:
-    """The fork that a development node names, or whose precompiles it has."""
+    """Returns the fork that a development node reports by name or by its precompiles."""
     if source.session.offline:
         return None
     info, config = source.session.told or (None, None)
@@ -101,12 +101,12 @@ def _fork_of_node(source: RemoteSource) -> Fork | None:
 
 
 def _is_unanswered(answer: Any) -> bool:
-    """Whether a call was not asked, or given up together with others."""
+    """Returns whether a call was not sent, or was dropped with its batch."""
     return answer is None or (isinstance(answer, RpcRefusal) and answer.code == NOT_ANSWERED)
 
 
 def _fork_of_config(config: Any) -> Fork | None:
-    """The fork in the answer of eth_config (EIP-7910)."""
+    """Returns the fork in the answer of eth_config (EIP-7910)."""
     current = config.get("current") if isinstance(config, Mapping) else None
     precompiles = current.get("precompiles") if isinstance(current, Mapping) else None
     if not isinstance(precompiles, Mapping):

@@ -1,4 +1,4 @@
-"""What the sources of one endpoint share: its identity and abilities, the cache, known codes."""
+"""State shared by the sources of one endpoint: identity, capabilities, cache, known codes."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from fastevm.rpc_client.messages import Answer
 
 log = logging.getLogger(__name__)
 
-MAX_KNOWN_CODES: Final = 4_096  # accounts whose code is remembered in memory
-MAX_CHECKS: Final = 4  # values of another origin that are held against reads
+MAX_KNOWN_CODES: Final = 4_096  # accounts whose code is kept in memory
+MAX_CHECKS: Final = 4  # values from other sources to compare with reads
 DEVELOPMENT_CHAINS: Final = (1337, 31337)
 DEVELOPMENT_CLIENTS: Final = ("anvil", "hardhat", "ganache", "edr")
 
 
 class Check(Struct, frozen=True):
-    """A slot whose value came from ``origin``, and has not been held against a read yet."""
+    """A slot with a value from ``origin`` that has not been compared with a read yet."""
 
     block: PinnedBlock
     address: bytes
@@ -39,13 +39,13 @@ class Check(Struct, frozen=True):
 
 
 class Session:
-    """One endpoint (of one or several addresses) and what is known of it.
+    """One endpoint (with one or several URLs) and what is known about it.
 
-    ``chain_id`` and ``client``: as it says. ``identity``: the key of its chain in the cache: the
-    chain id, on this machine also the hash of the first block; None = nothing is kept.
-    ``keeps_newest``: the newest state of a development chain is kept as well, though it can change.
-    ``head``: the number of a block that it has. ``told``: answers to `opening.RULES_CALLS`, none
-    where they were not asked with the first call.
+    ``chain_id`` and ``client`` are reported by it. ``identity`` is the cache key of its chain: the
+    chain id, for a local endpoint also the genesis hash; None = no caching. ``keeps_newest``: also
+    cache the newest state of a development chain, although it can change. ``head``: the number of a
+    block that it has. ``told``: answers to `opening.RULES_CALLS`, empty if they were not in the
+    first request.
     """
 
     def __init__(
@@ -72,31 +72,31 @@ class Session:
 
     @property
     def counters(self) -> ForkCounters:
-        """What all sources of this session have cost."""
+        """The request counters of all sources of this session."""
         return self.endpoints.counters
 
     @property
     def is_development(self) -> bool:
-        """Whether the chain is one whose state can change without a block."""
+        """Whether it is a development chain, whose state can change without a block."""
         known = self.client.lower().startswith(DEVELOPMENT_CLIENTS)
         return known or self.chain_id in DEVELOPMENT_CHAINS
 
     @property
     def newest_is_volatile(self) -> bool:
-        """Whether the state of the newest block is not kept, since it can change."""
+        """Whether the state of the newest block is not cached because it can change."""
         return self.is_development and not self.keeps_newest
 
     @property
     def key(self) -> str:
-        """The endpoint's name in the cache, from which nobody learns its address."""
+        """The cache key of the endpoint, which does not reveal its URL."""
         return hashlib.sha256("\n".join(sorted(self.endpoints.urls)).encode()).hexdigest()[:32]
 
     def recall(self) -> tuple[str, Mapping[str, Any]] | None:
-        """The chain and the abilities that this endpoint had the last time."""
+        """Returns the cached chain and capabilities of this endpoint."""
         return None if self.cache is None else self.cache.endpoint(self.key)
 
     def identify(self, chain_id: int, client: str, genesis: bytes | None) -> None:
-        """Take what the endpoint says of itself, and what is known of it from the last time."""
+        """Stores the endpoint's identity, and loads its cached capabilities."""
         self.chain_id, self.client = chain_id, client
         if not self.loopback:
             self.identity = f"{chain_id}"
@@ -111,7 +111,7 @@ class Session:
         self.abilities.changed = last is None or last[0] != self.identity
 
     def remember(self) -> None:
-        """Write what was learned about the endpoint."""
+        """Writes the endpoint's capabilities to the cache."""
         limit = self.endpoints.batch_limit
         learned = self.abilities.changed or limit < self.endpoints.options.batch_size
         if self.cache is not None and self.identity is not None and learned:
@@ -120,7 +120,7 @@ class Session:
             self.cache.put_endpoint(self.key, self.identity, known)
 
     def cached_block(self, pinned: PinnedBlock) -> CachedBlock | None:
-        """The block's key in the cache, which is written with its header."""
+        """Returns the block's cache key, adding it with its header if necessary."""
         if self.cache is None or self.identity is None:
             return None
         return self.cache.block(self.identity, pinned)
@@ -128,7 +128,7 @@ class Session:
     def known_codes(
         self, block: CachedBlock | None, addresses: Iterable[bytes]
     ) -> dict[bytes, bytes]:
-        """Codes that these accounts had at any block."""
+        """Returns codes that these accounts had at any block."""
         wanted = set(addresses)
         with self._lock:
             found = {one: self._codes[one] for one in wanted if one in self._codes}
@@ -137,7 +137,7 @@ class Session:
         return found
 
     def learn_codes(self, found: Found) -> None:
-        """Remember the codes of these accounts."""
+        """Stores the codes of these accounts."""
         with self._lock:
             for address, account in found.accounts.items():
                 if len(account.code) >= MIN_KNOWN_CODE:
@@ -147,12 +147,12 @@ class Session:
                 del self._codes[next(iter(self._codes))]
 
     def add_checks(self, checks: Iterable[Check]) -> None:
-        """Hold these values against reads in the next round trip."""
+        """Schedules comparing these values with reads in the next round trip."""
         with self._lock:
             self.checks += checks
 
     def take_checks(self) -> list[Check]:
-        """The checks that are due."""
+        """Removes and returns the scheduled checks."""
         with self._lock:
             checks, self.checks = self.checks, []
         return checks

@@ -1,4 +1,4 @@
-"""Ways to read many slots, best first, and how each is tried for the first time."""
+"""Methods to read many slots, best first, and their first trial."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ Slot = tuple[bytes, int]
 SlotGroups = Mapping[bytes, Sequence[int]]
 Take = Callable[[SlotGroups, Any], None]
 
-STORAGE_VALUES_LIMIT: Final = 1_024  # slots of one eth_getStorageValues
-MIN_FOR_READER: Final = 32  # slots in all; fewer are read one by one in a batch
+STORAGE_VALUES_LIMIT: Final = 1_024  # slots per eth_getStorageValues
+MIN_FOR_READER: Final = 32  # total slots; fewer are read one by one in a batch
 MIN_FOR_ONE_READER: Final = 8  # slots of one contract
-SAMPLE: Final = 8  # slots with which a way is tried beside single reads
+SAMPLE: Final = 8  # slots with which an untried method is compared with single reads
 LADDER: Final = (Ability.STORAGE_VALUES, Ability.SIMULATE_READER, Ability.CALL_READER)
 
 
 def read_slots(trip: StateTrip, slots: Iterable[Slot]) -> None:
-    """Add reads of all these slots; untried ways are tried with a few of them beside."""
+    """Adds reads of all slots; also tries untried methods with a few of them."""
     wanted = sorted(slots)
     if not wanted:
         return
@@ -58,7 +58,7 @@ def read_slots(trip: StateTrip, slots: Iterable[Slot]) -> None:
 
 
 def _try_ways(trip: StateTrip, read: Sequence[Slot], many: bool) -> None:
-    """Try the ways that nobody tried: the next time, the best of them is taken."""
+    """Tries the untried methods; the next read uses the best of them."""
     sample = _grouped(read[:SAMPLE], SAMPLE)
     if not sample:
         return
@@ -113,7 +113,7 @@ def _simulate_reader(trip: StateTrip, group: SlotGroups, take: Take) -> None:
 
 
 def _call_reader(trip: StateTrip, group: SlotGroups, take: Take) -> None:
-    """For one contract."""
+    """Reads the slots of one contract with eth_call."""
     [(address, slots)] = group.items()
 
     def read(answer: Any) -> None:
@@ -125,7 +125,7 @@ def _call_reader(trip: StateTrip, group: SlotGroups, take: Take) -> None:
 
 
 def _read_by_calls(trip: StateTrip, wanted: Sequence[Slot]) -> list[Slot]:
-    """Read contracts with many slots by a call each; the slots that are left."""
+    """Reads contracts with many slots with one call each; returns the remaining slots."""
     rest: list[Slot] = []
     for group in _grouped(wanted, len(wanted)):
         for address, slots in group.items():
@@ -138,7 +138,7 @@ def _read_by_calls(trip: StateTrip, wanted: Sequence[Slot]) -> list[Slot]:
 
 
 def _taker(trip: StateTrip, ability: Ability) -> Take:
-    """Takes the values of a known way; a refusal ends it, and the slots are asked for again."""
+    """Takes values from a known method; disables it if it fails, and reads the slots again."""
 
     def take(group: SlotGroups, values: Any) -> None:
         if isinstance(values, RpcRefusal):
@@ -152,7 +152,7 @@ def _taker(trip: StateTrip, ability: Ability) -> Take:
 
 
 def _comparer(trip: StateTrip, ability: Ability) -> Take:
-    """Holds the values of a way that is tried against those that were read one by one."""
+    """Compares the values of an untried method with those of single reads."""
 
     def take(group: SlotGroups, values: Any) -> None:
         if isinstance(values, RpcRefusal):
@@ -177,7 +177,7 @@ def _compare(trip: StateTrip, ability: Ability, group: SlotGroups, values: Any) 
 
 
 def _values_by_address(answer: Any, group: SlotGroups) -> Any:
-    """The values in an answer of eth_getStorageValues, whatever the spelling of addresses."""
+    """Returns the values in an answer of eth_getStorageValues; ignores the case of addresses."""
     if isinstance(answer, RpcRefusal):
         return answer
     if not isinstance(answer, Mapping):
@@ -193,7 +193,7 @@ def _values_by_address(answer: Any, group: SlotGroups) -> Any:
 
 
 def _outputs(answer: Any) -> list[Any]:
-    """What the calls of a simulated block returned."""
+    """Returns the outputs of the calls of a simulated block."""
     try:
         return [call["returnData"] for call in answer[0]["calls"]]
     except (TypeError, KeyError, IndexError):
@@ -201,7 +201,7 @@ def _outputs(answer: Any) -> list[Any]:
 
 
 def _grouped(slots: Sequence[Slot], limit: int) -> list[dict[bytes, list[int]]]:
-    """The slots by account, at most ``limit`` in one group."""
+    """Groups the slots by account, at most ``limit`` slots per group."""
     groups = []
     for at in range(0, len(slots), limit):
         group = defaultdict(list)

@@ -1,4 +1,4 @@
-"""One round trip for values of a state: which calls, and what becomes of their answers."""
+"""One round trip for state values: the calls and the handlers of their answers."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ ARCHIVE_HINT: Final = "ask an archive node, or fork from a newer block"
 
 
 class BlockFormRefused(Exception):
-    """The endpoint does not take a block by its hash."""
+    """The endpoint does not accept a block by hash."""
 
 
 class StateTrip:
-    """Calls that go together, each with what takes its answer.
+    """A batch of calls, each with a handler for its answer.
 
-    ``send`` is called once. Values go to ``collector``; every answer of ``optional`` calls, also a
-    refusal, to their handler. ``tried``: abilities that this trip tries; ``changed_codes``:
-    accounts whose code is another one than at the block before.
+    ``send`` is called once. Values go to ``collector``; handlers of ``optional`` calls receive
+    every answer, also refusals. ``tried``: capabilities that this batch tries; ``changed_codes``:
+    accounts whose code differs from the one at the previous block.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class StateTrip:
 
     @property
     def block_parameter(self) -> Any:
-        """The block by its hash, or by number where the endpoint takes only that."""
+        """The block by hash, or by number if the endpoint accepts only that."""
         by_number = self.abilities.get(Ability.BLOCK_HASH) is False
         return self.block.by_number if by_number else self.block.by_hash
 
@@ -59,12 +59,12 @@ class StateTrip:
         optional: bool = False,
         exists: bool = False,
     ) -> None:
-        """Add a call; ``handler`` is given its result, or the refusal too if ``optional``."""
+        """Adds a call; ``handler`` receives the result and, if ``optional``, also a refusal."""
         self.calls.append(RpcCall(method, params, optional, exists))
         self._handlers.append(handler)
 
     def read_block_hash(self, number: int) -> None:
-        """The hash of a block below the pinned one, by its number."""
+        """Reads the hash of a block before the pinned block, by number."""
 
         def take(answer: Any) -> None:
             if not isinstance(answer, Mapping):
@@ -74,11 +74,11 @@ class StateTrip:
         self.add("eth_getBlockByNumber", (quantity(number), False), take, exists=True)
 
     def compare(self, comparison: Callable[[], None]) -> None:
-        """Do this when all answers are there."""
+        """Schedules ``comparison`` for when all answers have arrived."""
         self._comparisons.append(comparison)
 
     def check_canonical(self) -> None:
-        """Make sure that the block's number still means this block: answers depend on it."""
+        """Verifies that the block number still refers to this block, as answers depend on it."""
         if self._checks_canonical:
             return
         self._checks_canonical = True
@@ -86,8 +86,8 @@ class StateTrip:
         def take(answer: Any) -> None:
             if answer is None:
                 raise ForkError(
-                    f"{self.endpoints.name}: it does not know {self.block}, of which it told:"
-                    " ask again later, or fork from a finalized block"
+                    f"{self.endpoints.name}: it no longer knows {self.block}:"
+                    " retry later, or fork from a finalized block"
                 )
             found = answer.get("hash") if isinstance(answer, Mapping) else None
             if found != "0x" + self.block.hash.hex():
@@ -100,9 +100,9 @@ class StateTrip:
         self.add("eth_getBlockByNumber", params, take, exists=True)
 
     def send(self, after_part: Callable[[], None] | None = None) -> None:
-        """Ask, and give every answer to its handler; ``after_part`` is called in between.
+        """Sends the calls and passes answers to their handlers; calls ``after_part`` in between.
 
-        ForkError; BlockFormRefused if the block was named by hash and that is not understood.
+        Raises ForkError, or BlockFormRefused if the endpoint does not accept blocks by hash.
         """
         self._after_part = after_part
         if self.abilities.get(Ability.BLOCK_HASH) is False and self.calls:
@@ -131,7 +131,7 @@ class StateTrip:
             self._after_part()
 
     def _refused(self, call: RpcCall, refusal: RpcRefusal) -> None:
-        """Raise what the refusal of a read means."""
+        """Raises the exception for the refusal of a read."""
         by_hash = isinstance(call.params[-1], Mapping)
         untried = self.abilities.get(Ability.BLOCK_HASH) is None
         if by_hash and untried and means_bad_block_parameter(refusal):
@@ -141,7 +141,7 @@ class StateTrip:
 
 
 def state_error(endpoint: str, call: RpcCall, block: PinnedBlock, refusal: RpcRefusal) -> ForkError:
-    """What to tell about a refused read: who refused, what, why, and what to do."""
+    """Returns the error for a refused read: who refused what, why, and what to do."""
     text = f"{endpoint}: {call.method} at {block}: {refusal.message} ({refusal.code})"
     if means_no_state(refusal):
         return ForkError(f"{text}: the endpoint does not keep this state: {ARCHIVE_HINT}")

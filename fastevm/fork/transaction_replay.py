@@ -1,4 +1,4 @@
-"""A transaction of a remote chain run again: what it did, and whether the chain says the same."""
+"""Replays a transaction of a remote chain and compares the outcome with its receipt."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from fastevm.tracing import TraceRequest, trace_transaction
 
 
 class Replay(Struct, frozen=True):
-    """What a transaction did here.
+    """The outcome of a replayed transaction.
 
-    In the JSON form of debug_traceTransaction: ``trace``, its tree of calls, and
-    ``state_difference``, ``pre`` and ``post`` of what it changed. ``differences``: where the
-    chain's receipt says something else, in words.
+    In the JSON form of debug_traceTransaction: ``trace`` is its call tree, ``state_difference`` the
+    ``pre`` and ``post`` of its changes. ``differences`` describes differences from the chain's
+    receipt.
     """
 
     transaction_hash: bytes
@@ -35,7 +35,7 @@ class Replay(Struct, frozen=True):
 
     @property
     def matches(self) -> bool:
-        """Whether status, gas and logs are the chain's."""
+        """Whether status, gas and logs equal those on the chain."""
         return not self.differences
 
 
@@ -46,10 +46,10 @@ def replay(
     hardfork: str | None = None,
     **options: Any,
 ) -> Replay:
-    """Run a transaction of a remote chain again, after those before it in its block.
+    """Replays a transaction of a remote chain, after the preceding transactions of its block.
 
-    ``options``: see `RemoteSource.open`. ForkError for a transaction that the endpoint does not
-    know, or that waits; InvalidBlock when the block does not execute here.
+    ``options``: see `RemoteSource.open`. Raises ForkError if the endpoint does not know the
+    transaction or it is pending, and InvalidBlock if the block cannot be executed.
     """
     with RemoteSource.open(url, "latest", **options) as source:
         receipt = receipt_of(source, transaction_hash)
@@ -59,7 +59,7 @@ def replay(
 
 
 def replay_in(block: RemoteBlock, index: int, expected: Mapping[str, Any]) -> Replay:
-    """Replay a transaction of a block; ``expected``: its receipt's JSON object."""
+    """Replays a transaction of a block; ``expected``: its receipt as a JSON object."""
     transactions = block.transactions[: index + 1]
     receipt = block.executed(index + 1).receipt(index)
     view = StateView(
@@ -88,7 +88,7 @@ def replay_in(block: RemoteBlock, index: int, expected: Mapping[str, Any]) -> Re
 
 
 def differences(receipt: Receipt, expected: Mapping[str, Any]) -> list[str]:
-    """Where a receipt of here and one of the chain differ, in words: status, gas, logs."""
+    """Describes the differences between a local receipt and the chain's: status, gas, logs."""
     found = []
     status = None if expected.get("status") is None else read_number(expected["status"], "status")
     if status != receipt.status:

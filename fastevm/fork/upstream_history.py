@@ -1,4 +1,4 @@
-"""Blocks, transactions, receipts and logs up to the fork: asked of the endpoint, kept on disk."""
+"""Blocks, transactions, receipts and logs up to the fork: requested once, cached on disk."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fastevm.fork.pinned_block import PinnedBlock
 from fastevm.fork.session import Session
 from fastevm.rpc_client.messages import RpcRefusal
 
-# Methods whose answer the chain up to a block determines, and which parameter names a block.
+# Methods whose answer depends only on the chain up to a block -> index of the block parameter.
 BY_NUMBER: Final = {
     "eth_getBlockByNumber": 0,
     "eth_getBlockReceipts": 0,
@@ -28,19 +28,19 @@ BY_HASH: Final = {
     "eth_getTransactionByBlockHashAndIndex",
     "debug_traceBlockByHash",
 }
-# Found by the hash of a transaction: the answer tells the block.
+# By transaction hash: the answer contains the block.
 BY_TRANSACTION: Final = {"eth_getTransactionByHash", "eth_getTransactionReceipt"}
 Call = tuple[str, Sequence[Any]]
 
 
 class History:
-    """Calls about the chain of ``block``; what lies at or below it is asked once."""
+    """Calls about the chain of ``block``; data up to this block is requested only once."""
 
     def __init__(self, session: Session, block: PinnedBlock, cached: CachedBlock | None) -> None:
         self.session, self.block, self.cached = session, block, cached
 
     def batch(self, calls: Sequence[Call]) -> list[Any]:
-        """A result or RpcRefusal for each call in their order, in one round trip. ForkError."""
+        """Returns a result or RpcRefusal for each call, in one round trip. Raises ForkError."""
         answers: list[Any] = [self._kept(call) for call in calls]
         places = [place for place, answer in enumerate(answers) if answer is None]
         self.session.counters.add(hits=len(calls) - len(places))
@@ -48,7 +48,7 @@ class History:
             return answers
         asked = [RpcCall(*calls[place]) for place in places]
         keeps = self.cached is not None and any(map(self._may_keep, calls))
-        if keeps:  # numbers mean what they meant when the fork was opened
+        if keeps:  # block numbers must still have the meaning they had when the fork was opened
             asked.append(RpcCall("eth_getBlockByNumber", (self.block.by_number, False)))
         found = self.session.endpoints.ask(asked)
         same = keeps and isinstance(found[-1], Mapping) and self._is_pinned(found[-1])
@@ -62,7 +62,7 @@ class History:
         return bool(found.get("hash") == "0x" + self.block.hash.hex())
 
     def _may_keep(self, call: Call) -> bool:
-        """Whether an answer may be kept at all; those by hash need no check of the block."""
+        """Returns whether an answer may be cached; calls by hash need no check of the block."""
         method, params = call
         if method in BY_NUMBER and params:
             return self._is_below(params[BY_NUMBER[method]])
@@ -82,7 +82,7 @@ class History:
         return same and self._may_keep(call)
 
     def _is_below(self, number: Any) -> bool:
-        """Whether this is the number of a block up to the pinned one; a tag is none."""
+        """Returns whether this is a block number up to the pinned block; tags are not."""
         try:
             return read_number(number, "block") <= self.block.number
         except ValueError:

@@ -104,5 +104,5 @@ def test_a_source_uses_it_and_compares_some_of_it(
     assert source.fetch(Wanted({TOKEN}, {(TOKEN, 0)})).slots[(TOKEN, 0)] == 5
     assert not endpoint.bodies
     endpoint.slots[(TOKEN, 0)] = 6
-    with pytest.raises(ForkError, match=r"not what anvil's storage\.json"):
+    with pytest.raises(ForkError, match=r"differs from anvil's storage\.json"):
         source.fetch(Wanted(slots={(TOKEN, 9)}))

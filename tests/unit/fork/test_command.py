@@ -45,7 +45,7 @@ def test_an_export_is_imported_into_another_folder(
     assert "imported 2 new blocks" in capsys.readouterr().out
     assert main(["fork", "cache", "export", out]) == 1
     assert main(["fork", "cache", "import", str(tmp_path / "nothing")]) == 1
-    assert "no exported cache" in capsys.readouterr().err
+    assert "not an exported cache" in capsys.readouterr().err
 
 
 def test_clearing_says_how_much(filled: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -142,7 +142,7 @@ def test_an_export_can_be_imported_elsewhere(cache: DiskCache, tmp_path: Path) -
     assert everything(other, key(other, 10)) == VALUES
     assert other.response(key(other, 10), b"request") == {"a": [1]}
     (tmp_path / "text").write_text("text")
-    with pytest.raises(ValueError, match="no exported cache"):
+    with pytest.raises(ValueError, match="not an exported cache"):
         other.import_from(tmp_path / "text")
     other.close()
 

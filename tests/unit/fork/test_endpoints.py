@@ -153,7 +153,7 @@ def test_a_wait_that_is_longer_than_all_attempts_may_take_ends_at_once(
     endpoint: FakeEndpoint, asking: Make
 ) -> None:
     endpoint.faults = [HttpFault(429, b"", {"Retry-After": "3600"})]
-    with pytest.raises(ForkError, match=r"would come in 3\d{3} seconds"):
+    with pytest.raises(ForkError, match=r"would be in 3\d{3} seconds"):
         asking().ask([CHAIN_ID])
 
 

@@ -104,7 +104,7 @@ def test_slots_of_a_prestate_are_compared_in_the_next_round_trip(
     source.fetch(Wanted(accounts={TOKEN}, calls=[CALL]))
     for slot in range(10):
         endpoint.slots[(TOKEN, slot)] = endpoint.slots[(POOL, slot)] = 5
-    with pytest.raises(ForkError, match="is not what its prestate traces said"):
+    with pytest.raises(ForkError, match="differs from its prestate traces"):
         source.fetch(Wanted(accounts={b"\x01" * 20}))
     assert able(source, Ability.PRESTATE) is False
 

@@ -37,7 +37,7 @@ def test_an_unknown_chain_has_the_newest_fork_and_a_warning(
 ) -> None:
     with caplog.at_level(logging.WARNING):
         assert schedule(source_of()).name == "BPO2"
-    assert "chain 4242 is unknown" in caplog.text
+    assert "unknown chain 4242" in caplog.text
     assert "hardfork=" in caplog.text
 
 
