@@ -2,8 +2,8 @@
 
 from fastevm.fork.counters import ForkCounters
 from fastevm.fork.evm_of_fork import forked_evm
-from fastevm.fork.redact import masked
-from fastevm.fork.remote_block import RemoteBlock, place_of, receipt_of
+from fastevm.fork.redact import redacted
+from fastevm.fork.remote_block import RemoteBlock, block_and_index, receipt_of
 from fastevm.fork.remote_source import RemoteSource
 from fastevm.fork.rules import rules_of
 from fastevm.fork.transaction_replay import Replay, replay
@@ -13,10 +13,10 @@ __all__ = [
     "RemoteBlock",
     "RemoteSource",
     "Replay",
+    "block_and_index",
     "forked_evm",
-    "masked",
-    "place_of",
     "receipt_of",
+    "redacted",
     "replay",
     "rules_of",
 ]

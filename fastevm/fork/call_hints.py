@@ -8,11 +8,11 @@ from functools import partial
 from typing import Any, Final
 
 from fastevm.core.state.source import Found, RemoteAccount
-from fastevm.fork.capabilities import Ability
+from fastevm.fork.capabilities import Capability
 from fastevm.fork.collector import MAX_NONCE, BadValue, bytes_of, word_of
 from fastevm.fork.endpoints import NOT_ANSWERED
 from fastevm.fork.refusals import is_unsupported, means_bad_block_parameter
-from fastevm.fork.state_batch import StateTrip
+from fastevm.fork.state_batch import StateBatch
 from fastevm.rpc_client.messages import RpcRefusal
 
 # Calls per fetch; other values are fetched when executions miss them. A trace contains whole codes.
@@ -33,25 +33,25 @@ class CallHints:
         self.named_accounts: set[bytes] = set()
         self.named_slots: set[tuple[bytes, int]] = set()
 
-    def ask(self, trip: StateTrip) -> None:
+    def ask(self, batch: StateBatch) -> None:
         """Adds the requests: traces if supported, access lists as long as that is unknown."""
-        prestate = trip.abilities.get(Ability.PRESTATE)
-        lists = prestate is not True and trip.abilities.get(Ability.ACCESS_LIST) is not False
-        for place, call in enumerate(self.calls):
-            if prestate is not False and place < MAX_TRACED:
-                traced = (call, trip.block_parameter, PRESTATE_TRACER)
-                trip.add("debug_traceCall", traced, partial(self._trace, trip), optional=True)
+        prestate = batch.capabilities.get(Capability.PRESTATE)
+        lists = prestate is not True and batch.capabilities.get(Capability.ACCESS_LIST) is not False
+        for index, call in enumerate(self.calls):
+            if prestate is not False and index < MAX_TRACED:
+                traced = (call, batch.block_parameter, PRESTATE_TRACER)
+                batch.add("debug_traceCall", traced, partial(self._trace, batch), optional=True)
             if lists:
-                at = self._block_of_lists(trip)
-                take = partial(self._list, trip, at)
-                trip.add("eth_createAccessList", (call, at), take, optional=True)
+                at = self._block_of_lists(batch)
+                take = partial(self._list, batch, at)
+                batch.add("eth_createAccessList", (call, at), take, optional=True)
         if self.calls and prestate is not False:
-            trip.compare(lambda: self._accept(trip))
+            batch.compare(lambda: self._accept(batch))
 
-    def _block_of_lists(self, trip: StateTrip) -> Any:
+    def _block_of_lists(self, batch: StateBatch) -> Any:
         """The block for access lists: they contain no values, so a neighbouring block will do."""
-        by_number = trip.abilities.get(Ability.LIST_BY_NUMBER)
-        return trip.block.by_number if by_number else trip.block_parameter
+        by_number = batch.capabilities.get(Capability.LIST_BY_NUMBER)
+        return batch.block.by_number if by_number else batch.block_parameter
 
     def touched(self) -> set[bytes]:
         """Returns senders and recipients, which access lists omit."""
@@ -63,20 +63,20 @@ class CallHints:
                     found.add(bytes.fromhex(address[2:]))
         return found
 
-    def _trace(self, trip: StateTrip, answer: Any) -> None:
+    def _trace(self, batch: StateBatch, answer: Any) -> None:
         if isinstance(answer, RpcRefusal):
-            _learn_refusal(trip, Ability.PRESTATE, answer)
+            _learn_refusal(batch, Capability.PRESTATE, answer)
             return
         found = prestate_of(answer)
         self.traced.accounts.update(found.accounts)
         self.traced.slots.update(found.slots)
 
-    def _list(self, trip: StateTrip, at: Any, answer: Any) -> None:
+    def _list(self, batch: StateBatch, at: Any, answer: Any) -> None:
         if isinstance(answer, RpcRefusal):
-            if means_bad_block_parameter(answer) and at != trip.block.by_number:
-                trip.abilities.set(Ability.LIST_BY_NUMBER, True)
+            if means_bad_block_parameter(answer) and at != batch.block.by_number:
+                batch.capabilities.set(Capability.LIST_BY_NUMBER, True)
             else:
-                _learn_refusal(trip, Ability.ACCESS_LIST, answer)
+                _learn_refusal(batch, Capability.ACCESS_LIST, answer)
             return
         entries = answer.get("accessList") if isinstance(answer, Mapping) else None
         if not isinstance(entries, list):
@@ -86,16 +86,16 @@ class CallHints:
             self.named_accounts.add(address)
             for key in entry.get("storageKeys") or ():
                 self.named_slots.add((address, word_of(key, "storageKeys")))
-        trip.abilities.set(Ability.ACCESS_LIST, True)
+        batch.capabilities.set(Capability.ACCESS_LIST, True)
 
-    def _accept(self, trip: StateTrip) -> None:
+    def _accept(self, batch: StateBatch) -> None:
         """Takes the traced values, unless one of them contradicts a read."""
-        read, traced = trip.collector.found, self.traced
+        read, traced = batch.collector.found, self.traced
         if not traced.accounts:
             return
         same = all(read.accounts.get(one, its) == its for one, its in traced.accounts.items())
         same = same and all(read.slots.get(one, its) == its for one, its in traced.slots.items())
-        trip.abilities.set(Ability.PRESTATE, same)
+        batch.capabilities.set(Capability.PRESTATE, same)
         if not same:
             self.named_accounts.update(traced.accounts)
             self.named_slots.update(traced.slots)
@@ -104,9 +104,9 @@ class CallHints:
         self.named_accounts.clear()  # a trace contains the values of these keys
         self.named_slots.clear()
         for address, account in traced.accounts.items():
-            trip.collector.account(address, account)
+            batch.collector.account(address, account)
         for (address, slot), value in traced.slots.items():
-            trip.collector.slot(address, slot, value)
+            batch.collector.slot(address, slot, value)
 
 
 def prestate_of(answer: Any) -> Found:
@@ -142,12 +142,12 @@ def _nonce(value: Any) -> int:
     return word_of(value, "nonce", MAX_NONCE)
 
 
-def _learn_refusal(trip: StateTrip, ability: Ability, refusal: RpcRefusal) -> None:
+def _learn_refusal(batch: StateBatch, capability: Capability, refusal: RpcRefusal) -> None:
     """Records that the method is unsupported, unless the call itself failed."""
     if refusal.code == NOT_ANSWERED:
-        trip.abilities.unclear(ability)
+        batch.capabilities.unclear(capability)
     elif is_unsupported(refusal) or means_bad_block_parameter(refusal):
-        trip.abilities.set(ability, False)
+        batch.capabilities.set(capability, False)
 
 
 def _distinct(calls: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

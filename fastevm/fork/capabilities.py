@@ -10,7 +10,7 @@ from typing import Any, Final
 MAX_UNCLEAR: Final = 2  # unexplained failures after which a capability counts as missing
 
 
-class Ability(StrEnum):
+class Capability(StrEnum):
     """Methods to read state that not every endpoint supports."""
 
     BLOCK_HASH = "block_hash"  # a block parameter by hash (EIP-1898)
@@ -27,7 +27,7 @@ class Ability(StrEnum):
     BLOCK_RECEIPTS = "block_receipts"  # eth_getBlockReceipts
 
 
-class Abilities:
+class Capabilities:
     """The capabilities of one endpoint; None = not tried yet. Thread-safe."""
 
     def __init__(self, known: Mapping[str, Any] | None = None) -> None:
@@ -35,29 +35,29 @@ class Abilities:
         self._known: dict[str, bool] = {}
         self._unclear: dict[str, int] = {}
         self.changed = False
-        names = set(Ability)
+        names = set(Capability)
         for name, value in (known or {}).items():
             if name in names and isinstance(value, bool):
                 self._known[name] = value
 
-    def get(self, ability: Ability) -> bool | None:
+    def get(self, capability: Capability) -> bool | None:
         """Returns whether the endpoint has the capability; None if not tried."""
-        return self._known.get(ability)
+        return self._known.get(capability)
 
-    def set(self, ability: Ability, value: bool) -> None:
+    def set(self, capability: Capability, value: bool) -> None:
         """Records whether the endpoint has the capability."""
         with self._lock:
-            if self._known.get(ability) is not value:
-                self._known[ability] = value
+            if self._known.get(capability) is not value:
+                self._known[capability] = value
                 self.changed = True
 
-    def unclear(self, ability: Ability) -> None:
+    def unclear(self, capability: Capability) -> None:
         """Records a failure with an unclear reason; several mean that the capability is missing."""
         with self._lock:
-            self._unclear[ability] = self._unclear.get(ability, 0) + 1
-            often = self._unclear[ability] >= MAX_UNCLEAR
+            self._unclear[capability] = self._unclear.get(capability, 0) + 1
+            often = self._unclear[capability] >= MAX_UNCLEAR
         if often:
-            self.set(ability, False)
+            self.set(capability, False)
 
     def as_dict(self) -> dict[str, bool]:
         """Returns the known capabilities, for the cache."""

@@ -237,9 +237,9 @@ class DiskCache:
         )
         return next((json.loads(zlib.decompress(body)) for (body,) in rows), None)
 
-    def put_endpoint(self, key: str, chain: str, abilities: Mapping[str, Any]) -> None:
+    def put_endpoint(self, key: str, chain: str, capabilities: Mapping[str, Any]) -> None:
         """Stores the chain and capabilities of an endpoint; ``key`` does not reveal its address."""
-        values = (key, chain, json.dumps(dict(abilities)))
+        values = (key, chain, json.dumps(dict(capabilities)))
         self._write(
             lambda file: file.execute("insert or replace into endpoint values(?, ?, ?)", values)
         )

@@ -22,7 +22,7 @@ import msgspec
 from fastevm.fork.call_list import RpcCall
 from fastevm.fork.counters import ForkCounters
 from fastevm.fork.rate_limit import TokenBucket, compute_units
-from fastevm.fork.redact import Masker, masked
+from fastevm.fork.redact import Redactor, redacted
 from fastevm.fork.refusals import BATCH, TOO_MANY_REQUESTS, is_limited
 from fastevm.rpc_client.blocking import ERROR_STATUS, HttpAnswer, JsonRpcClient
 from fastevm.rpc_client.messages import (
@@ -86,11 +86,11 @@ class Endpoint:
         timeout: float,
         rate: float,
         batch_limit: int,
-        masker: Masker,
+        masker: Redactor,
         counters: ForkCounters,
         max_answer: int = MAX_ANSWER_BYTES,
     ) -> None:
-        self.url, self.name = url, masked(url)
+        self.url, self.name = url, redacted(url)
         self.batch_limit = batch_limit
         self.bucket = TokenBucket(rate)
         self._options: dict[str, Any] = {
@@ -99,7 +99,7 @@ class Endpoint:
             "headers": {"User-Agent": "fastevm", **headers},
             "compressed": not is_loopback(url),
         }
-        self._masker, self._counters = masker, counters
+        self._redactor, self._counters = masker, counters
         self._idle: list[JsonRpcClient] = []
         self._process = os.getpid()
         self._lock = threading.Lock()
@@ -169,7 +169,7 @@ class Endpoint:
                 self.close()
                 return self._post(body, repeatable)
             kind = AnswerTooLarge if too_large else RpcUnreachable
-            raise kind(self._masker.text(error)) from None
+            raise kind(self._redactor.text(error)) from None
         with self._lock:
             self._idle.append(client)
         return answer
@@ -242,10 +242,10 @@ class Endpoint:
         error = response.get("error")
         if error is not None and not isinstance(error, dict):
             code = status if status >= ERROR_STATUS else 0
-            return RpcRefusal(code, self._masker.text(f"HTTP status {status}: {error}"))
+            return RpcRefusal(code, self._redactor.text(f"HTTP status {status}: {error}"))
         found = answer_of(request, response)
         if isinstance(found, RpcRefusal):
-            return RpcRefusal(found.code, self._masker.text(found.message), found.data)
+            return RpcRefusal(found.code, self._redactor.text(found.message), found.data)
         return found
 
     def _said(self, found: Answer) -> str:

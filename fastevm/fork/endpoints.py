@@ -21,7 +21,7 @@ from fastevm.fork.counters import ForkCounters
 from fastevm.fork.endpoint import MISSING, BatchRefused, Endpoint, Limited, is_repeatable
 from fastevm.fork.progress import Progress
 from fastevm.fork.rate_limit import DEFAULT_UNITS_PER_SECOND
-from fastevm.fork.redact import Masker
+from fastevm.fork.redact import Redactor
 from fastevm.fork.refusals import is_limited, means_no_block, means_no_state
 from fastevm.fork.request_defaults import DEFAULT_BACKOFF, DEFAULT_RETRIES, DEFAULT_TIMEOUT
 from fastevm.rpc_client.messages import (
@@ -69,7 +69,7 @@ class EndpointOptions:
 class _Part(Struct, frozen=True):
     """Calls (by index) that are sent in one body; ``depth``: round trips before it."""
 
-    places: tuple[int, ...]
+    indices: tuple[int, ...]
     attempt: int = 0
     depth: int = 1
     not_before: float = 0.0
@@ -115,7 +115,7 @@ class Endpoints:
             raise ValueError("urls: expected at least one URL")
         self.urls = tuple(checked_address(url, "http", "https") for url in urls)
         self.options, self.counters = options, counters
-        self.masker = Masker(self.urls, options.headers)
+        self.masker = Redactor(self.urls, options.headers)
         self._all = [
             Endpoint(
                 url,
@@ -161,10 +161,10 @@ class Endpoints:
         depth = 0
         progress = Progress(self.name, len(calls), shown=self.options.progress)
         try:
-            for part, outcome in self._settle(calls, began, progress):
+            for part, outcome in self._attempt_all(calls, began, progress):
                 depth = max(depth, part.depth)
-                for place, answer in outcome.answers.items():
-                    answers[place] = answer
+                for index, answer in outcome.answers.items():
+                    answers[index] = answer
                 progress.advance(len(outcome.answers))
                 if on_answers is not None and outcome.answers:
                     on_answers(outcome.answers)
@@ -179,7 +179,7 @@ class Endpoints:
         for one in self._all:
             one.close()
 
-    def _settle(self, calls: Sequence[RpcCall], began: float, progress: Progress) -> Any:
+    def _attempt_all(self, calls: Sequence[RpcCall], began: float, progress: Progress) -> Any:
         """Yields each part with its outcome until every call has an answer."""
         seconds = TIMEOUTS_IN_ALL * self.options.timeout
         limit = _TimeLimit(seconds, began + seconds)
@@ -197,7 +197,7 @@ class Endpoints:
                 part = running.pop(future)
                 outcome = future.result()
                 for one in outcome.again:
-                    todo.extend(_parts_of(one.places, one, self.batch_limit))
+                    todo.extend(_parts_of(one.indices, one, self.batch_limit))
                     self._check(one, limit)
                 yield part, outcome
 
@@ -220,7 +220,7 @@ class Endpoints:
     def _attempt(self, part: _Part, calls: Sequence[RpcCall], limit: _TimeLimit) -> _Outcome:
         """Sends a part once and returns the outcome."""
         endpoint = self._choose(part)
-        mine = [calls[place] for place in part.places]
+        mine = [calls[index] for index in part.indices]
         held = endpoint.seconds_to_wait(mine)
         limit.held(held)
         if self._closed.wait(max(part.not_before - monotonic(), held)):
@@ -268,24 +268,24 @@ class Endpoints:
         """Stores answers; schedules retries for missing, rate-limited or lagging calls."""
         outcome = _Outcome()
         limited, missing, elsewhere = [], [], []
-        for place, call, answer in zip(part.places, mine, found, strict=True):
+        for index, call, answer in zip(part.indices, mine, found, strict=True):
             if answer is MISSING:
-                missing.append(place)
+                missing.append(index)
             elif is_limited(answer):
-                limited.append(place)
+                limited.append(index)
             elif self._may_be_elsewhere(part, call, answer):
-                elsewhere.append(place)
+                elsewhere.append(index)
             else:
-                outcome.answers[place] = answer
+                outcome.answers[index] = answer
         if limited:
             endpoint.bucket.limited()
-        for places, reason, seconds in (
+        for indices, reason, seconds in (
             (limited, "rate limit exceeded", self._backoff(part)),
             (missing, "the answer to a batch is incomplete", 0.0),
             (elsewhere, "it does not know the block", BLOCK_RETRY_SECONDS * 2**part.attempt),
         ):
-            if places:
-                again = replace(part, places=tuple(places), reason=f"{endpoint.name}: {reason}")
+            if indices:
+                again = replace(part, indices=tuple(indices), reason=f"{endpoint.name}: {reason}")
                 outcome.again.append(_later(again, endpoint, seconds))
         return outcome
 
@@ -321,7 +321,7 @@ class Endpoints:
         without = self._without_optional(part, calls, str(refusal))
         if without is not None and not refusal.about_size:
             return without
-        limit = refusal.limit or (len(part.places) + 1) // 2
+        limit = refusal.limit or (len(part.indices) + 1) // 2
         endpoint.batch_limit = min(endpoint.batch_limit, limit)
         return _Outcome(again=[replace(part, depth=part.depth + 1, reason=str(refusal))])
 
@@ -329,12 +329,12 @@ class Endpoints:
         self, part: _Part, calls: Sequence[RpcCall], reason: str
     ) -> _Outcome | None:
         """Drops the optional calls of a request that failed as a whole; None if it has none."""
-        optional = [place for place in part.places if calls[place].optional]
+        optional = [index for index in part.indices if calls[index].optional]
         if not optional:
             return None
-        rest = tuple(place for place in part.places if not calls[place].optional)
-        again = replace(part, places=rest, depth=part.depth + 1, reason=reason)
-        answers = {place: RpcRefusal(NOT_ANSWERED, reason) for place in optional}
+        rest = tuple(index for index in part.indices if not calls[index].optional)
+        again = replace(part, indices=rest, depth=part.depth + 1, reason=reason)
+        answers = {index: RpcRefusal(NOT_ANSWERED, reason) for index in optional}
         return _Outcome(answers, [again] if rest else [])
 
     def _unreachable(
@@ -346,8 +346,8 @@ class Endpoints:
             return without
         if error.status in CLIENT_ERRORS and len(self._all) == 1:
             refusal = RpcRefusal(error.status or 0, f"HTTP status {error.status}")
-            return _Outcome(dict.fromkeys(part.places, refusal))
-        if not all(is_repeatable(calls[place]) for place in part.places):
+            return _Outcome(dict.fromkeys(part.indices, refusal))
+        if not all(is_repeatable(calls[index]) for index in part.indices):
             raise ForkError(str(error))
         endpoint.failed()
         others = any(not one.rests for one in self._all)
@@ -360,10 +360,11 @@ class Endpoints:
         return whole * random.uniform(0.5, 1.0)
 
 
-def _parts_of(places: Sequence[int], part: _Part, limit: int) -> list[_Part]:
+def _parts_of(indices: Sequence[int], part: _Part, limit: int) -> list[_Part]:
     """Returns ``part`` with these indices, split according to the batch limit."""
     return [
-        replace(part, places=tuple(places[at : at + limit])) for at in range(0, len(places), limit)
+        replace(part, indices=tuple(indices[at : at + limit]))
+        for at in range(0, len(indices), limit)
     ]
 
 
@@ -378,7 +379,7 @@ def _later(part: _Part, endpoint: Endpoint, seconds: float) -> _Part:
 
 
 def _halves(part: _Part) -> list[_Part]:
-    return _parts_of(part.places, part, (len(part.places) + 1) // 2)
+    return _parts_of(part.indices, part, (len(part.indices) + 1) // 2)
 
 
 def _in_thread(work: Callable[[], Value]) -> Future[Value]:

@@ -12,13 +12,13 @@ from fastevm.core.state.source import Found, Wanted
 from fastevm.errors import ForkError
 from fastevm.fork.account_reads import read_accounts
 from fastevm.fork.call_hints import CallHints
-from fastevm.fork.capabilities import Ability
+from fastevm.fork.capabilities import Capability
 from fastevm.fork.collector import Collector, word_of
 from fastevm.fork.disk_cache import CachedBlock
 from fastevm.fork.pinned_block import PinnedBlock
 from fastevm.fork.session import MAX_CHECKS, Check, Session
 from fastevm.fork.slot_reads import read_slots
-from fastevm.fork.state_batch import BlockFormRefused, StateTrip
+from fastevm.fork.state_batch import BlockFormRefused, StateBatch
 from fastevm.rpc_client.messages import RpcRefusal
 
 MAX_TRIPS: Final = 8  # per fetch; each incomplete trip rules out a method
@@ -51,19 +51,19 @@ class Fetching:
             missing = self._missing()
             if not missing:
                 break
-            trip = StateTrip(
-                self.session.endpoints, self.block, self.session.abilities, self.collector
+            batch = StateBatch(
+                self.session.endpoints, self.block, self.session.capabilities, self.collector
             )
-            self._add_reads(trip, missing)
+            self._add_reads(batch, missing)
             if asks_hints:
-                self.hints.ask(trip)
-            self._add_checks(trip)
+                self.hints.ask(batch)
+            self._add_checks(batch)
             try:
-                trip.send(self._keep)
+                batch.send(self._keep)
             except BlockFormRefused:
                 continue
             asks_hints = False
-            self._changed_codes |= trip.changed_codes
+            self._changed_codes |= batch.changed_codes
             self._keep()
         else:
             raise ForkError(f"{self.session.endpoints.name}: no answer had {self._first_missing()}")
@@ -85,14 +85,14 @@ class Fetching:
             - known.block_hashes.keys(),
         )
 
-    def _add_reads(self, trip: StateTrip, missing: Wanted) -> None:
+    def _add_reads(self, batch: StateBatch, missing: Wanted) -> None:
         unchanged = missing.accounts - self._changed_codes
         codes = self.session.known_codes(self.cached, unchanged)
-        read_accounts(trip, missing.accounts, codes)
-        read_slots(trip, missing.slots)
+        read_accounts(batch, missing.accounts, codes)
+        read_slots(batch, missing.slots)
         for number in sorted(missing.block_hashes):
-            trip.read_block_hash(number)
-            trip.check_canonical()
+            batch.read_block_hash(number)
+            batch.check_canonical()
 
     def _keep(self) -> None:
         """Writes new values to the cache."""
@@ -102,22 +102,22 @@ class Fetching:
             if self.session.cache is not None and self.cached is not None:
                 self.session.cache.put(self.cached, fresh)
 
-    def _add_checks(self, trip: StateTrip) -> None:
+    def _add_checks(self, batch: StateBatch) -> None:
         """Reads values from other sources that have not been verified yet."""
         for check in self.session.take_checks():
             params = ("0x" + check.address.hex(), hex_word(check.slot), check.block.by_hash)
-            if self.session.abilities.get(Ability.BLOCK_HASH) is not False:
-                trip.add("eth_getStorageAt", params, partial(self._check, check), optional=True)
+            if self.session.capabilities.get(Capability.BLOCK_HASH) is not False:
+                batch.add("eth_getStorageAt", params, partial(self._check, check), optional=True)
 
     def _check(self, check: Check, answer: Any) -> None:
         if isinstance(answer, RpcRefusal):
             return
         if word_of(answer, "slot") == check.value:
             if check.origin is TRACES:
-                self.session.abilities.set(Ability.PRESTATE_CHECKED, True)
+                self.session.capabilities.set(Capability.PRESTATE_CHECKED, True)
             return
         if check.origin is TRACES:
-            self.session.abilities.set(Ability.PRESTATE, False)
+            self.session.capabilities.set(Capability.PRESTATE, False)
         if self.session.cache is not None and self.cached is not None:
             self.session.cache.drop(self.cached)
         raise ForkError(
@@ -128,7 +128,7 @@ class Fetching:
 
     def _later_checks(self) -> None:
         """Schedules the verification of some traced slots, once per endpoint."""
-        if self.session.abilities.get(Ability.PRESTATE_CHECKED) is None:
+        if self.session.capabilities.get(Capability.PRESTATE_CHECKED) is None:
             self.session.add_checks(
                 Check(self.block, address, slot, value, TRACES)
                 for (address, slot), value in islice(self.hints.traced.slots.items(), MAX_CHECKS)

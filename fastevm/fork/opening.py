@@ -118,7 +118,7 @@ def _open_online(session: Session, chosen: BlockChoice, chain_id: int | None) ->
     session.identify(found_id, client if isinstance(client, str) else "", first)
     if more:
         session.head = _number_in(more[1])
-        session.told = more[2:]
+        session.node_answers = more[2:]
     pinned = _block_in(endpoints, block_answer, chosen)
     if chosen.below:
         pinned = _below(endpoints, pinned, chosen)

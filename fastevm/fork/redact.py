@@ -16,7 +16,7 @@ MIN_SECRET: Final = 3  # characters; shorter segments occur everywhere
 COMMON = re.compile(r"v\d+|rpc|eth|ethereum|mainnet|sepolia|hoodi|jsonrpc|json-rpc|public|node")
 
 
-def masked(url: str) -> str:
+def redacted(url: str) -> str:
     """Returns ``url`` for messages: ``https://host:port``, with ``/***`` for the rest.
 
     User, password, path, query and fragment may all contain a key.
@@ -30,7 +30,7 @@ def masked(url: str) -> str:
     return f"{shown}/{HIDDEN}" if rest else shown
 
 
-class Masker:
+class Redactor:
     """Masks the keys of URLs and headers wherever they occur in a text."""
 
     def __init__(self, urls: Iterable[str], headers: Mapping[str, str] | None = None) -> None:

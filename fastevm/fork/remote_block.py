@@ -102,7 +102,7 @@ def receipt_of(source: RemoteSource, tx_hash: bytes | str) -> Mapping[str, Any]:
     return cast(Mapping[str, Any], receipt)
 
 
-def place_of(receipt: Mapping[str, Any]) -> tuple[bytes, int]:
+def block_and_index(receipt: Mapping[str, Any]) -> tuple[bytes, int]:
     """Returns block hash and transaction index from a receipt."""
     block_hash = read_bytes(receipt.get("blockHash"), "blockHash", 32)
     return block_hash, read_number(receipt.get("transactionIndex"), "transactionIndex")

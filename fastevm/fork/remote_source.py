@@ -12,7 +12,7 @@ from fastevm.core.state.source import Found, Wanted
 from fastevm.errors import ForkError
 from fastevm.fork.anvil_storage import AnvilValues, anvil_values
 from fastevm.fork.block_choice import BlockLike, read_block
-from fastevm.fork.capabilities import Ability
+from fastevm.fork.capabilities import Capability
 from fastevm.fork.counters import ForkCounters
 from fastevm.fork.disk_cache import DiskCache, cache_folder
 from fastevm.fork.endpoints import DEFAULT_BATCH_SIZE, EndpointOptions, Endpoints
@@ -189,16 +189,16 @@ class RemoteSource:
 
         Takes one round trip; two if eth_getBlockReceipts is not supported.
         """
-        abilities = self.session.abilities
-        if abilities.get(Ability.BLOCK_RECEIPTS) is not False:
+        capabilities = self.session.capabilities
+        if capabilities.get(Capability.BLOCK_RECEIPTS) is not False:
             found = self.batch([("eth_getBlockReceipts", (block["number"],))])[0]
             if isinstance(found, list) and all(
                 one.get("blockHash") == block["hash"] for one in found
             ):
-                abilities.set(Ability.BLOCK_RECEIPTS, True)
+                capabilities.set(Capability.BLOCK_RECEIPTS, True)
                 return found
             if is_unsupported(found):
-                abilities.set(Ability.BLOCK_RECEIPTS, False)
+                capabilities.set(Capability.BLOCK_RECEIPTS, False)
         hashes = [one["hash"] if isinstance(one, Mapping) else one for one in block["transactions"]]
         answers = self.batch([("eth_getTransactionReceipt", (one,)) for one in hashes])
         for answer in answers:

@@ -86,7 +86,7 @@ def _fork_of_node(source: RemoteSource) -> Fork | None:
     """Returns the fork that a development node reports by name or by its precompiles."""
     if source.session.offline:
         return None
-    info, config = source.session.told or (None, None)
+    info, config = source.session.node_answers or (None, None)
     if _is_unanswered(info) or _is_unanswered(config):
         try:
             info, config = source.batch([(call.method, call.params) for call in RULES_CALLS])

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from fastevm.core.state.source import Found
 from fastevm.fork.account_reads import MIN_KNOWN_CODE
-from fastevm.fork.capabilities import Abilities
+from fastevm.fork.capabilities import Capabilities
 from fastevm.fork.counters import ForkCounters
 from fastevm.fork.disk_cache import CachedBlock, DiskCache
 from fastevm.fork.endpoint import is_loopback
@@ -44,8 +44,8 @@ class Session:
     ``chain_id`` and ``client`` are reported by it. ``identity`` is the cache key of its chain: the
     chain id, for a local endpoint also the genesis hash; None = no caching. ``keeps_newest``: also
     cache the newest state of a development chain, although it can change. ``head``: the number of a
-    block that it has. ``told``: answers to `opening.RULES_CALLS`, empty if they were not in the
-    first request.
+    block that it has. ``node_answers``: answers to `opening.RULES_CALLS`, empty if they were not in
+    the first request.
     """
 
     def __init__(
@@ -59,12 +59,12 @@ class Session:
         self.endpoints, self.cache, self.offline = endpoints, cache, offline
         self.keeps_newest = keeps_newest
         endpoints.offline = offline
-        self.abilities = Abilities()
+        self.capabilities = Capabilities()
         self.chain_id = 0
         self.client = ""
         self.identity: str | None = None
         self.head = 0
-        self.told: Sequence[Answer] = ()
+        self.node_answers: Sequence[Answer] = ()
         self.loopback = any(map(is_loopback, endpoints.urls))
         self.checks: list[Check] = []
         self._codes: dict[bytes, bytes] = {}
@@ -104,19 +104,19 @@ class Session:
             self.identity = f"{chain_id}:{genesis.hex()}"
         last = self.recall()
         if last is not None and last[1].get("client") == client:
-            self.abilities = Abilities(last[1])
+            self.capabilities = Capabilities(last[1])
             limit = last[1].get("batch_limit")
             if isinstance(limit, int):
                 self.endpoints.batch_limit = limit
-        self.abilities.changed = last is None or last[0] != self.identity
+        self.capabilities.changed = last is None or last[0] != self.identity
 
     def remember(self) -> None:
         """Writes the endpoint's capabilities to the cache."""
         limit = self.endpoints.batch_limit
-        learned = self.abilities.changed or limit < self.endpoints.options.batch_size
+        learned = self.capabilities.changed or limit < self.endpoints.options.batch_size
         if self.cache is not None and self.identity is not None and learned:
-            self.abilities.changed = False
-            known = {**self.abilities.as_dict(), "client": self.client, "batch_limit": limit}
+            self.capabilities.changed = False
+            known = {**self.capabilities.as_dict(), "client": self.client, "batch_limit": limit}
             self.cache.put_endpoint(self.key, self.identity, known)
 
     def cached_block(self, pinned: PinnedBlock) -> CachedBlock | None:

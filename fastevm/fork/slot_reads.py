@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any, Final
 
 from fastevm.core.primitives.hex import hex_word
-from fastevm.fork.capabilities import Ability
+from fastevm.fork.capabilities import Capability
 from fastevm.fork.collector import BadValue, word_of
 from fastevm.fork.endpoints import NOT_ANSWERED
 from fastevm.fork.reader_contract import (
@@ -19,7 +19,7 @@ from fastevm.fork.reader_contract import (
     reader_override,
     values_in,
 )
-from fastevm.fork.state_batch import StateTrip
+from fastevm.fork.state_batch import StateBatch
 from fastevm.rpc_client.messages import RpcRefusal
 
 Slot = tuple[bytes, int]
@@ -30,69 +30,69 @@ STORAGE_VALUES_LIMIT: Final = 1_024  # slots per eth_getStorageValues
 MIN_FOR_READER: Final = 32  # total slots; fewer are read one by one in a batch
 MIN_FOR_ONE_READER: Final = 8  # slots of one contract
 SAMPLE: Final = 8  # slots with which an untried method is compared with single reads
-LADDER: Final = (Ability.STORAGE_VALUES, Ability.SIMULATE_READER, Ability.CALL_READER)
+LADDER: Final = (Capability.STORAGE_VALUES, Capability.SIMULATE_READER, Capability.CALL_READER)
 
 
-def read_slots(trip: StateTrip, slots: Iterable[Slot]) -> None:
+def read_slots(batch: StateBatch, slots: Iterable[Slot]) -> None:
     """Adds reads of all slots; also tries untried methods with a few of them."""
     wanted = sorted(slots)
     if not wanted:
         return
-    abilities = trip.abilities
+    capabilities = batch.capabilities
     many = len(wanted) >= MIN_FOR_READER
-    if abilities.get(Ability.STORAGE_VALUES):
+    if capabilities.get(Capability.STORAGE_VALUES):
         for group in _grouped(wanted, STORAGE_VALUES_LIMIT):
-            _storage_values(trip, group, _taker(trip, Ability.STORAGE_VALUES))
+            _storage_values(batch, group, _taker(batch, Capability.STORAGE_VALUES))
         return
     rest = wanted
-    if many and abilities.get(Ability.SIMULATE_READER):
+    if many and capabilities.get(Capability.SIMULATE_READER):
         rest = [slot for slot in wanted if slot[0] in CHANGED_BY_BLOCKS]
         readable = [slot for slot in wanted if slot[0] not in CHANGED_BY_BLOCKS]
         for group in _grouped(readable, SLOTS_OF_A_REQUEST):
-            _simulate_reader(trip, group, _taker(trip, Ability.SIMULATE_READER))
-    elif many and abilities.get(Ability.CALL_READER):
-        rest = _read_by_calls(trip, wanted)
+            _simulate_reader(batch, group, _taker(batch, Capability.SIMULATE_READER))
+    elif many and capabilities.get(Capability.CALL_READER):
+        rest = _read_by_calls(batch, wanted)
     for address, slot in rest:
-        _single(trip, address, slot)
-    _try_ways(trip, rest, many)
+        _single(batch, address, slot)
+    _try_methods(batch, rest, many)
 
 
-def _try_ways(trip: StateTrip, read: Sequence[Slot], many: bool) -> None:
+def _try_methods(batch: StateBatch, read: Sequence[Slot], many: bool) -> None:
     """Tries the untried methods; the next read uses the best of them."""
     sample = _grouped(read[:SAMPLE], SAMPLE)
     if not sample:
         return
-    if trip.abilities.get(Ability.STORAGE_VALUES) is None:
-        _storage_values(trip, sample[0], _comparer(trip, Ability.STORAGE_VALUES))
-    elif many and not any(trip.abilities.get(one) for one in LADDER):
+    if batch.capabilities.get(Capability.STORAGE_VALUES) is None:
+        _storage_values(batch, sample[0], _comparer(batch, Capability.STORAGE_VALUES))
+    elif many and not any(batch.capabilities.get(one) for one in LADDER):
         steady = [slot for slot in read if slot[0] not in CHANGED_BY_BLOCKS]
         for group in _grouped(steady[:SAMPLE], SAMPLE):
-            if trip.abilities.get(Ability.SIMULATE_READER) is None:
-                _simulate_reader(trip, group, _comparer(trip, Ability.SIMULATE_READER))
-            elif trip.abilities.get(Ability.CALL_READER) is None:
+            if batch.capabilities.get(Capability.SIMULATE_READER) is None:
+                _simulate_reader(batch, group, _comparer(batch, Capability.SIMULATE_READER))
+            elif batch.capabilities.get(Capability.CALL_READER) is None:
                 first = dict(islice(group.items(), 1))
-                _call_reader(trip, first, _comparer(trip, Ability.CALL_READER))
+                _call_reader(batch, first, _comparer(batch, Capability.CALL_READER))
 
 
-def _single(trip: StateTrip, address: bytes, slot: int) -> None:
+def _single(batch: StateBatch, address: bytes, slot: int) -> None:
     def take(answer: Any) -> None:
-        trip.collector.slot(address, slot, word_of(answer, "slot"))
+        batch.collector.slot(address, slot, word_of(answer, "slot"))
 
-    params = ("0x" + address.hex(), hex_word(slot), trip.block_parameter)
-    trip.add("eth_getStorageAt", params, take)
+    params = ("0x" + address.hex(), hex_word(slot), batch.block_parameter)
+    batch.add("eth_getStorageAt", params, take)
 
 
-def _storage_values(trip: StateTrip, group: SlotGroups, take: Take) -> None:
+def _storage_values(batch: StateBatch, group: SlotGroups, take: Take) -> None:
     asked = {"0x" + address.hex(): [*map(hex_word, slots)] for address, slots in group.items()}
 
     def read(answer: Any) -> None:
         take(group, _values_by_address(answer, group))
 
-    params = (asked, trip.block_parameter)
-    trip.add("eth_getStorageValues", params, read, optional=True)
+    params = (asked, batch.block_parameter)
+    batch.add("eth_getStorageValues", params, read, optional=True)
 
 
-def _simulate_reader(trip: StateTrip, group: SlotGroups, take: Take) -> None:
+def _simulate_reader(batch: StateBatch, group: SlotGroups, take: Take) -> None:
     pieces = [(one, list(part)) for one, slots in group.items() for part in _pieces(slots)]
     block = {
         "stateOverrides": reader_override([*group]),
@@ -108,11 +108,11 @@ def _simulate_reader(trip: StateTrip, group: SlotGroups, take: Take) -> None:
             values[address] += values_in(output, slots)
         take(group, values)
 
-    params = ({"blockStateCalls": [block], "validation": False}, trip.block_parameter)
-    trip.add("eth_simulateV1", params, read, optional=True)
+    params = ({"blockStateCalls": [block], "validation": False}, batch.block_parameter)
+    batch.add("eth_simulateV1", params, read, optional=True)
 
 
-def _call_reader(trip: StateTrip, group: SlotGroups, take: Take) -> None:
+def _call_reader(batch: StateBatch, group: SlotGroups, take: Take) -> None:
     """Reads the slots of one contract with eth_call."""
     [(address, slots)] = group.items()
 
@@ -120,11 +120,11 @@ def _call_reader(trip: StateTrip, group: SlotGroups, take: Take) -> None:
         refused = isinstance(answer, RpcRefusal)
         take(group, answer if refused else {address: values_in(answer, slots)})
 
-    params = (reader_call(address, slots), trip.block_parameter, reader_override([address]))
-    trip.add("eth_call", params, read, optional=True)
+    params = (reader_call(address, slots), batch.block_parameter, reader_override([address]))
+    batch.add("eth_call", params, read, optional=True)
 
 
-def _read_by_calls(trip: StateTrip, wanted: Sequence[Slot]) -> list[Slot]:
+def _read_by_calls(batch: StateBatch, wanted: Sequence[Slot]) -> list[Slot]:
     """Reads contracts with many slots with one call each; returns the remaining slots."""
     rest: list[Slot] = []
     for group in _grouped(wanted, len(wanted)):
@@ -133,47 +133,47 @@ def _read_by_calls(trip: StateTrip, wanted: Sequence[Slot]) -> list[Slot]:
                 rest += [(address, slot) for slot in slots]
                 continue
             for part in _pieces(slots):
-                _call_reader(trip, {address: part}, _taker(trip, Ability.CALL_READER))
+                _call_reader(batch, {address: part}, _taker(batch, Capability.CALL_READER))
     return rest
 
 
-def _taker(trip: StateTrip, ability: Ability) -> Take:
+def _taker(batch: StateBatch, capability: Capability) -> Take:
     """Takes values from a known method; disables it if it fails, and reads the slots again."""
 
     def take(group: SlotGroups, values: Any) -> None:
         if isinstance(values, RpcRefusal):
-            trip.abilities.set(ability, False)
+            batch.capabilities.set(capability, False)
             return
         for address, slots in group.items():
             for slot, value in zip(slots, values[address], strict=True):
-                trip.collector.slot(address, slot, value)
+                batch.collector.slot(address, slot, value)
 
     return take
 
 
-def _comparer(trip: StateTrip, ability: Ability) -> Take:
+def _comparer(batch: StateBatch, capability: Capability) -> Take:
     """Compares the values of an untried method with those of single reads."""
 
     def take(group: SlotGroups, values: Any) -> None:
         if isinstance(values, RpcRefusal):
             if values.code == NOT_ANSWERED:
-                trip.abilities.unclear(ability)
+                batch.capabilities.unclear(capability)
             else:
-                trip.abilities.set(ability, False)
+                batch.capabilities.set(capability, False)
             return
-        trip.compare(lambda: _compare(trip, ability, group, values))
+        batch.compare(lambda: _compare(batch, capability, group, values))
 
     return take
 
 
-def _compare(trip: StateTrip, ability: Ability, group: SlotGroups, values: Any) -> None:
-    known = trip.collector.found.slots
+def _compare(batch: StateBatch, capability: Capability, group: SlotGroups, values: Any) -> None:
+    known = batch.collector.found.slots
     same = all(
         known.get((address, slot)) == value
         for address, slots in group.items()
         for slot, value in zip(slots, values[address], strict=True)
     )
-    trip.abilities.set(ability, same)
+    batch.capabilities.set(capability, same)
 
 
 def _values_by_address(answer: Any, group: SlotGroups) -> Any:

@@ -8,7 +8,7 @@ from typing import Any, Final
 from fastevm.core.primitives.hex import quantity
 from fastevm.errors import ForkError
 from fastevm.fork.call_list import RpcCall
-from fastevm.fork.capabilities import Abilities, Ability
+from fastevm.fork.capabilities import Capabilities, Capability
 from fastevm.fork.collector import BadValue, Collector, bytes_of
 from fastevm.fork.endpoints import Endpoints
 from fastevm.fork.pinned_block import PinnedBlock
@@ -23,7 +23,7 @@ class BlockFormRefused(Exception):
     """The endpoint does not accept a block by hash."""
 
 
-class StateTrip:
+class StateBatch:
     """A batch of calls, each with a handler for its answer.
 
     ``send`` is called once. Values go to ``collector``; handlers of ``optional`` calls receive
@@ -32,10 +32,14 @@ class StateTrip:
     """
 
     def __init__(
-        self, endpoints: Endpoints, block: PinnedBlock, abilities: Abilities, collector: Collector
+        self,
+        endpoints: Endpoints,
+        block: PinnedBlock,
+        capabilities: Capabilities,
+        collector: Collector,
     ) -> None:
         self.endpoints, self.block = endpoints, block
-        self.abilities, self.collector = abilities, collector
+        self.capabilities, self.collector = capabilities, collector
         self.calls: list[RpcCall] = []
         self.tried: set[str] = set()
         self.changed_codes: set[bytes] = set()
@@ -47,7 +51,7 @@ class StateTrip:
     @property
     def block_parameter(self) -> Any:
         """The block by hash, or by number if the endpoint accepts only that."""
-        by_number = self.abilities.get(Ability.BLOCK_HASH) is False
+        by_number = self.capabilities.get(Capability.BLOCK_HASH) is False
         return self.block.by_number if by_number else self.block.by_hash
 
     def add(
@@ -105,24 +109,24 @@ class StateTrip:
         Raises ForkError, or BlockFormRefused if the endpoint does not accept blocks by hash.
         """
         self._after_part = after_part
-        if self.abilities.get(Ability.BLOCK_HASH) is False and self.calls:
+        if self.capabilities.get(Capability.BLOCK_HASH) is False and self.calls:
             self.check_canonical()
         self.endpoints.ask(self.calls, self._take)
-        if self.abilities.get(Ability.BLOCK_HASH) is None and self.calls:
-            self.abilities.set(Ability.BLOCK_HASH, True)
+        if self.capabilities.get(Capability.BLOCK_HASH) is None and self.calls:
+            self.capabilities.set(Capability.BLOCK_HASH, True)
         for comparison in self._comparisons:
             comparison()
 
     def _take(self, answers: Mapping[int, Answer]) -> None:
-        for place, answer in answers.items():
-            call = self.calls[place]
+        for index, answer in answers.items():
+            call = self.calls[index]
             if isinstance(answer, RpcRefusal) and not call.optional:
                 self._refused(call, answer)
             try:
-                self._handlers[place](answer)
+                self._handlers[index](answer)
             except BadValue as error:
                 if call.optional:
-                    self._handlers[place](RpcRefusal(0, str(error)))
+                    self._handlers[index](RpcRefusal(0, str(error)))
                     continue
                 raise ForkError(
                     f"{self.endpoints.name}: {call.method} at {self.block}: {error}"
@@ -133,9 +137,9 @@ class StateTrip:
     def _refused(self, call: RpcCall, refusal: RpcRefusal) -> None:
         """Raises the exception for the refusal of a read."""
         by_hash = isinstance(call.params[-1], Mapping)
-        untried = self.abilities.get(Ability.BLOCK_HASH) is None
+        untried = self.capabilities.get(Capability.BLOCK_HASH) is None
         if by_hash and untried and means_bad_block_parameter(refusal):
-            self.abilities.set(Ability.BLOCK_HASH, False)
+            self.capabilities.set(Capability.BLOCK_HASH, False)
             raise BlockFormRefused
         raise state_error(self.endpoints.name, call, self.block, refusal)
 

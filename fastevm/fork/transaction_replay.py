@@ -11,7 +11,7 @@ from msgspec import Struct
 from fastevm.core.execution.types import Log, Receipt
 from fastevm.core.primitives.config_values import read_bytes, read_number
 from fastevm.core.simulation.values import StateView
-from fastevm.fork.remote_block import RemoteBlock, place_of, receipt_of
+from fastevm.fork.remote_block import RemoteBlock, block_and_index, receipt_of
 from fastevm.fork.remote_source import RemoteSource
 from fastevm.fork.rules import rules_of
 from fastevm.tracing import TraceRequest, trace_transaction
@@ -53,7 +53,7 @@ def replay(
     """
     with RemoteSource.open(url, "latest", **options) as source:
         receipt = receipt_of(source, transaction_hash)
-        block_hash, index = place_of(receipt)
+        block_hash, index = block_and_index(receipt)
         block = RemoteBlock(source, rules_of(source, hardfork), block_hash)
         return replay_in(block, index, receipt)
 

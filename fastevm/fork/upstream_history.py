@@ -42,20 +42,20 @@ class History:
     def batch(self, calls: Sequence[Call]) -> list[Any]:
         """Returns a result or RpcRefusal for each call, in one round trip. Raises ForkError."""
         answers: list[Any] = [self._kept(call) for call in calls]
-        places = [place for place, answer in enumerate(answers) if answer is None]
-        self.session.counters.add(hits=len(calls) - len(places))
-        if not places:
+        indices = [index for index, answer in enumerate(answers) if answer is None]
+        self.session.counters.add(hits=len(calls) - len(indices))
+        if not indices:
             return answers
-        asked = [RpcCall(*calls[place]) for place in places]
+        asked = [RpcCall(*calls[index]) for index in indices]
         keeps = self.cached is not None and any(map(self._may_keep, calls))
         if keeps:  # block numbers must still have the meaning they had when the fork was opened
             asked.append(RpcCall("eth_getBlockByNumber", (self.block.by_number, False)))
         found = self.session.endpoints.ask(asked)
         same = keeps and isinstance(found[-1], Mapping) and self._is_pinned(found[-1])
-        for place, answer in zip(places, found, strict=False):
-            answers[place] = answer
-            if self._keeps_answer(calls[place], answer, same):
-                self._keep(calls[place], answer)
+        for index, answer in zip(indices, found, strict=False):
+            answers[index] = answer
+            if self._keeps_answer(calls[index], answer, same):
+                self._keep(calls[index], answer)
         return answers
 
     def _is_pinned(self, found: Mapping[str, Any]) -> bool:

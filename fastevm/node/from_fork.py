@@ -65,7 +65,7 @@ def forked_node(
 def _block_of(options: ForkOptions, transaction: bytes) -> tuple[fork.RemoteBlock, int]:
     """The block of a transaction of the upstream, and how many are in front of it. ForkError."""
     with open_source(options) as newest:
-        block_hash, index = fork.place_of(fork.receipt_of(newest, transaction))
+        block_hash, index = fork.block_and_index(fork.receipt_of(newest, transaction))
         return fork.RemoteBlock(newest, fork.rules_of(newest, options.hardfork), block_hash), index
 
 

@@ -8,7 +8,7 @@ from fastevm.core.state.source import RemoteAccount, Wanted
 from fastevm.errors import ForkError
 from fastevm.fork import RemoteSource
 from fastevm.fork.call_hints import MAX_TRACED
-from fastevm.fork.capabilities import Ability
+from fastevm.fork.capabilities import Capability
 
 from .fake_endpoint import HEAD, FakeEndpoint, RpcError, Ways
 
@@ -28,8 +28,8 @@ def ways(endpoint: FakeEndpoint) -> Ways:
     return found
 
 
-def able(source: RemoteSource, ability: Ability) -> bool | None:
-    return source.session.abilities.get(ability)
+def able(source: RemoteSource, capability: Capability) -> bool | None:
+    return source.session.capabilities.get(capability)
 
 
 def test_a_call_costs_one_round_trip_where_prestates_are_traced(
@@ -82,7 +82,7 @@ def test_a_call_that_reverts_is_no_reason_to_stop_asking(
     endpoint.methods["debug_traceCall"] = endpoint.methods["eth_createAccessList"] = fails
     source = source_of(10)
     source.fetch(Wanted(accounts={TOKEN}, calls=[CALL]))
-    assert able(source, Ability.PRESTATE) is able(source, Ability.ACCESS_LIST) is None
+    assert able(source, Capability.PRESTATE) is able(source, Capability.ACCESS_LIST) is None
 
 
 def test_a_prestate_that_a_read_contradicts_is_not_used(
@@ -92,7 +92,7 @@ def test_a_prestate_that_a_read_contradicts_is_not_used(
     ways.wrong = 1
     source = source_of(10)
     found = source.fetch(Wanted(accounts={TOKEN}, calls=[CALL]))
-    assert able(source, Ability.PRESTATE) is False
+    assert able(source, Capability.PRESTATE) is False
     assert found.accounts[POOL].balance == found.accounts[TOKEN].balance == 3
 
 
@@ -106,26 +106,26 @@ def test_slots_of_a_prestate_are_compared_in_the_next_round_trip(
         endpoint.slots[(TOKEN, slot)] = endpoint.slots[(POOL, slot)] = 5
     with pytest.raises(ForkError, match="differs from its prestate traces"):
         source.fetch(Wanted(accounts={b"\x01" * 20}))
-    assert able(source, Ability.PRESTATE) is False
+    assert able(source, Capability.PRESTATE) is False
 
 
 @pytest.mark.parametrize(
-    ("method", "ability"),
+    ("method", "capability"),
     [
-        ("eth_getStorageValues", Ability.STORAGE_VALUES),
-        ("eth_simulateV1", Ability.SIMULATE_READER),
-        ("eth_call", Ability.CALL_READER),
+        ("eth_getStorageValues", Capability.STORAGE_VALUES),
+        ("eth_simulateV1", Capability.SIMULATE_READER),
+        ("eth_call", Capability.CALL_READER),
     ],
 )
 def test_many_slots_come_in_one_call_once_its_way_is_known(
-    endpoint: FakeEndpoint, ways: Ways, source_of: Open, method: str, ability: Ability
+    endpoint: FakeEndpoint, ways: Ways, source_of: Open, method: str, capability: Capability
 ) -> None:
     ways.serve(method)
     source = source_of(10)
     low = {(one, slot) for one in (TOKEN, POOL) for slot in range(40)}
     for part in range(3):  # each way is tried with the slots of one fetch
         source.fetch(Wanted(slots={(one, slot + part * 100) for one, slot in low}))
-    assert able(source, ability) is True
+    assert able(source, capability) is True
     endpoint.forget()
     found = source.fetch(Wanted(slots={(one, 50 + slot) for one, slot in low}))
     assert {key: endpoint.slots.get(key, 0) for key in found.slots} == found.slots
@@ -145,7 +145,7 @@ def test_a_way_that_gives_other_values_than_reads_is_never_used(
         keys = {(TOKEN, slot) for slot in range(part * 40, part * 40 + 40)}
         found = source.fetch(Wanted(slots=keys))
         assert found.slots == {key: endpoint.slots.get(key, 0) for key in keys}
-    assert True not in [able(source, one) for one in Ability if one is not Ability.BLOCK_HASH]
+    assert True not in [able(source, one) for one in Capability if one is not Capability.BLOCK_HASH]
 
 
 def test_a_way_that_ends_is_left_within_the_same_fetch(
@@ -211,7 +211,7 @@ def test_hashes_of_blocks_are_not_taken_from_another_branch(
         source.fetch(Wanted(block_hashes={5}))
 
 
-def test_abilities_are_remembered_from_one_process_to_the_next(
+def test_capabilities_are_remembered_from_one_process_to_the_next(
     endpoint: FakeEndpoint, ways: Ways, source_of: Open
 ) -> None:
     ways.serve("debug_traceCall", "eth_getStorageValues")
@@ -220,8 +220,8 @@ def test_abilities_are_remembered_from_one_process_to_the_next(
     first.fetch(Wanted(accounts={TOKEN}, slots={(TOKEN, 50)}, calls=[CALL]))
     first.close()
     second = source_of(HEAD, cache=True)
-    assert able(second, Ability.PRESTATE) is True
-    assert able(second, Ability.STORAGE_VALUES) is True
+    assert able(second, Capability.PRESTATE) is True
+    assert able(second, Capability.STORAGE_VALUES) is True
     assert second.session.endpoints.batch_limit == 7
 
 
@@ -250,4 +250,4 @@ def test_access_lists_are_asked_by_number_where_only_that_is_understood(
     source.fetch(Wanted(accounts={TOKEN}, calls=[CALL, {**CALL, "data": "0x02"}]))
     found = source.fetch(Wanted(accounts={b"\x01" * 20}, calls=[CALL]))
     assert len(found.slots) == 20
-    assert able(source, Ability.ACCESS_LIST) is True
+    assert able(source, Capability.ACCESS_LIST) is True

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fastevm.fork.redact import MAX_TEXT, Masker, masked
+from fastevm.fork.redact import MAX_TEXT, Redactor, redacted
 
 
 @pytest.mark.parametrize(
@@ -19,12 +19,12 @@ from fastevm.fork.redact import MAX_TEXT, Masker, masked
     ],
 )
 def test_an_address_is_shown_up_to_its_port(url: str, shown: str) -> None:
-    assert masked(url) == shown
+    assert redacted(url) == shown
 
 
 @pytest.mark.parametrize("secret", ["abcDEF123", "p%40ss", "p@ss", "tok-en", "hdr", "Qk=="])
 def test_a_text_loses_every_part_that_may_be_a_key(secret: str) -> None:
-    masker = Masker(
+    masker = Redactor(
         ["https://me:p%40ss@rpc.example.org/v2/abcDEF123?key=tok-en"],
         {"X-Key": "hdr", "Authorization": "Basic Qk=="},
     )
@@ -32,11 +32,11 @@ def test_a_text_loses_every_part_that_may_be_a_key(secret: str) -> None:
 
 
 def test_words_that_many_addresses_have_stay_readable() -> None:
-    masker = Masker(["https://rpc.example.org/v3/mainnet/0123456789abcdef"])
+    masker = Redactor(["https://rpc.example.org/v3/mainnet/0123456789abcdef"])
     assert masker.text("mainnet of v3: 0123456789abcdef") == "mainnet of v3: ***"
 
 
 def test_a_text_is_one_line_and_short() -> None:
-    text = Masker([]).text("<html>\n" + "x" * 10_000)
+    text = Redactor([]).text("<html>\n" + "x" * 10_000)
     assert "\n" not in text
     assert len(text) <= MAX_TEXT + 3
