@@ -1,1 +1,1 @@
-"""fastevm behind the interfaces of other libraries, which each need that library."""
+"""Backends for other libraries; each module requires its library."""

@@ -1,9 +1,9 @@
-"""titanoboa on fastevm: ``boa.set_env(Env())``, with titanoboa 0.2.8.
+"""Runs titanoboa 0.2.8 on fastevm: ``boa.set_env(Env())``.
 
-Contracts, events, anchors, pranks, deals, stack traces, coverage and gas profiles are titanoboa's,
-and precompiles in Python run. A function for an opcode (``boa.patch_opcode``) may watch it once its
-message has ended, and not take its place. Each message begins with cold accounts and slots, as a
-transaction does.
+Contracts, events, anchors, pranks, deals, stack traces, coverage and gas profiles are those of
+titanoboa, and Python precompiles work. A function for an opcode (``boa.patch_opcode``) can observe
+it after its message has ended, but cannot replace it. Accounts and slots are cold at the start of
+each message, as in a transaction.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from fastevm.integrations.boa_computation import Computation, Run, computation_o
 from fastevm.integrations.boa_overrides import OwnOpcodes, registered, tell
 
 GAS_LIMIT: Final = 100_000_000
-PREIMAGE_RUNS: Final = 1024  # newest runs whose hashes are looked at when storage is shown
+PREIMAGE_RUNS: Final = 1024  # number of recent runs whose hashes are used to display storage
 LARGEST_GAS: Final = 2**63 - 1
 
 
 class Patch:
-    """The block that code sees, by titanoboa's names."""
+    """The block environment, by titanoboa's names."""
 
     code_size_limit = 24_576
     names: Final = {
@@ -51,7 +51,7 @@ class Patch:
             setattr(self, name, value)
 
     def terms(self) -> dict[str, Any]:
-        """What `EVM.set_block` takes."""
+        """Returns the arguments of `EVM.set_block`."""
         found = {ours: getattr(self, name) for name, ours in self.names.items()}
         randao = found["prev_randao"]
         if isinstance(randao, bytes):
@@ -60,7 +60,7 @@ class Patch:
 
     @contextmanager
     def anchor(self) -> Iterator[None]:
-        """Undo changes at the end."""
+        """Undoes changes on exit."""
         before = dict(self.__dict__)
         try:
             yield
@@ -70,25 +70,25 @@ class Patch:
 
 
 class TouchedSlots:
-    """Account -> the slots that code filled: titanoboa shows no others."""
+    """Account -> slots written by code; titanoboa displays only these."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     def get(self, address: Any, default: Any = ()) -> Any:
-        """The slots of an account."""
+        """Returns the slots of an account."""
         key = Address(address).canonical_address
         items = self._engine.machine.state.storage_items(key)
         placed = self._engine.placed
         return {slot for slot in items if placed.get((key, slot)) != items[slot]} or default
 
     def setdefault(self, address: Any, default: set[int]) -> set[int]:
-        """A set that counts nothing: py-evm's opcodes, which environments share, fill it."""
+        """Returns a set that is ignored: py-evm's opcodes, shared by environments, write to it."""
         return set(default)
 
 
 class Engine:
-    """What titanoboa takes for its `PyEVM`."""
+    """The replacement of titanoboa's `PyEVM`."""
 
     def __init__(self, env: Any, fork: str) -> None:
         self.env, self.patch = env, Patch()
@@ -97,11 +97,11 @@ class Engine:
         self.is_forked = False
         self._first = self.machine.state
         self._meter: type = GasMeter
-        self.runs: deque[Run] = deque(maxlen=PREIMAGE_RUNS)  # that changed the state
+        self.runs: deque[Run] = deque(maxlen=PREIMAGE_RUNS)  # runs that changed the state
         self.preimages: dict[bytes, bytes] = {}
-        self.placed: dict[tuple[bytes, int], int] = {}  # slots that were empty, set from outside
+        self.placed: dict[tuple[bytes, int], int] = {}  # slots that were empty and set from outside
         self._precompiles: dict[bytes, Any] = {}
-        # Where programs look for the opcodes that they wrap.
+        # Programs look up the opcodes that they wrap here.
         own = SimpleNamespace(opcodes=OwnOpcodes())
         self.vm = SimpleNamespace(state=SimpleNamespace(computation_class=own))
 
@@ -139,7 +139,7 @@ class Engine:
         return int(self.patch.gas_limit)
 
     def snapshot(self) -> Any:
-        """The state, which is immutable, and transient storage."""
+        """Returns the (immutable) state and the transient storage."""
         return self.machine.state, dict(self.machine.transient_storage or {})
 
     def revert(self, snapshot: Any) -> None:
@@ -147,7 +147,7 @@ class Engine:
 
     @contextmanager
     def written(self, state: Any, writes: list[tuple[bytes, int, int]]) -> Iterator[None]:
-        """Stand on a state with other values in some slots, within the block."""
+        """Uses a state with other values in some slots inside the ``with`` block."""
         now = self.machine.state
         self.machine.state = state
         for address, slot, value in writes:
@@ -164,10 +164,10 @@ class Engine:
         return Address(generate_contract_address(key, nonce))
 
     def reset_access_counters(self) -> None:
-        """Nothing to do: each message begins cold."""
+        """Does nothing: accesses are cold at the start of each message."""
 
     def enable_fast_mode(self, flag: bool = True) -> None:
-        """Nothing to do: there is one mode."""
+        """Does nothing: there is only one mode."""
 
     def get_gas_meter_class(self) -> type:
         return self._meter
@@ -176,7 +176,7 @@ class Engine:
         self._meter = cls
 
     def fork_rpc(self, rpc: Any, block_identifier: Any, debug: bool = False, **_: Any) -> None:
-        """Go on above the state of another node, fetched as it is read."""
+        """Continues on the state of another node, fetched when it is read."""
         self.machine = EVM.fork(rpc._rpc_url, block_identifier)
         self.machine.transient_storage = {}
         self._first, self.is_forked, self._precompiles = self.machine.state, True, {}
@@ -194,7 +194,7 @@ class Engine:
         self, sender: Any, origin: Any, target_address: Any, gas: int | None, gas_price: int,
         value: int, bytecode: bytes,
     ) -> Computation:  # fmt: skip
-        """Run init code at an address."""
+        """Runs init code at an address."""
         terms = {
             "sender": sender.canonical_address,
             "origin": origin.canonical_address,
@@ -206,7 +206,8 @@ class Engine:
         }
         nonce = self.machine.nonce(sender.canonical_address)
         found = self._run(lambda evm: (evm.create, (bytecode,), terms))
-        self.machine.set_nonce(sender.canonical_address, nonce)  # counted with the address
+        # titanoboa increments the nonce when it computes the address.
+        self.machine.set_nonce(sender.canonical_address, nonce)
         return found
 
     def execute_code(
@@ -214,9 +215,9 @@ class Engine:
         data: bytes, is_static: bool, fake_codesize: int | None, start_pc: int,
         ir_executor: Any, contract: Any,
     ) -> Computation:  # fmt: skip
-        """Call an account, with other code than its own where that is asked for."""
+        """Calls an account, optionally with other code than its own."""
         if start_pc or fake_codesize is not None:
-            raise NotImplementedError("code begins at 0 and has the size that it has")
+            raise NotImplementedError("start_pc and override of the code size are not supported")
         key = to.canonical_address
         own = self.machine.code(key)
         terms = {
@@ -241,7 +242,7 @@ class Engine:
         self.machine.set_block(**self.patch.terms())
         self._precompiles = registered(self._precompiles, self.machine)
         run = Run(self, self.machine, make)
-        if self.machine.state is not run.before.state:  # else it filled no slot
+        if self.machine.state is not run.before.state:  # otherwise it has written no slot
             self.runs.append(run)
         root = computation_of(run, self)
         self._look_at(root)
@@ -249,7 +250,7 @@ class Engine:
         return root
 
     def _look_at(self, one: Computation) -> None:
-        """What py-evm's subclass in titanoboa does in passing: new contracts, ``console.log``."""
+        """Handles new contracts and ``console.log``, like titanoboa's subclass of py-evm."""
         if one.msg.to == CONSOLE_ADDRESS:
             schema, payload = abi_decode("(string,bytes)", one.msg.data[4:])
             print(*abi_decode(schema, payload), file=sys.stderr)
@@ -259,7 +260,7 @@ class Engine:
             self._look_at(child)
 
     def _register(self, one: Computation) -> None:
-        """Know contracts made from blueprints, and minimal proxies."""
+        """Registers contracts created from blueprints, and minimal proxies."""
         address, env = one.msg.storage_address, self.env
         maker = env._code_registry.get(one.msg.code)
         if maker is None and is_eip1167_contract(one.output):
@@ -272,16 +273,16 @@ class Engine:
 
 
 class Env(BoaEnv):  # type: ignore[misc, unused-ignore]
-    """titanoboa's environment on fastevm; ``fork``: the rules, as `EVM` has them."""
+    """titanoboa's environment on fastevm; ``fork``: as for `EVM`."""
 
     def __init__(self, fork: str = "prague") -> None:
         super().__init__()
-        self.nickname = "pyevm"  # by which moccasin knows that nothing is at stake
+        self.nickname = "pyevm"  # tells moccasin that this is a local test chain
         self.evm = Engine(self, fork)
 
     @property
     def sha3_trace(self) -> dict[bytes, bytes]:
-        """Hash -> preimage of the keys of mappings, from the newest runs."""
+        """Hash -> preimage of mapping keys, from recent runs."""
         engine = self.evm
         while engine.runs:
             engine.preimages.update(engine.runs.popleft().preimages())
@@ -294,9 +295,9 @@ class Env(BoaEnv):  # type: ignore[misc, unused-ignore]
 
     @property
     def sstore_trace(self) -> TouchedSlots:
-        """The slots that an account has."""
+        """The slots written by code, by account."""
         return TouchedSlots(self.evm)
 
     @sstore_trace.setter
     def sstore_trace(self, values: Any) -> None:
-        """Nothing to do: the state knows them."""
+        """Does nothing: the state contains the slots."""

@@ -1,4 +1,4 @@
-"""What titanoboa reads of a run: its frames, and their steps once somebody asks for them."""
+"""The frames of an execution for titanoboa; steps are traced on demand."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ CREATIONS: Final = frozenset((0xF0, 0xF5))
 SSTORE: Final = 0x55
 SAME_STORAGE: Final = frozenset(("CALLCODE", "DELEGATECALL"))
 ADDRESS_MASK: Final = (1 << 160) - 1
-PREIMAGE: Final = 64  # bytes of what a mapping's slot is the hash of
-HASHED_BYTES: Final = 256 * 1024 * 1024  # of what a run accesses; no more of it is looked at then
+PREIMAGE: Final = 64  # size of the preimage of a mapping's slot
+HASHED_BYTES: Final = 256 * 1024 * 1024  # limit of hashed bytes per run; further hashes are ignored
 
 
 class Memory:
-    """The memory of a frame in front of its last step."""
+    """The memory of a frame before its last step."""
 
     def __init__(self, content: bytes) -> None:
         self._bytes = content
@@ -44,19 +44,19 @@ class Memory:
         return len(self._bytes)
 
     def extend(self, start: int, size: int) -> None:
-        """Nothing to do: there are zeros behind the end."""
+        """Does nothing: reads past the end return zeros."""
 
     def read_bytes(self, start: int, size: int) -> bytes:
-        """Bytes from a position on; zeros behind the end."""
+        """Returns bytes from a position; zeros past the end."""
         return self._bytes[start : start + size].ljust(size, b"\0")
 
     def read(self, start: int, size: int) -> memoryview:
-        """The same without a copy."""
+        """Returns the same without a copy."""
         return memoryview(self.read_bytes(start, size))
 
 
 class Run:
-    """One message: the result, its frames, and how to repeat it with every step."""
+    """One message: its result and frames, and how to repeat it with a step trace."""
 
     root: Computation
 
@@ -71,14 +71,14 @@ class Run:
         self.owners: list[tuple[int, int]] = list(tree.log_owners)
 
     def repeat(self, observer: Observer) -> None:
-        """Run the message again on the state of before, under an observer."""
+        """Repeats the message on the state before it, with an observer."""
         machine = copy(self.before)
         method, values, terms = self._make(machine)
         message_traced(machine, observer, method, *values, **terms)
 
     @cached_property
     def steps(self) -> list[dict[str, Any]]:
-        """Every step of the run, which is repeated for that."""
+        """Returns every step; repeats the message to trace it."""
         lines = io.StringIO()
         logger = Eip3155Logger(lines, memory=True)
         self.repeat(PairObserver(logger, CallTree()))
@@ -87,7 +87,7 @@ class Run:
         return [step for step in found if "pc" in step]
 
     def preimages(self) -> dict[bytes, bytes]:
-        """Hash -> the 64 bytes that it is of: the keys of mappings."""
+        """Hash -> 64-byte preimage: the keys of mappings."""
         seen = Erc7562Observer(budget=HASHED_BYTES)
         with suppress(ResourceLimitError):
             self.repeat(seen)
@@ -95,7 +95,7 @@ class Run:
 
 
 def error_of(frame: CallFrame) -> Exception | None:
-    """py-evm's exception for how a frame ended."""
+    """Returns py-evm's exception for the outcome of a frame."""
     if frame.error is None:
         return None
     if frame.reverted:
@@ -106,7 +106,7 @@ def error_of(frame: CallFrame) -> Exception | None:
 
 
 class Computation:
-    """One frame, with the names of py-evm's computation."""
+    """One frame, with the interface of py-evm's computation."""
 
     def __init__(self, run: Run, at: int, engine: Any) -> None:
         self._run, self._at, self._engine = run, at, engine
@@ -175,13 +175,13 @@ class Computation:
 
     @cached_property
     def _details(self) -> SimpleNamespace:
-        """The pcs of the frame, the gas of each, and the memory at its end."""
+        """The pcs of the frame, their gas, and the final memory."""
         place_steps(self._run.root, self._run.steps)
         return self.__dict__["_details"]  # type: ignore[no-any-return]
 
     @property
     def code(self) -> SimpleNamespace:
-        """The code, whose ``_trace`` has the pcs that ran."""
+        """The code; its ``_trace`` contains the executed pcs."""
         return SimpleNamespace(_trace=self._details.pcs)
 
     @property
@@ -198,7 +198,7 @@ class Computation:
 
     @cached_property
     def _contract_repr_before_revert(self) -> str | None:
-        """The contract with its storage as it was when the frame failed."""
+        """Returns the contract with its storage as of the failure of the frame."""
         if not self.is_error:
             return None
         contract = self.env._lookup_contract_fast(self.msg.code_address)
@@ -208,14 +208,14 @@ class Computation:
             return repr(contract)
 
     def writes(self) -> list[tuple[bytes, int, int]]:
-        """Account, slot and value of each write of this frame and of those in it that lasted."""
+        """Account, slot and value of each write of this frame and of its successful callees."""
         found = [(self.msg.storage_address, slot, value) for slot, value in self._details.writes]
         below = [child.writes() for child in self.children if not child.is_error]
         return [write for each in below for write in each] + found
 
     @cached_property
     def call_trace(self) -> TraceFrame:
-        """titanoboa's tree of the calls."""
+        """titanoboa's call tree."""
         return self._get_call_trace()
 
     def _get_call_trace(self, depth: int = 0) -> TraceFrame:
@@ -226,7 +226,7 @@ class Computation:
 
 
 def computation_of(run: Run, engine: Any) -> Computation:
-    """The computations of a run; the outermost one."""
+    """Creates the computations of a run and returns the outermost."""
     path: list[Computation] = []
     for at, frame in enumerate(run.frames):
         if frame.kind == DESTRUCTION:
@@ -244,7 +244,7 @@ def computation_of(run: Run, engine: Any) -> Computation:
 
 
 def place_steps(root: Computation, steps: list[dict[str, Any]]) -> None:
-    """Give every step to its frame."""
+    """Assigns every step to its frame."""
     prepare(root)
     path = [root]
     for at, step in enumerate(steps):
@@ -271,7 +271,7 @@ def place_steps(root: Computation, steps: list[dict[str, Any]]) -> None:
 
 
 def is_entered(current: Computation, step: dict[str, Any]) -> bool:
-    """Whether a call or a creation became the next frame."""
+    """Whether a call or creation entered the next frame."""
     at = len(current.__dict__["_details"].child_pcs)
     if at >= len(current.children):
         return False
@@ -283,7 +283,7 @@ def is_entered(current: Computation, step: dict[str, Any]) -> bool:
 
 
 def prepare(one: Computation) -> None:
-    """Empty details for a frame and those below it."""
+    """Initialises the details of a frame and its callees."""
     one.__dict__["_details"] = SimpleNamespace(
         pcs=[], child_pcs=[], writes=[], gas={}, memory="0x", open=None, last=0
     )
@@ -292,7 +292,7 @@ def prepare(one: Computation) -> None:
 
 
 def finish(one: Computation) -> None:
-    """The gas of the last step of each frame."""
+    """Computes the gas of the last step of each frame."""
     details = one.__dict__["_details"]
     if details.open is not None:
         pc, _ = details.open

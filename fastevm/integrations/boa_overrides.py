@@ -1,7 +1,7 @@
-"""Opcodes and precompiles that programs register with titanoboa, on fastevm.
+"""Opcodes and precompiles that programs register with titanoboa.
 
-A precompile in Python runs in its place. A function for an opcode may watch: it gets the stack in
-front of the machine's own opcode and must call that; it cannot take its place.
+A Python precompile works. A function for an opcode may only observe it: it receives the stack
+before the original opcode and must call the original opcode; it cannot replace it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ KNOWN: Final = frozenset(op.value for op in OPCODES)
 
 
 class OwnOpcode:
-    """The machine's own opcode, by the name of py-evm's; it has run already."""
+    """The original opcode under py-evm's name; it has already been executed."""
 
     def __init__(self, value: int) -> None:
         self.value = value
@@ -32,24 +32,24 @@ class OwnOpcode:
 
 
 class OwnOpcodes:
-    """The machine's opcodes by their bytes."""
+    """The original opcodes by byte."""
 
     def __getitem__(self, value: int) -> OwnOpcode:
         return OwnOpcode(value)
 
 
 class Watched:
-    """What a function for an opcode gets: the stack in front of it, the top last."""
+    """The argument of a function for an opcode: the stack before it, top last."""
 
     def __init__(self, step: dict[str, Any]) -> None:
         self._stack = SimpleNamespace(values=[int(word, 16) for word in step["stack"]])
         self.pc: int = step["pc"]
-        self.depth: int = step["depth"] - 1  # the outermost frame has 0, as py-evm counts
+        self.depth: int = step["depth"] - 1  # py-evm counts from 0
         self.ran: int | None = None
 
 
 class Asked:
-    """What a precompile in Python gets of its call, and where it leaves its output."""
+    """The argument of a Python precompile: its input and gas, and its output."""
 
     def __init__(self, data: bytes, gas: int) -> None:
         self.msg = SimpleNamespace(data=data, data_as_bytes=data, gas=gas)
@@ -57,12 +57,12 @@ class Asked:
         self.gas_used = 0
 
     def consume_gas(self, amount: int, reason: str = "") -> None:
-        """Charge for what it does."""
+        """Charges gas."""
         self.gas_used += amount
 
 
 def on_machine(run: Callable[[Any], Any]) -> Callable[[bytes, int], tuple[bytes, int]]:
-    """A precompile of titanoboa's as `EVM.precompiles` takes it."""
+    """Adapts a precompile of titanoboa for `EVM.precompiles`."""
 
     def answer(data: bytes, gas: int) -> tuple[bytes, int]:
         asked = Asked(data, gas)
@@ -76,7 +76,7 @@ def on_machine(run: Callable[[Any], Any]) -> Callable[[bytes, int], tuple[bytes,
 
 
 def registered(installed: dict[bytes, Any], machine: EVM) -> dict[bytes, Any]:
-    """Give the machine the precompiles that are registered now in place of those of before."""
+    """Replaces the machine's precompiles by those registered now."""
     wanted = {at: run for at, run in py_evm._precompiles.items() if at != CONSOLE_ADDRESS}
     if wanted != installed:
         for address in installed.keys() - wanted.keys():
@@ -87,7 +87,7 @@ def registered(installed: dict[bytes, Any], machine: EVM) -> dict[bytes, Any]:
 
 
 def tell(steps: Callable[[], list[dict[str, Any]]]) -> None:
-    """Call what stands in place of opcodes, for the steps of a run that has ended."""
+    """Calls the functions for opcodes, for the steps of an ended message."""
     patched = {at: run for at, run in py_evm._opcode_overrides.items() if at in KNOWN}
     for step in steps() if patched else ():
         watch = patched.get(step["op"])
@@ -96,4 +96,4 @@ def tell(steps: Callable[[], list[dict[str, Any]]]) -> None:
             before = list(watched._stack.values)
             watch(watched)
             if watched.ran != step["op"] or watched._stack.values != before:
-                raise NotImplementedError("a function may watch an opcode, not take its place")
+                raise NotImplementedError("a function may observe an opcode, but not replace it")

@@ -1,4 +1,4 @@
-"""A plugin of pytest that puts titanoboa on fastevm: ``-p fastevm.integrations.boa_pytest``."""
+"""A pytest plugin that runs titanoboa on fastevm: ``-p fastevm.integrations.boa_pytest``."""
 
 import boa
 

@@ -1,4 +1,4 @@
-"""A development chain in the hands of a test: blocks, time, accounts, snapshots."""
+"""Controls a development chain from tests: blocks, time, accounts, snapshots."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ Word = int | str | bytes
 
 
 def word(value: Word) -> str:
-    """A number, or 32 bytes of any form, as hex text of 32 bytes."""
+    """Converts a number, or 32 bytes in any form, to hex text of 32 bytes."""
     if isinstance(value, int):
         return f"0x{value:064x}"
     return "0x" + (value.hex() if isinstance(value, bytes) else value.removeprefix("0x")).zfill(64)
 
 
 def canonical_type(parameter: Mapping[str, Any]) -> str:
-    """The type of an ABI parameter as it stands in a signature; tuples by their members."""
+    """Returns the type of an ABI parameter in signature form; tuples as their component types."""
     kind: str = parameter["type"]
     if not kind.startswith("tuple"):
         return kind
@@ -30,7 +30,7 @@ def canonical_type(parameter: Mapping[str, Any]) -> str:
 
 
 def selectors(abi: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Selector -> name of the functions of an ABI."""
+    """Returns selector -> function name of an ABI."""
     found = {}
     for entry in abi:
         if entry.get("type") == "function":
@@ -41,7 +41,7 @@ def selectors(abi: Sequence[Mapping[str, Any]]) -> dict[str, str]:
 
 
 class Chain:
-    """Control over the chain of a node that makes its own blocks."""
+    """Controls the chain of a node that produces its own blocks."""
 
     def __init__(self, node: LocalNode) -> None:
         self.node = node
@@ -50,7 +50,7 @@ class Chain:
 
     @property
     def id(self) -> int:
-        """The id of the chain."""
+        """The chain id."""
         return self.node.chain_id
 
     @property
@@ -70,42 +70,42 @@ class Chain:
         return self.node.accounts
 
     def mine(self, blocks: int = 1, interval: int | None = None) -> int:
-        """Make blocks, ``interval`` seconds apart, and return the number of the last one."""
+        """Mines blocks, ``interval`` seconds apart, and returns the number of the last block."""
         params = [hex(blocks)] if interval is None else [hex(blocks), hex(interval)]
         self.node.request("anvil_mine", params)
         return self.height
 
     def sleep(self, seconds: int) -> int:
-        """Let time pass: the next block, made now, is that much later. Return its time."""
+        """Mines a block ``seconds`` later than now and returns its timestamp."""
         self.node.request("evm_increaseTime", [hex(seconds)])
         self.mine()
         return self.timestamp
 
     def time_travel(self, timestamp: int) -> int:
-        """Make a block of that time, in seconds; NodeError for one in the past."""
+        """Mines a block with this timestamp in seconds. Raises NodeError if it is in the past."""
         self.node.request("evm_setNextBlockTimestamp", [hex(timestamp)])
         self.mine()
         return self.timestamp
 
     def set_balance(self, address: str, wei: int) -> None:
-        """Give an account this balance."""
+        """Sets the balance of an account."""
         self.node.request("anvil_setBalance", [address, hex(wei)])
 
     def set_code(self, address: str, code: str | bytes) -> None:
-        """Give an account this code."""
+        """Sets the code of an account."""
         self.node.request("anvil_setCode", [address, code])
 
     def set_nonce(self, address: str, nonce: int) -> None:
-        """Give an account this nonce."""
+        """Sets the nonce of an account."""
         self.node.request("anvil_setNonce", [address, hex(nonce)])
 
     def set_storage(self, address: str, slot: Word, value: Word) -> None:
-        """Give a storage slot this value."""
+        """Sets the value of a storage slot."""
         self.node.request("anvil_setStorageAt", [address, word(slot), word(value)])
 
     @contextmanager
     def impersonate(self, address: str) -> Iterator[str]:
-        """Let an account send transactions without its key, within the block."""
+        """Lets an account send transactions without its key inside the ``with`` block."""
         self.node.request("anvil_impersonateAccount", [address])
         try:
             yield address
@@ -113,17 +113,17 @@ class Chain:
             self.node.request("anvil_stopImpersonatingAccount", [address])
 
     def snapshot(self) -> str:
-        """Remember the chain as it is; `revert` goes back to it once."""
+        """Takes a snapshot of the chain, which `revert` can restore once."""
         return str(self.node.request("evm_snapshot"))
 
     def revert(self, snapshot: str) -> None:
-        """Go back to a snapshot. ValueError when it is no more there."""
+        """Reverts to a snapshot. Raises ValueError if it does not exist any more."""
         if not self.node.request("evm_revert", [snapshot]):
             raise ValueError(f"there is no snapshot {snapshot}")
 
     @contextmanager
     def anchor(self) -> Iterator[None]:
-        """Undo what happens within the block."""
+        """Undoes changes to the chain on exit."""
         snapshot = self.snapshot()
         try:
             yield
@@ -131,10 +131,10 @@ class Chain:
             self.node.request("evm_revert", [snapshot])
 
     def label(self, address: str, name: str, source: Any = ()) -> None:
-        """Name a contract in reports.
+        """Sets the name of a contract in reports.
 
-        ``source``: its ABI, which names its functions, or an artifact of a compiler, whose source
-        map the coverage reads too; anything that ``fastevm.contract`` takes.
+        ``source``: its ABI, which provides function names, or a compiler artifact, whose source map
+        the coverage report uses; anything that ``fastevm.contract`` accepts.
         """
         artifact = load_artifact(source)._replace(name=name)
         self.labels[address.lower()] = name, selectors(artifact.abi)

@@ -1,4 +1,4 @@
-"""Which functions, lines and instructions of contracts a test run has reached."""
+"""Coverage of contracts by a test run: functions, lines and instructions."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ GAS: Final = "gas"
 CALLS: Final = frozenset(("eth_call", "eth_estimateGas"))
 COLUMNS: Final = ("contract", "functions", "lines", "not reached")
 OVERRIDES: Final = ("stateOverrides", "blockOverrides")
-NAMES_SHOWN: Final = 8  # of functions that nobody called
+NAMES_SHOWN: Final = 8  # number of uncalled functions to list
 Trace = Mapping[str, Any]
 
 
 class Reached(NamedTuple):
-    """What was reached of one contract, at any address."""
+    """The coverage of one contract, at any address."""
 
     name: str
     artifact: Artifact | None
@@ -38,18 +38,18 @@ class Reached(NamedTuple):
 
 
 class Coverage:
-    """Collects what gas traces tell; ``label`` names contracts and gives their source maps."""
+    """Collects coverage from gas traces; ``label`` sets names and source maps of contracts."""
 
     def __init__(self) -> None:
         self.reached: dict[object, Reached] = {}
         self.labels: dict[str, Artifact] = {}
 
     def label(self, address: str, artifact: Artifact) -> None:
-        """What the contract at an address was compiled from."""
+        """Sets the compiler artifact of the contract at an address."""
         self.labels[address.lower()] = artifact
 
     def read(self, trace: Trace, code_of: Callable[[str], bytes]) -> None:
-        """Count a trace of the tracer for gas; ``code_of`` an address in hex."""
+        """Counts a trace of the gas tracer; ``code_of`` returns the code of a hex address."""
         for address, pcs in trace["code"].items():
             self._of(address, code_of).pcs.update(map(int, pcs))
         for function in trace["functions"]:
@@ -67,7 +67,7 @@ class Coverage:
         return found
 
     def lines(self) -> list[str]:
-        """The table, a line for each contract; nothing where nothing ran."""
+        """Returns the table, one line per contract; empty if nothing was executed."""
         if not self.reached:
             return []
         rows = [COLUMNS, *sorted(row_of(each) for each in self.reached.values())]
@@ -79,7 +79,7 @@ class Coverage:
 
 
 def row_of(one: Reached) -> tuple[str, str, str, str]:
-    """The cells of a contract: functions by its ABI, lines by its source map, else instructions."""
+    """Returns the cells of a contract: functions (ABI), lines (source map) or instructions."""
     functions, missed = "", []
     if one.artifact is not None:
         known = selectors(one.artifact.abi)
@@ -92,18 +92,18 @@ def row_of(one: Reached) -> tuple[str, str, str, str]:
         reached = {places[pc] for pc in one.pcs if pc in places}
         missed += spans(place.line for place in whole - reached)
         return one.name, functions, share(len(reached), len(whole)), "; ".join(missed)
-    starts = set(instructions(one.code))  # a run may also end behind the last one
+    starts = set(instructions(one.code))  # execution may also end past the last instruction
     count = share(len(one.pcs & starts), len(starts)) if starts else str(len(one.pcs))
     return one.name, functions, f"{count} instructions", "; ".join(missed)
 
 
 def share(part: int, whole: int) -> str:
-    """Two counts, and the percentage."""
+    """Formats two counts and the percentage."""
     return f"{part} of {whole} ({100 * part // whole} %)"
 
 
 def spans(lines: Iterable[int]) -> list[str]:
-    """Lines as text, with runs of them as one: ``lines 4, 7-9``."""
+    """Formats line numbers and ranges: ``lines 4, 7-9``."""
     runs: list[list[int]] = []
     for line in sorted(set(lines)):
         if runs and line == runs[-1][1] + 1:
@@ -115,16 +115,16 @@ def spans(lines: Iterable[int]) -> list[str]:
 
 
 class CoveredEVM(EVM):
-    """A machine that tells a `Coverage` of everything that it runs."""
+    """A machine that reports everything it executes to a `Coverage`."""
 
     coverage: Coverage
 
     def on_contract(self, contract: Any) -> None:
-        """A `Contract` of this machine was made."""
+        """Called when a `Contract` of this machine is created."""
         self.coverage.label(contract.address, contract.artifact)
 
     def on_simulation(self, payload: SimulatePayload) -> None:
-        """A payload ran on this state: its calls count; what is refused counts nothing."""
+        """Counts the calls of a simulated payload; ignores rejected payloads."""
         calls = [
             TracedCall(
                 call, GAS_ONLY, block.block_overrides, {} if later else block.state_overrides
@@ -138,7 +138,7 @@ class CoveredEVM(EVM):
 
 
 def covered(method: Callable[..., ExecutionResult]) -> Callable[..., ExecutionResult]:
-    """A method of ``EVM`` that asks for one trace more, and keeps it from the caller."""
+    """Wraps a method of ``EVM``: requests an additional trace and hides it from the caller."""
 
     def run(self: CoveredEVM, *args: Any, trace: Any = None, **terms: Any) -> ExecutionResult:
         wanted = wishes(trace)
@@ -157,7 +157,7 @@ def covered(method: Callable[..., ExecutionResult]) -> Callable[..., ExecutionRe
 
 
 def wishes(trace: Any) -> dict[str, Any]:
-    """What ``trace`` asks for, with the options of each."""
+    """Returns the requested traces with their options."""
     if trace is None:
         return {}
     if isinstance(trace, str):
@@ -170,21 +170,21 @@ for _name in ("call", "create", "transact", "deploy"):
 
 
 class ChainCoverage:
-    """Coverage of a node's chain: its transactions, and the calls that are asked of it."""
+    """Coverage of a node's chain: its transactions and requested calls."""
 
     def __init__(self, chain: Chain, coverage: Coverage) -> None:
         self.chain, self.coverage = chain, coverage
         chain.node.observer = self.see
 
     def read(self, chain: Chain, first: int) -> None:
-        """Count the blocks from this number on."""
+        """Counts the blocks from this number on."""
         for number in range(first, chain.height + 1):
             block = chain.node.request("eth_getBlockByNumber", [hex(number), False])
             for name in block["transactions"]:
                 self._count(chain.node.request("debug_traceTransaction", [name, TRACER]))
 
     def see(self, body: bytes) -> None:
-        """Count the calls among requests that were asked for; what is refused counts nothing."""
+        """Counts the calls in a request body; ignores rejected calls."""
         asked = json.loads(body)
         for request in asked if isinstance(asked, list) else [asked]:
             if request.get("method") not in CALLS:

@@ -1,4 +1,4 @@
-"""How much gas the transactions of a test run used, by contract and function."""
+"""Gas report of a test run, by contract and function."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ SELECTOR: Final = 10  # characters
 
 
 class GasReport:
-    """Collects the gas of transactions; `Chain.label` names contracts."""
+    """Collects the gas used by transactions; `Chain.label` sets names of contracts."""
 
     def __init__(self) -> None:
         self.used: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
 
     def read(self, chain: Chain, first: int) -> None:
-        """Count the blocks of a chain from this number on."""
+        """Counts the blocks of a chain from this number on."""
         request = chain.node.request
         for number in range(first, chain.height + 1):
             block = request("eth_getBlockByNumber", [hex(number), True])
@@ -33,7 +33,7 @@ class GasReport:
                 self.used[named(chain, transaction, receipt)].append(int(receipt["gasUsed"], 16))
 
     def lines(self) -> list[str]:
-        """The table, a line for each function; nothing when nothing was sent."""
+        """Returns the table, one line per function; empty without transactions."""
         if not self.used:
             return []
         rows = [COLUMNS, *(
@@ -47,7 +47,7 @@ class GasReport:
 
 
 def aligned(row: tuple[str, ...], widths: list[int]) -> list[str]:
-    """The cells of a row: names to the left, numbers to the right."""
+    """Aligns the cells of a row: names to the left, numbers to the right."""
     return [
         cell.ljust(width) if column < 2 else cell.rjust(width)
         for column, (cell, width) in enumerate(zip(row, widths, strict=True))
@@ -57,7 +57,7 @@ def aligned(row: tuple[str, ...], widths: list[int]) -> list[str]:
 def named(
     chain: Chain, transaction: Mapping[str, Any], receipt: Mapping[str, Any]
 ) -> tuple[str, str]:
-    """The contract and the function of a transaction, by name where there is one."""
+    """Returns contract and function of a transaction, by name if known."""
     to = transaction["to"] or receipt["contractAddress"]
     name, functions = chain.labels.get(to.lower(), (to, {}))
     if transaction["to"] is None:

@@ -1,4 +1,4 @@
-"""Messages between a session on a node's loop and a client on another loop, without a socket."""
+"""A channel between a session on the node's event loop and a client on another loop."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Final
 
 from fastevm.rpc.transport.outbox import Frame
 
-MESSAGES_AHEAD: Final = 1024  # sent to a client that has not taken them yet
+MESSAGES_AHEAD: Final = 1024  # messages sent but not yet read by the client
 
 
 class LocalChannel:
-    """Both ends of a conversation: `messages` and `send` for the node, the rest for the client."""
+    """Both ends of a channel: `messages` and `send` for the node, the rest for the client."""
 
     listens_on = False
 
@@ -29,17 +29,17 @@ class LocalChannel:
     # --- on the node's loop ---
 
     async def messages(self) -> AsyncIterator[bytes]:
-        """What the client sends, until it closes."""
+        """Yields the messages of the client until it closes."""
         while (message := await self._requests.get()) is not None:
             yield message
 
     async def send(self, frame: Frame) -> None:
-        """Hand a message to the client; waits while it has too many."""
+        """Sends a message to the client; waits while too many are unread."""
         await self._room.acquire()
         self._tell(b"".join(frame))
 
     def end(self) -> None:
-        """Tell the client that nothing more comes."""
+        """Signals the end of the messages to the client."""
         with suppress(ConnectionResetError):
             self._tell(None)
 
@@ -52,13 +52,13 @@ class LocalChannel:
     # --- on the client's loop ---
 
     def write(self, message: bytes) -> None:
-        """Send a message. ConnectionError once the conversation has ended."""
+        """Sends a message. Raises ConnectionError if the channel is closed."""
         if not self.is_open:
-            raise ConnectionError("the conversation has ended")
+            raise ConnectionError("the channel is closed")
         self._node_call(self._requests.put_nowait, message)
 
     async def read(self) -> bytes | None:
-        """The next message; None when nothing more comes."""
+        """Returns the next message; None at the end."""
         message = await self._answers.get()
         if message is None:
             self.is_open = False
@@ -68,7 +68,7 @@ class LocalChannel:
         return message
 
     def close(self) -> None:
-        """End the conversation."""
+        """Closes the channel."""
         if self.is_open:
             self.is_open = False
             with suppress(ConnectionError):

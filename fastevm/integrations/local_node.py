@@ -1,4 +1,4 @@
-"""A whole node inside this process, without a socket: the dispatcher of the real one."""
+"""A complete node inside this process, without a socket, with the ordinary dispatcher."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ from fastevm.rpc.transport.server import (
 COMMANDS: Final = {"dev": "fastevm.rpc.dev.command", "node": "fastevm.rpc.command"}
 CLIENT: Final = "in-process"
 STOP_SECONDS: Final = 10.0
-START_SECONDS: Final = 600.0  # a fork asks its upstream, a data directory is read
+START_SECONDS: Final = 600.0  # allows for fork requests and reading a data directory
 
 
 class NodeError(FastevmError):
-    """A request that the node refused; ``code``, ``message`` and ``data`` are JSON-RPC's."""
+    """A JSON-RPC error answer, with its ``code``, ``message`` and ``data``."""
 
     def __init__(self, code: int, message: str, data: Any = None) -> None:
         super().__init__(f"{message} ({code})")
@@ -57,34 +57,34 @@ class NodeAccount(str):
 
     @classmethod
     def of(cls, address: bytes, key: bytes) -> NodeAccount:
-        """The account with this address and private key."""
+        """Returns the account with this address and private key."""
         account = cls(checksum_address(address))
         account.key = hex_bytes(key)
         return account
 
 
-def wire_value(value: Any) -> Any:
-    """A value of Python as JSON has it: bytes as hex, subclasses of text and mappings as theirs."""
+def json_value(value: Any) -> Any:
+    """Converts a value for JSON: bytes to hex, subclasses of str and mappings to base types."""
     if isinstance(value, str):
         return str.__str__(value)
     if isinstance(value, bytes | bytearray | memoryview):
         return hex_bytes(bytes(value))
     if isinstance(value, Mapping):
-        return {str(name): wire_value(each) for name, each in value.items()}
+        return {str(name): json_value(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
-        return [wire_value(each) for each in value]
+        return [json_value(each) for each in value]
     return value
 
 
 class _Usage(argparse.ArgumentParser):
-    """A parser whose complaints are exceptions."""
+    """A parser that raises exceptions instead of exiting."""
 
     def error(self, message: str) -> NoReturn:
         raise ValueError(message.replace("argument --", "option "))
 
 
 def words_of(options: dict[str, Any]) -> list[str]:
-    """Keyword options as words of a command line: ``block_time=2`` as ``--block-time=2``."""
+    """Converts keyword options to arguments: ``block_time=2`` to ``--block-time=2``."""
     words = []
     for name, value in options.items():
         word = "--" + name.replace("_", "-")
@@ -96,10 +96,10 @@ def words_of(options: dict[str, Any]) -> list[str]:
 
 
 def parsed(command: str, options: dict[str, Any]) -> argparse.Namespace:
-    """The options of a command; ValueError for an unknown one or a bad value."""
+    """Parses the options of a command. Raises ValueError for unknown options and invalid values."""
     module = COMMANDS.get(command)
     if module is None:
-        raise ValueError(f"unknown command {command!r}: there are {', '.join(COMMANDS)}")
+        raise ValueError(f"unknown command {command!r}: expected one of {', '.join(COMMANDS)}")
     parser = _Usage(prog=f"fastevm {command}", allow_abbrev=False, exit_on_error=False)
     import_module(module).add_arguments(parser)
     try:
@@ -114,13 +114,13 @@ def parsed(command: str, options: dict[str, Any]) -> argparse.Namespace:
 class LocalNode:
     """A node that answers JSON-RPC requests of this process.
 
-    ``command``: ``dev`` mines a block for each transaction, as anvil does; ``node`` makes slices
+    ``command``: ``dev`` mines a block for each transaction, like anvil; ``node`` produces slices
     every 200 ms. The other options are those of the command line, with ``_`` for ``-``:
     ``LocalNode(chain_id=1, block_time=2)``, ``LocalNode("node", slice_interval=100)``,
-    ``LocalNode(fork_url="https://...")``. ValueError for options that mean nothing.
+    ``LocalNode(fork_url="https://...")``. Raises ValueError for invalid options.
 
-    The node runs on a thread of its own until ``stop``, the end of a ``with`` block, or until
-    nobody refers to it any more. Any thread may ask it.
+    The node runs on its own thread until ``stop``, the end of a ``with`` block, or until the object
+    is garbage-collected. Any thread may send requests.
     """
 
     def __init__(self, command: str = "dev", **options: Any) -> None:
@@ -129,7 +129,7 @@ class LocalNode:
         self._thread = _NodeThread(arguments, command)
         self._ids = itertools.count(1)
         self._pid = os.getpid()
-        self.observer: Callable[[bytes], None] | None = None  # hears of every body that is asked
+        self.observer: Callable[[bytes], None] | None = None  # receives every request body
         self._finalizer = weakref.finalize(self, self._thread.stop)
         self._thread.begin()
 
@@ -148,29 +148,29 @@ class LocalNode:
         self.stop()
 
     def stop(self) -> None:
-        """End the node; asking it afterwards is a ConnectionError. May be called again."""
+        """Stops the node. Later requests raise ConnectionError. May be called repeatedly."""
         self._finalizer()
 
     @property
     def accounts(self) -> list[NodeAccount]:
-        """The funded accounts, whose keys the node holds."""
+        """Returns the funded accounts, whose keys the node has."""
         accounts = self._thread.node.accounts
         return [NodeAccount.of(each.address, each.private_key) for each in accounts]
 
     @property
     def chain_id(self) -> int:
-        """The id of its chain."""
+        """The chain id."""
         return int(self._thread.node.config.chain_id)
 
     def state_mark(self) -> tuple[bytes, int]:
-        """The newest block and how often states were changed by hand."""
+        """The newest block hash and the number of direct changes of the state."""
         chain = self._thread.node.chain
         return chain.head.hash, chain.amendments
 
     def listen(self, port: int = 0, host: str = DEFAULT_HOST) -> str:
-        """Serve HTTP and WebSocket as well, for programs outside, and return the address.
+        """Starts an HTTP and WebSocket server for other processes and returns its URL.
 
-        Port 0 lets the system choose. OSError when the port is taken.
+        With port 0 the system chooses a port. Raises OSError if the port is in use.
         """
         thread = self._reached()
         listener = Listener(thread.dialect, host, port)
@@ -181,19 +181,19 @@ class LocalNode:
     # --- requests ---
 
     def request(self, method: str, params: Sequence[Any] = ()) -> Any:
-        """Ask one method and return its result; NodeError when the node refuses.
+        """Calls a method and returns its result. Raises NodeError for an error answer.
 
-        Bytes among ``params`` become hex text.
+        Bytes in ``params`` are converted to hex.
         """
         return self._result(self.exchange(self._body(method, params)))
 
     def unobserved(self, method: str, params: Sequence[Any] = ()) -> Any:
-        """The same without the ``observer``."""
+        """Like `request`, without calling the ``observer``."""
         return self._result(self._begin(self._body(method, params)).result())
 
     def _body(self, method: str, params: Sequence[Any]) -> bytes:
         call = {"jsonrpc": "2.0", "id": next(self._ids), "method": method}
-        return msgspec.json.encode(call | {"params": wire_value(params)})
+        return msgspec.json.encode(call | {"params": json_value(params)})
 
     def _result(self, answer: bytes) -> Any:
         found = msgspec.json.decode(answer)
@@ -203,11 +203,11 @@ class LocalNode:
         return found["result"]
 
     def exchange(self, body: bytes) -> bytes:
-        """Answer the body of a request, a batch too, as the node answers an HTTP POST."""
+        """Returns the answer to a request body (or batch), as for an HTTP POST."""
         return self.begin_exchange(body).result()
 
     def begin_exchange(self, body: bytes) -> Future[bytes]:
-        """Begin to answer the body of a request; the future may be awaited on any loop."""
+        """Starts answering a request body. The future may be awaited on any event loop."""
         if self.observer is not None:
             self.observer(body)
         return self._begin(body)
@@ -219,7 +219,7 @@ class LocalNode:
         return answer
 
     def open_channel(self, loop: asyncio.AbstractEventLoop) -> LocalChannel:
-        """Open what is a WebSocket elsewhere: messages both ways, subscriptions too."""
+        """Opens a channel, the in-process equivalent of a WebSocket with subscriptions."""
         thread = self._reached()
         channel = LocalChannel(thread.loop, loop)
         thread.call(thread.converse, channel)
@@ -227,14 +227,14 @@ class LocalNode:
 
     def _reached(self) -> _NodeThread:
         if self._pid != os.getpid():
-            raise ConnectionError("the node runs in the process that forked this one")
+            raise ConnectionError("the node runs in the parent process")
         if not self._finalizer.alive:
             raise ConnectionError("the node has stopped")
         return self._thread
 
 
 class _NodeThread:
-    """The loop of a node; it does not know the `LocalNode`, which may be forgotten."""
+    """The event loop of a node. Does not refer to the `LocalNode`, so that can be collected."""
 
     def __init__(self, arguments: argparse.Namespace, command: str) -> None:
         self.arguments = arguments
@@ -260,14 +260,14 @@ class _NodeThread:
         self._thread = threading.Thread(target=self._run, name="fastevm-node", daemon=True)
 
     def begin(self) -> None:
-        """Start the node and wait until it answers; what prevents it is raised here."""
+        """Starts the node and waits until it is ready; raises errors of the start."""
         if self.state_file is not None:
             self.state_file.__enter__()
         self._thread.start()
         self._begun.result(START_SECONDS)
 
     def stop(self) -> None:
-        """End the node and its thread."""
+        """Stops the node and its thread."""
         if self._thread.ident is None or not self._thread.is_alive():
             return
         self.loop.call_soon_threadsafe(self._ended.set)
@@ -277,14 +277,14 @@ class _NodeThread:
             self.state_file.__exit__(None, None, None)
 
     def call(self, function: Any, *values: Any) -> None:
-        """Call a function on the loop. ConnectionError once it has ended."""
+        """Calls a function on the loop. Raises ConnectionError after the end of the loop."""
         try:
             self.loop.call_soon_threadsafe(function, *values)
         except RuntimeError:
             raise ConnectionError("the node has stopped") from None
 
     def respond(self, body: bytes, answer: Future[bytes]) -> None:
-        """Answer a body, on the loop."""
+        """Answers a request body, on the loop."""
         try:
             found = self.dispatcher.respond(body, CLIENT)
         except Exception as error:
@@ -296,7 +296,7 @@ class _NodeThread:
             self._begin(self._await(found, answer))
 
     def converse(self, channel: LocalChannel) -> None:
-        """Serve a channel until it is closed, on the loop."""
+        """Serves a channel until it is closed, on the loop."""
         self._begin(self._converse(channel))
 
     def _begin(self, work: Any) -> None:
@@ -349,4 +349,4 @@ class _NodeThread:
                 await self.server.stop()
             except RuntimeError:
                 if threading.main_thread().is_alive():
-                    raise  # at the end of the process there are no more threads to wait in
+                    raise  # at interpreter shutdown no threads are left to wait in

@@ -1,4 +1,4 @@
-"""What tests do to chains and machines is undone: after each test, module and example."""
+"""Isolates tests: undoes changes to chains and machines after each test, module and example."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ SCOPES: Final = ("session", "package", "module", "class", "function", "example")
 
 
 class Resettable(Protocol):
-    """What can go back to how it was.
+    """An object that can be reset to an earlier state.
 
-    ``mark`` differs once it has changed; ``take`` remembers it as it is; ``back`` goes back to
-    that, unless a test has gone further back.
+    ``mark`` changes whenever the object has changed; ``take`` takes a snapshot; ``back`` reverts to
+    it, unless a test has already reverted further.
     """
 
     def mark(self) -> object: ...
@@ -22,21 +22,21 @@ class Resettable(Protocol):
 
 
 class ResettableChain:
-    """The chain of a node; what is undone is counted for the reports first."""
+    """The chain of a node; reports count blocks before they are undone."""
 
     def __init__(self, chain: Any, reports: Sequence[Any]) -> None:
         self.chain, self.reports = chain, reports
 
     def mark(self) -> object:
-        """Its head, and how often states were changed by hand."""
+        """Its head and the number of direct state changes."""
         return self.chain.node.state_mark()
 
     def take(self) -> object:
-        """A snapshot, and the height at which it was taken."""
+        """Takes a snapshot; returns it with the block number."""
         return self.chain.snapshot(), self.chain.height
 
     def back(self, snapshot: Any) -> None:
-        """Go back."""
+        """Reverts to the snapshot."""
         name, height = snapshot
         for report in self.reports:
             report.read(self.chain, height + 1)
@@ -44,7 +44,7 @@ class ResettableChain:
 
 
 class ResettableMachine:
-    """A machine without blocks, an `EVM`."""
+    """An `EVM`, which has no blocks."""
 
     def __init__(self, evm: Any) -> None:
         self.evm = evm
@@ -54,19 +54,19 @@ class ResettableMachine:
         return self.evm.state
 
     def take(self) -> object:
-        """A snapshot."""
+        """Takes a snapshot."""
         return self.evm.snapshot()
 
     def back(self, snapshot: Any) -> None:
-        """Go back."""
+        """Reverts to the snapshot."""
         if snapshot in self.evm.snapshot_numbers:
             self.evm.revert(snapshot)
 
 
 class Isolation:
-    """Open scopes, the widest first, and how everything was when each began.
+    """The open scopes, widest first, with the snapshots taken at their start.
 
-    What is made inside a scope was not there when it began: it goes back to how it was made.
+    An object created inside a scope is reset to its state at creation.
     """
 
     def __init__(self) -> None:
@@ -74,12 +74,12 @@ class Isolation:
         self._open: list[tuple[str, dict[Resettable, object]]] = []
 
     def add(self, thing: Resettable) -> None:
-        """Isolate one more thing from now on."""
+        """Isolates one more object from now on."""
         self._made[thing] = thing.take()
 
     @contextmanager
     def scope(self, name: str) -> Iterator[None]:
-        """Undo at the end what happened within."""
+        """Undoes changes inside the scope at its end."""
         begun = name, {thing: thing.take() for thing in self._made}
         self._open.append(begun)
         try:
@@ -93,7 +93,7 @@ class Isolation:
 
     @contextmanager
     def fixture(self, scope: str) -> Iterator[None]:
-        """Keep what a fixture of this scope does, although narrower scopes are open."""
+        """Keeps changes of a fixture of this scope when narrower scopes end."""
         before = {thing: thing.mark() for thing in self._made}
         yield
         width = SCOPES.index(scope)

@@ -1,8 +1,8 @@
-"""The pytest plugin: chains and machines as fixtures, undone after each test and each example.
+"""The pytest plugin: chains and machines as fixtures, reset after each test and example.
 
-Fixtures, all of the session: ``evm``, ``fastevm_node``, ``chain``, ``accounts``, ``w3``, ``fork``;
-``fastevm_options`` may be overridden. Nothing starts, and next to nothing is loaded, before a test
-asks for one of them.
+All fixtures have session scope: ``evm``, ``fastevm_node``, ``chain``, ``accounts``, ``w3``,
+``fork``. ``fastevm_options`` may be overridden. Nothing starts and almost nothing is imported until
+a test uses a fixture.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PACKAGE: Final = "fastevm.integrations"
 
 
 class Plugin:
-    """What one test session has made."""
+    """The chains, machines and reports of a test session."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.isolation = Isolation()
@@ -33,7 +33,7 @@ class Plugin:
         self.coverage: Any = None
 
     def add_chain(self, chain: Any) -> None:
-        """Isolate the chain of a node, and count its gas and coverage where that is asked for."""
+        """Isolates the chain of a node; counts gas and coverage if requested."""
         reports = []
         if self.wants_gas:
             if self.gas is None:
@@ -44,7 +44,7 @@ class Plugin:
         self.isolation.add(ResettableChain(chain, reports))
 
     def machine(self, fork: str) -> Any:
-        """A machine, which tells what it runs where coverage is asked for."""
+        """Returns a machine, which reports coverage if requested."""
         if not self.wants_coverage:
             return import_module("fastevm.evm.machine").EVM(fork)
         made = self.parts_covered().CoveredEVM(fork)
@@ -52,7 +52,7 @@ class Plugin:
         return made
 
     def parts_covered(self) -> Any:
-        """The module of the coverage report, and one report for the session."""
+        """The coverage module and the coverage report of the session."""
         module = import_module(f"{PACKAGE}.coverage")
         if self.coverage is None:
             self.coverage = module.Coverage()
@@ -63,35 +63,35 @@ KEY: Final = pytest.StashKey[Plugin]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The options of the plugin."""
+    """Adds the options of the plugin."""
     group = parser.getgroup("fastevm")
     group.addoption(
-        "--fastevm-fork-url", metavar="URL", help="run the chain of fastevm_node as a fork of this"
+        "--fastevm-fork-url", metavar="URL", help="run fastevm_node as a fork of this chain"
     )
-    group.addoption("--fastevm-fork-block", metavar="N", help="the block at which it forks")
+    group.addoption("--fastevm-fork-block", metavar="N", help="block to fork from")
     group.addoption("--fastevm-hardfork", metavar="NAME", help="rules of evm and fastevm_node")
     group.addoption(
         "--fastevm-gas-report",
         action="store_true",
         dest="fastevm_gas_report",
-        help="tell at the end how much gas transactions used, by contract and function",
+        help="report the gas used by transactions at the end, by contract and function",
     )
     group.addoption(
         "--fastevm-coverage",
         action="store_true",
         dest="fastevm_coverage",
-        help="tell at the end which functions and lines of contracts ran, and which did not",
+        help="report at the end which functions and lines of contracts were executed",
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The markers of the plugin."""
+    """Registers the markers of the plugin."""
     config.stash[KEY] = Plugin(config)
-    config.addinivalue_line("markers", f"{NO_ISOLATION}: keep what this test does to chains")
+    config.addinivalue_line("markers", f"{NO_ISOLATION}: keep the changes of this test to chains")
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    """Write the reports."""
+    """Writes the reports."""
     plugin = config.stash[KEY]
     for title, report in (("gas used", plugin.gas), ("contracts covered", plugin.coverage)):
         lines = report.lines() if report is not None else []
@@ -106,7 +106,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 
 @pytest.fixture(scope="module", autouse=True)
 def _fastevm_module(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Undo at the end of a module what its fixtures did."""
+    """Undoes the changes of a module's fixtures at its end."""
     with request.config.stash[KEY].isolation.scope("module"):
         yield
 
@@ -121,14 +121,14 @@ def _fastevm_class(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _fastevm_test(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Undo at the end of a test what it and its fixtures did."""
+    """Undoes the changes of a test and its fixtures at its end."""
     isolation = request.config.stash[KEY].isolation
     with nullcontext() if is_kept(request.node) else isolation.scope("function"):
         yield
 
 
 def is_kept(item: pytest.Item) -> bool:
-    """Whether what a test does is to stay."""
+    """Whether the changes of a test are kept."""
     return item.get_closest_marker(NO_ISOLATION) is not None
 
 
@@ -136,7 +136,7 @@ def is_kept(item: pytest.Item) -> bool:
 def pytest_fixture_setup(
     fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
 ) -> Iterator[None]:
-    """What a fixture of a wide scope does late outlives the narrower scopes."""
+    """Keeps the changes of a fixture with a wide scope when narrower scopes end."""
     if fixturedef.scope == "function":
         return (yield)
     with request.config.stash[KEY].isolation.fixture(fixturedef.scope):
@@ -145,7 +145,7 @@ def pytest_fixture_setup(
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    """Undo what each example of a Hypothesis test did."""
+    """Undoes the changes of each example of a Hypothesis test."""
     handle = getattr(getattr(item, "obj", None), "hypothesis", None)
     inner = getattr(handle, "inner_test", None)
     if handle is None or inner is None or is_kept(item):
@@ -158,7 +158,7 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
 
 
 def isolated(inner: Callable[..., Any], isolation: Isolation) -> Callable[..., Any]:
-    """The function of an example, after which everything is as before."""
+    """Wraps the function of an example so that its changes are undone."""
 
     @wraps(inner)
     def example(*args: Any, **named: Any) -> Any:
@@ -178,7 +178,7 @@ def isolated(inner: Callable[..., Any], isolation: Isolation) -> Callable[..., A
 
 @pytest.fixture(scope="session")
 def fastevm_options(request: pytest.FixtureRequest) -> dict[str, Any]:
-    """Options of the node, those of `LocalNode`; a conftest may have its own."""
+    """Options of the node, see `LocalNode`; may be overridden in conftest.py."""
     named = {
         "fork_url": "--fastevm-fork-url",
         "fork_block_number": "--fastevm-fork-block",
@@ -190,14 +190,14 @@ def fastevm_options(request: pytest.FixtureRequest) -> dict[str, Any]:
 
 @pytest.fixture(scope="session")
 def fastevm_node(request: pytest.FixtureRequest, fastevm_options: dict[str, Any]) -> Iterator[Any]:
-    """A `LocalNode` that mines a block for each transaction; ``listen()`` opens a port."""
+    """A `LocalNode` that mines a block for each transaction; ``listen()`` starts a server."""
     with import_module(f"{PACKAGE}.local_node").LocalNode(**fastevm_options) as node:
         yield node
 
 
 @pytest.fixture(scope="session")
 def chain(request: pytest.FixtureRequest, fastevm_node: Any) -> Any:
-    """Control over the chain of the node, a `Chain`."""
+    """A `Chain` that controls the node."""
     made = import_module(f"{PACKAGE}.chain_control").Chain(fastevm_node)
     request.config.stash[KEY].add_chain(made)
     return made
@@ -205,13 +205,13 @@ def chain(request: pytest.FixtureRequest, fastevm_node: Any) -> Any:
 
 @pytest.fixture(scope="session")
 def accounts(chain: Any) -> list[Any]:
-    """The funded accounts: addresses as text, each with its ``key``."""
+    """The funded accounts: addresses as str, each with its ``key``."""
     return chain.accounts  # type: ignore[no-any-return]
 
 
 @pytest.fixture(scope="session")
 def w3(chain: Any) -> Any:
-    """A ``Web3`` on the node, which sends from the first account."""
+    """A ``Web3`` on the node; the default account is the first."""
     web3 = import_module("web3")
     made = web3.Web3(import_module(f"{PACKAGE}.web3").FastevmProvider(chain.node))
     made.eth.default_account = chain.accounts[0]
@@ -220,7 +220,7 @@ def w3(chain: Any) -> Any:
 
 @pytest.fixture(scope="session")
 def evm(request: pytest.FixtureRequest) -> Any:
-    """A machine, an `EVM`, whose first state comes back after each test."""
+    """An `EVM`, reset after each test."""
     plugin = request.config.stash[KEY]
     machine = plugin.machine(request.config.getoption("--fastevm-hardfork") or "osaka")
     plugin.isolation.add(ResettableMachine(machine))
@@ -229,7 +229,7 @@ def evm(request: pytest.FixtureRequest) -> Any:
 
 @pytest.fixture(scope="session")
 def fork(request: pytest.FixtureRequest) -> Iterator[Callable[..., Any]]:
-    """``fork(url, block)``: a `Chain` that begins there; the same one for the same words."""
+    """``fork(url, block)`` returns a `Chain` that forks there, cached by its arguments."""
     made: dict[Any, Any] = {}
     plugin = request.config.stash[KEY]
 

@@ -1,4 +1,4 @@
-"""Providers of web3.py with a node inside the process: ``Web3(FastevmProvider())``.
+"""Providers for web3.py with a node inside the process: ``Web3(FastevmProvider())``.
 
 They work with web3.py 7 and 8. Several providers may share one `LocalNode`.
 """
@@ -32,20 +32,20 @@ PROVIDER_OPTIONS: Final = frozenset((
     "request_timeout", "subscription_response_queue_size", "silence_listener_task_exceptions",
     "request_information_cache_size",
 ))  # fmt: skip
-"""Options that are web3.py's own; all others are the node's."""
+"""Options for web3.py; all others are for the node."""
 
 Requests = list[tuple[RPCEndpoint, Any]]
 _Many = list[RPCResponse] | RPCResponse
 
 
 def _node_of(node: LocalNode | None, options: dict[str, Any]) -> tuple[LocalNode, dict[str, Any]]:
-    """The node to ask, and what is left of the options for web3.py."""
+    """Returns the node and the options for web3.py."""
     ours = {name: value for name, value in options.items() if name not in PROVIDER_OPTIONS}
     theirs = {name: value for name, value in options.items() if name in PROVIDER_OPTIONS}
     if node is None:
         return LocalNode(**ours), theirs
     if ours:
-        raise ValueError(f"a node that is there takes no options: {', '.join(sorted(ours))}")
+        raise ValueError(f"an existing node accepts no options: {', '.join(sorted(ours))}")
     return node, theirs
 
 
@@ -58,7 +58,7 @@ def _many(answer: bytes) -> _Many:
 
 
 class FastevmProvider(JSONBaseProvider):
-    """A provider for `Web3`. ``node``: which to ask; None makes one with ``options``.
+    """A provider for `Web3`. ``node``: the node to use; None creates one with ``options``.
 
     The options are those of `LocalNode` and of web3.py's own providers.
     """
@@ -71,16 +71,16 @@ class FastevmProvider(JSONBaseProvider):
         return f"FastevmProvider({self.node!r})"
 
     def make_request(self, method: RPCEndpoint, params: Any) -> RPCResponse:
-        """Ask one method. ConnectionError once the node has stopped."""
+        """Calls a method. Raises ConnectionError if the node has stopped."""
         return _one(self.node.exchange(self.encode_rpc_request(method, params)))
 
     def make_batch_request(self, requests: Requests) -> _Many:
-        """Ask several methods at once; the answers in their order."""
+        """Calls several methods in a batch; returns the answers in order."""
         return _many(self.node.exchange(self.encode_batch_rpc_request(requests)))
 
 
 class AsyncFastevmProvider(AsyncJSONBaseProvider):
-    """A provider for `AsyncWeb3`, of the same options."""
+    """A provider for `AsyncWeb3` with the same options."""
 
     def __init__(self, node: LocalNode | None = None, **options: Any) -> None:
         self.node, theirs = _node_of(node, options)
@@ -90,23 +90,23 @@ class AsyncFastevmProvider(AsyncJSONBaseProvider):
         return f"AsyncFastevmProvider({self.node!r})"
 
     async def make_request(self, method: RPCEndpoint, params: Any) -> RPCResponse:
-        """Ask one method. ConnectionError once the node has stopped."""
+        """Calls a method. Raises ConnectionError if the node has stopped."""
         body = self.encode_rpc_request(method, params)
         return _one(await asyncio.wrap_future(self.node.begin_exchange(body)))
 
     async def make_batch_request(self, requests: Requests) -> _Many:
-        """Ask several methods at once; the answers in their order."""
+        """Calls several methods in a batch; returns the answers in order."""
         body = self.encode_batch_rpc_request(requests)
         return _many(await asyncio.wrap_future(self.node.begin_exchange(body)))
 
     async def disconnect(self) -> None:
-        """Nothing to close: the node, which others may ask too, goes on."""
+        """Does nothing: the node may have other users and keeps running."""
 
 
 class PersistentFastevmProvider(PersistentConnectionProvider):
-    """A provider for `AsyncWeb3` with subscriptions, of the same options; see `connect`.
+    """A provider for `AsyncWeb3` with subscriptions and the same options; see `connect`.
 
-    It stands where a WebSocketProvider would: ``async with AsyncWeb3(provider) as w3``.
+    Use it like a WebSocketProvider: ``async with AsyncWeb3(provider) as w3``.
     """
 
     def __init__(self, node: LocalNode | None = None, **options: Any) -> None:
@@ -119,19 +119,19 @@ class PersistentFastevmProvider(PersistentConnectionProvider):
         return f"PersistentFastevmProvider({self.node!r})"
 
     async def is_connected(self, show_traceback: bool = False) -> bool:
-        """Whether the conversation is open and the node answers."""
+        """Whether the channel is open and the node answers."""
         if self._channel is None or not self._channel.is_open:
             return False
         return await super().is_connected(show_traceback)
 
     async def socket_send(self, request_data: bytes) -> None:
-        """Send a request. ConnectionError before `connect` and after the end."""
+        """Sends a request. Raises ConnectionError before `connect` and after the end."""
         if self._channel is None:
             raise ConnectionError("the provider is not connected")
         self._channel.write(request_data)
 
     async def socket_recv(self) -> RPCResponse:
-        """The next answer or notification."""
+        """Returns the next answer or notification."""
         message = None if self._channel is None else await self._channel.read()
         if message is None:
             raise PersistentConnectionClosedOK(user_message="the node has stopped")

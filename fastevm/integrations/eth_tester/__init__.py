@@ -1,4 +1,4 @@
-"""eth-tester on fastevm.
+"""Backend for eth-tester.
 
 Environment: ``ETHEREUM_TESTER_CHAIN_BACKEND=fastevm.integrations.eth_tester.Backend``.
 """

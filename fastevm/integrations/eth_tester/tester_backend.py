@@ -31,7 +31,7 @@ from fastevm.integrations.eth_tester.tester_values import (
 from fastevm.simulate.calls import call as simulated_call
 from fastevm.simulate.estimate import estimate_gas as estimated_gas
 
-DEFAULT_BALANCE = 10**24  # wei, of each account
+DEFAULT_BALANCE = 10**24  # wei per account
 DEFAULT_FEE = 10**9
 MOST_FEE_BLOCKS = 1024
 FEES = ("max_fee_per_gas", "max_priority_fee_per_gas")
@@ -40,20 +40,20 @@ SETTLED = ("latest", "safe", "finalized")
 
 
 class RefusedTransactionError(ValidationError, UtilsValidationError):  # type: ignore[misc]
-    """A transaction that the chain refuses: what eth-tester raises, and what py-evm does."""
+    """An invalid transaction; subclass of both eth-tester's and py-evm's exception."""
 
 
 class UnknownTypeError(ValidationError):  # type: ignore[misc]
-    """A raw transaction of a type that there is not."""
+    """A raw transaction of an unknown type."""
 
 
 def keys_of_numbers(count: int | None) -> tuple[bytes, ...]:
-    """The private keys 1, 2, 3 ..., as eth-tester has them."""
+    """Returns the private keys 1, 2, 3 ..., as in eth-tester."""
     return tuple(number.to_bytes(32, "big") for number in range(1, (count or 10) + 1))
 
 
 def error_of(name: str, fallback: type[Exception]) -> type[Exception]:
-    """An exception of another library, which programs of eth-tester expect where it is there."""
+    """Returns an exception of an optional library, which eth-tester raises if installed."""
     module, _, member = name.rpartition(".")
     try:
         return getattr(import_module(module), member)  # type: ignore[no-any-return]
@@ -62,11 +62,11 @@ def error_of(name: str, fallback: type[Exception]) -> type[Exception]:
 
 
 class Backend(BaseChainBackend):  # type: ignore[misc]
-    """What ``EthereumTester`` runs on: a chain in memory whose blocks are mined on demand.
+    """The backend of ``EthereumTester``: a chain in memory that mines blocks on demand.
 
-    ``genesis_parameters``: fields of the genesis header, by the names of `Header`;
-    ``genesis_state``: accounts by address (20 bytes: balance, nonce, code, storage), as many keys
-    as accounts; ``mnemonic``, ``hd_path``: where the keys come from; ``fork``: the rules.
+    ``genesis_parameters``: fields of the genesis header, with the names of `Header`;
+    ``genesis_state``: accounts by 20-byte address (balance, nonce, code, storage), with as many
+    accounts as keys; ``mnemonic``, ``hd_path``: source of the keys; ``fork``: the rules.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class Backend(BaseChainBackend):  # type: ignore[misc]
         mnemonic: str | None = None,
         hd_path: str | None = None,
     ) -> None:
-        """Begin a new chain; the accounts that were added are forgotten."""
+        """Starts a new chain and forgets added accounts."""
         count = len(genesis_state) if genesis_state else None
         keys = keys_of_numbers(count) if mnemonic is None else keys_of(mnemonic, count, hd_path)
         self.keys = {public_key_address(key): key for key in keys}
@@ -97,24 +97,24 @@ class Backend(BaseChainBackend):  # type: ignore[misc]
     # --- snapshots and mining ---
 
     def take_snapshot(self) -> bytes:
-        """The hash of the newest block."""
+        """Returns the hash of the newest block, which identifies the snapshot."""
         return self.chain.blocks[-1].block.hash
 
     def revert_to_snapshot(self, snapshot: bytes) -> None:
-        """Forget every block above that one."""
+        """Removes all blocks after the snapshot."""
         self.chain.go_back(snapshot)
 
     def time_travel(self, to_timestamp: int) -> int:
-        """Mine a block so that the next one has that timestamp (seconds)."""
+        """Mines a block such that the next block has this timestamp (seconds)."""
         self.chain.mine(timestamp=to_timestamp - 1)
         return to_timestamp
 
     def mine_blocks(self, num_blocks: int = 1, coinbase: bytes = ZERO_ADDRESS) -> tuple[bytes, ...]:
-        """Seal blocks, the first with the transactions that wait; their hashes."""
+        """Mines blocks, the first with the pending transactions; returns their hashes."""
         return tuple(self.chain.mine(coinbase) for _ in range(num_blocks))
 
     def apply_withdrawals(self, withdrawals_list: Iterable[Mapping[str, Any]]) -> None:
-        """Mine a block with these withdrawals (amounts in gwei)."""
+        """Mines a block with these withdrawals (amounts in gwei)."""
         if not self.chain.schedule.parameters["has_withdrawals"]:
             raise ValidationError("Withdrawals are only supported after the Shanghai fork")
         self.chain.mine(withdrawals=[
@@ -127,37 +127,37 @@ class Backend(BaseChainBackend):  # type: ignore[misc]
     # --- accounts ---
 
     def get_accounts(self) -> tuple[bytes, ...]:
-        """The accounts whose keys are known."""
+        """Returns the accounts with known keys."""
         return tuple(self.keys)
 
     @property
     def account_keys(self) -> tuple[PrivateKey, ...]:
-        """The private keys of the accounts, as eth-keys has them."""
+        """The private keys of the accounts, as eth-keys objects."""
         return tuple(PrivateKey(key) for key in self.keys.values())
 
     def add_account(self, private_key: bytes) -> None:
-        """One more account that transactions may come from."""
+        """Adds an account that may send transactions."""
         key = bytes(private_key)
         self.keys[public_key_address(key)] = key
 
     def get_nonce(self, account: bytes, block_number: Any = "latest") -> int:
-        """The nonce after a block."""
+        """Returns the nonce after a block."""
         return self._block(block_number).layer.nonce(account)
 
     def get_balance(self, account: bytes, block_number: Any = "latest") -> int:
-        """The balance after a block, in wei."""
+        """Returns the balance after a block in wei."""
         return self._block(block_number).layer.balance(account)
 
     def get_code(self, account: bytes, block_number: Any = "latest") -> bytes:
-        """The code after a block."""
+        """Returns the code after a block."""
         return self._block(block_number).layer.code(account)
 
     def get_storage(self, account: bytes, slot: int, block_number: Any = "latest") -> int:
-        """A storage slot after a block."""
+        """Returns a storage slot after a block."""
         return self._block(block_number).layer.storage(account, slot)
 
     def get_base_fee(self, block_number: Any = "latest") -> int | None:
-        """The base fee of a block, in wei."""
+        """Returns the base fee of a block in wei."""
         return self._block(block_number).header.base_fee_per_gas
 
     # --- blocks and transactions ---
@@ -177,11 +177,11 @@ class Backend(BaseChainBackend):  # type: ignore[misc]
     def get_block_by_number(
         self, block_number: Any, full_transaction: bool = True
     ) -> dict[str, Any]:
-        """A block by its number or tag; BlockNotFound."""
+        """Returns a block by number or tag. Raises BlockNotFound."""
         return block_values(self._block(block_number), full_transaction)
 
     def get_block_by_hash(self, block_hash: bytes, full_transaction: bool = True) -> dict[str, Any]:
-        """A block by its hash; BlockNotFound."""
+        """Returns a block by hash. Raises BlockNotFound."""
         number = self.chain.numbers.get(block_hash)
         if number is None:
             raise BlockNotFound(f"No block found for block hash: {block_hash!r}")
@@ -195,11 +195,11 @@ class Backend(BaseChainBackend):  # type: ignore[misc]
         return found
 
     def get_transaction_by_hash(self, transaction_hash: bytes) -> dict[str, Any]:
-        """A transaction, mined or not; TransactionNotFound."""
+        """Returns a mined or pending transaction. Raises TransactionNotFound."""
         return transaction_values(*self._located(transaction_hash))
 
     def get_transaction_receipt(self, transaction_hash: bytes) -> dict[str, Any]:
-        """A receipt, of a transaction that waits too; TransactionNotFound."""
+        """Returns a receipt, also of a pending transaction. Raises TransactionNotFound."""
         return receipt_values(*self._located(transaction_hash))
 
     def get_fee_history(
@@ -208,7 +208,7 @@ class Backend(BaseChainBackend):  # type: ignore[misc]
         newest_block: Any = "latest",
         reward_percentiles: Sequence[int] = (),
     ) -> dict[str, Any]:
-        """Base fees and gas used of the blocks before one, the newest first; no rewards."""
+        """Returns base fees and gas used of preceding blocks, newest first; without rewards."""
         if isinstance(block_count, int) and not 1 <= block_count <= MOST_FEE_BLOCKS:
             raise ValidationError("block_count must be between 1 and 1024")
         newest = self._block("latest" if newest_block == "pending" else newest_block).header.number
@@ -226,7 +226,7 @@ class Backend(BaseChainBackend):  # type: ignore[misc]
     # --- sending ---
 
     def _built(self, transaction: Mapping[str, Any], block_number: Any = "latest") -> Transaction:
-        """A transaction of eth-tester's form, with what it leaves out."""
+        """Converts a transaction of eth-tester and fills in defaults."""
         fees = [name for name in FEES if name in transaction]
         fields = {
             name: transaction[name]
@@ -263,21 +263,21 @@ class Backend(BaseChainBackend):  # type: ignore[misc]
             raise RefusedTransactionError(str(error)) from error
 
     def send_transaction(self, transaction: Mapping[str, Any]) -> bytes:
-        """Sign a transaction of a known account and execute it; its hash. ValidationError."""
+        """Signs and executes a transaction of a known account; returns its hash."""
         key = self.keys.get(transaction["from"])
         if key is None:
-            raise ValidationError("the transaction's `from` is no account with a known key")
+            raise ValidationError("the transaction's `from` is not an account with a known key")
         built = self._built(transaction)
         return self._add(built.sign(key, chain_id=built.chain_id))
 
     def send_signed_transaction(
         self, transaction: Mapping[str, Any], block_number: Any = "latest"
     ) -> bytes:
-        """Execute a transaction that has a signature; its hash. ValidationError."""
+        """Executes a signed transaction; returns its hash. Raises ValidationError."""
         return self._add(Transaction.decode(self._built(transaction, block_number).raw))
 
     def send_raw_transaction(self, raw_transaction: bytes) -> bytes:
-        """Execute a signed transaction of its bytes; its hash. ValidationError."""
+        """Executes a raw signed transaction; returns its hash. Raises ValidationError."""
         raw = bytes(raw_transaction)
         try:
             transaction, _ = decode_pooled(raw)
@@ -293,7 +293,7 @@ class Backend(BaseChainBackend):  # type: ignore[misc]
     # --- calls ---
 
     def _offered(self, transaction: Mapping[str, Any], block_number: Any) -> dict[str, Any]:
-        """The fees of a call, which need not pay for a block, as py-evm's need not."""
+        """Returns the fees of a call, which may be below the base fee, as in py-evm."""
         fields = {name: transaction[name] for name in ("gas_price", *FEES) if name in transaction}
         if FEES[1] in fields and FEES[0] not in fields:
             return {}
@@ -315,7 +315,7 @@ class Backend(BaseChainBackend):  # type: ignore[misc]
         return self.chain.view(self._block(block_number))
 
     def call(self, transaction: Mapping[str, Any], block_number: Any = "latest") -> bytes:
-        """What a call returns, after a block; TransactionFailed with the reason of a revert."""
+        """Returns the output of a call after a block. Raises TransactionFailed with the reason."""
         request = self._request(transaction, block_number)
         result = simulated_call(self._view(block_number), request)
         if not result.success:
@@ -323,7 +323,7 @@ class Backend(BaseChainBackend):  # type: ignore[misc]
         return result.output
 
     def estimate_gas(self, transaction: Mapping[str, Any], block_number: Any = "latest") -> int:
-        """A gas limit that suffices, after a block; TransactionFailed."""
+        """Returns a sufficient gas limit, after a block. Raises TransactionFailed."""
         request = self._request(transaction, block_number)
         found = estimated_gas(self._view(block_number), request)
         if isinstance(found, CallResult):
@@ -332,7 +332,7 @@ class Backend(BaseChainBackend):  # type: ignore[misc]
 
 
 def failure_of(result: CallResult) -> TransactionFailed:
-    """The exception for a call that failed: the text of ``Error(string)``, else what it gave."""
+    """Returns the exception for a failed call, with the text of ``Error(string)`` or the output."""
     words = str(result.error)
     if result.output.startswith(ERROR_STRING):
         words = words.removeprefix("execution reverted: ")
@@ -342,7 +342,7 @@ def failure_of(result: CallResult) -> TransactionFailed:
 
 
 def keys_of(mnemonic: str, count: int | None, hd_path: str | None) -> tuple[bytes, ...]:
-    """Private keys of a mnemonic, as eth-tester derives them."""
+    """Returns private keys derived from a mnemonic, as in eth-tester."""
     wallet = import_module("eth_account.hdaccount")
     seed = wallet.seed_from_mnemonic(mnemonic, "")
     path = hd_path or "m/44'/60'/0'"
@@ -350,5 +350,5 @@ def keys_of(mnemonic: str, count: int | None, hd_path: str | None) -> tuple[byte
 
 
 def bytes_of(address: str | bytes) -> bytes:
-    """An address as 20 bytes."""
+    """Converts an address to 20 bytes."""
     return address if isinstance(address, bytes) else bytes.fromhex(address.removeprefix("0x"))

@@ -1,4 +1,4 @@
-"""A chain that mines when it is told to, and executes each transaction as it comes."""
+"""A chain that mines on demand and executes each transaction when it is added."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from fastevm.core.spec.schedule import ForkSchedule, schedule_for
 from fastevm.core.state.layer import Layer
 from fastevm.simulate.views import view_of
 
-CHAIN_ID: Final = 131277322940537  # of eth-tester
-GAS_LIMIT: Final = 30_029_122  # of eth-tester's genesis block
+CHAIN_ID: Final = 131277322940537  # eth-tester's chain id
+GAS_LIMIT: Final = 30_029_122  # gas limit of eth-tester's genesis block
 ANCESTORS: Final = 256
-NO_DEPOSITS: Final = ZERO_ADDRESS  # a contract that never logs
+NO_DEPOSITS: Final = ZERO_ADDRESS  # a contract that never emits logs
 
 
 class Mined(Struct, frozen=True):
-    """A block with what its execution gave."""
+    """A block with the result of its execution."""
 
     block: Block
     receipts: tuple[Receipt, ...]
@@ -48,7 +48,7 @@ class Mined(Struct, frozen=True):
 
 
 class TesterChain:
-    """Blocks in memory, and one in the making whose transactions have been executed."""
+    """Blocks in memory, and an open block whose transactions have been executed."""
 
     def __init__(
         self, accounts: Mapping[bytes, Mapping[str, Any]], fork: str = "prague", **header: Any
@@ -62,7 +62,7 @@ class TesterChain:
         self.builder = self._open()
 
     def _system_accounts(self) -> dict[bytes, Mapping[str, Any]]:
-        """The contracts that blocks of the fork call."""
+        """The system contracts of the fork."""
         used = set(self.schedule.system_contracts.values())
         accounts = read_accounts(SYSTEM_CONTRACTS | BUILDER_CONTRACTS)
         return {address: fields for address, fields in accounts.items() if address in used}
@@ -75,7 +75,7 @@ class TesterChain:
         withdrawals = () if rules["has_withdrawals"] else None
         return Block(Header(state_root=layer.state_root(), **fields), withdrawals=withdrawals)
 
-    # --- the block in the making ---
+    # --- the open block ---
 
     def _open(
         self,
@@ -110,7 +110,7 @@ class TesterChain:
         return [mined.block.hash for mined in reversed(self.blocks[first : number + 1])]
 
     def add(self, transaction: Transaction) -> bytes:
-        """Execute a transaction in the block in the making; InvalidTransaction for a bad one."""
+        """Executes a transaction in the open block. Raises InvalidTransaction if it is invalid."""
         index = len(self.builder.transactions)
         self.builder.add(transaction)
         self.places[transaction.hash] = (len(self.blocks), index)
@@ -122,7 +122,7 @@ class TesterChain:
         timestamp: int | None = None,
         withdrawals: Iterable[Withdrawal] = (),
     ) -> bytes:
-        """Seal the block in the making and begin the next one; its hash."""
+        """Seals the open block and opens the next; returns the hash."""
         withdrawals = tuple(withdrawals)
         if coinbase != ZERO_ADDRESS or timestamp is not None or withdrawals:
             self._begin_again(coinbase, timestamp, withdrawals)
@@ -135,14 +135,14 @@ class TesterChain:
     def _begin_again(
         self, coinbase: bytes, timestamp: int | None, withdrawals: tuple[Withdrawal, ...]
     ) -> None:
-        """The same transactions in a block with another header."""
+        """Executes the same transactions in a block with another header."""
         transactions = self.builder.transactions
         moment = self.builder.header.timestamp if timestamp is None else timestamp
         self.builder = self._open(timestamp=moment, coinbase=coinbase, withdrawals=withdrawals)
         self.builder.add_all(transactions)
 
     def go_back(self, block_hash: bytes) -> None:
-        """Forget the blocks above one, and the block in the making. KeyError if it is unknown."""
+        """Removes the blocks after a block, and the open block. Raises KeyError if unknown."""
         last = self.numbers[block_hash]
         for mined in self.blocks[last + 1 :]:
             del self.numbers[mined.block.hash]
@@ -154,14 +154,14 @@ class TesterChain:
 
     @property
     def pending(self) -> Mined:
-        """The block in the making, sealed as far as it has come."""
+        """Returns the open block, sealed with its transactions so far."""
         builder = self.builder
         header = replace(builder.header, gas_used=builder.gas_used, logs_bloom=builder.logs_bloom)
         block = Block(header, builder.transactions, withdrawals=builder.withdrawals)
         return Mined(block, tuple(builder.receipts), builder.snapshot(), is_pending=True)
 
     def locate(self, tx_hash: bytes) -> tuple[Mined, int] | None:
-        """The block that holds a transaction, and its place there."""
+        """Returns the block that contains a transaction, and its index."""
         place = self.places.get(tx_hash)
         if place is None:
             return None
@@ -169,7 +169,7 @@ class TesterChain:
         return (self.pending if number == len(self.blocks) else self.blocks[number]), index
 
     def view(self, mined: Mined) -> StateView:
-        """The state after a block, for calls."""
+        """Returns the state after a block, for calls."""
         header = mined.header
         return view_of(
             mined.layer,

@@ -1,4 +1,4 @@
-"""Blocks, transactions and receipts as eth-tester's backends give them."""
+"""Blocks, transactions and receipts in the format of eth-tester's backends."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ACCESS_LIST, DYNAMIC_FEE, BLOB, SET_CODE = 1, 2, 3, 4
 
 
 def block_values(mined: Mined, full_transactions: bool) -> dict[str, Any]:
-    """A block; its transactions in full or as hashes."""
+    """Returns a block, with full transactions or their hashes."""
     header, block = mined.header, mined.block
     count = range(len(block.transactions))
     transactions = [
@@ -50,7 +50,7 @@ def block_values(mined: Mined, full_transactions: bool) -> dict[str, Any]:
 
 
 def withdrawal_values(withdrawal: Withdrawal) -> dict[str, Any]:
-    """A withdrawal of a block."""
+    """Returns a withdrawal of a block."""
     names = ("index", "validator_index", "address", "amount")
     return {name: getattr(withdrawal, name) for name in names}
 
@@ -63,7 +63,7 @@ def _place(mined: Mined, index: int) -> dict[str, Any]:
 
 
 def transaction_values(mined: Mined, index: int) -> dict[str, Any]:
-    """A transaction of a block."""
+    """Returns a transaction of a block."""
     tx = mined.block.transactions[index]
     found: dict[str, Any] = {
         "type": tx.type,
@@ -112,7 +112,7 @@ def _fee_values(tx: Transaction) -> dict[str, Any]:
 
 
 def receipt_values(mined: Mined, index: int) -> dict[str, Any]:
-    """The receipt of a transaction of a block."""
+    """Returns the receipt of a transaction of a block."""
     tx, receipt = mined.block.transactions[index], mined.receipts[index]
     place = _place(mined, index)
     status = 1 if receipt.status is None else receipt.status

@@ -1,8 +1,7 @@
-"""pyrevm's names over ``fastevm.EVM``: a program changes one import and runs on.
+"""A drop-in replacement for pyrevm on ``fastevm.EVM``: programs change only the import.
 
-What differs from pyrevm 0.3: each message is a transaction of its own for access lists and original
-values, so that nothing is warm from the message before; a fork that is not known raises
-UnknownForkError.
+Differences from pyrevm 0.3: each message is its own transaction for access lists and original
+values, so nothing is warm from the previous message. An unknown fork raises UnknownForkError.
 """
 
 from fastevm.core.execution.block.fees import fake_exponential

@@ -1,4 +1,4 @@
-"""What code sees of chain, block and transaction, in pyrevm's form."""
+"""The environment of chain, block and transaction, with pyrevm's interface."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from fastevm.core.spec.schedule import schedule_for
 HIGHEST_GAS: Final = 2**64 - 1
 ZERO_ADDRESS: Final = "0x" + "00" * 20
 ANALYSES: Final = ("raw", "check", "analyse")
-# pyrevm has Cancun's blob fee in every fork.
+# pyrevm uses Cancun's blob fee in every fork.
 BLOB_FEE_FRACTION: Final = int(schedule_for("cancun").parameters["blob_base_fee_fraction"])
 
 
 def unsigned(value: int, bits: int = 256) -> int:
-    """A number that fits; OverflowError otherwise."""
+    """Returns the number. Raises OverflowError if it does not fit."""
     if value >> bits:
         raise OverflowError(f"{value} does not fit {bits} unsigned bits")
     return value
 
 
 def address_bytes(address: str) -> bytes:
-    """20 bytes of 40 hex digits, 0x before them or not; TypeError otherwise."""
+    """Decodes 40 hex digits with or without 0x. Raises TypeError for anything else."""
     if not isinstance(address, str):
         raise TypeError(f"an address is a str, not {type(address).__name__}")
     digits = address.removeprefix("0x")
@@ -40,19 +40,19 @@ def address_bytes(address: str) -> bytes:
 
 
 def hash_bytes(value: bytes) -> bytes:
-    """32 bytes; TypeError otherwise."""
+    """Returns 32 bytes. Raises TypeError for another length."""
     if len(value) != 32:
         raise TypeError(f"a hash has 32 bytes, not {len(value)}")
     return bytes(value)
 
 
 def blob_gas_price(excess_blob_gas: int) -> int:
-    """Wei per blob gas."""
+    """Returns the blob base fee in wei per blob gas."""
     return fake_exponential(1, excess_blob_gas, BLOB_FEE_FRACTION)
 
 
 class CfgEnv(Struct):
-    """Chain id, and the limit of a contract's code (None: the fork's)."""
+    """Chain id and code size limit (None: the fork's)."""
 
     chain_id: int | None = None
     limit_contract_code_size: int | None = None
@@ -67,7 +67,7 @@ class CfgEnv(Struct):
 
 
 class BlockEnv(Struct):
-    """The block that code sees. None stands for pyrevm's default."""
+    """The block environment. None means pyrevm's default."""
 
     number: int | None = None
     coinbase: str | None = None
@@ -90,12 +90,12 @@ class BlockEnv(Struct):
 
     @property
     def blob_gasprice(self) -> int | None:
-        """Wei per blob gas, of the excess."""
+        """The blob base fee for the excess blob gas, in wei per blob gas."""
         return None if self.excess_blob_gas is None else blob_gas_price(self.excess_blob_gas)
 
 
 class TxEnv(Struct):
-    """The transaction that code sees, and the rules that a message must keep."""
+    """The transaction environment, and the rules for messages."""
 
     caller: str | None = None
     gas_limit: int | None = None
@@ -128,7 +128,7 @@ class TxEnv(Struct):
 
 
 class Env:
-    """Chain, block and transaction; each is given out as a copy."""
+    """Chain, block and transaction; attributes return copies."""
 
     __slots__ = ("_block", "_cfg", "_tx")
 

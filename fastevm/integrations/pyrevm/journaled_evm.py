@@ -1,4 +1,4 @@
-"""pyrevm's ``EVM``: messages that keep what they change, over ``fastevm.EVM``."""
+"""pyrevm's ``EVM`` on ``fastevm.EVM``: messages keep their changes."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ from fastevm.integrations.pyrevm.outcomes import (
     JournalCheckpoint,
 )
 
-ANCESTORS = 256  # whose hashes code sees
+ANCESTORS = 256  # number of available ancestor hashes
 
 
 @lru_cache(maxsize=4096)
 def block_hash_of(number: int) -> bytes:
-    """The hash of a block of which nothing is known, as pyrevm makes it up."""
+    """Returns the placeholder hash that pyrevm uses for an unknown block."""
     return keccak256(str(number).encode())
 
 
 class EVM(Messages):
-    """A machine whose messages keep what they change. Addresses are strings.
+    """A machine whose messages keep their changes. Addresses are strings.
 
-    ``fork_url``, ``fork_block``: an endpoint whose state it stands on, and a block's number or
-    hash. ``gas_limit``: of a message without one, and of the block. ``tracing``: print every step.
-    ``spec_id``: a fork's name, or LATEST.
+    ``fork_url``, ``fork_block``: an endpoint with the initial state, and a block number or hash.
+    ``gas_limit``: of the block, and of messages without one. ``tracing``: print every step.
+    ``spec_id``: a fork name or LATEST.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class EVM(Messages):
 
     @property
     def env(self) -> Env:
-        """Chain, block and transaction, as a copy."""
+        """A copy of chain, block and transaction environment."""
         tx = self._tx if self._last is None else replace(self._tx, **self._last.tx)
         block = self._block
         if self._has_run:
@@ -84,7 +84,7 @@ class EVM(Messages):
         return Env(self._cfg, block, tx)
 
     def set_block_env(self, block: BlockEnv) -> None:
-        """The block that code sees from now on."""
+        """Sets the block environment."""
         evm, block = self._evm, replace(block)
         number = block.number or 0
         fields: dict[str, Any] = {
@@ -106,12 +106,12 @@ class EVM(Messages):
         self._block, self._has_run = block, False
 
     def set_tx_env(self, tx: TxEnv) -> None:
-        """The transaction that code sees from now on, but for what a message says."""
+        """Sets the transaction environment; a message overrides its own fields."""
         self._tx = replace(tx)
         self._is_bare = tx_is_bare(self._tx)
 
     def block_hash(self, number: int) -> bytes:
-        """The hash of a block; made up where there is no other node to ask."""
+        """Returns the hash of a block; a placeholder if there is no remote node."""
         if self._source is None:
             return block_hash_of(unsigned(number))
         block = self._source.request("eth_getBlockByNumber", [hex(unsigned(number)), False])
@@ -120,7 +120,7 @@ class EVM(Messages):
     # --- accounts ---
 
     def basic(self, address: str) -> AccountInfo:
-        """Balance, nonce and code."""
+        """Returns balance, nonce and code."""
         key = self._touch(address)
         state = self._evm.state
         code = state.code(key)
@@ -128,35 +128,35 @@ class EVM(Messages):
         return AccountInfo(state.balance(key), state.nonce(key), code_hash, code or b"\0")
 
     def get_code(self, address: str) -> bytes | None:
-        """The code; None where there is none."""
+        """Returns the code; None if there is none."""
         return self._evm.state.code(self._touch(address)) or None
 
     def get_balance(self, address: str) -> int:
-        """The balance in wei."""
+        """Returns the balance in wei."""
         return self._evm.state.balance(self._touch(address))
 
     def set_balance(self, address: str, balance: int) -> None:
-        """Give an account this balance in wei."""
+        """Sets the balance of an account in wei."""
         self._evm.set_balance(self._touch(address), unsigned(balance))
 
     def storage(self, address: str, index: int) -> int:
-        """The value of a slot."""
+        """Returns the value of a slot."""
         return self._evm.storage(self._touch(address), unsigned(index))
 
     def insert_account_info(self, address: str, info: AccountInfo) -> None:
-        """Put balance, nonce and code in an account; its storage stays."""
+        """Sets balance, nonce and code of an account; does not change its storage."""
         fields = {"balance": info.balance, "nonce": info.nonce, "code": info.code or b""}
         self._evm.state = self._evm.state.with_accounts({address_bytes(address): fields})
 
     def insert_account_storage(self, address: str, index: int, value: int) -> int:
-        """Write a slot. Its value before; 0 for an account that nothing has used yet."""
+        """Sets a slot. Returns its old value; 0 if the account has not been used yet."""
         is_known = address_bytes(address) in self._keys.values()
         before = self.storage(address, index) if is_known else 0
         self._evm.set_storage(self._touch(address), unsigned(index), unsigned(value))
         return before
 
     def reset_transient_storage(self) -> None:
-        """Forget what messages left in transient storage."""
+        """Clears transient storage."""
         self._evm.transient_storage = {}
 
     def _infos(self, keys: Iterable[bytes]) -> dict[str, AccountInfo]:
@@ -164,18 +164,18 @@ class EVM(Messages):
 
     @property
     def db_accounts(self) -> dict[str, AccountInfo]:
-        """Every account of the state, by address."""
+        """All accounts of the state, by address."""
         return self._infos(self._evm.state.addresses())
 
     @property
     def journal_state(self) -> dict[str, AccountInfo]:
-        """Every account that was asked for or changed, by address."""
+        """All accounts that were read or changed, by address."""
         return self._infos(dict.fromkeys(self._keys.values()))
 
     # --- checkpoints ---
 
     def snapshot(self) -> JournalCheckpoint:
-        """Remember state and transient storage."""
+        """Creates a checkpoint of state and transient storage."""
         logs = 0 if self._last is None else len(self._last.outcome.logs)
         self._made += 1
         checkpoint = JournalCheckpoint(logs, self._made)
@@ -183,9 +183,9 @@ class EVM(Messages):
         return checkpoint
 
     def revert(self, checkpoint: JournalCheckpoint) -> None:
-        """Go back to a checkpoint; it and all later ones are used up.
+        """Reverts to a checkpoint; deletes it and all later checkpoints.
 
-        OverflowError where there is none, KeyError for one that is no more.
+        Raises OverflowError if there are none, KeyError if this checkpoint was deleted.
         """
         if not self._checkpoints:
             raise OverflowError("No checkpoint to revert to")
@@ -198,35 +198,35 @@ class EVM(Messages):
             del self._checkpoints[later]
 
     def commit(self) -> None:
-        """Forget the newest checkpoint and keep what has changed since."""
+        """Deletes the newest checkpoint and keeps later changes."""
         if self._checkpoints:
             self._checkpoints.popitem()
 
     @property
     def checkpoint_ids(self) -> set[JournalCheckpoint]:
-        """The checkpoints that there are."""
+        """Returns the existing checkpoints."""
         return set(self._checkpoints)
 
     @property
     def journal_depth(self) -> int:
-        """How many checkpoints there are."""
+        """The number of checkpoints."""
         return len(self._checkpoints)
 
     @property
     def journal_len(self) -> int:
-        """How many parts changes would be taken back in."""
+        """The number of journal parts."""
         return len(self._checkpoints) + 1
 
     @property
     def journal_str(self) -> str:
-        """The state as text."""
+        """A text description of the state."""
         return f"{self._evm!r}, {len(self._checkpoints)} checkpoints"
 
     # --- messages ---
 
     @property
     def result(self) -> ExecutionResult | None:
-        """How the last message ended; None before the first, and after one that was refused."""
+        """The outcome of the last message; None before the first and after a rejected message."""
         return None if self._last is None else self._last.result()
 
     def __repr__(self) -> str:
@@ -234,7 +234,7 @@ class EVM(Messages):
 
 
 def tx_is_bare(tx: TxEnv) -> bool:
-    """Whether a transaction says nothing besides what its message does."""
+    """Whether a transaction sets nothing besides the fields of its message."""
     terms = (tx.chain_id, tx.nonce, tx.max_fee_per_blob_gas)
     return not (
         tx.access_list or tx.blob_hashes or tx.gas_priority_fee
@@ -243,7 +243,7 @@ def tx_is_bare(tx: TxEnv) -> bool:
 
 
 def block_of(fork_block: str | None) -> str | int | bytes:
-    """A block as ``EVM.fork`` takes it."""
+    """Converts a block for ``EVM.fork``."""
     if fork_block is None:
         return "latest"
     if fork_block.startswith("0x"):

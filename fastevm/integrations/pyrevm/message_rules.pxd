@@ -1,4 +1,4 @@
-# What pyrevm asks of a message before it runs.
+# The checks that pyrevm applies to a message before execution.
 from libc.stdint cimport int64_t, uint64_t
 
 from fastevm.evm.machine cimport EVM
@@ -6,8 +6,8 @@ from fastevm.core.spec.schedule cimport ForkSchedule
 
 
 cdef class SentMessage:
-    """A message as it was sent. ``before``: the gas that a transaction pays before it runs."""
-    cdef readonly object caller, to   # addresses as text; `to` None: it creates a contract
+    """A sent message. ``before``: intrinsic gas of the transaction."""
+    cdef readonly object caller, to   # addresses as str; `to` None: creation
     cdef readonly bytes data
     cdef readonly object value, gas_price
     cdef readonly uint64_t gas_limit
@@ -15,7 +15,7 @@ cdef class SentMessage:
 
 
 cdef class Rules:
-    """The rules of a fork, ``limit`` on the size of code in place of its own."""
+    """The rules of a fork; ``limit`` replaces its code size limit."""
     cdef readonly ForkSchedule schedule
     cdef readonly str shown_name
     cdef readonly uint64_t refund_quotient
@@ -23,8 +23,8 @@ cdef class Rules:
     cdef int64_t base, creation, word, zero, nonzero, list_address, list_slot, blob_gas
     cdef Py_ssize_t max_initcode
 
-    # Check a message, and set ``before``. RuntimeError for one that may not run.
-    # `admit_bare`: of a call whose TxEnv says nothing.
+    # Checks a message and sets ``before``. Raises RuntimeError if it is invalid.
+    # `admit_bare`: for a call whose TxEnv is empty.
     cdef int admit_bare(self, EVM evm, SentMessage sent, bytes sender, uint64_t block_gas) except -1
     cdef int admit(
         self, EVM evm, SentMessage sent, bytes sender, uint64_t block_gas, object env

@@ -1,9 +1,9 @@
-"""What pyrevm asks of a message before it runs, and what it charges for."""
+"""The checks that pyrevm applies to a message before execution, and its charges."""
 
 from fastevm.core.spec.schedule import ForkSchedule
 
 class SentMessage:
-    """A message as it was sent. ``before``: the gas that a transaction pays before it runs."""
+    """A sent message. ``before``: intrinsic gas of the transaction."""
 
     caller: str
     to: str | None
@@ -14,7 +14,7 @@ class SentMessage:
     before: int
 
 class Rules:
-    """The rules of a fork, ``limit`` on the size of code in place of its own."""
+    """The rules of a fork; ``limit`` replaces its code size limit."""
 
     schedule: ForkSchedule
     shown_name: str

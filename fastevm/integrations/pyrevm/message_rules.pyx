@@ -1,4 +1,4 @@
-"""What pyrevm asks of a message before it runs, and what it charges for."""
+"""The checks that pyrevm applies to a message before execution, and its charges."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport int64_t, uint64_t
@@ -31,7 +31,7 @@ cdef int check_gas(SentMessage sent) except -1:
 
 
 cdef int check_code(Layer state, bytes sender) except -1:
-    """Accounts with code send nothing (EIP-3607)."""
+    """Rejects senders with code (EIP-3607)."""
     cdef const AccountLeaf* leaf = state.leaf(sender)
     if leaf == NULL and state.remote_state is None:
         return 0
@@ -49,7 +49,7 @@ cdef int check_funds(EVM evm, bytes sender, object cost) except -1:
 
 
 cdef object cost_of(SentMessage sent):
-    """Wei that the sender must have."""
+    """Returns the balance in wei that the sender must have."""
     return sent.gas_limit * sent.gas_price + sent.value if sent.gas_price else sent.value
 
 
@@ -105,7 +105,7 @@ cdef class Rules:
     cdef int check_terms(
         self, EVM evm, SentMessage sent, uint64_t block_gas, object env
     ) except -1:
-        """Limits that do not depend on the state."""
+        """Checks that do not depend on the state."""
         if sent.gas_limit > block_gas:
             raise refused("CallerGasLimitMoreThanBlock")
         if sent.to is None and 0 < self.max_initcode < PyBytes_GET_SIZE(sent.data):
@@ -120,7 +120,7 @@ cdef class Rules:
         return 0
 
     cdef int check_sender(self, EVM evm, SentMessage sent, bytes sender, object env) except -1:
-        """What the sender must be and have."""
+        """Checks that depend on the sender's account."""
         check_code(evm.layer, sender)
         state = evm.nonce(sender)
         if env.nonce is not None and env.nonce != state:

@@ -1,4 +1,4 @@
-# Messages that keep what they change, as pyrevm sends them.
+# Messages that keep their changes, as in pyrevm.
 from libc.stdint cimport uint64_t
 
 from fastevm.integrations.pyrevm.message_rules cimport Rules, SentMessage
@@ -7,25 +7,25 @@ from fastevm.evm.result cimport ExecutionResult
 
 
 cdef class Ended:
-    """The last message: as it was sent, what it gave, and its gas as a transaction counts it."""
+    """The last message: as sent, its result, and its gas as a transaction."""
     cdef readonly Rules rules
     cdef readonly SentMessage sent
     cdef readonly ExecutionResult outcome
-    cdef readonly int opcode          # the byte that halted
+    cdef readonly int opcode          # the opcode that halted
 
     cdef object spent(self)
 
 
 cdef class Messages:
-    """The part of pyrevm's ``EVM`` that runs code."""
+    """The part of pyrevm's ``EVM`` that executes code."""
     cdef public EVM _evm
     cdef public Rules _rules
-    cdef public uint64_t _gas_limit   # of a message without one, and of the block
-    cdef public dict _keys            # accounts that were asked for or changed, 20 bytes by text
+    cdef public uint64_t _gas_limit   # of the block, and of messages without one
+    cdef public dict _keys            # accounts read or changed: str -> 20 bytes
     cdef public object _tx            # TxEnv
-    cdef public bint _is_bare         # which says nothing
-    cdef public Ended _last           # None before the first, and after one that was refused
-    cdef public bint _has_run         # since the block was set
+    cdef public bint _is_bare         # whether the TxEnv is empty
+    cdef public Ended _last           # None before the first and after a rejected message
+    cdef public bint _has_run         # whether a message was executed since the block was set
     cdef public bint tracing
 
     cdef bytes key_of(self, object address)

@@ -1,4 +1,4 @@
-"""Messages that keep what they change, as pyrevm sends them: an ordinary one without Python."""
+"""Messages that keep their changes, as in pyrevm; ordinary messages run without Python."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.dict cimport PyDict_GetItem
@@ -29,7 +29,7 @@ cdef int64_t HIGHEST_FRAME_GAS = 0x7fffffffffffffff
 cdef class Ended:
     @property
     def tx(self) -> dict[str, object]:
-        """The fields of a ``TxEnv``."""
+        """Returns the fields of a ``TxEnv``."""
         sent = self.sent
         return {
             "caller": sent.caller, "to": sent.to, "data": sent.data, "value": sent.value,
@@ -57,7 +57,7 @@ cdef class Ended:
         return not str(self.outcome.error).startswith("execution reverted")
 
     def result(self) -> Shown:
-        """How it ended, in pyrevm's form."""
+        """Returns the outcome in pyrevm's format."""
         outcome = self.outcome
         used, refunded = self.gas_used, self.gas_refunded
         if outcome.success:
@@ -68,7 +68,7 @@ cdef class Ended:
         return Shown(False, halts, reason, used, 0, [])
 
     def failure(self) -> RuntimeError:
-        """The exception for a message that failed."""
+        """Returns the exception for a failed message."""
         if self.is_halt:
             reason = halt_reason(str(self.outcome.error), self.opcode)
             return RuntimeError(f"Halt {{ reason: {reason}, gas_used: {self.gas_used} }}")
@@ -77,13 +77,13 @@ cdef class Ended:
 
 
 cdef int64_t frame_gas(SentMessage sent) noexcept:
-    """What the message itself gets."""
+    """Returns the gas of the message itself, without intrinsic gas."""
     cdef uint64_t gas = sent.gas_limit - <uint64_t>sent.before
     return HIGHEST_FRAME_GAS if gas > <uint64_t>HIGHEST_FRAME_GAS else <int64_t>gas
 
 
 cdef bytes payload(object data):
-    """Bytes, or numbers below 256."""
+    """Converts bytes or a sequence of numbers below 256 to bytes."""
     if type(data) is bytes:
         return data
     if data is None:
@@ -114,9 +114,9 @@ cdef class Messages:
         self, caller: object, to: object, calldata: object = None, value: object = None,
         gas: object = None, gas_price: object = None, is_static: object = False,
     ) -> bytes:
-        """Call ``to`` and keep what it changes; its output. RuntimeError if it fails.
+        """Calls ``to``, keeps the changes and returns the output. Raises RuntimeError on failure.
 
-        Gas pays for a transaction too, and must be affordable, but is not taken; the nonce stays.
+        Gas includes intrinsic gas and must be affordable, but is not charged; the nonce stays.
         """
         cdef SentMessage sent = self.read(caller, to, calldata, value, gas, gas_price)
         cdef bytes sender = self.key_of(caller), target = self.key_of(to)
@@ -129,9 +129,9 @@ cdef class Messages:
         self, deployer: object, code: object, value: object = None, gas: object = None,
         gas_price: object = None, is_static: object = False, _abi: object = None,
     ) -> str:
-        """Run init code and keep the contract; its address. RuntimeError if it fails.
+        """Deploys a contract and returns its address. Raises RuntimeError on failure.
 
-        Gas is paid for at ``gas_price``, and the nonce moves.
+        Charges gas at ``gas_price`` and increments the nonce.
         """
         cdef SentMessage sent = self.read(deployer, None, code, value, gas, gas_price)
         cdef bytes sender = self.key_of(deployer)
@@ -157,7 +157,7 @@ cdef class Messages:
         return sent
 
     cdef Ended send(self, SentMessage sent, bytes sender, bytes to, bint static):
-        """Run a message after the checks of a transaction; ``to`` None creates a contract."""
+        """Checks and executes a message; ``to`` None creates a contract."""
         cdef Ended ended = Ended.__new__(Ended)
         self._last = None
         ended.rules, ended.sent = self._rules, sent
@@ -174,7 +174,7 @@ cdef class Messages:
         return ended
 
     cdef ExecutionResult run_bare(self, SentMessage sent, bytes sender, bytes to, bint static):
-        """A call whose ``TxEnv`` says nothing."""
+        """Executes a call whose ``TxEnv`` is empty."""
         cdef Message message
         cdef TransactionContext terms
         self._rules.admit_bare(self._evm, sent, sender, self._gas_limit)
@@ -212,7 +212,7 @@ cdef class Messages:
             observer.flush()
 
     cdef dict options(self, SentMessage sent, bytes sender, bint static):
-        """What a message of the machine says besides its target and its data."""
+        """Returns the arguments of a message besides target and data."""
         options = {
             "sender": sender, "value": sent.value, "gas": frame_gas(sent),
             "gas_price": sent.gas_price, "commit": not static,

@@ -1,4 +1,4 @@
-"""What calls give, accounts and checkpoints, in pyrevm's form."""
+"""Results, accounts and checkpoints, with pyrevm's interface."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fastevm.core.spec.opcodes import OPCODES
 
 EMPTY_CODE_HASH: Final = keccak256(b"")
 
-# revm's names of what ends a call, by the error of a result.
+# Error of a result -> revm's name.
 HALTS: Final = {
     "out of gas": "OutOfGas(Basic)",
     "stack underflow": "StackUnderflow",
@@ -37,7 +37,7 @@ CALL: Final = 0xF1
 
 
 def halt_reason(error: str, opcode: int) -> str:
-    """revm's name of a halt; ``opcode``: the byte that halted."""
+    """Returns revm's name of a halt; ``opcode``: the byte that halted."""
     if error == "invalid opcode":
         if opcode == INVALID:
             return "InvalidFEOpcode"
@@ -72,7 +72,7 @@ class Log:
 
 
 class ExecutionResult(Struct, frozen=True):
-    """How the last message ended. Gas includes what a transaction pays before it begins."""
+    """The outcome of the last message. Gas includes intrinsic gas."""
 
     is_success: bool
     is_halt: bool
@@ -83,14 +83,14 @@ class ExecutionResult(Struct, frozen=True):
 
 
 class JournalCheckpoint(NamedTuple):
-    """A state to go back to."""
+    """A checkpoint to revert to."""
 
     log_i: int
     journal_i: int
 
 
 class AccountInfo:
-    """An account without its storage. ``code`` is one zero byte where there is none."""
+    """An account without storage. ``code`` is one zero byte if there is none."""
 
     __slots__ = ("balance", "code", "code_hash", "nonce")
 

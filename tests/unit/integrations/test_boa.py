@@ -163,7 +163,7 @@ def test_a_function_may_watch_an_opcode_and_not_take_its_place(
     contract.store(5)
     assert (0, 5) in seen
     monkeypatch.setitem(py_evm._opcode_overrides, 0x55, lambda computation: None)
-    with pytest.raises(NotImplementedError, match="not take its place"):
+    with pytest.raises(NotImplementedError, match="not replace it"):
         contract.store(6)
 
 
