@@ -13,9 +13,9 @@ from fastevm.errors import FastevmError
 
 
 class Command(NamedTuple):
-    """``module`` has its ``run`` and, where ``options`` is no other, its ``add_arguments``.
+    """A command. ``module`` has ``run`` and, unless ``options`` is set, ``add_arguments``.
 
-    There too: ``configured`` as of `Parser`, where files and variables have options of it.
+    It also has ``configured`` (see `Parser`) if files or variables can set options.
     """
 
     purpose: str
@@ -23,45 +23,45 @@ class Command(NamedTuple):
     options: str | None = None
 
     def fill(self, parser: Parser) -> None:
-        """Add the command's options."""
+        """Adds the command's options."""
         module = import_module(self.options or self.module)
         module.add_arguments(parser)
         parser.configured = getattr(module, "configured", None)
         parser.set_defaults(run=self.run)
 
     def run(self, arguments: argparse.Namespace) -> int:
-        """Run it; the exit code."""
+        """Runs the command and returns the exit code."""
         run = import_module(self.module).run
         gc.freeze()
         gc.enable()
         return int(run(arguments))
 
 
-# Named, not imported: a command loads what it needs when it is given.
+# Modules are given by name, so that only the module of the given command is imported.
 COMMANDS: Final = {
     "node": Command(
-        "start a JSON-RPC node that pre-confirms (a development chain by default)",
+        "start a JSON-RPC node with preconfirmations (default: a development chain)",
         "fastevm.rpc.command",
     ),
     "dev": Command(
-        "start a development node for tools that know anvil or Hardhat", "fastevm.rpc.dev.command"
+        "start a development node compatible with anvil and Hardhat", "fastevm.rpc.dev.command"
     ),
     "db": Command(
         "verify, repair, export or import a data directory", "fastevm.node.database_command"
     ),
     "fork": Command(
-        "measure, delete, export or import what forks keep on disk", "fastevm.fork.command"
+        "inspect, delete, export or import the disk cache of forks", "fastevm.fork.command"
     ),
     "conformance": Command(
         "run official tests against this build or a node", "fastevm.conformance.cli"
     ),
-    "statetest": Command("run state tests one by one, with a trace", "fastevm.cli.statetest"),
-    "t8n": Command("run a block's transactions on a given state", "fastevm.cli.t8n"),
-    "stateless": Command("verify blocks on their witnesses", "fastevm.cli.stateless"),
-    "simulate": Command("run a payload of eth_simulateV1 on any state", "fastevm.cli.simulate"),
-    "pay": Command("work at the orders of a merchant's back end", "fastevm.payments.command"),
+    "statetest": Command("run state tests, with optional traces", "fastevm.cli.statetest"),
+    "t8n": Command("run the transactions of a block on a given state", "fastevm.cli.t8n"),
+    "stateless": Command("verify blocks using their witnesses", "fastevm.cli.stateless"),
+    "simulate": Command("run an eth_simulateV1 payload on any state", "fastevm.cli.simulate"),
+    "pay": Command("process the orders of a merchant's back end", "fastevm.payments.command"),
     "bench": Command(
-        "time programs on this build and on its peers",
+        "run benchmarks of this build and other EVMs",
         "fastevm.bench.command",
         options="fastevm.bench.options",
     ),
@@ -69,7 +69,7 @@ COMMANDS: Final = {
 
 
 def parser(given: str | None = None) -> Parser:
-    """The parser of the whole command line; with a command alone where that is ``given``."""
+    """Returns the parser of the command line; only with the command ``given``, if set."""
     top = Parser(
         prog="fastevm",
         description="The fastest EVM that Python can import, and a JSON-RPC node around it.",
@@ -83,10 +83,10 @@ def parser(given: str | None = None) -> Parser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command, with garbage collection from its own code on; its exit code."""
+    """Runs a command, enabling garbage collection when its code starts. Returns the exit code."""
     try:
         import_module("fastevm.core.primitives.processor")
-    except ValueError as error:  # of FASTEVM_SIMD; no compiled module loads without it
+    except ValueError as error:  # from FASTEVM_SIMD: no compiled module can be imported
         print(f"fastevm: {error}", file=sys.stderr)
         return 2
     words = sys.argv[1:] if argv is None else argv

@@ -1,4 +1,4 @@
-"""The options of the state-transition tool, and how it fails: one exit code per kind of fault."""
+"""The options and exit codes of the state-transition tool."""
 
 import argparse
 from collections.abc import Mapping
@@ -19,28 +19,28 @@ STDOUT: Final = "stdout"
 STDERR: Final = "stderr"
 
 _FILES: Final[Mapping[str, tuple[str, str]]] = {
-    "input.alloc": ("alloc.json", "accounts before (file or stdin)"),
+    "input.alloc": ("alloc.json", "accounts before the block (file or stdin)"),
     "input.env": ("env.json", "environment of the block (file or stdin)"),
     "input.txs": ("txs.json", "transactions: JSON list, or hex of their RLP (file or stdin)"),
-    "input.blobParams": ("", "blob schedule in place of the fork's (file or stdin)"),
-    "output.basedir": ("", "folder for outputs, made if it is not there"),
-    "output.alloc": ("alloc.json", "accounts after (file, stdout or stderr)"),
+    "input.blobParams": ("", "blob schedule that replaces the fork's (file or stdin)"),
+    "output.basedir": ("", "folder for outputs, created if missing"),
+    "output.alloc": ("alloc.json", "accounts after the block (file, stdout or stderr)"),
     "output.result": ("result.json", "roots, receipts and rejections (file, stdout or stderr)"),
     "output.body": ("", "RLP of the included transactions (file, stdout or stderr)"),
-    "state.fork": ("osaka", "rules, by name; transitions such as BerlinToLondonAt5, too"),
+    "state.fork": ("osaka", "name of a fork, or of a transition such as BerlinToLondonAt5"),
 }
 _FLAGS: Final[Mapping[str, str]] = {
     "trace": "write trace-<index>-<hash>.jsonl for each transaction (EIP-3155)",
-    "trace.memory": "memory in traces",
-    "trace.nomemory": "no memory in traces (the default)",
+    "trace.memory": "include memory in traces",
+    "trace.nomemory": "no memory in traces (default)",
     "trace.nostack": "no stack in traces",
-    "trace.returndata": "return data in traces",
-    "trace.noreturndata": "no return data in traces (the default)",
+    "trace.returndata": "include return data in traces",
+    "trace.noreturndata": "no return data in traces (default)",
 }
 
 
 class ToolError(FastevmError):
-    """A run that cannot go on; ``code`` is what the command exits with."""
+    """A fatal error; ``code`` is the exit code of the command."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
@@ -48,7 +48,7 @@ class ToolError(FastevmError):
 
 
 class Options(Struct, frozen=True):
-    """The options by their names on the command line."""
+    """The options, by their names on the command line."""
 
     values: Mapping[str, Any]
 
@@ -57,7 +57,7 @@ class Options(Struct, frozen=True):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `fastevm t8n`."""
+    """Adds the options of `fastevm t8n`."""
     for name, (default, purpose) in _FILES.items():
         parser.add_argument(f"--{name}", dest=name, default=default, metavar="NAME", help=purpose)
     parser.add_argument(
@@ -66,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--state.reward", dest="state.reward", type=_number, default=0, metavar="WEI",
-        help="reward of the block's miner; -1: none, and the miner is not touched (default: 0)",
+        help="block reward; -1: none, and the coinbase is not touched (default: 0)",
     )  # fmt: skip
     for name, purpose in _FLAGS.items():
         parser.add_argument(f"--{name}", dest=name, action="store_true", help=purpose)

@@ -1,4 +1,4 @@
-"""The parser of the command line, which suggests known words for misspelt ones."""
+"""The command-line parser, which suggests corrections for misspelt words."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from fastevm.core.primitives.suggestion import nearest
 
 CHOICE = r"invalid choice: '([^']*)' \(choose from (.*)\)"
 UNKNOWN = r"unrecognized arguments: (--[\w.-]+)"
-LONGEST_USAGE = 8  # lines, above an error
+LONGEST_USAGE = 8  # lines before an error message
 
 
-COLUMNS = 80  # of output that is no terminal
+COLUMNS = 80  # width if the output is not a terminal
 
 
 class Formatter(argparse.HelpFormatter):
-    """The formatter of argparse, which loads shutil and three compressors for a terminal's width.
+    """A formatter that determines the terminal width without importing shutil (and zlib etc.).
 
-    Every option is formatted when it is added.
+    argparse creates a formatter whenever an option is added.
     """
 
     def __init__(self, prog: str, *args: Any, **kw: Any) -> None:
@@ -31,7 +31,7 @@ class Formatter(argparse.HelpFormatter):
 
 
 def terminal_width() -> int:
-    """As `shutil.get_terminal_size` has it: COLUMNS, else the columns of the standard output."""
+    """Like `shutil.get_terminal_size`: COLUMNS, else the width of standard output."""
     with contextlib.suppress(KeyError, ValueError):
         if (columns := int(os.environ["COLUMNS"])) > 0:
             return columns
@@ -42,11 +42,11 @@ def terminal_width() -> int:
 
 
 class Parser(argparse.ArgumentParser):
-    """An `argparse.ArgumentParser` whose errors about unknown words suggest known ones.
+    """An `argparse.ArgumentParser` that suggests corrections for unknown words.
 
-    ``fill`` adds a command's options when the command is given: others need not be loaded.
-    ``configured`` finds words that stand before those that are given; its ValueError is a usage
-    error.
+    ``fill`` adds a command's options when the command is selected, so other commands are not
+    loaded. ``configured`` returns arguments from configuration, which precede the given arguments;
+    its ValueError is a usage error.
     """
 
     configured: Callable[[argparse.ArgumentParser], list[str]] | None = None
@@ -56,7 +56,7 @@ class Parser(argparse.ArgumentParser):
         self._fill = fill
 
     def parse_known_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def]
-        """Refuse unknown options here, in the command's own parser: it knows the right ones."""
+        """Rejects unknown options here, because the command's parser can suggest its options."""
         fill, self._fill = self._fill, None
         if fill is not None:
             fill(self)
@@ -71,15 +71,15 @@ class Parser(argparse.ArgumentParser):
         return parsed, rest
 
     def error(self, message: str) -> NoReturn:
-        """Print usage and the message with a suggestion, and exit with 2.
+        """Prints the usage and the message with a suggestion, and exits with 2.
 
-        Thirty lines of options above it would hide the message.
+        Shortens a long usage, which would hide the message.
         """
         near, usage = self._near(message), self.format_usage()
         if usage.count("\n") > LONGEST_USAGE:
             usage = f"usage: {self.prog} [options]; {self.prog} --help lists them\n"
-        told = f"{message}; did you mean {near!r}?" if near else message
-        self.exit(2, f"{usage}{self.prog}: error: {told}\n")
+        text = f"{message}; did you mean {near!r}?" if near else message
+        self.exit(2, f"{usage}{self.prog}: error: {text}\n")
 
     def _near(self, message: str) -> str | None:
         if found := re.search(CHOICE, message):

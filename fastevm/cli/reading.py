@@ -41,7 +41,7 @@ ANCESTORS: Final = 256
 
 
 class Inputs:
-    """The decoded inputs by name; standard input is read once, and only if it is named."""
+    """The decoded inputs by name. Standard input is read once, and only if an option names it."""
 
     def __init__(self, options: Options) -> None:
         self.options = options
@@ -54,22 +54,22 @@ class Inputs:
         return value
 
     def read(self, name: str) -> Any:
-        """The JSON value of an input; ToolError for a missing or unreadable one."""
-        place = self.options[f"input.{name}"]
-        if place == STDIN:
+        """Returns the JSON value of an input. Raises ToolError if it is missing or invalid."""
+        location = self.options[f"input.{name}"]
+        if location == STDIN:
             if name == "txs" and "txs" not in self.stdin:
                 return self.stdin.get("txsRlp", [])
             if name not in self.stdin:
                 raise ToolError(JSON_FAULT, f"stdin: has no {name}")
             return self.stdin[name]
         try:
-            text = Path(place).read_text()
+            text = Path(location).read_text()
         except OSError as error:
             raise ToolError(IO_FAULT, f"failed reading {name} file: {error}") from None
         return _parsed(text, f"{name} file")
 
     def accounts(self) -> dict[bytes, Json]:
-        """The accounts of the state before."""
+        """Returns the accounts before the block."""
         value = self.read("alloc")
         try:
             return accounts_of(value)
@@ -77,7 +77,7 @@ class Inputs:
             raise ToolError(JSON_FAULT, f"alloc: {error}") from None
 
     def blob_parameters(self) -> BlobParameters | None:
-        """The blob schedule in place of the fork's own, if there is one."""
+        """Returns the blob schedule that replaces the fork's, or None."""
         if not self.options["input.blobParams"]:
             return None
         try:
@@ -86,23 +86,23 @@ class Inputs:
             raise ToolError(CONFIG_FAULT, f"blobParams: {error}") from None
 
 
-def _parsed(text: str, place: str) -> Any:
+def _parsed(text: str, location: str) -> Any:
     try:
         return json.loads(text)
     except ValueError as error:
-        raise ToolError(JSON_FAULT, f"failed unmarshalling {place}: {error}") from None
+        raise ToolError(JSON_FAULT, f"failed unmarshalling {location}: {error}") from None
 
 
 # --- the environment ------------------------------------------------------------------------------
 
 
 class Environment(Struct, frozen=True):
-    """The members of ``env``: numbers by name, None where they are missing."""
+    """The members of ``env``."""
 
     fields: Json
 
     def number(self, name: str) -> int | None:
-        """A number, or None."""
+        """Returns a number, or None if it is missing."""
         value = self.fields.get(name)
         try:
             return None if value is None else number_of(value)
@@ -110,14 +110,14 @@ class Environment(Struct, frozen=True):
             raise ToolError(JSON_FAULT, f"env: {name}: not a number: {value!r}") from None
 
     def required(self, name: str) -> int:
-        """A number that must be there."""
+        """Returns a number. Raises ToolError if it is missing."""
         value = self.number(name)
         if value is None:
             raise ToolError(JSON_FAULT, f"env: missing required field {name!r}")
         return value
 
     def data(self, name: str, size: int) -> bytes | None:
-        """Bytes, padded on the left, or None."""
+        """Returns bytes, padded on the left, or None if missing."""
         value = self.fields.get(name)
         try:
             return None if value is None else bytes_of(value).rjust(size, b"\0")
@@ -125,7 +125,7 @@ class Environment(Struct, frozen=True):
             raise ToolError(JSON_FAULT, f"env: {name}: not hex: {value!r}") from None
 
     def ancestors(self) -> list[bytes]:
-        """The hashes of the blocks before, the parent's first; zeros where one is not given."""
+        """Returns the hashes of preceding blocks, parent first; zeros for missing hashes."""
         number, given = self.required("currentNumber"), self.fields.get("blockHashes") or {}
         try:
             hashes = {number_of(key): bytes_of(value) for key, value in given.items()}
@@ -135,7 +135,7 @@ class Environment(Struct, frozen=True):
         return [hashes.get(n, ZERO_HASH) for n in range(number - 1, first - 1, -1)]
 
     def ommers(self) -> tuple[Header, ...]:
-        """The numbers and miners of uncles, which rewards need."""
+        """Returns uncles with number and miner, which determine rewards."""
         number = self.required("currentNumber")
         try:
             return tuple(
@@ -146,7 +146,7 @@ class Environment(Struct, frozen=True):
             raise ToolError(JSON_FAULT, f"env: ommers: {error!r}") from None
 
     def withdrawals(self, schedule: ForkSchedule) -> tuple[Withdrawal, ...] | None:
-        """The payments from the beacon chain; None before they exist."""
+        """Returns the withdrawals; None before Shanghai."""
         if not schedule.parameters["has_withdrawals"]:
             return None
         given = self.fields.get("withdrawals")
@@ -168,7 +168,7 @@ class Environment(Struct, frozen=True):
             raise ToolError(JSON_FAULT, f"env: withdrawals: {error!r}") from None
 
     def header(self, schedule: ForkSchedule) -> Header:
-        """The draft of the block; what is not given is derived from what is said of its parent."""
+        """Returns the header draft; missing fields are derived from those of the parent."""
         rules = schedule.parameters
         ancestors = self.ancestors()
         later: dict[str, Any] = {
@@ -279,7 +279,7 @@ class Environment(Struct, frozen=True):
 def transactions_of(
     given: Any, schedule: ForkSchedule, chain_id: int
 ) -> Iterator[Transaction | str]:
-    """The transactions in their order; in place of one that cannot be decoded, why it cannot."""
+    """Returns the transactions in order; the error text in place of an invalid transaction."""
     if isinstance(given, str):
         yield from _from_rlp(given)
         return
@@ -348,7 +348,7 @@ def _from_json(fields: Mapping[str, Any], schedule: ForkSchedule, chain_id: int)
 def _signed(
     transaction: Transaction, fields: Mapping[str, Any], schedule: ForkSchedule, chain_id: int
 ) -> Transaction:
-    """Sign with the ``secretKey`` if there is one and no signature; then decode the result."""
+    """Signs with ``secretKey``, if present and there is no signature; decodes the result."""
     if not fields.get("secretKey") or transaction.r or transaction.s:
         return Transaction.decode(transaction.raw)
     protects = schedule.parameters["has_chain_id_in_signature"] and fields.get("protected", True)

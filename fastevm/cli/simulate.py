@@ -1,4 +1,4 @@
-"""``fastevm simulate``: run a payload on a node, on a capsule, or on a chain in files."""
+"""``fastevm simulate``: runs a payload on a node, a capsule, or a chain in files."""
 
 import argparse
 import json
@@ -27,32 +27,34 @@ from fastevm.simulate import (
 
 HTTP_SECONDS: Final = 60.0
 GETH_SPACING: Final = 12  # seconds
-WIDTH: Final = 24  # of output and errors in a table
+WIDTH: Final = 24  # characters of output and errors in the table
 HEADINGS: Final = ("block", "call", "status", "gas", "logs", "output or error")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``fastevm simulate``."""
+    """Adds the options of ``fastevm simulate``."""
     parser.add_argument(
         "payload", nargs="?", help="file with the payload, - for standard input; a capsule has one"
     )
     where = parser.add_mutually_exclusive_group()
-    where.add_argument("--url", help="ask this node")
+    where.add_argument("--url", help="URL of the node to use")
     where.add_argument("--capsule", type=Path, metavar="FILE", help="run on a saved capsule")
-    where.add_argument("--genesis", type=Path, metavar="FILE", help="run on a chain: its genesis")
+    where.add_argument(
+        "--genesis", type=Path, metavar="FILE", help="genesis file of a chain to run on"
+    )
     where.add_argument("--chain", metavar="NAME", help="run on " + CHAIN_HELP)
     parser.add_argument("--import", type=Path, metavar="FILE", dest="import_file",
                         help="RLP blocks of the chain")  # fmt: skip
     parser.add_argument("--block", default="latest", help="block to simulate on (%(default)s)")
     parser.add_argument("--dialect", choices=("geth", "preconf"), default="geth",
-                        help="which answers to give (%(default)s)")  # fmt: skip
-    parser.add_argument("--table", action="store_true", help="a readable table, no JSON")
+                        help="client whose answers to imitate (%(default)s)")  # fmt: skip
+    parser.add_argument("--table", action="store_true", help="print a table instead of JSON")
     parser.add_argument("--save-capsule", type=Path, metavar="FILE",
-                        help="save what the run reads, to run it again anywhere")  # fmt: skip
+                        help="save all values that are read, to repeat the run")  # fmt: skip
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Simulate and print; 1 when the payload is refused or cannot be read."""
+    """Simulates and prints. Returns 1 if the payload is rejected or cannot be read."""
     try:
         blocks = simulated(arguments)
     except (FastevmError, ValueError, OSError) as error:
@@ -63,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def simulated(arguments: argparse.Namespace) -> list[dict[str, Any]]:
-    """The simulated blocks as JSON values."""
+    """Returns the simulated blocks as JSON values."""
     if arguments.url is not None:
         return asked(arguments.url, read_payload(arguments), arguments.block)
     if arguments.capsule is not None:
@@ -74,25 +76,25 @@ def simulated(arguments: argparse.Namespace) -> list[dict[str, Any]]:
         view, payload = chain_view(arguments), read_payload(arguments)
         options = options_for(view, arguments.dialect)
     else:
-        raise ValueError("one of --url, --capsule, --genesis and --chain is needed")
+        raise ValueError("missing state: pass --url, --capsule, --genesis or --chain")
     if arguments.save_capsule is not None:
         arguments.save_capsule.write_bytes(make_capsule(view, payload, options)[0])
-        options = replace(options, zero_state_root=True)  # as in the capsule
+        options = replace(options, zero_state_root=True)  # as saved in the capsule
     form = ErrorForm(as_text=arguments.dialect == "preconf")
     text = simulate_text(view, Plan.of(payload_from(payload)), options, form)
     return cast(list[dict[str, Any]], json.loads(text))
 
 
 def read_payload(arguments: argparse.Namespace) -> Any:
-    """The payload out of its file."""
+    """Reads the payload from its file."""
     if arguments.payload is None:
-        raise ValueError("a payload is needed")
+        raise ValueError("missing payload: pass a file, or - for standard input")
     text = sys.stdin.read() if arguments.payload == "-" else Path(arguments.payload).read_text()
     return json.loads(text)
 
 
 def asked(url: str, payload: Any, block: str) -> list[dict[str, Any]]:
-    """The answer of a node."""
+    """Returns the answer of a node."""
     try:
         answer = call_once(url, "eth_simulateV1", payload, block, timeout=HTTP_SECONDS)
     except RpcRefusal as error:
@@ -101,7 +103,7 @@ def asked(url: str, payload: Any, block: str) -> list[dict[str, Any]]:
 
 
 def chain_view(arguments: argparse.Namespace) -> StateView:
-    """The block of a chain in files."""
+    """Returns the selected block of a chain in files."""
     chosen = chosen_chain(arguments.chain, arguments.genesis)
     assert chosen is not None
     chain = genesis_node(chosen.genesis, genesis_hash=chosen.genesis_hash).chain
@@ -124,7 +126,7 @@ def chain_view(arguments: argparse.Namespace) -> StateView:
 
 
 def options_for(view: StateView, dialect: str) -> SimulateOptions:
-    """The options that the dialect and the chain decide."""
+    """Returns the options determined by the dialect and the chain."""
     spacing = max(view.config.block_time_ms // 1000, 1)
     return SimulateOptions(
         zero_state_root=dialect == "preconf",
@@ -135,7 +137,7 @@ def options_for(view: StateView, dialect: str) -> SimulateOptions:
 
 
 def table(blocks: list[dict[str, Any]]) -> str:
-    """A line for each call."""
+    """Formats a table with a line for each call."""
     rows = [HEADINGS]
     for block in blocks:
         number = str(int(block["number"], 16))
@@ -151,7 +153,7 @@ def table(blocks: list[dict[str, Any]]) -> str:
 
 
 def call_cells(call: dict[str, Any]) -> tuple[str, str, str, str]:
-    """Status, gas, logs, and the output or the error."""
+    """Returns status, gas, number of logs, and output or error."""
     error = call.get("error")
     text = call["returnData"] if error is None else error
     if isinstance(error, dict):

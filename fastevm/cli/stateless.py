@@ -1,4 +1,4 @@
-"""``fastevm stateless verify``: a block from a file or a node, verified on its witness alone."""
+"""``fastevm stateless verify``: verifies a block from a file or a node using only its witness."""
 
 import argparse
 import json
@@ -17,13 +17,13 @@ from fastevm.core.primitives.config_values import read_bytes, read_number
 from fastevm.errors import FastevmError
 from fastevm.rpc_client.blocking import JsonRpcClient
 
-HTTP_SECONDS: Final = 120.0  # for a witness, which a node makes by executing the block
+HTTP_SECONDS: Final = 120.0  # for a witness: the node executes the block
 MAX_FILE_BYTES: Final = 1 << 30
 TAGS: Final = ("latest", "safe", "finalized", "earliest")
 
 
 class Input(NamedTuple):
-    """What is verified, in JSON form: ``chainId``, ``block`` (RLP) and ``witness``."""
+    """The input as JSON: ``chainId``, ``block`` (RLP) and ``witness``."""
 
     chain_id: int
     block: Block
@@ -31,7 +31,7 @@ class Input(NamedTuple):
 
     @classmethod
     def from_json(cls, found: Any) -> "Input":
-        """Of a decoded file; ValueError names the wrong member."""
+        """Reads a decoded file. Raises ValueError, which names the invalid member."""
         if not isinstance(found, Mapping):
             raise ValueError("expected an object with chainId, block and witness")
         if missing := [name for name in ("chainId", "block", "witness") if name not in found]:
@@ -44,23 +44,23 @@ class Input(NamedTuple):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the sub-command ``verify`` and its options."""
+    """Adds the subcommand ``verify`` and its options."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    one = actions.add_parser("verify", help="execute a block on its witness, compare every root")
+    one = actions.add_parser("verify", help="execute a block on its witness and compare all roots")
     one.add_argument(
         "file", nargs="?", type=Path, help="JSON with chainId, block (RLP) and witness"
     )
-    one.add_argument("--url", help="ask this node, which serves debug_executionWitness")
+    one.add_argument("--url", help="URL of a node with debug_executionWitness")
     one.add_argument("--block", default="latest", help="number, hash or tag (%(default)s)")
-    one.add_argument("--save", type=Path, metavar="FILE", help="keep what the node gave")
-    one.add_argument("--chain", metavar="NAME", help="by default by chain id; " + CHAIN_HELP)
-    one.add_argument("--genesis", type=Path, metavar="FILE", help="of a chain without a name")
+    one.add_argument("--save", type=Path, metavar="FILE", help="save the answer of the node")
+    one.add_argument("--chain", metavar="NAME", help="default: by chain id; " + CHAIN_HELP)
+    one.add_argument("--genesis", type=Path, metavar="FILE", help="genesis file of the chain")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Verify and print; 0 if the block holds, 1 if not, 2 if there is nothing to verify."""
+    """Verifies and prints. Returns 0 if the block is valid, 1 if not, 2 if the input is invalid."""
     if (arguments.file is None) == (arguments.url is None):
-        print("fastevm stateless: give a file or --url", file=sys.stderr)
+        print("fastevm stateless: missing input: pass a file or --url", file=sys.stderr)
         return 2
     try:
         found = fetched(arguments) if arguments.url else read_file(arguments.file)
@@ -84,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def read_file(path: Path) -> Any:
-    """The decoded file; ValueError."""
+    """Returns the decoded file. Raises ValueError."""
     if path.stat().st_size > MAX_FILE_BYTES:
         raise ValueError(f"{path}: over {MAX_FILE_BYTES} bytes")
     try:
@@ -94,15 +94,15 @@ def read_file(path: Path) -> Any:
 
 
 def fetched(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The block and its witness as a node has them, in the form of a file."""
+    """Fetches the block and its witness from a node, in the format of a file."""
     client = JsonRpcClient(arguments.url, timeout=HTTP_SECONDS, compressed=True)
     block = block_named(arguments.block)
     raw = client.call("debug_getRawBlock", block)
-    # By hash, so that a reorganisation cannot come in between.
+    # By hash, so that a reorganisation in between does no harm.
     block_hash = "0x" + decode_block(read_bytes(raw, "debug_getRawBlock")).hash.hex()
     try:
         witness = client.call("debug_executionWitnessByBlockHash", block_hash)
-    except FastevmError:  # a node that knows only the one that takes numbers
+    except FastevmError:  # the node only accepts block numbers
         witness = client.call("debug_executionWitness", block)
     found = {"chainId": client.call("eth_chainId"), "block": raw, "witness": witness}
     if arguments.save:
@@ -111,17 +111,17 @@ def fetched(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def block_named(text: str) -> str:
-    """A block's name as a node reads it; ValueError."""
+    """Converts a block name to a block parameter. Raises ValueError."""
     if text in TAGS or (text.startswith("0x") and len(text) == 66):
         return text
     try:
         return hex(int(text, 0))
     except ValueError:
-        raise ValueError(f"--block: {text!r} is no number, hash or tag") from None
+        raise ValueError(f"--block: expected a number, hash or tag, found {text!r}") from None
 
 
 def chain_of(arguments: argparse.Namespace, chain_id: int) -> ChainConfig:
-    """The chain that was named, or has this id; ValueError."""
+    """Returns the chain by name or id. Raises ValueError."""
     if arguments.genesis is None:
         config = registry.find(arguments.chain or chain_id).config()
     else:

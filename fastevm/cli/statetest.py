@@ -1,4 +1,4 @@
-"""``fastevm statetest FILE``: state tests one by one, with a trace of every step (EIP-3155)."""
+"""``fastevm statetest FILE``: runs state tests, with an optional trace of every step (EIP-3155)."""
 
 import argparse
 import json
@@ -20,18 +20,18 @@ from fastevm.evm.machine import EVM, ExecutionResult
 from fastevm.tracing.runner import execute_traced
 from fastevm.tracing.step_loggers import Eip3155Logger
 
-NOTHING: Final = 2  # exit code: nothing was run
+NOTHING: Final = 2  # exit code if nothing was run
 
 Entry = tuple[str, str, StateTest, Mapping[str, Any]]  # name, fork, test, expectation
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `fastevm statetest`."""
+    """Adds the options of `fastevm statetest`."""
     parser.add_argument(
         "paths",
         nargs="*",
         metavar="FILE",
-        help="file, folder or archive; without any, their names are read from standard input",
+        help="file, folder or archive; without paths, reads paths from standard input",
     )
     parser.add_argument("--fork", type=known_fork, help="only entries of this fork")
     parser.add_argument("--filter", metavar="TEXT", help="only entries whose name contains this")
@@ -39,26 +39,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     form.add_argument(
         "--trace",
         action="store_true",
-        help="a line of JSON for every step and a summary, on standard error, as EIP-3155 says",
+        help="print a JSON line for every step and a summary to standard error (EIP-3155)",
     )
     form.add_argument(
-        "--json", action="store_true", help="the same in the words of go-ethereum's evm"
+        "--json", action="store_true", help="the same in the format of go-ethereum's evm"
     )
-    parser.add_argument("--memory", action="store_true", help="in traces: the memory, too")
-    parser.add_argument("--nostack", action="store_true", help="in traces: no stack")
+    parser.add_argument("--memory", action="store_true", help="include memory in traces")
+    parser.add_argument("--nostack", action="store_true", help="no stack in traces")
     parser.add_argument(
-        "--returndata", action="store_true", help="with --json: return data (--trace always has it)"
+        "--returndata", action="store_true", help="return data with --json (--trace has it always)"
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the entries; their outcomes go to standard output as one JSON list.
+    """Runs the entries and prints their outcomes to standard output as a JSON list.
 
-    Each of the list says name, fork, stateRoot, pass (as the test expects), and an error where it
-    did not pass. A trace goes to standard error while the entry runs. Without paths a line of
-    standard input is one, with a list of its own that is written before the next line is read, as
-    fuzzers want it that keep the process. 0 if all passed, 1 if one did not, 2 if there was nothing
-    to run or it could not be read.
+    Each outcome has name, fork, stateRoot, pass (as the test expects) and, if it did not pass, an
+    error. Traces are written to standard error while an entry runs. Without paths, every line of
+    standard input is a path, and its own list is printed before the next line is read, as required
+    by fuzzers that keep the process running. Returns 0 if all passed, 1 if any failed, 2 if there
+    was nothing to run or a file is invalid.
     """
     if arguments.paths:
         return run_paths(arguments.paths, arguments)
@@ -67,21 +67,21 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def run_paths(paths: Sequence[str], arguments: argparse.Namespace) -> int:
-    """Run the entries below some paths, and write the list."""
+    """Runs the entries below the paths and prints the list."""
     try:
-        told = [told_of(entry, arguments, sys.stderr) for entry in entries(paths, arguments)]
+        outcomes = [outcome_of(entry, arguments, sys.stderr) for entry in entries(paths, arguments)]
     except SourceError as error:
         print(f"fastevm statetest: {error}", file=sys.stderr)
         return NOTHING
-    if not told:
+    if not outcomes:
         print("fastevm statetest: no entry was selected", file=sys.stderr)
         return NOTHING
-    print(json.dumps(told, indent=2), flush=True)
-    return int(not all(entry["pass"] for entry in told))
+    print(json.dumps(outcomes, indent=2), flush=True)
+    return int(not all(entry["pass"] for entry in outcomes))
 
 
 def entries(paths: Sequence[str], arguments: argparse.Namespace) -> Iterator[Entry]:
-    """Every selected entry of the files; SourceError for one that holds no state tests."""
+    """Yields the selected entries. Raises SourceError for a file without state tests."""
     selection = Selection(fork=arguments.fork, filter=arguments.filter)
     for file, content in test_files(paths):
         for title, fields in state_tests(file, content).items():
@@ -94,20 +94,20 @@ def entries(paths: Sequence[str], arguments: argparse.Namespace) -> Iterator[Ent
 
 
 def state_tests(file: str, content: bytes) -> Mapping[str, Any]:
-    """Name -> test of a file's text."""
+    """Parses a file: name -> test."""
     try:
         tests = msgspec.json.decode(content)
     except msgspec.DecodeError as error:
-        raise SourceError(f"{file}: no JSON: {error}") from None
+        raise SourceError(f"{file}: not JSON: {error}") from None
     if not isinstance(tests, dict) or not all(
         isinstance(test, dict) and isinstance(test.get("post"), dict) for test in tests.values()
     ):
-        raise SourceError(f"{file}: holds no state tests")
+        raise SourceError(f"{file}: contains no state tests")
     return tests
 
 
-def told_of(entry: Entry, arguments: argparse.Namespace, log: TextIO) -> dict[str, Any]:
-    """Play one entry, its trace written to ``log`` where one is asked for; its outcome."""
+def outcome_of(entry: Entry, arguments: argparse.Namespace, log: TextIO) -> dict[str, Any]:
+    """Runs an entry, writing its trace to ``log`` if requested; returns its outcome."""
     name, fork, test, expected = entry
     try:
         played = test.play(fork, expected, execution(arguments, log))
@@ -120,14 +120,14 @@ def told_of(entry: Entry, arguments: argparse.Namespace, log: TextIO) -> dict[st
     elif arguments.json:
         print(json.dumps({"stateRoot": root}), file=log, flush=True)
     mismatch = verdict(expected, played)
-    told = {"name": name, "fork": fork, "stateRoot": root, "pass": mismatch is None}
+    outcome = {"name": name, "fork": fork, "stateRoot": root, "pass": mismatch is None}
     if mismatch is not None:
-        told["error"] = f"expected {mismatch.expected}, found {mismatch.found}"
-    return told
+        outcome["error"] = f"expected {mismatch.expected}, found {mismatch.found}"
+    return outcome
 
 
 def execution(arguments: argparse.Namespace, log: TextIO) -> Execute:
-    """How transactions are run: with a line for each of their steps, or without."""
+    """Returns the function that executes transactions, with or without a step trace."""
     if not arguments.trace and not arguments.json:
         return EVM.execute
     options = {
@@ -142,7 +142,7 @@ def execution(arguments: argparse.Namespace, log: TextIO) -> Execute:
 def execute_logged(
     log: TextIO, options: Mapping[str, bool], evm: EVM, transaction: Transaction
 ) -> ExecutionResult:
-    """Execute a transaction, a line for each of its steps."""
+    """Executes a transaction and writes a line for each step."""
     observer = Eip3155Logger(log, **options)
     try:
         return execute_traced(evm, transaction, observer)
@@ -151,9 +151,9 @@ def execute_logged(
 
 
 def summary(fork: str, root: str, played: Played) -> dict[str, Any]:
-    """The last line of a trace in the words of EIP-3155."""
+    """Returns the summary line of a trace (EIP-3155)."""
     result = played.result
-    told = {
+    members = {
         "stateRoot": root,
         "output": hex_bytes(result.output if result else b""),
         "gasUsed": quantity(result.gas_used if result else 0),
@@ -161,5 +161,5 @@ def summary(fork: str, root: str, played: Played) -> dict[str, Any]:
         "fork": fork,
     }
     if played.rejection:
-        told["error"] = played.rejection
-    return told
+        members["error"] = played.rejection
+    return members

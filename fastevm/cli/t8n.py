@@ -1,4 +1,4 @@
-"""``fastevm t8n``: one block's transactions on a given state, as state-transition tools do it."""
+"""``fastevm t8n``: runs the transactions of a block on a given state (state-transition tool)."""
 
 import argparse
 import sys
@@ -30,7 +30,7 @@ from fastevm.tracing.step_loggers import Eip3155Logger
 add_arguments = command.add_arguments
 
 NO_REWARD: Final = -1
-OMMER_REACH: Final = 8  # blocks (Yellow Paper, section 11.3)
+OMMER_REACH: Final = 8  # maximum distance of uncles (Yellow Paper, section 11.3)
 NEPHEW_SHARE: Final = 32
 
 
@@ -42,13 +42,13 @@ class Rules(Struct, frozen=True):
 
 
 class Builder(TracedRunner):
-    """A block whose miners get the reward that the command line names."""
+    """A block with the reward given on the command line."""
 
     reward = 0
     uncles: tuple[Header, ...] = ()
 
     def rewards(self, draft: Block) -> list[tuple[bytes, int]]:
-        """The miner, and the uncles' miners, at the given reward; nobody under proof of stake."""
+        """Returns the rewards of miner and uncles' miners; none under proof of stake."""
         if self.reward == NO_REWARD or self.schedule.parameters["proof_of_stake"]:
             return []
         number, reward = draft.number, self.reward
@@ -61,8 +61,8 @@ class Builder(TracedRunner):
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Read, run, write. 0, or the exit code of the fault: 2 execution, 3 bad configuration,
-    10 bad JSON, 11 a file that cannot be read or written, 12 bad RLP."""
+    """Reads, runs, writes. Returns 0 or an exit code: 2 execution, 3 bad configuration, 10 bad
+    JSON, 11 a file that cannot be read or written, 12 bad RLP."""
     options = Options(vars(arguments))
     try:
         outputs = Outputs(options)
@@ -81,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def transitioned(options: Options, folder: Path) -> Transition:
-    """Run the block that the options describe; traces go to the folder."""
+    """Runs the block that the options describe; writes traces to the folder."""
     inputs = Inputs(options)
     accounts, given = inputs.accounts(), inputs.read("env")
     transactions = inputs.read("txs")
@@ -113,7 +113,7 @@ def transitioned(options: Options, folder: Path) -> Transition:
 
 
 def _schedule(options: Options, inputs: Inputs, env: Environment) -> tuple[ForkSchedule, bool]:
-    """The rules, and whether the DAO's ether moves in this block."""
+    """Returns the rules, and whether this is the block of the DAO fork."""
     number = env.required("currentNumber")
     try:
         activations = activations_named(options["state.fork"])
@@ -132,7 +132,7 @@ def _run_all(
     options: Options,
     folder: Path,
 ) -> list[tuple[int, str]]:
-    """Include what may be included; position and reason of everything else."""
+    """Includes valid transactions; returns index and reason of the others."""
     rejected = []
     for position, transaction in enumerate(transactions):
         if isinstance(transaction, str):
@@ -149,7 +149,7 @@ def _run_all(
 
 
 def _add_traced(builder: Builder, transaction: Transaction, options: Options, folder: Path) -> None:
-    """Run a transaction with its trace in a file; a refused one leaves none."""
+    """Runs a transaction and writes its trace to a file; a rejected transaction leaves no file."""
     index = len(builder.transactions)
     path = folder / f"trace-{index}-0x{transaction.hash.hex()}.jsonl"
     try:
@@ -170,7 +170,7 @@ def _add_traced(builder: Builder, transaction: Transaction, options: Options, fo
 
 
 def _finished(builder: Builder) -> tuple[BlockResult, str | None]:
-    """End the block; if its requests make it invalid, report what was executed, and why."""
+    """Ends the block. If its requests are invalid, returns the executed block and the reason."""
     try:
         return builder.finish(), None
     except (InvalidBlock, SimulationError) as error:

@@ -23,9 +23,9 @@ Json = dict[str, Any]
 
 
 class Transition(Struct, frozen=True):
-    """A block that was run: what was included, what was rejected and why, and its outcome.
+    """An executed block: included and rejected transactions, and the outcome.
 
-    ``fault``: what makes the block as a whole invalid, or None.
+    ``fault``: why the whole block is invalid, or None.
     """
 
     schedule: ForkSchedule
@@ -38,7 +38,7 @@ class Transition(Struct, frozen=True):
 
 
 class Outputs:
-    """Writes values into files, or collects them for standard output and standard error."""
+    """Writes values to files, or collects them for standard output and standard error."""
 
     def __init__(self, options: Options) -> None:
         self.options = options
@@ -50,25 +50,25 @@ class Outputs:
             raise ToolError(IO_FAULT, f"failed creating output basedir: {error}") from None
 
     def put(self, name: str, value: Any) -> None:
-        """Write a value where its option says; nowhere if that is empty."""
-        place = self.options[f"output.{name}"]
-        if place in self._streams:
-            self._streams[place][name] = value
-        elif place:
+        """Writes a value to the destination of its option, if not empty."""
+        destination = self.options[f"output.{name}"]
+        if destination in self._streams:
+            self._streams[destination][name] = value
+        elif destination:
             try:
-                (self.folder / place).write_text(json.dumps(value, indent=2) + "\n")
+                (self.folder / destination).write_text(json.dumps(value, indent=2) + "\n")
             except OSError as error:
                 raise ToolError(IO_FAULT, f"failed writing output: {error}") from None
 
     def close(self) -> None:
-        """Write what was collected for the streams."""
-        for place, stream in ((STDOUT, sys.stdout), (STDERR, sys.stderr)):
-            if self._streams[place]:
-                print(json.dumps(self._streams[place], indent=2), file=stream, flush=True)
+        """Writes the values collected for the streams."""
+        for destination, stream in ((STDOUT, sys.stdout), (STDERR, sys.stderr)):
+            if self._streams[destination]:
+                print(json.dumps(self._streams[destination], indent=2), file=stream, flush=True)
 
 
 def alloc_json(layer: Layer) -> Json:
-    """All accounts of a state; what is empty is left out."""
+    """Returns all accounts of a state, without empty members."""
     return {
         hex_bytes(address): _account_json(layer, address) for address in sorted(layer.addresses())
     }
@@ -88,13 +88,13 @@ def _account_json(layer: Layer, address: bytes) -> Json:
 
 
 def body_hex(transactions: Iterable[Transaction]) -> str:
-    """The RLP of the list of transactions as it stands in a block."""
+    """Returns the RLP of the transactions, as in a block body."""
     items = [rlp.decode(t.raw) if t.type == 0 else t.raw for t in transactions]
     return hex_bytes(rlp.encode(items))
 
 
 def result_json(transition: Transition) -> Json:
-    """The outcome with the names that state-transition tools share."""
+    """Returns the result with the names used by state-transition tools."""
     result, header, rules = transition.result, transition.header, transition.schedule.parameters
     logs = [log for receipt in result.receipts for log in receipt.logs]
     answer: Json = {
@@ -133,18 +133,18 @@ def _receipts_json(transition: Transition) -> list[Json]:
     answers, log_index = [], 0
     pairs = zip(transition.transactions, transition.result.receipts, strict=True)
     for index, (transaction, receipt) in enumerate(pairs):
-        place = {
+        destination = {
             "blockNumber": quantity(transition.header.number),
             "transactionHash": hex_bytes(transaction.hash),
             "transactionIndex": quantity(index),
             "blockHash": hex_bytes(ZERO_HASH),
         }
-        answers.append(_receipt_json(receipt, place, log_index))
+        answers.append(_receipt_json(receipt, destination, log_index))
         log_index += len(receipt.logs)
     return answers
 
 
-def _receipt_json(receipt: Receipt, place: Json, first_log: int) -> Json:
+def _receipt_json(receipt: Receipt, destination: Json, first_log: int) -> Json:
     succeeded = receipt.status is None or receipt.status == 1
     answer: Json = {
         "type": quantity(receipt.tx_type),
@@ -157,7 +157,7 @@ def _receipt_json(receipt: Receipt, place: Json, first_log: int) -> Json:
                 "address": hex_bytes(log.address),
                 "topics": [hex_bytes(topic) for topic in log.topics],
                 "data": hex_bytes(log.data),
-                **place,
+                **destination,
                 "logIndex": quantity(first_log + offset),
                 "removed": False,
             }
@@ -166,7 +166,7 @@ def _receipt_json(receipt: Receipt, place: Json, first_log: int) -> Json:
         "contractAddress": hex_bytes(receipt.contract_address or ZERO_ADDRESS),
         "gasUsed": quantity(receipt.gas_used),
         "effectiveGasPrice": quantity(receipt.effective_gas_price),
-        **place,
+        **destination,
     }
     if receipt.blob_gas_used is not None:
         answer["blobGasUsed"] = quantity(receipt.blob_gas_used)

@@ -1,4 +1,4 @@
-"""Block access lists of test files (EIP-7928): as a block's RLP of them, and as a reason."""
+"""Block access lists of test files (EIP-7928), and errors that concern them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -22,11 +22,11 @@ OF_THE_LIST: Final = frozenset(
         "BlockException.BLOCK_ACCESS_LIST_GAS_LIMIT_EXCEEDED",
     }
 )
-"""Exceptions that only the list explains; a refusal then names it or its hash."""
+"""Exceptions that only the list can cause; the rejection then mentions the list or its hash."""
 
 
 def list_of(block: Json) -> bytes | None:
-    """The RLP of the list that comes with a block, right or wrong; None where none does."""
+    """Returns the RLP of the access list supplied with a block (valid or not), or None."""
     found = block.get("blockAccessList")
     if found is None:
         found = (block.get("rlp_decoded") or {}).get("blockAccessList")
@@ -34,7 +34,7 @@ def list_of(block: Json) -> bytes | None:
 
 
 def is_reason(expected: str, error: InvalidBlock) -> bool:
-    """Whether a refusal is about the list, where ``expected`` allows nothing else."""
+    """Returns whether a rejection concerns the list, if ``expected`` allows nothing else."""
     return not OF_THE_LIST.issuperset(expected.split("|")) or error.field.startswith(FIELD)
 
 

@@ -1,4 +1,4 @@
-"""Basic tests: encodings, keys, signing, genesis blocks and proof of work, by file name."""
+"""Basic tests: encodings, keys, signing, genesis blocks, proof of work; selected by file name."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
@@ -23,7 +23,7 @@ from fastevm.core.trie.trie import Trie
 Run = Callable[[Mapping[str, Any]], Mismatch | None]
 
 ROPSTEN: Final = Activations([(0, HOMESTEAD), (1_700_000, BYZANTIUM), (4_230_000, CONSTANTINOPLE)])
-"""What mattered to the difficulty on the test network of that name."""
+"""The forks that affect the difficulty on the test network of that name."""
 
 NETWORKS: Final[Mapping[str, Activations]] = {
     "difficulty": MAINNET,
@@ -34,16 +34,16 @@ NETWORKS: Final[Mapping[str, Activations]] = {
 }
 
 GENESIS_HASHES: Final = "genesishashestest"
-"""A file that is one test."""
+"""Files that contain a single test."""
 
 
 def is_known(name: str) -> bool:
-    """Whether a file of this name is one of the basic tests."""
+    """Returns whether a file of this name is one of the basic tests."""
     return PurePath(name).stem in (GENESIS_HASHES, *FILES)
 
 
 def cases(name: str, content: Any) -> Iterator[Case]:
-    """A case for each test of the file; KeyError for a file of an unknown name."""
+    """Yields a case for each test of the file. Raises KeyError for an unknown file name."""
     file = PurePath(name).stem
     if file == GENESIS_HASHES:
         yield file, None, partial(check_genesis_hash, content)
@@ -56,9 +56,9 @@ def cases(name: str, content: Any) -> Iterator[Case]:
 
 
 def check_address(test: Mapping[str, Any]) -> Mismatch | None:
-    """The key of a seed, its address, and a signature of the empty string by it.
+    """Checks the key of a seed, its address, and a signature of the empty string.
 
-    The signature that the file gives is left out: of which digest it is, the file does not say.
+    Ignores the signature in the file, because the file does not say which digest it signs.
     """
     key, address = keccak256(test["seed"].encode()), address_of(test["addr"])
     if key != bytes_of(test["key"]):
@@ -73,7 +73,7 @@ def check_address(test: Mapping[str, Any]) -> Mismatch | None:
 
 
 def check_signing(test: Mapping[str, Any]) -> Mismatch | None:
-    """A transaction before and after signing; the nonce of a signature is free, its signer not."""
+    """Checks a transaction before and after signing: the signer, not the signature nonce."""
     unsigned = Transaction.build(
         nonce=test["nonce"],
         gas_price=test["gasprice"],
@@ -94,7 +94,7 @@ def check_signing(test: Mapping[str, Any]) -> Mismatch | None:
 
 
 def check_path(test: Mapping[str, Any]) -> Mismatch | None:
-    """The hex-prefix encoding of a path, read from a node of a trie made for it."""
+    """Checks the hex-prefix encoding of a path, read from a node of a trie built for it."""
     path, ends = test["seq"], test["term"]
     before = [] if ends and len(path) % 2 == 0 else [0] * ends
     behind = [] if ends else [0] * (1 + (len(path) + 1) % 2)
@@ -115,7 +115,7 @@ def _packed(nibbles: list[int]) -> bytes:
 
 
 def check_genesis_hash(test: Mapping[str, Any]) -> Mismatch | None:
-    """The hash and state root of a genesis block given as RLP."""
+    """Checks the hash and state root of a genesis block given as RLP."""
     block = decode_block(bytes_of(test["genesis_rlp_hex"]))
     expected = {"hash": test["genesis_hash"], "root": test["genesis_state_root"]}
     found = {"hash": block.hash.hex(), "root": block.header.state_root.hex()}
@@ -123,7 +123,7 @@ def check_genesis_hash(test: Mapping[str, Any]) -> Mismatch | None:
 
 
 def check_genesis(test: Mapping[str, Any]) -> Mismatch | None:
-    """A genesis block from its parts, as RLP."""
+    """Checks the RLP of a genesis block built from its parts."""
     alloc = {
         address_of(address): {**account_of(fields), "balance": number_of(balance_of(fields))}
         for address, fields in test["alloc"].items()
@@ -144,12 +144,12 @@ def check_genesis(test: Mapping[str, Any]) -> Mismatch | None:
 
 
 def balance_of(fields: Mapping[str, Any]) -> str:
-    """The balance of an account; old files name it ``wei``."""
+    """Returns the balance of an account, called ``wei`` in old files."""
     return str(fields.get("balance", fields.get("wei", "0x0")))
 
 
 def check_seal(test: Mapping[str, Any]) -> Mismatch | None:
-    """Proof of work: the cache, the header hash, and the mix hash and result of the nonce.
+    """Checks proof of work: cache, header hash, mix hash and result of the nonce.
 
     The seals of these tests do not meet the difficulty of their headers.
     """
@@ -169,7 +169,7 @@ def check_seal(test: Mapping[str, Any]) -> Mismatch | None:
 
 
 def check_difficulty(file: str, vector: Mapping[str, Any]) -> Mismatch | None:
-    """A vector on a network, by the fork that holds at its block."""
+    """Checks a difficulty vector of a network, with the fork active at its block."""
     number = number_of(vector["currentBlockNumber"])
     schedule = NETWORKS[file].at(number, 0, after_merge=False)
     return difficulty.run(schedule, vector)
@@ -183,4 +183,4 @@ FILES: Final[Mapping[str, Run]] = {
     "keyaddrtest": check_address,
     "txtest": check_signing,
 }
-"""File, without its ending -> how its tests are checked."""
+"""File name without extension -> check of its tests."""

@@ -1,4 +1,4 @@
-"""Blockchain tests: blocks imported on a genesis state must end at a given head and state."""
+"""Blockchain tests: importing blocks on a genesis state must give the expected head and state."""
 
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -30,18 +30,18 @@ HEADER_KEYS: Final = {
 
 
 def cases(name: str, content: Mapping[str, Any]) -> Iterator[Case]:
-    """A case for each test of the file."""
+    """Yields a case for each test of the file."""
     for title, test in content.items():
         yield title, network_of(test), partial(run, test)
 
 
 def network_of(test: Mapping[str, Any]) -> str:
-    """The name of the fork or transition that a test is of."""
+    """Returns the name of a test's fork or transition."""
     return rules_meant(str(test.get("network") or test["config"]["network"]), test)
 
 
 def run(test: Mapping[str, Any], limits: ChainLimits | None = None) -> Mismatch | None:
-    """Run one test; None when every block, the head and the state are as expected."""
+    """Runs a test. Returns None if all blocks, the head and the state are as expected."""
     layer = layer_of(accounts_of(test["pre"]))
     genesis = genesis_of(test)
     mismatch = check_genesis(test, genesis, layer)
@@ -57,7 +57,7 @@ def run(test: Mapping[str, Any], limits: ChainLimits | None = None) -> Mismatch 
 
 
 def genesis_of(test: Mapping[str, Any]) -> Block:
-    """The genesis block from its RLP, or from the header's fields where files have only those."""
+    """Returns the genesis block from its RLP or, if missing, from the header fields."""
     if "genesisRLP" in test:
         return decode_block(bytes_of(test["genesisRLP"]))
     return Block(Header(**header_values(test["genesisBlockHeader"], HEADER_KEYS)))
@@ -74,7 +74,7 @@ def header_values(fields: Mapping[str, Any], keys: Mapping[str, str]) -> dict[st
 
 
 def config_of(test: Mapping[str, Any]) -> ChainConfig:
-    """The chain that a test runs on: the rules of its network's name, and what its config says."""
+    """Returns the chain of a test: the rules of its network, modified by its config."""
     config = test.get("config") or {}
     blobs = read_blob_schedule(config.get("blobSchedule"))
     return ChainConfig(
@@ -85,7 +85,7 @@ def config_of(test: Mapping[str, Any]) -> ChainConfig:
 
 
 def check_genesis(test: Mapping[str, Any], genesis: Block, layer: Layer) -> Mismatch | None:
-    """Compare the genesis block and state with what the test says of them."""
+    """Compares the genesis block and state with the test."""
     expected = bytes_of(test["genesisBlockHeader"]["hash"])
     if genesis.hash != expected:
         return Mismatch(f"genesis hash 0x{expected.hex()}", f"0x{genesis.hash.hex()}")
@@ -96,9 +96,9 @@ def check_genesis(test: Mapping[str, Any], genesis: Block, layer: Layer) -> Mism
 
 
 def import_block(chain: Chain, position: int, block: Mapping[str, Any]) -> Mismatch | None:
-    """Import one block, which may have to be refused; the next one comes on the old head then.
+    """Imports a block. If it must be rejected, the next block builds on the old head.
 
-    A block is refused with the list that comes with it and without.
+    An invalid block must be rejected with and without its access list.
     """
     why = next((block[key] for key in block if key.startswith("expectException")), None)
     if "blockHeader" in block and why is None:
@@ -120,12 +120,12 @@ def import_block(chain: Chain, position: int, block: Mapping[str, Any]) -> Misma
 
 
 def add(chain: Chain, block: Mapping[str, Any], *, access_list: bytes | None) -> None:
-    """Import a block from its RLP, with the list that comes with it; InvalidBlock."""
+    """Imports a block from its RLP, with its access list. Raises InvalidBlock."""
     chain.add(decode_block(bytes_of(block["rlp"])).with_access_list(access_list))
 
 
 def check_end(test: Mapping[str, Any], chain: Chain) -> Mismatch | None:
-    """Compare the head and its state with what the test says of them."""
+    """Compares the head and its state with the test."""
     expected = bytes_of(test["lastblockhash"])
     if chain.head.hash != expected:
         found = f"0x{chain.head.hash.hex()} (number {chain.head.number})"

@@ -1,4 +1,4 @@
-"""``fastevm conformance SUITE PATH...``: the official tests from the command line."""
+"""``fastevm conformance SUITE PATH...``: runs the official tests."""
 
 import argparse
 import os
@@ -19,14 +19,14 @@ from fastevm.errors import UnknownForkError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the sub-commands, one per suite, and `all`, `real` and `rpc`."""
+    """Adds the subcommands: one per suite, and `all`, `real` and `rpc`."""
     suites = parser.add_subparsers(dest="suite", metavar="SUITE", required=True)
     for name, (_, purpose) in SUITES.items():
         one = suites.add_parser(name, help=purpose, description=f"Official tests: {purpose}.")
         one.add_argument("paths", nargs="+", metavar="PATH", help="file, folder or archive")
         add_options(one)
         one.set_defaults(run_suite=partial(run_one, only(name)))
-    every = suites.add_parser("all", help="tests of every kind, each by its suite")
+    every = suites.add_parser("all", help="tests of all kinds, each with its suite")
     every.add_argument("paths", nargs="+", metavar="PATH", help="file, folder or archive")
     add_options(every)
     every.set_defaults(run_suite=run_all)
@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add what all suites of files understand."""
+    """Adds the options common to all suites of files."""
     parser.add_argument("--fork", type=known_fork, help="only cases of this fork or transition")
     parser.add_argument("--filter", metavar="TEXT", help="only cases whose name contains this text")
     parser.add_argument(
@@ -54,14 +54,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--forked",
         choices=FORKED,
         help="; ".join(
-            f"{where}: the state before each case lies {what}" for where, what in FORKED.items()
+            f"{where}: the state before each case is {what}" for where, what in FORKED.items()
         ),
     )
-    parser.add_argument("--json", metavar="FILE", help="write counts, failures and skips there")
+    parser.add_argument("--json", metavar="FILE", help="write counts, failures and skips to FILE")
 
 
 def known_fork(name: str) -> str:
-    """A fork's name as the tests write it, checked."""
+    """Checks and returns the name of a fork in the tests' spelling."""
     if name in UNFINISHED:
         raise argparse.ArgumentTypeError(f"tests {UNFINISHED[name]}, are not run")
     try:
@@ -69,21 +69,22 @@ def known_fork(name: str) -> str:
     except UnknownForkError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
     except ValueError:
-        pass  # a fork whose blobs only the tests can tell
+        pass  # a fork whose blob parameters only the tests contain
     return name
 
 
 def worker_count(text: str) -> int:
-    """A number of processes, at least one."""
+    """Parses a number of processes, at least 1."""
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of processes")
+        raise argparse.ArgumentTypeError(f"invalid number {text!r}: expected a number >= 1")
     return int(text)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the suite that was asked for.
+    """Runs the requested suite.
 
-    0 if every case passed, 1 if one failed, 2 if there was nothing to run or it could not be read.
+    Returns 0 if all cases passed, 1 if any failed, 2 if there was nothing to run or a file is
+    invalid.
     """
     try:
         return int(arguments.run_suite(arguments))
@@ -93,7 +94,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def run_one(suite: Suite, arguments: argparse.Namespace) -> int:
-    """Run the files below some paths by one suite."""
+    """Runs the files below the paths with one suite."""
     if arguments.forked:
         suite = forked(arguments.forked, suite)
     tally = run_suite(
@@ -103,7 +104,7 @@ def run_one(suite: Suite, arguments: argparse.Namespace) -> int:
 
 
 def run_all(arguments: argparse.Namespace) -> int:
-    """Run files of every kind; those of the archives of a folder one archive after the other."""
+    """Runs files of all kinds, one archive of a folder after the other."""
     total = Tally()
     suite = forked(arguments.forked, EVERY) if arguments.forked else EVERY
     for path in parts(arguments.paths):
@@ -120,14 +121,14 @@ def run_all(arguments: argparse.Namespace) -> int:
 
 
 def parts(paths: Sequence[str]) -> Iterator[Path]:
-    """The paths; of a folder that holds archives, each of these in place of the folder."""
+    """Yields the paths; a folder with archives is replaced by its archives."""
     for path in map(Path, paths):
         archives = [item for item in sorted(path.glob("*")) if is_archive(item)]
         yield from archives or [path]
 
 
 def counted(tally: Tally) -> int:
-    """How many cases there were, without those that are set apart."""
+    """Returns the number of cases, without those that are not counted."""
     return tally.passed + tally.failed + tally.skipped
 
 
@@ -136,7 +137,7 @@ def selection_of(arguments: argparse.Namespace) -> Selection:
 
 
 def finish(tally: Tally, arguments: argparse.Namespace) -> int:
-    """Write the report, print the closing line; what the command exits with."""
+    """Writes the report, prints the summary line and returns the exit code."""
     if arguments.json:
         write_report(tally, arguments.json)
     for case, reason in tally.skips.items():

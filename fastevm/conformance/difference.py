@@ -1,19 +1,19 @@
-"""The differences of two states, which a failing case prints beside the two roots."""
+"""The differences between two states, printed with the roots of a failed case."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from fastevm.core.state.layer import Layer
 
-SHOWN = 6  # differences printed; the others are only counted
+SHOWN = 6  # differences to print; others are only counted
 
 
 def state_difference(expected: Mapping[bytes, Mapping[str, Any]], found: Layer) -> str:
-    """The first differences in words, none if empty; ``expected`` as Layer.of takes it."""
-    told = list(_differences(expected, found))
-    if len(told) > SHOWN:
-        told[SHOWN:] = [f"and {len(told) - SHOWN} more"]
-    return "".join(f"\n    {line}" for line in told)
+    """Describes the first differences; empty if there are none. ``expected``: as for Layer.of."""
+    lines = list(_differences(expected, found))
+    if len(lines) > SHOWN:
+        lines[SHOWN:] = [f"and {len(lines) - SHOWN} more"]
+    return "".join(f"\n    {line}" for line in lines)
 
 
 def _differences(expected: Mapping[bytes, Mapping[str, Any]], found: Layer) -> Iterator[str]:
@@ -21,7 +21,7 @@ def _differences(expected: Mapping[bytes, Mapping[str, Any]], found: Layer) -> I
         name = f"0x{address.hex()}"
         account, wanted = found.account(address), expected.get(address)
         if account is None:
-            yield f"{name}: is missing"
+            yield f"{name}: missing"
         elif wanted is None:
             yield f"{name}: expected no account, found {account}"
         else:

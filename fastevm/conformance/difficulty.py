@@ -1,4 +1,4 @@
-"""Difficulty tests: the difficulty that a parent, a timestamp and a fork's rules demand."""
+"""Difficulty tests: the difficulty from a parent, a timestamp and the rules of a fork."""
 
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -15,13 +15,14 @@ from fastevm.core.spec.schedule import ForkSchedule, schedule_for
 NO_OMMERS: Final = int.from_bytes(EMPTY_LIST_HASH, "big")
 
 OLD_NAMES: Final[Mapping[str, str]] = {"EIP2384": "MuirGlacier"}
-"""Forks by the names that files of before 2021 give them."""
+"""Fork names in files from before 2021 -> forks."""
 
 
 def cases(name: str, content: Mapping[str, Any]) -> Iterator[Case]:
-    """A case for each vector of each fork of the file.
+    """Yields a case for each vector of each fork of the file.
 
-    Files of before 2021 hold vectors alone; their name tells the fork (``difficultyHomestead``).
+    Files from before 2021 contain only vectors; the file name has the fork
+    (``difficultyHomestead``).
     """
     if is_vector(next(iter(content.values()), None)):
         stem = PurePath(name).stem.removeprefix("difficulty").partition("_")[0]
@@ -34,17 +35,17 @@ def cases(name: str, content: Mapping[str, Any]) -> Iterator[Case]:
 
 
 def is_vector(test: Any) -> bool:
-    """Whether this is one parent with the difficulty of its child."""
+    """Returns whether this is a vector: a parent with the difficulty of its child."""
     return isinstance(test, Mapping) and "currentDifficulty" in test
 
 
 def schedule_named(fork: str) -> ForkSchedule:
-    """The rules of a fork."""
+    """Returns the schedule of a fork."""
     return schedule_for(fork_named(fork))
 
 
 def run(schedule: ForkSchedule, vector: Mapping[str, Any]) -> Mismatch | None:
-    """Compare one vector; ``parentUncles`` is a flag or the hash of the parent's ommers."""
+    """Checks a vector; ``parentUncles`` is a flag or the hash of the parent's ommers."""
     uncles = number_of(vector.get("parentUncles", "0x0"))
     found = next_difficulty(
         schedule,

@@ -1,4 +1,4 @@
-"""Engine tests: payloads of engine_newPayload must be accepted or refused."""
+"""Engine tests: payloads of engine_newPayload must be accepted or rejected."""
 
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -35,7 +35,7 @@ PAYLOAD_KEYS: Final = {
 
 
 def cases(name: str, content: Mapping[str, Any]) -> Iterator[Case]:
-    """A case for each test of the file; one whose state is in another file is skipped."""
+    """Yields a case for each test of the file; skips tests whose state is in another file."""
     for title, test in content.items():
         network = network_of(test)
         if "pre" in test:
@@ -45,7 +45,7 @@ def cases(name: str, content: Mapping[str, Any]) -> Iterator[Case]:
 
 
 def run(test: Mapping[str, Any]) -> Mismatch | None:
-    """Run one test; None when every payload, the head and the state are as expected."""
+    """Runs a test. Returns None if all payloads, the head and the state are as expected."""
     layer, genesis = layer_of(accounts_of(test["pre"])), genesis_of(test)
     mismatch = check_genesis(test, genesis, layer)
     if mismatch is not None:
@@ -59,7 +59,7 @@ def run(test: Mapping[str, Any]) -> Mismatch | None:
 
 
 def deliver(chain: Chain, position: int, payload: Mapping[str, Any]) -> Mismatch | None:
-    """Import one payload, which may have to be refused; the next one comes on the old head then."""
+    """Imports a payload. If it must be rejected, the next payload builds on the old head."""
     why = payload.get("validationError") or payload.get("errorCode")
     try:
         chain.add(block_of(payload, chain))
@@ -71,7 +71,7 @@ def deliver(chain: Chain, position: int, payload: Mapping[str, Any]) -> Mismatch
 
 
 def block_of(payload: Mapping[str, Any], chain: Chain) -> Block:
-    """The block that a payload describes. InvalidBlock where its parts do not fit together."""
+    """Returns the block of a payload. Raises InvalidBlock if its parts contradict each other."""
     fields, hashes, beacon_root, requests = (*payload["params"], None, None, None)[:4]
     number, timestamp = number_of(fields["blockNumber"]), number_of(fields["timestamp"])
     rules = chain.config.activations.at(number, timestamp).parameters
@@ -108,10 +108,10 @@ def block_of(payload: Mapping[str, Any], chain: Chain) -> Block:
 
 
 def check_form(number: int, rules: Mapping[str, Any], payload: Mapping[str, Any]) -> None:
-    """Whether version, parameters and fields are those of the fork; the order of the requests."""
+    """Checks that version, parameters, fields and order of requests match the fork."""
     fields, hashes, beacon_root, requests = (*payload["params"], None, None, None)[:4]
     given, least = number_of(payload["newPayloadVersion"]), least_version(rules)
-    newest = 2 if least == 1 else least  # Paris may be delivered in either version
+    newest = 2 if least == 1 else least  # Paris payloads may use either version
     if not least <= given <= newest:
         raise InvalidBlock(number, "newPayloadVersion", expected=least, found=given)
     for name, present, wanted in (
@@ -133,19 +133,19 @@ def check_form(number: int, rules: Mapping[str, Any], payload: Mapping[str, Any]
 
 
 def least_version(rules: Mapping[str, Any]) -> int:
-    """The version of engine_newPayload that a fork's blocks come in, the least if there are two."""
+    """Returns the (lowest) version of engine_newPayload for a fork."""
     flags = ("has_withdrawals", "has_blobs", "has_requests", "has_block_access_list")
     return 1 + sum(map(bool, (rules[name] for name in flags)))
 
 
 def require(number: int, field: str, expected: object, found: object) -> None:
-    """InvalidBlock if a part of a payload is not the expected one."""
+    """Raises InvalidBlock if a part of a payload is not as expected."""
     if expected != found:
         raise InvalidBlock(number, field, expected=expected, found=found)
 
 
 def withdrawals_of(fields: Mapping[str, Any]) -> tuple[Withdrawal, ...] | None:
-    """The withdrawals of a payload, None before there are any."""
+    """Returns the withdrawals of a payload; None before Shanghai."""
     items = fields.get("withdrawals")
     if items is None:
         return None
@@ -161,7 +161,7 @@ def withdrawals_of(fields: Mapping[str, Any]) -> tuple[Withdrawal, ...] | None:
 
 
 def embedded(raw: bytes) -> Any:
-    """A transaction as an item of a block's RLP: a list if it is a legacy one, else a string."""
+    """Returns a transaction as an item of a block's RLP: legacy as a list, others as a string."""
     try:
         return rlp.decode(raw) if raw[:1] >= b"\xc0" else raw
     except ValueError:

@@ -1,11 +1,11 @@
-"""The encodings of official test files: hex with leading zeros, bare ``0x``, padded or not."""
+"""Decodes values of official test files: hex with leading zeros, bare ``0x``, padded or not."""
 
 from collections.abc import Mapping
 from typing import Any
 
 
 def number_of(text: str | int) -> int:
-    """A number: hex with any leading zeros, ``0x`` (zero), decimal, or a marked big one."""
+    """Decodes a number: hex with leading zeros, ``0x`` (zero), decimal, or a marked bigint."""
     if isinstance(text, int):
         return text
     text = text.removeprefix("0x:bigint ")
@@ -15,18 +15,18 @@ def number_of(text: str | int) -> int:
 
 
 def bytes_of(text: str) -> bytes:
-    """Bytes of hex, with or without 0x; an odd digit gets a zero before it."""
+    """Decodes hex with or without 0x; an odd number of digits is padded with a leading zero."""
     text = text.removeprefix("0x")
     return bytes.fromhex("0" * (len(text) % 2) + text)
 
 
 def address_of(text: str) -> bytes:
-    """20 bytes, padded on the left."""
+    """Decodes an address, padded on the left to 20 bytes."""
     return bytes_of(text).rjust(20, b"\0")
 
 
 def account_of(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """An account of ``pre`` or ``postState`` in the form that Layer.of takes."""
+    """Decodes an account of ``pre`` or ``postState`` for Layer.of."""
     return {
         "balance": number_of(fields.get("balance", "0x0")),
         "nonce": number_of(fields.get("nonce", "0x0")),
@@ -38,5 +38,5 @@ def account_of(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def accounts_of(pre: Mapping[str, Any]) -> dict[bytes, dict[str, Any]]:
-    """All accounts of a test's state, by address."""
+    """Decodes all accounts of a test's state, by address."""
     return {address_of(address): account_of(fields) for address, fields in pre.items()}

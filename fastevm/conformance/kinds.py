@@ -1,4 +1,4 @@
-"""Recognises the kind of tests in a file by its members, so that any layout of folders works."""
+"""Detects the kind of tests in a file by its members, so that any folder layout works."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
@@ -21,25 +21,25 @@ from fastevm.conformance.skips import skips_of
 
 SUITES: Final[Mapping[str, tuple[Suite, str]]] = {
     "state": (state.cases, "one transaction on a given state, in every fork"),
-    "blockchain": (blockchain.cases, "blocks imported one by one on a genesis state"),
-    "engine": (engine.cases, "blocks delivered as a consensus client does, one by one"),
-    "transaction": (transaction.cases, "encoded transactions, accepted or refused"),
+    "blockchain": (blockchain.cases, "blocks imported on a genesis state"),
+    "engine": (engine.cases, "blocks delivered through engine_newPayload"),
+    "transaction": (transaction.cases, "valid and invalid encoded transactions"),
     "trie": (trie.cases, "roots of tries"),
-    "rlp": (rlp.cases, "the recursive length prefix, valid and not"),
-    "difficulty": (difficulty.cases, "the difficulty of a block by its parent"),
+    "rlp": (rlp.cases, "valid and invalid RLP"),
+    "difficulty": (difficulty.cases, "difficulty from the parent block"),
     "basic": (basic.cases, "keys, signatures, genesis blocks, proof of work"),
     "vm": (vm.cases, "one message frame under Frontier rules"),
     "precompile": (precompile.cases, "input, output and gas of precompiled contracts"),
 }
-"""Kind of tests -> its runner, and what they test."""
+"""Kind of tests -> its runner and a description."""
 
 INDEX: Final = "index"
-"""The kind of files that describe others, such as a release's list of its tests."""
+"""The kind of files that describe other files, such as the index of a release."""
 
 EOF_FORMAT: Final = "eof"
-NO_EOF: Final = "EOF, the object format, is in no fork"
+NO_EOF: Final = "EOF (EVM object format) is not part of any fork"
 
-# Kind, and members of which its tests have all; the first that fits is meant.
+# Kind, and the members that all its tests have; the first match counts.
 _MEMBERS: Final = (
     ("engine", ("engineNewPayloads",)),
     ("blockchain", ("blocks", "genesisBlockHeader")),
@@ -54,9 +54,9 @@ _MEMBERS: Final = (
 
 
 def kind_of(name: str, content: Any) -> str | None:
-    """The kind of a decoded file's tests, None if it is none that is known.
+    """Returns the kind of tests of a decoded file; None if unknown.
 
-    By its first test, or by the name where the tests of several files look alike.
+    Uses the first test, or the file name if the tests of several kinds look alike.
     """
     if basic.is_known(name) or "" in skips_of(name):
         return "basic"
@@ -73,19 +73,19 @@ def kind_of(name: str, content: Any) -> str | None:
 
 
 def is_index(content: Mapping[str, Any]) -> bool:
-    """Whether a file lists the tests of others, or is a state that several of them share."""
+    """Returns whether a file is an index of others, or a state shared by several tests."""
     return "test_cases" in content or "testIds" in content
 
 
 def has_difficulties(test: Mapping[str, Any]) -> bool:
-    """Whether a test is a vector of a difficulty, or maps forks to such vectors by name."""
+    """Returns whether a test is a difficulty vector, or maps fork names to such vectors."""
     groups = (group for key, group in test.items() if key != "_info" and isinstance(group, Mapping))
     first: Any = next((vector for group in groups for vector in group.values()), None)
     return difficulty.is_vector(test) or difficulty.is_vector(first)
 
 
 def only(kind: str) -> Suite:
-    """The suite of a kind; it passes over files that are of another one."""
+    """Returns the suite of a kind, which ignores files of other kinds."""
     return partial(_cases_of, (kind,))
 
 
@@ -94,16 +94,16 @@ def _cases_of(kinds: tuple[str, ...], name: str, content: Any) -> Iterable[Case]
     if kind == EOF_FORMAT and len(kinds) > 1:
         return [(title, None, set_apart) for title in content]
     if kind is None and len(kinds) == 1:
-        kind = kinds[0]  # its suite says what is wrong with it
+        kind = kinds[0]  # this suite reports the error
     if kind is None and content:
-        raise ValueError("no kind of test that is known here")
+        raise ValueError("unknown kind of tests")
     return SUITES[kind][0](name, content) if kind in kinds else ()
 
 
 def set_apart() -> Apart:
-    """The reason that is printed for tests of EOF."""
+    """Returns the reason for not counting tests of EOF."""
     return Apart(NO_EOF)
 
 
 EVERY = partial(_cases_of, tuple(SUITES))
-"""The suite that takes all kinds."""
+"""The suite for all kinds."""

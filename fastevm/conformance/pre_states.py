@@ -1,4 +1,4 @@
-"""The states that cases begin with: in memory, or over a remote state that runs fetch from."""
+"""The states before cases: in memory, or above a remote state with fetched values."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -10,23 +10,23 @@ from fastevm.core.state.layer import Layer
 from fastevm.core.state.source import Found, RemoteAccount, Wanted
 from fastevm.errors import ForkError
 
-Accounts = Mapping[bytes, Mapping[str, Any]]  # as Layer.of takes them
+Accounts = Mapping[bytes, Mapping[str, Any]]  # as for Layer.of
 
 EMPTY: Final = "empty"
 PRE: Final = "pre"
 FORKED: Final = {
-    EMPTY: "above a remote state in which nothing is",
-    PRE: "as a remote state, of which every value is fetched",
+    EMPTY: "above an empty remote state",
+    PRE: "a remote state, of which every value is fetched",
 }
-"""Where the state before a case is, if not in memory."""
+"""Options for the state before a case, if not in memory."""
 
-UNREADABLE: Final = "an account that no reader of a remote state could see"
+UNREADABLE: Final = "an account that cannot be read from a remote state"
 
 _where: str | None = None
 
 
 class Recorded:
-    """A source that holds accounts in memory, and gives only what is wanted."""
+    """A source with accounts in memory that returns only wanted values."""
 
     chain_id = 1
     block_number = 0
@@ -36,7 +36,7 @@ class Recorded:
         self.accounts = accounts
 
     def fetch(self, wanted: Wanted) -> Found:
-        """The wanted values. ForkError for block hashes: tests give theirs."""
+        """Returns the wanted values. Raises ForkError for block hashes, which the tests contain."""
         if wanted.block_hashes:
             raise ForkError("tests: block hashes are not remote")
         found = Found()
@@ -52,7 +52,7 @@ class Recorded:
 
 
 def layer_of(accounts: Accounts) -> Layer:
-    """The state before a case, wherever it is to be."""
+    """Returns the state before a case, in memory or remote as selected."""
     if _where == PRE:
         return Layer.remote(Recorded(accounts))
     if _where == EMPTY:
@@ -61,7 +61,7 @@ def layer_of(accounts: Accounts) -> Layer:
 
 
 def anew(layer: Layer) -> Layer:
-    """The same state, of which nothing is known yet where it is remote."""
+    """Returns the same state; if remote, without known values."""
     source = None if layer.remote_state is None else layer.remote_state.source
     if isinstance(source, Recorded) and source.accounts:
         return Layer.remote(source)
@@ -69,7 +69,7 @@ def anew(layer: Layer) -> Layer:
 
 
 def whole(layer: Layer) -> Layer:
-    """The same state in memory, all of it, so that it has a root."""
+    """Returns a copy of the whole state in memory, so that it has a root."""
     source = None if layer.remote_state is None else layer.remote_state.source
     if not isinstance(source, Recorded) or not source.accounts:
         return layer
@@ -90,8 +90,8 @@ def whole(layer: Layer) -> Layer:
 
 
 def is_readable(accounts: Accounts) -> bool:
-    """Whether each account has something that `RemoteAccount` holds: an empty one does not exist
-    there, and storage without nonce and code (EIP-7610) is not asked for."""
+    """Returns whether `RemoteAccount` can represent each account: an empty account does not exist
+    there, and storage without nonce and code (EIP-7610) is not read."""
     return all(
         fields.get("nonce") or fields.get("code")
         or (fields.get("balance") and not fields.get("storage"))
@@ -100,7 +100,7 @@ def is_readable(accounts: Accounts) -> bool:
 
 
 def forked(where: str, suite: Suite) -> Suite:
-    """The suite on such states."""
+    """Returns the suite on such states."""
     return partial(_cases_over, where, suite)
 
 
@@ -125,5 +125,5 @@ def _states(where: str) -> Iterator[None]:
 
 
 def unreadable(accounts: Accounts) -> Apart | None:
-    """Why a case cannot be run on a remote state, if that is what is to be done."""
+    """Returns why a case cannot run on a remote state, if that is selected."""
     return Apart(UNREADABLE) if _where == PRE and not is_readable(accounts) else None

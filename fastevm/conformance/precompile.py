@@ -34,18 +34,18 @@ FILES: Final[Mapping[str, tuple[int, str]]] = {
     "blsMapG2": (0x11, "Prague"),
     "p256Verify": (P256_VERIFY, "Osaka"),
 }
-"""File of vectors, without ``fail-`` -> number of the precompile, fork whose prices it holds."""
+"""File name without ``fail-`` -> number of the precompile, fork that determines the prices."""
 
 
 def cases(name: str, content: Sequence[Mapping[str, Any]]) -> Iterator[Case]:
-    """A case for each vector of the file; KeyError for a file of an unknown name."""
+    """Yields a case for each vector of the file. Raises KeyError for an unknown file name."""
     number, fork = FILES[PurePath(name).stem.removeprefix("fail-")]
     for vector in content:
         yield vector["Name"], fork, partial(run, number, fork, vector)
 
 
 def run(number: int, fork: str, vector: Mapping[str, Any]) -> Mismatch | None:
-    """Run one vector with more gas than it needs."""
+    """Runs a vector with more gas than it needs."""
     data = bytes_of(vector["Input"])
     ok, output, left = run_precompile(number, data, GENEROUS, fork=fork)
     if "ExpectedError" in vector:

@@ -1,4 +1,4 @@
-"""``fastevm conformance real DIR``: blocks, traces and chain starts that real networks made."""
+"""``fastevm conformance real DIR``: blocks, traces and first blocks of real networks."""
 
 import argparse
 import sys
@@ -22,7 +22,7 @@ Finish = Callable[[Tally, argparse.Namespace], int]
 
 
 def run(arguments: argparse.Namespace, finish: Finish) -> int:
-    """Run every archive of the folders, one after the other; what the command exits with."""
+    """Runs the archives of the folders one after the other. Returns the exit code."""
     total = Tally()
     for folder in map(Path, arguments.paths):
         for archive in ARCHIVES:
@@ -45,9 +45,9 @@ def run_archive(
     workers: int = 1,
     most: int | None = None,
 ) -> Tally:
-    """Run the cases of one archive, the first ``most`` files of it; failures are printed.
+    """Runs the cases of the first ``most`` files of an archive; prints failures.
 
-    SourceError where the folder does not hold it.
+    Raises SourceError if the folder does not contain the archive.
     """
     total = Tally()
     files = islice(cases_of(folder, archive), most)
@@ -59,7 +59,7 @@ def run_archive(
 
 
 def cases(name: str, content: Any) -> Iterable[Case]:
-    """The cases of one recorded file."""
+    """Returns the cases of a recorded file."""
     archive = name.partition("/")[0]
     if archive in WITNESSES:
         return [("every root", None, partial(real_blocks.verified, name, content))]
@@ -75,7 +75,7 @@ def cases(name: str, content: Any) -> Iterable[Case]:
 
 
 def chain_cases(content: Mapping[str, Any]) -> Iterator[Case]:
-    """The blocks of a chain's start, each imported with every check but its seal."""
+    """Yields the first blocks of a chain, imported with all checks except the seal."""
     config = ChainConfig.from_genesis(content["genesis"])
     chain = Chain(config, *genesis_block(content["genesis"], config))
     data, at, number = bytes_of(content["blocks"]), 0, 1
@@ -86,6 +86,6 @@ def chain_cases(content: Mapping[str, Any]) -> Iterator[Case]:
 
 
 def imported(chain: Chain, block: bytes) -> Outcome:
-    """Add a block; InvalidBlock says where it is not as its header claims."""
+    """Imports a block. InvalidBlock describes the difference from its header."""
     chain.add(block)
     return None

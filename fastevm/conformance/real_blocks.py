@@ -1,4 +1,4 @@
-"""Real blocks on what is recorded of the state before them: every field of their headers."""
+"""Executes real blocks on recorded state and checks every header field."""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
@@ -26,9 +26,9 @@ from fastevm.core.state.source import Found, Wanted
 
 State = TypeVar("State", bound=WitnessState)
 
-WINDOW: Final = 256  # hashes that BLOCKHASH reaches back
+WINDOW: Final = 256  # number of ancestors that BLOCKHASH can read
 INCOMPLETE: Final = {
-    "mainnet_witness/json/zkpi_1-22188088": "its witness cuts off an account that the block pays",
+    "mainnet_witness/json/zkpi_1-22188088": "its witness lacks an account that the block pays",
 }
 RESULTS: Final = {
     "gasUsed": "gas_used",
@@ -39,7 +39,7 @@ RESULTS: Final = {
 
 
 class NotedState(WitnessState):
-    """Notes what is read of it."""
+    """Records which values are read."""
 
     def __init__(self, *nodes: Any, **place: Any) -> None:
         super().__init__(*nodes, **place)
@@ -56,7 +56,7 @@ class NotedState(WitnessState):
 
 
 class RealBlock(NamedTuple):
-    """A recorded case, decoded."""
+    """A decoded recorded case."""
 
     name: str
     chain: ChainConfig
@@ -66,7 +66,7 @@ class RealBlock(NamedTuple):
 
     @classmethod
     def read(cls, name: str, fields: Mapping[str, Any]) -> "RealBlock":
-        """Of a case; a block that is given by attributes gets the header that follows from them."""
+        """Decodes a case. For a block given by payload attributes, derives the header."""
         chain = find(fields["chain_id"]).config()
         parent = header_of(fields["parent"]) if fields["parent"] else None
         transactions = tuple(Transaction.decode(bytes_of(raw)) for raw in fields["transactions"])
@@ -79,18 +79,18 @@ class RealBlock(NamedTuple):
 
     @property
     def ancestors(self) -> tuple[bytes, ...]:
-        """Hashes from the parent's backwards; zeros for those that are not known."""
+        """Ancestor hashes, parent first; zeros for unknown hashes."""
         known = {int(n): bytes_of(one) for n, one in self.fields["block_hashes"].items()}
         known.setdefault(self.block.number - 1, self.block.header.parent_hash)
         least = max(min(known), self.block.number - WINDOW)
         return tuple(known.get(n, ZERO_HASH) for n in range(self.block.number - 1, least - 1, -1))
 
     def on_witness(self) -> BlockResult:
-        """What it gives on its trie nodes and codes."""
+        """Returns the result on its witness (trie nodes and codes)."""
         return self._executed_on(self._witness(WitnessState))
 
     def accounts_read(self) -> dict[bytes, dict[str, Any]]:
-        """What it reads on its trie nodes and codes, in the form that Layer.of takes."""
+        """Returns the accounts that it reads from its witness, for Layer.of."""
         state = self._witness(NotedState)
         self._executed_on(state)
         return {address: one for address, one in state.noted.items() if any(one.values())}
@@ -106,19 +106,19 @@ class RealBlock(NamedTuple):
         )
 
     def _executed_on(self, state: WitnessState) -> BlockResult:
-        # Only the time of the parent matters, where a fork begins between the two.
+        # Only the parent's timestamp matters, in case a fork starts between the blocks.
         header = self.block.header
         parent = self.parent or replace(header, number=header.number - 1)
         return executed(self.block, parent, state, self.chain, self.ancestors)
 
     def on_accounts(self) -> BlockResult:
-        """What it gives on the accounts that its transactions read; roots of states are zero."""
+        """Returns the result on the accounts that its transactions read; state roots are zero."""
         return self.executor_on(Layer.of(accounts_of(self.fields["pre"]["accounts"])))(self.block)
 
     def executor_on(self, layer: Layer) -> Callable[[Block], BlockResult]:
-        """What executes the block on a layer, everything else made ready; roots of states are zero.
+        """Returns a function that executes the block on a layer; state roots are zero.
 
-        It takes the block, which may hold other values of the same transactions.
+        The function takes the block, possibly with other objects of the same transactions.
         """
         return partial(
             execute_block,
@@ -133,7 +133,7 @@ class RealBlock(NamedTuple):
 
 
 def verified(name: str, fields: Mapping[str, Any]) -> Outcome:
-    """Run a block on its witness; every field of its header must follow."""
+    """Executes a block on its witness; every header field must match."""
     if name in INCOMPLETE:
         return Apart(INCOMPLETE[name])
     real = RealBlock.read(name, fields)
@@ -148,12 +148,12 @@ def verified(name: str, fields: Mapping[str, Any]) -> Outcome:
 
 
 def sealed(real: RealBlock) -> Header:
-    """The header of a block that is given by its attributes."""
+    """Returns the header of a block given by payload attributes."""
     return sealed_header(real.block, real.on_witness())
 
 
 def executed_on_accounts(name: str, fields: Mapping[str, Any]) -> Outcome:
-    """Run a block whose state has no trie; gas, bloom and, from Byzantium on, the receipts root."""
+    """Executes a block without tries; checks gas, bloom and, since Byzantium, receipts root."""
     real = RealBlock.read(name, fields)
     has_roots = schedule_of(real.block.header, real.chain).parameters["receipt_has_state_root"]
     unproved = {"stateRoot", "receiptsRoot"} if has_roots else {"stateRoot"}
@@ -165,14 +165,14 @@ def executed_on_accounts(name: str, fields: Mapping[str, Any]) -> Outcome:
 
 
 def compared(real: RealBlock, result: BlockResult, fields: Mapping[str, str]) -> Outcome:
-    """The first of these fields in which a result is not as expected."""
+    """Returns the mismatch of the first differing field."""
     wanted = real.fields["expect"]
     found = {name: getattr(result, field) for name, field in fields.items()}
     return differing({name: wanted[name] for name in fields}, found)
 
 
 def differing(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> Outcome:
-    """The mismatch of the first field that differs; bytes are compared as hex."""
+    """Returns the mismatch of the first differing field; compares bytes as hex."""
     for name, value in wanted.items():
         here = found[name]
         here = "0x" + here.hex() if isinstance(here, bytes) else here
@@ -182,19 +182,19 @@ def differing(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> Outcome:
 
 
 def header_of(text: str) -> Header:
-    """A header from its RLP in hex."""
+    """Decodes a header from hex RLP."""
     return Header.from_items(rlp.decode(bytes_of(text)))
 
 
 def block_of(fields: Mapping[str, Any], transactions: tuple[Transaction, ...]) -> Block:
-    """The block of a case; one whose uncles are only named by hash comes without them."""
+    """Returns the block of a case; without uncles if only their hashes are recorded."""
     if fields["block"]:
         return decode_block(bytes_of(fields["block"]))
     return Block(header_of(fields["header"]), transactions, (), None)
 
 
 def built_header(attributes: Mapping[str, Any], parent: Header, chain: ChainConfig) -> Header:
-    """The draft of the block that attributes ask for (OP Stack specification, engine API)."""
+    """The draft of the block for payload attributes (OP Stack specification, engine API)."""
     timestamp = number_of(attributes["timestamp"])
     schedule = chain.activations.at(parent.number + 1, timestamp, after_merge=True)
     numbers = bytes_of(attributes["eip1559Params"])

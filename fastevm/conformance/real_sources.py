@@ -1,4 +1,4 @@
-"""Recorded data of real chains as cases of one form, by the readers that lie beside them."""
+"""Reads recorded data of real chains as cases, with the reader modules stored beside the data."""
 
 import importlib
 import json
@@ -19,9 +19,9 @@ ARCHIVES: Final = (*WITNESSES, *ACCOUNTS, RECORDINGS, CHAINS)
 
 
 def cases_of(folder: Path, archive: str) -> Iterator[tuple[str, bytes]]:
-    """Name and JSON of every case of an archive; SourceError where it cannot be read.
+    """Yields name and JSON of every case of an archive. Raises SourceError if it cannot be read.
 
-    ``folder`` has the archives and, in ``readers``, the modules that know their formats.
+    ``folder`` contains the archives and, in ``readers``, the modules that read their formats.
     """
     readers = _readers(folder)
     try:
@@ -32,7 +32,7 @@ def cases_of(folder: Path, archive: str) -> Iterator[tuple[str, bytes]]:
 
 
 def _readers(folder: Path) -> ModuleType:
-    """The module ``archives``, which is imported once: of the first folder."""
+    """Returns the module ``archives``, imported once from the first folder."""
     place = (folder / READERS).resolve()
     if not (place / "archives.py").is_file():
         raise SourceError(f"{folder}: has no {READERS} for its data")

@@ -1,4 +1,4 @@
-"""Recorded traces of real transactions: ours must be the same JSON."""
+"""Compares recorded traces of real transactions with ours, as JSON."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,19 +23,19 @@ from fastevm.tracing.tracers import TRACER_NAMES
 
 FLAT: Final = "flatCallTracer"
 FLAT_MEMBERS: Final = ("type", "subtraces", "traceAddress", "action", "result", "error")
-# go-ethereum reads flat recordings into values: what is zero or empty there may be left out.
+# go-ethereum parses flat recordings: zero and empty members may be missing.
 NOTHING: Final = (None, "0x", "0x0", "0x" + "00" * 20)
-# What an error of go-ethereum says besides its kind.
+# Detailed error of go-ethereum -> error without details.
 ERROR_KINDS: Final = {
     "out of gas: not enough gas for reentrancy sentry": "out of gas",
     "invalid input length": "invalid input to a precompiled contract",
 }
-# Forks each of which holds the rules of those before, in their order.
+# Forks in order; each includes the rules of the preceding forks.
 ORDERED: Final = (
     "homesteadBlock", "eip150Block", "eip155Block", "eip158Block", "byzantiumBlock",
 )  # fmt: skip
-ABSENT: Final = "of {}, a tracer that is not here"
-RULES: Final = "under rules that no genesis file says here: {}"
+ABSENT: Final = "of {}, an unsupported tracer"
+RULES: Final = "under unknown rules: {}"
 EMPTY: Final = {"balance": "0x0"}
 OLDER: Final = frozenset(f"prestatetrace {index}" for index in (24, 25, 26))
 RECORDED: Final = {
@@ -46,7 +46,7 @@ RECORDED: Final = {
 
 
 def recorded_transaction(fields: Mapping[str, Any]) -> Outcome:
-    """Trace a recorded transaction on the accounts of its file, under the rules of its genesis."""
+    """Traces a recorded transaction on the accounts of its file, with the rules of its genesis."""
     if fields["tracer"] not in TRACER_NAMES:
         return Apart(ABSENT.format(fields["tracer"]))
     try:
@@ -71,7 +71,7 @@ def recorded_transaction(fields: Mapping[str, Any]) -> Outcome:
 
 
 def in_order(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The configuration by its usual names, and no fork after one that holds its rules."""
+    """Normalises the names of a configuration and removes forks that a later fork includes."""
     config = {name[:1].lower() + name[1:]: value for name, value in config.items()}
     known = [fork for fork in ORDERED if fork in config]
     return config | {
@@ -80,7 +80,7 @@ def in_order(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def header_and_rules(block: Mapping[str, Any], chain: ChainConfig) -> tuple[Header, ForkSchedule]:
-    """The header of a recording, as far as a transaction sees it, and its rules."""
+    """Returns the header fields that a transaction can read, and the rules."""
     merged = "prevRandao" in block
     schedule = chain.activations.at(
         block["number"], block["timestamp"], after_merge=True if merged else None
@@ -106,7 +106,7 @@ class TracedBlock:
         self.fields, self.real = fields, RealBlock.read(name, fields)
 
     def cases(self) -> Iterator[Case]:
-        """A case for each receipt and each trace."""
+        """Yields a case for each receipt and each trace."""
         for index in range(len(self.real.block.transactions)):
             yield f"receipt {index}", None, partial(self.receipt, index)
         for kind in RECORDED:
@@ -122,7 +122,7 @@ class TracedBlock:
         return {kind: self.traced(request) for kind, request in RECORDED.items()}
 
     def traced(self, request: TraceRequest) -> list[Any]:
-        """The traces of all transactions."""
+        """Returns the traces of all transactions."""
         real = self.real
         view = StateView(
             header=real.block.header,
@@ -135,18 +135,18 @@ class TracedBlock:
         return trace_block(view, real.block.transactions, request)
 
     def trace(self, kind: str, index: int) -> Outcome:
-        """Compare one trace."""
+        """Compares one trace."""
         if f"{kind} {index}" in OLDER:
-            return Apart("of a tracer that notes a slot which ours leaves out")
+            return Apart("of a tracer that records a slot which ours omits")
         wanted, found = self.fields["extra"][kind][index]["result"], self.traces[kind][index]
-        if kind != "calltrace":  # recorded before the tracer told the hashes of codes
+        if kind != "calltrace":  # recorded before the tracer included code hashes
             found = without_code_hashes(found)
-        if kind == "difftrace":  # and before it left out accounts that did not exist
+        if kind == "difftrace":  # and before it omitted accounts that did not exist
             wanted["pre"] = {name: one for name, one in wanted["pre"].items() if one != EMPTY}
         return same(wanted, found)
 
     def receipt(self, index: int) -> Outcome:
-        """Compare one receipt with the recorded one."""
+        """Compares one receipt with the recorded one."""
         receipt, wanted = self.receipts[index], self.fields["extra"]["receipts"][index]
         logs = [
             {"address": log["address"], "topics": log["topics"], "data": log["data"]}
@@ -177,7 +177,7 @@ class TracedBlock:
 
 
 def with_indices(call: Any) -> Any:
-    """A recorded call whose logs all have an index; one that is left out is zero."""
+    """Returns a recorded call in which every log has an index; a missing index is zero."""
     if not isinstance(call, dict):
         return call
     calls = {"calls": list(map(with_indices, call["calls"]))} if "calls" in call else {}
@@ -186,7 +186,7 @@ def with_indices(call: Any) -> Any:
 
 
 def flat_values(frame: Mapping[str, Any]) -> dict[str, Any]:
-    """What is compared of a flat frame: not its block and transaction, nor what is nothing."""
+    """Returns the compared members of a flat frame: without position and empty members."""
     values = {name: frame[name] for name in FLAT_MEMBERS if name in frame}
     for part in ("action", "result"):
         members = frame.get(part) or {}
@@ -197,34 +197,34 @@ def flat_values(frame: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def without_code_hashes(found: Any) -> Any:
-    """A trace of accounts without the member that its recording does not know."""
+    """Returns a trace without code hashes, which the recording does not contain."""
     if not isinstance(found, dict):
         return found
     return {key: without_code_hashes(one) for key, one in found.items() if key != "codeHash"}
 
 
 def same(wanted: Any, found: Any) -> Outcome:
-    """None where two values are the same JSON, else the first place where they are not."""
+    """Returns None if two values are equal as JSON, else the first difference."""
     return first_difference(wanted, as_json(found), "")
 
 
 def as_json(value: Any) -> Any:
-    """The value as a client reads it."""
+    """Returns the value as decoded by a client."""
     return msgspec.json.decode(msgspec.json.encode(value))
 
 
-def first_difference(wanted: Any, found: Any, place: str) -> Mismatch | None:
-    """Where and how two JSON values differ."""
+def first_difference(wanted: Any, found: Any, path: str) -> Mismatch | None:
+    """Returns the position and values of the first difference."""
     if isinstance(wanted, dict) and isinstance(found, dict):
         for name in sorted(wanted.keys() | found.keys()):
-            difference = first_difference(wanted.get(name), found.get(name), f"{place}.{name}")
+            difference = first_difference(wanted.get(name), found.get(name), f"{path}.{name}")
             if difference:
                 return difference
         return None
     if isinstance(wanted, list) and isinstance(found, list) and len(wanted) == len(found):
         pairs = enumerate(zip(wanted, found, strict=True))
-        differences = (first_difference(*pair, f"{place}[{at}]") for at, pair in pairs)
+        differences = (first_difference(*pair, f"{path}[{at}]") for at, pair in pairs)
         return next((one for one in differences if one), None)
     if wanted == found:
         return None
-    return Mismatch(f"{place}: {json.dumps(wanted)[:200]}", json.dumps(found)[:200])
+    return Mismatch(f"{path}: {json.dumps(wanted)[:200]}", json.dumps(found)[:200])

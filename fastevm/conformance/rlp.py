@@ -1,4 +1,4 @@
-"""RLP tests: values that must encode and decode, and bytes that must be refused."""
+"""RLP tests: values that must encode and decode, and bytes that must be rejected."""
 
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -10,13 +10,13 @@ from fastevm.core.primitives import rlp
 
 
 def cases(name: str, content: Mapping[str, Any]) -> Iterator[Case]:
-    """A case for each test of the file."""
+    """Yields a case for each test of the file."""
     for title, test in content.items():
         yield title, None, partial(run, test)
 
 
 def run(test: Mapping[str, Any]) -> Mismatch | None:
-    """Encode and decode back; with VALID or INVALID in place of a value, only decode."""
+    """Encodes and decodes a value; if it is VALID or INVALID, only decodes."""
     encoded = bytes_of(test["out"])
     try:
         decoded = rlp.decode(encoded)
@@ -33,7 +33,7 @@ def run(test: Mapping[str, Any]) -> Mismatch | None:
 
 
 def value_of(value: Any) -> Any:
-    """Strings are text, or after ``#`` a decimal integer; integers are big-endian without zeros."""
+    """Converts a value: strings are text or, after ``#``, decimal integers."""
     if isinstance(value, list):
         return [value_of(item) for item in value]
     if isinstance(value, str) and not value.startswith("#"):

@@ -1,9 +1,9 @@
 """Recorded JSON-RPC requests against a running node: `fastevm conformance rpc DIR --url URL`.
 
 A case is a ``.io`` file: ``//`` comments, then pairs of ``>>`` request and ``<<`` response.
-Cases run in path order against one node, whose state they share. Responses must be equal as JSON
-values; only the ``message`` of an error may differ, which is reported apart. A case whose header
-says ``speconly:`` compares the shape of a result, not its values.
+Cases run in path order against the same node and share its state. Responses must be equal as JSON
+values; only the ``message`` of an error may differ, which is reported separately. A case whose
+header contains ``speconly:`` compares the shape of a result, not its values.
 """
 
 import argparse
@@ -20,25 +20,25 @@ from fastevm.rpc_client.blocking import JsonRpcClient
 from fastevm.rpc_client.messages import RpcUnreachable
 
 DEFAULT_URL: Final = "http://127.0.0.1:8545"
-TIMEOUT: Final = 5.0  # seconds for one request
-SHOWN: Final = 300  # characters of a value in a report
+TIMEOUT: Final = 5.0  # seconds per request
+SHOWN: Final = 300  # maximum length of a value in a report
 SUFFIX: Final = ".io"
 SPEC_ONLY: Final = "speconly:"
 
 
 class CaseError(ValueError):
-    """A file that is no recorded case."""
+    """An invalid case file."""
 
 
 class Exchange(Struct, frozen=True):
-    """A request as it is sent, and the response that is expected."""
+    """A request and its expected response."""
 
     request: str
     expected: Any
 
 
 class Case(Struct, frozen=True):
-    """A recorded conversation."""
+    """A recorded sequence of exchanges."""
 
     name: str
     spec_only: bool
@@ -46,7 +46,7 @@ class Case(Struct, frozen=True):
 
 
 class RpcReport(Struct):
-    """The tally, and the error messages that are worded differently: (case, expected, found)."""
+    """The tally, and differing error messages: (case, expected, found)."""
 
     tally: Tally = field(default_factory=Tally)
     messages: list[tuple[str, str, str]] = field(default_factory=list)
@@ -57,7 +57,7 @@ Send = Callable[[bytes], bytes]
 
 
 def read_case(name: str, text: str) -> Case:
-    """Parse the text of a case; CaseError names the line that does not belong."""
+    """Parses the text of a case. Raises CaseError, which names the invalid line."""
     spec_only = False
     request: str | None = None
     exchanges: list[Exchange] = []
@@ -79,9 +79,9 @@ def read_case(name: str, text: str) -> Case:
 
 
 def find_cases(directory: Path, *, methods: Sequence[str], filter: str) -> Iterator[Path]:
-    """Yield the case files below ``directory`` in path order.
+    """Yields the case files below ``directory`` in path order.
 
-    ``methods`` keeps those whose folder is one of them (all if empty), ``filter`` those whose path
+    ``methods`` selects cases by folder (all if empty), ``filter`` those whose path
     contains the text.
     """
     for path in sorted(directory.rglob(f"*{SUFFIX}")):
@@ -99,10 +99,10 @@ def run_directory(
     progress: Progress | None = None,
     output: TextIO = sys.stdout,
 ) -> RpcReport:
-    """Run the recorded cases below ``directory`` against the node at ``url``.
+    """Runs the recorded cases below ``directory`` against the node at ``url``.
 
-    Failing cases are printed with what was expected and found as they occur; ``progress`` is called
-    after each case. An unreachable node fails every case, it does not raise.
+    Failed cases are printed immediately with expected and found values; ``progress`` is called
+    after each case. If the node is unreachable, every case fails.
     """
     root, report = Path(directory), RpcReport()
     client = JsonRpcClient(url, timeout=TIMEOUT)
@@ -122,7 +122,7 @@ def run_directory(
 
 
 def run_case(case: Case, send: Send, report: RpcReport) -> Mismatch | None:
-    """Run one case to its first difference; notes differing messages in ``report``."""
+    """Runs a case to its first difference; records differing messages in ``report``."""
     for exchange in case.exchanges:
         try:
             found = json.loads(send(exchange.request.encode()))
@@ -145,25 +145,25 @@ class Comparison:
     def __init__(self) -> None:
         self.messages: list[tuple[str, str]] = []
 
-    def values(self, expected: Any, found: Any, place: str) -> Mismatch | None:
-        """Return the first difference, None if the values are equal."""
+    def values(self, expected: Any, found: Any, path: str) -> Mismatch | None:
+        """Returns the first difference, None if the values are equal."""
         if isinstance(expected, dict) and isinstance(found, dict):
-            return self._objects(expected, found, place)
+            return self._objects(expected, found, path)
         if isinstance(expected, list) and isinstance(found, list):
             if len(expected) != len(found):
-                return _difference(place, f"{len(expected)} entries", f"{len(found)} entries")
+                return _difference(path, f"{len(expected)} entries", f"{len(found)} entries")
             for index, (left, right) in enumerate(zip(expected, found, strict=True)):
-                fault = self.values(left, right, f"{place}[{index}]")
+                fault = self.values(left, right, f"{path}[{index}]")
                 if fault is not None:
                     return fault
             return None
         # in Python true == 1, in JSON it is not
         if isinstance(expected, bool) != isinstance(found, bool) or expected != found:
-            return _difference(place, expected, found)
+            return _difference(path, expected, found)
         return None
 
     def shapes(self, expected: Any, found: Any) -> Mismatch | None:
-        """Return a difference between the kinds and top-level keys of two responses' results."""
+        """Returns the difference between the types and top-level keys of two results."""
         if not isinstance(found, dict) or "result" not in found:
             return _difference("$", "a result", found)
         left, right = expected.get("result"), found["result"]
@@ -174,18 +174,18 @@ class Comparison:
         return None
 
     def _objects(
-        self, expected: dict[str, Any], found: dict[str, Any], place: str
+        self, expected: dict[str, Any], found: dict[str, Any], path: str
     ) -> Mismatch | None:
         if expected.keys() != found.keys():
             missing = sorted(expected.keys() - found.keys())
             extra = sorted(found.keys() - expected.keys())
             shown = {name: found[name] for name in extra}
-            return _difference(place, f"members {missing}", f"instead {_shown(shown)}")
+            return _difference(path, f"members {missing}", f"instead {_shown(shown)}")
         for name, left in expected.items():
             right = found[name]
             if name == "error" and isinstance(left, dict) and isinstance(right, dict):
                 left, right = self._without_messages(left, right)
-            fault = self.values(left, right, f"{place}.{name}")
+            fault = self.values(left, right, f"{path}.{name}")
             if fault is not None:
                 return fault
         return None
@@ -201,7 +201,7 @@ class Comparison:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `fastevm conformance rpc`."""
+    """Adds the options of `fastevm conformance rpc`."""
     parser.add_argument("directory", help="folder of .io files, one folder per method")
     parser.add_argument("--url", default=DEFAULT_URL, help="the node (default %(default)s)")
     parser.add_argument(
@@ -209,12 +209,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--filter", default="", help="only cases whose path contains this text")
     parser.add_argument(
-        "--strict-messages", action="store_true", help="fail if an error is worded differently"
+        "--strict-messages", action="store_true", help="fail if the text of an error differs"
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the cases and print the outcome; 0 if all passed, 1 if one failed, 2 if there is none."""
+    """Runs the cases. Returns 0 if all passed, 1 if any failed, 2 if there are none."""
     report = run_directory(
         arguments.directory, arguments.url, methods=arguments.method, filter=arguments.filter
     )
@@ -225,7 +225,7 @@ def run(arguments: argparse.Namespace) -> int:
     for name, expected, found in report.messages:
         print(f"MESSAGE {name}\n  expected: {expected}\n  found:    {found}")
     if report.messages:
-        print(f"{len(report.messages)} error messages are worded differently")
+        print(f"{len(report.messages)} error messages have different texts")
     print(tally.line())
     return int(bool(tally.failed or (arguments.strict_messages and report.messages)))
 
@@ -234,11 +234,11 @@ def _parsed(text: str, number: int) -> Any:
     try:
         return json.loads(text)
     except ValueError as error:
-        raise CaseError(f"line {number}: the expected response is no JSON: {error}") from None
+        raise CaseError(f"line {number}: the expected response is not JSON: {error}") from None
 
 
-def _difference(place: str, expected: Any, found: Any) -> Mismatch:
-    return Mismatch(f"{place}: {_shown(expected)}", f"{place}: {_shown(found)}")
+def _difference(path: str, expected: Any, found: Any) -> Mismatch:
+    return Mismatch(f"{path}: {_shown(expected)}", f"{path}: {_shown(found)}")
 
 
 def _shown(value: Any) -> str:

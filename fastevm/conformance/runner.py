@@ -1,4 +1,4 @@
-"""Runs test files in worker processes; prints failures as they come and a tally at the end."""
+"""Runs test files in worker processes; prints failures immediately and a tally at the end."""
 
 import json
 import multiprocessing
@@ -20,17 +20,17 @@ from fastevm.conformance.sources import test_files
 from fastevm.core.spec.forks import fork_named
 from fastevm.errors import FastevmError, UnknownForkError
 
-SHOWN_FAILURES = 20  # printed one by one; the JSON report holds all
+SHOWN_FAILURES = 20  # printed individually; the JSON report contains all
 PROGRESS_SECONDS = 0.2
-FILES_AHEAD = 3  # per worker, so that none waits for the archive
+FILES_AHEAD = 3  # per worker, so that no worker waits for the archive
 
 
 class WorkerError(FastevmError):
-    """A worker process was killed, which leaves the outcome of its file unknown."""
+    """A worker process was killed, so the outcome of its file is unknown."""
 
 
 class Failure(Struct, frozen=True):
-    """The failure of a case: what was expected, what was found."""
+    """A failed case, with expected and found values."""
 
     case: str
     expected: str
@@ -38,17 +38,17 @@ class Failure(Struct, frozen=True):
 
 
 class Tally(Struct):
-    """Counts of cases, and the failures among them."""
+    """Counts of cases, and the failures."""
 
     passed: int = 0
     failed: int = 0
     skipped: int = 0
     failures: list[Failure] = field(default_factory=list)
     skips: dict[str, str] = field(default_factory=dict)
-    apart: dict[str, int] = field(default_factory=dict)  # why -> cases that do not count at all
+    apart: dict[str, int] = field(default_factory=dict)  # reason -> cases that are not counted
 
     def add(self, case: str, outcome: "Outcome") -> None:
-        """Count one case: None is a pass."""
+        """Counts a case; None means passed."""
         if outcome is None:
             self.passed += 1
         elif isinstance(outcome, Apart):
@@ -70,25 +70,25 @@ class Tally(Struct):
             self.apart[reason] = self.apart.get(reason, 0) + count
 
     def line(self) -> str:
-        """The closing line that people and tools look for."""
+        """The summary line, which tools parse."""
         return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
 
 
 class Mismatch(Struct, frozen=True):
-    """What a case should have given, and what it gave."""
+    """The expected and the found outcome of a case."""
 
     expected: str
     found: str
 
 
 class Skip(Struct, frozen=True):
-    """A case that is not run, and why."""
+    """A case that is not run, and the reason."""
 
     reason: str
 
 
 class Apart(Struct, frozen=True):
-    """A case of something that is not part of the protocol (yet), which is reported apart."""
+    """A case for rules that are not (yet) part of the protocol, reported separately."""
 
     reason: str
 
@@ -97,13 +97,13 @@ Outcome = Mismatch | Skip | Apart | None
 
 
 class Selection(Struct, frozen=True):
-    """Which cases to run: those of one fork, those whose name contains a text."""
+    """The cases to run, by fork and by a text in the name."""
 
     fork: str | None = None
     filter: str | None = None
 
     def takes(self, label: str, fork: str | None) -> bool:
-        """Whether a case is selected; one without a fork is of every fork."""
+        """Returns whether a case is selected; a case without a fork matches every fork."""
         if self.filter and self.filter not in label:
             return False
         return self.fork is None or fork is None or same_network(fork, self.fork)
@@ -111,7 +111,7 @@ class Selection(Struct, frozen=True):
 
 @cache
 def same_network(name: str, other: str) -> bool:
-    """Whether two names of a fork or a transition mean the same; unknown ones must be equal."""
+    """Returns whether two names mean the same fork or transition; unknown names must be equal."""
     return _canonical(name) == _canonical(other)
 
 
@@ -122,13 +122,13 @@ def _canonical(name: str) -> str:
         return name
 
 
-# A suite gives the cases of one decoded file: name, fork (None = no fork) and what runs it.
+# A suite yields the cases of a decoded file: name, fork (None = no fork) and a function.
 Case = tuple[str, str | None, Callable[[], Outcome]]
 Suite = Callable[[str, Any], Iterable[Case]]
 
 
 def run_file(suite: Suite, selection: Selection, name: str, content: bytes) -> Tally:
-    """Run the selected cases of one file; a crash is a failure of its case, never of the run."""
+    """Runs the selected cases of a file. An exception fails its case only."""
     tally, skips = Tally(), skips_of(name)
     try:
         decoded = msgspec.json.decode(content)
@@ -143,7 +143,7 @@ def run_file(suite: Suite, selection: Selection, name: str, content: bytes) -> T
 
 
 def every_skipped(content: Any) -> Iterator[Case]:
-    """The cases of a file that no suite is asked about."""
+    """Yields the cases of a file that is skipped without a suite."""
     for case in content if isinstance(content, Mapping) else range(len(content)):
         yield str(case), None, lambda: None
 
@@ -151,7 +151,7 @@ def every_skipped(content: Any) -> Iterator[Case]:
 def excuse(
     skips: Mapping[str, str], case: str, fork: str | None, draft: bool = False
 ) -> Skip | Apart | None:
-    """Why a case is not run, if there is a reason; ``draft``: its file is of EIPs in draft."""
+    """Returns why a case is not run, if so; ``draft``: the file tests draft EIPs."""
     reason = skips.get(case) or skips.get("")
     if reason:
         return Skip(reason)
@@ -187,7 +187,7 @@ def _work(item: tuple[str, bytes]) -> Tally:
 def tallies(
     suite: Suite, selection: Selection, files: Iterator[tuple[str, bytes]], workers: int
 ) -> Iterator[Tally]:
-    """A tally per file, in any order."""
+    """Yields a tally per file, in any order."""
     if workers <= 1:
         for name, content in files:
             yield run_file(suite, selection, name, content)
@@ -205,11 +205,11 @@ def tallies(
                 yield from _finished(under_way)
     except BrokenProcessPool:
         names = ", ".join(under_way.values())
-        raise WorkerError(f"a worker process ended (out of memory?), under way: {names}") from None
+        raise WorkerError(f"a worker process ended (out of memory?), running: {names}") from None
 
 
 def _finished(under_way: dict[Future[Tally], str]) -> Iterator[Tally]:
-    """Wait for the next result and yield it."""
+    """Waits for the next result and yields it."""
     done, _ = wait(under_way, return_when=FIRST_COMPLETED)
     for future in done:
         tally = future.result()
@@ -225,10 +225,10 @@ def run_suite(
     workers: int = 1,
     output: TextIO | None = None,
 ) -> Tally:
-    """Run everything under the paths and print failures as they come.
+    """Runs all tests below the paths and prints failures immediately.
 
-    SourceError for bad paths, WorkerError where a worker process is killed.
-    ``output``: where to print, by default standard output; progress is shown on a terminal only.
+    Raises SourceError for invalid paths and WorkerError if a worker process is killed. ``output``:
+    the stream to print to (default: standard output). Progress is only shown on a terminal.
     """
     output, total = output or sys.stdout, Tally()
     started, shown = time.monotonic(), 0.0
@@ -251,5 +251,5 @@ def print_failure(failure: Failure, output: TextIO) -> None:
 
 
 def write_report(tally: Tally, path: str) -> None:
-    """The whole tally as JSON."""
+    """Writes the tally as JSON."""
     Path(path).write_text(json.dumps(to_builtins(tally), indent=1) + "\n")

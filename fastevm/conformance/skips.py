@@ -1,4 +1,4 @@
-"""The list of official cases that are not run, each with its reason."""
+"""The official cases that are not run, each with a reason."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -8,27 +8,27 @@ from fastevm.core.spec.activation import activations_named
 from fastevm.errors import UnknownForkError
 
 SKIPS: Final[Mapping[str, str]] = {
-    "BasicTests/blockgenesistest.json": "its blocks have a layout from before Frontier",
-    "BasicTests/crypto.json": "AES and ECIES: encryption between nodes, no part of this library",
+    "BasicTests/blockgenesistest.json": "its blocks use a format from before Frontier",
+    "BasicTests/crypto.json": "AES and ECIES: encryption between nodes, not part of this library",
 }
-"""``file`` (all its cases) or ``file::case`` -> why. A file is named by the end of its path."""
+"""``file`` (all cases) or ``file::case`` -> reason. The key is the end of the file's path."""
 
 
 UNFINISHED: Final[Mapping[str, str]] = {
-    "Bogota": "of Bogota, a fork whose rules are not final",
+    "Bogota": "of Bogota, whose rules are not final",
 }
-"""Part of a network's name -> why its cases do not count, as long as the fork is unknown here."""
+"""Part of a network's name -> why its cases are not counted while the fork is unknown."""
 
 DRAFTS: Final = (
     "src/EIPTestsFiller/",
     "Prague",
-    "of EIPs in draft, filled before Prague was final",
+    "of draft EIPs, generated before Prague was final",
 )
-"""Where the source of a case lies, part of its network's name, and why it does not count."""
+"""Path of a case's source, part of its network's name, and why it is not counted."""
 
 
 def is_draft(content: Any) -> bool:
-    """Whether a file of ethereum/tests was made of the sources of EIPs that were in draft."""
+    """Returns whether a file of ethereum/tests was generated from tests of draft EIPs."""
     cases = content.values() if isinstance(content, Mapping) else ()
     infos = (case.get("_info") for case in cases if isinstance(case, Mapping))
     sources = (str(info.get("source")) for info in infos if isinstance(info, Mapping))
@@ -37,9 +37,9 @@ def is_draft(content: Any) -> bool:
 
 @cache
 def unfinished_fork(network: str) -> str | None:
-    """Why cases of a fork or transition are set apart; None if they are not.
+    """Returns why cases of a fork or transition are not counted; None if they are.
 
-    A fork that `fastevm.core.spec` knows is run, so nothing needs to change here when one is added.
+    Cases of all forks in `fastevm.core.spec` run, so a new fork needs no change here.
     """
     reason = next((why for part, why in UNFINISHED.items() if part in network), None)
     if reason is None:
@@ -52,7 +52,7 @@ def unfinished_fork(network: str) -> str | None:
 
 
 def skips_of(file: str) -> dict[str, str]:
-    """Case -> why it is not run, for one file; the case "" stands for all of them."""
+    """Returns case -> reason for the skipped cases of a file; the case "" means all."""
     found = {}
     for place, reason in SKIPS.items():
         path, _, case = place.partition("::")

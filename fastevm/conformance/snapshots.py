@@ -1,4 +1,4 @@
-"""Tests that follow a state of a fork before it was final, recognised by where they were filled."""
+"""Tests for a draft version of a fork, recognised by the commit of their source."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -8,13 +8,13 @@ from fastevm.core.spec.forks import AMSTERDAM_2026_04
 SNAPSHOTS: Final[Mapping[str, Mapping[str, str]]] = {
     "524b44617e410ab21b5122f0be5113b62a0e76ee": {"Amsterdam": AMSTERDAM_2026_04.name},
 }
-"""Commit of execution-specs -> fork as the tests name it -> the rules that they follow."""
+"""Commit of execution-specs -> fork name in the tests -> the rules that they use."""
 
 
 def rules_meant(network: str, test: Mapping[str, Any]) -> str:
-    """The name of the rules that a test means by a network's name.
+    """Returns the name of the rules that a test means by a network's name.
 
-    ``_info.url`` of a filled test names the commit of its source.
+    ``_info.url`` of a generated test contains the commit of its source.
     """
     info = test.get("_info")
     source = info.get("url") if isinstance(info, Mapping) else None

@@ -11,18 +11,18 @@ from typing import IO, Any, Final
 from fastevm.errors import FastevmError
 
 ARCHIVES: Final = (".tar", ".tar.gz", ".tgz", ".tar.zst")
-MAX_FILE_BYTES: Final = 512 * 1024 * 1024  # one unpacked test file
+MAX_FILE_BYTES: Final = 512 * 1024 * 1024  # maximum size of an unpacked test file
 CHUNK: Final = 1024 * 1024
 
 
 class SourceError(FastevmError):
-    """A path that holds no tests, or an archive that cannot be read to its end."""
+    """A path without tests, or a damaged archive."""
 
 
 def test_files(paths: Sequence[str | Path], suffix: str = ".json") -> Iterator[tuple[str, bytes]]:
-    """Name and content of every test file under the paths, in the order given.
+    """Yields name and content of every test file below the paths, in order.
 
-    Raises SourceError for a path that does not exist, holds no test, or is damaged.
+    Raises SourceError for a path that does not exist, contains no tests or is damaged.
     """
     for path in map(Path, paths):
         if path.is_dir():
@@ -36,7 +36,7 @@ def test_files(paths: Sequence[str | Path], suffix: str = ".json") -> Iterator[t
 
 
 def is_archive(path: Path) -> bool:
-    """Whether the name is that of a packed archive, and it is there."""
+    """Returns whether the path is an existing archive."""
     return path.name.endswith(ARCHIVES) and path.is_file()
 
 
@@ -57,7 +57,7 @@ def _from_archive(path: Path, suffix: str) -> Iterator[tuple[str, bytes]]:
     found = False
     try:
         with path.open("rb") as packed, _unpacked(path, packed) as stream:
-            readable: Any = stream  # read is all that a stream of tar needs
+            readable: Any = stream  # tar streams only need `read`
             with tarfile.open(fileobj=readable, mode="r|") as archive:
                 for item in _members(archive, suffix):
                     found = True
@@ -70,7 +70,7 @@ def _from_archive(path: Path, suffix: str) -> Iterator[tuple[str, bytes]]:
 
 
 def _check_end(stream: "_Counted", end: int) -> None:
-    """To tarfile a stream that ends between two files looks complete: check its last block."""
+    """Checks the last block: tarfile considers a stream that ends between two files complete."""
     while stream.read(CHUNK):
         pass
     if stream.count < end + tarfile.BLOCKSIZE:
@@ -89,25 +89,25 @@ def _unpacked(path: Path, packed: IO[bytes]) -> Iterator["_Counted"]:
 
 
 class _Counted:
-    """A stream that counts what is read of it."""
+    """A stream that counts the bytes read."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
         self.count = 0
 
     def read(self, size: int) -> bytes:
-        """Up to ``size`` bytes, fewer only at the end."""
+        """Reads ``size`` bytes, fewer only at the end."""
         data: bytes = self._stream.read(size)
         self.count += len(data)
         return data
 
 
 class _ZstdStream:
-    """Reads a zstd stream; SourceError if it ends too early."""
+    """Reads a zstd stream. Raises SourceError if it is truncated."""
 
     def __init__(self, packed: IO[bytes]) -> None:
         try:
-            import zstandard  # an extra: only packed tests need it
+            import zstandard  # optional dependency: only compressed tests need it
         except ImportError:
             need = "needs the package zstandard (pip install 'fastevm[conformance]')"
             raise SourceError(need) from None
@@ -117,7 +117,7 @@ class _ZstdStream:
         self._ready = bytearray()
 
     def read(self, size: int) -> bytes:
-        """Up to ``size`` bytes, fewer only at the end."""
+        """Reads ``size`` bytes, fewer only at the end."""
         while len(self._ready) < size and not self._frame.eof:
             chunk = self._packed.read(CHUNK)
             if not chunk:

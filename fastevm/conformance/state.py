@@ -1,4 +1,4 @@
-"""State tests: one transaction on a given state must end in a given root, in every fork."""
+"""State tests: a transaction on a given state must give the expected root, in each fork."""
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property, lru_cache, partial
@@ -25,8 +25,8 @@ from fastevm.errors import InvalidTransaction, TransactionDecodeError
 from fastevm.evm.machine import EVM, ExecutionResult
 
 ANCESTORS = 256
-NETWORKS = 128  # names whose rules are kept
-MACHINES = 32  # kept for reuse, one per set of rules
+NETWORKS = 128  # cached networks
+MACHINES = 32  # cached machines, one per set of rules
 ENVIRONMENT = (
     "currentNumber",
     "currentTimestamp",
@@ -37,7 +37,7 @@ ENVIRONMENT = (
     "currentExcessBlobGas",
     "slotNumber",
 )
-NOBODY = (None, "", "0x")  # as recipient: a contract creation
+NOBODY = (None, "", "0x")  # values of ``to`` that mean contract creation
 
 Execute = Callable[[EVM, Transaction], ExecutionResult]
 
@@ -45,7 +45,7 @@ signer = lru_cache(maxsize=1024)(public_key_address)
 
 
 def cases(name: str, content: Mapping[str, Any]) -> Iterator[Case]:
-    """A case for each entry of ``post`` of each test of the file."""
+    """Yields a case for each entry of ``post`` of each test of the file."""
     for title, fields in content.items():
         test = StateTest(fields)
         for name_there, entries in fields["post"].items():
@@ -55,7 +55,7 @@ def cases(name: str, content: Mapping[str, Any]) -> Iterator[Case]:
 
 
 class Played(Struct, frozen=True):
-    """The outcome of a transaction: a result or the reason of its rejection, and the state."""
+    """The outcome of a transaction: result or reason of rejection, and the state."""
 
     state: Layer
     result: ExecutionResult | None
@@ -63,7 +63,7 @@ class Played(Struct, frozen=True):
 
 
 class StateTest:
-    """A named test: what its entries share is read once."""
+    """A test; parts shared by its entries are decoded once."""
 
     def __init__(self, fields: Mapping[str, Any]) -> None:
         self.fields = fields
@@ -72,7 +72,7 @@ class StateTest:
 
     @cached_property
     def pre(self) -> Layer:
-        """The state before; its tries are made here, so that entries only add to them."""
+        """The state before. Its tries are built here, so that entries only update them."""
         layer = layer_of(self.accounts)
         if layer.remote_state is None:
             layer.state_root()
@@ -80,12 +80,12 @@ class StateTest:
 
     @cached_property
     def accounts(self) -> dict[bytes, dict[str, Any]]:
-        """The accounts of the state before."""
+        """The accounts before the transaction."""
         return accounts_of(self.fields["pre"])
 
     @cached_property
     def env(self) -> dict[str, int]:
-        """The numbers of the environment, those that are there."""
+        """The numbers of the environment that are present."""
         env = self.fields["env"]
         return {name: number_of(env[name]) for name in ENVIRONMENT if env.get(name) is not None}
 
@@ -100,11 +100,11 @@ class StateTest:
         return address_of(sender) if sender else signer(bytes_of(fields["secretKey"]))
 
     def run(self, fork: str, entry: Mapping[str, Any]) -> Mismatch | Apart | None:
-        """Run one entry; None when root, logs and rejection are as expected."""
+        """Runs an entry. Returns None if root, logs and rejection are as expected."""
         return unreadable(self.accounts) or verdict(entry, self.play(fork, entry))
 
     def play(self, fork: str, entry: Mapping[str, Any], execute: Execute = EVM.execute) -> Played:
-        """The outcome of one entry's transaction; ``execute`` runs it on a machine."""
+        """Returns the outcome of an entry's transaction; ``execute`` runs it on a machine."""
         evm = self.machine(self.schedule_of(fork))
         result = rejection = None
         try:
@@ -116,30 +116,30 @@ class StateTest:
         return Played(touched(evm.state, evm.schedule, self.coinbase), result, rejection)
 
     def leaves_coinbase(self, entry: Mapping[str, Any]) -> bool:
-        """Whether the state after an entry shows that it was made without a reward of zero."""
+        """Returns whether the expected state was generated without a zero reward."""
         if "state" not in entry or self.coinbase in self.accounts:
             return False
         return self.coinbase not in accounts_of(entry["state"])
 
     @cached_property
     def blobs(self) -> tuple[tuple[str, BlobParameters], ...]:
-        """What the test's config says of blobs, by fork."""
+        """The blob parameters of the test's config, by fork."""
         return tuple(read_blob_schedule(self.config.get("blobSchedule")).items())
 
     def schedule_of(self, fork: str) -> ForkSchedule:
-        """The rules of a fork name; of a transition, those at the environment's number and time."""
+        """Returns the rules of a fork, or of a transition at the environment's number and time."""
         number, timestamp = self.env.get("currentNumber", 0), self.env.get("currentTimestamp", 0)
         return network(fork, self.blobs).at(number, timestamp)
 
     def machine(self, schedule: ForkSchedule) -> EVM:
-        """A machine in the test's environment, on the state before."""
+        """Returns a machine with the test's environment and the state before."""
         evm = machine_of(schedule)
         evm.state = anew(self.pre)
         evm.set_block(**self.environment(schedule))
         return evm
 
     def environment(self, schedule: ForkSchedule) -> dict[str, Any]:
-        """The block around the transaction; fields that the fork does not know are left out."""
+        """Returns the block environment, without fields that the fork does not have."""
         env, rules = self.env, schedule.parameters
         number = env.get("currentNumber", 0)
         excess = env.get("currentExcessBlobGas", 0)
@@ -159,9 +159,9 @@ class StateTest:
         }
 
     def transaction(self, entry: Mapping[str, Any]) -> Transaction:
-        """The transaction of an entry; where its signed bytes are given, they are what is run.
+        """Returns the transaction of an entry, from its signed bytes if present.
 
-        The fields of the test must say the same as the signed bytes, or this raises ValueError.
+        Raises ValueError if the signed bytes do not match the fields of the test.
         """
         chosen = self.chosen(entry["indexes"])
         if "txbytes" not in entry:
@@ -170,11 +170,11 @@ class StateTest:
         built = Transaction.build(**chosen)
         protected = signed.chain_id if signed.type == 0 else None
         if built.signing_hash(chain_id=protected) != signed.signing_hash():
-            raise ValueError("the fields of the test and its txbytes are two transactions")
+            raise ValueError("the fields of the test and its txbytes differ")
         return signed
 
     def chosen(self, indexes: Mapping[str, int]) -> dict[str, Any]:
-        """The fields of the transaction that the indexes pick out of the test's lists."""
+        """Returns the transaction fields that the indexes select from the test's lists."""
         fields = self.fields["transaction"]
         chosen: dict[str, Any] = {
             "sender": self.sender,
@@ -210,25 +210,25 @@ class StateTest:
 
 @lru_cache(maxsize=NETWORKS)
 def network(name: str, blobs: tuple[tuple[str, BlobParameters], ...]) -> Activations:
-    """The chain of a fork or transition."""
+    """Returns the activations of a fork or transition."""
     return activations_named(name, blob_schedule=dict(blobs))
 
 
 @lru_cache(maxsize=MACHINES)
 def machine_of(schedule: ForkSchedule) -> EVM:
-    """A machine with these rules, used again and again."""
+    """Returns a cached machine with these rules."""
     return EVM(schedule)
 
 
 @lru_cache(maxsize=64)
 def ancestors_of(number: int) -> tuple[bytes, ...]:
-    """BLOCKHASH(n) is keccak256 of n in decimal: these tests have no parent chain."""
+    """Returns hashes where BLOCKHASH(n) is keccak256 of n in decimal, as there is no chain."""
     first = max(0, number - ANCESTORS)
     return tuple(keccak256(str(n).encode()) for n in range(number - 1, first - 1, -1))
 
 
 def verdict(entry: Mapping[str, Any], played: Played) -> Mismatch | None:
-    """Compare what the entry wants with what happened."""
+    """Compares the expected with the actual outcome."""
     exception, rejection = entry.get("expectException"), played.rejection
     if exception and rejection is None:
         return Mismatch(f"rejected with {exception}", "accepted")
@@ -247,14 +247,14 @@ def verdict(entry: Mapping[str, Any], played: Played) -> Mismatch | None:
 
 
 def hash_of_logs(logs: tuple[Log, ...]) -> bytes:
-    """keccak256 of the RLP of all [address, topics, data]."""
+    """Returns keccak256 of the RLP of all [address, topics, data]."""
     return keccak256(rlp.encode([[log.address, list(log.topics), log.data] for log in logs]))
 
 
 def touched(state: Layer, schedule: ForkSchedule, coinbase: bytes) -> Layer:
-    """Pay the coinbase a reward of zero, after a transaction or its rejection.
+    """Pays the coinbase a reward of zero, after a transaction or its rejection.
 
-    It creates the account, or from EIP-161 on deletes it if it is empty.
+    This creates the account or, since EIP-161, deletes it if it is empty.
     """
     account = state.account(coinbase)
     if not schedule.parameters["clears_empty_accounts"]:

@@ -1,4 +1,4 @@
-"""Transaction tests: encoded ones must give hash, sender and intrinsic gas, or be refused."""
+"""Transaction tests: decoding gives hash, sender and intrinsic gas, or an error."""
 
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -14,7 +14,7 @@ from fastevm.errors import InvalidTransaction, TransactionDecodeError
 
 
 def cases(name: str, content: Mapping[str, Any]) -> Iterator[Case]:
-    """A case for each fork of each test of the file."""
+    """Yields a case for each fork of each test of the file."""
     for title, test in content.items():
         for name_there, wanted in test["result"].items():
             fork = rules_meant(name_there, test)
@@ -22,7 +22,7 @@ def cases(name: str, content: Mapping[str, Any]) -> Iterator[Case]:
 
 
 def run(txbytes: str, fork: str, wanted: Mapping[str, Any]) -> Mismatch | None:
-    """Decode and check one transaction without a state."""
+    """Decodes and checks a transaction without a state."""
     schedule = schedule_for(fork_named(fork))
     try:
         digest, sender, gas = validate_transaction(bytes_of(txbytes), schedule)

@@ -13,7 +13,7 @@ Pairs = Iterable[tuple[str, str | None]]
 
 
 def cases(name: str, content: Mapping[str, Any]) -> Iterator[Case]:
-    """A case for each test of the file; the file's name tells what kind they are."""
+    """Yields a case for each test of the file; the file name determines their kind."""
     file = name.rsplit("/", 1)[-1]
     for title, test in content.items():
         if "tests" in test:
@@ -25,7 +25,7 @@ def cases(name: str, content: Mapping[str, Any]) -> Iterator[Case]:
 
 
 def check_root(test: Mapping[str, Any], hashed: bool, any_order: bool) -> Mismatch | None:
-    """Apply the pairs as given and, where the order must not matter, backwards."""
+    """Applies the pairs in order and, if the order must not matter, in reverse."""
     pairs = list(test["in"].items() if isinstance(test["in"], Mapping) else test["in"])
     expected = bytes_of(test["root"])
     for order in (pairs, pairs[::-1]) if any_order else (pairs,):
@@ -36,7 +36,7 @@ def check_root(test: Mapping[str, Any], hashed: bool, any_order: bool) -> Mismat
 
 
 def root_of(pairs: Pairs, hashed: bool) -> bytes:
-    """The root after all pairs in order; None as a value deletes."""
+    """Returns the root after all pairs in order; value None deletes."""
     trie = Trie()
     for key, value in pairs:
         place = keccak256(text_of(key)) if hashed else text_of(key)
@@ -48,10 +48,10 @@ def root_of(pairs: Pairs, hashed: bool) -> bytes:
 
 
 def check_neighbours(test: Mapping[str, Any]) -> Mismatch | None:
-    """Compare the keys before and after some text with those of the sorted set, by its proofs.
+    """Compares the neighbours of texts with those in the sorted set of keys.
 
-    Tries here have no cursor: that each key is found and each text between is not is what is
-    checked of the trie.
+    Tries here have no cursor, so this checks that proofs find each key and do not find the texts
+    between keys.
     """
     trie, keys = Trie(), sorted(test["in"])
     for key in keys:
@@ -69,5 +69,5 @@ def check_neighbours(test: Mapping[str, Any]) -> Mismatch | None:
 
 
 def text_of(text: str) -> bytes:
-    """Hex after 0x, else the text itself."""
+    """Decodes hex after 0x, otherwise encodes the text."""
     return bytes_of(text) if text.startswith("0x") else text.encode()

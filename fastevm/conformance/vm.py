@@ -1,4 +1,4 @@
-"""VM tests: one message frame under Frontier rules, without a transaction around it."""
+"""VM tests: one message frame with Frontier rules, without a transaction."""
 
 from collections.abc import Iterator, Mapping
 from functools import cache, partial
@@ -12,14 +12,14 @@ from fastevm.conformance.state import ancestors_of, hash_of_logs
 from fastevm.core.execution.types import Log
 
 FORK: Final = "Frontier"
-NO_MACHINE: Final = "a message without a transaction, which needs a tree built by `make build`"
+NO_MACHINE: Final = "a message without a transaction, which requires a build by `make build`"
 MACHINE: Final = "fastevm.testing.interpreter"
-"""What sends a message without a transaction; an installation does not have it."""
+"""The module that sends messages without a transaction; it is not installed."""
 
 
 @cache
 def is_available() -> bool:
-    """Whether the machine was built."""
+    """Returns whether that module was built."""
     try:
         return find_spec(MACHINE) is not None
     except ModuleNotFoundError:
@@ -27,13 +27,13 @@ def is_available() -> bool:
 
 
 def cases(name: str, content: Mapping[str, Any]) -> Iterator[Case]:
-    """A case for each test of the file."""
+    """Yields a case for each test of the file."""
     for title, test in content.items():
         yield title, FORK, partial(run, test)
 
 
 def run(test: Mapping[str, Any]) -> Mismatch | Apart | None:
-    """Run one frame; without ``post`` it must fail, else gas, output, logs and state must agree."""
+    """Runs a frame. Without ``post`` it must fail, else gas, output, logs and state must match."""
     if not is_available():
         return Apart(NO_MACHINE)
     machine, outcome = execute(test)
@@ -53,7 +53,7 @@ def run(test: Mapping[str, Any]) -> Mismatch | Apart | None:
 
 
 def execute(test: Mapping[str, Any]) -> tuple[Any, Any]:
-    """Set up the world and send the message; its value has moved already."""
+    """Sets up the world and sends the message, whose value has already been transferred."""
     env, message = test["env"], test["exec"]
     number = number_of(env["currentNumber"])
     target = address_of(message["address"])
@@ -83,7 +83,7 @@ def execute(test: Mapping[str, Any]) -> tuple[Any, Any]:
 
 
 def digest_of(outcome: Any) -> bytes:
-    """The hash of the frame's logs."""
+    """Returns the hash of the frame's logs."""
     logs = (
         Log(address, tuple(topic.to_bytes(32, "big") for topic in topics), data)
         for address, topics, data in outcome.logs
@@ -92,7 +92,7 @@ def digest_of(outcome: Any) -> bytes:
 
 
 def compare_state(test: Mapping[str, Any], machine: Any) -> Mismatch | None:
-    """Compare every account of ``pre`` and ``post``; one that ``post`` lacks must not exist."""
+    """Compares all accounts of ``pre`` and ``post``; those missing in ``post`` must not exist."""
     post = accounts_of(test["post"])
     for address in post.keys() | accounts_of(test["pre"]).keys():
         wanted, found = post.get(address), machine.account(address)

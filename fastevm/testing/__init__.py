@@ -1,1 +1,1 @@
-"""What only tests need: C functions and whole machines behind Python functions."""
+"""Python access to C functions and machines, for tests only."""

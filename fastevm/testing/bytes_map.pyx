@@ -1,4 +1,4 @@
-"""The persistent map as a class, with bytes for keys and values."""
+"""The persistent map as a class, with bytes as keys and values."""
 
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from libc.stdint cimport int64_t, uint8_t
@@ -31,7 +31,7 @@ from fastevm.core.primitives.persistent_map cimport (
 cdef struct BytesLeaf:
     MapLeaf head
     uint8_t key[LONG_KEY]
-    size_t size               # bytes of the value, which follow the struct
+    size_t size               # size of the value, which follows the struct
 
 
 cdef int64_t live_bytes_leaves = 0
@@ -54,9 +54,10 @@ cdef bint collect_leaf(void* leaf, void* context) noexcept nogil:
 
 
 cdef class BytesMap:
-    """The map with bytes for keys and values, for tests; each object is one version.
+    """The map with bytes as keys and values; each object is one version.
 
-    `set`, `remove` and `update` edit this version, never a copy of it. Keys have 20 or 32 bytes.
+    `set`, `remove` and `update` edit this version and do not affect copies. Keys have 20 or 32
+    bytes.
     """
 
     cdef MapNode* root
@@ -94,34 +95,34 @@ cdef class BytesMap:
         return leaf
 
     def copy(self) -> BytesMap:
-        """Another version with the same content, in constant time."""
+        """Returns another version with the same content, in constant time."""
         cdef BytesMap other = BytesMap(self.kind.key_size, seed=self.kind.seed)
         other.root = map_retain(self.root)
         return other
 
     def get(self, key: bytes) -> bytes | None:
-        """The value at `key`, or None. ValueError for a key of another size."""
+        """Returns the value at `key`, or None. Raises ValueError for a key of another size."""
         cdef const BytesLeaf* leaf = <const BytesLeaf*>map_get(
             self.root, &self.kind, self.checked(key)
         )
         return None if leaf == NULL else leaf_value(leaf)
 
     def set(self, key: bytes, value: bytes) -> None:
-        """Set the value at `key`. ValueError for a key of another size."""
+        """Sets the value at `key`. Raises ValueError for a key of another size."""
         cdef bint failed = False
         self.root = map_set(self.root, &self.kind, self.new_leaf(key, value), &failed)
         if failed:
             raise MemoryError
 
     def remove(self, key: bytes) -> None:
-        """Remove the key if it is there."""
+        """Removes the key if present."""
         cdef bint failed = False
         self.root = map_remove(self.root, &self.kind, self.checked(key), &failed)
         if failed:
             raise MemoryError
 
     def update(self, items: list[tuple[bytes, bytes]]) -> None:
-        """Set many keys without the GIL."""
+        """Sets many keys without the GIL."""
         cdef size_t count = len(items)
         cdef size_t i, made = 0
         cdef bint failed = False
@@ -145,7 +146,7 @@ cdef class BytesMap:
             raise MemoryError
 
     def items(self) -> Iterator[tuple[bytes, bytes]]:
-        """All keys and values, in no particular order."""
+        """Yields all keys and values, in no particular order."""
         cdef list found = []
         cdef BytesLeaf* leaf
         cdef list pairs = []
@@ -157,5 +158,5 @@ cdef class BytesMap:
 
 
 def live_leaves() -> int:
-    """How many leaves of all BytesMap objects exist."""
+    """Returns the number of leaves of all BytesMap objects."""
     return atomic_load(&live_bytes_leaves)

@@ -1,4 +1,4 @@
-"""``TransactionRunner``: transactions on a layer, at once or in steps, with every option."""
+"""``TransactionRunner``: transactions on a layer, in one call or in steps, with all options."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""``TransactionRunner``: transactions on a layer, at once or in steps, with every option."""
+"""``TransactionRunner``: transactions on a layer, in one call or in steps, with all options."""
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memcpy, memset
@@ -47,12 +47,12 @@ cdef ReadStatus has_no_block_hash(const void* base, uint64_t number, Hash* out) 
 
 
 cdef class TransactionRunner:
-    """A machine on a layer; ``run`` gives what a transaction did and keeps its changes.
+    """A machine on a layer; ``run`` executes a transaction and keeps its changes.
 
     ``block``: coinbase (20 bytes) and the numbers of the block context. ``remote``: the state is
-    fetched piece by piece when a run asks for it. ``stepped``: through transact_begin and
-    transact_run. ``suspend``: with a pause before every hosted op. ``trace``: the run is recorded;
-    ``records`` has what was read of it when it was full, in steps.
+    fetched value by value when execution reads it. ``stepped``: uses transact_begin and
+    transact_run. ``suspend``: pauses before every hosted op. ``trace``: records the execution;
+    ``records`` contains the batches read whenever the buffer was full.
     """
     cdef World* world
     cdef Machine* machine
@@ -104,7 +104,7 @@ cdef class TransactionRunner:
         return 0
 
     def run(self, transaction, *, block_gas_left=None, **options):
-        """What the transaction did, as a dict; InvalidTransaction when it is refused."""
+        """Executes a transaction; returns the outcome as a dict. Raises InvalidTransaction."""
         cdef Transaction t = transaction
         cdef TxOptions chosen
         cdef TxResult result
@@ -180,7 +180,7 @@ cdef class TransactionRunner:
         return error
 
     def begin_and_abandon(self, transaction):
-        """Start a transaction and take it back: the layer that comes of it."""
+        """Starts a transaction and abandons it; returns the resulting layer."""
         cdef Transaction t = transaction
         cdef TxRun run
         cdef TxResult result
@@ -195,7 +195,7 @@ cdef class TransactionRunner:
         return self.layer.commit(self.world)
 
     cdef int fetch(self) except -1:
-        """Give the world what its last read lacked."""
+        """Provide the value that the world's last read missed."""
         cdef bytes address = self.world.need_address.b[:20]
         cdef Word number
         cdef Code* code = NULL

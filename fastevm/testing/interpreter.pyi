@@ -1,4 +1,4 @@
-"""``BareMachine``: one message without a transaction, with every option of the machine."""
+"""``BareMachine``: executes messages without a transaction, with every option of the machine."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""``BareMachine``: one message without a transaction, with every option of the machine."""
+"""``BareMachine``: executes messages without a transaction, with every option of the machine."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport int64_t, uint8_t, uint64_t
@@ -68,7 +68,7 @@ PRECOMPILES = [number.to_bytes(20, "big") for number in (*range(1, 0x12), 0x100)
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one message did: ``status`` as in status.pxd, ``requests`` = times it was resumed."""
+    """The outcome of a message: ``status`` as in status.pxd, ``requests``: times it was resumed."""
 
     status: int
     error: str
@@ -109,13 +109,13 @@ cdef Code* code_of(bytes value) except? NULL:
 
 
 cdef class BareMachine:
-    """A world with some accounts and a machine on it. Changes stay unless told otherwise.
+    """A world with some accounts and a machine. Changes are kept by default.
 
-    ``accounts``: address -> {balance, nonce, code, storage}. ``remote``: nothing is known at first,
+    ``accounts``: address -> {balance, nonce, code, storage}. ``remote``: nothing is known at first;
     every read suspends the machine and is answered from ``accounts``. ``suspend``: the machine
-    stops before every hosted op. ``pause``: it is asked to pause at the start and after every
-    second stop, which it does at the next back-edge, call or return. ``moves``: address -> number
-    of the precompile that answers there, 0 = none.
+    stops before every hosted op. ``pause``: requests a pause at the start and after every second
+    stop; the machine pauses at the next back-edge, call or return. ``moves``: address -> number of
+    the precompile at this address, 0 = none.
     """
 
     cdef World* world
@@ -178,7 +178,7 @@ cdef class BareMachine:
         bytes coinbase=bytes(20), difficulty=0, prev_randao=0, base_fee=0, blob_base_fee=1,
         gas_price=0, bytes origin=SENDER, ancestors=(), blob_hashes=(),
     ) -> None:
-        """Set the block and transaction; what is not named is as in the signature."""
+        """Sets the block and transaction environment; defaults are in the signature."""
         cdef BlockContext* block = &self.block
         block.number = number
         block.timestamp = timestamp
@@ -215,7 +215,7 @@ cdef class BareMachine:
         return 0
 
     cdef int answer(self) except -1:
-        """What the world asked for, from the accounts given."""
+        """Provide the value that the world requested, from the given accounts."""
         cdef Word balance, value
         cdef bytes address = self.world.need_address.b[:20]
         fields = self.accounts.get(address)
@@ -309,7 +309,7 @@ cdef class BareMachine:
         int64_t gas=10_000_000, bint static=False, bint no_transfer=False,
         StepTrace trace=None, list records=None, bint keep=True,
     ) -> Outcome:
-        """Send a message, in a transaction of its own; traced records go to ``records``."""
+        """Sends a message in its own transaction; appends trace records to ``records``."""
         cdef Message message
         memset(&message, 0, sizeof(Message))
         message.kind = CALL_MESSAGE
@@ -327,7 +327,7 @@ cdef class BareMachine:
         self, bytes address, bytes initcode, *, bytes sender=SENDER, value: int = 0,
         int64_t gas=10_000_000, bint keep=True,
     ) -> Outcome:
-        """Run init code for a contract at the address."""
+        """Runs init code for a contract at the address."""
         cdef Message message
         memset(&message, 0, sizeof(Message))
         message.kind = CREATE_MESSAGE
@@ -340,11 +340,11 @@ cdef class BareMachine:
         return self.run(&message, None, [], keep)
 
     def cancel_now(self, bint on=True) -> None:
-        """Raise or lower the flag that the machine reads at back-edges and calls."""
+        """Sets or clears the flag that the machine reads at back-edges and calls."""
         self.cancel = CANCEL_REQUEST if on else NO_REQUEST
 
     def account(self, bytes address) -> dict[str, Any] | None:
-        """Balance, nonce and code as the world has them now; None if there is no such account."""
+        """Returns the current balance, nonce and code; None if the account does not exist."""
         cdef Account* a = self.find(address)
         if not a.exists:
             return None
@@ -352,7 +352,7 @@ cdef class BareMachine:
         return {"balance": word_to_int(&a.balance), "nonce": a.nonce, "code": code}
 
     def storage(self, bytes address, key: int) -> int:
-        """The value of a slot as the world has it now."""
+        """Returns the current value of a slot."""
         cdef Account* a = self.find(address)
         cdef Word slot
         word_from_int(&slot, key)
@@ -361,7 +361,7 @@ cdef class BareMachine:
         return word_to_int(&world_slot(self.world, a, &slot).current)
 
     def storage_items(self, bytes address) -> dict[int, int]:
-        """All slots that the world knows of an account and that are not zero now."""
+        """Returns all loaded nonzero slots of an account."""
         cdef Address place = address_of(address)
         cdef Account* a = world_account(self.world, &place)
         cdef dict found = {}
@@ -373,5 +373,5 @@ cdef class BareMachine:
         return {key: value for key, value in found.items() if value}
 
     def halt(self) -> tuple[int, int, int]:
-        """Opcode, stack height and pc of the last halt."""
+        """Returns opcode, stack height and pc of the last halt."""
         return self.machine.halt_opcode, self.machine.halt_height, self.machine.halt_pc

@@ -1,4 +1,4 @@
-"""Slabs and the persistent map of words as Python functions and a class."""
+"""Python access to slabs and the persistent map of words."""
 
 from collections.abc import Iterator
 from typing import final

@@ -1,4 +1,4 @@
-"""Slabs and the persistent map of words as Python functions and a class."""
+"""Python access to slabs and the persistent map of words."""
 
 from libc.stdint cimport uint32_t
 from libc.string cimport memset
@@ -31,7 +31,7 @@ LARGEST_RECORD = SLAB_MAX_LINES
 
 
 def allocate(lines: int) -> int:
-    """The address of a new record of so many lines, filled with ones; 0 without memory."""
+    """Allocates a record of this many lines, filled with ones. Returns its address, or 0."""
     cdef void* record = slab_alloc(<uint32_t>lines)
     if record != NULL:
         memset(record, 0xff, <size_t>lines * SLAB_LINE)
@@ -39,22 +39,22 @@ def allocate(lines: int) -> int:
 
 
 def references(record: int, lines: int) -> int:
-    """A record's count of references."""
+    """Returns the reference count of a record."""
     return slab_count(<void*><size_t>record, <uint32_t>lines)[0]
 
 
 def release(record: int, lines: int) -> None:
-    """Free a record."""
+    """Frees a record."""
     slab_free(<void*><size_t>record, <uint32_t>lines)
 
 
 def refuse_chunks(refuse: bool) -> None:
-    """Whether to behave as if there were no more memory for chunks."""
+    """Makes the allocation of chunks fail, or succeed again."""
     slab_refuse(refuse)
 
 
 def seed() -> int:
-    """What the hashes of words are mixed with in this process."""
+    """Returns the seed of word hashes in this process."""
     return process_seed()
 
 
@@ -64,9 +64,9 @@ cdef bint collect(const WordEntry* entry, void* context) noexcept with gil:
 
 
 cdef class WordDict:
-    """The map with ints for keys and values; each object is one version.
+    """The map with ints as keys and values; each object is one version.
 
-    `set` edits this version, never a copy of it; a value of zero removes its key.
+    `set` edits this version and does not affect copies; value zero removes the key.
     """
 
     cdef WordMap map
@@ -81,13 +81,13 @@ cdef class WordDict:
         return self.map != 0
 
     def copy(self) -> WordDict:
-        """Another version with the same content, in constant time."""
+        """Returns another version with the same content, in constant time."""
         cdef WordDict other = WordDict()
         other.map = word_map_retain(self.map)
         return other
 
     def get(self, key: int) -> int:
-        """The value at `key`, or 0."""
+        """Returns the value at `key`, or 0."""
         cdef Word word
         cdef const Word* value
         word_from_int(&word, key)
@@ -96,7 +96,7 @@ cdef class WordDict:
         return 0 if value == NULL else word_to_int(value)
 
     def set(self, key: int, value: int) -> None:
-        """Put a value. MemoryError when there is none; nothing has changed then."""
+        """Sets a value. Raises MemoryError if out of memory; then nothing has changed."""
         cdef Word key_word, value_word
         cdef bint done
         word_from_int(&key_word, key)
@@ -107,7 +107,7 @@ cdef class WordDict:
             raise MemoryError
 
     def prefetch(self, keys: list[int]) -> None:
-        """Bring the paths to a few keys into the cache."""
+        """Prefetches the paths of a few keys."""
         cdef Word[WORD_MAP_GROUP] words
         cdef int count = 0
         for key in keys[:WORD_MAP_GROUP]:
@@ -116,7 +116,7 @@ cdef class WordDict:
         word_map_prefetch(self.map, words, count)
 
     def items(self) -> Iterator[tuple[int, int]]:
-        """All keys and values, in no particular order."""
+        """Yields all keys and values, in no particular order."""
         cdef list found = []
         word_map_each(self.map, collect, <void*>found)
         return iter(found)

@@ -1,4 +1,4 @@
-"""C functions of the primitives as Python functions, where they have none of their own."""
+"""Python access to C functions of the primitives that have no Python function."""
 
 from typing import Any, final
 

@@ -1,4 +1,4 @@
-"""C functions of the primitives as Python functions, where they have none of their own."""
+"""Python access to C functions of the primitives that have no Python function."""
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport int64_t, uint8_t, uint64_t
@@ -58,7 +58,7 @@ cdef Address to_address(bytes data) except *:
 # --- memory ---
 
 def write_guarded(size_t size, Py_ssize_t at) -> int:
-    """Map guarded memory, write a byte at a position (which may lie outside) and read it again."""
+    """Maps guarded memory, writes a byte at a position (possibly outside) and reads it again."""
     cdef uint8_t* memory = <uint8_t*>map_guarded(size)
     cdef int found
     if memory == NULL:
@@ -72,14 +72,14 @@ def write_guarded(size_t size, Py_ssize_t at) -> int:
 # --- intrinsics ---
 
 def div128(high: int, low: int, divisor: int) -> tuple[int, int]:
-    """Quotient and remainder of ``high * 2**64 + low``; high must be below the divisor."""
+    """Returns quotient and remainder of ``high * 2**64 + low``; high must be below the divisor."""
     cdef uint64_t rest = 0
     cdef uint64_t quotient = div128by64(high, low, divisor, &rest)
     return quotient, rest
 
 
 def count_atomically(start: int, ups: int, downs: int) -> int:
-    """A counter after so many increments and decrements."""
+    """Returns a counter after this many increments and decrements."""
     cdef int64_t counter = start
     cdef int64_t _i
     for _i in range(<int64_t>ups):
@@ -90,7 +90,7 @@ def count_atomically(start: int, ups: int, downs: int) -> int:
 
 
 def seed() -> int:
-    """The seed of this process."""
+    """Returns the seed of this process."""
     return process_seed()
 
 
@@ -104,7 +104,7 @@ def bits_of(number: int) -> int:
 
 
 def load_bytes(data: bytes) -> int:
-    """``word_load`` for 32 bytes, ``word_load_n`` for fewer, from a copy with nothing around it."""
+    """``word_load`` for 32 bytes, ``word_load_n`` for fewer, from an exact copy."""
     cdef Word word
     cdef const uint8_t* p = data
     if len(data) > 32:
@@ -149,7 +149,7 @@ def int_to_address(number: int) -> bytes:
 # --- buffers and arenas ---
 
 def join(parts: list[bytes], *, reserve: int = 0) -> bytes:
-    """The parts appended to one buffer, for which ``reserve`` bytes were made room before."""
+    """Appends the parts to a buffer for which ``reserve`` bytes were reserved before."""
     cdef Buffer buffer = Buffer(NULL, 0, 0)
     cdef bint complete = buffer_reserve(&buffer, reserve)
     cdef bytes part
@@ -161,10 +161,10 @@ def join(parts: list[bytes], *, reserve: int = 0) -> bytes:
 
 
 cdef class ArenaObject:
-    """An arena; allocations are named by their addresses."""
+    """An arena; allocations are identified by address."""
 
     cdef Arena* arena
-    cdef dict sizes  # address -> bytes of the allocation, since the last reset
+    cdef dict sizes  # address -> size of the allocation, since the last reset
 
     def __cinit__(self, chunk_size: int) -> None:
         self.sizes = {}
@@ -176,7 +176,7 @@ cdef class ArenaObject:
         arena_free(self.arena)
 
     def alloc(self, content: bytes) -> int:
-        """A new allocation with this content; its address."""
+        """Allocates memory with this content; returns its address."""
         cdef void* p = arena_alloc(self.arena, <size_t>len(content))
         if p == NULL:
             raise MemoryError
@@ -185,30 +185,30 @@ cdef class ArenaObject:
         return <size_t>p
 
     def alloc_size(self, size: int) -> bool:
-        """Whether an allocation of this size succeeds."""
+        """Returns whether an allocation of this size succeeds."""
         return arena_alloc(self.arena, size) != NULL
 
     def read(self, address: int, size: int) -> bytes:
-        """What the allocation holds; ValueError for bytes that it does not have."""
+        """Returns the content of an allocation. Raises ValueError if it is smaller."""
         if not 0 <= size <= self.sizes.get(address, -1):
             raise ValueError(f"no {size} bytes were allocated at {address:#x}")
         return (<const char*><size_t>address)[:size]
 
     def reset(self) -> None:
-        """Forget all allocations."""
+        """Releases all allocations."""
         self.sizes.clear()
         arena_reset(self.arena)
 
     @property
     def held(self) -> int:
-        """Bytes held, used or not."""
+        """Returns the bytes held, used or not."""
         return self.arena.bytes
 
 
 # --- tables ---
 
 def table_hashes(address: bytes, number: int, seed: int) -> dict[str, int]:
-    """Each hash function of table.pxd on the same values."""
+    """Returns the results of each hash function of table.pxd on the same values."""
     cdef Address a = to_address(address)
     cdef Word word
     cdef Hash big_endian
@@ -234,7 +234,7 @@ def is_full(count: int, mask: int) -> bool:
 # --- keccak ---
 
 def keccak_in_place(data: bytes) -> bytes:
-    """The digest by the fast path for 32 or 64 bytes, written over the input."""
+    """Returns the digest from the fast path for 32 or 64 bytes, written over the input."""
     cdef uint8_t raw[64]
     if len(data) not in (32, 64):
         raise ValueError("the fast paths take 32 or 64 bytes")
@@ -247,7 +247,7 @@ def keccak_in_place(data: bytes) -> bytes:
 
 
 def keccak_of_nothing() -> bytes:
-    """The digest of no bytes at no address."""
+    """Returns the digest of zero bytes at NULL."""
     cdef uint8_t raw[32]
     keccak256(raw, NULL, 0)
     return raw[:32]
@@ -256,7 +256,7 @@ def keccak_of_nothing() -> bytes:
 # --- hex ---
 
 def hex_appended(data: bytes, number: int) -> bytes:
-    """Hex of the data, then the quantity (by the 64-bit path too where it fits), in one buffer."""
+    """Appends hex of the data and the quantity (also by the 64-bit path if it fits)."""
     cdef Buffer buffer = Buffer(NULL, 0, 0)
     cdef Word word
     cdef bint complete
@@ -270,9 +270,9 @@ def hex_appended(data: bytes, number: int) -> bytes:
 # --- JSON ---
 
 def json_appended(values: list[Any], *, starve: bool = False) -> bytes:
-    """An array of the values; each number as decimal, as quantity and as word.
+    """Encodes an array of the values; each number as decimal, quantity and word.
 
-    ``starve`` asks for data that no memory holds.
+    ``starve`` requests an allocation that must fail.
     """
     cdef JsonText t = JsonText(Buffer(NULL, 0, 0), False)
     cdef Word word
@@ -307,10 +307,10 @@ def json_appended(values: list[Any], *, starve: bool = False) -> bytes:
 # --- RLP ---
 
 def rlp_read(data: bytes, kinds: str) -> list[Any] | None:
-    """Walk a list: per item one letter of ``kinds``; None where the decoder refuses.
+    """Decodes a list: one letter of ``kinds`` per item; None if the decoder rejects it.
 
     u: uint64, w: word, a: exactly 20 bytes, b: bytes, r: the raw encoding, l: the number of items
-    of a nested list, n: how many items a walk into a nested list finds.
+    of a nested list, n: the number of items found by iterating a nested list.
     """
     cdef RlpCursor cursor
     cdef const uint8_t* p = data
@@ -356,7 +356,7 @@ cdef object read_one(RlpCursor* cursor, str kind):
 
 
 def rlp_written(numbers: list[int], strings: list[bytes]) -> tuple[bytes, int]:
-    """A list of the numbers and of a list of the strings; its size as the size functions see it."""
+    """Encodes a list of the numbers and a list of the strings; also returns the computed size."""
     cdef Buffer buffer = Buffer(NULL, 0, 0)
     cdef Word word
     cdef bytes text

@@ -1,4 +1,4 @@
-# Types of the comparison of recovery in lanes with libsecp256k1.
+# Types of secp256k1.pyx.
 ORDER: int
 PRIME: int
 

@@ -1,4 +1,4 @@
-"""Recovery in lanes held against libsecp256k1, with the processor's vectors or portable ones."""
+"""Compares recovery in lanes with libsecp256k1, with native or portable vectors."""
 
 from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memcmp, memset
@@ -34,7 +34,7 @@ cdef void write_words(uint8_t* bytes32, const uint64_t* words) noexcept nogil:
         store64_big(bytes32 + 24 - 8 * i, words[i])
 
 
-# The lanes with one bit of one key wrong.
+# Recovery in lanes with one wrong bit in one key.
 cdef void recover_wrongly(Recovery* jobs) noexcept nogil:
     recover_portably(jobs)
     jobs[RECOVERY_LANES - 1].key[7] ^= 1
@@ -51,21 +51,21 @@ replace_lanes(&processor)
 
 
 def use_lanes(way: str) -> str:
-    """Recover with the ``processor``'s vectors, ``portable`` ones or ``wrong`` ones; the state
-    of the lanes after their check."""
+    """Selects the ``processor``'s vectors, ``portable`` vectors or ``wrong`` results. Returns the
+    state of the lanes after their self-test."""
     replace_lanes(&processor if way == "processor" else &wrong if way == "wrong" else &portable)
     return lanes_state()
 
 
 cdef struct Comparison:
-    uint64_t agreed               # the same key
-    uint64_t left                 # for libsecp256k1, which found a key
-    uint64_t refused              # neither found one
+    uint64_t agreed               # both found the same key
+    uint64_t left                 # only libsecp256k1 found a key
+    uint64_t refused              # neither found a key
     uint64_t wrong
 
 
 cdef void compare_group(Recovery* jobs, Comparison* to) noexcept nogil:
-    """Recover eight signatures in lanes, then one by one."""
+    """Recovers eight signatures in lanes, then one by one."""
     cdef Address senders[RECOVERY_LANES]
     cdef Address sender
     cdef uint8_t z[32]
@@ -111,11 +111,11 @@ cdef void random_number(uint64_t* words, uint64_t* state) noexcept nogil:
     cdef int i
     for i in range(4):
         words[i] = next_random(state)
-    words[3] &= <uint64_t>0x7fffffffffffffff  # below the order, and not 0 but by a miracle
+    words[3] &= <uint64_t>0x7fffffffffffffff  # below the order, and almost certainly not 0
 
 
 def compare_random(seed: int, groups: int) -> dict[str, int]:
-    """Counts over groups of eight random signatures; RuntimeError where no lanes are open."""
+    """Compares groups of eight random signatures; returns counts. May raise RuntimeError."""
     cdef Recovery jobs[RECOVERY_LANES]
     cdef Comparison found
     cdef uint64_t state = seed
@@ -136,9 +136,9 @@ def compare_random(seed: int, groups: int) -> dict[str, int]:
 
 
 def compare(signatures: list[tuple[int, int, int, int]]) -> dict[str, int]:
-    """Counts over signatures (hash, parity, r, s), eight at a time; r and s in 1 to n - 1.
+    """Compares signatures (hash, parity, r, s); returns counts. r and s must be in 1 to n - 1.
 
-    RuntimeError where no lanes are open.
+    Raises RuntimeError if lanes are unavailable.
     """
     cdef Recovery jobs[RECOVERY_LANES]
     cdef Comparison found
@@ -164,6 +164,6 @@ def compare(signatures: list[tuple[int, int, int, int]]) -> dict[str, int]:
 
 
 def check_open() -> None:
-    """RuntimeError where no lanes are open."""
+    """Raises RuntimeError if lanes are unavailable."""
     if lanes_state() != "open":
         raise RuntimeError(f"the lanes are {lanes_state()}")

@@ -1,4 +1,4 @@
-"""The operations on 256-bit words as functions of Python ints."""
+"""Operations on 256-bit words as functions of Python ints."""
 
 from collections.abc import Callable
 

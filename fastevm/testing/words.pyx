@@ -1,4 +1,4 @@
-"""The operations on 256-bit words as functions of Python ints."""
+"""Operations on 256-bit words as functions of Python ints."""
 
 from collections.abc import Callable
 
@@ -40,7 +40,7 @@ ctypedef void (*Ternary)(Word* r, const Word* a, const Word* b, const Word* n) n
 ctypedef bint (*Relation)(const Word* a, const Word* b) noexcept nogil
 
 
-# Each operation also writes its result over a copy of each operand: the results must be equal.
+# Each operation is repeated with the result overwriting each operand: the results must be equal.
 cdef object apply_unary(Unary f, object a):
     cdef Word x
     word_from_int(&x, a)

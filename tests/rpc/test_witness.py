@@ -74,7 +74,7 @@ def test_a_file_that_is_no_witness_is_refused_with_words(
 
 def test_a_file_or_a_url_must_be_given(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["stateless", "verify"]) == 2
-    assert "give a file or --url" in capsys.readouterr().err
+    assert "pass a file or --url" in capsys.readouterr().err
 
 
 def test_blocks_without_a_witness_are_refused(live: ServerThread) -> None:

@@ -195,7 +195,7 @@ def test_the_command_ends_with_a_line_and_a_code(
     assert run(arguments(*given)) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[-1] == "1 passed, 0 failed, 0 skipped"
-    assert lines[-2] == "1 error messages are worded differently"
+    assert lines[-2] == "1 error messages have different texts"
     assert run(arguments(*given, "--strict-messages")) == 1
     assert run(arguments(*given, "--method", "eth_none")) == 2
     record(tmp_path, "eth_a/two", answer("0x1"))

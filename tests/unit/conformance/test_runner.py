@@ -129,7 +129,7 @@ def test_a_bad_path_ends_the_run(workers: int, tmp_path: Path) -> None:
 
 def test_a_killed_worker_ends_the_run_and_is_named(tmp_path: Path) -> None:
     (tmp_path / "heavy.json").write_text('{"case": ["London", "kill"]}')
-    with pytest.raises(WorkerError, match=r"out of memory\?\), under way: heavy\.json"):
+    with pytest.raises(WorkerError, match=r"out of memory\?\), running: heavy\.json"):
         run_suite(suite, [tmp_path], workers=2, output=io.StringIO())
 
 
