@@ -20,7 +20,7 @@ from fastevm.rpc.simulator import Simulator
 from fastevm.rpc.subscriptions.filters import Filters
 from fastevm.rpc.subscriptions.hub import Hub
 from fastevm.rpc.view import View
-from fastevm.tracing import SpoolRoom
+from fastevm.tracing import SpoolQuota
 
 RECENT_VIEWS = 16
 
@@ -39,7 +39,7 @@ class Context(Struct, frozen=True, kw_only=True):
     filters: Filters[Any]
     workers: Workers
     namespaces: frozenset[str] | None = None  # that are served; None: all
-    trace_room: SpoolRoom = field(default_factory=lambda: SpoolRoom(Limits().traces_size))
+    trace_room: SpoolQuota = field(default_factory=lambda: SpoolQuota(Limits().traces_size))
     least_tips: dict[bytes, list[int]] = field(default_factory=dict)  # of blocks, by hash, in wei
     _newest: dict[str, View] = field(default_factory=dict)  # of the tags latest and pending
     _recent: dict[bytes, View] = field(default_factory=dict)  # by hash

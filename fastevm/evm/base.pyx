@@ -322,7 +322,7 @@ cdef class EvmBase:
 
     def __setstate__(self, state: tuple[object, ...]) -> None:
         if len(state) != 12 or not isinstance(state[0], ForkSchedule):
-            raise TypeError("this is no pickled EVM")
+            raise TypeError("this is not a pickled EVM")
         schedule, layer, block, hashes, layers, count, attributes, transient = state[:8]
         self.state = layer
         self.restore_block(block, hashes)

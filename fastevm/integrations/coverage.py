@@ -86,11 +86,11 @@ def row_of(one: Reached) -> tuple[str, str, str, str]:
         unused = [name for selector, name in known.items() if selector not in one.called]
         functions = f"{len(known) - len(unused)} of {len(known)}"
         missed = [", ".join(unused[:NAMES_SHOWN])] if unused else []
-    places = {} if one.artifact is None else one.artifact.places
-    if places:
-        whole = set(places.values())
-        reached = {places[pc] for pc in one.pcs if pc in places}
-        missed += spans(place.line for place in whole - reached)
+    locations = {} if one.artifact is None else one.artifact.locations
+    if locations:
+        whole = set(locations.values())
+        reached = {locations[pc] for pc in one.pcs if pc in locations}
+        missed += spans(location.line for location in whole - reached)
         return one.name, functions, share(len(reached), len(whole)), "; ".join(missed)
     starts = set(instructions(one.code))  # execution may also end past the last instruction
     count = share(len(one.pcs & starts), len(starts)) if starts else str(len(one.pcs))
@@ -110,8 +110,8 @@ def spans(lines: Iterable[int]) -> list[str]:
             runs[-1][1] = line
         else:
             runs.append([line, line])
-    told = ", ".join(f"{a}" if a == b else f"{a}-{b}" for a, b in runs)
-    return [f"lines {told}"] if told else []
+    shown = ", ".join(f"{a}" if a == b else f"{a}-{b}" for a, b in runs)
+    return [f"lines {shown}"] if shown else []
 
 
 class CoveredEVM(EVM):

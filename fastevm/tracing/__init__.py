@@ -9,7 +9,7 @@ from fastevm.tracing.frames import CallFrame
 from fastevm.tracing.list_text import list_text
 from fastevm.tracing.parity import TYPES, ReplayTracer
 from fastevm.tracing.read_slots import find_slot
-from fastevm.tracing.spool import Spool, SpooledText, SpoolRoom
+from fastevm.tracing.spool import Spool, SpooledText, SpoolQuota
 from fastevm.tracing.tracer import Finished, OutcomeTracer
 from fastevm.tracing.values import (
     DEFAULT_TIMEOUT,
@@ -32,7 +32,7 @@ __all__ = [
     "OutcomeTracer",
     "ReplayTracer",
     "Spool",
-    "SpoolRoom",
+    "SpoolQuota",
     "SpooledText",
     "StepOptions",
     "TraceRequest",

@@ -12,14 +12,14 @@ from fastevm.tracing.values import TracingError
 IN_MEMORY: Final = 1 << 20  # bytes of rendered steps per request that may stay in memory
 
 
-class SpoolRoom:
+class SpoolQuota:
     """The number of bytes that the spools of all requests may use together."""
 
     def __init__(self, limit: int) -> None:
         self.limit, self.used = limit, 0
         self._lock = Lock()
 
-    def take(self, size: int) -> None:
+    def reserve(self, size: int) -> None:
         """Reserves bytes. Raises TracingError if there are not enough."""
         with self._lock:
             if self.used + size > self.limit:
@@ -29,25 +29,25 @@ class SpoolRoom:
                 )
             self.used += size
 
-    def give_back(self, sizes: list[int]) -> None:
+    def release(self, sizes: list[int]) -> None:
         """Releases reserved bytes."""
         with self._lock:
             self.used -= sum(sizes)
 
 
 class Spool:
-    """The file of one request. Deleting the object releases the disk space and ``room``.
+    """The file of one request. Deleting the object releases the disk space and ``quota``.
 
     One thread may write; any thread may read what is already written. The first write creates the
     file.
     """
 
-    def __init__(self, room: SpoolRoom) -> None:
-        self.room, self.size = room, 0
+    def __init__(self, quota: SpoolQuota) -> None:
+        self.quota, self.size = quota, 0
         self._descriptor = -1
         self._in_memory = 0
         self._taken: list[int] = []
-        weakref.finalize(self, room.give_back, self._taken)
+        weakref.finalize(self, quota.release, self._taken)
 
     def fits_in_memory(self, size: int) -> bool:
         """Returns whether this many more bytes may stay in memory, and counts them if so."""
@@ -57,7 +57,7 @@ class Spool:
 
     def append(self, data: bytes) -> int:
         """Appends bytes; returns their position. Raises TracingError if budget or disk is full."""
-        self.room.take(len(data))
+        self.quota.reserve(len(data))
         self._taken.append(len(data))
         start = self.size
         try:

@@ -36,7 +36,7 @@ from fastevm.rpc.transport.aiohttp_app import AiohttpApp
 from fastevm.rpc.transport.connection import HttpListener
 from fastevm.rpc.transport.ipc import IpcListener, IpcServer
 from fastevm.rpc.transport.routes import ACCEPTED_TYPES, JSON_TYPE, Routes
-from fastevm.tracing import SpoolRoom
+from fastevm.tracing import SpoolQuota
 
 DEFAULT_HOST: Final = "127.0.0.1"
 DEFAULT_PORT: Final = 8545

@@ -416,11 +416,11 @@ cdef class RemoteState:
     cdef int check(self, wanted, found) except -1:
         """Raises ForkError if the source omitted a value."""
         for address in wanted.accounts - found.accounts.keys():
-            raise ForkError(f"the source gives no account 0x{address.hex()}")
+            raise ForkError(f"the source returned no account 0x{address.hex()}")
         for address, slot in wanted.slots - found.slots.keys():
-            raise ForkError(f"the source gives no slot {slot:#x} of 0x{address.hex()}")
+            raise ForkError(f"the source returned no slot {slot:#x} of 0x{address.hex()}")
         for number in wanted.block_hashes - found.block_hashes.keys():
-            raise ForkError(f"the source gives no hash of block {number}")
+            raise ForkError(f"the source returned no hash of block {number}")
         return 0
 
     def fetch(self, wanted: Wanted) -> None:

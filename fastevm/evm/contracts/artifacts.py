@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from fastevm.evm.contracts.source_map import SourceLocation, places_of
+from fastevm.evm.contracts.source_map import SourceLocation, locations_of
 
 ARTIFACT_LIMIT: Final = 256 * 1024 * 1024  # maximum file size
 SHOWN_NAMES: Final = 10
@@ -17,14 +17,14 @@ SHOWN_NAMES: Final = 10
 class Artifact(NamedTuple):
     """A compiled contract; ``bytecode`` is None if there is only an ABI.
 
-    ``places`` maps each pc of the runtime code to its source location. It is empty if there is no
-    source map, or if the sources that solc's source map refers to are missing.
+    ``locations`` maps each pc of the runtime code to its source location. It is empty if there is
+    no source map, or if the sources that solc's source map refers to are missing.
     """
 
     name: str
     abi: list[dict[str, Any]]
     bytecode: bytes | None
-    places: Mapping[int, SourceLocation] = MappingProxyType({})
+    locations: Mapping[int, SourceLocation] = MappingProxyType({})
 
 
 def load_artifact(
@@ -40,22 +40,22 @@ def load_artifact(
     """
     if isinstance(source, Artifact):
         return source
-    place = ""
+    stem = ""
     if isinstance(source, Path) or (isinstance(source, str) and source.lstrip()[:1] not in "[{"):
         path = Path(source)
         if path.stat().st_size > ARTIFACT_LIMIT:
             raise ValueError(f"{path} is larger than {ARTIFACT_LIMIT} bytes")
-        source, place = path.read_text(), path.name.partition(".")[0]
+        source, stem = path.read_text(), path.name.partition(".")[0]
     if isinstance(source, str | bytes):
         source = json.loads(source)
-    found = dict(_contracts_in(source, place or "Contract"))
+    found = dict(_contracts_in(source, stem or "Contract"))
     if not found:
         raise ValueError("expected an ABI or an artifact that contains one")
     chosen = _chosen(found, name)
     artifact = _artifact(chosen.rpartition(":")[2], found[chosen])
     whole = source if isinstance(source, Mapping) else {}
     file = chosen.rpartition(":")[0] or artifact.name
-    return artifact._replace(places=places_of(file, found[chosen], whole, Path(root or ".")))
+    return artifact._replace(locations=locations_of(file, found[chosen], whole, Path(root or ".")))
 
 
 def _contracts_in(source: Any, name: str) -> Iterator[tuple[str, Any]]:

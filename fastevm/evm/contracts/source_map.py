@@ -30,7 +30,7 @@ def instructions(code: bytes) -> Iterator[int]:
         pc += 1 + (code[pc] - PUSH0 if PUSH0 < code[pc] <= PUSH32 else 0)
 
 
-def places_of(
+def locations_of(
     file: str, found: Mapping[str, Any], whole: Mapping[str, Any], root: Path
 ) -> dict[int, SourceLocation]:
     """Returns the source location of each pc of the runtime code; empty without a source map.
@@ -42,24 +42,26 @@ def places_of(
     deployed = found.get("deployedBytecode") or found.get("evm", {}).get("deployedBytecode") or {}
     if not isinstance(deployed, Mapping):
         deployed = {"object": deployed}
-    told = found.get("source_map_runtime") or deployed.get("sourceMap")
-    if isinstance(told, Mapping):  # Vyper's; its `source_map` is that of the init code
-        places = told.get("pc_pos_map", {}).items()
-        return filled({int(pc): SourceLocation(file, place[0]) for pc, place in places if place})
+    source_map = found.get("source_map_runtime") or deployed.get("sourceMap")
+    if isinstance(source_map, Mapping):  # Vyper's; its `source_map` is that of the init code
+        locations = source_map.get("pc_pos_map", {}).items()
+        return filled(
+            {int(pc): SourceLocation(file, location[0]) for pc, location in locations if location}
+        )
     text = (
         deployed.get("sourceMap") or found.get("deployedSourceMap") or found.get("srcmap-runtime")
     )
     code = deployed.get("object") or found.get("bin-runtime")
     if not text or not code:
         return {}
-    return compressed_places(text, code_of(code), texts_of(file, found, whole, root))
+    return decoded_source_map(text, code_of(code), texts_of(file, found, whole, root))
 
 
-def filled(places: Mapping[int, SourceLocation]) -> dict[int, SourceLocation]:
+def filled(locations: Mapping[int, SourceLocation]) -> dict[int, SourceLocation]:
     """Fills gaps: a pc without a location gets the location of the pc before it."""
     found: dict[int, SourceLocation] = {}
-    for pc, after in pairwise([*sorted(places), max(places, default=0) + 1]):
-        found |= dict.fromkeys(range(pc, after), places[pc])
+    for pc, after in pairwise([*sorted(locations), max(locations, default=0) + 1]):
+        found |= dict.fromkeys(range(pc, after), locations[pc])
     return found
 
 
@@ -101,7 +103,7 @@ def targets(found: Mapping[str, Any]) -> Iterator[str]:
     yield from metadata.get("settings", {}).get("compilationTarget", {})
 
 
-def compressed_places(
+def decoded_source_map(
     text: str, code: bytes, texts: Mapping[int, tuple[str, bytes]]
 ) -> dict[int, SourceLocation]:
     """Decodes solc's source map: ``start:length:file:...`` per instruction; empty = as before."""

@@ -58,7 +58,7 @@ class TesterChain:
         genesis = self._genesis(layer, header)
         self.blocks = [Mined(genesis, (), layer)]
         self.numbers = {genesis.hash: 0}
-        self.places: dict[bytes, tuple[int, int]] = {}
+        self.positions: dict[bytes, tuple[int, int]] = {}
         self.builder = self._open()
 
     def _system_accounts(self) -> dict[bytes, Mapping[str, Any]]:
@@ -113,7 +113,7 @@ class TesterChain:
         """Executes a transaction in the open block. Raises InvalidTransaction if it is invalid."""
         index = len(self.builder.transactions)
         self.builder.add(transaction)
-        self.places[transaction.hash] = (len(self.blocks), index)
+        self.positions[transaction.hash] = (len(self.blocks), index)
         return transaction.hash
 
     def mine(
@@ -147,7 +147,9 @@ class TesterChain:
         for mined in self.blocks[last + 1 :]:
             del self.numbers[mined.block.hash]
         del self.blocks[last + 1 :]
-        self.places = {tx: place for tx, place in self.places.items() if place[0] <= last}
+        self.positions = {
+            tx: position for tx, position in self.positions.items() if position[0] <= last
+        }
         self.builder = self._open()
 
     # --- reading ---
@@ -162,10 +164,10 @@ class TesterChain:
 
     def locate(self, tx_hash: bytes) -> tuple[Mined, int] | None:
         """Returns the block that contains a transaction, and its index."""
-        place = self.places.get(tx_hash)
-        if place is None:
+        position = self.positions.get(tx_hash)
+        if position is None:
             return None
-        number, index = place
+        number, index = position
         return (self.pending if number == len(self.blocks) else self.blocks[number]), index
 
     def view(self, mined: Mined) -> StateView:

@@ -7,7 +7,7 @@ import pytest
 
 from fastevm.core.primitives.hex import hex_bytes
 from fastevm.core.simulation.values import CallRequest
-from fastevm.tracing import Spool, SpooledText, SpoolRoom, TraceRequest, TracingError, trace_call
+from fastevm.tracing import Spool, SpooledText, SpoolQuota, TraceRequest, TracingError, trace_call
 from tests.unit.core.interpreter.programs import asm, returning
 
 from .support import MAIN, OTHER, SENDER, traced, view_of
@@ -165,16 +165,16 @@ def test_a_large_tree_is_written_without_python_values() -> None:
 
 
 def test_a_large_tree_goes_to_the_spool() -> None:
-    room = SpoolRoom(64 * MEGABYTE)
-    short, whole = looped_calls(10**5, Spool(room)), looped_calls(2 * 10**6)
+    quota = SpoolQuota(64 * MEGABYTE)
+    short, whole = looped_calls(10**5, Spool(quota)), looped_calls(2 * 10**6)
     assert bytes(short) == bytes(looped_calls(10**5))
-    spooled = looped_calls(2 * 10**6, Spool(room))
+    spooled = looped_calls(2 * 10**6, Spool(quota))
     assert isinstance(spooled, SpooledText)
     assert spooled.size > 2 * MEGABYTE
     assert spooled.read(0, spooled.size) == bytes(whole)
-    assert room.used == spooled.size
+    assert quota.used == spooled.size
 
 
 def test_a_tree_beyond_the_room_of_the_spool_is_an_error() -> None:
     with pytest.raises(TracingError, match="fill the 1000000 bytes"):
-        looped_calls(2 * 10**6, Spool(SpoolRoom(10**6)))
+        looped_calls(2 * 10**6, Spool(SpoolQuota(10**6)))

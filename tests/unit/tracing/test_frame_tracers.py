@@ -10,7 +10,7 @@ from fastevm.core.simulation.values import CallRequest
 from fastevm.tracing import (
     Spool,
     SpooledText,
-    SpoolRoom,
+    SpoolQuota,
     TraceRequest,
     TracingError,
     is_program,
@@ -114,7 +114,7 @@ def test_errors_have_the_words_of_parity(error: str, words: str) -> None:
 
 
 def test_long_lists_lie_in_the_spool() -> None:
-    spool = Spool(SpoolRoom(1 << 28))
+    spool = Spool(SpoolQuota(1 << 28))
     items = [json.dumps("x" * 1000).encode()] * 2000
     text = list_text(items, spool)
     assert isinstance(text, SpooledText)

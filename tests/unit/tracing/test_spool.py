@@ -11,7 +11,7 @@ from fastevm.core.simulation.values import CallRequest
 from fastevm.tracing import (
     Spool,
     SpooledText,
-    SpoolRoom,
+    SpoolQuota,
     StepOptions,
     TraceRequest,
     TracingError,
@@ -36,7 +36,7 @@ def steps_of(given: Spool | None, gas: int = GAS, **options: Any) -> Any:
 
 @pytest.mark.parametrize("options", [{}, {"limit": 3 * MEGABYTE}, {"stack": False}])
 def test_a_spooled_trace_is_the_same_text(options: dict[str, Any]) -> None:
-    spooled, whole = steps_of(Spool(SpoolRoom(10**9)), **options), bytes(steps_of(None, **options))
+    spooled, whole = steps_of(Spool(SpoolQuota(10**9)), **options), bytes(steps_of(None, **options))
     assert isinstance(spooled, SpooledText)
     assert len(whole) > MEGABYTE
     assert spooled.read(0, spooled.size) == whole
@@ -44,15 +44,15 @@ def test_a_spooled_trace_is_the_same_text(options: dict[str, Any]) -> None:
 
 
 def test_a_short_trace_needs_no_file() -> None:
-    room = SpoolRoom(0)
-    text = bytes(steps_of(Spool(room), gas=30_000))
+    quota = SpoolQuota(0)
+    text = bytes(steps_of(Spool(quota), gas=30_000))
     assert json.loads(text)
-    assert room.used == 0
+    assert quota.used == 0
 
 
 def test_traces_of_one_request_stay_in_memory_only_as_long_as_they_are_short_together() -> None:
-    room = SpoolRoom(10**9)
-    given = Spool(room)
+    quota = SpoolQuota(10**9)
+    given = Spool(quota)
     found = [steps_of(given, gas=45_000) for _ in range(8)]
     in_file = [isinstance(one, SpooledText) for one in found]
     assert in_file[0] is False and in_file[-1] is True
@@ -61,15 +61,15 @@ def test_traces_of_one_request_stay_in_memory_only_as_long_as_they_are_short_tog
 
 
 def test_the_room_of_all_traces_is_bounded_and_free_again() -> None:
-    room = SpoolRoom(4 * MEGABYTE)
+    quota = SpoolQuota(4 * MEGABYTE)
     with pytest.raises(TracingError, match="fill the 4194304 bytes"):
-        steps_of(Spool(room))
+        steps_of(Spool(quota))
     gc.collect()
-    assert room.used == 0
-    held = steps_of(Spool(room), gas=120_000)
-    assert room.used == held.size
+    assert quota.used == 0
+    held = steps_of(Spool(quota), gas=120_000)
+    assert quota.used == held.size
     del held
-    assert room.used == 0
+    assert quota.used == 0
 
 
 def test_a_full_disk_is_an_error_with_words(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,11 +77,11 @@ def test_a_full_disk_is_an_error_with_words(monkeypatch: pytest.MonkeyPatch) -> 
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(spool.os, "pwrite", full)
-    room = SpoolRoom(10**9)
+    quota = SpoolQuota(10**9)
     with pytest.raises(TracingError, match=r"could not be written to a file: .*No space left"):
-        steps_of(Spool(room))
+        steps_of(Spool(quota))
     gc.collect()
-    assert room.used == 0
+    assert quota.used == 0
 
 
 def test_files_are_closed_with_their_requests() -> None:
@@ -89,12 +89,12 @@ def test_files_are_closed_with_their_requests() -> None:
         return len(list(Path("/proc/self/fd").iterdir()))
 
     before = count()
-    held = [steps_of(Spool(SpoolRoom(10**9))) for _ in range(3)]
+    held = [steps_of(Spool(SpoolQuota(10**9))) for _ in range(3)]
     assert count() == before + 3
     held.clear()
     assert count() == before
 
 
 def test_a_block_without_transactions_has_no_traces() -> None:
-    given = Spool(SpoolRoom(0))
+    given = Spool(SpoolQuota(0))
     assert trace_block(view_of({}), [], TraceRequest(), spool=given) == []

@@ -8,7 +8,7 @@ import pytest
 from fastevm.core.primitives.hex import hex_word
 from fastevm.core.simulation.values import CallRequest
 from fastevm.core.state.layer import Layer
-from fastevm.tracing import ReplayTracer, Spool, SpooledText, SpoolRoom, TraceRequest, trace_call
+from fastevm.tracing import ReplayTracer, Spool, SpooledText, SpoolQuota, TraceRequest, trace_call
 from fastevm.tracing.observer import Observer, observer_of
 from fastevm.tracing.parity import state_difference
 from tests.unit.core.interpreter.programs import asm
@@ -65,7 +65,7 @@ def test_a_revert_is_no_halt() -> None:
 
 
 def test_long_traces_lie_in_the_spool() -> None:
-    spool = Spool(SpoolRoom(1 << 26))
+    spool = Spool(SpoolQuota(1 << 26))
     code = asm("JUMPDEST", 0, "MLOAD", "POP", 0, "JUMP")
     request = CallRequest(sender=SENDER, to=MAIN, gas=400_000)
     answer = trace_call(view_of({MAIN: {"code": code}}), request, OPS, spool=spool)

@@ -25,12 +25,14 @@ def test_instructions_are_counted_without_their_operands() -> None:
 
 
 def test_vyper_tells_lines_and_leaves_pcs_out() -> None:
-    told = {"pc_pos_map": {"0": [3, 0, 3, 9], "4": [7, 4, 7, 9], "6": None, "8": (2, 0, 2, 1)}}
-    compiled = {"V.vy": {"abi": [], "bytecode": "0x" + CODE, "source_map_runtime": told}}
+    source_map = {
+        "pc_pos_map": {"0": [3, 0, 3, 9], "4": [7, 4, 7, 9], "6": None, "8": (2, 0, 2, 1)}
+    }
+    compiled = {"V.vy": {"abi": [], "bytecode": "0x" + CODE, "source_map_runtime": source_map}}
     found = load_artifact(compiled)
-    assert [found.places[pc].line for pc in range(9)] == [3, 3, 3, 3, 7, 7, 7, 7, 2]
-    init_code = {"V.vy": {"abi": [], "bytecode": "0x" + CODE, "source_map": told}}
-    assert load_artifact(init_code).places == {}
+    assert [found.locations[pc].line for pc in range(9)] == [3, 3, 3, 3, 7, 7, 7, 7, 2]
+    init_code = {"V.vy": {"abi": [], "bytecode": "0x" + CODE, "source_map": source_map}}
+    assert load_artifact(init_code).locations == {}
 
 
 def standard_json(content: str | None) -> dict[str, Any]:
@@ -44,7 +46,7 @@ def standard_json(content: str | None) -> dict[str, Any]:
 
 
 def test_solc_tells_bytes_of_a_source_that_is_given() -> None:
-    assert load_artifact(standard_json(SOURCE)).places == PLACES
+    assert load_artifact(standard_json(SOURCE)).locations == PLACES
 
 
 def foundry() -> dict[str, Any]:
@@ -71,8 +73,8 @@ def test_a_source_on_disk_is_read(form: str, tmp_path: Path) -> None:
     combined = combined_json()
     combined["sourceList"].append("src/C.sol")
     source = {"standard": standard_json(None), "foundry": foundry(), "combined": combined}[form]
-    assert load_artifact(json.dumps(source), root=tmp_path).places == PLACES
-    assert load_artifact(source, root=tmp_path / "src").places == {}
+    assert load_artifact(json.dumps(source), root=tmp_path).locations == PLACES
+    assert load_artifact(source, root=tmp_path / "src").locations == {}
 
 
 def test_code_that_is_not_linked_has_places_too() -> None:
@@ -80,5 +82,5 @@ def test_code_that_is_not_linked_has_places_too() -> None:
     deployed = source["contracts"]["src/C.sol"]["C"]["evm"]["deployedBytecode"]
     deployed["object"] = "73__$0123456789abcdef0123456789abcdef01$__00"
     deployed["sourceMap"] = f"{SECOND}:1:7;{FOURTH}:1"
-    places = load_artifact(source).places
-    assert places == {0: SourceLocation("src/C.sol", 2), 21: SourceLocation("src/C.sol", 4)}
+    locations = load_artifact(source).locations
+    assert locations == {0: SourceLocation("src/C.sol", 2), 21: SourceLocation("src/C.sol", 4)}
