@@ -41,8 +41,8 @@ RESULTS: Final = {
 class NotedState(WitnessState):
     """Records which values are read."""
 
-    def __init__(self, *nodes: Any, **place: Any) -> None:
-        super().__init__(*nodes, **place)
+    def __init__(self, *nodes: Any, **options: Any) -> None:
+        super().__init__(*nodes, **options)
         self.noted: defaultdict[bytes, dict[str, Any]] = defaultdict(dict)
 
     def fetch(self, wanted: Wanted) -> Found:

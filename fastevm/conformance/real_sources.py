@@ -33,11 +33,11 @@ def cases_of(folder: Path, archive: str) -> Iterator[tuple[str, bytes]]:
 
 def _readers(folder: Path) -> ModuleType:
     """Returns the module ``archives``, imported once from the first folder."""
-    place = (folder / READERS).resolve()
-    if not (place / "archives.py").is_file():
+    readers = (folder / READERS).resolve()
+    if not (readers / "archives.py").is_file():
         raise SourceError(f"{folder}: has no {READERS} for its data")
-    if str(place) not in sys.path:
-        sys.path.insert(0, str(place))
+    if str(readers) not in sys.path:
+        sys.path.insert(0, str(readers))
     return importlib.import_module("archives")
 
 

@@ -167,8 +167,8 @@ def _guarded(run: Callable[[], Outcome]) -> Outcome:
         return run()
     except Exception as error:
         where = traceback.extract_tb(error.__traceback__)[-1]
-        place = f"{Path(where.filename).name}:{where.lineno}"
-        return Mismatch("no exception", f"{type(error).__name__}: {error} ({place})")
+        location = f"{Path(where.filename).name}:{where.lineno}"
+        return Mismatch("no exception", f"{type(error).__name__}: {error} ({location})")
 
 
 _WORK: tuple[Suite, Selection] | None = None

@@ -54,8 +54,8 @@ def unfinished_fork(network: str) -> str | None:
 def skips_of(file: str) -> dict[str, str]:
     """Returns case -> reason for the skipped cases of a file; the case "" means all."""
     found = {}
-    for place, reason in SKIPS.items():
-        path, _, case = place.partition("::")
+    for key, reason in SKIPS.items():
+        path, _, case = key.partition("::")
         if file.endswith(path):
             found[case] = reason
     return found

@@ -39,11 +39,11 @@ def root_of(pairs: Pairs, hashed: bool) -> bytes:
     """Returns the root after all pairs in order; value None deletes."""
     trie = Trie()
     for key, value in pairs:
-        place = keccak256(text_of(key)) if hashed else text_of(key)
+        raw = keccak256(text_of(key)) if hashed else text_of(key)
         if value:
-            trie.put(place, text_of(value))
+            trie.put(raw, text_of(value))
         else:
-            trie.delete(place)
+            trie.delete(raw)
     return trie.root()
 
 

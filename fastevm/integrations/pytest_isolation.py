@@ -73,35 +73,35 @@ class Isolation:
         self._made: dict[Resettable, object] = {}
         self._open: list[tuple[str, dict[Resettable, object]]] = []
 
-    def add(self, thing: Resettable) -> None:
+    def add(self, resettable: Resettable) -> None:
         """Isolates one more object from now on."""
-        self._made[thing] = thing.take()
+        self._made[resettable] = resettable.take()
 
     @contextmanager
     def scope(self, name: str) -> Iterator[None]:
         """Undoes changes inside the scope at its end."""
-        begun = name, {thing: thing.take() for thing in self._made}
+        begun = name, {resettable: resettable.take() for resettable in self._made}
         self._open.append(begun)
         try:
             yield
         finally:
             self._open.remove(begun)
-            for thing, made in self._made.items():
-                thing.back(begun[1].get(thing, made))
-                if thing not in begun[1]:
-                    self._made[thing] = thing.take()
+            for resettable, made in self._made.items():
+                resettable.back(begun[1].get(resettable, made))
+                if resettable not in begun[1]:
+                    self._made[resettable] = resettable.take()
 
     @contextmanager
     def fixture(self, scope: str) -> Iterator[None]:
         """Keeps changes of a fixture of this scope when narrower scopes end."""
-        before = {thing: thing.mark() for thing in self._made}
+        before = {resettable: resettable.mark() for resettable in self._made}
         yield
         width = SCOPES.index(scope)
-        for thing, mark in before.items():
-            if thing.mark() == mark:
+        for resettable, mark in before.items():
+            if resettable.mark() == mark:
                 continue
             if scope == "session":
-                self._made[thing] = thing.take()
+                self._made[resettable] = resettable.take()
             for name, snapshots in self._open:
                 if SCOPES.index(name) > width:
-                    snapshots[thing] = thing.take()
+                    snapshots[resettable] = resettable.take()

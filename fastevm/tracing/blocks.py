@@ -50,7 +50,9 @@ def trace_block(
         runner.begin()
         budget = Budget([request], spool)
         return [
-            traced(runner, transaction, request, budget, place=_place(view, transaction, index))
+            traced(
+                runner, transaction, request, budget, position=_position(view, transaction, index)
+            )
             for index, transaction in enumerate(transactions)
         ]
 
@@ -71,8 +73,8 @@ def trace_transaction(
         runner, budget = TracedRunner(), Budget([request], spool)
         tracer_for(request, 0)  # fails early for an unknown name
         replay(runner, view, transactions[:index], budget)
-        place = _place(view, transactions[index], index)
-        return traced(runner, transactions[index], request, budget, place=place)
+        position = _position(view, transactions[index], index)
+        return traced(runner, transactions[index], request, budget, position=position)
 
     return on_known_state(view, run, request, spool)
 
@@ -112,7 +114,7 @@ class Budget:
         return left
 
 
-def _place(view: StateView, transaction: Transaction, index: int) -> TracePosition:
+def _position(view: StateView, transaction: Transaction, index: int) -> TracePosition:
     block_hash = view.block_hash if any(view.block_hash) else None
     return TracePosition(block_hash, view.header.number, transaction.hash, index)
 
@@ -134,7 +136,7 @@ def traced(
     budget: Budget,
     *,
     as_call: bool = False,
-    place: TracePosition | None = None,
+    position: TracePosition | None = None,
 ) -> Any:
     tracer = tracer_for(request, budget.size, budget.spool)
     before = runner.snapshot() if tracer.needs_states else None
@@ -157,6 +159,6 @@ def traced(
         before=before,
         after=runner.snapshot() if tracer.needs_states else None,
         precompiles=precompiles_of(runner.schedule),
-        place=place,
+        position=position,
     )
     return tracer.result(finished)

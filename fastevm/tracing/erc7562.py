@@ -122,9 +122,9 @@ def _by_slot(counts: Mapping[int, int]) -> dict[str, int]:
 
 def _nested(depths: Sequence[int], members: Sequence[Json]) -> Iterator[bytes]:
     """Yields the frames as nested JSON objects; an encoder could not nest so deeply."""
-    for place, (depth, own) in enumerate(zip(depths, members, strict=True)):
-        if place:
-            before = depths[place - 1]
+    for index, (depth, own) in enumerate(zip(depths, members, strict=True)):
+        if index:
+            before = depths[index - 1]
             yield b',"calls":[' if depth > before else b"}" + b"]}" * (before - depth) + b","
         yield msgspec.json.encode(own)[:-1]
     yield b"}" + b"]}" * depths[-1]

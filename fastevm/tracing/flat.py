@@ -138,10 +138,10 @@ def parity_json(entry: FlatFrame) -> Json:
 
 
 def geth_json(
-    entries: Sequence[FlatFrame], place: TracePosition, *, parity_errors: bool
+    entries: Sequence[FlatFrame], position: TracePosition, *, parity_errors: bool
 ) -> Iterator[Json]:
     """Returns the frames in the format of flatCallTracer."""
-    where = place.members()
+    where = position.members()
     for entry in entries:
         answer = parity_json(entry) | where
         error = entry.frame.error

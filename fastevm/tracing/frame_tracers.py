@@ -19,12 +19,12 @@ SELECTOR_SIZE: Final = 4
 class FlatTrace(NamedTuple):
     """The frames of a transaction that Parity shows, and the transaction's position."""
 
-    place: TracePosition
+    position: TracePosition
     entries: list[FlatFrame]
 
     def texts(self) -> Iterator[bytes]:
         """Yields the JSON text of each frame, with its position."""
-        where = self.place.members()
+        where = self.position.members()
         return (msgspec.json.encode(parity_json(entry) | where) for entry in self.entries)
 
 
@@ -38,7 +38,7 @@ class FrameTracer:
 
     def result(self, finished: Finished) -> FlatTrace:
         entries = flattened(self.observer.frames(), finished.precompiles)
-        return FlatTrace(finished.place or TracePosition(), entries)
+        return FlatTrace(finished.position or TracePosition(), entries)
 
 
 class FlatCallTracer:
@@ -61,8 +61,8 @@ class FlatCallTracer:
         )
         hidden = () if self.with_precompiles else finished.precompiles
         entries = flattened(frames, hidden)
-        place = finished.place or TracePosition()
-        found = geth_json(entries, place, parity_errors=self.parity_errors)
+        position = finished.position or TracePosition()
+        found = geth_json(entries, position, parity_errors=self.parity_errors)
         text = list_text(map(msgspec.json.encode, found), self.spool)
         return msgspec.Raw(text) if isinstance(text, bytes) else text
 

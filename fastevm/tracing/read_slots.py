@@ -60,9 +60,9 @@ def find_slot(
     reads = [(entry.address, slot) for entry in listed.access_list for slot in entry.storage_keys]
     for address, slot in reads[:MAX_SLOTS]:
         returned = _returned(view, request, address, slot, gas_cap, timeout)
-        place = None if returned is None else _place(returned)
-        if place is not None:
-            return SlotField(address, slot, *place)
+        bits = None if returned is None else _bits_in_probe(returned)
+        if bits is not None:
+            return SlotField(address, slot, *bits)
     return None
 
 
@@ -80,7 +80,7 @@ def _returned(
     return int.from_bytes(result.output, "big")
 
 
-def _place(returned: int) -> tuple[int, int] | None:
+def _bits_in_probe(returned: int) -> tuple[int, int] | None:
     """Returns shift and width in bits of ``returned`` within the probe, or None."""
     first = returned & 0xFF
     width = 8 * ((returned.bit_length() + 7) // 8)

@@ -20,7 +20,7 @@ SCHEDULES: Final = 16  # cached sets of precompiles
 class Finished(Struct, frozen=True, kw_only=True):
     """A transaction after its traced execution; both states only if the tracer needs them.
 
-    ``precompiles``: addresses under the rules of the block. ``place``: its position; None for a
+    ``precompiles``: addresses under the rules of the block. ``position``: its position; None for a
     call.
     """
 
@@ -30,7 +30,7 @@ class Finished(Struct, frozen=True, kw_only=True):
     before: Layer | None
     after: Layer | None
     precompiles: frozenset[bytes] = frozenset()
-    place: TracePosition | None = None
+    position: TracePosition | None = None
 
 
 class OutcomeTracer:

@@ -94,7 +94,7 @@ def contract_creator(context: Context, address: bytes) -> dict[str, str] | None:
         for entry in trace.entries:
             frame = entry.frame
             if frame.creates and frame.target == address and frame.error is None:
-                tx_hash = trace.place.tx_hash or b""
+                tx_hash = trace.position.tx_hash or b""
                 return {"hash": hex_bytes(tx_hash), "creator": hex_bytes(frame.caller)}
     return None  # an account whose code is a delegation
 

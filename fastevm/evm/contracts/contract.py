@@ -97,8 +97,8 @@ class Contract:
         sender: bytes | str | None = None, name: str | None = None,
     ) -> None:  # fmt: skip
         artifact = load_artifact(abi, name)
-        place = address.address if isinstance(address, Contract) else address
-        raw = bytes.fromhex(place[2:]) if isinstance(place, str) else bytes(place)
+        given = address.address if isinstance(address, Contract) else address
+        raw = bytes.fromhex(given[2:]) if isinstance(given, str) else bytes(given)
         self.evm, self.artifact = evm, artifact
         self.contract_name, self.abi = artifact.name, artifact.abi
         self.address: str = checksum_address(raw)

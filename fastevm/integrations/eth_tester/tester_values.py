@@ -55,7 +55,7 @@ def withdrawal_values(withdrawal: Withdrawal) -> dict[str, Any]:
     return {name: getattr(withdrawal, name) for name in names}
 
 
-def _place(mined: Mined, index: int) -> dict[str, Any]:
+def _position(mined: Mined, index: int) -> dict[str, Any]:
     if mined.is_pending:
         return {"block_hash": None, "block_number": None, "transaction_index": None}
     number = mined.header.number
@@ -69,7 +69,7 @@ def transaction_values(mined: Mined, index: int) -> dict[str, Any]:
         "type": tx.type,
         "hash": tx.hash,
         "nonce": tx.nonce,
-        **_place(mined, index),
+        **_position(mined, index),
         "from": tx.sender,
         "to": tx.to or b"",
         "value": tx.value,
@@ -114,10 +114,10 @@ def _fee_values(tx: Transaction) -> dict[str, Any]:
 def receipt_values(mined: Mined, index: int) -> dict[str, Any]:
     """Returns the receipt of a transaction of a block."""
     tx, receipt = mined.block.transactions[index], mined.receipts[index]
-    place = _place(mined, index)
+    block_members = _position(mined, index)
     status = 1 if receipt.status is None else receipt.status
     found: dict[str, Any] = {
-        **place,
+        **block_members,
         "contract_address": receipt.contract_address,
         "cumulative_gas_used": receipt.cumulative_gas_used,
         "effective_gas_price": receipt.effective_gas_price,
@@ -127,7 +127,7 @@ def receipt_values(mined: Mined, index: int) -> dict[str, Any]:
             {
                 "type": "pending" if mined.is_pending else "mined",
                 "log_index": position,
-                **place,
+                **block_members,
                 "transaction_hash": tx.hash,
                 "address": log.address,
                 "data": log.data,
