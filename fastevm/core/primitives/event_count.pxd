@@ -7,7 +7,7 @@ from fastevm.core.primitives.pthread cimport pthread_cond_t, pthread_mutex_t
 
 
 cdef enum:
-    SPINS = 2000              # about 0.1 ms; waking a sleeping thread costs a third of that
+    SPINS = 2000              # about 0.1 ms; sleeping and waking takes a third of that
 
 
 cdef struct EventCount:

@@ -187,8 +187,7 @@ FE_INLINE uint64_t fe_div128by64(uint64_t high, uint64_t low, uint64_t divisor,
 #endif
 }
 
-/* --- the modulus that a thread used last, see barrett.pxd; one copy per module that includes it
-   --- */
+/* --- the modulus that a thread used last, see barrett.pxd; one copy per including module --- */
 
 typedef struct {
     uint64_t n[4];
