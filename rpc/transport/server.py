@@ -136,7 +136,7 @@ class Server:
             client_limit=self.limits.client_filters,
             room=self.hub.room,
         )
-        self.trace_room, self.deferred = SpoolRoom(self.limits.traces_size), Deferred()
+        self.trace_room, self.deferred = SpoolQuota(self.limits.traces_size), Deferred()
         self.metrics_listener = metrics_listener
         self.urls: list[str] = []
         self.metrics_url: str | None = None
