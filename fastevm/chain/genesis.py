@@ -54,7 +54,7 @@ def genesis_block(
         timestamp=timestamp,
         extra_data=read_bytes(genesis.get("extraData") or "0x", "extraData"),
         mix_hash=_bytes(genesis, "mixHash", ZERO_HASH),
-        nonce=_number(genesis, "nonce", 0).to_bytes(8, "big"),
+        nonce=_nonce(genesis),
         **_later_fields(genesis, schedule, layer),
     )
     if genesis_hash is not None and header.hash != genesis_hash:
@@ -76,7 +76,7 @@ def read_accounts(alloc: Mapping[str, Any]) -> dict[bytes, dict[str, Any]]:
     """
     return {
         read_bytes(address, "alloc", 20): _account(fields, f"alloc.{address}")
-        for address, fields in alloc.items()
+        for address, fields in _members(alloc, "alloc").items()
     }
 
 
@@ -96,7 +96,8 @@ def with_amendments(layer: Layer, accounts: Mapping[str, Any]) -> Layer:
     return layer.with_accounts(changed)
 
 
-def _account(fields: Mapping[str, Any], name: str) -> dict[str, Any]:
+def _account(given: Any, name: str) -> dict[str, Any]:
+    fields = _members(given, name)
     found: dict[str, Any] = {}
     for member, size in (("balance", 32), ("nonce", 8)):
         if fields.get(member) not in (None, ""):
@@ -108,7 +109,7 @@ def _account(fields: Mapping[str, Any], name: str) -> dict[str, Any]:
     if fields.get("storage"):
         found["storage"] = {
             _word(slot, f"{name}.storage"): _word(value, f"{name}.storage.{slot}")
-            for slot, value in fields["storage"].items()
+            for slot, value in _members(fields["storage"], f"{name}.storage").items()
         }
     return found
 
@@ -129,6 +130,19 @@ def _later_fields(
     if rules["commits_to_withdrawals"]:
         fields["withdrawals_root"] = message_passer_root(layer)
     return later_fields(schedule, fields)
+
+
+def _members(value: Any, name: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise ValueError(f"{name}: expected an object, found {value!r}")
+    return value
+
+
+def _nonce(genesis: Mapping[str, Any]) -> bytes:
+    nonce = _number(genesis, "nonce", 0)
+    if nonce >= 2**64:
+        raise ValueError(f"nonce: expected at most 8 bytes, found {nonce}")
+    return nonce.to_bytes(8, "big")
 
 
 def _number(genesis: Mapping[str, Any], name: str, default: int) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import shutil
 import sys
 from collections.abc import Callable, Iterator
@@ -15,11 +14,13 @@ from fastevm.chain.chain import Chain
 from fastevm.chain.genesis import genesis_block
 from fastevm.chain.retention import ChainLimits, block_threads
 from fastevm.chain.storage import DataDirectory, StorageError
+from fastevm.chain.storage.genesis_file import GENESIS_NAME, Pace, genesis_file, read_json
 from fastevm.chain.storage.maintenance import repair, set_aside_files, verify
+from fastevm.core.primitives.config_values import read_number
 from fastevm.node.from_genesis import genesis_node
 from fastevm.node.node import Mining
 
-ANY_BLOCK_TIME_MS: Final = 1  # accepts blocks of every block time
+ANY_PACE: Final = Pace(1, 1)  # accepts blocks of every block time
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -70,13 +71,17 @@ def _stored_genesis(path: Path | None) -> bytes | None:
     """The content of ``genesis.json`` from a genesis file, or from a copy of that file."""
     if path is None:
         return None
-    found = json.loads(path.read_text())
-    if "genesisHash" in found:
-        return path.read_bytes()
-    block, _ = genesis_block(found)
-    chain_id = int(found["config"]["chainId"])
-    identity = {"genesisHash": "0x" + block.hash.hex(), "chainId": chain_id}
-    return json.dumps({**identity, "genesis": found}, indent=1).encode()
+    try:
+        found = read_json(path.read_bytes())
+        if not isinstance(found, dict):
+            raise ValueError("expected an object")
+        if "genesisHash" in found:
+            return path.read_bytes()
+        block, _ = genesis_block(found)
+        chain_id = read_number(found["config"]["chainId"], "config.chainId")
+        return genesis_file(found, block.hash, chain_id).encoded()
+    except (OSError, ValueError) as error:
+        raise StorageError(f"{path} is no genesis file: {error}") from None
 
 
 def _existing(path: Path) -> DataDirectory:
@@ -94,14 +99,20 @@ def _opened(path: Path) -> Iterator[tuple[DataDirectory, Chain]]:
         genesis = directory.genesis
         if genesis is None:
             raise StorageError(f"{path} holds no chain")
-        node = genesis_node(
-            genesis,
-            mining=Mining.NEVER,
-            block_time_ms=ANY_BLOCK_TIME_MS,
-            slice_interval_ms=ANY_BLOCK_TIME_MS,
-            directory=directory,
-            limits=ChainLimits(threads=block_threads()),
-        )
+        pace = directory.pace or ANY_PACE
+        try:
+            node = genesis_node(
+                genesis,
+                mining=Mining.NEVER,
+                block_time_ms=pace.block_time_ms,
+                slice_interval_ms=pace.slice_interval_ms,
+                directory=directory,
+                limits=ChainLimits(threads=block_threads()),
+            )
+        except StorageError:
+            raise
+        except ValueError as error:
+            raise StorageError(f"{path / GENESIS_NAME}: {error}") from None
         yield directory, node.chain
     finally:
         directory.close()

@@ -9,6 +9,7 @@ from fastevm.chain.genesis import genesis_block
 from fastevm.chain.retention import ChainLimits
 from fastevm.chain.storage import Archive, DataDirectory, ScratchBlocks
 from fastevm.chain.storage.block_journal import Progress
+from fastevm.chain.storage.genesis_file import Pace
 from fastevm.core.primitives.config_values import read_number
 from fastevm.node import remote
 from fastevm.node.dev_accounts import DERIVATION_PATH, TEST_MNEMONIC, DevAccount, dev_accounts
@@ -77,9 +78,9 @@ def genesis_node(
     ``produce_blocks``: as ``mining=Mining.CADENCE``. ``genesis_hash`` (32 bytes): ValueError for
     another genesis. The chain in ``directory`` is restored, with ``progress(blocks, bytes,
     all_bytes)`` after each record, and kept there. StorageError (a ValueError) when the directory
-    holds another chain. ``options``: ``block_time_ms``, ``slice_interval_ms``,
-    ``fixed_block_time``, ``shares_seconds`` and ``parameters`` as of ``ChainConfig.from_genesis``;
-    others as of :class:`Node`.
+    holds another chain, or when this node builds blocks and those in it were built at another pace.
+    ``options``: ``block_time_ms``, ``slice_interval_ms``, ``fixed_block_time``, ``shares_seconds``
+    and ``parameters`` as of ``ChainConfig.from_genesis``; others as of :class:`Node`.
     """
     pace = {name: options.pop(name) for name in PACE & options.keys()}
     config = ChainConfig.from_genesis(genesis, **pace)
@@ -94,7 +95,9 @@ def genesis_node(
     if directory is None:
         chain = _scratched(fresh())
     else:
-        directory.claim(genesis, block.hash, config.chain_id)
+        builds = mining is Mining.CADENCE
+        built_pace = Pace(config.block_time_ms, config.slice_interval_ms) if builds else None
+        directory.claim(genesis, block.hash, config.chain_id, built_pace)
         chain = directory.restore(fresh, progress)
     return Node(chain, accounts=accounts, mining=mining, directory=directory, **options)
 

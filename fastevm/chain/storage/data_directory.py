@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
-import json
 import logging
 import os
+import stat
 import time
 from collections.abc import Callable, Mapping
 from enum import Enum
@@ -18,6 +19,13 @@ from fastevm.chain.metrics import MetricsRegistry
 from fastevm.chain.storage import block_journal, pool_journal, preconfirmed, state_snapshot
 from fastevm.chain.storage.archive import Archive
 from fastevm.chain.storage.block_journal import BlockJournal, Progress
+from fastevm.chain.storage.genesis_file import (
+    GENESIS_NAME,
+    GenesisFile,
+    Pace,
+    genesis_file,
+    read_genesis_file,
+)
 from fastevm.chain.storage.pool_journal import PoolJournal
 from fastevm.chain.storage.preconfirmed import SliceJournal
 from fastevm.chain.storage.record_file import (
@@ -34,7 +42,6 @@ from fastevm.errors import FastevmError
 log = logging.getLogger(__name__)
 
 LOCK_NAME: Final = "LOCK"
-GENESIS_NAME: Final = "genesis.json"
 ABANDONED_PREFIX: Final = "abandoned-"
 MAX_ABANDONED: Final = 8
 FLUSH_SECONDS: Final = 1.0
@@ -85,27 +92,45 @@ class DataDirectory:
     def genesis(self) -> dict[str, Any] | None:
         """The genesis of the stored chain (geth's format); None in an empty directory."""
         stored = self._stored()
-        return None if stored is None else stored["genesis"]
+        return None if stored is None else stored.genesis
 
-    def claim(self, genesis: Mapping[str, Any], genesis_hash: bytes, chain_id: int) -> None:
+    @property
+    def pace(self) -> Pace | None:
+        """The pace that blocks are built at; None when the directory does not say."""
+        stored = self._stored()
+        return None if stored is None else stored.pace
+
+    def claim(
+        self,
+        genesis: Mapping[str, Any],
+        genesis_hash: bytes,
+        chain_id: int,
+        pace: Pace | None = None,
+    ) -> None:
         """Open the files for the chain of this genesis; an empty directory becomes its own.
 
-        :class:`StorageError` when it holds another chain, or lacks one of its files.
+        ``pace``: of a node that builds blocks. :class:`StorageError` when the directory holds
+        another chain or blocks of another pace, or lacks one of its files.
         """
-        identity = {"genesisHash": "0x" + genesis_hash.hex(), "chainId": chain_id}
         stored = self._stored()
         self._check_members(stored is not None)
+        claimed = genesis_file(genesis, genesis_hash, chain_id, pace)
         if stored is not None:
-            found = {name: stored.get(name) for name in identity}
-            if found != identity:
+            if stored.label != claimed.label:
                 raise StorageError(
-                    f"{self.path} holds another chain: genesis {found['genesisHash']} of chain id "
-                    f"{found['chainId']}, not {identity['genesisHash']} of chain id {chain_id}"
+                    f"{self.path} holds another chain: genesis {stored.genesis_hash} of chain id "
+                    f"{stored.chain_id}, not {claimed.genesis_hash} of chain id {chain_id}"
                 )
-        self._open(file_label(genesis_hash, chain_id))
-        if stored is None or stored["genesis"] != genesis:  # last, for it says that all are there
-            text = json.dumps({**identity, "genesis": genesis}, indent=1)
-            replace_file(self.path / GENESIS_NAME, text.encode())
+            if pace is None:
+                claimed = genesis_file(genesis, genesis_hash, chain_id, stored.pace)
+            elif stored.pace not in (None, pace):
+                raise StorageError(
+                    f"{self.path} was made with {stored.pace}, not {pace}: give the same "
+                    f"--block-time and --slice-interval, or another --datadir"
+                )
+        self._open(claimed.label)
+        if stored != claimed:  # last, for it says that all files are there
+            replace_file(self.path / GENESIS_NAME, claimed.encoded())
         if self.fsync is not Fsync.NEVER:
             self._flusher = Thread(target=self._flush, name="fastevm-flusher", daemon=True)
             self._flusher.start()
@@ -233,19 +258,10 @@ class DataDirectory:
             if self.fsync is not Fsync.NEVER:
                 self._sync(file)
             file.close()
-        os.close(self._lock)
+        release_lock(self._lock)
 
-    def _stored(self) -> dict[str, Any] | None:
-        file = self.path / GENESIS_NAME
-        try:
-            found = json.loads(file.read_text())
-        except FileNotFoundError:
-            return None
-        except ValueError as error:
-            raise StorageError(f"{file}: {error}") from None
-        if not isinstance(found, dict) or not isinstance(found.get("genesis"), dict):
-            raise StorageError(f"{file} holds no genesis")
-        return found
+    def _stored(self) -> GenesisFile | None:
+        return read_genesis_file(self.path / GENESIS_NAME)
 
     def _flush(self) -> None:
         files = (self.blocks.file, self.pool.file)
@@ -267,20 +283,58 @@ class DataDirectory:
         self.metrics.set("datadir_flush_seconds", time.monotonic() - started)
 
 
-def file_label(genesis_hash: bytes, chain_id: int) -> bytes:
-    """The label of all record files of a chain."""
-    return genesis_hash + chain_id.to_bytes(8, "big")
-
-
 def lock_directory(path: Path) -> int:
-    """The lock of a directory, as a descriptor; the system releases it when the process ends."""
-    descriptor = os.open(path / LOCK_NAME, os.O_RDWR | os.O_CREAT, 0o644)
+    """The lock of a directory, as a descriptor; the system releases it when the process ends.
+
+    :class:`StorageError` when another process holds it, or when `LOCK_NAME` is a link: writing the
+    process id would overwrite the file that it leads to.
+    """
+    descriptor = _open_lock(path, os.O_RDWR | os.O_CREAT)
+    _lock(descriptor, path, fcntl.LOCK_EX)
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+    return descriptor
+
+
+def lock_for_reading(path: Path) -> int | None:
+    """As `lock_directory`, but several readers may hold it, and nothing is written.
+
+    None when no node has ever locked the directory.
+    """
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        descriptor = _open_lock(path, os.O_RDONLY)
+    except FileNotFoundError:
+        return None
+    _lock(descriptor, path, fcntl.LOCK_SH)
+    return descriptor
+
+
+def release_lock(descriptor: int) -> None:
+    """Release what `lock_directory` returned; the file stays, without a process id."""
+    os.ftruncate(descriptor, 0)
+    os.close(descriptor)
+
+
+def _open_lock(path: Path, flags: int) -> int:
+    file = path / LOCK_NAME
+    try:
+        # O_NONBLOCK: a named pipe must not stop the start
+        descriptor = os.open(file, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        raise StorageError(f"{file} is a symbolic link: remove it") from None
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
+        os.close(descriptor)
+        raise StorageError(f"{file} is no regular file, or has a second name: remove it")
+    return descriptor
+
+
+def _lock(descriptor: int, path: Path, operation: int) -> None:
+    try:
+        fcntl.flock(descriptor, operation | fcntl.LOCK_NB)
     except OSError:
         owner = os.pread(descriptor, 32, 0).decode(errors="replace").strip() or "unknown"
         os.close(descriptor)
         raise StorageError(f"{path} is in use by another node (process {owner})") from None
-    os.ftruncate(descriptor, 0)
-    os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
-    return descriptor

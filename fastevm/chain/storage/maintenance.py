@@ -6,7 +6,6 @@ corrects a single flipped bit, which the checksum locates, or leaves out what ca
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,10 +16,15 @@ from fastevm.chain.storage import block_journal, pool_journal, preconfirmed, sta
 from fastevm.chain.storage.block_record import block_of, receipts_of
 from fastevm.chain.storage.data_directory import (
     ABANDONED_PREFIX,
-    GENESIS_NAME,
     MEMBERS,
-    file_label,
     lock_directory,
+    lock_for_reading,
+    release_lock,
+)
+from fastevm.chain.storage.genesis_file import (
+    GENESIS_NAME,
+    parse_genesis_file,
+    read_genesis_file,
 )
 from fastevm.chain.storage.record_file import (
     CUT_SUFFIX,
@@ -68,7 +72,7 @@ class FileReport(NamedTuple):
 
 def verify(directory: Path) -> list[FileReport]:
     """Read every record of every file; StorageError when a node uses the directory."""
-    with _lock(directory):
+    with _read_lock(directory):
         label = _label(directory)
         reports = {name: _verify_file(directory / name, label) for name in MEMBERS}
         blocks = reports[block_journal.FILE_NAME]
@@ -105,32 +109,39 @@ def set_aside_files(directory: Path) -> list[Path]:
 
 @contextmanager
 def _lock(directory: Path) -> Iterator[None]:
-    if not directory.is_dir():
-        raise StorageError(f"{directory} is no directory")
+    _check_directory(directory)
     lock = lock_directory(directory)
     try:
         yield
     finally:
-        os.close(lock)
+        release_lock(lock)
+
+
+@contextmanager
+def _read_lock(directory: Path) -> Iterator[None]:
+    _check_directory(directory)
+    lock = lock_for_reading(directory)
+    try:
+        yield
+    finally:
+        if lock is not None:
+            os.close(lock)
+
+
+def _check_directory(directory: Path) -> None:
+    if not directory.is_dir():
+        raise StorageError(f"{directory} is no directory")
 
 
 def _label(directory: Path) -> bytes:
-    try:
-        return _label_of((directory / GENESIS_NAME).read_bytes())
-    except FileNotFoundError:
-        raise StorageError(f"{directory} lacks {GENESIS_NAME}") from None
-
-
-def _label_of(genesis: bytes) -> bytes:
-    try:
-        found = json.loads(genesis)
-        return file_label(bytes.fromhex(found["genesisHash"][2:]), int(found["chainId"]))
-    except (ValueError, KeyError, TypeError) as error:
-        raise StorageError(f"{GENESIS_NAME}: {error!r}") from None
+    found = read_genesis_file(directory / GENESIS_NAME)
+    if found is None:
+        raise StorageError(f"{directory} lacks {GENESIS_NAME}")
+    return found.label
 
 
 def _check_genesis(directory: Path, genesis: bytes) -> None:
-    header = file_header(_label_of(genesis))
+    header = file_header(parse_genesis_file(genesis, Path(GENESIS_NAME)).label)
     for name in MEMBERS:
         path = directory / name
         if path.exists() and not path.read_bytes()[: len(header)] == header:

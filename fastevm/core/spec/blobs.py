@@ -44,6 +44,8 @@ def read_blob_schedule(schedule: Mapping[str, Any] | None) -> dict[str, BlobPara
     Each entry is ``{target, max, baseFeeUpdateFraction}``; ``None`` is the empty schedule. Raises
     ValueError, which names the entry, if one is incomplete or out of range.
     """
+    if not isinstance(schedule, Mapping | None):
+        raise ValueError(f"blobSchedule: expected an object, found {schedule!r}")
     return {
         name.casefold(): _read_entry(name, entry)
         for name, entry in (schedule or {}).items()

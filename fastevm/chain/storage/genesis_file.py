@@ -1,0 +1,108 @@
+"""``genesis.json`` of a data directory: the chain that it holds, and the pace of its node."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import msgspec
+
+from fastevm.chain.storage.record_file import StorageError
+
+GENESIS_NAME: Final = "genesis.json"
+MAX_DEPTH: Final = 64  # of JSON; the parser recurses, and a program may have raised Python's limit
+_BRACKET: Final = re.compile(rb"[][{}]")
+
+_Hash = Annotated[str, msgspec.Meta(pattern="^0x[0-9a-f]{64}$")]
+_Milliseconds = Annotated[int, msgspec.Meta(ge=1)]
+
+
+class Pace(msgspec.Struct, frozen=True):
+    """Milliseconds between the blocks and between the slices that a node builds."""
+
+    block_time_ms: int
+    slice_interval_ms: int
+
+    def __str__(self) -> str:
+        return f"a block time of {self.block_time_ms} ms in slices of {self.slice_interval_ms} ms"
+
+
+class GenesisFile(msgspec.Struct, rename="camel", omit_defaults=True):
+    """The content of the file; ``genesis`` is in geth's format.
+
+    The pace is absent until a node that builds blocks has used the directory.
+    """
+
+    genesis_hash: _Hash
+    chain_id: int
+    genesis: dict[str, Any]
+    block_time_ms: _Milliseconds | None = None
+    slice_interval_ms: _Milliseconds | None = None
+
+    @property
+    def label(self) -> bytes:
+        """The label of all record files of the chain."""
+        return file_label(bytes.fromhex(self.genesis_hash[2:]), self.chain_id)
+
+    @property
+    def pace(self) -> Pace | None:
+        """The pace that the directory was made with; None when no node has recorded one."""
+        if self.block_time_ms is None or self.slice_interval_ms is None:
+            return None
+        return Pace(self.block_time_ms, self.slice_interval_ms)
+
+    def encoded(self) -> bytes:
+        """The bytes of the file."""
+        return json.dumps(msgspec.to_builtins(self), indent=1).encode()
+
+
+def genesis_file(
+    genesis: Mapping[str, Any], genesis_hash: bytes, chain_id: int, pace: Pace | None = None
+) -> GenesisFile:
+    """The content of the file for a chain."""
+    found = GenesisFile("0x" + genesis_hash.hex(), chain_id, dict(genesis))
+    if pace is not None:
+        found.block_time_ms, found.slice_interval_ms = pace.block_time_ms, pace.slice_interval_ms
+    return found
+
+
+def read_genesis_file(path: Path) -> GenesisFile | None:
+    """The content of a file; None when there is none. StorageError for anything else in it."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise StorageError(f"{path} cannot be read: {error.strerror}") from None
+    return parse_genesis_file(data, path)
+
+
+def parse_genesis_file(data: bytes, path: Path) -> GenesisFile:
+    """The content of a file with these bytes; StorageError names the file and the wrong member."""
+    try:
+        found = msgspec.convert(read_json(data), GenesisFile)
+        found.label  # noqa: B018 (a chain id that fits no label raises)
+    except (ValueError, OverflowError) as error:
+        raise StorageError(
+            f"{path} is damaged ({error}): restore it from a copy, or remove it and give the "
+            f"genesis to `fastevm db repair --genesis`"
+        ) from None
+    return found
+
+
+def read_json(data: bytes) -> Any:
+    """The value of a JSON text; ValueError for other bytes and for more than MAX_DEPTH levels."""
+    depth = 0
+    for bracket in _BRACKET.findall(data):
+        depth += 1 if bracket in b"[{" else -1
+        if depth > MAX_DEPTH:
+            raise ValueError(f"JSON of more than {MAX_DEPTH} levels")
+    return json.loads(data)
+
+
+def file_label(genesis_hash: bytes, chain_id: int) -> bytes:
+    """The label of all record files of a chain; OverflowError for a chain id above 64 bits."""
+    return genesis_hash + chain_id.to_bytes(8, "big")

@@ -1,0 +1,193 @@
+"""Data directories that belong to another pace, or in which something is a trap."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from fastevm.__main__ import main
+from fastevm.chain.storage import DataDirectory, StorageError
+from fastevm.chain.storage.maintenance import verify
+from fastevm.node import Mining
+from tests.unit.chain.storage.test_damage import chain_of, db
+from tests.unit.chain.storage.test_data_directory import FAST, Home, payment, published_block
+
+BLOCKS = 6
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    """A closed directory with six blocks and two slices of three payments on them."""
+    home = Home(tmp_path / "data")
+    node = home.open()
+    node.mine(BLOCKS)
+    published_block(node, 2, 1)
+    home.close()
+    return home
+
+
+def contents(home: Home) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in home.path.iterdir()}
+
+
+# --- another pace ---------------------------------------------------------------------------------
+
+
+def test_a_node_with_another_pace_is_refused(tmp_path: Path) -> None:
+    home = Home(tmp_path / "data")
+    home.open(mining=Mining.CADENCE, **FAST).mine(2)
+    home.close()
+    before = contents(home)
+    for other in (
+        {},
+        FAST | {"slice_interval_ms": 100},
+        FAST | {"block_time_ms": 2_000},
+    ):
+        text = "was made with a block time of 400 ms in slices of 50 ms, not a block time of "
+        with pytest.raises(StorageError, match=text):
+            home.open(mining=Mining.CADENCE, **other)
+    assert contents(home) == before
+    assert home.open(mining=Mining.CADENCE, **FAST).chain.head.number == 2
+    home.close()
+
+
+def test_a_directory_without_a_pace_takes_that_of_its_next_node(home: Home) -> None:
+    path = home.path / "genesis.json"
+    assert b"blockTime" not in path.read_bytes()
+    home.open(mining=Mining.CADENCE, **FAST)
+    home.close()
+    assert db(home, "stats") == db(home, "export", str(home.path.with_name("blocks.rlp"))) == 0
+    with pytest.raises(StorageError, match="was made with"):
+        home.open(mining=Mining.CADENCE)
+    assert home.open(mining=Mining.CADENCE, **FAST).chain.head.number == BLOCKS + 1
+    home.close()
+
+
+@pytest.mark.parametrize("option", ["--block-time", "--slice-interval", "--chain-id"])
+def test_the_command_line_says_what_differs(
+    tmp_path: Path, option: str, capsys: pytest.CaptureFixture
+) -> None:
+    home = Home(tmp_path / "data")
+    home.open(mining=Mining.CADENCE, accounts=10, timestamp=5)
+    home.close()
+    words = ["node", "--datadir", str(home.path), "--port", "0", option, "1000"]
+    assert main(words) != 0
+    error = capsys.readouterr().err
+    assert "Traceback" not in error
+    assert ("holds another chain" if option == "--chain-id" else "was made with") in error
+
+
+# --- LOCK -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["symbolic link", "hard link", "dangling link", "pipe"])
+def test_a_lock_that_leads_elsewhere_is_refused(home: Home, tmp_path: Path, kind: str) -> None:
+    lock, victim = home.path / "LOCK", tmp_path / "victim"
+    victim.write_text("precious")
+    lock.unlink()
+    if kind == "pipe":
+        os.mkfifo(lock)
+    elif kind == "hard link":
+        lock.hardlink_to(victim)
+    else:
+        lock.symlink_to(victim if kind == "symbolic link" else tmp_path / "nothing")
+    for words in (["verify"], ["repair"], ["stats"], ["prune", "--yes"], ["compact"]):
+        assert db(home, *words) == 1
+    with pytest.raises(StorageError, match="LOCK is "):
+        DataDirectory(home.path)
+    assert victim.read_text() == "precious"
+    assert not (tmp_path / "nothing").exists()
+
+
+@pytest.mark.parametrize("has_lock", [False, True])
+def test_verification_writes_nothing(home: Home, has_lock: bool) -> None:
+    if not has_lock:
+        (home.path / "LOCK").unlink()
+    before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in home.path.iterdir()}
+    changed = home.path.stat().st_mtime_ns
+    assert all(not report.problems for report in verify(home.path))
+    assert db(home, "stats") == 0
+    assert home.path.stat().st_mtime_ns == changed
+    after = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in home.path.iterdir()}
+    assert after == before
+
+
+# --- genesis.json ---------------------------------------------------------------------------------
+
+HASH = '"0x' + "ab" * 32 + '"'
+GARBAGE = {
+    "nested lists": "[" * 100_000,
+    "nested objects": '{"a":' * 100_000,
+    "nested genesis": f'{{"genesisHash":{HASH},"chainId":1,"genesis":{"[" * 100_000}',
+    "no json": "{",
+    "no text": "\udcff\udcfe",
+    "a list": "[]",
+    "a number": "1e999",
+    "nothing": "",
+    "no genesis": f'{{"genesisHash":{HASH},"chainId":1}}',
+    "hash of another type": '{"genesisHash":5,"chainId":1,"genesis":{}}',
+    "hash that is too short": '{"genesisHash":"0xab","chainId":1,"genesis":{}}',
+    "chain id above 64 bits": f'{{"genesisHash":{HASH},"chainId":{2**64},"genesis":{{}}}}',
+    "negative chain id": f'{{"genesisHash":{HASH},"chainId":-1,"genesis":{{}}}}',
+    "chain id of another type": f'{{"genesisHash":{HASH},"chainId":"1","genesis":{{}}}}',
+    "pace of zero": f'{{"genesisHash":{HASH},"chainId":1,"genesis":{{}},"blockTimeMs":0}}',
+    "long number": f'{{"genesisHash":{HASH},"chainId":{"9" * 10_000},"genesis":{{}}}}',
+}
+
+
+@pytest.mark.parametrize("content", GARBAGE.values(), ids=GARBAGE)
+def test_a_damaged_genesis_is_named(
+    home: Home, content: str, capsys: pytest.CaptureFixture
+) -> None:
+    path = home.path / "genesis.json"
+    path.write_bytes(content.encode(errors="surrogateescape"))
+    for words in (["verify"], ["repair"], ["export", str(home.path / "x")], ["compact"]):
+        assert db(home, *words) == 1
+        assert f"{path} is damaged (" in capsys.readouterr().err
+    assert main(["node", "--datadir", str(home.path), "--port", "0"]) != 0
+    error = capsys.readouterr().err
+    assert f"{path} is damaged (" in error and "Traceback" not in error
+
+
+def test_a_genesis_that_is_a_directory_is_named(home: Home) -> None:
+    (home.path / "genesis.json").unlink()
+    (home.path / "genesis.json").mkdir()
+    with pytest.raises(StorageError, match=r"genesis\.json cannot be read: Is a directory"):
+        home.open()
+    assert db(home, "verify") == 1
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["[" * 100_000, "[]", "5", '{"config":{}}', '{"genesisHash":1}',
+     '{"config":{"chainId":1,"blobSchedule":5}}', '{"config":{"chainId":1},"nonce":"1e3"}'],
+)  # fmt: skip
+def test_a_damaged_genesis_does_not_repair(home: Home, content: str, tmp_path: Path) -> None:
+    given = tmp_path / "given.json"
+    given.write_text(content)
+    (home.path / "genesis.json").unlink()
+    assert db(home, "repair", "--genesis", str(given)) == 1
+    assert not (home.path / "genesis.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [('"alloc": {', '"alloc": 5, "x": {'), ('"config": {', '"config": [], "x": {'),
+     ('"timestamp": "', '"timestamp": "zz'), ('"gasLimit": "', '"gasLimit": "-')],
+)  # fmt: skip
+def test_a_stored_genesis_that_makes_no_block_is_an_error(home: Home, old: str, new: str) -> None:
+    path = home.path / "genesis.json"
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+    assert db(home, "export", str(home.path / "x")) == 1
+    assert db(home, "compact") == 1
+
+
+def test_a_payment_that_was_pre_confirmed_is_sealed(home: Home) -> None:
+    """The directory of these tests is whole."""
+    assert len(chain_of(home)) == BLOCKS + 2
+    node = home.open()
+    node.submit(payment(node, 3))
+    assert len(node.mine()[0].transactions) == 1
+    home.close()
