@@ -180,6 +180,7 @@ def _prune(arguments: argparse.Namespace) -> int:
 def _compact(arguments: argparse.Namespace) -> int:
     with _opened(arguments.datadir) as (directory, chain):
         before = directory.blocks.file.size
+        directory.forget_slices(chain)  # their parent may be of a branch that is dropped
         directory.forget_snapshot()  # first: it refers to the length of the journal of before
         directory.blocks.compact(chain)
         print(f"blocks.log: {before} bytes before, {directory.blocks.file.size} now")

@@ -1,4 +1,4 @@
-"""Data directories that belong to another pace, or in which something is a trap."""
+"""Data directories whose files contradict each other, belong to another pace, or are traps."""
 
 import os
 from pathlib import Path
@@ -9,7 +9,7 @@ from fastevm.__main__ import main
 from fastevm.chain.storage import DataDirectory, StorageError
 from fastevm.chain.storage.maintenance import verify
 from fastevm.node import Mining
-from tests.unit.chain.storage.test_damage import chain_of, db
+from tests.unit.chain.storage.test_damage import chain_of, db, starts
 from tests.unit.chain.storage.test_data_directory import FAST, Home, payment, published_block
 
 BLOCKS = 6
@@ -28,6 +28,62 @@ def home(tmp_path: Path) -> Home:
 
 def contents(home: Home) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in home.path.iterdir()}
+
+
+# --- files that contradict each other -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("lost", [1, 4, BLOCKS])
+def test_missing_blocks_below_slices_are_an_error(home: Home, lost: int, capsys) -> None:
+    path = home.path / "blocks.log"
+    whole = home.path.with_name("copy")
+    whole.write_bytes(path.read_bytes())
+    os.truncate(path, starts(path)[-lost])  # exactly at the end of a record
+    before = contents(home)
+    text = (
+        rf"3 pre-confirmed transactions of block {BLOCKS + 1}, and block {BLOCKS} is missing\. "
+        rf"Intact are the blocks up to {BLOCKS - lost} "
+    )
+    for _ in range(2):
+        with pytest.raises(StorageError, match=text):
+            home.open()
+    before["LOCK"] = b""
+    assert contents(home) == before
+    assert db(home, "verify") == 1
+    assert f"block {BLOCKS} is missing" in capsys.readouterr().out
+    path.write_bytes(whole.read_bytes())
+    assert len(home.open().chain.head.transactions) == 3
+    home.close()
+
+
+def test_repair_returns_the_pre_confirmed_transactions_to_the_pool(home: Home, capsys) -> None:
+    path, slices = home.path / "blocks.log", (home.path / "preconfirmed.log").read_bytes()
+    (home.path / "pool.log").write_bytes((home.path / "pool.log").read_bytes()[:60])
+    os.truncate(path, starts(path)[-2])
+    assert db(home, "repair") == 0
+    assert "3 pre-confirmed transactions of block 7 go back to the pool" in capsys.readouterr().out
+    assert (home.path / "preconfirmed.log.damaged-1").read_bytes() == slices
+    assert db(home, "verify") == 0
+    node = home.open()
+    assert (node.chain.head.number, len(node.pool)) == (BLOCKS - 2, 3)
+    assert len(node.mine()[0].transactions) == 3
+    home.close()
+
+
+def test_slices_of_a_branch_that_was_left_are_no_contradiction(home: Home) -> None:
+    node = home.open()  # seals the slices
+    published_block(node, 0)
+    chain = node.chain
+    chain.set_head(chain.canonical_hash(2))
+    node.mine()
+    home.close()
+    assert db(home, "verify") == 0
+    assert home.open().chain.head.number == 3
+    home.close()
+    assert db(home, "compact") == 0  # drops the parent of the slices
+    assert db(home, "verify") == 0
+    assert home.open().chain.head.number == 3
+    home.close()
 
 
 # --- another pace ---------------------------------------------------------------------------------

@@ -57,6 +57,13 @@ class BlockJournal:
         """The record at a byte offset; OSError or StorageError when there is none."""
         return self.file.read(position)
 
+    def has_block(self, block_hash: bytes) -> bool:
+        """Whether a record holds this block, of any branch; reads the whole file."""
+        return any(
+            record.kind == BLOCK and hashes_of(record.payload)[0] == block_hash
+            for record in self.file.records()
+        )
+
     def replay(
         self, chain: Chain, snapshot: Snapshot | None = None, progress: Progress | None = None
     ) -> int:

@@ -61,7 +61,8 @@ class Fsync(Enum):
     It matters only when the machine loses power or crashes: written data survives the end of the
     process in any case. ALWAYS: before a block becomes canonical, the names of new files included.
     EVERYSEC: within a second. NEVER: when the system writes it. The pool never waits for the disk:
-    ALWAYS means EVERYSEC for it. Slices are never forced onto the disk.
+    ALWAYS means EVERYSEC for it. Slices are never forced onto the disk. If the disk has them and
+    lacks the block below, the next start stops with an error.
     """
 
     ALWAYS = "always"
@@ -190,6 +191,7 @@ class DataDirectory:
             chain, snapshot = self._begun(fresh), None
             self.blocks.replay(chain, None, progress)
         self._check_length()  # again, for a torn record may have been cut off
+        self._check_preconfirmed(chain)
         self.snapshotter = Snapshotter(chain, self.snapshots, self.blocks.file)
         self.snapshotter.count_from(None if snapshot is None else snapshot.block_hash)
         return chain
@@ -203,6 +205,28 @@ class DataDirectory:
                 f"when the snapshot of the state was written: restore it from a copy, or accept "
                 f"the loss with `fastevm db repair`"
             )
+
+    def _check_preconfirmed(self, chain: Chain) -> None:
+        """StorageError when slices were published on a block that the journal does not have.
+
+        A block that only the chain does not have was left for another branch: that is no error.
+        """
+        newest = self.slices.newest()
+        if newest is None or chain.knows(newest.draft.parent_hash):
+            return
+        if not self.blocks.has_block(newest.draft.parent_hash):
+            raise StorageError(
+                f"{self.blocks.file.path} lacks blocks at its end: {self.slices.file.path} holds "
+                f"{newest}, and block {newest.draft.number - 1} is missing. Intact are the blocks "
+                f"up to {chain.head.number} and these transactions. Restore the file from a copy, "
+                f"or accept the loss with `fastevm db repair`"
+            )
+
+    def forget_slices(self, chain: Chain) -> None:
+        """Remove the published slices unless they continue the chain."""
+        newest = self.slices.newest()
+        if newest is not None and newest.draft.parent_hash != chain.head.hash:
+            self.slices.file.clear()
 
     def forget_snapshot(self) -> None:
         """Remove the snapshot of the state, and write none any more."""

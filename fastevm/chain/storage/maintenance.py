@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from fastevm.chain.storage import block_journal, pool_journal, preconfirmed, state_snapshot
-from fastevm.chain.storage.block_record import block_of, receipts_of
+from fastevm.chain.storage.block_record import block_of, hashes_of, receipts_of
 from fastevm.chain.storage.data_directory import (
     ABANDONED_PREFIX,
     MEMBERS,
@@ -39,6 +39,7 @@ from fastevm.chain.storage.record_file import (
     replace_file,
     scan,
 )
+from fastevm.core.primitives.keccak import keccak256
 from fastevm.errors import FastevmError
 
 DAMAGED_SUFFIX: Final = ".damaged-"  # a number follows
@@ -76,10 +77,19 @@ def verify(directory: Path) -> list[FileReport]:
         label = _label(directory)
         reports = {name: _verify_file(directory / name, label) for name in MEMBERS}
         blocks = reports[block_journal.FILE_NAME]
+        problems = []
         lost = _lost_bytes(directory, label, _whole_size(blocks))
         if lost:
-            problem = f"{directory / blocks.name}: the last {lost} bytes at least are missing"
-            reports[blocks.name] = blocks._replace(problems=(*blocks.problems, problem))
+            problems.append(
+                f"{directory / blocks.name}: the last {lost} bytes at least are missing"
+            )
+        orphan = _orphaned_slices(directory, label)
+        if orphan is not None:
+            problems.append(
+                f"{directory / blocks.name}: block {orphan.draft.number - 1} is missing, on which "
+                f"{preconfirmed.FILE_NAME} has {orphan}"
+            )
+        reports[blocks.name] = blocks._replace(problems=(*blocks.problems, *problems))
         return list(reports.values())
 
 
@@ -98,7 +108,7 @@ def repair(directory: Path, genesis: bytes | None = None) -> list[str]:
         label = _label(directory)
         for name in MEMBERS:
             done += _repair_file(directory / name, label)
-        return done + _accept_loss(directory, label)
+        return done + _accept_loss(directory, label) + _return_slices(directory, label)
 
 
 def set_aside_files(directory: Path) -> list[Path]:
@@ -198,6 +208,52 @@ def _accept_loss(directory: Path, label: bytes) -> list[str]:
     snapshots.shorten_journal(size)
     snapshots.file.close()
     return [f"{block_journal.FILE_NAME}: its last {lost} bytes at least are lost"]
+
+
+def _records(path: Path, label: bytes) -> Iterator[Record]:
+    """The whole records of a file; none where it is missing."""
+    if path.exists():
+        with path.open("rb") as file:
+            for found in _scan(file.fileno(), label):
+                if isinstance(found, Record):
+                    yield found
+
+
+def _orphaned_slices(directory: Path, label: bytes) -> preconfirmed.PreconfirmedBlock | None:
+    """The newest pre-confirmed block if the journal of blocks does not have its parent."""
+    try:
+        newest = preconfirmed.newest_block(_records(directory / preconfirmed.FILE_NAME, label))
+        parent = b"" if newest is None else newest.draft.parent_hash
+        if newest is None or label.startswith(parent):  # a label begins with the genesis hash
+            return None
+        for record in _records(directory / block_journal.FILE_NAME, label):
+            if record.kind == block_journal.BLOCK and hashes_of(record.payload)[0] == parent:
+                return None
+    except (FastevmError, ValueError):  # damaged: reported as such
+        return None
+    return newest
+
+
+def _return_slices(directory: Path, label: bytes) -> list[str]:
+    """Move pre-confirmed transactions that cannot be sealed any more to the pool."""
+    orphan = _orphaned_slices(directory, label)
+    if orphan is None:
+        return []
+    path = directory / preconfirmed.FILE_NAME
+    aside = copy_aside(path, DAMAGED_SUFFIX)
+    pool = RecordFile(directory / pool_journal.FILE_NAME, label)
+    for raw in orphan.transactions:
+        pool.append(pool_journal.TRANSACTION, keccak256(raw) + raw)
+    pool.sync()
+    pool.close()
+    slices = RecordFile(path, label)
+    slices.clear()
+    slices.sync()
+    slices.close()
+    return [
+        f"{path.name}: block {orphan.draft.number - 1} is lost, so {orphan} go back to the pool; "
+        f"the slices are in {aside.name}"
+    ]
 
 
 def _damage_text(path: Path, damage: Damage) -> str:

@@ -7,13 +7,14 @@ next start seals a block with exactly these transactions.
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
 from msgspec import Struct, field
 
 from fastevm.chain.pending_block import PAYLOAD_ID_SIZE, PendingBlock
-from fastevm.chain.storage.record_file import RecordFile
+from fastevm.chain.storage.record_file import Record, RecordFile
 from fastevm.core.execution.types import Header
 from fastevm.core.primitives import rlp
 
@@ -32,6 +33,10 @@ class PreconfirmedBlock(Struct):
     draft: Header
     transactions: list[bytes] = field(default_factory=list)
     receipts_root: bytes = b""
+
+    def __str__(self) -> str:
+        count = len(self.transactions)
+        return f"{count} pre-confirmed transactions of block {self.draft.number}"
 
 
 class SliceJournal:
@@ -57,14 +62,19 @@ class SliceJournal:
 
     def newest(self) -> PreconfirmedBlock | None:
         """The block of the slices that were published last; None when there are none."""
-        found: PreconfirmedBlock | None = None
-        for record in self.file.records():
-            payload = record.payload
-            if record.kind == DRAFT:
-                header = Header.decode(payload[PAYLOAD_ID_SIZE:])
-                found = PreconfirmedBlock(payload[:PAYLOAD_ID_SIZE], header)
-            elif found is not None:
-                found.receipts_root = payload[:ROOT_BYTES]
-                raws = rlp.decode(payload[ROOT_BYTES:])
-                found.transactions += [raw for raw in raws if isinstance(raw, bytes)]
-        return found
+        return newest_block(self.file.records())
+
+
+def newest_block(records: Iterable[Record]) -> PreconfirmedBlock | None:
+    """The last block in the records of a journal; None when they have none."""
+    found: PreconfirmedBlock | None = None
+    for record in records:
+        payload = record.payload
+        if record.kind == DRAFT:
+            header = Header.decode(payload[PAYLOAD_ID_SIZE:])
+            found = PreconfirmedBlock(payload[:PAYLOAD_ID_SIZE], header)
+        elif found is not None:
+            found.receipts_root = payload[:ROOT_BYTES]
+            raws = rlp.decode(payload[ROOT_BYTES:])
+            found.transactions += [raw for raw in raws if isinstance(raw, bytes)]
+    return found
