@@ -280,6 +280,14 @@ class Chain:
         )
         self._move_head(self._entries[block.hash])
 
+    def continue_from(self, old: ArchivedBlock) -> None:
+        """Make the last block of the archive the head of a chain to which nothing was added yet.
+
+        Its state is not known, so the next blocks must be adopted.
+        """
+        self._head = restored_entry(self.config, old, None)
+        self._hashes = CanonicalHashes(old.block.number, [old.block.hash])
+
     def import_rlp(self, data: bytes, progress: Callable[[int, int], None] | None = None) -> int:
         """Add the blocks of a concatenation of RLP; how many there were, known or not.
 

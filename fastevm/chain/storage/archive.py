@@ -13,6 +13,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Final, NamedTuple, Protocol
 
+from fastevm.chain.storage.archive_file import ArchiveFile
 from fastevm.chain.storage.block_record import block_of, receipts_of
 from fastevm.chain.storage.hash_index import RUN_RECORDS, HashIndex
 from fastevm.chain.storage.record_file import Record
@@ -107,6 +108,7 @@ class Archive:
         self._rows: ScratchFile | None = None  # most chains never need one
         self._index = HashIndex(directory, run_records)
         self._numbers = range(0)
+        self._truncations = 0
         self._cache = _Cache(cached_bytes)
 
     @property
@@ -144,7 +146,33 @@ class Archive:
     def truncate(self, number: int) -> None:
         """Forget the blocks from this number on; what points to them finds others, or none."""
         numbers = self._numbers
+        self._truncations += 1
         self._numbers = range(numbers.start, max(min(number, numbers.stop), numbers.start))
+
+    def save(self, file: ArchiveFile, end: int) -> bool:
+        """Save what finds the blocks below ``end``, from any thread.
+
+        False when there are none, or when the branch changed meanwhile. OSError.
+        """
+        truncations, numbers, rows = self._truncations, self._numbers, self._rows
+        count = min(numbers.stop, end) - numbers.start
+        if rows is None or count <= 0:
+            return False
+        file.write(numbers.start, (rows, count * _ROW.size), self._index.merged())
+        if truncations != self._truncations:  # the rows may be of two branches
+            file.remove()
+            return False
+        return True
+
+    def restore(self, file: ArchiveFile) -> bool:
+        """Begin with the blocks that were saved; whether there are any. OSError."""
+        saved = file.read(self._directory)
+        if saved is None or saved.rows.size % _ROW.size:
+            return False
+        self._rows, count = saved.rows, saved.rows.size // _ROW.size
+        self._numbers = range(saved.first, saved.first + count)
+        self._index.restore(saved.hashes)
+        return count > 0
 
     # --- reading ----------------------------------------------------------------------------------
 

@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from fastevm.chain.chain import Chain
+from fastevm.chain.storage.archive import Archive
 from fastevm.chain.storage.block_record import block_of, hashes_of, pack_body, receipts_of
 from fastevm.chain.storage.record_file import Record, RecordFile, StorageError
 from fastevm.chain.storage.state_snapshot import Snapshot
 from fastevm.core.execution.types import Block, Receipt
-from fastevm.errors import FastevmError
+from fastevm.errors import BlockUnavailableError, FastevmError
 
 log = logging.getLogger(__name__)
 
@@ -64,19 +65,40 @@ class BlockJournal:
             for record in self.file.records()
         )
 
+    def continue_archive(self, chain: Chain, archive: Archive) -> int | None:
+        """Make the last block of a restored archive the head of a chain; where its record ends.
+
+        None when the journal does not have that block where the archive says.
+        """
+        number = archive.numbers.stop - 1
+        try:
+            row, old = archive.row(number), archive.read(number)
+            if row is None or old is None or old.block.number != number:
+                return None
+            chain.continue_from(old)
+            return self.file.read(row.position).end
+        except (OSError, ValueError, BlockUnavailableError) as error:
+            log.warning("the index of old blocks does not fit the journal: %s", error)
+            return None
+
     def replay(
-        self, chain: Chain, snapshot: Snapshot | None = None, progress: Progress | None = None
+        self,
+        chain: Chain,
+        snapshot: Snapshot | None = None,
+        progress: Progress | None = None,
+        start: int | None = None,
     ) -> int:
         """Repeat all changes on a fresh chain and become its journal; the number of blocks.
 
-        Up to the block of ``snapshot`` nothing is executed. :class:`CorruptFile`,
+        Up to the block of ``snapshot`` nothing is executed. ``start``: where the record of the
+        chain's head ends if it is an archived block below the snapshot. :class:`CorruptFile`,
         :class:`StorageError` names a record that does not fit the chain.
         """
-        adopted = set() if snapshot is None else self._adopt(chain, snapshot, progress)
+        adopted = set() if snapshot is None else self._adopt(chain, snapshot, progress, start)
         known = 0 if snapshot is None else snapshot.journal_size
         chain.journal = self
         with chain.keeping_states():
-            return len(adopted) + self._replay(chain, known, adopted, progress)
+            return len(adopted) + self._replay(chain, known, adopted, progress, start)
 
     def compact(self, chain: Chain) -> None:
         """Keep only the canonical blocks and their amendments.
@@ -98,10 +120,15 @@ class BlockJournal:
             yield record.kind, record.payload
 
     def _replay(
-        self, chain: Chain, known: int, adopted: set[int], progress: Progress | None
+        self,
+        chain: Chain,
+        known: int,
+        adopted: set[int],
+        progress: Progress | None,
+        start: int | None,
     ) -> int:
         count = 0
-        for record in self.file.records():
+        for record in self.file.records(start):
             if record.start in adopted:
                 continue
             self._replayed = record
@@ -124,19 +151,23 @@ class BlockJournal:
             self.file.sync()
         return start
 
-    def _adopt(self, chain: Chain, snapshot: Snapshot, progress: Progress | None) -> set[int]:
+    def _adopt(
+        self, chain: Chain, snapshot: Snapshot, progress: Progress | None, start: int | None
+    ) -> set[int]:
         """Add the blocks up to the snapshot's without execution; the offsets of their records."""
         positions: dict[bytes, tuple[bytes, int]] = {}
-        for record in self.file.records():
+        for record in self.file.records(start):
             if record.kind == BLOCK and record.end <= snapshot.journal_size:
                 block_hash, parent_hash = hashes_of(record.payload)
                 positions[block_hash] = (parent_hash, record.start)
         branch, block_hash = [], snapshot.block_hash
-        while block_hash != chain.genesis.hash:
+        while block_hash != chain.head.hash:
             if block_hash not in positions:
                 raise StorageError(f"{self.file.path} does not lead to the snapshot's block")
             block_hash, position = positions[block_hash]
             branch.append(position)
+        if not branch:
+            raise StorageError("the archive is not below the snapshot's block")
         done = 0
         for position in reversed(branch):
             payload = self.read(position).payload

@@ -36,7 +36,7 @@ from fastevm.chain.storage.record_file import (
     replace_file,
     sync_directory,
 )
-from fastevm.chain.storage.state_snapshot import SnapshotFile, Snapshotter
+from fastevm.chain.storage.state_snapshot import Snapshot, SnapshotFile, Snapshotter
 from fastevm.errors import FastevmError
 
 log = logging.getLogger(__name__)
@@ -179,21 +179,48 @@ class DataDirectory:
         """
         self._check_length()
         snapshot = None if self.full_replay else self.snapshots.read()
-        chain = self._begun(fresh)
-        try:
-            self.blocks.replay(chain, snapshot, progress)
-        except CorruptFile:
-            raise
-        except (FastevmError, StorageError) as error:
-            if snapshot is None:
+        chain = self._continued(fresh, snapshot, progress)
+        if chain is None:
+            chain = self._begun(fresh)
+            try:
+                self.blocks.replay(chain, snapshot, progress)
+            except CorruptFile:
                 raise
-            log.warning("the snapshot does not fit, every block is executed again: %s", error)
-            chain, snapshot = self._begun(fresh), None
-            self.blocks.replay(chain, None, progress)
+            except (FastevmError, StorageError) as error:
+                if snapshot is None:
+                    raise
+                log.warning("the snapshot does not fit, every block is executed again: %s", error)
+                chain, snapshot = self._begun(fresh), None
+                self.blocks.replay(chain, None, progress)
         self._check_length()  # again, for a torn record may have been cut off
         self._check_preconfirmed(chain)
         self.snapshotter = Snapshotter(chain, self.snapshots, self.blocks.file)
         self.snapshotter.count_from(None if snapshot is None else snapshot.block_hash)
+        return chain
+
+    def _continued(
+        self, fresh: Callable[[], Chain], snapshot: Snapshot | None, progress: Progress | None
+    ) -> Chain | None:
+        """The chain from the last block of the saved archive on; None if that does not fit.
+
+        The records before that block are not read: a damaged one is found when its block is.
+        """
+        chain = self._begun(fresh)
+        archive = chain.archive
+        if snapshot is None or not isinstance(archive, Archive):
+            return None
+        if not archive.restore(self.snapshots.archive_file):
+            return None
+        start = self.blocks.continue_archive(chain, archive)
+        if start is None:
+            return None
+        try:
+            self.blocks.replay(chain, snapshot, progress, start)
+        except CorruptFile:
+            raise
+        except (FastevmError, StorageError) as error:
+            log.warning("the index of old blocks is made anew: %s", error)
+            return None
         return chain
 
     def _check_length(self) -> None:
@@ -233,6 +260,7 @@ class DataDirectory:
         if self.snapshotter is not None:
             self.snapshotter.close()
         self.snapshots.file.clear()
+        self.snapshots.archive_file.remove()
 
     def _begun(self, fresh: Callable[[], Chain]) -> Chain:
         """A chain of the genesis alone, with an archive in this directory."""

@@ -8,6 +8,7 @@ are merged by a thread, so that there are few. Of a run, memory holds the first 
 from __future__ import annotations
 
 import logging
+import sys
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterator
@@ -52,14 +53,8 @@ class HashIndex:
         """Write what was gathered, if it is much; OSError leaves it in memory."""
         if len(self._young) < self._run_records:
             return
-        records = sorted(
-            [
-                key[:KEY_BYTES] + value.to_bytes(KEY_BYTES, "big")
-                for key, value in self._young.items()
-            ]
-        )
         run = _Run(self._directory)
-        run.append(b"".join(records))
+        run.append(_sorted_records(self._young))
         with self._lock:
             self._runs = (*self._runs, run)
         self._young = {}  # only now: a reader looks here first
@@ -76,6 +71,22 @@ class HashIndex:
             found = run.find(start, number)
             if found:
                 yield from found
+
+    def merged(self) -> ScratchFile:
+        """All records in one sorted file, from any thread; some of the newest may be in it twice.
+
+        OSError when it cannot be written.
+        """
+        young, runs = dict(self._young), self._runs  # in this order: `flush` moves them to a run
+        result = _Run(self._directory)
+        result.append(_sorted_records(young))
+        for run in reversed(runs):
+            result = _merged(run, result, self._directory)
+        return result.file
+
+    def restore(self, records: ScratchFile) -> None:
+        """Begin with the records of a file that `merged` returned."""
+        self._runs, self._young = (_Run.of(records),), {}
 
     def settle(self) -> None:
         """Wait until nothing is being merged."""
@@ -107,6 +118,18 @@ class _Run:
         self.file = ScratchFile(directory)
         self._firsts = array("Q")  # the key that each page begins with
 
+    @classmethod
+    def of(cls, file: ScratchFile) -> _Run:
+        """The run of a file that holds sorted records."""
+        run = cls.__new__(cls)
+        run.file, run._firsts = file, array("Q")
+        for at in range(0, file.size, CHUNK_BYTES):
+            words = array("Q", file.read(at, CHUNK_BYTES))
+            run._firsts.extend(words[:: PAGE_BYTES // KEY_BYTES])
+        if sys.byteorder == "little":
+            run._firsts.byteswap()
+        return run
+
     def append(self, records: bytes) -> None:
         """Add records behind those before: whole pages, but for the last time."""
         for at in range(0, len(records), PAGE_BYTES):
@@ -127,6 +150,14 @@ class _Run:
                 at = records.find(key, at + 1)
             page += 1
         return found
+
+
+def _sorted_records(values: dict[bytes, int]) -> bytes:
+    return b"".join(
+        sorted(
+            [key[:KEY_BYTES] + value.to_bytes(KEY_BYTES, "big") for key, value in values.items()]
+        )
+    )
 
 
 def _like_sizes(runs: tuple[_Run, ...]) -> tuple[_Run, _Run] | None:

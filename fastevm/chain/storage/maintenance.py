@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from fastevm.chain.storage import block_journal, pool_journal, preconfirmed, state_snapshot
+from fastevm.chain.storage.archive_file import ArchiveFile
 from fastevm.chain.storage.block_record import block_of, hashes_of, receipts_of
 from fastevm.chain.storage.data_directory import (
     ABANDONED_PREFIX,
@@ -283,6 +284,7 @@ def _repair_file(path: Path, label: bytes) -> list[str]:
     if all(damage.is_tail for damage in damages):
         return []
     aside = copy_aside(path, DAMAGED_SUFFIX)
+    ArchiveFile(path.parent, label).remove()  # it has the offsets of before
     done: list[str] = []
     target = RecordFile(path, label)
     with aside.open("rb") as source:

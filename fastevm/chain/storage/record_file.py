@@ -108,20 +108,19 @@ class RecordFile:
         """The record at a byte offset, from any thread; OSError or StorageError without one."""
         return read_record(self._file, start, str(self.path))
 
-    def records(self) -> Iterator[Record]:
-        """All records from the start; a torn one at the end is cut off. CorruptFile."""
-        count = 0
-        for found in scan(self._file, self.size, len(self._header)):
+    def records(self, start: int | None = None) -> Iterator[Record]:
+        """All records, or those from a byte offset on; a torn last one is cut off. CorruptFile."""
+        header = len(self._header)
+        for found in scan(self._file, self.size, header if start is None else start):
             if isinstance(found, Record):
-                count += 1
                 yield found
             elif found.is_tail:
                 self._cut(found.start)
                 return
             else:
-                rest = scan(self._file, self.size, found.end)
-                after = sum(isinstance(one, Record) for one in rest)
-                raise CorruptFile(self.path, found.start, count, after)
+                before = _record_count(scan(self._file, found.start, header))
+                after = _record_count(scan(self._file, self.size, found.end))
+                raise CorruptFile(self.path, found.start, before, after)
 
     def clear(self) -> None:
         """Remove all records. The header stays, also of a process that dies meanwhile."""
@@ -194,6 +193,10 @@ class RecordFile:
         os.ftruncate(self._file, offset)
         self.size = offset
         self.sync()
+
+
+def _record_count(found: Iterator[Record | Damage]) -> int:
+    return sum(isinstance(one, Record) for one in found)
 
 
 def scan(descriptor: int, size: int, start: int) -> Iterator[Record | Damage]:

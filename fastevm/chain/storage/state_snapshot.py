@@ -20,6 +20,8 @@ from typing import Final, NamedTuple
 from fastevm.chain.chain import Chain
 from fastevm.chain.fork_choice import HeadChange
 from fastevm.chain.metrics import MetricsRegistry
+from fastevm.chain.storage.archive import Archive
+from fastevm.chain.storage.archive_file import ArchiveFile
 from fastevm.chain.storage.record_file import Record, RecordFile, StorageError
 from fastevm.core.state.layer import Layer
 from fastevm.core.state.streaming import StateReader, write_state
@@ -53,6 +55,7 @@ class SnapshotFile:
 
     def __init__(self, directory: Path, label: bytes) -> None:
         self.file = RecordFile(directory / FILE_NAME, label)
+        self.archive_file = ArchiveFile(directory, label)
 
     def write(self, snapshot: Snapshot) -> None:
         """Replace the snapshot; OSError leaves the one before."""
@@ -164,6 +167,8 @@ class Snapshotter:
         if block is None or layer.state_root() != block.header.state_root:
             return False  # `Chain.amend` changed the state: its root is not the block's
         self.target.write(Snapshot(block_hash, size, layer))
+        if isinstance(chain.archive, Archive):  # after the snapshot: its blocks must be below it
+            chain.archive.save(self.target.archive_file, block.number)
         took = time.monotonic() - started
         self._earliest = time.monotonic() + MIN_PAUSE * took
         self.metrics.set("snapshot_number", block.number)
