@@ -83,7 +83,7 @@ cdef void put_header(JsonText* t, const ChainBlock* block) noexcept nogil:
         row = &HEADER_JSON_ROWS[i]
         if not h.present & row.bit:
             continue
-        json_put(t, row.member)
+        json_raw(t, row.member, row.member_size)
         value = row_value(row, h)
         if row.kind == ROW_BYTES:
             json_hex(t, <const uint8_t*>value, row.size)

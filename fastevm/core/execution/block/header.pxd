@@ -57,6 +57,7 @@ cdef struct HeaderRow:
     size_t size
     bint counts               # the parent's value and one
     const char* member        # ',"name":' of JSON
+    size_t member_size
 
 
 cdef HeaderRow HEADER_ROWS[HEADER_FIELD_COUNT]       # in the order of the RLP
@@ -64,8 +65,12 @@ cdef HeaderRow HEADER_JSON_ROWS[HEADER_FIELD_COUNT]  # in the order of JSON_FIEL
 # A header without content, whose state root is zero; the fields of all forks have values.
 cdef HeaderFields EMPTY_HEADER
 
+
 # The value of a row in a header.
-cdef const void* row_value(const HeaderRow* row, const HeaderFields* h) noexcept nogil
+cdef inline const void* row_value(const HeaderRow* row, const HeaderFields* h) noexcept nogil:
+    return <const char*>h + row.offset
+
+
 # Which fields the headers of these rules have (parameters of a ForkSchedule).
 cdef uint32_t fields_of_rules(object parameters) except? 0
 # Make an empty header the draft of a child: the fields that it has, and those that count on.

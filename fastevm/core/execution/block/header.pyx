@@ -67,6 +67,7 @@ cdef int fill_row(HeaderRow* row, object field, size_t offset) except -1:
     row.size = field.size
     row.counts = field.counts
     row.member = PyBytes_AS_STRING(member)
+    row.member_size = len(member)
     return 0
 
 
@@ -83,10 +84,6 @@ cdef int fill_rows() except -1:
         put_value(&HEADER_ROWS[i], &EMPTY_HEADER, HEADER_FIELDS[i].empty, HEADER_FIELDS[i].name)
     memset(&EMPTY_HEADER.state_root, 0, sizeof(EMPTY_HEADER.state_root))
     return 0
-
-
-cdef const void* row_value(const HeaderRow* row, const HeaderFields* h) noexcept nogil:
-    return <const char*>h + row.offset
 
 
 cdef uint32_t fields_of_rules(object parameters) except? 0:
