@@ -18,7 +18,7 @@ from fastevm.rpc.dispatch.long_answer import PIECE, Answer, answer_memory, piece
 from fastevm.rpc.limits import VALUES_LIMIT, Limits
 from fastevm.rpc.metrics import Metrics
 from fastevm.rpc.transport.access import Access
-from fastevm.rpc.transport.frame_clock import FrameClock
+from fastevm.rpc.transport.frame_clock import FrameClock, TooManyFrames
 from fastevm.rpc_types.text.json_size import measure
 
 REQUEST_LINE: Final = b"POST / HTTP/1.1\r\n"
@@ -518,8 +518,8 @@ class Connection(asyncio.Protocol):
     def pass_on(self, data: bytes) -> None:
         """Give bytes to the delegate, and set the clock of what is unfinished."""
         if self.frames is not None:
-            self.frames.feed(data, self.loop.time())
-            self.hold()
+            if not self.follow_frames(data):
+                return
         else:
             self.listener.hold(self, self.held + PAGE_COPIES * len(data))
             if not self.is_serving and self.began is None:
@@ -553,8 +553,20 @@ class Connection(asyncio.Protocol):
     def becomes_socket(self) -> None:
         """What comes behind the head of the request, by now or later, is frames of a WebSocket."""
         self.frames = FrameClock()
-        self.frames.feed(bytes(self.early.partition(HEAD_END)[2]), self.loop.time())
+        self.follow_frames(bytes(self.early.partition(HEAD_END)[2]))
         self.early = bytearray()
+
+    def follow_frames(self, data: bytes) -> bool:
+        """Count frames of a WebSocket; False if the connection ends since they are too many."""
+        assert self.frames is not None
+        try:
+            self.frames.feed(data, self.loop.time())
+        except TooManyFrames:
+            self.listener.metrics.add("connections_over_budget_total")
+            self.abort()
+            return False
+        self.hold()
+        return True
 
     def message_began(self, message: bytes) -> int:
         """Work on a message of a WebSocket begins; the memory that it has until `message_ended`."""
@@ -581,7 +593,7 @@ class Connection(asyncio.Protocol):
             return
         waiting = len(self.data) - self.position
         if self.frames is not None:
-            waiting += self.frames.payload - self.taken
+            waiting += self.frames.memory - self.taken
         self.listener.hold(self, self.working + waiting)
 
     # --- the end ---

@@ -170,7 +170,7 @@ async def test_answers_that_nobody_reads_are_bounded(make: Make) -> None:
     ids=["fast-path", "aiohttp", "message"],
 )
 async def test_unfinished_requests_are_bounded_together(make: Make, start: bytes) -> None:
-    copies = 2 if PAGE in start else 1
+    copies = 1 if start == HEAD + b"Content-Length: 2000000\r\n\r\n" else 2
     server = await make(input_size=copies * 5 * MEGABYTE)
     http = server._open[0].http
     clients = [await connect(server) for _ in range(8)]
