@@ -1,10 +1,15 @@
 """Every limit of the node, with its name: what is refused beyond it is refused with an error."""
 
+import sys
 from typing import Final
 
 from msgspec import Struct
 
 from fastevm.chain.logs import LogLimits
+from fastevm.core.primitives.replace import replace
+
+if sys.platform != "win32":
+    import resource
 
 METHOD_NAME_LIMIT: Final = 2048  # characters
 VALUES_LIMIT: Final = 524_288  # JSON values of one body
@@ -19,6 +24,9 @@ STORAGE_RANGE_LIMIT: Final = 1024  # slots of one debug_storageRangeAt; more are
 SEARCH_BLOCKS: Final = 10_000  # that one search for a transaction may look through
 SEARCH_RESULTS: Final = 1000  # transactions of one page of a search
 LOG_TOPICS_LIMIT: Final = 4  # positions of a log filter
+DESCRIPTORS_KEPT: Final = 256  # file descriptors that connections leave for files and upstreams
+CLIENT_SHARE: Final = 4  # a client gets this part of the connections, if descriptors are few
+MOST_DESCRIPTORS: Final = 65_536  # that the node asks for
 LOG_CHOICES_LIMIT: Final = 1000  # addresses, or topics of one position, of a log filter
 
 
@@ -70,3 +78,28 @@ class Limits(Struct, frozen=True, kw_only=True):
     sync_waiters: int = 4_096  # transactions waited for at once
     upstream_age: float = 15.0  # a follower without its upstream's head is not ready. 0: it is
     pending_age: float = 5.0  # of the newest slice; older ones are not served. 0: any age will do
+
+
+def raise_descriptor_limit() -> None:
+    """Raise the soft limit of open files to the hard limit: shells start programs with 1,024."""
+    if sys.platform == "win32":
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MOST_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, MOST_DESCRIPTORS)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+def fitting(limits: Limits, listeners: int) -> Limits:
+    """``limits`` with no more connections than the process has file descriptors for."""
+    if sys.platform == "win32":
+        return limits
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    room = max(soft - DESCRIPTORS_KEPT, soft // 2) // max(1, listeners)
+    if soft == resource.RLIM_INFINITY or room >= limits.connections:
+        return limits
+    return replace(
+        limits,
+        connections=room,
+        address_connections=min(limits.address_connections, max(1, room // CLIENT_SHARE)),
+    )

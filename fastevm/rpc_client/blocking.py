@@ -153,11 +153,20 @@ class JsonRpcClient:
     def _drop_ended_connection(self) -> None:
         """Closes the connection if it is readable before a request: the node has closed it."""
         waiting: socket.socket | None = self._connection.sock
-        if waiting is not None and select.select([waiting], [], [], 0)[0]:
+        if waiting is not None and _can_be_read(waiting):
             self.close()
 
     def _failure(self, reason: str, status: int | None = None) -> RpcUnreachable:
         return RpcUnreachable(f"{shown_address(self.url)}: {reason}", status)
+
+
+def _can_be_read(waiting: socket.socket) -> bool:
+    """Whether bytes or the end have come; `select` raises for descriptors from 1,024 on."""
+    if not hasattr(select, "poll"):
+        return bool(select.select([waiting], [], [], 0)[0])
+    poll = select.poll()
+    poll.register(waiting, select.POLLIN)
+    return bool(poll.poll(0))
 
 
 def call_once(url: str, method: str, *params: Any, timeout: float = REQUEST_SECONDS) -> Any:

@@ -7,7 +7,7 @@ import json
 import re
 import time
 from collections.abc import Iterable
-from ipaddress import ip_address
+from ipaddress import IPv6Address, ip_address
 from pathlib import Path
 from typing import Any, Final, TypeGuard
 from urllib.parse import urlsplit
@@ -28,6 +28,7 @@ EXTENSION_SCHEMES: Final = frozenset(("chrome-extension", "moz-extension", "safa
 
 JWT_SECRET_SIZE: Final = 32  # bytes
 JWT_AGE: Final = 60  # seconds that a token's time may differ from the clock, as in the engine API
+HOST_BITS: Final = 64  # of an IPv6 address, which its host chooses
 LAST_TIME: Final = 2**53  # seconds; whole numbers up to here are exact in JSON
 SHORTEST_TOKEN: Final = 16  # characters
 
@@ -38,6 +39,25 @@ def is_loopback(host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return host.lower() in LOCAL_NAMES
+
+
+def client_of(address: str) -> str:
+    """The client that limits count ``address`` for.
+
+    An IPv6 client is its /64 network, since a host may take any address of it. An IPv4 address
+    mapped into IPv6 is that IPv4 address.
+    """
+    if ":" not in address:
+        return address
+    try:
+        found = IPv6Address(address)
+    except ValueError:
+        return address
+    if found.ipv4_mapped is not None:
+        return str(found.ipv4_mapped)
+    if found.is_loopback:
+        return address
+    return f"{IPv6Address(int(found) >> HOST_BITS << HOST_BITS)}/{HOST_BITS}"
 
 
 def known_namespaces() -> frozenset[str]:
@@ -101,16 +121,16 @@ class Access(Struct, frozen=True):
         return True
 
     def client(self, peer: str, forwarded: str | None) -> str:
-        """The address that limits count a request of ``peer`` for.
+        """The client that limits count a request of ``peer`` for, see `client_of`.
 
         ``forwarded``: the X-Forwarded-For header, whose last address a proxy has written itself.
         """
         if not forwarded or peer not in self.proxies:
-            return peer
+            return client_of(peer)
         try:
-            return str(ip_address(forwarded.rpartition(",")[2].strip()))
+            return client_of(str(ip_address(forwarded.rpartition(",")[2].strip())))
         except ValueError:
-            return peer
+            return client_of(peer)
 
     def allows_origin(self, origin: str) -> bool:
         """Whether a page of ``origin`` may call; browsers' extensions are no pages.

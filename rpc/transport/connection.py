@@ -17,7 +17,7 @@ from fastevm.rpc.dispatch.dispatcher import Answering
 from fastevm.rpc.dispatch.long_answer import PIECE, Answer, answer_memory, pieces_of
 from fastevm.rpc.limits import VALUES_LIMIT, Limits
 from fastevm.rpc.metrics import Metrics
-from fastevm.rpc.transport.access import Access
+from fastevm.rpc.transport.access import Access, client_of
 from fastevm.rpc.transport.frame_clock import FrameClock, TooManyFrames
 from fastevm.rpc_types.text.json_size import measure
 
@@ -104,7 +104,7 @@ class HttpListener:
         self.connections: set[Connection] = set()
         self.paused: dict[Connection, None] = {}  # those whose client does not read, oldest first
         self.held = 0  # bytes of memory of all requests that are not answered yet
-        self._by_address: Counter[str] = Counter()
+        self._by_client: Counter[str] = Counter()
         self._known: dict[bytes, Head | None] = {}
         lines = [f"{name}: {value}\r\n" for name, value in headers.items()]
         self._lines = "".join(lines).encode()
@@ -126,16 +126,16 @@ class HttpListener:
         return max([self._heard, *times])
 
     def admit(self, connection: "Connection") -> bool:
-        """Count a new connection; False when there are too many, of its address or at all."""
-        address = connection.address
+        """Count a new connection; False when there are too many, of its client or at all."""
+        client = connection.client
         if len(self.connections) >= self.limits.connections or (
-            self._by_address[address] >= self.limits.address_connections
-            and address not in self.proxies
+            self._by_client[client] >= self.limits.address_connections
+            and connection.address not in self.proxies
         ):
             self.metrics.add("connections_refused_total")
             return False
         self.connections.add(connection)
-        self._by_address[address] += 1
+        self._by_client[client] += 1
         return True
 
     def forget(self, connection: "Connection") -> None:
@@ -146,9 +146,9 @@ class HttpListener:
         if connection in self.connections:
             self._heard = max(self._heard, connection.heard)
             self.connections.discard(connection)
-            self._by_address[connection.address] -= 1
-            if not self._by_address[connection.address]:
-                del self._by_address[connection.address]
+            self._by_client[connection.client] -= 1
+            if not self._by_client[connection.client]:
+                del self._by_client[connection.client]
 
     def pause(self, connection: "Connection") -> None:
         """Note that a client does not read; beyond the budget those end that wait longest."""
@@ -266,16 +266,16 @@ def is_start_of_head(data: bytes | bytearray, start: int) -> bool:
 class Connection(asyncio.Protocol):
     """One connection of a client, from its first byte to its last."""
 
-    __slots__ = ("address", "began", "closing", "data", "delegate", "drained", "early", "frames",
-                 "heard", "held", "is_ahead", "is_due", "is_serving", "listener", "loop", "missing",
-                 "paused", "paused_at", "position", "rest", "rest_size", "served", "taken", "task",
-                 "transport", "working")  # fmt: skip
+    __slots__ = ("address", "began", "client", "closing", "data", "delegate", "drained", "early",
+                 "frames", "heard", "held", "is_ahead", "is_due", "is_serving", "listener", "loop",
+                 "missing", "paused", "paused_at", "position", "rest", "rest_size", "served",
+                 "taken", "task", "transport", "working")  # fmt: skip
 
     def __init__(self, listener: HttpListener) -> None:
         self.listener = listener
         self.loop = asyncio.get_running_loop()
         self.transport: Any = None
-        self.address = ""
+        self.address = self.client = ""
         self.data: bytes | bytearray = b""  # what came; up to `position` it is answered
         self.position = 0
         self.missing = 0  # length of the data without which there is no whole request
@@ -310,6 +310,7 @@ class Connection(asyncio.Protocol):
         self.transport = transport
         peer = transport.get_extra_info("peername")
         self.address = peer[0] if isinstance(peer, tuple) else ""
+        self.client = client_of(self.address)
         if not self.listener.admit(self):
             self.closing = True
             self.transport.abort()
@@ -404,10 +405,10 @@ class Connection(asyncio.Protocol):
             self.missing = 0
             self.position = end
             request = bytes(data[body:end])
-            address = self.address
+            client = self.client
             if head.forwarded is not None:
-                address = listener.client(address, head.forwarded)
-            answer = listener.respond(request, address)
+                client = listener.client(self.address, head.forwarded)
+            answer = listener.respond(request, client)
             if not isinstance(answer, bytes):
                 del data
                 self.wait_for(answer, request)

@@ -23,7 +23,7 @@ from fastevm.rpc.dispatch.dispatcher import Answering, Dispatcher
 from fastevm.rpc.dispatch.registry import METHODS, Method, namespace_of
 from fastevm.rpc.dispatch.workers import NICENESS, Workers
 from fastevm.rpc.freshness import Freshness
-from fastevm.rpc.limits import Limits
+from fastevm.rpc.limits import Limits, fitting, raise_descriptor_limit
 from fastevm.rpc.memory import give_back_freed_memory, keep_freed_memory
 from fastevm.rpc.methods.pool import FORWARDING, MINING
 from fastevm.rpc.metrics import Metrics
@@ -144,6 +144,8 @@ class Server:
 
     async def start(self) -> None:
         """Start the node and listen everywhere; ``urls`` then has an entry for each listener."""
+        listeners = (*self.listeners, self.metrics_listener, self.ipc)
+        self.limits = fitting(self.limits, sum(one is not None for one in listeners))
         self.node.on_head(self.log_index.update)
         self.log_index.update()
         self.hub.start()
@@ -384,6 +386,7 @@ async def opened(connection: Callable[[], Any], host: str, port: int) -> asyncio
 
 def run(main: Coroutine[Any, Any, None]) -> None:
     """Run ``main`` on uvloop where it is installed, else on the standard loop."""
+    raise_descriptor_limit()
     keep_freed_memory()
     give_back_freed_memory()
     with asyncio.Runner(loop_factory=loop_factory()) as runner:

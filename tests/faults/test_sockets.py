@@ -1,7 +1,10 @@
 """Connections that cost much and say nothing do not stall or exhaust the node."""
 
 import asyncio
+import sys
 import time
+from asyncio.subprocess import PIPE
+from pathlib import Path
 
 import pytest
 
@@ -18,6 +21,7 @@ from tests.unit.rpc.transport.test_slow_clients import (
 
 __all__ = ["make"]  # fixture
 
+ROOT = Path(__file__).parents[2]
 SECONDS = 20.0
 FLOOD = 3_072  # frames
 TEXT, CONTINUED, PING, FINAL = 1, 0, 9, 0x80
@@ -93,3 +97,56 @@ async def test_an_unfinished_message_counts_with_its_copies_before_it_comes(make
     assert http.held == 8 * MEGABYTE
     for _, writer in clients:
         writer.transport.abort()
+
+
+IDLE = f"""
+import asyncio, json, resource, sys
+resource.setrlimit(resource.RLIMIT_NOFILE, (300, 300))
+sys.path.insert(0, {str(ROOT)!r})
+from fastevm.rpc.dialect import DIALECTS
+from fastevm.rpc.transport.server import Listener, Server, run
+from tests.unit.rpc.fakes import FakeNode, FakeSimulator, chain_of
+
+async def main():
+    listener = Listener(DIALECTS["geth"], port=0)
+    server = Server(FakeNode(chain_of(3)), FakeSimulator(), [listener], threads=1)
+    await server.start()
+    print(server.urls[0], flush=True)
+    await asyncio.to_thread(sys.stdin.read)
+    open("/dev/null").close()
+    print(server.metrics.get("connections_refused_total"), flush=True)
+    await server.stop()
+
+run(main())
+"""
+
+
+async def test_idle_connections_leave_descriptors_for_files() -> None:
+    node = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", IDLE, stdin=PIPE, stdout=PIPE
+    )  # fmt: skip
+    assert node.stdin is not None and node.stdout is not None
+    host, port = (await node.stdout.readline()).decode().strip().removeprefix("http://").split(":")
+    writers = []
+    for _ in range(290):
+        _, writer = await asyncio.open_connection(host, int(port))
+        writers.append(writer)
+    await asyncio.sleep(0.5)
+    output, _ = await node.communicate(b"")
+    assert int(output) > 0 and node.returncode == 0
+    for writer in writers:
+        writer.transport.abort()
+
+
+async def test_a_client_of_many_ipv6_addresses_counts_as_one(make: Make) -> None:
+    server = await make(["127.0.0.1"], client_filters=1)
+    reader, writer = await connect(server)
+    body = b'{"jsonrpc":"2.0","id":1,"method":"eth_newFilter","params":[{}]}'
+    answers = []
+    for number in range(2):
+        client = b"X-Forwarded-For: 2001:db8::%d\r\n" % number
+        writer.write(HEAD + client + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        await reader.readuntil(b"\r\n\r\n")
+        answers.append(await reader.readuntil(b"}"))
+    assert [b"error" in answer for answer in answers] == [False, True]
+    writer.transport.abort()
