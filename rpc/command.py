@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import logging
 import os
 import signal
 import sys
@@ -21,6 +20,8 @@ from fastevm.errors import ForkError
 from fastevm.rpc.dialect import DEFAULT_DIALECT, DIALECTS, RECEIPTS
 from fastevm.rpc.explorer.options import add_explorer, add_explorer_for, watch
 from fastevm.rpc.limits import Limits
+from fastevm.rpc.log_output import set_up_log
+from fastevm.rpc.safe_text import safe
 from fastevm.rpc.terminal.options import add_terminal_arguments, terminal_options
 from fastevm.rpc.terminal.terminal import Terminal
 from fastevm.rpc.transport.access import (
@@ -400,9 +401,7 @@ def run(arguments: argparse.Namespace) -> int:
     A follower whose upstream turns out to be on another chain ends with 1 too, or starts over with
     that chain, as the options say.
     """
-    logging.basicConfig(
-        level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
+    set_up_log()
     if arguments.explorer_for is not None:
         return watch(arguments)
     refuse_together(arguments)
@@ -424,7 +423,7 @@ def run(arguments: argparse.Namespace) -> int:
             nodes.abandon_chain(arguments)
             left = genesis
     except (ValueError, OSError, ForkError) as error:
-        print(f"fastevm node: {error}", file=sys.stderr)
+        print(f"fastevm node: {safe(error)}", file=sys.stderr)
         return 1
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import logging
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -19,6 +18,8 @@ from fastevm.rpc.command import access_of, serve_node
 from fastevm.rpc.dev.options import DEFAULT_GAS_LIMIT, add_arguments
 from fastevm.rpc.dev.settings import configured
 from fastevm.rpc.dev.state_file import StateFile
+from fastevm.rpc.log_output import set_up_log
+from fastevm.rpc.safe_text import safe
 from fastevm.rpc.transport.server import client_version
 
 NO_GAS_LIMIT = 2**62
@@ -31,9 +32,7 @@ __all__ = ["add_arguments", "configured", "run"]
 
 def run(arguments: argparse.Namespace) -> int:
     """Serve the development node that the options describe until told to stop; 1 on bad input."""
-    logging.basicConfig(
-        level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
+    set_up_log()
     try:
         access = access_of(arguments)
         node = node_of(arguments)
@@ -42,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
             told = about(arguments)
             serve_node(node, arguments, access, client=client, development=True, about=told)
     except (ValueError, OSError, ForkError) as error:
-        print(f"fastevm dev: {error}", file=sys.stderr)
+        print(f"fastevm dev: {safe(error)}", file=sys.stderr)
         return 1
     return 0
 

@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
+from fastevm.rpc.safe_text import UNSAFE
+
 ETHER: Final = 10**18
 WIDTH: Final = 10  # of the names of members
 PARAMS_LIMIT: Final = 500  # characters of a request's parameters
 
 BOLD, DIM, RED, GREEN, YELLOW, CYAN = "1", "2", "31", "32", "33", "36"
-CONTROL: Final = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}
-"""Characters by which a contract could steer the terminal, and how they are shown."""
 
 Json = dict[str, Any]
 
@@ -32,7 +32,7 @@ class Lines:
         return "".join(f"{line}\n" for line in made)
 
     def _paint(self, text: Any, colour: str = "") -> str:
-        shown = str(text).translate(CONTROL)
+        shown = str(text).translate(UNSAFE)
         return f"\x1b[{colour}m{shown}\x1b[0m" if self.coloured and colour else shown
 
     def _member(self, name: str, text: Any, colour: str = "") -> str:

@@ -1,0 +1,90 @@
+"""The log of the node on standard error: bounded in length and rate, safe to read on a terminal.
+
+Records hold text of others: errors of upstream nodes, requests in aiohttp's errors. A record is one
+line whose unsafe characters are escaped, a traceback follows on indented lines. A client's broken
+HTTP has no traceback. One call site writes at most `BURST` records in `WINDOW` seconds.
+"""
+
+import logging
+import time
+import traceback
+from threading import Lock
+from typing import Final
+
+from fastevm.rpc.safe_text import TEXT_LIMIT, safe
+
+FORMAT: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+INDENT: Final = "    "
+TRACEBACK_PARTS: Final = 30  # frames and messages of a traceback, the last ones
+BURST: Final = 10  # records of one call site, and of one exception type, in a window
+WINDOW: Final = 10.0  # seconds
+CLIENT_FAULTS: Final = "aiohttp.http_exceptions"  # the module of exceptions for broken HTTP
+
+
+class SafeFormatter(logging.Formatter):
+    """Formats a record with escapes and bounds."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line of a record and the lines of its traceback."""
+        message = safe(record.getMessage())
+        error = exception_of(record)
+        if error is not None and is_client_fault(error):
+            message += f": {safe(error)}"
+        left_out = getattr(record, "left_out", 0)
+        if left_out:
+            message += f" ({left_out} similar records were left out)"
+        record.message, record.asctime = message, self.formatTime(record)
+        lines = [self.formatMessage(record)]
+        if error is not None and not is_client_fault(error):
+            parts = traceback.format_exception(error)[-TRACEBACK_PARTS:]
+            lines += [INDENT + safe(line) for part in parts for line in bounded_lines(part)]
+        return "\n".join(lines)
+
+
+class RateLimit(logging.Filter):
+    """Drops records of a call site beyond `BURST` in `WINDOW` seconds, and counts them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._windows: dict[tuple[str, int, str], list[float]] = {}  # start, passed, left out
+        self._lock = Lock()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether the record is written; the first of a window tells how many were left out."""
+        kind = type(exception_of(record)).__name__
+        now = time.monotonic()
+        with self._lock:
+            key = (record.pathname, record.lineno, kind)
+            window = self._windows.setdefault(key, [now, 0, 0])
+            if now - window[0] >= WINDOW:
+                record.left_out = int(window[2])
+                window[:] = now, 0, 0
+            window[1] += 1
+            if window[1] <= BURST:
+                return True
+            window[2] += 1
+            return False
+
+
+def exception_of(record: logging.LogRecord) -> BaseException | None:
+    """The exception that a record was written with."""
+    return record.exc_info[1] if record.exc_info else None
+
+
+def is_client_fault(error: BaseException) -> bool:
+    """Whether an exception says that a client sent broken HTTP."""
+    return type(error).__module__ == CLIENT_FAULTS
+
+
+def bounded_lines(part: str) -> list[str]:
+    """The lines of a part of a traceback, of which an exception's message may be long."""
+    more = [f"... ({len(part) - TEXT_LIMIT} more characters)"] if len(part) > TEXT_LIMIT else []
+    return part[:TEXT_LIMIT].splitlines() + more
+
+
+def set_up_log() -> None:
+    """Write warnings and errors to standard error, unless the program has set up logging."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(SafeFormatter(FORMAT))
+    handler.addFilter(RateLimit())
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])

@@ -1,0 +1,23 @@
+"""Text of others, such as errors of upstream nodes and names of contracts, made safe to print."""
+
+from typing import Final
+
+TEXT_LIMIT: Final = 2_048  # characters of a foreign text in the log
+CUT: Final = "... ({} more characters)"
+
+DIRECTIONS: Final = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+"""Characters that change the order in which text is shown (bidirectional controls)."""
+SEPARATORS: Final = (0x2028, 0x2029)  # of lines and paragraphs
+UNSAFE: Final = {
+    **{code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))},
+    **{code: f"\\u{code:04x}" for code in (*DIRECTIONS, *SEPARATORS)},
+}
+"""Characters that steer a terminal or forge a line, and how they are shown; for `str.translate`."""
+
+
+def safe(text: object, limit: int = TEXT_LIMIT) -> str:
+    """``text`` on one line, with escapes for unsafe characters, cut after ``limit`` characters."""
+    found = str(text)
+    cut = CUT.format(len(found) - limit) if len(found) > limit else ""
+    shown = found[:limit].translate(UNSAFE)
+    return shown.encode(errors="backslashreplace").decode() + cut
