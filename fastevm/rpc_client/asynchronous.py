@@ -34,10 +34,30 @@ from fastevm.rpc_client.messages import (
 if TYPE_CHECKING:
     import aiohttp
 
-ERROR_STATUS: Final = 400  # lowest HTTP status that is a failure
+ERROR_STATUS: Final = 300  # HTTP statuses from here on are failures; redirects are not followed
 HEARTBEAT_SECONDS: Final = 5.0  # between pings; a pong must come within half of it
 CLOSE_SECONDS: Final = 1.0  # timeout of the closing handshake
 UNREAD_LIMIT: Final = 1_024  # notifications; the socket is not read while so many are unread
+
+
+def open_session() -> aiohttp.ClientSession:
+    """A session whose requests raise `aiohttp.ClientError` instead of following a redirect.
+
+    A redirect could make this process connect to any host, such as one of its private network.
+    ``ws_connect`` has no option against it.
+    """
+    module = import_module("aiohttp")
+    trace = module.TraceConfig()
+    trace.on_request_redirect.append(_refuse_redirect)
+    session: aiohttp.ClientSession = module.ClientSession(trace_configs=[trace])
+    return session
+
+
+async def _refuse_redirect(_: object, __: object, redirect: Any) -> None:
+    redirect.response.close()
+    raise import_module("aiohttp").ClientError(
+        f"HTTP status {redirect.response.status}: redirects are not followed"
+    )
 
 
 class AsyncJsonRpcClient:
@@ -75,11 +95,13 @@ class AsyncJsonRpcClient:
     async def send(self, body: bytes) -> bytes:
         """Returns the answer to a body, unparsed. Raises RpcUnreachable."""
         if self._session is None:
-            self._session = self._aiohttp.ClientSession()
+            self._session = open_session()
         try:
             async with (
                 asyncio.timeout(self.timeout),
-                self._session.post(self.url, data=body, headers=CONTENT_TYPE) as response,
+                self._session.post(
+                    self.url, data=body, headers=CONTENT_TYPE, allow_redirects=False
+                ) as response,
             ):
                 parts, size = [], 0
                 async for part in response.content.iter_any():
@@ -142,7 +164,7 @@ class WebSocketClient:
     async def open(self) -> None:
         """Connects. Raises RpcUnreachable."""
         self._notes = asyncio.Queue(UNREAD_LIMIT)
-        self._session = self._aiohttp.ClientSession()
+        self._session = open_session()
         try:
             async with asyncio.timeout(self.timeout):
                 self._socket = await self._session.ws_connect(

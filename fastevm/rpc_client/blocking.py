@@ -33,9 +33,9 @@ from fastevm.rpc_client.messages import (
     shown_address,
 )
 
-ERROR_STATUS: Final = 400  # lowest HTTP status that is a failure
-PIECE_BYTES: Final = 1 << 20  # bytes per read of an answer
-GZIP: Final = 31  # zlib's wbits for a stream with a gzip header
+ERROR_STATUS: Final = 300  # HTTP statuses from here on are failures; redirects are not followed
+PIECE_BYTES: Final = 1 << 20  # of an answer, read at once
+GZIP: Final = 31  # what zlib calls a stream with gzip's header
 
 
 class HttpAnswer(NamedTuple):

@@ -24,6 +24,7 @@ from fastevm.node.following.block_import import BlockImport, ForeignChain
 from fastevm.node.following.feed_follower import FeedFollower
 from fastevm.node.following.link import Link
 from fastevm.node.following.upstream import Upstream, UpstreamError
+from fastevm.rpc_client.asynchronous import open_session
 from fastevm.rpc_types.feed import MAX_MESSAGE_BYTES, FeedError
 from fastevm.rpc_types.feed_reader import FeedForm, FeedHead, FeedReader
 
@@ -186,7 +187,7 @@ class SyncService:
         assert self.feed_url is not None
         try:
             async with (
-                aiohttp.ClientSession() as session,
+                open_session() as session,
                 session.ws_connect(
                     self.feed_url, heartbeat=PING_SECONDS, max_msg_size=MAX_MESSAGE_BYTES
                 ) as socket,
