@@ -9,6 +9,7 @@ message of None is the text that the reason was raised with; braces are filled f
 from typing import Any, Final, NamedTuple
 
 from fastevm.rpc.dialect import Dialect
+from fastevm.rpc.safe_text import without_addresses
 
 
 class Wire(NamedTuple):
@@ -188,6 +189,8 @@ def wire_error(error: RpcError, dialect: Dialect) -> dict[str, Any]:
     if dialect.errors_as_anvil and row.anvil is not None:
         wire = row.anvil
     message = str(error) if wire.message is None else wire.message.format(**error.values)
+    if error.reason == "server_error" and not dialect.errors_as_anvil:
+        message = without_addresses(message)
     answer: dict[str, Any] = {"code": error.values.get("code", wire.code), "message": message}
     if error.data is not None:
         answer["data"] = error.data

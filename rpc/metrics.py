@@ -84,6 +84,14 @@ class Metrics:
         return "\n".join(lines + exposition(gauges)) + "\n"
 
 
+def sample(value: float) -> str:
+    """A value as Prometheus reads it; an integer that no float holds is infinite."""
+    try:
+        return f"{value:.15g}"
+    except OverflowError:
+        return "+Inf" if value > 0 else "-Inf"
+
+
 def exposition(values: Mapping[str, float]) -> list[str]:
     """Return the lines of ``values`` by name, labels included, with one type line per family.
 
@@ -95,7 +103,7 @@ def exposition(values: Mapping[str, float]) -> list[str]:
         bare = name.partition("{")[0]
         stem = bare.rpartition("_")[0]
         family = stem if stem in histograms and bare[len(stem) :] in HISTOGRAM_PARTS else bare
-        families.setdefault(family, []).append(f"fastevm_{name} {value:.15g}")
+        families.setdefault(family, []).append(f"fastevm_{name} {sample(value)}")
     lines = []
     for family, samples in sorted(families.items()):
         kind = "counter" if family.endswith("_total") else "gauge"

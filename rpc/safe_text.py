@@ -1,5 +1,6 @@
 """Text of others, such as errors of upstream nodes and names of contracts, made safe to print."""
 
+import re
 from typing import Final
 
 TEXT_LIMIT: Final = 2_048  # characters of a foreign text in the log
@@ -13,6 +14,13 @@ UNSAFE: Final = {
     **{code: f"\\u{code:04x}" for code in (*DIRECTIONS, *SEPARATORS)},
 }
 """Characters that steer a terminal or forge a line, and how they are shown; for `str.translate`."""
+
+ADDRESS: Final = re.compile(r"\b(?:https?|wss?)://[^\s'\",;)]*[^\s'\",;):.]")
+
+
+def without_addresses(text: str) -> str:
+    """``text`` without the addresses of upstream nodes, which are of the operator's network."""
+    return ADDRESS.sub("the upstream node", text)
 
 
 def safe(text: object, limit: int = TEXT_LIMIT) -> str:

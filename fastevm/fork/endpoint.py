@@ -33,6 +33,7 @@ from fastevm.rpc_client.messages import (
     answer_of,
     body_of,
     request_of,
+    responses_by_id,
 )
 
 MAX_ANSWER_BYTES: Final = 256 * 1024 * 1024  # per answer, decompressed
@@ -190,7 +191,7 @@ class Endpoint:
             self._check_status(answer, len(requests))
             raise RpcUnreachable(f"{self.name}: the answer is not JSON") from None
         if isinstance(value, list):
-            found = {one.get("id"): one for one in value if isinstance(one, dict)}
+            found = responses_by_id(value)
             answers = [self._answer(one, found.get(one["id"]), answer.status) for one in requests]
             if len(requests) > 1 and all(map(_is_about_the_batch, answers)):
                 self._check_whole(answer, value[0], requests)

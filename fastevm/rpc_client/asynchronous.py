@@ -54,10 +54,20 @@ def open_session() -> aiohttp.ClientSession:
 
 
 async def _refuse_redirect(_: object, __: object, redirect: Any) -> None:
-    redirect.response.close()
-    raise import_module("aiohttp").ClientError(
-        f"HTTP status {redirect.response.status}: redirects are not followed"
+    response = redirect.response
+    response.close()
+    raise import_module("aiohttp").ClientResponseError(
+        response.request_info,
+        response.history,
+        status=response.status,
+        message="redirects are not followed",
     )
+
+
+def _reason_of(error: Exception) -> str:
+    """Why a connection failed. The texts of aiohttp name hosts, and paths that may hold a key."""
+    status = getattr(error, "status", None)
+    return type(error).__name__ if status is None else f"HTTP status {status}"
 
 
 class AsyncJsonRpcClient:
@@ -172,7 +182,7 @@ class WebSocketClient:
                 )
         except (self._aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
             await self.close()
-            raise self._failure(str(error) or type(error).__name__) from None
+            raise self._failure(_reason_of(error)) from None
         self._reader = asyncio.create_task(self._read(self._socket))
 
     async def call(self, method: str, *params: Any) -> Any:

@@ -66,8 +66,13 @@ def answers_in(body: bytes | str, requests: Sequence[Request]) -> list[Answer]:
     except (ValueError, RecursionError):
         raise RpcUnreachable("the answer is not JSON") from None
     found = value if isinstance(value, list) else [value]
-    by_id = {response.get("id"): response for response in found if _has_hashable_id(response)}
+    by_id = responses_by_id(found)
     return [answer_of(request, by_id.get(request["id"])) for request in requests]
+
+
+def responses_by_id(found: Sequence[Any]) -> dict[int | str | None, Request]:
+    """The response objects of a batch by their ids; leaves out what is none, or has no valid id."""
+    return {one.get("id"): one for one in found if _has_hashable_id(one)}
 
 
 def answer_of(request: Request, response: Request | None) -> Answer:

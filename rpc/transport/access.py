@@ -221,7 +221,9 @@ def read_secret(path: Path) -> bytes:
 def is_signed(token: str, secret: bytes, now: float) -> bool:
     """Whether a JSON web token is signed with ``secret`` (HS256) and made around ``now``.
 
-    Its ``iat`` may be 60 seconds off, an ``exp`` must lie ahead: the rules of the engine API.
+    Its ``iat`` may be 60 seconds off, an ``exp`` must lie ahead: the rules of the engine API. An
+    ``nbf`` may lie 60 seconds ahead. A header with ``crit`` names extensions that are required,
+    and none is implemented (RFC 7515, 4.1.11).
     """
     signed, _, signature = token.rpartition(".")
     header_text, dot, claims_text = signed.partition(".")
@@ -231,8 +233,12 @@ def is_signed(token: str, secret: bytes, now: float) -> bool:
     header, claims = _decoded(header_text), _decoded(claims_text)
     if not hmac.compare_digest(_bytes(signature), right) or header.get("alg") != "HS256":
         return False
-    issued, expires = claims.get("iat"), claims.get("exp")
+    if "crit" in header:
+        return False
+    issued, expires, begins = claims.get("iat"), claims.get("exp"), claims.get("nbf")
     if not _is_time(issued) or abs(now - issued) > JWT_AGE:
+        return False
+    if begins is not None and not (_is_time(begins) and begins <= now + JWT_AGE):
         return False
     return expires is None or (_is_time(expires) and expires > now)
 

@@ -15,7 +15,7 @@ from fastevm.core.execution.block.block_decoding import decode_block
 from fastevm.core.execution.types import Block
 from fastevm.errors import InvalidBlock, StateUnavailableError
 from fastevm.node.following.upstream import Upstream, UpstreamError
-from fastevm.rpc_client.messages import METHOD_NOT_FOUND, RpcRefusal
+from fastevm.rpc_client.messages import METHOD_NOT_FOUND, RpcRefusal, shown_address
 from fastevm.rpc_types.blocks import block_from_json
 
 log = logging.getLogger(__name__)
@@ -23,6 +23,7 @@ log = logging.getLogger(__name__)
 FETCH_AHEAD = 16  # blocks asked for at once
 MAX_BRANCH = 512  # blocks replaced at once; a longer branch is imported step by step
 JUMP_BLOCKS = 96  # behind the upstream's head; full nodes hold the states of 128 blocks
+HIGHEST_NUMBER = 2**64 - 1  # of a block, as in geth
 SYNCING_BLOCKS = 3  # behind the upstream's head; from here on the node reports syncing
 
 
@@ -94,8 +95,7 @@ class BlockImport:
 
         False where the upstream seems to lag: its head is one of our blocks, since shortly.
         """
-        head = await self.upstream.call("eth_getBlockByNumber", "latest", False)
-        number, block_hash = int(head["number"], 16), bytes.fromhex(head["hash"][2:])
+        number, block_hash = await self._head()
         self.metrics.set("upstream_head_number", number)
         if self._lags(number, block_hash):
             self.metrics.count("upstream_stale_heads_total")
@@ -115,6 +115,18 @@ class BlockImport:
         finally:
             self._starting = None
         return True
+
+    async def _head(self) -> tuple[int, bytes]:
+        """Number and hash of the upstream's head. UpstreamError for an answer that is none."""
+        head = await self.upstream.call("eth_getBlockByNumber", "latest", False)
+        url = shown_address(self.upstream.url)
+        try:
+            number, block_hash = int(head["number"], 16), bytes.fromhex(head["hash"][2:])
+        except (KeyError, TypeError, ValueError):
+            raise UpstreamError(f"{url}: its head is no block") from None
+        if not 0 <= number <= HIGHEST_NUMBER:
+            raise UpstreamError(f"{url}: the number of its head exceeds 64 bits")
+        return number, block_hash
 
     def _lags(self, number: int, block_hash: bytes) -> bool:
         """Whether this head is behind ours on our own branch, and has not been so for long."""
