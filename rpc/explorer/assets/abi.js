@@ -6,6 +6,8 @@ import { keccakText } from "./keccak.js";
 const WORD = 64; // hex digits
 const MOST_VALUES = 4096; // elements of one decoded array
 const DEEPEST = 16;
+const MOST_DECODED = 8192; // values of one call: offsets may point to the same bytes many times
+const DIGITS_PER_VALUE = 2048; // of a string or bytes; more count as more values
 const KINDS = ["function", "event", "error", "constructor"];
 
 // --- signatures ---
@@ -225,16 +227,22 @@ export const weiOf = (text) => {
   return integer(/[a-z]/.test(trimmed) ? trimmed : `${trimmed} ether`, wrong);
 };
 
-/** The values in hex digits; an Error if they are not of these types. */
-export function decode(inputs, hex, from = 0, depth = 0) {
+/** The values in hex digits; an Error if they are not of these types, or too many. */
+export function decode(inputs, hex, from = 0, depth = 0, budget = { left: MOST_DECODED }) {
   if (depth > DEEPEST) throw new Error("nested too deeply");
+  spend(budget, inputs.length);
   let at = from;
   return inputs.map((input) => {
     const here = at;
     at += words(input) * WORD;
     const place = isDynamic(input) ? from + 2 * size(hex, here) : here;
-    return decodeOne(input, hex, place, depth);
+    return decodeOne(input, hex, place, depth, budget);
   });
+}
+
+function spend(budget, values) {
+  budget.left -= values;
+  if (budget.left < 0) throw new Error("too many values");
 }
 
 function wordAt(hex, at) {
@@ -248,20 +256,21 @@ function size(hex, at) {
   return Number(value);
 }
 
-function decodeOne(input, hex, at, depth) {
+function decodeOne(input, hex, at, depth, budget) {
   const array = element(input);
   if (array) {
     const [inner, fixedLength] = array;
     const length = fixedLength ?? size(hex, at);
     if (length > MOST_VALUES) throw new Error("too many values");
     const start = fixedLength === null ? at + WORD : at;
-    return decode(Array(length).fill(inner), hex, start, depth + 1);
+    return decode(Array(length).fill(inner), hex, start, depth + 1, budget);
   }
   const { type } = input;
-  if (type === "tuple") return decode(input.components, hex, at, depth + 1);
+  if (type === "tuple") return decode(input.components, hex, at, depth + 1, budget);
   if (type === "string" || type === "bytes") {
     const end = at + WORD + 2 * size(hex, at);
     if (end > hex.length) throw new Error("too short");
+    spend(budget, Math.floor((end - at) / DIGITS_PER_VALUE));
     const digits = hex.slice(at + WORD, end);
     if (type === "bytes") return `0x${digits}`;
     const bytes = Uint8Array.from(digits.match(/../g) ?? [], (pair) => parseInt(pair, 16));

@@ -13,6 +13,10 @@ function mark(address) {
     svg("path", { d: "M5 0a5 5 0 0 1 0 10z", fill: `hsl(${at(10)} 60% 40%)` }));
 }
 
+const MOST_SHOWN = 4000; // values of one call, those of its inner calls included
+const CALL_COST = 20; // values that an inner call counts for: it is decoded anew
+const DEEPEST_CALL = 8; // inner calls in each other
+
 /** A link to an address, with its name if it has one. */
 export function addressLink(address, { full = false } = {}) {
   const whole = checksum(address);
@@ -42,36 +46,47 @@ export const fromTo = (transaction) =>
 /** A hash or bytes that can be copied. */
 export const hexValue = (text, what) => el("span.hex", {}, el("code", { text }), copier(text, what));
 
-/** A decoded value: an address as a link; lists, tuples and calls nested; all else as text. */
-export function valueOf(input, value) {
+const wholeBudget = () => ({ left: MOST_SHOWN, deep: DEEPEST_CALL });
+
+/**
+ * A decoded value: an address as a link; lists, tuples and calls nested; all else as text.
+ * `budget`: how many values are still shown, and how deep inner calls may be.
+ */
+export function valueOf(input, value, budget = wholeBudget()) {
+  if (budget.left-- <= 0) return el("span.dim", { text: "…" });
   if (Array.isArray(value)) {
     const inner = /\]$/.test(input.type)
       ? value.map((one, i) => [`${i}`, { ...input, type: input.type.replace(/\[\d*\]$/, "") }, one])
       : value.map((one, i) => [input.components[i].name || `${i}`, input.components[i], one]);
     if (!inner.length) return el("code", { text: "[]" });
-    return el("ol.nested", {}, inner.map(([name, of, one]) =>
-      el("li", {}, el("span.dim", { text: `${name} ` }), valueOf(of, one))));
+    const shown = inner.slice(0, budget.left + 1);
+    return el("ol.nested", {}, shown.map(([name, of, one]) =>
+      el("li", {}, el("span.dim", { text: `${name} ` }), valueOf(of, one, budget))));
   }
   if (input.type === "address") return addressLink(value, { full: true });
   if (input.type === "string") return el("q", { text: value });
-  if (input.type === "bytes") return callOf(value) ?? bytesOf(value, input.name || "bytes");
+  if (input.type === "bytes") return callOf(value, budget) ?? bytesOf(value, input.name || "bytes");
   return el("code", { text: typeof value === "bigint" ? value.toLocaleString("en") : String(value) });
 }
 
-/** Bytes that are the input of a known function, as that; null for others. */
-function callOf(bytes) {
+/** Bytes that are the input of a known function, as that; null for others, or without budget. */
+function callOf(bytes, budget) {
+  if (budget.left < CALL_COST || !budget.deep) return null;
+  budget.left -= CALL_COST;
   const found = decodeInput(null, bytes);
-  return found && el("details.inner", {},
-    el("summary", {}, el("code", { text: signatureOf(found.entry) })),
-    parametersOf(found.entry.inputs, found.values));
+  if (!found) return null;
+  budget.deep--;
+  const parameters = parametersOf(found.entry.inputs, found.values, budget);
+  budget.deep++;
+  return el("details.inner", {}, el("summary", {}, el("code", { text: signatureOf(found.entry) })), parameters);
 }
 
 /** Names, types and values of decoded parameters; null for none. */
-export function parametersOf(inputs, values) {
+export function parametersOf(inputs, values, budget = wholeBudget()) {
   if (!inputs.length) return null;
   return el("dl.parameters", {}, inputs.map((input, i) => el("div", {},
     el("dt", {}, input.name || `#${i}`, " ", el("small", { text: input.type })),
-    el("dd", {}, valueOf(input, values[i])))));
+    el("dd", {}, valueOf(input, values[i], budget)))));
 }
 
 /** Long bytes: their size, and all of them on demand. */
