@@ -23,9 +23,12 @@ def without_addresses(text: str) -> str:
     return ADDRESS.sub("the upstream node", text)
 
 
-def safe(text: object, limit: int = TEXT_LIMIT) -> str:
-    """``text`` on one line, with escapes for unsafe characters, cut after ``limit`` characters."""
-    found = str(text)
-    cut = CUT.format(len(found) - limit) if len(found) > limit else ""
-    shown = found[:limit].translate(UNSAFE)
-    return shown.encode(errors="backslashreplace").decode() + cut
+def cut(text: str, limit: int = TEXT_LIMIT) -> str:
+    """The first ``limit`` characters of ``text``, and how many more it has."""
+    return text if len(text) <= limit else text[:limit] + CUT.format(len(text) - limit)
+
+
+def safe(text: object) -> str:
+    """``text`` on one line, with escapes for unsafe characters, cut after `TEXT_LIMIT`."""
+    shown = cut(str(text)).translate(UNSAFE)
+    return shown.encode(errors="backslashreplace").decode()

@@ -16,6 +16,7 @@ from fastevm import tracing
 from fastevm.core.primitives.hex import checksum_address, hex_bytes
 from fastevm.errors import FastevmError
 from fastevm.rpc.methods.trace import base_of
+from fastevm.rpc.safe_text import cut
 from fastevm.rpc.terminal.lines import Json
 from fastevm.rpc.terminal.options import TerminalOptions
 from fastevm.rpc.view import View
@@ -81,14 +82,14 @@ class Teller:
         return told
 
     def called(self, data: bytes) -> str:
-        """The function that data calls, with its values; else the selector."""
-        return self.names.call(data) or shortened(data[:SELECTOR])
+        """The function that data calls, with its values; else the selector. Long texts are cut."""
+        return cut(self.names.call(data) or shortened(data[:SELECTOR]))
 
     def log(self, log: Any) -> Json:
         """The record of a log."""
         address, name = _address(log.address), self.names.event(log.topics, log.data)
         if name is not None:
-            return {"address": address, "event": name}
+            return {"address": address, "event": cut(name)}
         topics = " ".join(map(hex_bytes, log.topics))
         return {"address": address, "event": topics or "anonymous", "data": shortened(log.data)}
 
@@ -109,10 +110,10 @@ class Teller:
             told["trace"] = self.tree(tree, [CALLS_LIMIT])
 
     def reason(self, frame: Json) -> str:
-        """Why a call failed."""
+        """Why a call failed. Long texts are cut."""
         if frame.get("error") == "execution reverted":
-            return self.names.revert(_bytes(frame.get("output")))
-        return str(frame.get("error", "failed"))
+            return cut(self.names.revert(_bytes(frame.get("output"))))
+        return cut(str(frame.get("error", "failed")))
 
     def tree(self, frame: Json, left: list[int]) -> Json:
         """A call with names, and what it called; ``left``: the number of calls still shown."""

@@ -8,6 +8,7 @@ from fastevm.rpc.safe_text import UNSAFE
 ETHER: Final = 10**18
 WIDTH: Final = 10  # of the names of members
 PARAMS_LIMIT: Final = 500  # characters of a request's parameters
+CONSOLE_BREAKS: Final = 50  # line feeds of one text of the console that begin a line
 
 BOLD, DIM, RED, GREEN, YELLOW, CYAN = "1", "2", "31", "32", "33", "36"
 
@@ -70,7 +71,7 @@ class Lines:
 
     def _console_lines(self, told: Json) -> Iterator[str]:
         for text in told.get("console", ()):
-            for line in text.split("\n"):
+            for line in text.split("\n", CONSOLE_BREAKS):
                 yield self._member("console", line, GREEN)
 
     def _console(self, told: Json) -> Iterator[str]:
