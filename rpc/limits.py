@@ -1,6 +1,7 @@
 """Every limit of the node, with its name: what is refused beyond it is refused with an error."""
 
 import sys
+from contextlib import suppress
 from typing import Final
 
 from msgspec import Struct
@@ -87,7 +88,8 @@ def raise_descriptor_limit() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = MOST_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, MOST_DESCRIPTORS)
     if soft != resource.RLIM_INFINITY and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        with suppress(ValueError, OSError):  # macOS: above what the kernel allows a process
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def fitting(limits: Limits, listeners: int) -> Limits:
