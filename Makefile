@@ -9,7 +9,7 @@ SHARED := $(or $(FASTEVM_SHARED),../shared)
 
 SECONDS ?= 600
 
-.PHONY: help node test test-all check build runtime package lint docs conformance bench peers ecosystem fuzz guard sanitize sanitize-api races races-api clean
+.PHONY: help node test test-all test-rest check build runtime package lint docs conformance bench peers ecosystem fuzz guard sanitize sanitize-api races races-api clean
 
 help:
 	@echo "make node         build and start a development node (ARGS='--port 8546' passes options)"
@@ -92,8 +92,10 @@ WORKERS ?= $(shell nproc 2>/dev/null || echo 2)
 test: $(VENV)/.test build
 	$(BIN)/python -m pytest -n $(WORKERS) $(BASIC) $(ARGS)
 
-test-all: $(VENV)/.test $(VENV)/.peers $(VENV)/.clients $(VENV)/.vectors build
-	$(BIN)/python -m pytest -n $(WORKERS) $(BASIC) $(ARGS)
+test-all: $(VENV)/.peers $(VENV)/.vectors test test-rest
+
+# What `make test` leaves out.
+test-rest: $(VENV)/.test $(VENV)/.peers $(VENV)/.clients $(VENV)/.vectors build
 	$(BIN)/python -m pytest tests $(addprefix --ignore=,$(BASIC)) $(ARGS)
 
 check: $(VENV)/.test build
