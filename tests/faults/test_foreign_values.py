@@ -14,7 +14,7 @@ from fastevm.chain.metrics import MetricsRegistry
 from fastevm.fork.call_list import RpcCall
 from fastevm.fork.counters import ForkCounters
 from fastevm.fork.endpoint import Endpoint
-from fastevm.fork.redact import Masker
+from fastevm.fork.redact import Redactor
 from fastevm.node.following.block_import import BlockImport
 from fastevm.node.following.upstream import UpstreamError
 from fastevm.rpc.dialect import DIALECTS
@@ -70,7 +70,7 @@ def fake() -> Iterator[FakeEndpoint]:
 def test_a_fork_ignores_answers_whose_id_is_no_id(fake: FakeEndpoint) -> None:
     fake.tamper = lambda answer: [*ODD, *answer]
     endpoint = Endpoint(
-        fake.url, headers={}, timeout=10, rate=100, batch_limit=10, masker=Masker([fake.url]),
+        fake.url, headers={}, timeout=10, rate=100, batch_limit=10, masker=Redactor([fake.url]),
         counters=ForkCounters(),
     )  # fmt: skip
     calls = [RpcCall("eth_chainId", ())] * 2

@@ -9,7 +9,7 @@ from aiohttp import ClientError, web
 from fastevm.fork.call_list import RpcCall
 from fastevm.fork.counters import ForkCounters
 from fastevm.fork.endpoint import Endpoint
-from fastevm.fork.redact import Masker
+from fastevm.fork.redact import Redactor
 from fastevm.rpc_client.asynchronous import AsyncJsonRpcClient, WebSocketClient, open_session
 from fastevm.rpc_client.blocking import JsonRpcClient
 from fastevm.rpc_client.messages import RpcUnreachable
@@ -70,7 +70,7 @@ async def test_no_fork_follows_a_redirect(network: Network, status: int) -> None
         with JsonRpcClient(url) as client, pytest.raises(RpcUnreachable, match=f"status {status}"):
             client.call("eth_chainId")
         endpoint = Endpoint(
-            url, headers={}, timeout=10, rate=100, batch_limit=10, masker=Masker([url]),
+            url, headers={}, timeout=10, rate=100, batch_limit=10, masker=Redactor([url]),
             counters=ForkCounters(),
         )  # fmt: skip
         with pytest.raises(RpcUnreachable, match=f"status {status}"):

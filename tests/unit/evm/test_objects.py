@@ -307,7 +307,7 @@ def test_help_shows_how_a_machine_is_made() -> None:
     text = re.sub(r".\x08", "", pydoc.render_doc(EVM))
     assert "EVM(fork='osaka', *, state=None, unchecked=(), code_size_limit=None, **env" in text
     assert EVM.__doc__ is not None
-    assert EVM.__doc__.startswith("An Ethereum machine")
+    assert EVM.__doc__.startswith("An EVM over a state in memory")
 
 
 # --- time ---
