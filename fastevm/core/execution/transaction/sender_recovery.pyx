@@ -2,7 +2,9 @@
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.string cimport memset
 
-from fastevm.core.execution.transaction.transaction_decoding cimport HALF_ORDER, authorization_signing_hash, tx_signing_hash
+from fastevm.core.execution.transaction.transaction_decoding cimport (
+    HALF_ORDER, authorization_signing_hash, tx_signing_hash,
+)
 from fastevm.core.execution.transaction.transaction_data cimport (
     SENDER_BAD_VALUES, SENDER_KNOWN, SENDER_NO_KEY, SENDER_UNKNOWN, SENDER_WRITING, Authorization,
     SenderState, Tx,
