@@ -21,7 +21,7 @@ def payment_middleware(paywall: Paywall) -> Any:
     async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
         headers = {name.lower(): value for name, value in request.headers.items()}
         seen = Request(request.method, request.path, str(request.url), headers)
-        if paywall.price_of(seen) is None:
+        if not paywall.guards(seen):
             return await handler(request)
         body = await request.read()  # aiohttp caches it for the handler
         whole = Request(seen.method, seen.path, seen.url, headers, body)

@@ -29,7 +29,7 @@ class PaymentMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handles a connection; free routes and other protocols go directly to the application."""
         request = _request(scope) if scope["type"] == "http" else None
-        if request is None or self.paywall.price_of(request) is None:
+        if request is None or not self.paywall.guards(request):
             await self.app(scope, receive, send)
             return
         body = await _body(receive)

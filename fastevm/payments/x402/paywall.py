@@ -14,7 +14,7 @@ import logging
 import re
 import time
 from asyncio import to_thread
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -44,6 +44,13 @@ RECEIPTS: Final = {2: "PAYMENT-RESPONSE", 1: "X-PAYMENT-RESPONSE"}
 MISSING: Final = {2: "PAYMENT-SIGNATURE header is required"}
 KEPT: Final = 3_600.0  # seconds; minimum lifetime of a grant
 FAILURE: Final = 400  # lowest status of answers that are not charged
+# RFC 9110 and RFC 5789. Methods are case-sensitive: "get" is an unknown method, not GET.
+METHODS: Final = (
+    "CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE",
+)  # fmt: skip
+ANY: Final = "*"
+
+_TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, section 5.6.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +84,11 @@ Run = Callable[[], Awaitable[Reply]]
 class Paywall:
     """Charges for routes. ``routes`` maps ``"GET /path"`` or ``"/prefix/*"`` to a sale.
 
+    A route without a method sells all methods. Other standard methods of a sold path are free; an
+    unknown method is refused with 405, because many frameworks treat ``get`` as GET. A route may
+    name a method of its own, such as ``"QUERY /path"``. CORS preflights need no payment; their
+    answers are sent without a body.
+
     ``resource_url``: the server's public address, such as ``https://api.example``; by default that
     of the request.
     """
@@ -94,18 +106,50 @@ class Paywall:
         self._routes = [(*_pattern(route), price) for route, price in routes.items()]
         self._locks = PaymentLocks()
 
+    def guards(self, request: Request) -> bool:
+        """Whether :meth:`handle` must answer; other requests go directly to the application."""
+        if self.price_of(request) is not None or self._refused(request) is not None:
+            return True
+        return _is_preflight(request) and any(self._sold(request.path))
+
     def price_of(self, request: Request) -> Price | None:
-        """Returns the price of a request; None if it is free."""
+        """Returns the price of a request; None if it is free or refused."""
         # servers answer HEAD with the handler of GET
         method = "GET" if request.method == "HEAD" else request.method
-        path = re.sub(r"/{2,}", "/", request.path)
-        for wanted, pattern, price in self._routes:
-            if wanted in ("*", method) and pattern.fullmatch(path):
+        for wanted, price in self._sold(request.path):
+            if wanted == method or (wanted == ANY and request.method in METHODS):
                 return price
         return None
 
+    def _sold(self, path: str) -> Iterator[tuple[str, Price]]:
+        """Yields method and price of every route that matches the path."""
+        path = re.sub(r"/{2,}", "/", path)
+        for method, pattern, price in self._routes:
+            if pattern.fullmatch(path):
+                yield method, price
+
+    def _refused(self, request: Request) -> Reply | None:
+        """Returns the 405 for an unknown method of a sold path."""
+        if request.method in METHODS:
+            return None
+        sold = {method for method, _ in self._sold(request.path)}
+        if not sold or request.method in sold:
+            return None
+        text = f"unknown method {request.method[:20]!r}; methods are case-sensitive"
+        allowed = sold - {ANY} | {"OPTIONS"} | ({"HEAD"} if "GET" in sold else set())
+        allow = ", ".join(sorted({*allowed, *METHODS} if ANY in sold else allowed))
+        headers = [("Allow", allow), ("Cache-Control", "no-store")]
+        return _json(405, {"error": "method_not_allowed", "message": text}, headers)
+
     async def handle(self, request: Request, run: Run) -> Reply:
         """Answers a request; ``run()`` calls the protected handler."""
+        refused = self._refused(request)
+        if refused is not None:
+            return refused
+        if _is_preflight(request) and any(self._sold(request.path)):
+            answer = await run()
+            kept = [header for header in answer.headers if header[0].lower() != "content-length"]
+            return Reply(answer.status, kept)
         price = self.price_of(request)
         if price is None:
             return await run()
@@ -248,13 +292,25 @@ def _payment_of(request: Request) -> Payment | None:
     return None
 
 
+def _is_preflight(request: Request) -> bool:
+    """Whether a browser asks which cross-origin requests are allowed; it cannot pay for that."""
+    return request.method == "OPTIONS" and "access-control-request-method" in request.headers
+
+
 def _pattern(route: str) -> tuple[str, re.Pattern[str]]:
-    """Returns method and path pattern of ``"GET /path"``, ``"/path"`` or ``"/prefix/*"``."""
+    """Returns method and path pattern of ``"GET /path"``, ``"/path"`` or ``"/prefix/*"``.
+
+    A standard method may be written in lower case here.
+    """
     method, _, path = route.rpartition(" ")
     if not path.startswith("/"):
         raise ValueError(f"route {route!r}: expected a path, or a method and a path")
+    method = method or ANY
+    if _TOKEN.fullmatch(method) is None:
+        raise ValueError(f"route {route!r}: {method!r} is not an HTTP method")
+    method = method.upper() if method.upper() in METHODS else method
     parts = (re.escape(part) for part in path.rstrip("/").split("*"))
-    return (method or "*").upper(), re.compile(".*".join(parts) + "/?", re.DOTALL)
+    return method, re.compile(".*".join(parts) + "/?", re.DOTALL)
 
 
 def _json(status: int, body: Mapping[str, Any], headers: Sequence[tuple[str, str]] = ()) -> Reply:

@@ -52,7 +52,7 @@ class PaymentMiddleware:
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         """Answers a request; free routes go directly to the application."""
         request = _request(environ)
-        if self.paywall.price_of(request) is None:
+        if not self.paywall.guards(request):
             return self.app(environ, start_response)
         body = environ["wsgi.input"].read(_length(environ))
         whole = Request(request.method, request.path, request.url, request.headers, body)

@@ -1,0 +1,173 @@
+"""A shop on aiohttp, uvicorn, werkzeug and wsgiref, with an engine that accepts every payment."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final
+from wsgiref.simple_server import WSGIRequestHandler, make_server
+
+import uvicorn
+from aiohttp import web
+from werkzeug.serving import WSGIRequestHandler as WerkzeugHandler
+from werkzeug.serving import make_server as make_werkzeug
+
+from fastevm.payments.x402 import (
+    LoopThread,
+    Payment,
+    PaymentMiddleware,
+    Paywall,
+    Requirements,
+    Settled,
+    Verified,
+    WsgiPaymentMiddleware,
+    payment_middleware,
+)
+
+from .street import Served
+
+
+@dataclass
+class Shop:
+    """Sells its answer, whatever the method; keeps the bodies that it received."""
+
+    bodies: list[bytes] = field(default_factory=list)
+
+    def serve(self, body: bytes) -> bytes:
+        self.bodies.append(body)
+        return f"secret weather, {len(body)} bytes".encode()
+
+
+@dataclass
+class Till:
+    """An engine that settles every payment; ``nonces`` are those settled."""
+
+    nonces: list[str] = field(default_factory=list)
+
+    async def verify(self, payment: Payment, offer: Requirements) -> Verified:
+        return Verified(payer=None)
+
+    async def settle(self, payment: Payment, offer: Requirements) -> Settled:
+        self.nonces.append(payment.payload["authorization"]["nonce"])
+        return Settled(chain_id=offer.chain_id, transaction="0x01", amount=offer.amount)
+
+
+CORS: Final = ("Access-Control-Allow-Origin", "*")
+
+
+@asynccontextmanager
+async def on_aiohttp(shop: Shop, wall: Paywall) -> AsyncIterator[int]:
+    async def handler(request: web.Request) -> web.Response:
+        return web.Response(body=shop.serve(await request.read()), headers=dict([CORS]))
+
+    app = web.Application(middlewares=[payment_middleware(wall)], client_max_size=64 << 20)
+    app.router.add_route("*", "/{path:.*}", handler)
+    async with Served(app) as served:
+        yield int(served.url.rsplit(":", 1)[1])
+
+
+@asynccontextmanager
+async def on_uvicorn(shop: Shop, wall: Paywall) -> AsyncIterator[int]:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        body, more = b"", True
+        while more:
+            message = await receive()
+            body, more = body + message.get("body", b""), message.get("more_body", False)
+        answer = shop.serve(body)
+        headers = [tuple(part.encode() for part in CORS)]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": answer})
+
+    guarded: Any = PaymentMiddleware(app, wall)
+    server = uvicorn.Server(uvicorn.Config(guarded, port=0, log_level="critical", lifespan="off"))
+    serving = asyncio.create_task(server.serve())
+    async with asyncio.timeout(10):
+        while not server.started:
+            await asyncio.sleep(0.01)
+    yield server.servers[0].sockets[0].getsockname()[1]
+    server.should_exit = True
+    await serving
+
+
+class Quiet(WSGIRequestHandler):
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+class QuietWerkzeug(WerkzeugHandler):
+    def log(self, type: str, message: str, *args: Any) -> None:
+        pass
+
+
+def _wsgi(shop: Shop) -> Any:
+    def app(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        source = environ["wsgi.input"]
+        if environ.get("wsgi.input_terminated"):
+            body = source.read()
+        else:
+            body = source.read(int(environ.get("CONTENT_LENGTH") or 0))
+        answer = shop.serve(body)
+        start_response("200 OK", [("Content-Length", str(len(answer))), CORS])
+        return [answer]
+
+    return app
+
+
+@asynccontextmanager
+async def _in_thread(server: Any, loop: LoopThread) -> AsyncIterator[int]:
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+    thread.start()
+    yield server.server_port
+    await asyncio.to_thread(server.shutdown)
+    server.server_close()
+    await asyncio.to_thread(loop.close)
+
+
+@asynccontextmanager
+async def on_wsgiref(shop: Shop, wall: Paywall) -> AsyncIterator[int]:
+    loop = LoopThread()
+    app: Any = WsgiPaymentMiddleware(_wsgi(shop), wall, loop)
+    async with _in_thread(make_server("127.0.0.1", 0, app, handler_class=Quiet), loop) as port:
+        yield port
+
+
+@asynccontextmanager
+async def on_werkzeug(shop: Shop, wall: Paywall) -> AsyncIterator[int]:
+    loop = LoopThread()
+    app: Any = WsgiPaymentMiddleware(_wsgi(shop), wall, loop)
+    server = make_werkzeug("127.0.0.1", 0, app, request_handler=QuietWerkzeug)
+    async with _in_thread(server, loop) as port:
+        yield port
+
+
+SERVERS: Final[dict[str, Callable[[Shop, Paywall], Any]]] = {
+    "aiohttp": on_aiohttp,
+    "uvicorn": on_uvicorn,
+    "werkzeug": on_werkzeug,
+    "wsgiref": on_wsgiref,
+}
+
+
+async def exchange(port: int, request: bytes) -> tuple[int, bytes]:
+    """Sends raw bytes; returns the status and all bytes of the answer."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    answer = b""
+    try:
+        async with asyncio.timeout(20):
+            writer.write(request)
+            await writer.drain()
+            while part := await reader.read(65_536):
+                answer += part
+    except ConnectionError:
+        pass  # the server closed the connection before it read everything
+    finally:
+        writer.close()
+    return (int(answer.split(b" ", 2)[1]) if answer else 0), answer
+
+
+def raw(method: str, headers: dict[str, str], body: bytes = b"", path: str = "/weather") -> bytes:
+    """Returns an HTTP/1.1 request."""
+    members = {"Host": "shop.example", "Connection": "close", **headers}
+    lines = "".join(f"{name}: {value}\r\n" for name, value in members.items())
+    return f"{method} {path} HTTP/1.1\r\n{lines}\r\n".encode() + body
