@@ -13,9 +13,10 @@ from fastevm.payments.x402.messages import (
     Malformed,
     Payment,
     Requirements,
+    as_address,
+    as_bytes,
     as_number,
     as_object,
-    as_text,
 )
 from fastevm.payments.x402.reasons import MISSING_DOMAIN, NAME, VERSION, Refused
 from fastevm.rpc_client.messages import Call as NodeCall
@@ -115,17 +116,16 @@ def check_domain(token: Any, offer: Requirements) -> None:
 def read_terms(payload: Json) -> Terms:
     """Parses the ``authorization`` member of a payload. Raises :class:`Malformed`."""
     members = as_object(payload.get("authorization"), "authorization")
-    nonce = as_text(members, "nonce")
     try:
         return Terms(
-            payer=as_text(members, "from"),
-            recipient=as_text(members, "to"),
+            payer=as_address(members, "from"),
+            recipient=as_address(members, "to"),
             value=as_number(members, "value"),
             valid_after=as_number(members, "validAfter"),
             valid_before=as_number(members, "validBefore"),
-            nonce=bytes.fromhex(nonce.removeprefix("0x")),
+            nonce=as_bytes(members, "nonce", 32),
         )
-    except (InvalidTerms, ValueError) as error:
+    except InvalidTerms as error:
         raise Malformed(f"authorization: {error}") from None
 
 

@@ -28,10 +28,12 @@ LONGEST_TIMEOUT: Final = 366 * 86_400  # seconds
 DEEPEST: Final = 32  # levels of JSON nesting
 EXACT: Final = "exact"
 AUTH_CAPTURE: Final = "auth-capture"
+AUTHORIZATION: Final = "authorization"  # the member of a payload that the payer signs
 
 Json = dict[str, Any]
 
 _STRINGS: Final = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_HEX: Final = re.compile(r"0x(?:[0-9a-fA-F]{2})*")
 _BRACKETS: Final = re.compile(r"[\[\]{}]")
 
 
@@ -181,15 +183,29 @@ class Requirements(Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Payment:
-    """A payment as the payer sends it. ``accepted``: the chosen offer, in version 2 only."""
+    """A payment as the payer sends it. ``accepted``: the chosen offer, in version 2 only.
+
+    ``payload`` is parsed strictly, and its members are spelled in one way: a payment has the same
+    payload however the payer spelled it, and facilitators receive only what was parsed. ``payer``
+    (20 bytes) and ``nonce`` (32 bytes) identify the payment on its chain and token.
+    """
 
     version: int
     scheme: str
     chain_id: int
     payload: Mapping[str, Any] = field(repr=False)
+    payer: bytes = field(init=False)
+    nonce: bytes = field(init=False)
     accepted: Requirements | None = None
     resource: Mapping[str, Any] = field(default_factory=dict)
     extensions: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        payload = read_payload(self.payload)
+        signed = payload[AUTHORIZATION]
+        object.__setattr__(self, "payload", payload)
+        object.__setattr__(self, "payer", bytes.fromhex(signed["from"][2:]))
+        object.__setattr__(self, "nonce", bytes.fromhex(signed["nonce"][2:]))
 
     @classmethod
     def read(cls, members: Any) -> "Payment":
@@ -333,12 +349,40 @@ def as_number(members: Mapping[str, Any], name: str) -> int:
 
 
 def as_bytes(members: Mapping[str, Any], name: str, length: int | None = None) -> bytes:
-    """Returns the bytes of a 0x-hex member. Raises :class:`Malformed`."""
+    """Returns the bytes of a member: 0x and two ASCII hex digits a byte. Raises Malformed."""
     text = as_text(members, name)
-    try:
-        raw = bytes.fromhex(text.removeprefix("0x"))
-    except ValueError:
-        raise Malformed(f"{name}: expected hex digits") from None
+    if _HEX.fullmatch(text) is None:
+        raise Malformed(f"{name}: expected 0x and two hex digits for each byte")
+    raw = bytes.fromhex(text[2:])
     if length is not None and len(raw) != length:
         raise Malformed(f"{name}: expected {length} bytes, found {len(raw)}")
     return raw
+
+
+def as_address(members: Mapping[str, Any], name: str) -> str:
+    """Returns a checksummed address. Raises Malformed, also for a wrong checksum."""
+    as_bytes(members, name, 20)
+    try:
+        return address(as_text(members, name), name)
+    except InvalidTerms as error:
+        raise Malformed(str(error)) from None
+
+
+def read_payload(payload: Mapping[str, Any]) -> Json:
+    """Returns a payload in its one spelling, without unknown members. Raises :class:`Malformed`.
+
+    Only EIP-3009 authorizations are supported; other payloads cannot be told apart by their nonce.
+    """
+    if AUTHORIZATION not in payload:
+        raise Malformed("payload: expected an EIP-3009 authorization")
+    members = as_object(payload[AUTHORIZATION], AUTHORIZATION)
+    signed = {name: as_address(members, name) for name in ("from", "to")}
+    signed |= {
+        name: str(as_number(members, name)) for name in ("value", "validAfter", "validBefore")
+    }
+    signed["nonce"] = "0x" + as_bytes(members, "nonce", 32).hex()
+    read: Json = {AUTHORIZATION: signed}
+    read["signature"] = "0x" + as_bytes(payload, "signature").hex()
+    if payload.get("salt") is not None:
+        read["salt"] = "0x" + as_bytes(payload, "salt", 32).hex()
+    return read

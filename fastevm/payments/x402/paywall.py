@@ -269,16 +269,12 @@ class _Purchase(Struct):
 
 
 def key_of(payment: Payment, offer: Requirements) -> str:
-    """Returns the key of a payment: chain, token, payer and nonce, or the payload's hash.
+    """Returns the key of a payment: a hash of chain, token, payer and nonce as bytes.
 
     Signatures are left out, because a signature can be encoded in several ways.
     """
-    members = {name: part for name, part in payment.payload.items() if name != "signature"}
-    authorization = members.get("authorization")
-    if isinstance(authorization, dict):
-        members = {name: str(authorization.get(name, "")).lower() for name in ("from", "nonce")}
-    text = json.dumps([offer.chain_id, offer.asset, members], sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()
+    chain, token = offer.chain_id.to_bytes(32, "big"), bytes.fromhex(offer.asset[2:])
+    return hashlib.sha256(chain + token + payment.payer + payment.nonce).hexdigest()
 
 
 def _payment_of(request: Request) -> Payment | None:

@@ -53,6 +53,21 @@ class Till:
         return Settled(chain_id=offer.chain_id, transaction="0x01", amount=offer.amount)
 
 
+class Elsewhere:
+    """An engine on another event loop."""
+
+    def __init__(self, engine: Any, loop: asyncio.AbstractEventLoop) -> None:
+        self.engine, self.loop = engine, loop
+
+    async def verify(self, *arguments: Any) -> Any:
+        made = asyncio.run_coroutine_threadsafe(self.engine.verify(*arguments), self.loop)
+        return await asyncio.wrap_future(made)
+
+    async def settle(self, *arguments: Any) -> Any:
+        made = asyncio.run_coroutine_threadsafe(self.engine.settle(*arguments), self.loop)
+        return await asyncio.wrap_future(made)
+
+
 CORS: Final = ("Access-Control-Allow-Origin", "*")
 
 
@@ -127,6 +142,7 @@ async def _in_thread(server: Any, loop: LoopThread) -> AsyncIterator[int]:
 @asynccontextmanager
 async def on_wsgiref(shop: Shop, wall: Paywall) -> AsyncIterator[int]:
     loop = LoopThread()
+    wall.engine = Elsewhere(wall.engine, asyncio.get_running_loop())
     app: Any = WsgiPaymentMiddleware(_wsgi(shop), wall, loop)
     async with _in_thread(make_server("127.0.0.1", 0, app, handler_class=Quiet), loop) as port:
         yield port
@@ -135,6 +151,7 @@ async def on_wsgiref(shop: Shop, wall: Paywall) -> AsyncIterator[int]:
 @asynccontextmanager
 async def on_werkzeug(shop: Shop, wall: Paywall) -> AsyncIterator[int]:
     loop = LoopThread()
+    wall.engine = Elsewhere(wall.engine, asyncio.get_running_loop())
     app: Any = WsgiPaymentMiddleware(_wsgi(shop), wall, loop)
     server = make_werkzeug("127.0.0.1", 0, app, request_handler=QuietWerkzeug)
     async with _in_thread(server, loop) as port:

@@ -93,10 +93,14 @@ def test_deadlines_of_one_s_own_are_not_taken() -> None:
         extra={"captureDeadlineSeconds": 100, "refundDeadlineSeconds": 200},
     )  # fmt: skip
     given = dated(offer, 1_000)
-    payment = read_payment(given, {})
+    # the payload is not examined here
+    signed = {"from": STRANGER, "to": STRANGER, "value": "1", "validAfter": "0"}
+    signed |= {"validBefore": "1050", "nonce": "0x" + "01" * 32}
+    payload = {"signature": "0x" + "00" * 65, "authorization": signed}
+    payment = read_payment(given, payload)
     assert payment.chooses(dated_as(offer, payment, 1_050))
     forged = replace(given, extra={**given.extra, "captureDeadline": 9_999})
-    payment = read_payment(forged, {})
+    payment = read_payment(forged, payload)
     assert not payment.chooses(dated_as(offer, payment, 1_050))
-    late = read_payment(given, {})
+    late = read_payment(given, payload)
     assert not late.chooses(dated_as(offer, late, 5_000))

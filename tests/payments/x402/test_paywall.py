@@ -37,6 +37,7 @@ from fastevm.payments.x402 import (
 )
 from fastevm.payments.x402.messages import decode_header
 
+from .servers import Elsewhere
 from .street import PRICE, Served, Street
 
 
@@ -130,21 +131,6 @@ async def on_flask(shop: Shop, wall: Paywall) -> AsyncIterator[str]:
     await asyncio.to_thread(server.shutdown)
     server.server_close()
     await asyncio.to_thread(loop.close)
-
-
-class Elsewhere:
-    """An engine on another event loop."""
-
-    def __init__(self, engine: Any, loop: asyncio.AbstractEventLoop) -> None:
-        self.engine, self.loop = engine, loop
-
-    async def verify(self, *arguments: Any) -> Any:
-        made = asyncio.run_coroutine_threadsafe(self.engine.verify(*arguments), self.loop)
-        return await asyncio.wrap_future(made)
-
-    async def settle(self, *arguments: Any) -> Any:
-        made = asyncio.run_coroutine_threadsafe(self.engine.settle(*arguments), self.loop)
-        return await asyncio.wrap_future(made)
 
 
 ADAPTERS: dict[str, Callable[[Shop, Paywall], Any]] = {
