@@ -6,12 +6,11 @@ Paid answers are buffered until the payment is settled, so they are not streamed
 """
 
 from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any, Final
+from typing import Any
 
+from fastevm.payments.x402.bodies import BadBody, BodyReader
 from fastevm.payments.x402.grants import Reply
 from fastevm.payments.x402.paywall import Paywall, Request
-
-LONGEST_REQUEST: Final = 16 * 1024 * 1024  # bytes, of a paid request's body
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -32,9 +31,12 @@ class PaymentMiddleware:
         if request is None or not self.paywall.guards(request):
             await self.app(scope, receive, send)
             return
-        body = await _body(receive)
+        try:
+            body = await _body(receive, BodyReader(request.headers, self.paywall.longest_request))
+        except BadBody as error:
+            await _send(send, error.reply)
+            return
         if body is None:
-            await _send(send, Reply(413))
             return
         whole = Request(request.method, request.path, request.url, request.headers, body)
         reply = await self.paywall.handle(whole, lambda: _run(self.app, scope, body))
@@ -51,17 +53,15 @@ def _request(scope: Scope) -> Request:
     return Request(scope["method"], path, url, headers)
 
 
-async def _body(receive: Receive) -> bytes | None:
-    parts, length = [], 0
+async def _body(receive: Receive, reader: BodyReader) -> bytes | None:
+    """Returns the complete body; None if the client is gone. Raises `BadBody`."""
     while True:
         message = await receive()
-        part = message.get("body", b"")
-        length += len(part)
-        if length > LONGEST_REQUEST:
+        if message["type"] == "http.disconnect":
             return None
-        parts.append(part)
-        if message["type"] == "http.disconnect" or not message.get("more_body", False):
-            return b"".join(parts)
+        reader.add(message.get("body", b""))
+        if not message.get("more_body", False):
+            return reader.whole()
 
 
 async def _run(app: Application, scope: Scope, body: bytes) -> Reply:

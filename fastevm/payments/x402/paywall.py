@@ -23,6 +23,7 @@ from msgspec import Struct
 from fastevm.core.primitives.replace import replace
 from fastevm.payments.x402 import reasons
 from fastevm.payments.x402.auth_capture import dated, dated_as
+from fastevm.payments.x402.bodies import LONGEST_REQUEST
 from fastevm.payments.x402.facilitator import Engine
 from fastevm.payments.x402.grants import Grant, Grants, MemoryGrants, PaymentLocks, Phase, Reply
 from fastevm.payments.x402.messages import (
@@ -90,7 +91,7 @@ class Paywall:
     answers are sent without a body.
 
     ``resource_url``: the server's public address, such as ``https://api.example``; by default that
-    of the request.
+    of the request. ``longest_request``: limit of a request's body in bytes; a longer one gets 413.
     """
 
     def __init__(
@@ -100,9 +101,10 @@ class Paywall:
         *,
         grants: Grants | None = None,
         resource_url: str | None = None,
+        longest_request: int = LONGEST_REQUEST,
     ) -> None:
         self.engine, self.grants = engine, grants or MemoryGrants()
-        self.resource_url = resource_url
+        self.resource_url, self.longest_request = resource_url, longest_request
         self._routes = [(*_pattern(route), price) for route, price in routes.items()]
         self._locks = PaymentLocks()
 

@@ -13,10 +13,11 @@ from http import HTTPStatus
 from typing import Any, Final, TypeVar
 from wsgiref.util import application_uri
 
+from fastevm.payments.x402.bodies import BadBody, BodyReader
 from fastevm.payments.x402.grants import Reply
 from fastevm.payments.x402.paywall import Paywall, Request
 
-LONGEST_REQUEST: Final = 16 * 1024 * 1024  # bytes, of a paid request's body
+PART: Final = 65_536  # bytes; most that is read in one call
 
 Environ = dict[str, Any]
 StartResponse = Callable[..., Any]
@@ -54,24 +55,31 @@ class PaymentMiddleware:
         request = _request(environ)
         if not self.paywall.guards(request):
             return self.app(environ, start_response)
-        body = environ["wsgi.input"].read(_length(environ))
+        try:
+            body = _body(environ, BodyReader(request.headers, self.paywall.longest_request))
+        except BadBody as error:
+            return _answer(error.reply, request, start_response)
         whole = Request(request.method, request.path, request.url, request.headers, body)
 
         async def run() -> Reply:
             return await asyncio.to_thread(_run, self.app, environ, body)
 
         reply = self.loop.run(self.paywall.handle(whole, run))
-        headers = [header for header in reply.headers if header[0].lower() != "content-length"]
-        headers.append(("Content-Length", str(len(reply.body))))
-        start_response(_status(reply.status), headers)
-        return [b"" if request.method == "HEAD" else reply.body]
+        return _answer(reply, request, start_response)
+
+
+def _answer(reply: Reply, request: Request, start_response: StartResponse) -> Iterable[bytes]:
+    headers = [header for header in reply.headers if header[0].lower() != "content-length"]
+    headers.append(("Content-Length", str(len(reply.body))))
+    start_response(_status(reply.status), headers)
+    return [b"" if request.method == "HEAD" else reply.body]
 
 
 def _request(environ: Environ) -> Request:
     headers = {
         name.removeprefix("HTTP_").replace("_", "-").lower(): str(value)
         for name, value in environ.items()
-        if name.startswith("HTTP_") or name in ("CONTENT_TYPE", "CONTENT_LENGTH")
+        if name.startswith("HTTP_") or (name in ("CONTENT_TYPE", "CONTENT_LENGTH") and value)
     }
     path = environ.get("SCRIPT_NAME", "") + environ.get("PATH_INFO", "")
     path = path.encode("latin-1").decode("utf-8", "replace")
@@ -81,9 +89,22 @@ def _request(environ: Environ) -> Request:
     return Request(environ["REQUEST_METHOD"], path, url, headers)
 
 
-def _length(environ: Environ) -> int:
-    text = environ.get("CONTENT_LENGTH") or "0"
-    return min(int(text), LONGEST_REQUEST) if text.isascii() and text.isdigit() else 0
+def _body(environ: Environ, reader: BodyReader) -> bytes:
+    """Returns the complete body. Raises `BadBody`.
+
+    Without a length, the end of the body is known only if the server terminates its input; others,
+    such as wsgiref, do not decode chunked bodies.
+    """
+    chunked = "HTTP_TRANSFER_ENCODING" in environ
+    if reader.length is None and not environ.get("wsgi.input_terminated"):
+        if chunked:
+            text = "this server does not decode chunked bodies: send a Content-Length"
+            raise BadBody(411, "length_required", text)
+        return b""
+    source = environ["wsgi.input"]
+    while reader.missing and (part := source.read(min(PART, reader.missing))):
+        reader.add(part)
+    return reader.whole()
 
 
 def _run(app: Application, environ: Environ, body: bytes) -> Reply:
@@ -95,6 +116,7 @@ def _run(app: Application, environ: Environ, body: bytes) -> Reply:
         return lambda data: None
 
     copy = {**environ, "wsgi.input": io.BytesIO(body), "CONTENT_LENGTH": str(len(body))}
+    copy.pop("HTTP_TRANSFER_ENCODING", None)  # the server has decoded it
     parts = app(copy, start_response)
     try:
         whole = b"".join(parts)

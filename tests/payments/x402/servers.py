@@ -1,9 +1,11 @@
 """A shop on aiohttp, uvicorn, werkzeug and wsgiref, with an engine that accepts every payment."""
 
 import asyncio
+import re
+import socket
 import threading
 from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 from wsgiref.simple_server import WSGIRequestHandler, make_server
@@ -76,7 +78,7 @@ async def on_aiohttp(shop: Shop, wall: Paywall) -> AsyncIterator[int]:
     async def handler(request: web.Request) -> web.Response:
         return web.Response(body=shop.serve(await request.read()), headers=dict([CORS]))
 
-    app = web.Application(middlewares=[payment_middleware(wall)], client_max_size=64 << 20)
+    app = web.Application(middlewares=[payment_middleware(wall)])
     app.router.add_route("*", "/{path:.*}", handler)
     async with Served(app) as served:
         yield int(served.url.rsplit(":", 1)[1])
@@ -166,21 +168,32 @@ SERVERS: Final[dict[str, Callable[[Shop, Paywall], Any]]] = {
 }
 
 
-async def exchange(port: int, request: bytes) -> tuple[int, bytes]:
-    """Sends raw bytes; returns the status and all bytes of the answer."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+async def exchange(port: int, request: bytes, *, end: bool = False) -> tuple[int, bytes]:
+    """Sends raw bytes; returns the status (0 if none) and all bytes of the answer.
+
+    ``end``: closes the sending direction after the request.
+    """
+    return await asyncio.to_thread(_exchange, port, request, end)
+
+
+def _exchange(port: int, request: bytes, end: bool) -> tuple[int, bytes]:
     answer = b""
-    try:
-        async with asyncio.timeout(20):
-            writer.write(request)
-            await writer.drain()
-            while part := await reader.read(65_536):
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
+        with suppress(ConnectionError):  # the server may answer before it has read everything
+            connection.sendall(request)
+            if end:
+                connection.shutdown(socket.SHUT_WR)
+        with suppress(ConnectionError):
+            while not _complete(answer) and (part := connection.recv(65_536)):
                 answer += part
-    except ConnectionError:
-        pass  # the server closed the connection before it read everything
-    finally:
-        writer.close()
     return (int(answer.split(b" ", 2)[1]) if answer else 0), answer
+
+
+def _complete(answer: bytes) -> bool:
+    """Whether it has all bytes that it declares; werkzeug may not close the connection then."""
+    head, _, body = answer.partition(b"\r\n\r\n")
+    declared = re.search(rb"(?i)\r\ncontent-length: *(\d+)", head)
+    return declared is not None and len(body) >= int(declared[1])
 
 
 def raw(method: str, headers: dict[str, str], body: bytes = b"", path: str = "/weather") -> bytes:

@@ -1,5 +1,6 @@
 """Attacks on the paywall through every server family, on raw sockets."""
 
+import gzip
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
@@ -217,3 +218,86 @@ async def test_one_payment_is_settled_once_however_it_is_spelled(
         async with SERVERS[server](shop, paywall) as port:
             await spell(port, town.buyer().payload(offer), offer, shop)
     assert await town.balance(town.shop.address) == before + PRICE
+
+
+# --- bodies ---------------------------------------------------------------------------------------
+
+MIB = 1 << 20
+
+
+def chunked(body: bytes, size: int = MIB) -> bytes:
+    parts = [body[start : start + size] for start in range(0, len(body), size)]
+    return b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in (*parts, b""))
+
+
+def post(headers: dict[str, str], body: bytes = b"") -> bytes:
+    payload = Payer(b"\x05" * 32, {usdc(): FUNDS}).payload(OFFER)
+    return raw("POST", {**header_of(payload, OFFER), **headers}, body)
+
+
+async def sent(server: str, request: bytes, *, end: bool = False) -> tuple[int, Shop, Till]:
+    """Sends a paid request; returns status, shop and till."""
+    shop, till = Shop(), Till()
+    async with SERVERS[server](shop, wall("POST /weather", engine=till)) as port:
+        status, answer = await exchange(port, request, end=end)
+        assert status == 200 or b"secret" not in answer
+    return status, shop, till
+
+
+@pytest.mark.parametrize("size", [0, 1, 2 * MIB + 1, 16 * MIB])
+@pytest.mark.parametrize("form", ["length", "chunked"])
+@every_server
+async def test_a_paid_body_arrives_as_it_was_sent(server: str, form: str, size: int) -> None:
+    body = bytes(range(256)) * (size // 256) + b"x" * (size % 256)
+    if form == "chunked":
+        request = post({"Transfer-Encoding": "chunked"}, chunked(body))
+    else:
+        request = post({"Content-Length": str(size)}, body)
+    status, shop, till = await sent(server, request)
+    if server == "wsgiref" and form == "chunked":  # it decodes no chunks
+        assert (status, shop.bodies, till.nonces) == (411, [], [])
+    else:
+        assert status == 200 and shop.bodies == [body] and len(till.nonces) == 1
+
+
+@pytest.mark.parametrize("form", ["length", "chunked"])
+@every_server
+async def test_a_body_above_the_limit_is_refused_and_not_charged(server: str, form: str) -> None:
+    body = bytes(17 * MIB)
+    if form == "chunked":
+        request = post({"Transfer-Encoding": "chunked"}, chunked(body))
+    else:
+        request = post({"Content-Length": str(len(body))}, body)
+    status, shop, till = await sent(server, request)
+    assert status == (411 if server == "wsgiref" and form == "chunked" else 413)
+    assert not shop.bodies and not till.nonces
+
+
+@pytest.mark.parametrize("length", ["100", "-1", "+4", "4x", "0x4", "99999999999999999999"])
+@every_server
+async def test_a_body_of_another_length_is_refused_and_not_charged(
+    server: str, length: str
+) -> None:
+    status, shop, till = await sent(server, post({"Content-Length": length}, b"body"), end=True)
+    assert status in (0, 400, 413) and not shop.bodies and not till.nonces
+
+
+@pytest.mark.parametrize(("size", "status"), [(MIB, 200), (17 * MIB, 413)])
+async def test_aiohttp_limits_what_it_decompresses(size: int, status: int) -> None:
+    body = gzip.compress(bytes(size))
+    headers = {"Content-Length": str(len(body)), "Content-Encoding": "gzip"}
+    answered, shop, till = await sent("aiohttp", post(headers, body))
+    assert answered == status and len(till.nonces) == (status == 200)
+    assert shop.bodies == ([bytes(size)] if status == 200 else [])
+
+
+@every_server
+async def test_another_body_is_another_request(server: str) -> None:
+    shop, till = Shop(), Till()
+    payload = Payer(b"\x05" * 32, {usdc(): FUNDS}).payload(OFFER)
+    async with SERVERS[server](shop, wall("POST /weather", engine=till)) as port:
+        for body, expected in ((b"one", 200), (b"two", 402), (b"", 402), (b"one", 200)):
+            headers = {**header_of(payload, OFFER), "Content-Length": str(len(body))}
+            status, answer = await exchange(port, raw("POST", headers, body))
+            assert status == expected, answer
+    assert shop.bodies == [b"one"] and len(till.nonces) == 1

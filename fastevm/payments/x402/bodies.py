@@ -1,0 +1,72 @@
+"""Bodies of paid requests: one limit and one set of answers for every server family.
+
+A body is complete or refused, before anything is charged. It is kept in memory, because the payment
+is bound to its hash.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Final
+
+from fastevm.payments.x402.grants import Reply
+
+LONGEST_REQUEST: Final = 16 * 1024 * 1024  # bytes, of a paid request's body
+MOST_DIGITS: Final = 18  # of a Content-Length
+
+
+class BadBody(Exception):
+    """The body cannot be accepted; ``reply`` is the answer."""
+
+    def __init__(self, status: int, error: str, message: str) -> None:
+        super().__init__(message)
+        text = json.dumps({"error": error, "message": message}).encode()
+        headers = [("Content-Type", "application/json"), ("Cache-Control", "no-store")]
+        self.reply = Reply(status, headers, text)
+
+
+class BodyReader:
+    """Collects the body of a request. All methods raise `BadBody`.
+
+    ``headers``: names in lower case. ``length``: the declared length, None if there is none.
+    """
+
+    def __init__(self, headers: Mapping[str, str], longest: int = LONGEST_REQUEST) -> None:
+        self.longest, self._parts, self._found = longest, list[bytes](), 0
+        self.length = _declared(headers)
+        if self.length is not None and self.length > longest:
+            raise self._too_long()
+
+    @property
+    def missing(self) -> int:
+        """How many bytes may still follow; one more than allowed if the length is not declared."""
+        return (self.longest + 1 if self.length is None else self.length) - self._found
+
+    def add(self, part: bytes) -> None:
+        """Adds the next part of the body."""
+        self._found += len(part)
+        if self._found > self.longest:
+            raise self._too_long()
+        self._parts.append(part)
+
+    def whole(self) -> bytes:
+        """Returns the body, which is complete now."""
+        if self.length is not None and self.length != self._found:
+            text = f"the body has {self._found} bytes, Content-Length says {self.length}"
+            raise BadBody(400, "incomplete_body", text)
+        return b"".join(self._parts)
+
+    def _too_long(self) -> BadBody:
+        return BadBody(413, "body_too_large", f"the body exceeds {self.longest} bytes")
+
+
+def _declared(headers: Mapping[str, str]) -> int | None:
+    text = headers.get("content-length", "")
+    if not text:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS):
+        raise BadBody(400, "invalid_length", "Content-Length: expected a number of bytes")
+    if "transfer-encoding" in headers:
+        raise BadBody(
+            400, "invalid_length", "Content-Length and Transfer-Encoding exclude each other"
+        )
+    return int(text)
