@@ -78,7 +78,7 @@ async def test_a_published_payer_pays_and_gets_its_answer(tmp_path: Path, payer:
     try:
         before = await town.balance(town.shop.address)
         async with (
-            Facilitator([town.lane()]) as facilitator,
+            Facilitator([town.settler()]) as facilitator,
             shop(town, facilitator) as url,
         ):
             (told,) = await pay(payer, bytes(town.payer.key), url)
@@ -93,15 +93,15 @@ async def test_a_published_payer_pays_and_gets_its_answer(tmp_path: Path, payer:
 async def test_the_published_auth_capture_client_fills_the_escrow(tmp_path: Path) -> None:
     town = await street(tmp_path)
     try:
-        lane = town.lane()
+        settler = town.settler()
         before = await town.balance(town.payer.address)
         async with (
-            Facilitator([lane], [AuthCapture()]) as facilitator,
-            shop(town, facilitator, town.hold(lane.account)) as url,
+            Facilitator([settler], [AuthCapture()]) as facilitator,
+            shop(town, facilitator, town.hold(settler.account)) as url,
         ):
             (told,) = await pay("npm @x402/fetch 2", bytes(town.payer.key), url, "auth-capture")
         assert told["status"] == 200, told
-        (order,) = lane.store.orders()
+        (order,) = settler.store.orders()
         info = PaymentInfo.from_json(order.annex)
         key = info.hash(town.token.domain.chain_id, V1_1.escrow)
         assert await held(town.client, V1_1.escrow, key) == (True, PRICE, 0)
