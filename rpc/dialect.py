@@ -42,6 +42,8 @@ class Dialect(Struct, frozen=True, kw_only=True):
     ``receipts_tell_of_block``: receipts tell the blob fee and the time of their block.
     ``prices_of_next_block``: eth_gasPrice has the base fee of the next block, else of the newest.
     ``unknown_raw_is_null``: the bytes of an unknown transaction are null, else ``0x``.
+    ``block_zero_has_empty_trace``: debug_traceBlock* of block 0 is an empty list, which indexers
+    that begin there count on; else an error.
     ``first_account_sends``: eth_sendTransaction without a sender is of the first account.
     ``failing_is_sent``: eth_sendTransaction without gas sends what fails, else it is refused.
     ``transfers_cost_the_same``: an estimate of ether without code or data is 21,000, whoever sends.
@@ -59,6 +61,7 @@ class Dialect(Struct, frozen=True, kw_only=True):
     simulate_zero_state_root: bool
     simulate_error_as_text: bool
     unknown_subscription_is_error: bool
+    block_zero_has_empty_trace: bool
     simulated_block_spacing: int | None
     takes_loose_quantities: bool = False
     newer_fees_count: bool = False
@@ -91,6 +94,7 @@ class Dialect(Struct, frozen=True, kw_only=True):
             receipts_tell_of_block=True,
             prices_of_next_block=True,
             unknown_raw_is_null=True,
+            block_zero_has_empty_trace=True,
             first_account_sends=True,
             failing_is_sent=True,
             transfers_cost_the_same=True,
@@ -114,6 +118,7 @@ DIALECTS: Final = {
         simulate_zero_state_root=True,
         simulate_error_as_text=True,
         unknown_subscription_is_error=False,
+        block_zero_has_empty_trace=True,
         simulated_block_spacing=None,
     ),
     "geth": Dialect(
@@ -129,6 +134,7 @@ DIALECTS: Final = {
         simulate_zero_state_root=False,
         simulate_error_as_text=False,
         unknown_subscription_is_error=True,
+        block_zero_has_empty_trace=False,
         simulated_block_spacing=GETH_BLOCK_SPACING,
     ),
 }

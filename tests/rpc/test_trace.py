@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from fastevm.bench.node.launch import ServerThread
+from fastevm.rpc.dialect import DIALECTS
 from fastevm.rpc_client.messages import request_body
 
 from .conftest import RECORDED
@@ -103,6 +104,16 @@ def test_a_call_after_some_transactions_of_a_block(live: ServerThread) -> None:
         nonces.append(state[sender].get("nonce", 0))
     mine = [t["from"] == sender for t in block["transactions"]]
     assert nonces == [sum(mine[:index]) for index in range(len(mine))]
+
+
+def test_block_zero_has_no_traces_but_in_the_geth_dialect(live: ServerThread) -> None:
+    tracer = {"tracer": "callTracer"}
+    with live.client() as client:
+        name = client.call("eth_getBlockByNumber", "0x0", False)["hash"]
+        assert client.call("debug_traceBlockByNumber", "0x0") == []
+        assert client.call("debug_traceBlockByNumber", "earliest", tracer) == []
+        assert client.call("debug_traceBlockByHash", name, tracer) == []
+    assert DIALECTS["geth"].of_development().block_zero_has_empty_trace
 
 
 def test_what_cannot_be_traced(live: ServerThread) -> None:
