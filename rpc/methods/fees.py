@@ -37,7 +37,7 @@ def base_fee(context: Context) -> str | None:
 @method("eth_blobBaseFee")
 def blob_base_fee(context: Context) -> str | None:
     """Return the blob fee of the latest block; null before blobs."""
-    fee = _blob_fee(context, context.node.chain.head.header)
+    fee = _blob_fee(context.latest_view())
     return None if fee is None else quantity(fee)
 
 
@@ -126,8 +126,7 @@ def _joined(before: Json, after: Json) -> Json:
 
 def _fees(context: Context, oldest: int, last: View, percentiles: list[float]) -> Json:
     """The answer for blocks of this chain."""
-    numbers = range(oldest, last.block.number)
-    views = [context.view(BlockId(number=number)) for number in numbers] + [last]
+    views = _views(context, oldest, last)
     headers = [view.block.header for view in views]
     next_base = next_base_fee(context, last.block) or 0
     answer: Json = {
@@ -135,15 +134,29 @@ def _fees(context: Context, oldest: int, last: View, percentiles: list[float]) -
         "baseFeePerGas": [quantity(h.base_fee_per_gas or 0) for h in headers]
         + [quantity(next_base)],
         "gasUsedRatio": [h.gas_used / h.gas_limit if h.gas_limit else 0 for h in headers],
-        "baseFeePerBlobGas": [quantity(_blob_fee(context, h) or 0) for h in headers]
+        "baseFeePerBlobGas": [quantity(_blob_fee(view) or 0) for view in views]
         + [quantity(_next_blob_fee(context, last.block))],
-        "blobGasUsedRatio": [_blob_ratio(context, h) for h in headers],
+        "blobGasUsedRatio": [_blob_ratio(view) for view in views],
     }
     if percentiles:
         answer["reward"] = [
             [quantity(tip) for tip in _rewards(view, percentiles)] for view in views
         ]
     return answer
+
+
+def _views(context: Context, oldest: int, last: View) -> list[View]:
+    """Return the blocks from number ``oldest`` to ``last``, with the pending ones before it."""
+    pending = () if last.pending is None else last.pending.chain()
+    by_number = {block.header.number: block for block in pending}
+    views = []
+    for number in range(oldest, last.block.number):
+        block = by_number.get(number)
+        if block is None:
+            views.append(context.view(BlockId(number=number)))
+        else:
+            views.append(View.of_pending(context.node, block))
+    return [*views, last]
 
 
 def _newest(context: Context, selector: BlockId) -> View:
@@ -232,8 +245,12 @@ def _base_fee_of(block: Block) -> int:
 
 
 def _next_schedule(context: Context, block: Block) -> Any:
+    chain, header = context.node.chain, block.header
     spacing = max(context.node.config.block_time_ms // MILLISECONDS, 1)
-    return context.node.chain.schedule_for_child(block, block.header.timestamp + spacing)
+    known: Block | Header = block
+    if not chain.knows(block.hash):  # a pending block
+        known = chain.block_by_hash(header.parent_hash) or chain.head
+    return chain.schedule_for_child(known, header.timestamp + spacing)
 
 
 def next_base_fee(context: Context, block: Block) -> int | None:
@@ -250,11 +267,9 @@ def decided_base_fee(context: Context, block: Block) -> int | None:
     return context.node.development.next_base_fee(block.hash)
 
 
-def _blob_fee(context: Context, header: Header) -> int | None:
-    if header.excess_blob_gas is None:
-        return None
-    schedule = context.node.chain.schedule_of(header.hash)
-    return fastevm.blob_base_fee(header.excess_blob_gas, schedule)
+def _blob_fee(view: View) -> int | None:
+    excess = view.block.header.excess_blob_gas
+    return None if excess is None else fastevm.blob_base_fee(excess, view.schedule)
 
 
 def _next_blob_fee(context: Context, block: Block) -> int:
@@ -265,10 +280,11 @@ def _next_blob_fee(context: Context, block: Block) -> int:
     return fastevm.blob_base_fee(excess, schedule)
 
 
-def _blob_ratio(context: Context, header: Header) -> float:
+def _blob_ratio(view: View) -> float:
+    header = view.block.header
     if not header.blob_gas_used:
         return 0
-    rules = context.node.chain.schedule_of(header.hash).parameters
+    rules = view.schedule.parameters
     if rules["has_da_footprint"]:
         return header.blob_gas_used / header.gas_limit if header.gas_limit else 0
     return header.blob_gas_used / (int(rules["blob_max"]) * int(rules["blob_gas_per_blob"]))

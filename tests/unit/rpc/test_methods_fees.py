@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from fastevm.core.execution.transaction.transaction import Transaction
-from fastevm.core.execution.types import Block, Receipt
+from fastevm.core.execution.types import Block, Header, Receipt
 from fastevm.core.spec.schedule import schedule_for
 
 from .conftest import Caller, MakeCaller
@@ -35,12 +35,14 @@ def receipt(price: int, gas: int) -> Receipt:
 
 
 class OsakaChain(FakeChain):
-    """A chain under real rules."""
+    """A chain under real rules. Like a real one it has no rules of blocks that it does not know."""
 
     def schedule_of(self, block_hash: bytes) -> Any:
+        assert self.knows(block_hash)
         return OSAKA
 
-    def schedule_for_child(self, parent: Block, timestamp: int) -> Any:
+    def schedule_for_child(self, parent: Block | Header, timestamp: int) -> Any:
+        assert self.knows(parent.hash)
         return OSAKA
 
 
@@ -125,9 +127,25 @@ async def test_the_pending_block_may_be_the_newest(caller: Caller) -> None:
     node = caller.node
     pending = osaka_header(2, parent_hash=node.chain.head.hash)
     node.pending_block = FakePending(header=pending, transactions=(), receipts=())
-    node.chain.side_blocks.append(Block(pending, withdrawals=()))
-    history = await caller.result("eth_feeHistory", "0x2", "pending", [])
+    history = await caller.result("eth_feeHistory", "0x2", "pending", [50])
+    assert history == {
+        "oldestBlock": "0x1",
+        "baseFeePerGas": [hex(1000), hex(1000), hex(1000)],
+        "gasUsedRatio": [1.0, 0.5],
+        "baseFeePerBlobGas": ["0x1", "0x1", "0x1"],
+        "blobGasUsedRatio": [2 / 9, 0],
+        "reward": [["0x2"], ["0x0"]],
+    }
+
+
+async def test_pending_blocks_before_the_newest_are_in_the_history(caller: Caller) -> None:
+    node = caller.node
+    first = osaka_header(2, parent_hash=node.chain.head.hash, gas_used=25_000)
+    newest = osaka_header(3, parent_hash=first.hash)
+    node.pending_block = FakePending(header=newest, previous=FakePending(header=first))
+    history = await caller.result("eth_feeHistory", "0x3", "pending", [])
     assert history["oldestBlock"] == "0x1"
+    assert history["gasUsedRatio"] == [1.0, 0.25, 0.5]
 
 
 @pytest.mark.parametrize(
