@@ -106,6 +106,10 @@ class Budget:
         self.limit = TRACE_BYTES_LIMIT if steps else CALLS_BYTES_LIMIT
         self.size = self.limit
 
+    def overdrawn(self) -> TracingError:
+        """Returns the error of traces that are too large."""
+        return TracingError(f"tracing failed: trace exceeds {self.limit} bytes")
+
     def seconds(self) -> float:
         """Returns the seconds left. Raises TracingError if there are none."""
         left = self.ends - time.monotonic()
@@ -138,6 +142,8 @@ def traced(
     as_call: bool = False,
     position: TracePosition | None = None,
 ) -> Any:
+    if budget.size < 0:  # the last trace of a tracer may be larger than its budget
+        raise budget.overdrawn()
     tracer = tracer_for(request, budget.size, budget.spool)
     before = runner.snapshot() if tracer.needs_states else None
     seconds = min(request.timeout, budget.seconds())
@@ -149,8 +155,7 @@ def traced(
     except InvalidTransaction as error:
         raise TracingError(f"tracing failed: {error.message}") from error
     except ResourceLimitError as error:
-        text = f"tracing failed: trace exceeds {budget.limit} bytes"
-        raise TracingError(text) from error
+        raise budget.overdrawn() from error
     budget.size -= tracer.observer.kept
     finished = Finished(
         transaction=transaction,
