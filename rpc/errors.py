@@ -148,7 +148,6 @@ REASONS: Final[dict[str, Row]] = {
     "wrong_chain_id": _both(-32000, "chainId does not match node's (have={have}, want={want})"),
     # --- the pool: any other reason of it is "pool" ---
     "pool": _both(-32000),
-    "wait_too_long": _both(-32602, "time out too long, timeout: {asked} ms, max: {limit} ms"),
     "not_confirmed": _both(
         4, "Transaction {hash} was added to the mempool but wasn't confirmed within {seconds}s."
     ),

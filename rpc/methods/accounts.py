@@ -23,10 +23,10 @@ from fastevm.rpc.methods.development import at_once
 from fastevm.rpc.methods.fees import decided_base_fee, next_base_fee, suggested_tip
 from fastevm.rpc.methods.pool import (
     BYTES_OF_AN_OBJECT,
-    checked_wait,
     receipt_within,
     refusals,
     require_worker_above_one_light,
+    wait_within,
 )
 from fastevm.rpc_types.call_object import decode_call
 from fastevm.rpc_types.transactions import Json, transaction_json
@@ -98,7 +98,7 @@ def with_sender(context: Context, request: CallRequest) -> CallRequest:
 )
 async def send_transaction_sync(context: Context, request: CallRequest, wait: int | None) -> bytes:
     """Do the same and return the receipt, as eth_sendRawTransactionSync does."""
-    wait = checked_wait(context, wait)
+    wait = wait_within(context, wait)
     with context.hub.place_to_wait():
         told = await context.workers.run(send_transaction, context, request, long=True)
         return await receipt_within(context, told, wait)

@@ -127,10 +127,10 @@ async def send_raw_transaction_sync(context: Context, raw: bytes, wait: int | No
 
     That is once it is in a block, or in a slice where the listener gives receipts of slices.
 
-    ``wait`` is in milliseconds, 6,000 at most and when left out. A transaction that is not seen in
-    time stays in the pool; the error's data is its hash.
+    ``wait`` is in milliseconds, 6,000 if 0 or left out; a longer wait is cut to 6,000. A
+    transaction that is not seen in time stays in the pool; the error's data is its hash.
     """
-    wait = checked_wait(context, wait)
+    wait = wait_within(context, wait)
     with context.hub.place_to_wait():
         if context.node.forwards:
             told = await forward_raw_transaction(context, raw)
@@ -140,12 +140,10 @@ async def send_raw_transaction_sync(context: Context, raw: bytes, wait: int | No
         return await receipt_within(context, told, wait)
 
 
-def checked_wait(context: Context, wait: int | None) -> int:
-    """Return the milliseconds that a caller waits."""
+def wait_within(context: Context, asked: int | None) -> int:
+    """Return the milliseconds that a caller waits: the limit if it asks for none, 0 or more."""
     limit = int(context.limits.sync_time * MILLISECONDS)
-    if wait is not None and wait > limit:
-        raise RpcError("wait_too_long", asked=wait, limit=limit)
-    return limit if wait is None else wait
+    return min(asked or limit, limit)
 
 
 async def receipt_within(context: Context, told: str, wait: int) -> bytes:

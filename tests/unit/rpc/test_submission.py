@@ -78,7 +78,7 @@ async def test_one_that_is_there_already_needs_no_wait(client: Caller, node: Fak
     assert answer["transactionHash"] == hex_bytes(SENT.hash)
 
 
-@pytest.mark.parametrize(("wait", "shown"), [(0, "0"), (50, "0.05"), ("0x64", "0.1")])
+@pytest.mark.parametrize(("wait", "shown"), [(50, "0.05"), ("0x64", "0.1")])
 async def test_one_that_is_not_seen_in_time_leaves_its_hash(
     client: Caller, node: FakeNode, wait: int | str, shown: str
 ) -> None:
@@ -93,10 +93,16 @@ async def test_one_that_is_not_seen_in_time_leaves_its_hash(
     assert node.submitted == [b"\x01"]
 
 
-async def test_a_longer_wait_is_refused_and_nothing_is_sent(client: Caller, node: FakeNode) -> None:
-    message = "time out too long, timeout: 6001 ms, max: 6000 ms"
-    assert await client.error("eth_sendRawTransactionSync", RAW, 6001) == (-32602, message)
-    assert node.submitted == []
+@pytest.mark.parametrize("wait", [None, 0, 30_000, 2**64 - 1])
+async def test_no_wait_and_too_long_waits_are_the_limit(
+    make_caller: MakeCaller, wait: int | None
+) -> None:
+    caller = make_caller(FakeNode(chain_of(3), submission=SENT.hash), sync_time=0.2)
+    caller.context.hub.start()
+    error = (await caller.ask("eth_sendRawTransactionSync", RAW, wait))["error"]
+    assert error["code"] == 4
+    assert error["message"].endswith(" within 0.2s.")
+    await caller.context.hub.stop()
 
 
 @pytest.mark.parametrize("wait", [-1, 1.5, "soon", True, [], "0x"])
