@@ -30,11 +30,13 @@ def _without_argument(kind: str, argument: Any) -> Topic:
 
 
 def _logs(kind: str, argument: Any) -> Topic:
-    """Any argument that is no object selects nothing, so everything is sent."""
-    if not isinstance(argument, dict):
-        return Topic(kind)
-    wanted = decode_filter(argument)
-    return Topic(kind, wanted.without_range())
+    """Without a filter everything is sent."""
+    return Topic(kind, None if argument is None else decode_filter(argument).without_range())
+
+
+def _pending_logs(kind: str, argument: Any) -> Topic:
+    """Like ``logs``; any argument that is no object selects nothing, so everything is sent."""
+    return _logs(kind, argument if isinstance(argument, dict) else None)
 
 
 def _flagged(kind: str, argument: Any) -> Topic:
@@ -52,7 +54,7 @@ TOPICS: Final[dict[str, Callable[[str, Any], Topic]]] = {
     LOGS: _logs,
     NEW_PENDING_TRANSACTIONS: _flagged,
     SYNCING: _without_argument,
-    PENDING_LOGS: _logs,
+    PENDING_LOGS: _pending_logs,
     NEW_SLICES: _without_argument,
     NEW_SLICE_TRANSACTIONS: _flagged_or_logs,
 }

@@ -203,6 +203,8 @@ async def gauge(stand: Stand, name: str) -> float:
         (["newHeads", None, None], -32602, "too many arguments, want at most 2"),
         (["newPendingTransactions", 5], -32602, "invalid argument 1: json: cannot unmarshal"),
         (["newFlashblockTransactions", "x"], -32602, "invalid argument 1: json: cannot"),
+        (["logs", "x"], -32602, "invalid argument 1: json: cannot unmarshal string"),
+        (["logs", [{}]], -32602, "invalid argument 1: json: cannot unmarshal array"),
         (["logs", {"address": "0x1"}], -32602, "invalid argument 1: invalid address: hex"),
         (["logs", {"topics": [None] * 5}], -32602, "invalid argument 1: exceed max topics"),
         (["logs", {"topics": [[f"0x{n:064x}" for n in range(1001)]]}], -32000,
