@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from fastevm.chain.logs import LogQuery
 from fastevm.core.execution.types import Log
-from fastevm.rpc.block_id import LATEST_BLOCK, BlockId, decode_number_or_tag
+from fastevm.rpc.block_id import LATEST_BLOCK, PENDING_BLOCK, BlockId, decode_number_or_tag
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.limits import LOG_CHOICES_LIMIT, LOG_TOPICS_LIMIT
 from fastevm.rpc_types.quantity import DecodeError, decode_hash, json_kind, object_fault, text_fault
@@ -58,14 +58,17 @@ def decode_filter(value: Any) -> LogFilter:
     """Decode a filter object; the range beside a blockHash is only noted here."""
     if not isinstance(value, dict):
         raise object_fault(value, "filters.input")
-    block_hash, first, last = (value.get(n) for n in ("blockHash", "fromBlock", "toBlock"))
+    block_hash, from_, to = (value.get(n) for n in ("blockHash", "fromBlock", "toBlock"))
+    first = LATEST_BLOCK if from_ is None else decode_number_or_tag(from_)
+    # no block is later than the pending one: who begins there ends there
+    default = PENDING_BLOCK if first.is_pending else LATEST_BLOCK
     return LogFilter(
         addresses=_decode_addresses(value.get("address")),
         topics=_decode_topics(value.get("topics")),
         block_hash=None if block_hash is None else decode_hash(block_hash, field="input.blockHash"),
-        has_range=first is not None or last is not None,
-        first=LATEST_BLOCK if first is None else decode_number_or_tag(first),
-        last=LATEST_BLOCK if last is None else decode_number_or_tag(last),
+        has_range=from_ is not None or to is not None,
+        first=first,
+        last=default if to is None else decode_number_or_tag(to),
     )
 
 

@@ -11,8 +11,8 @@ from fastevm.rpc.log_queries import is_upstream, objects_of_logs, query_logs
 def get_logs(context: Context, wanted: LogFilter) -> bytes:
     """Return logs by address, topics and blocks (both ends default to ``latest``).
 
-    ``toBlock`` pending adds the pre-confirmed logs, both ends pending gives only those. A range or
-    a result beyond the limits is refused with a smaller range to try.
+    ``toBlock`` pending adds the pre-confirmed logs, ``fromBlock`` pending gives only those.
+    A range or a result beyond the limits is refused with a smaller range to try.
     """
     check_choices(wanted)
     if is_upstream(context, wanted):

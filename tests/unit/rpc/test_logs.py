@@ -167,7 +167,6 @@ async def test_a_range_beside_a_hash_is_ignored_or_refused(make_caller: MakeCall
         ({"fromBlock": "0x2", "toBlock": "0x1"}, "invalid block range params"),
         ({"fromBlock": "0x0", "toBlock": "0x3"}, "block range extends beyond current head block"),
         ({"fromBlock": "0x3"}, "invalid block range params"),
-        ({"fromBlock": "pending"}, "invalid block range params"),
         ({"fromBlock": "pending", "toBlock": "0x1"}, "invalid block range params"),
     ],
 )
@@ -220,6 +219,7 @@ async def test_pending_alone_gives_only_pre_confirmed_logs(make_caller: MakeCall
     assert [entry["blockNumber"] for entry in logs] == ["0x3"]
     assert logs[0]["blockHash"] == "0x" + "00" * 32
     assert logs[0]["blockTimestamp"] == "0x1e"
+    assert await caller.result("eth_getLogs", {"fromBlock": "pending"}) == logs
     assert await found(caller, fromBlock="pending", toBlock="pending", address=hex_bytes(B)) == []
 
 
