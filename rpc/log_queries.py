@@ -16,6 +16,7 @@ from fastevm.rpc_types.logs import LogWriter
 BLOCKS_OF_OBJECT: Final = 128  # blooms that cost as much as an object of another method's answer
 CHOICES_OF_OBJECT: Final = 16  # addresses and topics to hash, or to look for in blooms, likewise
 BYTES_OF_OBJECT: Final = 32 * 1024  # of packed logs, likewise
+REMOVED: Final = (b'"removed":false', b'"removed":true')  # hex digits never contain these
 REORG_RETRIES: Final = 3  # of a query whose blocks left the chain while it ran
 
 
@@ -96,12 +97,14 @@ def _of_block(context: Context, wanted: LogFilter, block_hash: bytes) -> bytes:
     if wanted.has_range and context.dialect.block_hash_excludes_range:
         fault = "cannot specify both BlockHash and FromBlock/ToBlock, choose one or the other"
         raise RpcError("invalid_argument", position=0, fault=fault)
-    block = context.node.chain.block_by_hash(block_hash)
+    chain = context.node.chain
+    block = chain.block_by_hash(block_hash)
     if block is None:
         raise RpcError("unknown_block")
-    text = log_writer(context, wanted)
-    text.add([context.log_index.of_block(block)])
-    return text.take()
+    writer = log_writer(context, wanted)
+    writer.add([context.log_index.of_block(block)])
+    text = writer.take()
+    return text if chain.canonical_hash(block.number) == block_hash else text.replace(*REMOVED)
 
 
 def _query_range(context: Context, wanted: LogFilter) -> tuple[LogWriter, bool, range]:

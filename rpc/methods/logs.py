@@ -12,7 +12,8 @@ def get_logs(context: Context, wanted: LogFilter) -> bytes:
     """Return logs by address, topics and blocks (both ends default to ``latest``).
 
     ``toBlock`` pending adds the pre-confirmed logs, ``fromBlock`` pending gives only those.
-    A range or a result beyond the limits is refused with a smaller range to try.
+    ``blockHash`` of a block that is not canonical gives its logs with ``removed`` true. A range or
+    a result beyond the limits is refused with a smaller range to try.
     """
     check_choices(wanted)
     if is_upstream(context, wanted):

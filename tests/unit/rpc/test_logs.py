@@ -150,6 +150,20 @@ async def test_one_block_by_hash(make_caller: MakeCaller) -> None:
     assert await make_caller(node).error("eth_getLogs", unknown) == (-32000, "unknown block")
 
 
+async def test_logs_of_a_block_that_left_the_chain_are_removed(logged: Caller) -> None:
+    node = logged.node
+    gone = {"blockHash": hex_bytes(node.chain.head.hash)}
+    canonical = await logged.result("eth_getLogs", gone)
+    assert [log["removed"] for log in canonical] == [False]
+    other = Block(header(2, logs_bloom=bloom_of(LOGS[0])), (TRANSACTION,))
+    node.chain.receipts[other.hash] = (receipt(*LOGS[0]),)
+    node.chain.move(other, remove=1)
+    removed = await logged.result("eth_getLogs", gone)
+    assert removed == [{**canonical[0], "removed": True}]
+    logs = await logged.result("eth_getLogs", {"blockHash": hex_bytes(other.hash)})
+    assert [log["removed"] for log in logs] == [False, False]
+
+
 async def test_a_range_beside_a_hash_is_ignored_or_refused(make_caller: MakeCaller) -> None:
     node = node_with_logs(*LOGS)
     wanted = {"blockHash": hex_bytes(node.chain.blocks[0].hash), "fromBlock": "0x2"}
