@@ -17,6 +17,7 @@ from typing import Any
 from msgspec import Struct
 
 from fastevm.chain.config import DEFAULT_SLICE_INTERVAL_MS, MS_PER_SECOND, ChainConfig
+from fastevm.core.primitives.suggestion import nearest
 from fastevm.errors import FastevmError
 
 DATA = Path(__file__).parent
@@ -115,7 +116,10 @@ def find(chain: str | int) -> NamedChain:
     wanted = chain if isinstance(chain, int) else _normalized(chain)
     found = _by_name().get(wanted)
     if found is None:
-        raise UnknownChain(f"unknown chain {chain!r}; known are {', '.join(names())}")
+        known = [key for key in _by_name() if isinstance(key, str) and not key.isdigit()]
+        near = nearest(_normalized(str(chain)), known)
+        hint = f" (did you mean {near[0]!r}?)" if near else ""
+        raise UnknownChain(f"unknown chain {chain!r}{hint}; known are {', '.join(names())}")
     return found
 
 

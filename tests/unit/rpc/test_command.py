@@ -258,7 +258,10 @@ def test_amsterdam_begins_when_the_user_says(capsys: pytest.CaptureFixture[str])
     [
         ("optimism", "OP Mainnet has no genesis file: its rules begin at block 105235063"),
         ("celo", "Celo has no genesis file: it pays gas in tokens of its own"),
-        ("otpimism", "unknown chain 'otpimism'; known are ethereum, sepolia"),
+        (
+            "otpimism",
+            "unknown chain 'otpimism' (did you mean 'optimism'?); known are ethereum, sepolia",
+        ),
     ],
 )
 def test_a_chain_that_cannot_be_begun_is_refused(

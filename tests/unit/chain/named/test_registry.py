@@ -65,6 +65,16 @@ def test_an_unknown_chain_is_answered_with_the_known_names() -> None:
             chains.find(unknown)
 
 
+@pytest.mark.parametrize(
+    ("written", "name"), [("mainet", "mainnet"), ("Op_Seplia", "op-sepolia"), ("holski", "holesky")]
+)
+def test_a_misspelt_chain_is_answered_with_the_nearest_name(written: str, name: str) -> None:
+    with pytest.raises(chains.UnknownChain, match=rf"did you mean '{name}'\?\); known are"):
+        chains.find(written)
+    with pytest.raises(chains.UnknownChain, match="unknown chain 'zzz'; known are"):
+        chains.find("zzz")
+
+
 def test_no_two_chains_share_a_name_or_an_id() -> None:
     every = [key for one in chains.chains() for key in (one.name, *one.aliases, one.chain_id)]
     assert len(every) == len(set(every))
