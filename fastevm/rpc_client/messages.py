@@ -109,9 +109,19 @@ def checked_address(url: str, *schemes: str) -> str:
         parts = urlsplit(url)
     except ValueError:
         raise ValueError("invalid address of a node") from None
+    if "://" not in url:
+        raise ValueError(
+            f"address {_shown_host(url)!r} is not {schemes[0]}: begin it with {schemes[0]}://"
+        )
     if parts.scheme not in schemes or not parts.hostname:
         raise ValueError(f"address {shown_address(url)!r} is not {schemes[0]}")
     return url
+
+
+def _shown_host(url: str) -> str:
+    """Returns host and port of a URL without a scheme; ``***`` for what may be an access key."""
+    host = url.partition("/")[0].partition("?")[0].rpartition("@")[2]
+    return host if "." in host or ":" in host or host == "localhost" else "***"
 
 
 def _has_hashable_id(response: Any) -> bool:

@@ -171,6 +171,24 @@ def test_an_address_of_another_kind_is_refused(address: str) -> None:
             client(address)
 
 
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("localhost:8545", "localhost:8545"),
+        ("eth.example.com/v2/s3cr3t?key=s3cr3t", "eth.example.com"),
+        ("me:s3cr3t@10.0.0.1:8545/", "10.0.0.1:8545"),
+        ("s3cr3t", "***"),
+        ("", "***"),
+    ],
+)
+def test_an_address_without_a_scheme_is_answered_with_the_scheme(address: str, shown: str) -> None:
+    with pytest.raises(ValueError, match="begin it with http://") as found:
+        JsonRpcClient(address)
+    assert str(found.value) == f"address {shown!r} is not http: begin it with http://"
+    with pytest.raises(ValueError, match="begin it with ws://"):
+        WebSocketClient(address)
+
+
 def test_an_address_is_shown_without_user_path_and_query() -> None:
     assert shown_address("wss://user:pass@host:8546/v2/key?x=1") == "wss://host:8546"
 
