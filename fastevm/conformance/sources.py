@@ -19,6 +19,10 @@ class SourceError(FastevmError):
     """A path without tests, or a damaged archive."""
 
 
+class MissingReader(SourceError):
+    """An archive whose reader is not installed."""
+
+
 def test_files(paths: Sequence[str | Path], suffix: str = ".json") -> Iterator[tuple[str, bytes]]:
     """Yields name and content of every test file below the paths, in order.
 
@@ -63,6 +67,8 @@ def _from_archive(path: Path, suffix: str) -> Iterator[tuple[str, bytes]]:
                     found = True
                     yield item
             _check_end(stream, archive.offset)
+    except MissingReader as error:
+        raise SourceError(f"{path}: {error}") from None
     except (SourceError, tarfile.TarError, EOFError, OSError, zlib.error) as error:
         raise SourceError(f"{path}: damaged archive: {error}") from None
     if not found:
@@ -110,7 +116,7 @@ class _ZstdStream:
             import zstandard  # optional dependency: only compressed tests need it
         except ImportError:
             need = "needs the package zstandard (pip install 'fastevm[conformance]')"
-            raise SourceError(need) from None
+            raise MissingReader(need) from None
         self._packed = packed
         self._error = zstandard.ZstdError
         self._frame = zstandard.ZstdDecompressor().decompressobj()

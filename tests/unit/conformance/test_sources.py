@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import sys
 import tarfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -73,6 +74,18 @@ def test_what_is_no_archive_is_named(tmp_path: Path) -> None:
     path.write_bytes(b"not packed at all")
     with pytest.raises(SourceError, match="damaged archive"):
         list(files_of([path]))
+
+
+def test_an_archive_whose_reader_is_not_installed_is_not_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "suite.tar.zst"
+    path.write_bytes(PACK[".tar.zst"](tar_of(FILES)))
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    with pytest.raises(SourceError) as found:
+        list(files_of([path]))
+    need = "needs the package zstandard (pip install 'fastevm[conformance]')"
+    assert str(found.value) == f"{path}: {need}"
 
 
 def test_an_archive_without_tests_is_named(tmp_path: Path) -> None:
