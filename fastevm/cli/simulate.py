@@ -86,11 +86,18 @@ def simulated(arguments: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def read_payload(arguments: argparse.Namespace) -> Any:
-    """Reads the payload from its file."""
+    """Reads the payload from its file. Raises ValueError if it is empty or not JSON."""
     if arguments.payload is None:
         raise ValueError("missing payload: pass a file, or - for standard input")
-    text = sys.stdin.read() if arguments.payload == "-" else Path(arguments.payload).read_text()
-    return json.loads(text)
+    is_stdin = arguments.payload == "-"
+    name = "standard input" if is_stdin else arguments.payload
+    text = sys.stdin.read() if is_stdin else Path(arguments.payload).read_text()
+    if not text.strip():
+        raise ValueError(f"payload: {name} is empty, expected a JSON object")
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"payload: {name} is not JSON: {error}") from None
 
 
 def asked(url: str, payload: Any, block: str) -> list[dict[str, Any]]:

@@ -63,7 +63,11 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.paths:
         return run_paths(arguments.paths, arguments)
     names = (line.strip() for line in sys.stdin)
-    return max((run_paths([name], arguments) for name in names if name), default=NOTHING)
+    worst = max((run_paths([name], arguments) for name in names if name), default=None)
+    if worst is None:
+        print("fastevm statetest: no path on standard input", file=sys.stderr)
+        return NOTHING
+    return worst
 
 
 def run_paths(paths: Sequence[str], arguments: argparse.Namespace) -> int:

@@ -1,6 +1,7 @@
 """``fastevm simulate`` on a chain in files, and again on the capsule that it saved."""
 
 import argparse
+import io
 import json
 from pathlib import Path
 
@@ -72,6 +73,22 @@ def test_what_cannot_be_run_ends_with_one(
 ) -> None:
     assert command(*arguments) == 1
     assert capsys.readouterr().err.startswith("fastevm simulate: ")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "standard input is empty, expected a JSON object"),
+        (" \n", "standard input is empty, expected a JSON object"),
+        ("x", "standard input is not JSON: Expecting value: line 1 column 1"),
+    ],
+)
+def test_an_input_without_a_payload_is_named(
+    text: str, words: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(text))
+    assert command("-", "--chain", "sepolia") == 1
+    assert capsys.readouterr().err.startswith(f"fastevm simulate: payload: {words}")
 
 
 def test_a_node_is_asked_and_its_refusal_ends_with_one(

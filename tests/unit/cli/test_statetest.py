@@ -141,6 +141,7 @@ def test_names_come_from_standard_input_where_none_is_given(
     assert len([line for line in lines(printed.err) if "stateRoot" in line]) == 3
     monkeypatch.setattr("sys.stdin", io.StringIO(""))
     assert main(["statetest"]) == 2
+    assert capsys.readouterr().err == "fastevm statetest: no path on standard input\n"
 
 
 @pytest.mark.parametrize("content", ["{", "[1]", '{"a": 1}', '{"a": {"blocks": []}}'])
