@@ -54,7 +54,7 @@ def prints_a_table(command: str, folder: Path) -> None:
 
 def serves(command: str, folder: Path) -> None:
     for name in ("genesis.json", "chain.rlp"):
-        shutil.copy(RECORDED / name, folder)
+        shutil.copy((RECORDED / name).required, folder)
     words = [str(folder / word) if "." in word else word for word in command.split()]
     node = NodeProcess(fastevm(*words[1:], "-q"))
     node.start()
@@ -70,10 +70,10 @@ def passes_official_tests(command: str, folder: Path) -> None:
 
 
 def asks_a_node(command: str, folder: Path) -> None:
-    case = RECORDED / "tests/eth_chainId"
+    case = (RECORDED / "tests/eth_chainId").required
     shutil.copytree(case, folder / "RECORDED/eth_chainId")
     node = NodeProcess(
-        fastevm("node", "--dialect", "geth", "--genesis", str(RECORDED / "genesis.json"))
+        fastevm("node", "--dialect", "geth", "--genesis", str((RECORDED / "genesis.json").required))
     )
     node.start()
     try:
