@@ -13,7 +13,7 @@ from typing import Any
 
 from fastevm.cli.command_line import COMMANDS, parser
 from fastevm.integrations.local_node import LocalNode, NodeError
-from fastevm.rpc.dispatch.registry import METHODS, Method, Param, RunOn, namespace_of
+from fastevm.rpc.dispatch.registry import METHODS, Method, Needs, Param, RunOn, namespace_of
 from fastevm.rpc.errors import REASONS, Wire
 from fastevm.rpc.limits import Limits
 
@@ -147,7 +147,7 @@ def methods_page() -> str:
 def notes(name: str, method: Method) -> str:
     """Restrictions of a method: transport, development chains, namespace."""
     found = [RUN_NOTES[method.run_on]] if method.run_on is RunOn.SOCKET else []
-    if method.controls:
+    if method.needs is not Needs.NOTHING:
         found.append("development chains only")
     if namespace_of(name) != name.partition("_")[0]:
         found.append(f"namespace `{namespace_of(name)}`")

@@ -251,13 +251,15 @@ def test_a_transaction_that_gets_no_time_stays(manual: Watched) -> None:
 
 def test_endless_transactions_leave_after_a_slice_of_cpu_each() -> None:
     """How late they make a slice is measured by ``python -m fastevm.bench.cadence``."""
-    gas = 5 * 10**9  # seconds of CPU: none ends on its own, however late its deadline is noticed
+    gas = 5 * 10**8  # half a second of CPU: none ends on its own before its deadline is noticed
     manual = Watched(
         dev_node(accounts=4, mining=Mining.MANUAL, gas_limit=2 * gas, parameters={"tx_gas_cap": 0})
     )
     node, cpu_limit = manual.node, 0.0005
     for who in range(4):
-        manual.submit(who, to=None, value=0, data=ENDLESS, gas_limit=gas)
+        manual.submit(
+            who, to=None, value=0, data=ENDLESS, gas_limit=gas, max_fee_per_gas=15 * 10**8
+        )
     node.producer.begin(0)
     spent = []
     while len(node.pool):
