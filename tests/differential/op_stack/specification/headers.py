@@ -4,10 +4,8 @@ Source: exec-engine, "1559 Parameters"; holocene/exec-engine, "Dynamic EIP-1559 
 jovian/exec-engine, "Minimum Base Fee"; canyon, ecotone and isthmus/exec-engine on the roots.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
-
-from fastevm.core.primitives.replace import replace
 
 from .encoding import EMPTY_STRING, keccak256, rlp_encode
 from .forks import Fork

@@ -1,6 +1,6 @@
 """Transactions: what they cost before they run, authorizations, the first frame, the end."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ethereum.exceptions import InvalidBlock, InvalidSignatureError
@@ -29,8 +29,6 @@ from ethereum.forks.bpo2.vm.gas import calculate_data_fee
 from ethereum.forks.bpo2.vm.precompiled_contracts.mapping import PRE_COMPILED_CONTRACTS
 from ethereum_types.bytes import Bytes, Bytes0
 from ethereum_types.numeric import U64, U256, Uint
-
-from fastevm.core.primitives.replace import replace
 
 from .frames import burn_log, delegate_of, is_taken, run_creation, run_message
 from .gas import Block, Call, Frame, Purse, charge, charge_state, refill, return_gas
