@@ -31,8 +31,9 @@ WARM_UPS = 2  # calls before the one that counts
 PROCESSES = 3
 SECONDS = 300  # that one process may take
 
-# The C function of EVM.call, where Python ends and the machine begins; Cython numbers them.
-BORDER = re.compile(rb"__pyx_pw_7fastevm_3evm_7machine_3EVM_\d+call(?=\0)")
+# The C function of EVM.call, where Python ends and the machine begins. Cython puts the names of the
+# packages before the class and a number behind it.
+BORDER = re.compile(rb"__pyx_pw_\w+_3EVM_\d+call(?=\0)")
 COMPILER = re.compile(rb"GCC: \([^)]*\) ([\d.]+)")
 
 

@@ -26,7 +26,7 @@ def time_limit(runner: Stoppable, seconds: float) -> AbstractContextManager[None
 class Deadline:
     """When the runs of a thread must stop. Without a time, only `cancel` stops them.
 
-    ``is_brief``: whoever made it cancels it long before any time limit, so that none is watched.
+    ``is_brief``: its owner cancels it long before any time limit, so the watchdog ignores it.
     """
 
     @property

@@ -72,7 +72,7 @@ cdef Deadline exchange(Deadline deadline):
 cdef class Deadline:
     """When the runs of a thread must stop. Without a time, only `cancel` stops them.
 
-    ``is_brief``: whoever made it cancels it long before any time limit, so that none is watched.
+    ``is_brief``: its owner cancels it long before any time limit, so the watchdog ignores it.
     """
 
     def __cinit__(self, *args: object, bint is_brief=False) -> None:
@@ -99,7 +99,7 @@ cdef class Deadline:
         return 0
 
     cdef void clear(self) noexcept:
-        """Take back an expiry or, by whoever owns the deadline, a cancellation."""
+        """Clears an expiry. The owner of the deadline may also clear a cancellation."""
         if not self.is_cancelled:
             atomic_store_int(&self.request, NO_REQUEST)
 

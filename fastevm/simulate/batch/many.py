@@ -55,7 +55,7 @@ class Simulations(Generic[T]):
         return next(self._flow)
 
     async def __aiter__(self) -> AsyncIterator[T]:
-        from asyncio import to_thread  # slow to load; whoever awaits has loaded asyncio
+        from asyncio import to_thread  # slow to load; a caller that awaits has loaded it
 
         try:
             while (results := await to_thread(next, self._chunks, None)) is not None:
