@@ -45,6 +45,8 @@ RELEASE_FLAGS = [
     "-fno-schedule-insns2",
     "-g0",  # CPython's own -g takes a third of gcc's time, nine tenths in the interpreter's loop
 ]
+# gcc on x86 clears structs of known size with "rep stos", which takes some 30 cycles to start.
+INLINE_CLEARING = "-mmemset-strategy=vector_loop:512:noalign,libcall:-1:noalign"
 # What debuggers and C++ exceptions want: 3 % of an installation, whose symbols are gone anyway.
 NO_UNWIND_TABLES = ["-fno-asynchronous-unwind-tables", "-fno-unwind-tables"]
 DEBUG_FLAGS = ["-O1", "-g3", "-fno-omit-frame-pointer", "-UNDEBUG"]
@@ -134,6 +136,8 @@ def compile_flags(source: str = "") -> list[str]:
     hot = source.startswith(UNINITIALISED) and not DEBUG and not SANITIZERS
     if not hot and compiler_accepts(initialised_variables()):
         flags.append(initialised_variables())
+    if not DEBUG and not SANITIZERS and compiler_accepts(INLINE_CLEARING):
+        flags.append(INLINE_CLEARING)
     if SANITIZERS:
         flags.append(f"-fsanitize={SANITIZERS}")
         flags.append("-fno-sanitize-recover=undefined")
