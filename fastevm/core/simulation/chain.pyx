@@ -14,9 +14,12 @@ from libc.string cimport memcpy, memset
 
 from fastevm.core.execution.block.block_context cimport fill_from_fields
 from fastevm.core.execution.block.block_executor cimport (
+    Credit,
     executor_free,
     executor_new,
-    executor_reset_gas,
+    executor_next_block,
+    executor_pay,
+    executor_start,
     executor_transact,
 )
 from fastevm.core.execution.block.header cimport (
@@ -27,7 +30,6 @@ from fastevm.core.execution.block.header cimport (
 )
 from fastevm.core.execution.block.receipts cimport (
     receipts_bloom,
-    receipts_clear,
     receipts_encode_from,
     receipts_root,
 )
@@ -37,9 +39,8 @@ from fastevm.core.execution.block.system_calls cimport (
     SYSTEM_NEEDS_STATE,
     SYSTEM_NO_CODE,
     SYSTEM_OUT_OF_MEMORY,
-    system_credit,
 )
-from fastevm.core.execution.block.system_operations cimport run_queue_calls, run_start_calls
+from fastevm.core.execution.block.system_operations cimport run_queue_calls
 from fastevm.core.execution.transaction.transaction_data cimport LEGACY_TX, Tx
 from fastevm.core.execution.transaction.transaction_result cimport TX_CANCELLED, TX_OUT_OF_MEMORY, TX_VALID
 from fastevm.core.primitives.buffer cimport buffer_free
@@ -63,7 +64,6 @@ from fastevm.core.simulation.overrides cimport (
 )
 from fastevm.core.simulation.plan cimport (
     PlannedOverride,
-    PlannedWithdrawal,
     SlotValue,
     block_at,
     call_at,
@@ -99,8 +99,6 @@ from fastevm.core.spec.constants cimport BLOCK_HASH_WINDOW
 from fastevm.core.state.world cimport (
     LogRecord,
     accesses_encode,
-    world_follow,
-    world_record_accesses,
 )
 
 from fastevm.core.simulation.limits import MAX_BLOCKS, MAX_CALLS, MAX_CALLS_PER_BLOCK
@@ -266,8 +264,6 @@ cdef class Chain:
         self.fees_known = False
         self.fill_header(block, self.rules_of(block), parent)
         self.fill_context(block, s)
-        self.b.schedule = self.b.machine.schedule = s
-        world_follow(self.b.world, s)
         self.stage = OPENING
         return CHAIN_DONE
 
@@ -325,10 +321,8 @@ cdef class Chain:
         cdef const BlockRules* rules = self.rules_of(block)
         cdef SystemOutcome outcome
         cdef Applied applied
-        executor_reset_gas(&self.b)
-        self.b.world.log_count = self.b.world.log_index = 0
+        executor_next_block(&self.b, rules.schedule)
         body_next_block(&self.body)
-        receipts_clear(&self.b.receipts)
         self.moves.count = 0
         if block.plan != NULL and block.plan.override_count:
             applied = overrides_apply(
@@ -340,11 +334,9 @@ cdef class Chain:
             if applied != APPLIED:
                 return CHAIN_REFUSED if applied == APPLY_REFUSED else CHAIN_OUT_OF_MEMORY
         moves_attach(self.b.machine, &self.moves)
-        # Overrides are no part of the list: it tells what the block does.
-        if rules.schedule.has_block_access_list and not world_record_accesses(self.b.world):
-            return CHAIN_OUT_OF_MEMORY
-        outcome = run_start_calls(
-            self.b.machine, &rules.contracts, block.header.parent_beacon_block_root.b,
+        # After the overrides, so that they are not in the block's access list.
+        outcome = executor_start(
+            &self.b, &rules.contracts, block.header.parent_beacon_block_root.b,
             block.header.parent_hash.b,
         )
         if outcome >= SYSTEM_NEEDS_STATE:
@@ -465,22 +457,21 @@ cdef class Chain:
     cdef Halt pay(self, ChainBlock* block) noexcept nogil:
         """Encode the receipts; pay the miner, or the validators (EIP-4895)."""
         cdef const BlockRules* rules = self.rules_of(block)
-        cdef const PlannedWithdrawal* item
         cdef SystemOutcome outcome = SYSTEM_DONE
-        cdef size_t i
+        cdef Credit reward
         if not receipts_encode_from(&self.b.receipts, 0, self.b.world.logs):
             return CHAIN_OUT_OF_MEMORY
-        if rules.schedule.has_block_access_list:
-            self.b.world.accesses.index = <uint32_t>block.call_count + 1
         if not word_is_zero(&rules.reward):
-            outcome = system_credit(self.b.world, &block.header.coinbase, &rules.reward)
-        if block.plan != NULL and rules.schedule.has_withdrawals:
-            for i in range(block.plan.withdrawal_count):
-                item = &(<const PlannedWithdrawal*>self.plan.withdrawals.items)[
-                    block.plan.first_withdrawal + i
-                ]
-                if outcome < SYSTEM_NEEDS_STATE:
-                    outcome = system_credit(self.b.world, &item.address, &item.amount)
+            reward.address, reward.amount = block.header.coinbase, rules.reward
+            outcome = executor_pay(&self.b, &reward, 1)
+        elif block.plan != NULL and rules.schedule.has_withdrawals:
+            outcome = executor_pay(
+                &self.b,
+                &(<const Credit*>self.plan.withdrawals.items)[block.plan.first_withdrawal],
+                block.plan.withdrawal_count,
+            )
+        else:
+            outcome = executor_pay(&self.b, NULL, 0)
         if outcome >= SYSTEM_NEEDS_STATE:
             return self.halt_of(outcome)
         self.stage = ASKING_QUEUES if rules.schedule.collects_requests else HASHING

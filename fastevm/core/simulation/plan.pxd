@@ -39,11 +39,6 @@ cdef struct PlannedOverride:
     size_t slot_count
 
 
-cdef struct PlannedWithdrawal:
-    Address address
-    Word amount               # wei
-
-
 # A call. What it leaves open (nonce, gas, chain id, type of the transaction) is decided at its run.
 cdef struct PlannedCall:
     Tx tx                     # its arrays are borrowed from a transaction that the plan keeps
@@ -93,7 +88,7 @@ cdef class Plan:
     cdef List calls               # PlannedCall
     cdef List overrides           # PlannedOverride
     cdef List slots               # SlotValue
-    cdef List withdrawals         # PlannedWithdrawal
+    cdef List withdrawals         # Credit
     cdef Arena* arena             # decoded call data
     cdef list kept                # objects whose memory the calls point into
     cdef dict faults              # position of a call -> the exception that refuses it

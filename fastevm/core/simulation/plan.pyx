@@ -36,6 +36,7 @@ from fastevm.core.simulation.refusals cimport (
 )
 from fastevm.core.spec.schedule cimport Schedule
 from fastevm.core.state.code cimport code_new, code_release
+from fastevm.core.execution.block.block_executor cimport Credit
 from fastevm.core.state.world cimport Account, World, world_account
 
 from fastevm.core.execution.pow.rewards import WEI_PER_GWEI
@@ -355,12 +356,12 @@ cdef class Plan:
 
     cdef int fill_withdrawals(self, PlannedBlock* block, tuple withdrawals) except -1:
         """The payments, and what the block's header and size say of them (EIP-4895)."""
-        cdef PlannedWithdrawal* item
+        cdef Credit* item
         cdef bytes root
         encoded = [withdrawal.rlp() for withdrawal in withdrawals]
         root = ordered_root(encoded)
         for withdrawal in withdrawals:
-            item = <PlannedWithdrawal*>list_add(&self.withdrawals, sizeof(PlannedWithdrawal))
+            item = <Credit*>list_add(&self.withdrawals, sizeof(Credit))
             if item == NULL:
                 raise MemoryError
             put_bytes(item.address.b, withdrawal.address, 20, "withdrawals.address")

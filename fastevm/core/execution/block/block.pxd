@@ -51,7 +51,7 @@ cdef class BlockBuilder:
     cdef object ended(self, object state_root)
     cdef object listed(self)
     cdef object queue_fault(self, size_t queue, SystemOutcome outcome)
-    cdef int credit(self, bytes address, object amount) except -1
+    cdef int pay(self, list entries) except -1
     cdef bint is_parallel(self, const Tx** transactions, size_t count) noexcept
     cdef size_t run_by_list(self, const Tx** transactions, size_t count) except? 0
     cdef size_t run_on_threads(self, const Tx** transactions, size_t count) except? 0
@@ -61,6 +61,5 @@ cdef class BlockBuilder:
     cdef object finished_receipts(self)
     cdef Layer layer_after(self)
     cdef int end_on_threads(self) except -1
-    cdef int enter_end(self) except -1
     cdef tuple requests(self)
     cdef bytes deposits(self)

@@ -4,7 +4,7 @@ import os
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawMalloc
-from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from fastevm.errors import FastevmError, InvalidBlock, InvalidTransaction, StateNotKnown
@@ -25,11 +25,14 @@ from fastevm.core.execution.types import ZERO_HASH, Block
 from fastevm.core.execution.block.block_context cimport fill_context
 from fastevm.core.execution.block.block_end cimport RECEIPTS_OF_AN_END, block_end
 from fastevm.core.execution.block.block_executor cimport (
+    Credit,
     executor_encode_receipt,
     executor_encode_receipts,
     executor_has_gas,
     executor_leave,
     executor_open,
+    executor_pay,
+    executor_start,
     executor_take,
     executor_transact,
     executor_transact_from,
@@ -51,14 +54,12 @@ from fastevm.core.execution.block.system_calls cimport (
     SYSTEM_DONE,
     SYSTEM_FAILED,
     SystemOutcome,
-    system_credit,
 )
 from fastevm.core.execution.block.system_operations cimport (
     QUEUE_COUNT,
     deposits_of,
     requests_of,
     run_queue_calls,
-    run_start_calls,
     system_contracts_read,
 )
 from fastevm.core.execution.transaction.transaction cimport Transaction, recover_now
@@ -75,7 +76,7 @@ from fastevm.core.primitives.bloom cimport BLOOM_SIZE
 from fastevm.core.primitives.buffer cimport Buffer, buffer_free
 from fastevm.core.primitives.hashes cimport Address, Hash
 from fastevm.core.primitives.intrinsics cimport atomic_store_int
-from fastevm.core.primitives.word cimport Word, word_from_int
+from fastevm.core.primitives.word cimport word_from_int
 from fastevm.core.spec.constants cimport BLOCK_HASH_WINDOW
 from fastevm.core.spec.schedule cimport ForkSchedule
 from fastevm.core.state.layer cimport Layer
@@ -85,7 +86,6 @@ from fastevm.core.state.world cimport (
     LogRecord,
     accesses_count,
     accesses_encode,
-    world_record_accesses,
 )
 
 
@@ -143,8 +143,6 @@ cdef class BlockBuilder:
         else:
             layer.attach(&reader)
         executor_open(&self.c, &schedule.c, &reader)
-        if schedule.c.has_block_access_list and not world_record_accesses(self.c.world):
-            raise MemoryError
         return 0
 
     def __dealloc__(self):
@@ -239,14 +237,22 @@ cdef class BlockBuilder:
         field = f"system call to 0x{address.hex()}"
         return InvalidBlock(self.header.number, field, expected="success", found=found)
 
-    cdef int credit(self, bytes address, object amount) except -1:
-        cdef Address target
-        cdef Word value
+    cdef int pay(self, list entries) except -1:
+        """Adds to balances: (address, wei) pairs, in this order."""
+        cdef size_t i, count = len(entries)
         cdef SystemOutcome outcome
-        memcpy(target.b, exactly(address, 20, "address"), 20)
-        word_from_int(&value, amount)
-        with nogil:
-            outcome = system_credit(self.c.world, &target, &value)
+        cdef Credit* credits = <Credit*>PyMem_RawMalloc((count + 1) * sizeof(Credit))
+        if credits == NULL:
+            raise MemoryError
+        try:
+            for i in range(count):
+                address, amount = entries[i]
+                memcpy(credits[i].address.b, exactly(address, 20, "address"), 20)
+                word_from_int(&credits[i].amount, amount)
+            with nogil:
+                outcome = executor_pay(&self.c, credits, count)
+        finally:
+            PyMem_RawFree(credits)
         raise_host_failure(outcome, self.c.world)
         return 0
 
@@ -266,9 +272,7 @@ cdef class BlockBuilder:
                 )
             parent_hash = exactly(self.header.parent_hash, 32, "parent_hash")
             with nogil:
-                outcome = run_start_calls(
-                    self.c.machine, &self.contracts, beacon_root, parent_hash
-                )
+                outcome = executor_start(&self.c, &self.contracts, beacon_root, parent_hash)
             raise_host_failure(outcome, self.c.world)
         finally:
             if is_first:
@@ -637,9 +641,7 @@ cdef class BlockBuilder:
         self.expect(OPEN, "end it")
         self.stage = CLOSED
         draft = Block(self.header, (), self.ommers, self.withdrawals)
-        self.enter_end()
-        for address, amount in (*self.rewards(draft), *withdrawal_credits(draft)):
-            self.credit(address, amount)
+        self.pay([*self.rewards(draft), *withdrawal_credits(draft)])
         requests = self.requests()
         self.end_on_threads()
         root, bloom = self.receipts_root, self.logs_bloom
@@ -684,12 +686,6 @@ cdef class BlockBuilder:
         if not self.bal_executor.is_complete(&self.c):
             raise AccessListMismatch
         return self.bal_executor.layer_after()
-
-    cdef int enter_end(self) except -1:
-        """What follows is recorded after the last transaction's accesses."""
-        if self.c.world.accesses != NULL:
-            self.c.world.accesses.index = <uint32_t>self.c.receipts.count + 1
-        return 0
 
     def access_list(self):
         """The RLP of the block access list so far; None in forks without one.

@@ -4,13 +4,21 @@ from libc.stdint cimport uint8_t, uint64_t
 
 from fastevm.core.execution.block.receipts cimport ReceiptList, ReceiptRecord
 from fastevm.core.execution.block.system_calls cimport SystemOutcome
+from fastevm.core.execution.block.system_operations cimport SystemContracts
 from fastevm.core.execution.transaction.transaction_data cimport Tx
 from fastevm.core.execution.transaction.transaction_result cimport TxError, TxOptions, TxResult
 from fastevm.core.interpreter.machine cimport BlockContext, Machine
 from fastevm.core.primitives.hashes cimport Address, Hash
+from fastevm.core.primitives.word cimport Word
 from fastevm.core.spec.schedule cimport Schedule
 from fastevm.core.state.reader cimport Reader
 from fastevm.core.state.world cimport World
+
+
+# An amount of wei that the end of a block adds to a balance: a reward or a withdrawal.
+cdef struct Credit:
+    Address address
+    Word amount
 
 
 cdef struct BlockExecutor:
@@ -38,8 +46,19 @@ cdef void executor_open(
     BlockExecutor* b, const Schedule* schedule, const Reader* reader
 ) noexcept nogil
 
-# No gas is used yet.
-cdef void executor_reset_gas(BlockExecutor* b) noexcept nogil
+# Begin the next block in the same world: no gas, receipts or logs yet, under `schedule`.
+cdef void executor_next_block(BlockExecutor* b, const Schedule* schedule) noexcept nogil
+# What a block does before its transactions: record accesses where the fork has access lists
+# (EIP-7928), then the system calls of the start. SYSTEM_DONE, or an outcome >= SYSTEM_NEEDS_STATE.
+cdef SystemOutcome executor_start(
+    BlockExecutor* b, const SystemContracts* contracts, const uint8_t* beacon_root,
+    const uint8_t* parent_hash
+) noexcept nogil
+# What a block does after its transactions and before its requests: rewards, then withdrawals
+# (EIP-4895). Accesses from here on count as those after the last transaction.
+cdef SystemOutcome executor_pay(
+    BlockExecutor* b, const Credit* credits, size_t count
+) noexcept nogil
 # Whether the block has room for the transaction's blobs (EIP-4844), or its share in the DA
 # footprint (OP stack, Jovian), which comes back too. If not, `result` has the error with both
 # numbers.

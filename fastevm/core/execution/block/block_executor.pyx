@@ -1,6 +1,6 @@
 """Executes the transactions of a block, one after the other in one world, without the GIL."""
 
-from libc.stdint cimport uint32_t, uint64_t
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
 from fastevm.core.execution.block.receipts cimport (
@@ -11,6 +11,13 @@ from fastevm.core.execution.block.receipts cimport (
     receipts_encode_on_threads,
     receipts_free,
 )
+from fastevm.core.execution.block.system_calls cimport (
+    SYSTEM_DONE,
+    SYSTEM_OUT_OF_MEMORY,
+    SystemOutcome,
+    system_credit,
+)
+from fastevm.core.execution.block.system_operations cimport SystemContracts, run_start_calls
 from fastevm.core.execution.transaction.transact cimport transact
 from fastevm.core.execution.op_stack.l1_fees cimport L1Fees, da_footprint, l1_fees_read
 from fastevm.core.execution.transaction.transaction_data cimport BLOB_TX, DEPOSIT_TX, Tx
@@ -31,7 +38,12 @@ from fastevm.core.primitives.word cimport word_copy, word_set
 from fastevm.core.spec.schedule cimport Schedule
 from fastevm.core.state.reader cimport Reader
 from fastevm.core.state.world cimport (
-    WORLD_OUT_OF_MEMORY, world_begin, world_follow, world_free, world_new,
+    WORLD_OUT_OF_MEMORY,
+    world_begin,
+    world_follow,
+    world_free,
+    world_new,
+    world_record_accesses,
 )
 
 
@@ -77,7 +89,7 @@ cdef void executor_leave(BlockExecutor* b) noexcept:
     executor_free(b)
 
 
-cdef void executor_reset_gas(BlockExecutor* b) noexcept nogil:
+cdef void reset_gas(BlockExecutor* b) noexcept nogil:
     b.gas_used = b.gas_given_back = b.blob_gas_used = 0
     b.gas_paid = b.regular_gas_used = b.state_gas_used = 0
 
@@ -85,14 +97,41 @@ cdef void executor_reset_gas(BlockExecutor* b) noexcept nogil:
 cdef void executor_open(
     BlockExecutor* b, const Schedule* schedule, const Reader* reader
 ) noexcept nogil:
-    b.schedule = schedule
-    executor_reset_gas(b)
-    receipts_clear(&b.receipts)
     world_begin(b.world, reader)
-    world_follow(b.world, schedule)
     b.machine.world = b.world
-    b.machine.schedule = schedule
     b.machine.block = &b.context
+    executor_next_block(b, schedule)
+
+
+cdef void executor_next_block(BlockExecutor* b, const Schedule* schedule) noexcept nogil:
+    b.schedule = b.machine.schedule = schedule
+    world_follow(b.world, schedule)
+    b.world.log_count = b.world.log_index = 0
+    receipts_clear(&b.receipts)
+    reset_gas(b)
+
+
+cdef SystemOutcome executor_start(
+    BlockExecutor* b, const SystemContracts* contracts, const uint8_t* beacon_root,
+    const uint8_t* parent_hash
+) noexcept nogil:
+    if b.schedule.has_block_access_list and not world_record_accesses(b.world):
+        return SYSTEM_OUT_OF_MEMORY
+    return run_start_calls(b.machine, contracts, beacon_root, parent_hash)
+
+
+cdef SystemOutcome executor_pay(
+    BlockExecutor* b, const Credit* credits, size_t count
+) noexcept nogil:
+    cdef SystemOutcome outcome
+    cdef size_t i
+    if b.world.accesses != NULL:
+        b.world.accesses.index = <uint32_t>b.receipts.count + 1
+    for i in range(count):
+        outcome = system_credit(b.world, &credits[i].address, &credits[i].amount)
+        if outcome != SYSTEM_DONE:
+            return outcome
+    return SYSTEM_DONE
 
 
 cdef TxError block_has_room(
