@@ -15,7 +15,9 @@ from fastevm.rpc_types.quantity import (
 LATEST: Final = "latest"
 PENDING: Final = "pending"
 EARLIEST: Final = "earliest"
-TAGS: Final = frozenset((LATEST, PENDING, EARLIEST, "safe", "finalized"))
+SAFE: Final = "safe"
+FINALIZED: Final = "finalized"
+TAGS: Final = frozenset((LATEST, PENDING, EARLIEST, SAFE, FINALIZED))
 
 COUNT_LIMIT: Final = 2**64
 _NUMBER_LIMIT: Final = 2**63

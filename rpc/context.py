@@ -1,6 +1,6 @@
 """What a handler works with: the node, its listener's dialect and limits, blocks by block_id."""
 
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct, field
 
@@ -10,7 +10,7 @@ from fastevm.core.execution.types import Block
 from fastevm.core.primitives.hex import quantity
 from fastevm.node import ForkHistory, Node
 from fastevm.rpc.before_fork import HeldUpstream
-from fastevm.rpc.block_id import EARLIEST, LATEST, PENDING, BlockId
+from fastevm.rpc.block_id import EARLIEST, FINALIZED, LATEST, PENDING, SAFE, BlockId
 from fastevm.rpc.dialect import Dialect
 from fastevm.rpc.dispatch.workers import Workers, require_worker
 from fastevm.rpc.errors import RpcError
@@ -23,6 +23,7 @@ from fastevm.rpc.view import View
 from fastevm.tracing import SpoolQuota
 
 RECENT_VIEWS = 16
+EPOCHS_BELOW: Final = {SAFE: 1, FINALIZED: 2}  # the head, by tag
 
 
 class Context(Struct, frozen=True, kw_only=True):
@@ -90,7 +91,8 @@ class Context(Struct, frozen=True, kw_only=True):
         """Return the block that ``block_id`` means; None if there is no such block.
 
         Without pre-confirmed state ``pending`` means the latest block. ``safe`` and ``finalized``
-        are the latest block too: what the chain accepted, no other node can take back.
+        lie one and two epochs below it (``Node.slots_in_an_epoch``, as anvil counts them). Epochs
+        have no blocks where no other node can take back what the chain accepted.
 
         HeldUpstream for the block at which a chain was forked, and for those before it.
         """
@@ -109,7 +111,31 @@ class Context(Struct, frozen=True, kw_only=True):
             return None if block is None else self.view_of(block)
         if tag == PENDING:
             return self.pending_view() or self.latest_view()
+        if tag in EPOCHS_BELOW and self.node.slots_in_an_epoch:
+            return self._below_head(self.number_of(block_id))
         return self.latest_view()
+
+    def number_of(self, block_id: BlockId, head: int | None = None) -> int:
+        """Return the number of the block that a number or a tag means, or would have.
+
+        ``pending`` counts as ``latest``. ``earliest`` is the first block of the chain, which on a
+        fork is block 0 of the upstream. ``head``: the number of the newest block, if it was read.
+        """
+        if block_id.number is not None:
+            return block_id.number
+        chain = self.node.chain
+        first = chain.genesis.number if self.node.history is None else 0
+        if block_id.tag == EARLIEST:
+            return first
+        epochs = EPOCHS_BELOW.get(block_id.tag or LATEST, 0)
+        newest = chain.head.number if head is None else head
+        return max(newest - epochs * self.node.slots_in_an_epoch, first)
+
+    def _below_head(self, number: int) -> View | None:
+        try:
+            return self.found(BlockId(number=number))
+        except HeldUpstream:  # whose own tag names another block
+            raise HeldUpstream(quantity(number)) from None
 
     def view(self, block_id: BlockId) -> View:
         """Return the block whose state ``block_id`` means; an error if there is no such block.

@@ -44,6 +44,8 @@ class Dialect(Struct, frozen=True, kw_only=True):
     ``unknown_raw_is_null``: the bytes of an unknown transaction are null, else ``0x``.
     ``block_zero_has_empty_trace``: debug_traceBlock* of block 0 is an empty list, which indexers
     that begin there count on; else an error.
+    ``logs_end_at_head``: a range of logs that ends above the head ends at the head, else it is an
+    error.
     ``first_account_sends``: eth_sendTransaction without a sender is of the first account.
     ``failing_is_sent``: eth_sendTransaction without gas sends what fails, else it is refused.
     ``transfers_cost_the_same``: an estimate of ether without code or data is 21,000, whoever sends.
@@ -69,6 +71,7 @@ class Dialect(Struct, frozen=True, kw_only=True):
     receipts_tell_of_block: bool = False
     prices_of_next_block: bool = False
     unknown_raw_is_null: bool = False
+    logs_end_at_head: bool = False
     first_account_sends: bool = False
     failing_is_sent: bool = False
     transfers_cost_the_same: bool = False
@@ -95,6 +98,7 @@ class Dialect(Struct, frozen=True, kw_only=True):
             prices_of_next_block=True,
             unknown_raw_is_null=True,
             block_zero_has_empty_trace=True,
+            logs_end_at_head=True,
             first_account_sends=True,
             failing_is_sent=True,
             transfers_cost_the_same=True,

@@ -5,7 +5,6 @@ from typing import Final
 
 from fastevm.chain import PendingBlock
 from fastevm.rpc.before_fork import logs_of_block_upstream, logs_upstream
-from fastevm.rpc.block_id import EARLIEST, BlockId
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.envelope import encode
 from fastevm.rpc.dispatch.workers import LOOP_OBJECTS, SHORT_OBJECTS
@@ -64,7 +63,7 @@ def is_upstream(context: Context, wanted: LogFilter) -> bool:
         return False
     if wanted.block_hash is not None:
         return not _is_of_chain(context, wanted.block_hash)
-    return _number_of(context, wanted.first, context.node.chain.head.number) <= history.number
+    return context.number_of(wanted.first) <= history.number
 
 
 def _is_of_chain(context: Context, block_hash: bytes) -> bool:
@@ -132,8 +131,10 @@ def _numbers(
     context: Context, wanted: LogFilter, head: int, pending: Sequence[PendingBlock]
 ) -> range:
     """Return the numbers of the wanted canonical blocks; an error where they make no sense."""
-    first = _number_of(context, wanted.first, head)
-    last = head if wanted.last.is_pending else _number_of(context, wanted.last, head)
+    first = context.number_of(wanted.first, head)
+    last = context.number_of(wanted.last, head)
+    if context.dialect.logs_end_at_head and first <= head:
+        last = min(last, head)
     # who asks from behind the head up to pending asks in vain at most, and for nothing wrong
     newest = max(last, head + 1, *(block.header.number for block in pending))
     if first > (newest if wanted.last.is_pending else last):
@@ -173,11 +174,3 @@ def _add_canonical(context: Context, wanted: LogFilter, numbers: range, text: Lo
             else:
                 reason, limit = "logs_too_large", text.max_size
             raise RpcError(reason, limit=limit, first=numbers.start, last=last - 1)
-
-
-def _number_of(context: Context, block_id: BlockId, head: int) -> int:
-    if block_id.number is not None:
-        return block_id.number
-    if block_id.tag != EARLIEST:
-        return head
-    return context.node.chain.genesis.number if context.node.history is None else 0

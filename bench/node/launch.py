@@ -187,11 +187,13 @@ class LoopThread:
 class ServerThread:
     """A server of a node of this process, on an event loop in a thread of its own.
 
-    It has a listener for every dialect.
+    It has a listener for every dialect; ``development``: as ``fastevm dev`` speaks it.
     """
 
-    def __init__(self, node: Any, *, limits: Limits | None = None) -> None:
-        self.server = server_of(node, *DIALECTS, limits=limits)
+    def __init__(
+        self, node: Any, *, limits: Limits | None = None, development: bool = False
+    ) -> None:
+        self.server = server_of(node, *DIALECTS, limits=limits, development=development)
         self.thread = LoopThread()
         self.loop = self.thread.loop
 
@@ -221,13 +223,22 @@ class ServerThread:
 
 
 def server_of(
-    node: Any, *dialects: str, port: int = 0, simulator: Any = simulate, **options: Any
+    node: Any,
+    *dialects: str,
+    port: int = 0,
+    simulator: Any = simulate,
+    development: bool = False,
+    **options: Any,
 ) -> Server:
     """A server for this event loop, not started, with a listener for each dialect.
 
-    Without dialects it has one listener for preconf. ``options`` are those of ``Server``.
+    Without dialects it has one listener for preconf. ``development``: each is that of a development
+    node. ``options`` are those of ``Server``.
     """
-    listeners = [Listener(DIALECTS[name], HOST, port) for name in dialects or ("preconf",)]
+    spoken = [DIALECTS[name] for name in dialects or ("preconf",)]
+    if development:
+        spoken = [dialect.of_development() for dialect in spoken]
+    listeners = [Listener(dialect, HOST, port) for dialect in spoken]
     return Server(node, simulator, listeners, **options)
 
 

@@ -96,6 +96,8 @@ class Node:
         chains. ``fee_cap`` and ``allows_unprotected`` as of :class:`Submission`."""
         self.chain, self.accounts, self.mining = chain, tuple(accounts), mining
         self.directory, self.trusted_setup = directory, trusted_setup
+        # Blocks from the head down to ``safe``, and on to ``finalized``; 0: both are the head.
+        self.slots_in_an_epoch = 0
         self._preload: asyncio.TimerHandle | None = None
         self._pending: PendingBlock | None = None
         self.metrics_registry = metrics = MetricsRegistry()

@@ -16,6 +16,7 @@ from fastevm.rpc.terminal.options import add_terminal_arguments
 
 DEFAULT_GAS_LIMIT: Final = 30_000_000
 DEFAULT_BALANCE: Final = 10_000  # ether
+DEFAULT_EPOCH: Final = 32  # blocks
 ACCEPTED_SWITCHES: Final = (
     ("--steps-tracing", "--tracing"),
     ("--preserve-historical-states",),
@@ -23,7 +24,6 @@ ACCEPTED_SWITCHES: Final = (
 )
 ACCEPTED_VALUES: Final = (
     "--prune-history", "--max-persisted-states", "--transaction-block-keeper", "--gas-price",
-    "--slots-in-an-epoch",
 )  # fmt: skip
 REFUSED: Final = {
     "--celo": "the chain is Ethereum's",
@@ -159,6 +159,10 @@ def _add_mining(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--mixed-mining", action="store_true",
         help="with --block-time: a block for each transaction as well",
+    )  # fmt: skip
+    group.add_argument(
+        "--slots-in-an-epoch", type=command.number, default=DEFAULT_EPOCH, metavar="BLOCKS",
+        help="blocks from the newest down to ``safe``, and again to ``finalized`` (%(default)s)",
     )  # fmt: skip
     group.add_argument(
         "--order", choices=("fees", "fifo"), default="fees",

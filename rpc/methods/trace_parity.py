@@ -169,7 +169,7 @@ def filtered_traces(context: Context, wanted: TraceFilter) -> Answer:
     range may have 10,000 blocks, and a request ends when its time is over. On a forked chain it
     begins after the fork, unless it lies before it.
     """
-    first, last = _number(context, wanted.first), _number(context, wanted.last)
+    first, last = context.number_of(wanted.first), context.number_of(wanted.last)
     history = context.node.history
     if history is not None and first <= history.number:
         if last <= history.number:
@@ -194,13 +194,6 @@ def _part(texts: Iterable[bytes], after: int, count: int | None) -> Iterator[byt
     """Some texts after others; there are never so many that a number of more bits matters."""
     end = sys.maxsize if count is None else min(after + count, sys.maxsize)
     return islice(texts, min(after, sys.maxsize), end)
-
-
-def _number(context: Context, selector: BlockId) -> int:
-    if selector.number is not None:
-        return selector.number
-    chain_ = context.node.chain
-    return (chain_.genesis if selector == EARLIEST_BLOCK else chain_.head).number
 
 
 def _admitted(context: Context, wanted: TraceFilter, numbers: Iterable[int]) -> Iterator[bytes]:

@@ -72,6 +72,11 @@ class RecordingState(WitnessState):
             except TrieError as error:
                 self._find(error)
 
+    def storage_root(self, address: bytes) -> bytes:
+        """The root of an account's storage, for which a block need not have read the account."""
+        self.fetch(Wanted({address}, set()))
+        return super().storage_root(address)
+
     def witness(self) -> Witness:
         """What was needed: nodes and codes by their hashes, the parent's header first."""
         keys = [

@@ -8,6 +8,7 @@ from fastevm import EVM
 from fastevm.chain.chain import Chain
 from fastevm.chain.config import ChainConfig
 from fastevm.chain.genesis import genesis_block
+from fastevm.chain.stateless import verify, witness_of
 from fastevm.chain.storage import DataDirectory
 from fastevm.core.execution.block.fees import FeeParameters
 from fastevm.core.execution.op_stack.l1_attributes import attributes_of
@@ -41,6 +42,17 @@ def ask(node: Node, to: bytes, signature: str, arguments: bytes = b"") -> int:
     result = evm.call(to, keccak256(signature.encode())[:4] + arguments)
     assert result.success, signature
     return int.from_bytes(result.output[:32], "big")
+
+
+@pytest.mark.parametrize("fork", OP_FORK_NAMES)
+def test_the_witness_of_an_empty_block_verifies_it(fork: str) -> None:
+    """Its header may commit to the storage of an account that the block does not read."""
+    node = dev_node(op_fork=fork, **MANUAL)
+    (block,) = node.mine(1)
+    chain = node.chain
+    below = chain.layer_of(block.header.parent_hash)
+    witness = witness_of(block, below, chain.config, lambda _: chain.genesis.header)
+    assert verify(block, witness, chain.config).state_root == block.header.state_root
 
 
 @pytest.mark.parametrize("fork", OP_FORK_NAMES)

@@ -205,6 +205,7 @@ class FakeNode:
     pre_confirms: bool = True
     building_fails: bool = False
     history: Any | None = None
+    slots_in_an_epoch: int = 0
     development: NoDevelopment = field(default_factory=NoDevelopment)
     slice_listeners: list[Callable[[Any, int], None]] = field(default_factory=list)
     transaction_listeners: list[Callable[[Any], None]] = field(default_factory=list)
