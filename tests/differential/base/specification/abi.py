@@ -1,0 +1,193 @@
+"""ABI encoding, and decoding with the checks that Base's contracts make (alloy, validating)."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from eth_hash.auto import keccak
+
+from .journal import Revert
+
+WORD = 32
+MOST_OFFSET = 2**64 - 1
+OVERRUN = "ABI decoding failed: buffer overrun while deserializing"
+
+
+class DecodeError(Exception):
+    """Arguments that do not decode; the text is what Beryl puts behind the selector."""
+
+
+@cache
+def selector(signature: str) -> bytes:
+    return keccak(signature.encode())[:4]
+
+
+@cache
+def topic(signature: str) -> bytes:
+    return keccak(signature.encode())
+
+
+@cache
+def types_of(signature: str) -> tuple[str, ...]:
+    inside = signature[signature.index("(") + 1 : -1]
+    return tuple(inside.split(",")) if inside else ()
+
+
+def word(value: int) -> bytes:
+    return value.to_bytes(WORD, "big")
+
+
+def padded(data: bytes) -> bytes:
+    return data + bytes(-len(data) % WORD)
+
+
+def is_dynamic(kind: str) -> bool:
+    return kind in ("string", "bytes") or kind.endswith("[]")
+
+
+# Values: addresses and fixed bytes are bytes, strings are bytes of UTF-8, lists are lists.
+def encode_one(kind: str, value: Any) -> bytes:
+    if kind.endswith("[]"):
+        return word(len(value)) + encode([kind[:-2]] * len(value), value)
+    if kind in ("string", "bytes"):
+        return word(len(value)) + padded(value)
+    if kind == "address":
+        return bytes(12) + value
+    if kind.startswith("bytes"):
+        return padded(value)
+    return word(int(value))
+
+
+def encode(kinds: Any, values: Any) -> bytes:
+    """The encoding of a tuple's members, without the offset of the tuple itself."""
+    parts = [(is_dynamic(k), encode_one(k, v)) for k, v in zip(kinds, values, strict=True)]
+    at = sum(WORD if dynamic else len(part) for dynamic, part in parts)
+    head, tail = b"", b""
+    for dynamic, part in parts:
+        if dynamic:
+            head += word(at + len(tail))
+            tail += part
+        else:
+            head += part
+    return head + tail
+
+
+def call(signature: str, *values: Any) -> bytes:
+    return selector(signature) + encode(types_of(signature), values)
+
+
+def error(signature: str, *values: Any) -> Revert:
+    return Revert(call(signature, *values))
+
+
+def panic(code: int) -> Revert:
+    return error("Panic(uint256)", code)
+
+
+# ----------------------------------------------------------------------------------------------
+# decoding
+
+
+def take_word(data: bytes, at: int) -> int:
+    if at + WORD > len(data):
+        raise DecodeError(OVERRUN)
+    return int.from_bytes(data[at : at + WORD], "big")
+
+
+def take_offset(data: bytes, at: int) -> int:
+    value = take_word(data, at)
+    if value > MOST_OFFSET:
+        raise DecodeError(f'type check failed for "offset (usize)" with data: {value:064x}')
+    return value
+
+
+def tokens(kinds: tuple[str, ...], data: bytes) -> list[Any]:
+    """The members as raw words, bytes and lists; offsets count from the start of ``data``."""
+    found = []
+    for index, kind in enumerate(kinds):
+        if is_dynamic(kind):
+            offset = take_offset(data, index * WORD)
+            if offset > len(data):
+                raise DecodeError(OVERRUN)
+            found.append(dynamic_token(kind, data[offset:]))
+        else:
+            found.append(take_word(data, index * WORD))
+    return found
+
+
+def dynamic_token(kind: str, data: bytes) -> Any:
+    size = take_offset(data, 0)
+    rest = data[WORD:]
+    if kind in ("string", "bytes"):
+        if size > len(rest):
+            raise DecodeError(OVERRUN)
+        return rest[:size]
+    if size * WORD > len(rest):
+        raise DecodeError(OVERRUN)
+    return tokens((kind[:-2],) * size, rest)
+
+
+def is_valid(kind: str, token: Any, enums: int | None) -> bool:
+    if kind.endswith("[]"):
+        return all(is_valid(kind[:-2], item, enums) for item in token)
+    if kind == "string":
+        try:
+            token.decode()
+        except UnicodeDecodeError:
+            return False
+        return True
+    if kind == "bytes":
+        return True
+    if kind == "bool":
+        return token < 256  # any last byte that is not zero is true
+    if kind == "address":
+        return token < 2**160
+    if kind.startswith("bytes"):
+        return token % 2 ** (8 * (WORD - int(kind[5:]))) == 0
+    if kind == "uint8" and enums is not None:
+        return token < enums
+    return token < 2 ** int(kind[4:])
+
+
+def value_of(kind: str, token: Any) -> Any:
+    if kind.endswith("[]"):
+        return [value_of(kind[:-2], item) for item in token]
+    if kind in ("string", "bytes"):
+        return token
+    if kind == "bool":
+        return token != 0
+    if kind == "address":
+        return token.to_bytes(20, "big")
+    if kind.startswith("bytes"):
+        return token.to_bytes(WORD, "big")[: int(kind[5:])]
+    return token
+
+
+def raw_encode_one(kind: str, token: Any) -> bytes:
+    if kind.endswith("[]"):
+        return word(len(token)) + raw_encode((kind[:-2],) * len(token), token)
+    if kind in ("string", "bytes"):
+        return word(len(token)) + padded(token)
+    return word(token)
+
+
+def raw_encode(kinds: tuple[str, ...], found: list[Any]) -> bytes:
+    parts = [(is_dynamic(k), raw_encode_one(k, v)) for k, v in zip(kinds, found, strict=True)]
+    at = WORD * len(parts)
+    head, tail = b"", b""
+    for dynamic, part in parts:
+        head += word(at + len(tail)) if dynamic else part
+        tail += part if dynamic else b""
+    return head + tail
+
+
+def decode(kinds: tuple[str, ...], data: bytes, enums: int | None = None) -> list[Any]:
+    """The values of a tuple; ``enums``: how many values a uint8 may have, because it is an enum."""
+    found = tokens(kinds, data)
+    if all(is_valid(k, token, enums) for k, token in zip(kinds, found, strict=True)):
+        return [value_of(k, token) for k, token in zip(kinds, found, strict=True)]
+    encoded = raw_encode(kinds, found)
+    if any(is_dynamic(k) for k in kinds):
+        encoded = word(WORD) + encoded
+    raise DecodeError(f'type check failed for "({",".join(kinds)})" with data: {encoded.hex()}')
