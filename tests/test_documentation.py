@@ -70,9 +70,9 @@ def is_installed() -> bool:
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with every program of the tutorials, where type checkers find the packages."""
+    """A folder with every program of tutorials and guides, where type checkers find packages."""
     folder = tmp_path_factory.mktemp("programs")
-    for page in (DOCS / "tutorials").glob("*.md"):
+    for page in (path for name in ("tutorials", "how-to") for path in (DOCS / name).glob("*.md")):
         for number, (_, code) in enumerate(blocks(page), 1):
             (folder / f"{page.stem.replace('-', '_')}_{number}.py").write_text(code)
     return folder
@@ -80,7 +80,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="needs mypy")
-def test_programs_of_tutorials_pass_mypy(programs: Path) -> None:
+def test_programs_of_the_pages_pass_mypy(programs: Path) -> None:
     configured = programs / "mypy.ini"
     configured.write_text(f"[mypy]\nstrict = True\nmypy_path = {ROOT}\n")
     found = sorted(str(path) for path in programs.glob("*.py"))
@@ -93,7 +93,7 @@ def test_programs_of_tutorials_pass_mypy(programs: Path) -> None:
     importlib.util.find_spec("pyright") is None or shutil.which("node") is None,
     reason="needs pyright and Node.js",
 )
-def test_programs_of_tutorials_pass_pyright(programs: Path) -> None:
+def test_programs_of_the_pages_pass_pyright(programs: Path) -> None:
     (programs / "pyrightconfig.json").write_text(
         f'{{"typeCheckingMode": "strict", "extraPaths": ["{ROOT}"], "exclude": []}}'
     )

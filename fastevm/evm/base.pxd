@@ -32,9 +32,9 @@ cdef class EvmBase:
     cdef object size_limit            # code size limit in bytes; None: the fork's own; 0: none
     cdef bint is_calling              # a precompile or a hook in Python is running
     cdef object time_limit            # of the current execution in seconds; None: none
-    cdef bint pause                   # pause flag used when no other object can pause the machine
-    cdef int* pause_request           # where ``cancel`` writes its request; NULL: nowhere
-    cdef int overdue                  # the current execution must end
+    cdef bint pause                   # pause flag of executions outside the main thread
+    cdef int* pause_request           # where ``cancel`` writes its request; NULL: nothing runs
+    cdef int overdue                  # the current execution, or the one that begins, must end
     cdef bint running                 # an execution uses `layer`, the block and the machine
 
     @cython.final

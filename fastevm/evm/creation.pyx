@@ -32,7 +32,7 @@ def create(
     cdef bytes code = as_bytes(initcode)
     cdef bytes hashes = hash_run(blob_hashes)
     memset(&terms, 0, sizeof(terms))
-    if timeout is not None or trace is not None or access_list is not None:
+    if machine.is_limited(timeout) or trace is not None or access_list is not None:
         return machine.special((timeout, trace, access_list), create, (initcode,), {
             "sender": sender, "value": value, "gas": gas, "gas_price": gas_price,
             "address": address, "origin": origin, "commit": commit, "blob_hashes": blob_hashes,

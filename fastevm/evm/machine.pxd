@@ -31,6 +31,12 @@ cdef class EVM(EvmBase):
     )
 
     @cython.final
+    cdef int forget_requests(self) except -1
+
+    @cython.final
+    cdef bint is_limited(self, object timeout)
+
+    @cython.final
     cdef int finish_watch(self) except -1
 
     @cython.final

@@ -29,6 +29,7 @@ from fastevm.core.interpreter.machine cimport (
     machine_start,
     status_text,
 )
+from fastevm.core.simulation.deadline cimport has_deadline
 from fastevm.core.interpreter.status cimport (
     HOST_CALL, NEEDS_STATE, OUT_OF_MEMORY, REVERTED, RUNNING, STOPPED, TRACE_FULL, Status,
 )
@@ -66,8 +67,6 @@ from fastevm.core.state.source import Wanted, call_object
 DEADLINES = "fastevm.core.simulation.deadline"
 CREATION = "fastevm.evm.creation"
 TRACES = "fastevm.tracing.evm_traces"
-# Executions with more gas may take seconds, so they handle signals meanwhile.
-cdef int64_t SHORT_RUN_GAS = 30_000_000
 ZERO_ADDRESS = bytes(20)
 
 # The block environment of a new machine; other fields are zero.
@@ -186,14 +185,12 @@ An EVM over a state in memory.
         if self.running:
             self.check_idle()
         self.running = True
-        self.machine.cancel = NULL
-        if gas > SHORT_RUN_GAS or self.time_limit is not None:
-            begin_interruptible(self.machine, gas > LONG_RUN_GAS)
-            if self.machine.cancel == NULL and self.time_limit is not None:
-                self.machine.cancel = &self.pause
+        begin_interruptible(self.machine, gas > LONG_RUN_GAS)
+        if self.machine.cancel == NULL:
+            self.machine.cancel = &self.pause
         self.pause_request = <int*>self.machine.cancel
-        if self.time_limit is not None and atomic_load_int(&self.overdue):
-            atomic_store_int(self.pause_request, PAUSE_REQUEST)  # requested before this execution
+        if atomic_load_int(&self.overdue):
+            atomic_store_int(self.pause_request, PAUSE_REQUEST)  # requested before this attempt
         if self.host is not None:
             self.machine.precompile_moves = self.host.moves
             self.machine.precompile_move_count = self.host.count
@@ -219,7 +216,10 @@ An EVM over a state in memory.
         return 0
 
     def cancel(self) -> None:
-        """Ends the current execution with a time limit error. Any thread may call it."""
+        """Ends the current execution, which raises SimulationError; any thread may call it.
+
+        Nothing has changed then. Without an execution in progress, it has no effect.
+        """
         cdef int* request = self.pause_request
         atomic_store_int(&self.overdue, True)
         if request != NULL:
@@ -252,9 +252,21 @@ An EVM over a state in memory.
             atomic_store_int(<int*>&self.pause, NO_REQUEST)
         else:
             serve_signals()
-        if self.time_limit is not None and atomic_load_int(&self.overdue):
+        if atomic_load_int(&self.overdue):
             raise import_module(DEADLINES).out_of_time(self.time_limit)
         return 0
+
+    cdef int forget_requests(self) except -1:
+        """Begin an execution, unless its caller has done so: an earlier `cancel` does not end it."""
+        if self.running:
+            self.check_idle()
+        if self.time_limit is None:
+            self.rearm()
+        return 0
+
+    cdef bint is_limited(self, object timeout):
+        """Whether a new execution has a time limit: its own, or the deadline of its thread."""
+        return timeout is not None or (self.time_limit is None and has_deadline())
 
     cdef int finish_watch(self) except -1:
         self.is_calling = True
@@ -266,7 +278,7 @@ An EVM over a state in memory.
 
     cdef object limited(self, object timeout, object run, tuple args, dict options):
         """Returns ``run(self, ...)``; raises SimulationError after ``timeout`` seconds."""
-        seconds = float(timeout)
+        seconds = float("inf") if timeout is None else float(timeout)
         self.check_idle()
         self.time_limit = seconds
         try:
@@ -364,7 +376,7 @@ An EVM over a state in memory.
         cdef bytes payload = as_bytes(data)
         cdef bytes hashes = b"" if blob_hashes is NO_HASHES else hash_run(blob_hashes)
         memset(&terms, 0, sizeof(terms))
-        if timeout is not None or trace is not None or access_list is not None:
+        if self.is_limited(timeout) or trace is not None or access_list is not None:
             return self.special((timeout, trace, access_list), EVM.call, (to, data), {
                 "sender": sender, "value": value, "gas": gas, "gas_price": gas_price,
                 "origin": origin, "static": static, "commit": commit, "blob_hashes": blob_hashes,
@@ -379,6 +391,7 @@ An EVM over a state in memory.
         self, const Message* message, const TransactionContext* terms, bytes data, bint commit
     ):
         """Run a message with ``data`` as input; keep its changes if ``commit``."""
+        self.forget_requests()
         if self.layer.remote_state is None:
             result = self.run(message, terms)
         else:
@@ -475,7 +488,7 @@ An EVM over a state in memory.
         block could contain the transaction, and SimulationError after ``timeout`` seconds.
         """
         cdef Address from_, to_
-        if timeout is not None or trace is not None:
+        if self.is_limited(timeout) or trace is not None:
             return self.special((timeout, trace, None), EVM.transact, (to, data), {
                 "sender": sender, "value": value, "gas": gas, "gas_price": gas_price,
                 "nonce": nonce, **fields,
@@ -514,6 +527,7 @@ An EVM over a state in memory.
         cdef RemoteState remote = self.layer.remote_state
         cdef uint64_t before
         recover_senders([source], threads=1)
+        self.forget_requests()
         while True:
             before = misses_of_thread()
             try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from importlib import import_module
@@ -11,6 +12,15 @@ from typing import Any, Final
 SHOWN_AFTER_SECONDS: Final = 1.0
 
 _terminal = threading.Lock()  # a terminal shows only one bar at a time
+
+
+def _after_fork() -> None:
+    """Another thread of the parent may hold the lock, which nothing in a child would release."""
+    global _terminal
+    _terminal = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 class Progress:

@@ -2,6 +2,7 @@
 
 from typing import Any, Unpack
 
+from fastevm.core.simulation.deadline import Deadline
 from fastevm.core.simulation.simulated_blocks import simulate_v1
 from fastevm.core.simulation.values import (
     DEFAULT_GAS_CAP,
@@ -66,7 +67,19 @@ class SimulationOptions(BlockOptions, total=False):
 async def simulate_async(
     state: Any, payload: Any, **options: Unpack[SimulationOptions]
 ) -> list[SimulatedBlock]:
-    """`simulate` in a thread, so that the event loop goes on; the same options and errors."""
-    from asyncio import to_thread  # slow to load, and who calls this has done so
+    """`simulate` in a thread, so that the event loop continues; the same options and errors.
 
-    return await to_thread(simulate, state, payload, **options)
+    Cancelling the task that awaits it stops the run.
+    """
+    from asyncio import to_thread  # slow to load; a caller of this function has loaded it
+
+    deadline = Deadline()
+
+    def run() -> list[SimulatedBlock]:
+        with deadline.active():
+            return simulate(state, payload, **options)
+
+    try:
+        return await to_thread(run)
+    finally:
+        deadline.cancel()

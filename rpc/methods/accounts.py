@@ -5,6 +5,7 @@ nodes). The node holds no other keys; on a chain without such accounts every sen
 for those that are impersonated.
 """
 
+import os
 from threading import Lock
 from typing import Any, Final
 
@@ -37,7 +38,16 @@ NO_SENDER: Final = bytes(20)
 PASSWORD: Final = Param(decode_text, optional=True)
 SECONDS: Final = Param(decode_count, optional=True)
 
-_counting = Lock()  # two requests at once must not get the same nonce
+_counting = Lock()  # two concurrent requests must not get the same nonce
+
+
+def _after_fork() -> None:
+    """Another thread of the parent may hold the lock, which nothing in a child would release."""
+    global _counting
+    _counting = Lock()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 @method("eth_accounts")

@@ -4,6 +4,8 @@ A thread has at most one deadline. Machines read its request at every jump and c
 set it: the event loop's budget and the caller (`Deadline.cancel`), and the watchdog, one thread
 that looks at all deadlines with a time. `time_limit` moves the time forward for one run. All
 fields are read and written with the GIL, except the request, which machines read without it.
+
+A forked child has neither the watchdog's thread nor the other threads' runs: it starts anew.
 """
 
 from cpython.object cimport PyObject
@@ -12,10 +14,15 @@ from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
 from fastevm.core.interpreter.cancellation cimport CANCEL_REQUEST, NO_REQUEST
 from fastevm.core.primitives.intrinsics cimport atomic_store_int
 
+import os
 import threading
 import time
 
 from fastevm.core.simulation.values import SimulationError
+
+
+cdef extern from "pythread.h" nogil:
+    unsigned long PyThread_get_thread_ident()
 
 
 cdef extern from *:
@@ -39,8 +46,10 @@ class ThreadValues(threading.local):
 local = ThreadValues()
 
 
-def out_of_time(seconds: float) -> SimulationError:
-    """The error of a request that was stopped after ``seconds`` or earlier."""
+def out_of_time(seconds: float | None) -> SimulationError:
+    """The error of a run that was stopped after ``seconds`` or earlier; None: it had no limit."""
+    if seconds is None or seconds == INFINITY:
+        return SimulationError("timeout", "execution aborted")
     return SimulationError("timeout", f"execution aborted (timeout = {seconds:g}s)")
 
 
@@ -60,6 +69,10 @@ cdef double monotonic() noexcept:
     cdef timespec now
     clock_gettime(CLOCK_MONOTONIC, &now)
     return now.tv_sec + now.tv_nsec * 1e-9
+
+
+cdef bint has_deadline() noexcept:
+    return current != NULL
 
 
 cdef Deadline exchange(Deadline deadline):
@@ -133,9 +146,20 @@ cdef class Watchdog:
 
     def __init__(self) -> None:
         self.deadlines = {}
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin without a thread. In a forked child, keep the deadlines of the forking thread."""
+        cdef unsigned long own = PyThread_get_thread_ident()
+        cdef Deadline deadline
         self.lock = threading.Lock()
         self.wake = threading.Event()
         self.thread = None
+        for deadline in list(self.deadlines.values()):
+            if deadline.thread != own:
+                self.end(deadline)
+        if self.deadlines:
+            self.awaken()
 
     def begin(self, Deadline deadline not None, seconds: float = 0.0) -> None:
         """Watch a deadline whose time comes in ``seconds``, or earlier if it has a time."""
@@ -147,6 +171,7 @@ cdef class Watchdog:
 
     cdef int arm(self, Deadline deadline, double seconds) except -1:
         deadline.time = min(deadline.time, monotonic() + seconds)
+        deadline.thread = PyThread_get_thread_ident()
         self.deadlines[id(deadline)] = deadline
         if not self.wake.is_set():
             self.awaken()
@@ -184,6 +209,7 @@ def watch_deadlines(Watchdog watchdog not None) -> None:
 
 
 WATCHDOG = Watchdog()
+os.register_at_fork(after_in_child=WATCHDOG.restart)
 cdef Watchdog watchdog = WATCHDOG
 
 

@@ -57,7 +57,7 @@ class BaseBlock:
         self._lock = threading.Lock()
         self._idle: list[BundleRunner] = []
         self._all: list[BundleRunner] = []
-        self._cancelled = False
+        self.is_cancelled = False
 
     def run(self, first: int, payloads: list[Any]) -> Results:
         """The results of these bundles; ``first`` is the position of the first one among all."""
@@ -82,7 +82,7 @@ class BaseBlock:
 
     def cancel(self) -> None:
         """Stop all bundles of this block for good. Takes no lock: a finaliser may call it."""
-        self._cancelled = True
+        self.is_cancelled = True
         for runner in tuple(self._all):
             runner.cancel()
 
@@ -94,6 +94,6 @@ class BaseBlock:
                 self.view, self.base, self.layer, self.environment, self.options, self.balances
             )
             self._all.append(runner)
-            if self._cancelled:  # after `cancel` had seen the others
+            if self.is_cancelled:  # after `cancel` had seen the others
                 runner.cancel()
             return runner

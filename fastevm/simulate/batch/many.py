@@ -98,9 +98,13 @@ def items_of(
 
 
 class Slicer:
-    """Cuts payloads into chunks that take about the same time each."""
+    """Cuts payloads into chunks that take about the same time each; a cancelled batch ends."""
 
-    def __init__(self, payloads: Iterable[Any], *, fixed: int | None, share: int) -> None:
+    def __init__(
+        self, base_block: BaseBlock, payloads: Iterable[Any], *, fixed: int | None, share: int
+    ) -> None:
+        self._base_block = base_block
+        self._process = os.getpid()
         self._payloads = iter(payloads)
         total = getattr(payloads, "__len__", None)
         self.total: int | None = None if total is None else total()
@@ -111,8 +115,20 @@ class Slicer:
         if self.total is not None:
             self._most = max(1, min(LARGEST_CHUNK, -(-self.total // share)))
 
+    @property
+    def is_stopped(self) -> bool:
+        """Whether the batch was cancelled. Raises RuntimeError in a forked child.
+
+        A child does not have the threads that run the bundles, so it would wait forever.
+        """
+        if os.getpid() != self._process:
+            raise RuntimeError("only the process that began a batch can read its results")
+        return self._base_block.is_cancelled
+
     def take(self) -> tuple[int, list[Any]] | None:
         """The position of the next chunk and its payloads; None at the end."""
+        if self.is_stopped:
+            return None
         first = self.taken
         size = self._size if self._fixed else min(self._size, self._most)
         payloads = list(islice(self._payloads, size))
@@ -126,12 +142,13 @@ class Slicer:
 
 
 class Count:
-    """Tells the caller how far it is."""
+    """Counts finished bundles and reports them to the caller."""
 
     def __init__(self, progress: Progress | None, total: int | None) -> None:
         self.progress, self.total, self.done = progress, total, 0
 
     def add(self, results: Results) -> Results:
+        """Counts and returns results."""
         self.done += results.count
         if self.progress is not None:
             self.progress(self.done, self.total)
@@ -241,6 +258,8 @@ def over_remote(
             done: dict[int, Results] = {}
             waiting, asked = window, False
             while waiting:
+                if slicer.is_stopped:
+                    return
                 futures = attempts(base_block, waiting, pool, shipped=executor is not None)
                 missed = Wanted()
                 for (first, _), future in zip(waiting, futures, strict=True):
@@ -281,7 +300,7 @@ def flow(
         while True:
             while len(waiting) < ahead and (taken := slicer.take()) is not None:
                 waiting.append((submit(*taken), *taken))
-            if not waiting:
+            if not waiting or slicer.is_stopped:
                 return
             if not ordered:
                 done = wait([entry[0] for entry in waiting], return_when=FIRST_COMPLETED).done
@@ -396,7 +415,7 @@ def chunks_of(
 ) -> Generator[Results, None, None]:
     """The chunks of results, from wherever they are run."""
     size = chunk_size or (REMOTE_CHUNK if executor is not None else None)
-    slicer = Slicer(payloads, fixed=size, share=threads * CHUNKS_PER_WORKER * 2)
+    slicer = Slicer(base_block, payloads, fixed=size, share=threads * CHUNKS_PER_WORKER * 2)
     count = Count(progress, slicer.total)
     if base_block.view.layer.remote_state is not None:
         return over_remote(base_block, slicer, count, threads, executor)

@@ -1,6 +1,7 @@
 """Batches on other processes and machines: a worker gets the state once, then only payloads."""
 
 import hashlib
+import os
 import pickle
 import threading
 from collections import OrderedDict
@@ -16,7 +17,16 @@ from fastevm.simulate.batch.results import Results
 KEPT_BASE_BLOCKS: Final = 4  # states that one worker process keeps at a time
 
 _base_blocks: "OrderedDict[bytes, BaseBlock]" = OrderedDict()
-_lock: Final = threading.Lock()
+_lock = threading.Lock()
+
+
+def _after_fork() -> None:
+    """Another thread of the parent may hold the lock, which nothing in a child would release."""
+    global _lock
+    _lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 class Shipment:
