@@ -6,7 +6,7 @@ between SQLite and PostgreSQL. Every row belongs to a shop; queries of one shop 
 
 from typing import Final
 
-VERSION: Final = 4
+VERSION: Final = 5
 
 SQLITE: Final = {"blob": "BLOB", "serial": "INTEGER PRIMARY KEY", "text": "TEXT"}
 # Byte order as in SQLite, because pages of ids must not depend on a locale.
@@ -66,6 +66,10 @@ TABLES: Final = (
         failure TEXT, told TEXT NOT NULL DEFAULT '',
         PRIMARY KEY (shop, order_id, chain_id, sender, account_nonce))""",
     """CREATE INDEX batched_by_nonce ON batched (chain_id, sender, account_nonce)""",
+    # Which caller of a facilitator may receive the success of a settlement: a hash of its key.
+    """CREATE TABLE entitled (
+        shop {text} NOT NULL, order_id {text} NOT NULL, caller TEXT NOT NULL,
+        PRIMARY KEY (shop, order_id))""",
     """CREATE TABLE audit (
         number {serial},
         shop {text} NOT NULL, order_id {text} NOT NULL,
@@ -129,13 +133,22 @@ _OLD_INDEXES: Final = (
     "logs_by_transaction", "logs_by_nonce", "logs_unsettled",
 )  # fmt: skip
 
-# Version 4 added batch captures, version 3 the cost of a transaction.
+# Version 5 added entitled callers, version 4 batch captures, version 3 the cost of a transaction.
+_ENTITLED: Final = tuple(table for table in TABLES if " entitled" in table)
+# What an older version settled was answered then.
+_FROM_4: Final = (
+    *_ENTITLED,
+    """INSERT INTO entitled SELECT shop, id, 'an older version' FROM orders
+        WHERE shop LIKE 'x402/%' AND state IN ('captured', 'paid', 'held', 'released')""",
+)
 _BATCH: Final = ", batch TEXT NOT NULL DEFAULT ''"
 _BATCHED: Final = tuple(table for table in TABLES if " batched" in table)
 _FROM_3: Final = (f"ALTER TABLE submissions ADD COLUMN {_BATCH[2:]}", *_BATCHED)
 _COST: Final = ", cost TEXT"
 _TABLES_2: Final = tuple(
-    table.replace(_BATCH, "").replace(_COST, "") for table in TABLES if table not in _BATCHED
+    table.replace(_BATCH, "").replace(_COST, "")
+    for table in TABLES
+    if table not in (*_BATCHED, *_ENTITLED)
 )
 _FROM_2: Final = ("ALTER TABLE submissions ADD COLUMN cost TEXT",)
 
@@ -173,4 +186,4 @@ _FROM_1: Final = (
 )  # fmt: skip
 
 # The statements that migrate a store from a version to the next.
-MIGRATIONS: Final = {1: _FROM_1, 2: _FROM_2, 3: _FROM_3}
+MIGRATIONS: Final = {1: _FROM_1, 2: _FROM_2, 3: _FROM_3, 4: _FROM_4}

@@ -160,6 +160,23 @@ class SqlOrders:
         )
         return read_order(rows[0]) if rows else None
 
+    def entitle(self, order_id: str, caller: str, *, anew: bool = False) -> str:
+        """Returns the caller that may receive an order's result: the first that asked."""
+        with self.unit() as unit:
+            if anew:
+                unit.execute(
+                    "DELETE FROM entitled WHERE shop = ? AND order_id = ?", self.shop, order_id
+                )
+            if caller:
+                unit.execute(
+                    "INSERT INTO entitled VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+                    self.shop, order_id, caller,
+                )  # fmt: skip
+            rows = unit.rows(
+                "SELECT caller FROM entitled WHERE shop = ? AND order_id = ?", self.shop, order_id
+            )
+        return str(rows[0]["caller"]) if rows else ""
+
     def change(
         self, order_id: str, trigger: Trigger, *, version: int | None = None, **members: Any
     ) -> Order:

@@ -54,7 +54,7 @@ class SqliteDatabase:
 
     def __init__(self, path: str) -> None:
         if path != MEMORY:
-            _make_private(Path(path))
+            make_private(Path(path))
         try:
             self._connection = _connected(path)
             for setting in _SETTINGS:
@@ -136,7 +136,7 @@ def _connected(path: str) -> sqlite3.Connection:
     return connection
 
 
-def _make_private(path: Path) -> None:
+def make_private(path: Path) -> None:
     """Makes the file readable by its owner only; a new file before anything is written."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, OWNER_ONLY)

@@ -84,6 +84,13 @@ class OrderStore(Protocol):
         """Returns the order of an authorization."""
         ...
 
+    def entitle(self, order_id: str, caller: str, *, anew: bool = False) -> str:
+        """Returns the caller that may receive an order's result: the first that asked.
+
+        ``anew`` replaces the earlier caller; an empty ``caller`` then only removes it.
+        """
+        ...
+
     def change(
         self, order_id: str, trigger: Trigger, *, version: int | None = None, **members: Any
     ) -> Order:

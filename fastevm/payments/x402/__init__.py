@@ -19,7 +19,8 @@ from fastevm.payments.x402.messages import (
     Verified,
 )
 from fastevm.payments.x402.payer import NothingToPay, Payer
-from fastevm.payments.x402.paywall import Paywall, Request, Sale
+from fastevm.payments.x402.paywall import Paywall, Sale
+from fastevm.payments.x402.purchase import Request
 from fastevm.payments.x402.reasons import Refused, Unavailable
 from fastevm.payments.x402.remote import RemoteFacilitator
 from fastevm.payments.x402.wsgi import LoopThread

@@ -8,7 +8,8 @@ from multidict import CIMultiDict
 
 from fastevm.payments.x402.bodies import BadBody, BodyReader
 from fastevm.payments.x402.grants import Reply
-from fastevm.payments.x402.paywall import Paywall, Request
+from fastevm.payments.x402.paywall import Paywall
+from fastevm.payments.x402.purchase import Request
 
 COMPUTED: Final = ("content-length", "transfer-encoding")  # recomputed from the body
 

@@ -10,7 +10,8 @@ from typing import Any
 
 from fastevm.payments.x402.bodies import BadBody, BodyReader
 from fastevm.payments.x402.grants import Reply
-from fastevm.payments.x402.paywall import Paywall, Request
+from fastevm.payments.x402.paywall import Paywall
+from fastevm.payments.x402.purchase import Request, quoted
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -49,7 +50,7 @@ def _request(scope: Scope) -> Request:
     host = headers.get("host") or ":".join(str(part) for part in scope.get("server") or ("",))
     query = scope.get("query_string", b"").decode("latin-1")
     path = scope["path"]
-    url = f"{scope.get('scheme', 'http')}://{host}{path}" + (f"?{query}" if query else "")
+    url = f"{scope.get('scheme', 'http')}://{host}{quoted(path)}" + (f"?{query}" if query else "")
     return Request(scope["method"], path, url, headers)
 
 

@@ -7,7 +7,10 @@ then.
 """
 
 import asyncio
+import hashlib
+import hmac
 import logging
+import secrets
 import time
 from asyncio import to_thread
 from collections.abc import Callable, Sequence
@@ -15,6 +18,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
+from fastevm.core.primitives.replace import replace
 from fastevm.payments.chain import Chain
 from fastevm.payments.errors import (
     DuplicateOrder,
@@ -151,16 +155,30 @@ class ChainSettler:
 
     # --- settlement -------------------------------------------------------------------------------
 
-    async def settle(self, claim: Claim, check: Callable[[], Any]) -> Settled:
-        """Collects a payment once and returns the result; ``check()`` returns the Call to make."""
+    async def settle(self, claim: Claim, check: Callable[[], Any], key: str = "") -> Settled:
+        """Collects a payment once and returns the result; ``check()`` returns the Call to make.
+
+        ``key`` is the caller's: see `Facilitator.settle`.
+        """
+        caller = hashlib.sha256(key.encode()).hexdigest() if key else ""
         lock = self._locks.setdefault(claim.order_id, asyncio.Lock())
         try:
             async with lock:
-                order = await self._submitted(claim, check)
-            return await self._outcome(order, time.monotonic() + self.rules.settle_for)
+                order = await self._submitted(claim, check, caller)
+            settled = await self._outcome(order, time.monotonic() + self.rules.settle_for)
+            return await self._entitled(settled, order.id, caller) if settled.success else settled
         finally:
             if not lock.locked():
                 self._locks.pop(claim.order_id, None)
+
+    async def _entitled(self, settled: Settled, order_id: str, caller: str) -> Settled:
+        """Returns a success to the caller that may receive it, and to nobody else."""
+        caller = caller or secrets.token_hex(16)
+        first = await to_thread(self.store.entitle, order_id, caller)
+        if hmac.compare_digest(first, caller):
+            return settled
+        text = "this payment was settled before, for another request"
+        return replace(settled, reason=reasons.DUPLICATE, message=text)
 
     async def known(self, claim: Claim) -> Order | None:
         """Returns the order of a payment seen before. Raises Refused if its terms differ."""
@@ -172,13 +190,16 @@ class ChainSettler:
             raise Refused(reasons.NONCE_USED, "the nonce belongs to another payment")
         return order
 
-    async def _submitted(self, claim: Claim, check: Callable[[], Any]) -> Order:
+    async def _submitted(self, claim: Claim, check: Callable[[], Any], caller: str) -> Order:
         """Submits the payment's transaction unless that was done before; returns the order."""
         order = await self.known(claim)
         if order is not None and order.state is not State.STORED:
+            await to_thread(self._check_signature, order, claim)
             return order
         call: Call = await check()
         order = order or await self._added(claim)
+        # before the transaction is published: until then only the payer has the signature
+        await to_thread(partial(self.store.entitle, order.id, caller, anew=True))
         trigger, purpose = Trigger.SUBMIT_CAPTURE, Purpose.CAPTURE
         if order.annex:
             trigger, purpose = Trigger.SUBMIT_HOLD, Purpose.HOLD
@@ -193,6 +214,14 @@ class ChainSettler:
         except NodeUnreachable as error:
             raise Unavailable(str(error)) from None
         return await to_thread(self.store.order, order.id)
+
+    def _check_signature(self, order: Order, claim: Claim) -> None:
+        """Raises Refused unless the signature is the stored one, as long as it is stored."""
+        if order.sealed is None:
+            return
+        stored = self.vault.open(order.sealed, order.seal_context)
+        if not hmac.compare_digest(stored, claim.signature):
+            raise Refused(reasons.SIGNATURE, "the payment is known with another signature")
 
     async def _added(self, claim: Claim) -> Order:
         order = Order(

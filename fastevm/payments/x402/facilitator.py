@@ -5,8 +5,9 @@
         answer = await facilitator.verify(payment, requirements)
         answer = await facilitator.settle(payment, requirements)
 
-Verification simulates on the pending state and moves no money. Settlement is idempotent by chain,
-token, payer and nonce. `Unavailable` means that nothing was sent and the result is unknown.
+Verification simulates on the pending state and moves no money. A payment is settled once, by
+chain, token, payer and nonce, and one caller gets its success. `Unavailable` means that nothing was
+sent and the result is unknown.
 """
 
 import asyncio
@@ -43,8 +44,12 @@ class Engine(Protocol):
         """Checks whether the payment would succeed now. Raises Malformed or Unavailable."""
         ...
 
-    async def settle(self, payment: Payment, offer: Requirements) -> Settled:
-        """Collects the payment once. Raises Malformed or Unavailable."""
+    async def settle(self, payment: Payment, offer: Requirements, claim: str = "") -> Settled:
+        """Collects the payment once. Raises Malformed or Unavailable.
+
+        ``claim`` is a random key of the caller. Repeated with it, a settlement gives the same
+        result; anybody else is refused with ``duplicate_settlement``.
+        """
         ...
 
 
@@ -86,13 +91,17 @@ class Facilitator:
             return Verified(payer=payer, reason=refusal.reason, message=refusal.detail)
         return Verified(payer=payer)
 
-    async def settle(self, payment: Payment, offer: Requirements) -> Settled:
-        """Collects the payment once and returns the result. Raises Malformed or Unavailable."""
+    async def settle(self, payment: Payment, offer: Requirements, claim: str = "") -> Settled:
+        """Collects the payment once and returns the result. Raises Malformed or Unavailable.
+
+        One caller gets a success: the one whose ``claim`` the settlement began with, as often as it
+        asks; without a claim the first to get it, once. Others get ``duplicate_settlement``.
+        """
         payer = None
         try:
-            settler, scheme, claim = self._claim(payment, offer)
-            payer = claim.payer
-            settled = await settler.settle(claim, lambda: scheme.check(settler, claim))
+            settler, scheme, parsed = self._claim(payment, offer)
+            payer = parsed.payer
+            settled = await settler.settle(parsed, lambda: scheme.check(settler, parsed), claim)
         except Refused as refusal:
             return Settled(
                 chain_id=offer.chain_id,

@@ -1,14 +1,15 @@
 """Grants: bind a payment to one request, and keep its answer.
 
 The chain shows that a payment happened, not for which request. A grant binds it to the first
-request that presented it. The same request with the same payment gets the same answer; another
-request is refused.
+request that presented it with a valid signature. A grant without an answer is finished by the
+process that holds it.
 """
 
 import asyncio
 import json
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from enum import Enum
@@ -19,10 +20,13 @@ from typing import Final, Protocol
 from msgspec import Struct
 
 from fastevm.core.primitives.replace import replace
+from fastevm.payments.sqlite import make_private
 
 MOST_GRANTS: Final = 100_000  # kept in memory
-LONGEST_COPY: Final = 262_144  # bytes; longer answers are not kept
+MOST_BYTES: Final = 256 * 1024 * 1024  # of answers kept in memory
+LONGEST_COPY: Final = 262_144  # bytes; longer answers are kept only until they were given
 BUSY_SECONDS: Final = 10.0
+SWEEP_SECONDS: Final = 60.0  # between deletions of expired grants
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,88 +39,174 @@ class Reply:
 
 
 class Phase(Enum):
-    """The progress of a grant: BEGUN, PAID (perhaps answered), GIVEN (answered)."""
+    """The progress of a grant: BEGUN, SETTLING (the chain may show it), PAID, GIVEN (answered)."""
 
     BEGUN = "begun"
+    SETTLING = "settling"
     PAID = "paid"
     GIVEN = "given"
 
 
-class Grant(Struct, frozen=True):
-    """A payment and its request. ``receipt`` is the value of the payment response header."""
+class Grant(Struct, frozen=True, kw_only=True):
+    """A payment and its request.
+
+    ``key`` identifies the payment, ``request`` is a hash of the request. ``payload`` and ``secret``
+    are hashes that tell whether a caller presents the same payment and knows its id. ``claim`` is
+    a random key that entitles to the settlement's result. ``holder`` is the paywall that works on
+    it since ``since``, or empty. ``proved`` is when the newest answered challenge was made, in Unix
+    milliseconds. ``receipt`` is the value of the payment response header.
+    """
 
     key: str
     request: str
+    payload: str
+    secret: str
+    claim: str
+    holder: str
+    since: float
+    expires: float
     phase: Phase = Phase.BEGUN
+    proved: int = 0
     receipt: str = ""
     reply: Reply | None = None
-    expires: float = 0.0
 
 
 class Grants(Protocol):
-    """Stores grants until their payments have expired."""
+    """Stores grants until they expire. An expired grant does not exist. Methods are atomic."""
 
     def get(self, key: str) -> Grant | None:
         """Returns the grant of a payment."""
-        ...
-
-    def put(self, grant: Grant) -> None:
-        """Stores a grant; replaces the old one."""
         ...
 
     def add(self, grant: Grant) -> Grant | None:
         """Adds a grant. If the key exists, returns the existing grant unchanged."""
         ...
 
-    def drop(self, key: str) -> None:
-        """Deletes a grant: nothing was paid."""
+    def put(self, grant: Grant, holder: str) -> bool:
+        """Replaces the stored grant if ``holder`` holds it. Returns whether it did."""
+        ...
+
+    def drop(self, key: str, holder: str) -> None:
+        """Deletes a grant if ``holder`` holds it: nothing was paid."""
         ...
 
 
 class MemoryGrants:
-    """Grants in memory; after a restart a paid answer may be given once more."""
+    """Grants in memory of one process. After a restart a paid answer cannot be given again."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        *,
+        most: int = MOST_GRANTS,
+        most_bytes: int = MOST_BYTES,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.most, self.most_bytes, self._clock = most, most_bytes, clock
         self._grants: dict[str, Grant] = {}
+        self._bytes = 0
+        self._lock = threading.Lock()
 
     def get(self, key: str) -> Grant | None:
         """Returns the grant of a payment."""
-        return self._grants.get(key)
-
-    def put(self, grant: Grant) -> None:
-        """Stores a grant; beyond ``MOST_GRANTS`` deletes expired grants, or else the oldest."""
-        self._grants[grant.key] = without_long_copy(grant)
-        if len(self._grants) > MOST_GRANTS:
-            now = time.time()
-            gone = [key for key, grant in self._grants.items() if grant.expires < now]
-            for key in gone or list(self._grants)[: MOST_GRANTS // 10]:
-                del self._grants[key]
+        with self._lock:
+            return self._get(key)
 
     def add(self, grant: Grant) -> Grant | None:
         """Adds a grant. If the key exists, returns the existing grant unchanged."""
-        known = self._grants.get(grant.key)
-        if known is None:
-            self.put(grant)
-        return known
+        with self._lock:
+            known = self._get(grant.key)
+            if known is None:
+                self._set(grant)
+            return known
 
-    def drop(self, key: str) -> None:
-        """Deletes a grant."""
-        self._grants.pop(key, None)
+    def put(self, grant: Grant, holder: str) -> bool:
+        """Replaces the stored grant if ``holder`` holds it. Returns whether it did."""
+        with self._lock:
+            known = self._get(grant.key)
+            if known is None or known.holder != holder:
+                return False
+            self._set(without_long_copy(grant))
+            return True
+
+    def drop(self, key: str, holder: str) -> None:
+        """Deletes a grant if ``holder`` holds it."""
+        with self._lock:
+            known = self._get(key)
+            if known is not None and known.holder == holder:
+                self._remove(key)
+
+    def _get(self, key: str) -> Grant | None:
+        found = self._grants.get(key)
+        if found is not None and found.expires <= self._clock():
+            self._remove(key)
+            return None
+        return found
+
+    def _set(self, grant: Grant) -> None:
+        """Stores a grant as the newest; then keeps the limits."""
+        self._remove(grant.key)
+        self._grants[grant.key] = grant
+        self._bytes += _length(grant)
+        if len(self._grants) > self.most:
+            self._make_room()
+        if self._bytes > self.most_bytes:
+            self._forget_answers(grant.key)
+
+    def _remove(self, key: str) -> None:
+        known = self._grants.pop(key, None)
+        self._bytes -= 0 if known is None else _length(known)
+
+    def _make_room(self) -> None:
+        """Deletes expired grants, or else a tenth: those that were answered first, oldest first."""
+        now = self._clock()
+        gone = [key for key, grant in self._grants.items() if grant.expires <= now]
+        if not gone:
+            oldest = sorted(self._grants.values(), key=lambda grant: grant.phase is not Phase.GIVEN)
+            gone = [grant.key for grant in oldest[: self.most // 10 + 1]]
+        for key in gone:
+            self._remove(key)
+
+    def _forget_answers(self, newest: str) -> None:
+        """Deletes answers until half of the limit is free: those already given, oldest first.
+
+        Their grants stay, so that no payment gets a second answer.
+        """
+        given = [grant for grant in self._grants.values() if grant.phase is Phase.GIVEN]
+        for grant in (*given, *self._grants.values()):
+            if self._bytes <= self.most_bytes // 2:
+                return
+            known = self._grants[grant.key]
+            if known.reply is not None and grant.key != newest:
+                self._bytes -= _length(known)
+                self._grants[grant.key] = replace(known, phase=Phase.GIVEN, reply=None)
+
+
+_COLUMNS: Final = (
+    "key", "request", "payload", "secret", "claim", "holder", "since", "expires", "phase",
+    "proved", "receipt", "status", "headers", "body",
+)  # fmt: skip
+_INSERT: Final = f"INTO payments VALUES ({', '.join('?' * len(_COLUMNS))})"
 
 
 class FileGrants:
-    """Grants in an SQLite file, shared by the processes of a server and kept over restarts."""
+    """Grants in an SQLite file, shared by the processes of a server and kept over restarts.
 
-    def __init__(self, path: Path | str) -> None:
-        self.path = str(path)
+    The file is readable by its owner only: it contains paid answers.
+    """
+
+    def __init__(self, path: Path | str, *, clock: Callable[[], float] = time.time) -> None:
+        self.path, self._clock, self._swept = str(path), clock, 0.0
+        make_private(Path(path))
         with closing(self._open()) as connection, connection:
             connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("DROP TABLE IF EXISTS grants")  # of versions without proofs
             connection.execute(
-                "CREATE TABLE IF NOT EXISTS grants (key TEXT PRIMARY KEY, request TEXT NOT NULL,"
-                " phase TEXT NOT NULL, receipt TEXT NOT NULL, status INTEGER, headers TEXT,"
-                " body BLOB, expires REAL NOT NULL)"
+                "CREATE TABLE IF NOT EXISTS payments (key TEXT PRIMARY KEY, request TEXT NOT NULL,"
+                " payload TEXT NOT NULL, secret TEXT NOT NULL, claim TEXT NOT NULL,"
+                " holder TEXT NOT NULL, since REAL NOT NULL, expires REAL NOT NULL,"
+                " phase TEXT NOT NULL, proved INTEGER NOT NULL, receipt TEXT NOT NULL,"
+                " status INTEGER, headers TEXT, body BLOB)"
             )
-            connection.execute("DELETE FROM grants WHERE expires < ?", (time.time(),))
 
     def _open(self) -> Connection:
         return connect(self.path, timeout=BUSY_SECONDS)
@@ -124,55 +214,74 @@ class FileGrants:
     def get(self, key: str) -> Grant | None:
         """Returns the grant of a payment."""
         with closing(self._open()) as connection:
-            return _read(connection, key)
-
-    def put(self, grant: Grant) -> None:
-        """Stores a grant; replaces the old one."""
-        with closing(self._open()) as connection, connection:
-            connection.execute(
-                "INSERT OR REPLACE INTO grants VALUES (?,?,?,?,?,?,?,?)", _row(grant)
-            )
+            return self._read(connection, key)
 
     def add(self, grant: Grant) -> Grant | None:
         """Adds a grant. If the key exists, returns the existing grant unchanged."""
         with closing(self._open()) as connection, connection:
-            added = connection.execute(
-                "INSERT OR IGNORE INTO grants VALUES (?,?,?,?,?,?,?,?)", _row(grant)
-            )
-            return None if added.rowcount else _read(connection, grant.key)
+            connection.execute("BEGIN IMMEDIATE")
+            known = self._read(connection, grant.key)
+            if known is None:
+                self._sweep(connection)
+                connection.execute(f"INSERT OR REPLACE {_INSERT}", _row(grant))
+            return known
 
-    def drop(self, key: str) -> None:
-        """Deletes a grant."""
+    def put(self, grant: Grant, holder: str) -> bool:
+        """Replaces the stored grant if ``holder`` holds it. Returns whether it did."""
         with closing(self._open()) as connection, connection:
-            connection.execute("DELETE FROM grants WHERE key = ?", (key,))
+            connection.execute("BEGIN IMMEDIATE")
+            known = self._read(connection, grant.key)
+            if known is None or known.holder != holder:
+                return False
+            connection.execute(f"REPLACE {_INSERT}", _row(without_long_copy(grant)))
+            return True
+
+    def drop(self, key: str, holder: str) -> None:
+        """Deletes a grant if ``holder`` holds it."""
+        with closing(self._open()) as connection, connection:
+            connection.execute("DELETE FROM payments WHERE key = ? AND holder = ?", (key, holder))
+
+    def _sweep(self, connection: Connection) -> None:
+        """Deletes expired grants, at most every ``SWEEP_SECONDS``."""
+        now = self._clock()
+        if now - self._swept >= SWEEP_SECONDS:
+            self._swept = now
+            connection.execute("DELETE FROM payments WHERE expires <= ?", (now,))
+
+    def _read(self, connection: Connection, key: str) -> Grant | None:
+        row = connection.execute(
+            "SELECT * FROM payments WHERE key = ? AND expires > ?", (key, self._clock())
+        ).fetchone()
+        if row is None:
+            return None
+        members = dict(zip(_COLUMNS, row, strict=True))
+        status, headers, body = (members.pop(name) for name in ("status", "headers", "body"))
+        reply = None
+        if status is not None:
+            reply = Reply(status, [(name, value) for name, value in json.loads(headers)], body)
+        return Grant(**{**members, "phase": Phase(members["phase"]), "reply": reply})
 
 
 def without_long_copy(grant: Grant) -> Grant:
-    """Returns the grant without an answer above ``LONGEST_COPY``; the handler then runs again."""
-    long = grant.reply is not None and len(grant.reply.body) > LONGEST_COPY
+    """Returns the grant; without its answer if that was given and exceeds ``LONGEST_COPY``."""
+    long = grant.phase is Phase.GIVEN and _length(grant) > LONGEST_COPY
     return replace(grant, reply=None) if long else grant
 
 
+def _length(grant: Grant) -> int:
+    return 0 if grant.reply is None else len(grant.reply.body)
+
+
 def _row(grant: Grant) -> tuple[object, ...]:
-    reply = without_long_copy(grant).reply
+    reply = grant.reply
     status, headers, body = (
         (reply.status, json.dumps(list(reply.headers)), reply.body) if reply else (None, None, None)
     )
     return (
-        grant.key, grant.request, grant.phase.value, grant.receipt, status, headers, body,
-        grant.expires,
+        grant.key, grant.request, grant.payload, grant.secret, grant.claim, grant.holder,
+        grant.since, grant.expires, grant.phase.value, grant.proved, grant.receipt, status,
+        headers, body,
     )  # fmt: skip
-
-
-def _read(connection: Connection, key: str) -> Grant | None:
-    row = connection.execute("SELECT * FROM grants WHERE key = ?", (key,)).fetchone()
-    if row is None:
-        return None
-    _, request, phase, receipt, status, headers, body, expires = row
-    reply = None
-    if status is not None:
-        reply = Reply(status, [(name, value) for name, value in json.loads(headers)], body)
-    return Grant(key, request, Phase(phase), receipt, reply, expires)
 
 
 class PaymentLocks:
@@ -180,6 +289,10 @@ class PaymentLocks:
 
     def __init__(self) -> None:
         self._locks: dict[str, tuple[asyncio.Lock, int]] = {}
+
+    def held(self, key: str) -> bool:
+        """Whether somebody holds the lock of a payment."""
+        return key in self._locks
 
     async def acquire(self, key: str) -> None:
         """Acquires the lock of a payment."""

@@ -2,6 +2,9 @@
 
 The bearer token is needed for everything but /health. Without a token /holds does not exist.
 
+A caller that repeats /settle with the ``Idempotency-Key`` of its first request gets the same
+result. A success without that header is answered once.
+
 A refused payment is answered with status 200, a malformed message with 400. Status 503 means that
 nothing was sent and the client should retry: it must not treat the payment as failed.
 """
@@ -33,6 +36,7 @@ from fastevm.payments.x402.reasons import Unavailable
 log: Final = logging.getLogger(__name__)
 
 RETRY_SECONDS: Final = 1  # value of Retry-After
+LONGEST_CLAIM: Final = 255  # characters of an Idempotency-Key
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -89,8 +93,9 @@ class _Host:
     async def settle(self, request: web.Request) -> web.Response:
         version = 2
         try:
+            claim = _claim(request)
             version, payment, offer = await _read(request)
-            answer, status = await self.facilitator.settle(payment, offer), 200
+            answer, status = await self.facilitator.settle(payment, offer, claim), 200
         except Malformed as error:
             answer, status = _unsettled(reasons.INVALID_PAYLOAD, str(error)), 400
         except Unavailable as error:
@@ -122,6 +127,14 @@ class _Host:
                 chains[str(chain_id)] = {"account": settler.account, "error": "no answer"}
         healthy = all("error" not in chain for chain in chains.values())
         return _answer({"healthy": healthy, "chains": chains}, 200 if healthy else 503)
+
+
+def _claim(request: web.Request) -> str:
+    """Returns the caller's key for its settlement, or "". Raises Malformed."""
+    claim = request.headers.get("Idempotency-Key", "")
+    if len(claim) > LONGEST_CLAIM or not (claim.isascii() and claim.isprintable()):
+        raise Malformed(f"Idempotency-Key: expected 1 to {LONGEST_CLAIM} ASCII characters")
+    return claim
 
 
 async def _read(request: web.Request) -> tuple[int, Payment, Requirements]:

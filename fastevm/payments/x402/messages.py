@@ -309,7 +309,10 @@ class Settled(Struct, frozen=True, kw_only=True):
 
 
 def payment_required(
-    offers: Sequence[Requirements], resource: Resource, error: str
+    offers: Sequence[Requirements],
+    resource: Resource,
+    error: str,
+    extensions: Mapping[str, Any] | None = None,
 ) -> tuple[str, Json]:
     """Returns the ``PAYMENT-REQUIRED`` header (version 2) and JSON body (version 1) of a 402."""
     header = {
@@ -318,6 +321,7 @@ def payment_required(
         "resource": resource.show(),
         "accepts": [offer.show() for offer in offers],
     }
+    header |= {"extensions": dict(extensions)} if extensions else {}
     old = [shown for offer in offers if (shown := offer.show_v1(resource)) is not None]
     body = {"x402Version": 1, "error": error, "accepts": old} if old else {}
     return encode_header(header), body

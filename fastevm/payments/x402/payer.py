@@ -5,7 +5,8 @@
         answer = await payer.get(session, "https://api.example/weather")
 
 A payer pays only in assets that have a limit in ``most``. It presents the same payment until the
-result is known: signing again could pay twice.
+result is known: signing again could pay twice. If the server offers the extension
+``payment-identifier``, the payment gets a secret id, with which a lost answer is given again.
 """
 
 import asyncio
@@ -33,6 +34,8 @@ from fastevm.payments.x402.messages import (
     encode_header,
     strict_json,
 )
+from fastevm.payments.x402.proofs import IDENTIFIER, SIGN_IN, SIGN_IN_HEADER, new_id
+from fastevm.payments.x402.proofs import answer as answer_challenge
 
 ATTEMPTS: Final = 30  # presentations of one payment while its result is unknown
 PAUSE_SECONDS: Final = 1.0  # between presentations, unless the server sends Retry-After
@@ -85,6 +88,9 @@ class Payer:
         message: dict[str, Any] = {"x402Version": version, "payload": payload}
         if version == 2:
             message |= {"accepted": offer.show(), "resource": required.get("resource", {})}
+            if IDENTIFIER in (required.get("extensions") or {}):
+                info = {"required": False, "id": new_id()}
+                message["extensions"] = {IDENTIFIER: {"info": info}}
             return Presented("PAYMENT-SIGNATURE", encode_header(message))
         (network,) = {
             accepted["network"]
@@ -144,27 +150,51 @@ class Payer:
             "authorization": made.message(),
         }
 
+    def prove(self, body: bytes, url: str) -> Presented | None:
+        """Returns the header that answers the challenge of a 409; None if there is no challenge.
+
+        Send it together with the payment. Raises Malformed if the challenge is for another address.
+        """
+        extensions = as_object(strict_json(body), "body").get("extensions")
+        if not isinstance(extensions, dict) or SIGN_IN not in extensions:
+            return None
+        return Presented(SIGN_IN_HEADER, answer_challenge(extensions[SIGN_IN], self._key, url))
+
     async def get(self, session: aiohttp.ClientSession, url: str) -> Reply:
         """Returns the answer to a GET; pays if the server requires it."""
         first = await _get(session, url, {})
         if first.status != 402:
             return first
         presented = self.pay(dict(first.headers), first.body)
-        for _ in range(ATTEMPTS):
+        sent, answer = {presented.name: presented.value}, first
+        for attempt in range(ATTEMPTS):
+            pause = PAUSE_SECONDS
             try:
-                answer = await _get(session, url, {presented.name: presented.value})
+                answer = await _get(session, url, sent)
             except aiohttp.ClientError:
-                await asyncio.sleep(PAUSE_SECONDS)
-                continue
-            if answer.status != 503:
-                return answer
-            headers = {name.lower(): value for name, value in answer.headers}
-            pause = headers.get("retry-after", "")
-            await asyncio.sleep(float(pause) if pause.isdigit() else PAUSE_SECONDS)
+                if attempt == ATTEMPTS - 1:
+                    raise
+            else:
+                proof = self.prove(answer.body, url) if answer.status == 409 else None
+                if proof is not None and proof.name not in sent:
+                    sent |= {proof.name: proof.value}
+                    continue
+                if answer.status != 503:
+                    break
+                sent.pop(SIGN_IN_HEADER, None)  # a challenge can be answered once
+                pause = _pause(answer)
+            await asyncio.sleep(pause)
         return answer
 
     def __repr__(self) -> str:
         return f"<Payer {self.address}>"
+
+
+def _pause(answer: Reply) -> float:
+    """Returns the server's Retry-After in seconds, or the default."""
+    headers = {name.lower(): value for name, value in answer.headers}
+    pause = headers.get("retry-after", "")
+    return float(pause) if pause.isascii() and pause.isdigit() else PAUSE_SECONDS
 
 
 async def _get(session: aiohttp.ClientSession, url: str, headers: Mapping[str, str]) -> Reply:

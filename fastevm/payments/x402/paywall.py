@@ -7,44 +7,37 @@ it gets the answer once the payment is settled. If the result of the payment is 
 gets a 503, never a 402: after a 402 the payer would sign again and pay twice.
 """
 
-import asyncio
-import hashlib
-import json
 import logging
 import re
+import secrets
 import time
-from asyncio import to_thread
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
+from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from fastevm.core.primitives.replace import replace
 from fastevm.payments.x402 import reasons
 from fastevm.payments.x402.auth_capture import dated, dated_as
 from fastevm.payments.x402.bodies import LONGEST_REQUEST
 from fastevm.payments.x402.facilitator import Engine
-from fastevm.payments.x402.grants import Grant, Grants, MemoryGrants, PaymentLocks, Phase, Reply
+from fastevm.payments.x402.grants import Grants, MemoryGrants, PaymentLocks, Reply
 from fastevm.payments.x402.messages import (
     Malformed,
     Payment,
     Requirements,
     Resource,
-    Settled,
     decode_header,
-    encode_header,
     payment_required,
 )
+from fastevm.payments.x402.proofs import DECLARED, IDENTIFIER
+from fastevm.payments.x402.purchase import Purchase, Request, Run, as_json, key_of, later
 from fastevm.payments.x402.reasons import Unavailable
 
 log: Final = logging.getLogger(__name__)
 
 HEADERS: Final = {"payment-signature": 2, "x-payment": 1}
-RECEIPTS: Final = {2: "PAYMENT-RESPONSE", 1: "X-PAYMENT-RESPONSE"}
 MISSING: Final = {2: "PAYMENT-SIGNATURE header is required"}
-KEPT: Final = 3_600.0  # seconds; minimum lifetime of a grant
-FAILURE: Final = 400  # lowest status of answers that are not charged
 # RFC 9110 and RFC 5789. Methods are case-sensitive: "get" is an unknown method, not GET.
 METHODS: Final = (
     "CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE",
@@ -52,17 +45,6 @@ METHODS: Final = (
 ANY: Final = "*"
 
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, section 5.6.2
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """A request as the paywall needs it. Header names are in lower case."""
-
-    method: str
-    path: str
-    url: str
-    headers: Mapping[str, str] = field(repr=False)
-    body: bytes = field(default=b"", repr=False)
 
 
 class Sale(Struct, frozen=True):
@@ -79,7 +61,6 @@ class Sale(Struct, frozen=True):
 
 
 Price = Sale | Callable[[Request], Awaitable[Sale]]
-Run = Callable[[], Awaitable[Reply]]
 
 
 class Paywall:
@@ -106,7 +87,7 @@ class Paywall:
         self.engine, self.grants = engine, grants or MemoryGrants()
         self.resource_url, self.longest_request = resource_url, longest_request
         self._routes = [(*_pattern(route), price) for route, price in routes.items()]
-        self._locks = PaymentLocks()
+        self._locks, self._holder = PaymentLocks(), secrets.token_hex(8)
 
     def guards(self, request: Request) -> bool:
         """Whether :meth:`handle` must answer; other requests go directly to the application."""
@@ -141,7 +122,7 @@ class Paywall:
         allowed = sold - {ANY} | {"OPTIONS"} | ({"HEAD"} if "GET" in sold else set())
         allow = ", ".join(sorted({*allowed, *METHODS} if ANY in sold else allowed))
         headers = [("Allow", allow), ("Cache-Control", "no-store")]
-        return _json(405, {"error": "method_not_allowed", "message": text}, headers)
+        return as_json(405, {"error": "method_not_allowed", "message": text}, headers)
 
     async def handle(self, request: Request, run: Run) -> Reply:
         """Answers a request; ``run()`` calls the protected handler."""
@@ -159,7 +140,7 @@ class Paywall:
         try:
             payment = _payment_of(request)
         except Malformed as error:
-            return _json(400, {"error": reasons.INVALID_PAYLOAD, "message": str(error)})
+            return as_json(400, {"error": reasons.INVALID_PAYLOAD, "message": str(error)})
         if payment is None:
             return self.required(request, sale, MISSING[2])
         now = int(time.time())
@@ -167,116 +148,50 @@ class Paywall:
         offer = next((dated_offer for dated_offer in given if payment.chooses(dated_offer)), None)
         if offer is None:
             return self.required(request, sale, reasons.INVALID_REQUIREMENTS)
-        key = key_of(payment, offer)
-        await self._locks.acquire(key)
         try:
-            return await _Purchase(self, request, sale, payment, offer, key).answer(run)
+            return await self._sold_to(request, sale, payment, offer, run)
         except Malformed as error:
-            return _json(400, {"error": reasons.INVALID_PAYLOAD, "message": str(error)})
+            return as_json(400, {"error": reasons.INVALID_PAYLOAD, "message": str(error)})
         except Unavailable as error:
             log.warning("a payment could not be processed: %s", error)
-            return _later({"error": reasons.SETTLE_ERROR})
+            return later({"error": reasons.SETTLE_ERROR})
+
+    async def _sold_to(
+        self, request: Request, sale: Sale, payment: Payment, offer: Requirements, run: Run
+    ) -> Reply:
+        """Answers a request with a payment that matches an offer; one at a time for a payment."""
+        key = key_of(payment, offer)
+        purchase = Purchase(
+            engine=self.engine, grants=self.grants, request=request, url=self.url_of(request),
+            payment=payment, offer=offer, upfront=sale.upfront, key=key, holder=self._holder,
+            required=lambda reason, receipt: self.required(request, sale, reason, receipt),
+        )  # fmt: skip
+        # strangers do not wait for the payer's request
+        if self._locks.held(key) and (refusal := await purchase.refusal()) is not None:
+            return refusal
+        await self._locks.acquire(key)
+        try:
+            return await purchase.answer(run)
         finally:
             self._locks.release(key)
+
+    def url_of(self, request: Request) -> str:
+        """Returns the public address of a request."""
+        if self.resource_url is None:
+            return request.url
+        parts = urlsplit(request.url)
+        return self.resource_url.rstrip("/") + parts._replace(scheme="", netloc="").geturl()
 
     def required(
         self, request: Request, sale: Sale, error: str, receipt: tuple[str, str] | None = None
     ) -> Reply:
         """Returns the 402 that asks for a payment."""
-        url = f"{self.resource_url}{request.path}" if self.resource_url else request.url
+        url = self.url_of(request)
         resource = Resource(url=url, description=sale.description, mime_type=sale.mime_type)
         offers = [dated(offer, int(time.time())) for offer in sale.offers]
-        header, body = payment_required(offers, resource, error)
+        header, body = payment_required(offers, resource, error, {IDENTIFIER: DECLARED})
         headers = [("PAYMENT-REQUIRED", header), ("Cache-Control", "no-store")]
-        return _json(402, body, [*headers, *([receipt] if receipt else [])])
-
-
-class _Purchase(Struct):
-    """A request with a payment."""
-
-    wall: Paywall
-    request: Request
-    sale: Sale
-    payment: Payment
-    offer: Requirements
-    key: str
-
-    async def answer(self, run: Run) -> Reply:
-        grants = self.wall.grants
-        made = Grant(self.key, self._fingerprint(), expires=time.time() + self._kept())
-        known = await to_thread(grants.add, made)
-        grant = known or made
-        if grant.request != made.request:
-            return self.wall.required(self.request, self.sale, reasons.NONCE_USED)
-        if grant.phase is Phase.GIVEN and grant.reply is not None:
-            return self._with_receipt(grant.reply, grant.receipt)
-        if grant.phase is Phase.BEGUN and grant.reply is None:
-            verified = await self.wall.engine.verify(self.payment, self.offer)
-            # a known payment may have been settled before this process lost the result
-            ours = known is not None and verified.reason == reasons.NONCE_USED
-            if not verified.valid and not ours:
-                await to_thread(grants.drop, self.key)
-                return self.wall.required(self.request, self.sale, verified.reason or "")
-        return await self._sell(grant, run)
-
-    async def _sell(self, grant: Grant, run: Run) -> Reply:
-        """Settles and runs the handler, in the order that the sale asks for."""
-        grants, reply = self.wall.grants, grant.reply
-        if reply is None and not self.sale.upfront and grant.phase is Phase.BEGUN:
-            reply = await run()
-            if reply.status >= FAILURE:
-                await to_thread(grants.drop, self.key)
-                return reply
-            grant = replace(grant, reply=reply)
-            await to_thread(grants.put, grant)
-        if grant.phase is Phase.BEGUN:
-            settled = await self._settled()
-            receipt = encode_header(settled.show(self.payment.version))
-            if settled.pending:
-                return self._with_receipt(_later({"error": settled.reason}), receipt)
-            if not settled.success:
-                await to_thread(grants.drop, self.key)
-                shown = (RECEIPTS[self.payment.version], receipt)
-                return self.wall.required(
-                    self.request, self.sale, settled.reason or reasons.SETTLE_ERROR, shown
-                )
-            grant = replace(grant, phase=Phase.PAID, receipt=receipt)
-            await to_thread(grants.put, grant)
-        reply = reply or await run()
-        if reply.status < FAILURE or not self.sale.upfront:
-            await to_thread(grants.put, replace(grant, phase=Phase.GIVEN, reply=reply))
-        return self._with_receipt(reply, grant.receipt)
-
-    async def _settled(self) -> Settled:
-        """Settles; continues even if the client disconnects."""
-        task = asyncio.ensure_future(self.wall.engine.settle(self.payment, self.offer))
-        return await asyncio.shield(task)
-
-    def _fingerprint(self) -> str:
-        request = self.request
-        text = f"{request.method} {request.url}\n".encode() + request.body
-        return hashlib.sha256(text).hexdigest()
-
-    def _kept(self) -> float:
-        return max(KEPT, float(self.offer.max_timeout))
-
-    def _with_receipt(self, reply: Reply, receipt: str) -> Reply:
-        name = RECEIPTS[self.payment.version]
-        if not receipt:
-            return reply
-        kept = [header for header in reply.headers if header[0].lower() not in (name.lower(),)]
-        has_cache = any(header[0].lower() == "cache-control" for header in kept)
-        cache = [] if has_cache else [("Cache-Control", "private")]
-        return Reply(reply.status, [*kept, *cache, (name, receipt)], reply.body)
-
-
-def key_of(payment: Payment, offer: Requirements) -> str:
-    """Returns the key of a payment: a hash of chain, token, payer and nonce as bytes.
-
-    Signatures are left out, because a signature can be encoded in several ways.
-    """
-    chain, token = offer.chain_id.to_bytes(32, "big"), bytes.fromhex(offer.asset[2:])
-    return hashlib.sha256(chain + token + payment.payer + payment.nonce).hexdigest()
+        return as_json(402, body, [*headers, *([receipt] if receipt else [])])
 
 
 def _payment_of(request: Request) -> Payment | None:
@@ -309,12 +224,3 @@ def _pattern(route: str) -> tuple[str, re.Pattern[str]]:
     method = method.upper() if method.upper() in METHODS else method
     parts = (re.escape(part) for part in path.rstrip("/").split("*"))
     return method, re.compile(".*".join(parts) + "/?", re.DOTALL)
-
-
-def _json(status: int, body: Mapping[str, Any], headers: Sequence[tuple[str, str]] = ()) -> Reply:
-    text = json.dumps(body).encode()
-    return Reply(status, [("Content-Type", "application/json"), *headers], text)
-
-
-def _later(body: Mapping[str, Any]) -> Reply:
-    return _json(503, body, [("Retry-After", "1"), ("Cache-Control", "no-store")])

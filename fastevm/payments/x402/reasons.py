@@ -12,6 +12,7 @@ INVALID_NETWORK: Final = "invalid_network"
 VERIFY_ERROR: Final = "unexpected_verify_error"
 SETTLE_ERROR: Final = "unexpected_settle_error"
 PENDING: Final = "settlement_pending"
+DUPLICATE: Final = "duplicate_settlement"  # settled before, for another request
 FACTORY: Final = "eip6492_factory_not_allowed"
 
 EXACT: Final = "invalid_exact_evm_"
@@ -28,6 +29,18 @@ TRANSACTION: Final = EXACT + "transaction_failed"
 VALUE: Final = EXACT + "payload_authorization_value_mismatch"
 VALID_BEFORE: Final = EXACT + "payload_authorization_valid_before"
 VALID_AFTER: Final = EXACT + "payload_authorization_valid_after"
+
+# Reasons of a payment whose money may have moved; some facilitators spell the first one shorter.
+SPENT: Final = (
+    NONCE_USED, "nonce_already_used", "invalid_auth_capture_evm_payment_already_collected",
+    DUPLICATE,
+)  # fmt: skip
+
+# Of a paywall's 409 and 503.
+NOT_PROVED: Final = "payer_not_proved"
+OTHER_REQUEST: Final = "payment_of_another_request"
+NOT_KEPT: Final = "answer_not_kept"
+IN_PROGRESS: Final = "payment_in_progress"
 
 _BY_CAUSE: Final[dict[Reason, str]] = {
     Reason.NONCE_CONSUMED: NONCE_USED,

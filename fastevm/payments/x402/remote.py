@@ -21,6 +21,7 @@ from fastevm.payments.x402.messages import (
     strict_json,
 )
 from fastevm.payments.x402.reasons import Unavailable
+from fastevm.rpc_client.asynchronous import open_session
 
 VERIFY_SECONDS: Final = 15.0
 SETTLE_SECONDS: Final = 90.0
@@ -54,10 +55,14 @@ class RemoteFacilitator:
         message = str(members.get("invalidMessage") or "")
         return Verified(payer=_text(members.get("payer")), reason=reason, message=message)
 
-    async def settle(self, payment: Payment, offer: Requirements) -> Settled:
-        """Collects the payment; pending if the answer does not say what happened."""
+    async def settle(self, payment: Payment, offer: Requirements, claim: str = "") -> Settled:
+        """Collects the payment; pending if the answer does not say what happened.
+
+        ``claim`` is sent as ``Idempotency-Key``; facilitators that do not know it ignore it.
+        """
+        more = {"Idempotency-Key": claim} if claim else {}
         try:
-            message = await self._post("/settle", payment, offer, SETTLE_SECONDS)
+            message = await self._post("/settle", payment, offer, SETTLE_SECONDS, more)
         except _NoAnswer as error:
             return Settled(chain_id=offer.chain_id, reason=reasons.PENDING, message=str(error))
         if not isinstance(message.get("success"), bool):
@@ -79,19 +84,26 @@ class RemoteFacilitator:
                 asyncio.timeout(VERIFY_SECONDS),
                 self._open().get(f"{self.url}/supported", headers=self._headers) as answer,
             ):
-                return as_object(strict_json(await answer.content.read(LONGEST_BODY)), "supported")
+                return as_object(strict_json(await _body_of(answer)), "supported")
         except (aiohttp.ClientError, OSError, TimeoutError, Malformed) as error:
             raise Unavailable(f"no answer of the facilitator: {type(error).__name__}") from None
 
-    async def _post(self, path: str, payment: Payment, offer: Requirements, seconds: float) -> Json:
+    async def _post(
+        self,
+        path: str,
+        payment: Payment,
+        offer: Requirements,
+        seconds: float,
+        more: Mapping[str, str] | None = None,
+    ) -> Json:
         body = json.dumps(_body(payment, offer)).encode()
-        headers = {"Content-Type": "application/json", **self._headers}
+        headers = {"Content-Type": "application/json", **self._headers, **(more or {})}
         try:
             async with (
                 asyncio.timeout(seconds),
                 self._open().post(self.url + path, data=body, headers=headers) as answer,
             ):
-                message = as_object(strict_json(await answer.content.read(LONGEST_BODY)), "answer")
+                message = as_object(strict_json(await _body_of(answer)), "answer")
         except (aiohttp.ClientError, OSError, TimeoutError, Malformed) as error:
             raise _NoAnswer(type(error).__name__) from None
         if answer.status >= 500 and message.get("errorReason") != reasons.PENDING:
@@ -100,8 +112,19 @@ class RemoteFacilitator:
 
     def _open(self) -> aiohttp.ClientSession:
         if self._session is None:
-            self._session = aiohttp.ClientSession()
+            self._session = open_session()
         return self._session
+
+
+async def _body_of(answer: aiohttp.ClientResponse) -> bytes:
+    """Returns the body. Raises Malformed above ``LONGEST_BODY`` bytes."""
+    parts, length = [], 0
+    async for part in answer.content.iter_any():
+        length += len(part)
+        if length > LONGEST_BODY:
+            raise Malformed(f"the answer exceeds {LONGEST_BODY} bytes")
+        parts.append(part)
+    return b"".join(parts)
 
 
 class _NoAnswer(Exception):

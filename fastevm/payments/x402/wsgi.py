@@ -15,7 +15,8 @@ from wsgiref.util import application_uri
 
 from fastevm.payments.x402.bodies import BadBody, BodyReader
 from fastevm.payments.x402.grants import Reply
-from fastevm.payments.x402.paywall import Paywall, Request
+from fastevm.payments.x402.paywall import Paywall
+from fastevm.payments.x402.purchase import Request, quoted
 
 PART: Final = 65_536  # bytes; most that is read in one call
 
@@ -85,7 +86,7 @@ def _request(environ: Environ) -> Request:
     path = path.encode("latin-1").decode("utf-8", "replace")
     query = environ.get("QUERY_STRING", "")
     base = application_uri({**environ, "SCRIPT_NAME": ""}).rstrip("/")
-    url = f"{base}{path}" + (f"?{query}" if query else "")
+    url = f"{base}{quoted(path)}" + (f"?{query}" if query else "")
     return Request(environ["REQUEST_METHOD"], path, url, headers)
 
 

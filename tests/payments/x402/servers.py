@@ -5,6 +5,7 @@ import re
 import socket
 import threading
 from collections.abc import AsyncIterator, Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -50,7 +51,7 @@ class Till:
     async def verify(self, payment: Payment, offer: Requirements) -> Verified:
         return Verified(payer=None)
 
-    async def settle(self, payment: Payment, offer: Requirements) -> Settled:
+    async def settle(self, payment: Payment, offer: Requirements, claim: str = "") -> Settled:
         self.nonces.append(payment.payload["authorization"]["nonce"])
         return Settled(chain_id=offer.chain_id, transaction="0x01", amount=offer.amount)
 
@@ -168,12 +169,17 @@ SERVERS: Final[dict[str, Callable[[Shop, Paywall], Any]]] = {
 }
 
 
+# Not the loop's own threads, which servers of the same test need.
+THREADS: Final = ThreadPoolExecutor(64, "clients")
+
+
 async def exchange(port: int, request: bytes, *, end: bool = False) -> tuple[int, bytes]:
     """Sends raw bytes; returns the status (0 if none) and all bytes of the answer.
 
     ``end``: closes the sending direction after the request.
     """
-    return await asyncio.to_thread(_exchange, port, request, end)
+    loop = asyncio.get_running_loop()
+    return await loop.run_in_executor(THREADS, _exchange, port, request, end)
 
 
 def _exchange(port: int, request: bytes, end: bool) -> tuple[int, bytes]:

@@ -156,8 +156,13 @@ INVALID: Mapping[str, Callable[[Json], Json]] = {
 }
 
 
-def header_of(payload: Json, offer: Requirements) -> dict[str, str]:
+SECRET = "pay_5ecre7" + "0" * 26
+
+
+def header_of(payload: Json, offer: Requirements, secret: str | None = SECRET) -> dict[str, str]:
     message = {"x402Version": 2, "payload": payload, "accepted": offer.show()}
+    if secret is not None:
+        message["extensions"] = {"payment-identifier": {"info": {"id": secret}}}
     return {"PAYMENT-SIGNATURE": encode_header(message)}
 
 
@@ -296,7 +301,7 @@ async def test_another_body_is_another_request(server: str) -> None:
     shop, till = Shop(), Till()
     payload = Payer(b"\x05" * 32, {usdc(): FUNDS}).payload(OFFER)
     async with SERVERS[server](shop, wall("POST /weather", engine=till)) as port:
-        for body, expected in ((b"one", 200), (b"two", 402), (b"", 402), (b"one", 200)):
+        for body, expected in ((b"one", 200), (b"two", 409), (b"", 409), (b"one", 200)):
             headers = {**header_of(payload, OFFER), "Content-Length": str(len(body))}
             status, answer = await exchange(port, raw("POST", headers, body))
             assert status == expected, answer

@@ -30,9 +30,9 @@ async def test_a_hold_is_taken_once(town: Street) -> None:
         kinds = {kind["scheme"]: kind for kind in facilitator.supported()["kinds"]}
         assert kinds["auth-capture"]["extra"] == {"captureAuthorizer": settler.account}
         assert (await facilitator.verify(payment, offer)).valid
-        first = await facilitator.settle(payment, offer)
-        again = await facilitator.settle(payment, offer)
-        assert first.success and again.transaction == first.transaction
+        first = await facilitator.settle(payment, offer, "mine")
+        again = await facilitator.settle(payment, offer, "mine")
+        assert first.success and again.success and again.transaction == first.transaction
         verified = await facilitator.verify(payment, offer)
         assert verified.reason == "invalid_auth_capture_evm_payment_already_collected"
     (order,) = settler.store.orders()

@@ -87,8 +87,8 @@ class Either:
     async def verify(self, payment: Payment, offer: Requirements) -> Any:
         return await random.choice(self.remotes).verify(payment, offer)
 
-    async def settle(self, payment: Payment, offer: Requirements) -> Any:
-        return await random.choice(self.remotes).settle(payment, offer)
+    async def settle(self, payment: Payment, offer: Requirements, claim: str = "") -> Any:
+        return await random.choice(self.remotes).settle(payment, offer, claim)
 
     async def close(self) -> None:
         for remote in self.remotes:

@@ -53,12 +53,41 @@ async def test_settling_again_and_at_once_sends_one_transaction(town: Street) ->
     # two processes: two settlers on one store
     async with Facilitator([town.settler()]) as one, Facilitator([town.settler()]) as other:
         answers = await asyncio.gather(
-            *(engine.settle(payment, offer) for engine in (one, other, one, other, one))
+            *(engine.settle(payment, offer, "mine") for engine in (one, other, one, other, one))
         )
-        later = await other.settle(payment, offer)
+        later = await other.settle(payment, offer, "mine")
+        strangers = [await engine.settle(payment, offer, "theirs") for engine in (one, other)]
     assert all(answer.success for answer in answers), answers
     assert {answer.transaction for answer in (*answers, later)} == {answers[0].transaction}
+    assert {answer.reason for answer in strangers} == {"duplicate_settlement"}
+    assert {answer.transaction for answer in strangers} == {later.transaction}
     assert await transfers(town) == [1]
+
+
+async def test_a_caller_without_a_key_gets_one_success(town: Street) -> None:
+    offer = town.offer()
+    payment = town.payment(offer)
+    async with Facilitator([town.settler()]) as one, Facilitator([town.settler()]) as other:
+        answers = await asyncio.gather(
+            *(engine.settle(payment, offer) for engine in (one, other, one, other, one))
+        )
+    assert sorted(str(answer.reason) for answer in answers) == [
+        "None", *["duplicate_settlement"] * 4
+    ]  # fmt: skip
+    assert len({answer.transaction for answer in answers}) == 1
+    assert await transfers(town) == [1]
+
+
+async def test_another_signature_of_a_known_payment_is_refused(town: Street) -> None:
+    offer = town.offer()
+    payment = town.payment(offer)
+    rubbish = {**payment.payload, "signature": "0x" + "11" * 65}
+    async with Facilitator([town.settler(settle_for=0.0)]) as facilitator:
+        assert (await facilitator.settle(payment, offer, "mine")).pending
+        answer = await facilitator.settle(read_payment(offer, rubbish), offer, "theirs")
+        assert answer.reason == "invalid_exact_evm_signature"
+    async with Facilitator([town.settler()]) as facilitator:
+        assert (await facilitator.settle(payment, offer, "mine")).success
 
 
 async def test_what_was_settled_is_told_after_a_restart_and_after_the_deadline(
@@ -67,11 +96,12 @@ async def test_what_was_settled_is_told_after_a_restart_and_after_the_deadline(
     offer = town.offer(max_timeout=8)
     payment = town.payment(offer)
     async with Facilitator([town.settler()]) as facilitator:
-        first = await facilitator.settle(payment, offer)
+        first = await facilitator.settle(payment, offer, "mine")
     settler = town.settler()
     settler._clock = lambda: now() + 1_000
     async with Facilitator([settler]) as facilitator:
-        assert (await facilitator.settle(payment, offer)).transaction == first.transaction
+        again = await facilitator.settle(payment, offer, "mine")
+    assert again.success and again.transaction == first.transaction
 
 
 async def test_somebody_else_submits_the_same_payment(town: Street) -> None:

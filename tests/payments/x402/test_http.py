@@ -44,11 +44,17 @@ async def test_both_versions_are_verified_and_settled(town: Street, version: int
         body = body_of(town, version)
         async with session.post("/verify", json=body) as answer:
             assert await answer.json() == {"isValid": True, "payer": town.payer.address}
-        for _ in range(2):
-            async with session.post("/settle", json=body) as answer:
+        for key, success in (("mine", True), ("mine", True), ("theirs", False), ("", False)):
+            headers = {"Idempotency-Key": key}
+            async with session.post("/settle", json=body, headers=headers) as answer:
                 content = await answer.json()
-                assert answer.status == 200 and content["success"], content
+                assert (answer.status, content["success"]) == (200, success), content
                 assert content["network"] == ("base-sepolia" if version == 1 else "eip155:84532")
+                assert content.get("errorReason") == (None if success else "duplicate_settlement")
+        for key in ("x" * 256, "\u00e9"):
+            headers = {"Idempotency-Key": key}
+            async with session.post("/settle", json=body, headers=headers) as answer:
+                assert answer.status == 400
         async with session.get("/health") as answer:
             assert (await answer.json())["healthy"]
 

@@ -172,11 +172,12 @@ async def test_an_answer_is_sold_once(town: Street, adapter: str, upfront: bool)
             given = await first.json()
             assert decode_header(first.headers["PAYMENT-RESPONSE"])["success"]
             assert first.headers["Content-Type"].startswith("application/json")
-            assert first.headers["Cache-Control"] == "private"
+            assert first.headers["Cache-Control"] == "private, no-store"
         async with session.get(url + "/weather", headers=headers) as again:
             assert (again.status, await again.json()) == (200, given)
         async with session.get(url + "/weather?other", headers=headers) as other:
-            assert other.status == 402
+            assert other.status == 409
+            assert (await other.json())["error"] == "payment_of_another_request"
         async with session.head(url + "/weather") as head:
             assert head.status == 402
         async with session.get(url + "//weather") as twisted:
@@ -238,9 +239,9 @@ class Slow:
     async def verify(self, *arguments: Any) -> Any:
         return await self.engine.verify(*arguments)
 
-    async def settle(self, payment: Any, offer: Any) -> Any:
+    async def settle(self, payment: Any, offer: Any, claim: str) -> Any:
         self.settled += 1
-        answer = await self.engine.settle(payment, offer)
+        answer = await self.engine.settle(payment, offer, claim)
         if self.settled <= self.unknown:
             return Settled(chain_id=offer.chain_id, reason="settlement_pending")
         return answer

@@ -115,6 +115,7 @@ def test_a_store_of_the_second_layout_learns_what_transactions_cost(tmp_path: Pa
     open_store(f"sqlite:///{path}").close()
     with sqlite3.connect(path) as connection:
         connection.execute("DROP TABLE batched")
+        connection.execute("DROP TABLE entitled")
         connection.execute("ALTER TABLE submissions DROP COLUMN batch")
         connection.execute("ALTER TABLE submissions DROP COLUMN cost")
         connection.execute("UPDATE layout SET version = 2")
@@ -129,6 +130,7 @@ def test_transactions_of_the_third_layout_are_of_one_order_each(old: Path) -> No
     open_store(f"sqlite:///{old}").close()
     with sqlite3.connect(old) as connection:
         connection.execute("DROP TABLE batched")
+        connection.execute("DROP TABLE entitled")
         connection.execute("ALTER TABLE submissions DROP COLUMN batch")
         connection.execute("UPDATE layout SET version = 3")
     connection.close()
@@ -150,3 +152,16 @@ def test_what_is_deleted_is_overwritten(tmp_path: Path) -> None:
     (row,) = store.database.read("PRAGMA secure_delete")  # type: ignore[attr-defined]
     assert tuple(row) == (1,)
     store.close()
+
+
+def test_a_settlement_of_the_fourth_layout_was_answered_then(old: Path) -> None:
+    open_store(f"sqlite:///{old}").close()
+    with sqlite3.connect(old) as connection:
+        connection.execute("DROP TABLE entitled")
+        connection.execute("UPDATE orders SET shop = 'x402/84532'")
+        connection.execute("UPDATE layout SET version = 4")
+    connection.close()
+    opened = open_store(f"sqlite:///{old}")
+    assert opened.scoped("x402/84532").entitle("order-1", "somebody") == "an older version"
+    assert opened.scoped("x402/84532").entitle("order-2", "somebody") == "somebody"
+    opened.close()

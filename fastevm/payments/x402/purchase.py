@@ -1,0 +1,305 @@
+"""One request with a payment: verify, run the handler, settle, and answer once.
+
+A payment is presented for the first time with a valid signature; that binds it to the request and
+makes its grant. Later presentations get an answer only if they come from the payer:
+
+- before the settlement starts, the same signature proves it: only the payer and this server have it
+- afterwards the payment's secret id, or a signed challenge (see `proofs`)
+
+Everybody else gets a 409 and changes nothing.
+"""
+
+import asyncio
+import hashlib
+import json
+import logging
+import secrets
+import time
+from asyncio import to_thread
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from hmac import compare_digest
+from typing import Any, Final
+from urllib.parse import quote
+
+from msgspec import Struct
+
+from fastevm.core.primitives.replace import replace
+from fastevm.payments.x402 import proofs, reasons
+from fastevm.payments.x402.facilitator import Engine
+from fastevm.payments.x402.grants import LONGEST_COPY, Grant, Grants, Phase, Reply
+from fastevm.payments.x402.messages import (
+    Payment,
+    Requirements,
+    Settled,
+    decode_header,
+    encode_header,
+)
+
+log: Final = logging.getLogger(__name__)
+
+RECEIPTS: Final = {2: "PAYMENT-RESPONSE", 1: "X-PAYMENT-RESPONSE"}
+KEPT: Final = 3_600.0  # seconds; minimum lifetime of a grant
+FAILURE: Final = 400  # lowest status of answers that are not charged
+HELD_SECONDS: Final = 120.0  # then another process may continue what a crashed one began
+PRIVATE: Final = ("private", "no-store")  # Cache-Control that keeps an answer out of shared caches
+
+Run = Callable[[], Awaitable[Reply]]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request as the paywall needs it. Header names are in lower case."""
+
+    method: str
+    path: str
+    url: str
+    headers: Mapping[str, str] = field(repr=False)
+    body: bytes = field(default=b"", repr=False)
+
+
+def quoted(path: str) -> str:
+    """Returns a decoded path as it stands in a URL, so that two paths never share an address."""
+    return quote(path, safe="/:@!$&'()*+,;=~")
+
+
+class Purchase(Struct):
+    """A request with a payment. ``url``: the request's public address. ``holder``: the paywall.
+
+    ``required(reason, receipt)`` returns the 402. Nobody else in this process may work on the same
+    ``key`` while `answer` runs.
+    """
+
+    engine: Engine
+    grants: Grants
+    request: Request
+    url: str
+    payment: Payment
+    offer: Requirements
+    upfront: bool
+    key: str
+    holder: str
+    required: Callable[[str, tuple[str, str] | None], Reply]
+
+    async def answer(self, run: Run) -> Reply:
+        """Returns the answer. Raises Malformed or Unavailable."""
+        proofs.id_of(self.payment)  # raises Malformed
+        grant = await to_thread(self.grants.get, self.key)
+        if grant is None:
+            verified = await self.engine.verify(self.payment, self.offer)
+            if not verified.valid:
+                return self._refused(verified.reason or "")
+            made = self._grant()
+            grant = await to_thread(self.grants.add, made)
+            if grant is None:
+                return await self._carry_on(made, run)
+        return await self._again(grant, run)
+
+    async def refusal(self) -> Reply | None:
+        """Returns the 409 for a caller that does not prove to be the payer; None for the payer."""
+        grant = await to_thread(self.grants.get, self.key)
+        if grant is None or self._proof(grant) is not None:
+            return None
+        return self._stranger(grant)
+
+    # --- presented again --------------------------------------------------------------------------
+
+    async def _again(self, grant: Grant, run: Run) -> Reply:
+        """Answers a payment that was presented before."""
+        proved = self._proof(grant)
+        if proved is None:
+            return self._stranger(grant)
+        if not compare_digest(grant.request, self._fingerprint()):
+            text = "this payment belongs to another request; sign a new payment for this one"
+            return conflict(reasons.OTHER_REQUEST, text)
+        if grant.phase is Phase.GIVEN:
+            return await self._given(grant, proved)
+        now = time.time()
+        if grant.holder not in ("", self.holder) and now < grant.since + HELD_SECONDS:
+            return later({"error": reasons.IN_PROGRESS})
+        mine = replace(grant, holder=self.holder, since=now, proved=proved)
+        if not await to_thread(self.grants.put, mine, grant.holder):
+            return later({"error": reasons.IN_PROGRESS})
+        if mine.phase is Phase.BEGUN and mine.reply is None:
+            verified = await self.engine.verify(self.payment, self.offer)
+            if not verified.valid:
+                await to_thread(self.grants.drop, self.key, self.holder)
+                return self._refused(verified.reason or "")
+        return await self._carry_on(mine, run)
+
+    async def _given(self, grant: Grant, proved: int) -> Reply:
+        """Gives an answer again."""
+        if grant.reply is None:
+            text = (
+                "the answer was given and is not kept; answers are kept up to "
+                f"{LONGEST_COPY} bytes and for a limited time"
+            )
+            return conflict(reasons.NOT_KEPT, text)
+        used = replace(grant, proved=proved)
+        if proved != grant.proved and not await to_thread(self.grants.put, used, grant.holder):
+            return later({"error": reasons.IN_PROGRESS})
+        return self._with_receipt(grant.reply, grant.receipt)
+
+    def _proof(self, grant: Grant) -> int | None:
+        """Returns the new value of ``grant.proved`` if the caller is the payer, else None.
+
+        A challenge must be newer than the last one answered, so each works once.
+        """
+        secret = proofs.secret_digest(self.payment)
+        if secret and compare_digest(secret, grant.secret):
+            return grant.proved
+        same = compare_digest(proofs.payload_digest(self.payment), grant.payload)
+        if grant.phase is Phase.BEGUN and same:
+            return grant.proved
+        header = self.request.headers.get(proofs.SIGN_IN_HEADER.lower())
+        if header is None or grant.phase is Phase.BEGUN:
+            return None
+        now = int(time.time() * 1_000)
+        made = proofs.answered(header, grant.claim, self.payment, self.url, now)
+        return made if made is not None and made > grant.proved else None
+
+    def _stranger(self, grant: Grant) -> Reply:
+        text = (
+            "this payment was presented before, and nothing here proves that you are its payer: "
+            f"repeat it with its {proofs.IDENTIFIER}, or sign the challenge and send it in "
+            f"{proofs.SIGN_IN_HEADER}; to buy again, sign a new payment"
+        )
+        now = int(time.time() * 1_000)
+        asked = proofs.challenge(grant.claim, self.payment, self.url, now)
+        more = {"extensions": {proofs.SIGN_IN: asked}}
+        if grant.receipt:
+            more["transaction"] = decode_header(grant.receipt).get("transaction", "")
+        return conflict(reasons.NOT_PROVED, text, more)
+
+    # --- selling ----------------------------------------------------------------------------------
+
+    async def _carry_on(self, grant: Grant, run: Run) -> Reply:
+        """Continues a grant that this process holds; releases it if that fails."""
+        try:
+            return await self._sell(grant, run)
+        except _Lost:
+            return later({"error": reasons.IN_PROGRESS})
+        except BaseException:
+            known = await to_thread(self.grants.get, self.key)
+            if known is not None:
+                await to_thread(self.grants.put, replace(known, holder=""), self.holder)
+            raise
+
+    async def _sell(self, grant: Grant, run: Run) -> Reply:
+        """Settles and runs the handler, in the order that the sale asks for."""
+        reply = grant.reply
+        if grant.phase is Phase.BEGUN:
+            if reply is None and not self.upfront:
+                reply = await run()
+                if reply.status >= FAILURE:
+                    await to_thread(self.grants.drop, self.key, self.holder)
+                    return reply
+            grant = await self._keep(grant, phase=Phase.SETTLING, reply=reply)
+        if grant.phase is Phase.SETTLING:
+            settled = await self._settled(grant)
+            receipt = encode_header(settled.show(self.payment.version))
+            if settled.pending:
+                await self._keep(grant, holder="")
+                return self._with_receipt(later({"error": settled.reason}), receipt)
+            if not settled.success:
+                return await self._unsettled(grant, settled, receipt)
+            grant = await self._keep(grant, phase=Phase.PAID, receipt=receipt)
+        reply = reply or await run()
+        if reply.status < FAILURE or not self.upfront:
+            grant = await self._keep(grant, phase=Phase.GIVEN, reply=reply, holder="")
+        else:
+            await self._keep(grant, holder="")
+        return self._with_receipt(reply, grant.receipt)
+
+    async def _settled(self, grant: Grant) -> Settled:
+        """Settles; continues even if the client disconnects."""
+        task = asyncio.ensure_future(self.engine.settle(self.payment, self.offer, grant.claim))
+        return await asyncio.shield(task)
+
+    async def _unsettled(self, grant: Grant, settled: Settled, receipt: str) -> Reply:
+        """Answers a failed settlement. A grant whose nonce is used stays: money may have moved."""
+        reason = settled.reason or reasons.SETTLE_ERROR
+        if reason in reasons.SPENT:
+            await self._keep(grant, holder="")
+        else:
+            await to_thread(self.grants.drop, self.key, self.holder)
+        return self._refused(reason, (RECEIPTS[self.payment.version], receipt))
+
+    async def _keep(self, grant: Grant, **changes: Any) -> Grant:
+        """Stores a changed grant. Raises _Lost if another process has taken it over."""
+        changed = replace(grant, since=time.time(), **changes)
+        if not await to_thread(self.grants.put, changed, self.holder):
+            log.warning("another process took over a payment that took too long")
+            raise _Lost
+        return changed
+
+    # --- parts ------------------------------------------------------------------------------------
+
+    def _refused(self, reason: str, receipt: tuple[str, str] | None = None) -> Reply:
+        """Returns the 402; for a payment that was settled before, a 409.
+
+        After a 402 the payer would sign and pay again.
+        """
+        if reason in reasons.SPENT:
+            text = "this payment was settled before, for another request; sign a new payment"
+            return conflict(reason, text)
+        return self.required(reason, receipt)
+
+    def _grant(self) -> Grant:
+        now = time.time()
+        return Grant(
+            key=self.key,
+            request=self._fingerprint(),
+            payload=proofs.payload_digest(self.payment),
+            secret=proofs.secret_digest(self.payment),
+            claim=secrets.token_hex(16),
+            holder=self.holder,
+            since=now,
+            expires=now + max(KEPT, float(self.offer.max_timeout)),
+        )
+
+    def _fingerprint(self) -> str:
+        text = json.dumps([self.request.method, self.url]).encode() + b"\n" + self.request.body
+        return hashlib.sha256(text).hexdigest()
+
+    def _with_receipt(self, reply: Reply, receipt: str) -> Reply:
+        """Adds the receipt, and keeps the answer out of shared caches."""
+        name = RECEIPTS[self.payment.version]
+        if not receipt:
+            return reply
+        kept = [header for header in reply.headers if header[0].lower() != name.lower()]
+        caching = [value.lower() for key, value in kept if key.lower() == "cache-control"]
+        if not any(word in value for value in caching for word in PRIVATE):
+            kept = [header for header in kept if header[0].lower() != "cache-control"]
+            kept.append(("Cache-Control", ", ".join(PRIVATE)))
+        return Reply(reply.status, [*kept, (name, receipt)], reply.body)
+
+
+class _Lost(Exception):
+    """Another process holds the grant."""
+
+
+def key_of(payment: Payment, offer: Requirements) -> str:
+    """Returns the key of a payment: a hash of chain, token, payer and nonce as bytes.
+
+    Signatures are left out, because a signature can be encoded in several ways.
+    """
+    chain, token = offer.chain_id.to_bytes(32, "big"), bytes.fromhex(offer.asset[2:])
+    return hashlib.sha256(chain + token + payment.payer + payment.nonce).hexdigest()
+
+
+def as_json(status: int, body: Mapping[str, Any], headers: Sequence[tuple[str, str]] = ()) -> Reply:
+    """Returns an answer in JSON."""
+    text = json.dumps(body).encode()
+    return Reply(status, [("Content-Type", "application/json"), *headers], text)
+
+
+def later(body: Mapping[str, Any]) -> Reply:
+    """Returns the 503 for a payment whose result is not known yet."""
+    return as_json(503, body, [("Retry-After", "1"), ("Cache-Control", "no-store")])
+
+
+def conflict(error: str, message: str, more: Mapping[str, Any] | None = None) -> Reply:
+    """Returns the 409 for a payment that cannot pay for this request."""
+    body = {"error": error, "message": message, **(more or {})}
+    return as_json(409, body, [("Cache-Control", "no-store")])

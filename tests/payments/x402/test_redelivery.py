@@ -1,0 +1,483 @@
+"""A paid answer is given once, and again only to its payer."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fastevm.payments.x402 import (
+    Facilitator,
+    FileGrants,
+    Grant,
+    Grants,
+    MemoryGrants,
+    Payer,
+    Payment,
+    Paywall,
+    Phase,
+    Reply,
+    Request,
+    Requirements,
+    Sale,
+    Settled,
+    Verified,
+)
+from fastevm.payments.x402.messages import Json, Malformed, decode_header
+from fastevm.payments.x402.proofs import SIGN_IN_HEADER, challenge
+
+from .servers import SERVERS, Shop, Till, exchange, raw
+from .street import FUNDS, PRICE, Street, read_payment, usdc
+from .test_attacks import OFFER, SECRET, header_of
+
+BUYER = b"\x05" * 32
+STRANGER = b"\x06" * 32
+URL = "http://shop.example/weather"
+every_server = pytest.mark.parametrize("server", SERVERS)
+
+
+class Chain(Till):
+    """An engine that checks the signature and the nonce, as a chain does.
+
+    ``pending``: so many settlements answer "pending" first.
+    """
+
+    def __init__(self, good: str, pending: int = 0) -> None:
+        super().__init__()
+        self.good, self.pending, self.verified = good, pending, 0
+
+    async def verify(self, payment: Payment, offer: Requirements) -> Verified:
+        self.verified += 1
+        if payment.payload["signature"] != self.good:
+            return Verified(payer=None, reason="invalid_exact_evm_signature")
+        if self.nonces:
+            return Verified(payer=None, reason="invalid_exact_evm_nonce_already_used")
+        return Verified(payer=None)
+
+    async def settle(self, payment: Payment, offer: Requirements, claim: str = "") -> Settled:
+        if not self.nonces:
+            self.claim = claim
+            assert (await self.verify(payment, offer)).valid
+            await super().settle(payment, offer, claim)
+        if self.pending > 0:
+            self.pending -= 1
+            return Settled(chain_id=offer.chain_id, reason="settlement_pending")
+        if claim != self.claim:
+            return Settled(chain_id=offer.chain_id, reason="duplicate_settlement")
+        return Settled(chain_id=offer.chain_id, transaction="0x01", amount=offer.amount)
+
+
+@pytest.fixture(params=["memory", "file"])
+def grants(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Grants]:
+    if request.param == "file":
+        return lambda: FileGrants(tmp_path / "grants.db")
+    kept = MemoryGrants()
+    return lambda: kept
+
+
+@pytest.fixture
+def payload() -> Json:
+    return Payer(BUYER, {usdc(): FUNDS}).payload(OFFER)
+
+
+def strangers(payload: Json) -> list[dict[str, str]]:
+    """What somebody presents who has read the chain: all but the payer's secrets."""
+    rubbish = {**payload, "signature": "0x" + "11" * 65}
+    late = {**payload, "authorization": {**payload["authorization"], "validBefore": "1"}}
+    dear = {**payload, "authorization": {**payload["authorization"], "value": "1"}}
+    return [
+        header_of(seen, OFFER, secret)
+        for seen in (payload, rubbish, late, dear)
+        for secret in (None, "pay_" + "1" * 32, SECRET if seen is not payload else None)
+    ]
+
+
+async def refuse(port: int, payload: Json, shop: Shop, ran: int) -> None:
+    """Presents the payment as strangers do: no answer, and nothing changes."""
+    for headers in strangers(payload):
+        status, answer = await exchange(port, raw("GET", headers))
+        assert status == 409 and b"secret weather" not in answer, answer
+        assert b"payer_not_proved" in answer and b"sign the challenge" in answer
+    assert len(shop.bodies) == ran
+
+
+def told(answer: bytes) -> Json:
+    found: Json = json.loads(answer.partition(b"\r\n\r\n")[2])
+    return found
+
+
+def sold(till: Till, kept: Grants | None = None, **options: Any) -> Paywall:
+    return Paywall(till, {"GET /weather": Sale([OFFER], **options)}, grants=kept)
+
+
+@every_server
+async def test_a_stranger_who_reads_the_chain_gets_no_answer(
+    server: str, grants: Callable[[], Grants], payload: Json
+) -> None:
+    shop, till = Shop(), Chain(payload["signature"])
+    async with SERVERS[server](shop, sold(till, grants())) as port:
+        mine = raw("GET", header_of(payload, OFFER))
+        rubbish = {**payload, "signature": "0x" + "11" * 65}
+        status, _ = await exchange(port, raw("GET", header_of(rubbish, OFFER)))
+        assert status == 402 and not shop.bodies
+        first = await exchange(port, mine)
+        assert first[0] == 200 and b"secret weather" in first[1]
+        await refuse(port, payload, shop, 1)
+        again = await exchange(port, mine)
+        assert again[0] == 200 and told_body(again) == told_body(first)
+    # another process, after a restart
+    if isinstance(grants(), FileGrants):
+        async with SERVERS[server](shop, sold(till, grants())) as port:
+            await refuse(port, payload, shop, 1)
+            assert told_body(await exchange(port, mine)) == told_body(first)
+    assert len(shop.bodies) == 1 and len(till.nonces) == 1
+
+
+def told_body(answer: tuple[int, bytes]) -> bytes:
+    return answer[1].partition(b"\r\n\r\n")[2]
+
+
+@pytest.mark.parametrize("upfront", [False, True])
+@every_server
+async def test_a_stranger_gets_nothing_while_the_settlement_is_pending(
+    server: str, upfront: bool, payload: Json
+) -> None:
+    shop, till = Shop(), Chain(payload["signature"], pending=2)
+    async with SERVERS[server](shop, sold(till, upfront=upfront)) as port:
+        mine = raw("GET", header_of(payload, OFFER))
+        ran = 0 if upfront else 1
+        for _ in range(2):
+            status, answer = await exchange(port, mine)
+            assert status == 503 and b"secret weather" not in answer
+            await refuse(port, payload, shop, ran)
+        assert (await exchange(port, mine))[0] == 200
+        await refuse(port, payload, shop, 1)
+    assert len(shop.bodies) == 1 and len(till.nonces) == 1
+
+
+async def test_before_the_settlement_the_signature_proves_the_payer(payload: Json) -> None:
+    class Fails(Shop):
+        def serve(self, body: bytes) -> bytes:
+            super().serve(body)
+            if len(self.bodies) == 1:
+                raise RuntimeError("the handler fails")
+            return b"secret weather"
+
+    shop, till = Fails(), Chain(payload["signature"])
+    async with SERVERS["aiohttp"](shop, sold(till)) as port:
+        mine = raw("GET", header_of(payload, OFFER, None))
+        assert (await exchange(port, mine))[0] == 500 and not till.nonces
+        for headers in strangers(payload)[3:]:  # all but those with the payer's signature
+            assert (await exchange(port, raw("GET", headers)))[0] == 409
+        assert (await exchange(port, mine))[0] == 200
+        assert (await exchange(port, mine))[0] == 409
+
+
+# --- challenges -----------------------------------------------------------------------------------
+
+
+@every_server
+async def test_a_signed_challenge_proves_the_payer_once(
+    server: str, grants: Callable[[], Grants], payload: Json
+) -> None:
+    shop, till, buyer = Shop(), Chain(payload["signature"]), Payer(BUYER, {})
+    paid = header_of(payload, OFFER, None)
+    async with SERVERS[server](shop, sold(till, grants())) as port:
+        assert (await exchange(port, raw("GET", paid)))[0] == 200
+        status, answer = await exchange(port, raw("GET", paid))
+        assert status == 409 and told(answer)["transaction"] == "0x01"
+        asked = json.dumps(told(answer)).encode()
+        proof = buyer.prove(asked, URL)
+        theirs = Payer(STRANGER, {}).prove(asked, URL)
+        assert proof is not None and theirs is not None and proof.name == SIGN_IN_HEADER
+
+        async def present(value: str, *, host: str = "shop.example", path: str = "") -> int:
+            headers = {**paid, SIGN_IN_HEADER: value, "Host": host}
+            status, answer = await exchange(port, raw("GET", headers, path=f"/weather{path}"))
+            assert status in (200, 409), answer
+            assert (b"secret weather" in answer) == (status == 200)
+            return status
+
+        for value in ("", "e30=", "W10=", "\x7f", proof.value[:-4], theirs.value, "A" * 70_000):
+            if not (value == "\x7f" or len(value) > 8_000):  # the servers refuse these headers
+                assert await present(value) == 409
+        assert await present(proof.value, host="other.example") == 409
+        assert await present(proof.value, path="?other") == 409
+        assert await present(proof.value) == 200
+        assert await present(proof.value) == 409, "a challenge is answered once"
+        _, answer = await exchange(port, raw("GET", paid))
+        renewed = buyer.prove(json.dumps(told(answer)).encode(), URL)
+        assert renewed is not None and await present(renewed.value) == 200
+    assert len(shop.bodies) == 1 and len(till.nonces) == 1
+
+
+async def test_a_challenge_of_another_site_is_not_signed() -> None:
+    made = read_payment(OFFER, Payer(BUYER, {usdc(): FUNDS}).payload(OFFER))
+    asked = json.dumps({"extensions": {"sign-in-with-x": challenge("x", made, URL, 1)}}).encode()
+    buyer = Payer(BUYER, {})
+    assert buyer.prove(asked, URL) is not None
+    assert buyer.prove(b"{}", URL) is None
+    for url in ("http://evil.example/weather", URL + "?x", "https://shop.example/weather"):
+        with pytest.raises(Malformed):
+            buyer.prove(asked, url)
+
+
+async def test_an_old_challenge_proves_nothing(
+    payload: Json, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wall = sold(Chain(payload["signature"]))
+    headers = {name.lower(): value for name, value in header_of(payload, OFFER, None).items()}
+
+    async def run() -> Reply:
+        return Reply(200, [], b"secret weather")
+
+    assert (await wall.handle(Request("GET", "/weather", URL, headers), run)).status == 200
+    asked = await wall.handle(Request("GET", "/weather", URL, headers), run)
+    proof = Payer(BUYER, {}).prove(asked.body, URL)
+    assert proof is not None
+    headers[SIGN_IN_HEADER.lower()] = proof.value
+    monkeypatch.setattr("fastevm.payments.x402.proofs.CHALLENGE_MS", -1)
+    assert (await wall.handle(Request("GET", "/weather", URL, headers), run)).status == 409
+
+
+async def test_the_public_address_decides_and_not_the_host(payload: Json) -> None:
+    """Behind a proxy, and for whoever relays a challenge under another Host."""
+    till = Chain(payload["signature"])
+    wall = Paywall(
+        till, {"GET /weather": Sale([OFFER])}, resource_url="https://api.example/"
+    )  # fmt: skip
+    headers = {name.lower(): value for name, value in header_of(payload, OFFER, None).items()}
+    inside = Request("GET", "/weather", "http://10.0.0.1:8080/weather?a=1", headers)
+    relayed = Request("GET", "/weather", "http://evil.example/weather?a=1", headers)
+
+    async def run() -> Reply:
+        return Reply(200, [], b"secret weather")
+
+    assert (await wall.handle(inside, run)).status == 200
+    asked = await wall.handle(relayed, run)
+    with pytest.raises(Malformed):
+        Payer(BUYER, {}).prove(asked.body, "http://evil.example/weather?a=1")
+    proof = Payer(BUYER, {}).prove(asked.body, "https://api.example/weather?a=1")
+    assert proof is not None
+    headers[SIGN_IN_HEADER.lower()] = proof.value
+    assert (await wall.handle(inside, run)).status == 200
+
+
+# --- ids ------------------------------------------------------------------------------------------
+
+
+@every_server
+async def test_an_id_that_is_published_or_short_is_no_secret(server: str, payload: Json) -> None:
+    shop, till = Shop(), Chain(payload["signature"])
+    nonce = payload["authorization"]["nonce"]
+    async with SERVERS[server](shop, sold(till)) as port:
+        for secret in ("pay_" + nonce[2:34], nonce, "x" * 21):
+            if secret == "pay_" + nonce[2:34]:
+                status, _ = await exchange(port, raw("GET", header_of(payload, OFFER, secret)))
+                assert status == 200
+            status, answer = await exchange(port, raw("GET", header_of(payload, OFFER, secret)))
+            assert status == 409 and b"secret weather" not in answer
+        for secret in ("short", "x" * 129, "x" * 20 + "\n", "\u00e9" * 20, "x" * 16 + " " * 16):
+            status, answer = await exchange(port, raw("GET", header_of(payload, OFFER, secret)))
+            assert status == 400 and b"payment-identifier" in answer
+
+
+async def test_a_payer_repeats_its_payment_with_its_id(town: Street) -> None:
+    """Our payer loses answers and gets them again without another payment."""
+    shop, buyer = Shop(), town.buyer()
+    before = await town.balance(town.shop.address)
+    async with Facilitator([town.settler()]) as facilitator:
+        wall = Paywall(facilitator, {"GET /weather": Sale([town.offer()])})
+        async with SERVERS["aiohttp"](shop, wall) as port:
+            asked = await exchange(port, raw("GET", {}))
+            head = asked[1].decode().partition("\r\n\r\n")[0]
+            header = dict(line.split(": ", 1) for line in head.splitlines()[1:])
+            required = decode_header(header["PAYMENT-REQUIRED"])
+            assert "payment-identifier" in required["extensions"]
+            presented = buyer.pay(header, b"")
+            answers = await asyncio.gather(
+                *(exchange(port, raw("GET", dict([presented]))) for _ in range(8))
+            )
+    assert {answer[0] for answer in answers} == {200}
+    assert len({told_body(answer) for answer in answers}) == 1
+    assert len(shop.bodies) == 1
+    assert await town.balance(town.shop.address) == before + PRICE
+
+
+# --- answers that are not kept --------------------------------------------------------------------
+
+
+class Large(Shop):
+    def serve(self, body: bytes) -> bytes:
+        return super().serve(body) + b"x" * 300_000
+
+
+@pytest.mark.parametrize("pending", [0, 2])
+@pytest.mark.parametrize("upfront", [False, True])
+@every_server
+async def test_an_answer_too_large_to_keep_is_made_once(
+    server: str, upfront: bool, pending: int, grants: Callable[[], Grants], payload: Json
+) -> None:
+    shop, till = Large(), Chain(payload["signature"], pending)
+    async with SERVERS[server](shop, sold(till, grants(), upfront=upfront)) as port:
+        mine = raw("GET", header_of(payload, OFFER))
+        for _ in range(pending):
+            assert (await exchange(port, mine))[0] == 503
+        status, answer = await exchange(port, mine)
+        assert status == 200 and len(answer) > 300_000
+        for _ in range(3):
+            status, answer = await exchange(port, mine)
+            assert status == 409 and b"answer_not_kept" in answer
+    assert len(shop.bodies) == 1
+
+
+def grant(key: str, **changes: Any) -> Grant:
+    usual = {
+        "key": key, "request": "r", "payload": "p", "secret": "s", "claim": "c", "holder": "h",
+        "since": 0.0, "expires": 100.0,
+    }  # fmt: skip
+    return Grant(**{**usual, **changes})
+
+
+@pytest.mark.parametrize("kind", ["memory", "file"])
+def test_an_expired_grant_does_not_exist(kind: str, tmp_path: Path) -> None:
+    now = 0.0
+    kept: Grants = (
+        MemoryGrants(clock=lambda: now)
+        if kind == "memory"
+        else FileGrants(tmp_path / "grants.db", clock=lambda: now)
+    )
+    assert kept.add(grant("a")) is None
+    assert kept.add(grant("a", claim="other")) == grant("a") == kept.get("a")
+    assert not kept.put(grant("a", claim="other"), "somebody else")
+    kept.drop("a", "somebody else")
+    assert kept.put(grant("a", phase=Phase.PAID, holder=""), "h") and not kept.put(grant("a"), "h")
+    now = 100.0
+    assert kept.get("a") is None
+    assert not kept.put(grant("a"), "")
+    assert kept.add(grant("a", claim="new", expires=200.0)) is None
+    found = kept.get("a")
+    assert found is not None and found.claim == "new"
+    kept.drop("a", "h")
+    assert kept.get("a") is None
+    if kind == "file":
+        assert (tmp_path / "grants.db").stat().st_mode & 0o077 == 0
+
+
+def test_memory_keeps_its_limits_and_no_answer_is_made_twice() -> None:
+    kept = MemoryGrants(most=10, most_bytes=1_000)
+    for number in range(8):
+        made = grant(str(number), expires=1e12, phase=Phase.GIVEN, holder="")
+        assert kept.add(made) is None
+        assert kept.put(Grant(**{**fields(made), "reply": Reply(200, [], b"x" * 200)}), "")
+    found = [kept.get(str(number)) for number in range(8)]
+    assert all(one is not None for one in found), "grants stay without their answers"
+    held = [one.reply is not None for one in found if one is not None]
+    assert held[-1] and not held[0] and sum(held) <= 5
+    for number in range(8, 40):
+        kept.add(grant(str(number), expires=1e12))
+    assert sum(kept.get(str(number)) is not None for number in range(40)) <= 10
+
+
+def fields(made: Grant) -> dict[str, Any]:
+    return {name: getattr(made, name) for name in made.__struct_fields__}
+
+
+@every_server
+async def test_an_encoded_question_mark_is_another_request(server: str, payload: Json) -> None:
+    shop, till = Shop(), Chain(payload["signature"])
+    async with SERVERS[server](shop, Paywall(till, {"/*": Sale([OFFER])})) as port:
+        paid = header_of(payload, OFFER)
+        for path, expected in (("/a%3Fb", 200), ("/a?b", 409), ("/a%3Fb", 200), ("/a", 409)):
+            status, answer = await exchange(port, raw("GET", paid, path=path))
+            assert status == expected, (path, answer)
+    assert len(shop.bodies) == 1
+
+
+# --- several processes ----------------------------------------------------------------------------
+
+
+class Slow(Shop):
+    """A handler that waits until ``go``."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.go = asyncio.Event()
+
+    async def run(self) -> Reply:
+        self.bodies.append(b"")
+        await self.go.wait()
+        return Reply(200, [], b"secret weather")
+
+
+async def test_two_processes_make_one_answer(tmp_path: Path, payload: Json) -> None:
+    shop, till = Slow(), Chain(payload["signature"])
+    one, other = (sold(till, FileGrants(tmp_path / "grants.db")) for _ in range(2))
+    headers = {name.lower(): value for name, value in header_of(payload, OFFER).items()}
+    asked = Request("GET", "/weather", URL, headers)
+    first = asyncio.create_task(one.handle(asked, shop.run))
+    async with asyncio.timeout(30):
+        while not shop.bodies:
+            await asyncio.sleep(0.01)
+    assert (await other.handle(asked, shop.run)).status == 503
+    shop.go.set()
+    assert (await first).status == 200
+    assert (await other.handle(asked, shop.run)).body == b"secret weather"
+    assert len(shop.bodies) == 1
+
+
+async def test_a_process_that_died_is_replaced(
+    tmp_path: Path, payload: Json, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop, till = Slow(), Chain(payload["signature"])
+    one, other = (sold(till, FileGrants(tmp_path / "grants.db")) for _ in range(2))
+    headers = {name.lower(): value for name, value in header_of(payload, OFFER).items()}
+    asked = Request("GET", "/weather", URL, headers)
+    first = asyncio.create_task(one.handle(asked, shop.run))
+    async with asyncio.timeout(30):
+        while not shop.bodies:
+            await asyncio.sleep(0.01)
+    monkeypatch.setattr("fastevm.payments.x402.purchase.HELD_SECONDS", 0.0)
+    second = asyncio.create_task(other.handle(asked, shop.run))
+    async with asyncio.timeout(30):
+        while len(shop.bodies) < 2:
+            await asyncio.sleep(0.01)
+    shop.go.set()
+    statuses = sorted([(await first).status, (await second).status])
+    assert statuses == [200, 503], "the first was not dead: its answer is not given"
+    assert len(till.nonces) == 1
+
+
+@asynccontextmanager
+async def two_shops(town: Street) -> AsyncIterator[list[Paywall]]:
+    """Two servers that know nothing of each other, behind one facilitator."""
+    async with Facilitator([town.settler()]) as facilitator:
+        offer = town.offer()
+        yield [Paywall(facilitator, {"GET /weather": Sale([offer])}) for _ in range(2)]
+
+
+@pytest.mark.parametrize("together", [False, True])
+async def test_one_payment_buys_one_answer_of_two_servers(town: Street, together: bool) -> None:
+    offer, ran = town.offer(), []
+
+    async def run() -> Reply:
+        ran.append(1)
+        return Reply(200, [], b"secret weather")
+
+    payload = town.buyer().payload(offer)
+    headers = {name.lower(): value for name, value in header_of(payload, offer).items()}
+    asked = Request("GET", "/weather", URL, headers)
+    async with two_shops(town) as walls:
+        if together:
+            answers = await asyncio.gather(*(wall.handle(asked, run) for wall in walls))
+        else:
+            answers = [await wall.handle(asked, run) for wall in walls]
+        again = [await wall.handle(asked, run) for wall in walls]
+    assert sorted(answer.status for answer in answers) == [200, 409]
+    assert sorted(answer.status for answer in again) == [200, 409]
+    assert sum(b"secret weather" in answer.body for answer in (*answers, *again)) == 2
+    refused = next(answer for answer in answers if answer.status == 409)
+    assert b"settled before, for another request" in refused.body
