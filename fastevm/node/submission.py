@@ -7,6 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from fastevm.chain.chain import Chain
+from fastevm.core.execution.block.fees import (
+    blob_base_fee,
+    next_base_fee,
+    next_excess_blob_gas,
+)
 from fastevm.core.execution.transaction.sidecar import BlobSidecar
 from fastevm.core.execution.transaction.transaction import Transaction, restore
 from fastevm.core.execution.transaction.transaction_fields import DEPOSIT_TX
@@ -17,6 +22,7 @@ from fastevm.errors import ForkError, InvalidTransaction, TransactionDecodeError
 from fastevm.node.dev_accounts import ETHER
 from fastevm.node.development import NoDevelopment
 from fastevm.node.pool.admission import MAX_BYTES, MIN_TIP, check_pooled
+from fastevm.node.pool.eviction import NextFees
 from fastevm.node.pool.kzg import TrustedSetup
 from fastevm.node.pool.pool import TransactionPool
 from fastevm.node.pool.predecode import PredecodedTransactions
@@ -25,6 +31,7 @@ from fastevm.node.production.deposits import Deposit, DepositRefused
 from fastevm.node.storage import NoStorage
 
 DEFAULT_FEE_CAP = ETHER
+LOW_FEE = "max fee per gas less than block base fee"
 DEPOSIT_PREFIX = bytes([DEPOSIT_TX])
 
 
@@ -34,9 +41,12 @@ class Submission:
     ``min_tip``: wei per gas that a transaction must offer above the base fee. ``max_bytes``: of a
     transaction without blobs. ``fee_cap``: the most, in wei, that it may offer for its gas; 0: no
     limit. ``allows_unprotected``: whether signatures without chain id are valid, see EIP-155.
+    ``refuses_low_fees``: whether a fee cap below the next base fee is refused, as anvil does;
+    otherwise the transaction waits in the pool, as in geth.
     """
 
     min_tip = MIN_TIP
+    refuses_low_fees = False
     max_bytes = MAX_BYTES
 
     def __init__(
@@ -57,6 +67,7 @@ class Submission:
         self.trusted_setup = trusted_setup
         self._predecoded = PredecodedTransactions()
         self._rules: tuple[Header, ForkSchedule] | None = None  # of the head, see _next_rules
+        self._fees: tuple[Header, NextFees] | None = None  # after the head, see _next_fees
         self._listeners: list[Callable[[Transaction], None]] = []
 
     @property
@@ -188,8 +199,25 @@ class Submission:
             max_bytes=self.max_bytes,
             setup=self.trusted_setup,
         )
+        fees = self.pool.next_fees = self._next_fees(parent, schedule)
+        if self.refuses_low_fees and transaction.max_fee_per_gas < fees.base_fee:
+            text = f"{LOW_FEE}: {transaction.max_fee_per_gas} < {fees.base_fee}"
+            raise InvalidTransaction("fee_cap_too_low", text)
         self.producer.missing_state.load_sender(transaction)
         self.pool.add(transaction, sidecar)
+
+    def _next_fees(self, parent: Header, schedule: ForkSchedule) -> NextFees:
+        """Returns the fees of the next block; a developer may have set its base fee."""
+        known = self._fees
+        if known is None or known[0] is not parent:
+            rules, base_fee, blob_fee = schedule.parameters, 0, 0
+            if rules["has_base_fee"]:
+                base_fee = next_base_fee(parent, schedule)
+            if rules["accepts_blobs"]:
+                blob_fee = blob_base_fee(next_excess_blob_gas(parent, schedule), schedule)
+            known = self._fees = parent, NextFees(base_fee, blob_fee)
+        decided = self.producer.settings.base_fee_after(parent.hash)
+        return known[1] if decided is None else NextFees(decided, known[1].blob_base_fee)
 
     def _next_rules(self) -> tuple[Header, ForkSchedule]:
         """Returns the head, and the rules of its child."""

@@ -86,6 +86,7 @@ def node_of(arguments: argparse.Namespace) -> Any:
     }
     node = forked(arguments, options) if arguments.fork_url else unforked(arguments, options)
     node.submission.min_tip = 0
+    node.submission.refuses_low_fees = True
     node.slots_in_an_epoch = arguments.slots_in_an_epoch
     if arguments.code_size_limit or arguments.disable_code_size_limit:
         node.submission.max_bytes = MAX_TRANSACTION_BYTES

@@ -142,7 +142,7 @@ def check_funds(
     if new.cost > balance:
         over = new.cost - balance
         refuse("insufficient_funds", f"{text} {balance}, tx cost {new.cost}, overshot {over}")
-    queued, added = queue.cost, new.cost
+    queued, added = queue.cost + queue.spent, new.cost
     if old is not None and old.subpool is EXECUTABLE:
         added -= old.cost
     over = queued + added - balance

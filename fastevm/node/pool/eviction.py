@@ -1,41 +1,111 @@
-"""Eviction: which transaction leaves first when a part of the pool is full."""
+"""Eviction: which transaction leaves first when a part of the pool is full.
+
+A transaction ranks by its effective tip at the base fee of the next block. A block cannot include
+it before the sender's earlier ones, so it ranks by the lowest fee caps among all of them: a high
+tip behind a low one protects nothing. If the rank is negative, no block can include it now.
+"""
 
 import heapq
+from collections.abc import Callable, Iterable
+from typing import Final
 
-from fastevm.node.pool.pooled_transaction import PooledTransaction, Subpool
+from msgspec import Struct
 
-MAX_STALE = 64  # stale heap entries, beside as many as there are live ones
+from fastevm.node.pool.pooled_transaction import (
+    EXECUTABLE,
+    FeeCaps,
+    PooledTransaction,
+    Subpool,
+)
+
+MAX_STALE: Final = 64  # stale heap entries, beyond as many as there are live transactions
+
+Rank = tuple[int, int]  # wei per gas, and minus the arrival: the last to arrive leaves first
+
+
+class NextFees(Struct, frozen=True):
+    """The fees of the next block: ``base_fee`` in wei per gas, ``blob_base_fee`` per blob gas."""
+
+    base_fee: int = 0
+    blob_base_fee: int = 0
+
+
+def rank(caps: FeeCaps, arrival: int, fees: NextFees) -> Rank:
+    """Returns the rank of a transaction whose sender offers at least ``caps`` up to it."""
+    value = min(caps.tip, caps.fee - fees.base_fee)
+    if caps.blob is not None and caps.blob < fees.blob_base_fee:
+        value = min(value, caps.blob - fees.blob_base_fee)
+    return value, -arrival
+
+
+def lowest_of(candidates: Iterable[PooledTransaction], fees: NextFees) -> PooledTransaction | None:
+    """Returns the transaction to evict from a short list; queued ones leave before executable."""
+    return min(
+        candidates,
+        key=lambda one: (one.subpool is EXECUTABLE, rank(one.lowest_caps, one.arrival, fees)),
+        default=None,
+    )
 
 
 class EvictionHeap:
-    """The transactions of one subpool by price, lowest first; cleaned lazily."""
+    """The transactions of one subpool; finds the one with the lowest rank at any base fee.
 
-    def __init__(self, subpool: Subpool) -> None:
+    The lowest of ``min(tip, fee cap - base fee)`` over all transactions is the lower of the lowest
+    tip and the lowest fee cap minus the base fee. So two heaps answer for every base fee, and a new
+    block costs nothing. Both are cleaned when entries come up.
+    """
+
+    def __init__(self, subpool: Subpool, refresh: Callable[[PooledTransaction], None]) -> None:
+        """``refresh`` updates the ``lowest_caps`` of a transaction, which inclusions may raise."""
         self.subpool = subpool
         self.count = 0
-        self._heap: list[tuple[int, int, int, PooledTransaction]] = []
+        self._refresh = refresh
+        self._by_tip: list[tuple[int, int, PooledTransaction]] = []
+        self._by_cap: list[tuple[int, int, PooledTransaction]] = []
 
     def add(self, pooled: PooledTransaction) -> None:
         """A transaction enters the subpool."""
         pooled.subpool = self.subpool
         self.count += 1
-        heapq.heappush(self._heap, (pooled.tip_cap, pooled.fee_cap, -pooled.arrival, pooled))
-        if len(self._heap) > 2 * self.count + MAX_STALE:
-            live = [entry for entry in self._heap if entry[3].subpool is self.subpool]
-            # A transaction that left and came back has two equal entries.
-            self._heap = list({entry[2]: entry for entry in live}.values())
-            heapq.heapify(self._heap)
+        self.push(pooled)
+
+    def push(self, pooled: PooledTransaction) -> None:
+        """Ranks a transaction of the subpool again; needed when its ``lowest_caps`` fell."""
+        caps = pooled.lowest_caps
+        heapq.heappush(self._by_tip, (caps.tip, -pooled.arrival, pooled))
+        heapq.heappush(self._by_cap, (caps.fee, -pooled.arrival, pooled))
+        if len(self._by_tip) > 2 * self.count + MAX_STALE:
+            live = {e[1]: e[2] for e in self._by_tip if e[2].subpool is self.subpool}.values()
+            self._by_tip = [(one.lowest_caps.tip, -one.arrival, one) for one in live]
+            self._by_cap = [(one.lowest_caps.fee, -one.arrival, one) for one in live]
+            heapq.heapify(self._by_tip)
+            heapq.heapify(self._by_cap)
 
     def remove(self, pooled: PooledTransaction, target: Subpool) -> None:
-        """A transaction moves to ``target``; its heap entry is dropped when it comes up."""
+        """A transaction moves to ``target``; its heap entries are dropped when they come up."""
         pooled.subpool = target
         self.count -= 1
 
-    def lowest(self) -> PooledTransaction | None:
-        """The transaction with the lowest price, the last to arrive among equals."""
-        while self._heap:
-            pooled = self._heap[0][3]
-            if pooled.subpool is self.subpool:
+    def lowest(self, fees: NextFees) -> PooledTransaction | None:
+        """Returns the transaction with the lowest rank; None if the subpool is empty."""
+        by_tip = self._top(self._by_tip, lambda caps: caps.tip)
+        by_cap = self._top(self._by_cap, lambda caps: caps.fee)
+        candidates = [one for one in (by_tip, by_cap) if one is not None]
+        return min(
+            candidates, key=lambda one: rank(one.lowest_caps, one.arrival, fees), default=None
+        )
+
+    def _top(
+        self, heap: list[tuple[int, int, PooledTransaction]], price: Callable[[FeeCaps], int]
+    ) -> PooledTransaction | None:
+        while heap:
+            found, order, pooled = heap[0]
+            if pooled.subpool is not self.subpool:
+                heapq.heappop(heap)
+                continue
+            self._refresh(pooled)
+            current = price(pooled.lowest_caps)
+            if current == found:
                 return pooled
-            heapq.heappop(self._heap)
+            heapq.heapreplace(heap, (current, order, pooled))
         return None

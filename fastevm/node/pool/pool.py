@@ -1,9 +1,13 @@
 """The transaction pool: transactions by sender and nonce until a canonical block includes them.
 
-The pool takes a transaction when its sender covers the cost and its nonce is unused. Transactions
-that follow the account's nonce without a gap are executable, the others are queued. The builder
-takes the best executable one, includes it and confirms it, or drops it. A confirmed transaction
-stays known until its block is canonical; it is executable again if the block is given up.
+A transaction is executable if it follows the account's nonce without a gap and the balance covers
+it together with the executable ones before it. The others are queued. The builder takes the best
+executable transaction, then confirms it, sets it aside or drops it. A confirmed transaction stays
+known until its block is canonical; it is executable again if the block is given up.
+
+When a part of the pool is full, the transaction with the lowest effective tip at the next base fee
+leaves (see `eviction`). A transaction that no block can include now never evicts one that a block
+can include. The pool remembers why a transaction left (see `drop_reason`).
 """
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
@@ -19,10 +23,9 @@ from fastevm.core.execution.transaction.unsigned_sender import is_impersonated
 from fastevm.core.state.layer import Layer
 from fastevm.errors import InvalidTransaction
 from fastevm.node.pool.admission import check_funds
-from fastevm.node.pool.eviction import EvictionHeap
+from fastevm.node.pool.eviction import EvictionHeap, NextFees, Rank, lowest_of, rank
 from fastevm.node.pool.ordering import OrderedByPrice
 from fastevm.node.pool.pooled_transaction import (
-    BLOB_TX,
     EXECUTABLE,
     NO_SUBPOOL,
     QUEUED,
@@ -37,14 +40,20 @@ from fastevm.node.pool.replacement import check_replacement
 Content = Mapping[bytes, Mapping[int, Transaction]]
 
 
+MAX_DROP_REASONS = 4_096  # remembered; the oldest are forgotten
+
+EVICTED = "evicted: the pool was full and others pay more"
+OVER_LIMIT = "evicted: too many transactions of the sender wait for a nonce or for funds"
+
+
 class PoolLimits(Struct, frozen=True):
     """Bounds of the pool, in transactions.
 
     ``executable`` and ``queued`` bound the two subpools, ``*_per_sender`` one sender's share of
     them. ``blob_transactions`` bounds those with blobs (each holds up to 768 KiB), ``sidecars``
-    those of included transactions, which a reorganisation may bring back. ``by_arrival``: blocks
-    take them as they came, not by tip. ``cap_alone_replaces``: a higher fee cap is all that a
-    replacement needs.
+    those of included transactions, which a reorganisation may return to the pool. ``by_arrival``:
+    blocks include transactions in order of arrival, not of tip. ``cap_alone_replaces``: a
+    replacement only needs a higher fee cap.
     """
 
     executable: int = 20_480
@@ -61,8 +70,9 @@ class PoolLimits(Struct, frozen=True):
 class TransactionPool:
     """Transactions of all senders; every method may be called from any thread.
 
-    ``accounts``: the newest state, with pre-confirmed transactions; see ``settle``. ``charges``
-    tells what a transaction pays besides gas and value, in wei (OP stack).
+    ``accounts`` is the newest state, with pre-confirmed transactions; see ``settle``. ``charges``
+    returns what a transaction pays besides gas and value, in wei (OP stack). Whoever adds
+    transactions keeps ``next_fees`` up to date.
     """
 
     def __init__(
@@ -83,10 +93,15 @@ class TransactionPool:
         self._changed: set[bytes] = set()  # accounts whose nonces the next state may change
         self._readmitted: Container[bytes] | None = None  # None: all
         self._arrivals = 0
-        self._blob_count = 0
+        self._blobs: dict[bytes, PooledTransaction] = {}
+        self._unfunded: set[bytes] = set()  # senders whose next transaction waits for funds
+        self._demoted: set[bytes] = set()  # senders whose queue may exceed its limits
+        self._drop_reasons: dict[bytes, str] = {}
+        self.next_fees = NextFees()
         self._ordered = OrderedByPrice()
         self._ordered.by_arrival = self.limits.by_arrival
-        self._executable, self._queued = EvictionHeap(EXECUTABLE), EvictionHeap(QUEUED)
+        self._executable = EvictionHeap(EXECUTABLE, self._refresh)
+        self._queued = EvictionHeap(QUEUED, self._refresh)
 
     def __len__(self) -> int:
         return len(self._by_hash)
@@ -109,10 +124,10 @@ class TransactionPool:
     # --- submission and queries -------------------------------------------------------------------
 
     def add(self, transaction: Transaction, sidecar: BlobSidecar | None = None) -> None:
-        """Add a transaction that `check_pooled` accepted.
+        """Adds a transaction that `check_pooled` accepted.
 
-        InvalidTransaction (``already_known``, ``nonce_too_low``, ``insufficient_funds``,
-        ``replacement_underpriced``, ``underpriced`` ...); nothing has changed then.
+        Raises InvalidTransaction (``already_known``, ``nonce_too_low``, ``insufficient_funds``,
+        ``replacement_underpriced``, ``underpriced`` ...) and then changes nothing.
         """
         address = transaction.sender
         if address is None:
@@ -125,14 +140,21 @@ class TransactionPool:
             new = PooledTransaction(transaction, address, self._arrivals, sidecar, charges)
             sender = self._queues.get(address) or SenderQueue(self._accounts.nonce(address))
             old = sender.by_nonce.get(new.nonce)
-            self._check(sender, new, old)
+            for victim in self._check(sender, new, old):
+                self._evict(victim)
             if old is not None:
                 self._take_out(sender, old)
             self._queues.setdefault(address, sender)
+            self._drop_reasons.pop(new.hash, None)
             self._insert(sender, new)
+            self._trim_queued()
+
+    def drop_reason(self, tx_hash: bytes) -> str | None:
+        """Returns why a transaction left the pool without a block; None if that is not known."""
+        return self._drop_reasons.get(tx_hash)
 
     def find(self, tx_hash: bytes) -> Transaction | None:
-        """The transaction with this hash: in the pool, or pre-confirmed and not yet canonical."""
+        """Returns the transaction with this hash, pooled or pre-confirmed and not canonical yet."""
         pooled = self._by_hash.get(tx_hash) or self._confirmed.get(tx_hash)
         return None if pooled is None else pooled.transaction
 
@@ -210,12 +232,13 @@ class TransactionPool:
         with self._lock:
             return {*self._by_hash, *self._confirmed}
 
-    def drop(self, tx_hash: bytes) -> bool:
-        """Remove a transaction; whether it was in the pool."""
+    def drop(self, tx_hash: bytes, reason: str | None = None) -> bool:
+        """Removes a transaction and remembers the reason; returns whether it was in the pool."""
         with self._lock:
             pooled = self._by_hash.get(tx_hash)
             if pooled is not None:
-                self._remove(pooled)
+                self._remove(pooled, reason)
+                self._trim_queued()
             return pooled is not None
 
     # --- block building ---------------------------------------------------------------------------
@@ -250,21 +273,20 @@ class TransactionPool:
         """The transaction is in the block under construction; the sender's next one is offered."""
         with self._lock:
             self._confirmed[pooled.hash] = pooled
-            self._use_nonce(pooled.sender, pooled.nonce, pooled.authorities)
+            self._use_nonce(pooled.sender, pooled.nonce, pooled.authorities, spent=pooled.cost)
 
     def settle(self, accounts: Layer) -> None:
-        """Use a new state, which holds all confirmed transactions."""
+        """Uses a new state, which contains all confirmed transactions."""
         with self._lock:
-            self._accounts = accounts
-            stale, self._changed = self._changed, set()
-            for address in stale:
-                self._renumber(address)
+            self._use_state(accounts)
+            self._trim_queued()
 
     def sealed(self, transactions: Iterable[Transaction]) -> None:
         """The block that was built with these transactions is canonical."""
         with self._lock:
             for transaction in transactions:
                 self._include(transaction)
+            self._changed |= self._unfunded
 
     def reset(
         self,
@@ -289,11 +311,14 @@ class TransactionPool:
             back = [one for one in returned if one.type != DEPOSIT_TX]
             back += (pooled.transaction for pooled in given_up.values())
             self._changed.update(one.sender for one in back if one.sender is not None)
-            self.settle(accounts)
+            # Blocks may fund any account; accounts lose again what removed blocks paid them.
+            self._changed.update(self._queues if back else self._unfunded)
+            self._use_state(accounts)
             known = self._readmitted
             if known is not None:
                 back = [one for one in back if one.hash in known]
             self._reenter(one for one in back if one.hash not in here)
+            self._trim_queued()
 
     @contextmanager
     def readmitting(self, hashes: Container[bytes]) -> Iterator[None]:
@@ -308,22 +333,22 @@ class TransactionPool:
 
     def _check(
         self, sender: SenderQueue, new: PooledTransaction, old: PooledTransaction | None
-    ) -> None:
-        has_blobs = new.transaction.type == BLOB_TX
+    ) -> list[PooledTransaction]:
+        """Returns what has to leave for ``new``; raises InvalidTransaction if it is refused."""
         if new.nonce < sender.nonce:
             text = f"nonce too low: next nonce {sender.nonce}, tx nonce {new.nonce}"
             refuse("nonce_too_low", text)
-        if has_blobs and new.nonce > sender.frontier:
+        if new.has_blobs and new.nonce > sender.frontier:
             text = f"nonce too high: tx nonce {new.nonce}, gapped nonce {sender.frontier}"
             refuse("nonce_too_high", text)
         check_funds(sender, self._accounts.balance(new.sender), new, old)
         self._check_delegation(sender, new, old)
-        if sender.by_nonce and sender.has_blobs != has_blobs:
+        if sender.by_nonce and sender.has_blobs != new.has_blobs:
             refuse("address_reserved", "address already reserved")
-        if old is not None:
-            check_replacement(old, new, cap_alone=self.limits.cap_alone_replaces)
-        else:
-            self._check_capacity(sender, new)
+        if old is None:
+            return self._check_capacity(sender, new)
+        check_replacement(old, new, cap_alone=self.limits.cap_alone_replaces)
+        return []
 
     def _check_delegation(
         self, sender: SenderQueue, new: PooledTransaction, old: PooledTransaction | None
@@ -346,14 +371,16 @@ class TransactionPool:
         """Whether the sender has code, which is a delegation unless a contract is impersonated."""
         return bool(self._accounts.code(new.sender)) and not is_impersonated(new.transaction)
 
-    def _check_capacity(self, sender: SenderQueue, new: PooledTransaction) -> None:
-        """Evict the lowest price where the pool is full; raise when ``new`` does not pay more."""
+    def _check_capacity(
+        self, sender: SenderQueue, new: PooledTransaction
+    ) -> list[PooledTransaction]:
+        """Returns what has to leave for ``new``: the lowest of each part that is full.
+
+        Raises InvalidTransaction if ``new`` does not rank above it.
+        """
         limits, fits = self.limits, new.nonce <= sender.frontier
-        if new.transaction.type == BLOB_TX:
-            if len(sender.by_nonce) >= limits.blob_transactions_per_sender:
-                _refuse_account(sender)
-            if self._blob_count >= limits.blob_transactions:
-                refuse("pool_full", "txpool is full")
+        if new.has_blobs and len(sender.by_nonce) >= limits.blob_transactions_per_sender:
+            _refuse_account(sender)
         subpool, limit = self._executable, limits.executable
         own, own_limit = sender.executable_count, limits.executable_per_sender
         if not fits:
@@ -361,58 +388,117 @@ class TransactionPool:
             own, own_limit = sender.queued_count, limits.queued_per_sender
         if own >= own_limit:
             _refuse_account(sender)
-        if subpool.count < limit:
-            return
-        lowest = subpool.lowest()
-        if lowest is None or (new.tip_cap, new.fee_cap) <= (lowest.tip_cap, lowest.fee_cap):
+        before = sender.caps_before(new.nonce) if fits else None
+        lowest_caps = new.caps if before is None else new.caps.lowest(before)
+        new_rank = rank(lowest_caps, new.arrival, self.next_fees)
+        victims: list[PooledTransaction] = []
+        if new.has_blobs and len(self._blobs) >= limits.blob_transactions:
+            for queue in {self._queues[one.sender] for one in self._blobs.values()}:
+                queue.refresh()
+            lowest = lowest_of(self._blobs.values(), self.next_fees)
+            victims.append(self._victim(lowest, new, (True, new_rank)))
+        is_freed = any(one.subpool is subpool.subpool for one in victims)
+        if subpool.count >= limit and not is_freed:
+            lowest = subpool.lowest(self.next_fees)
+            victims.append(self._victim(lowest, new, (fits, new_rank)))
+        return victims
+
+    def _victim(
+        self, lowest: PooledTransaction | None, new: PooledTransaction, new_rank: tuple[bool, Rank]
+    ) -> PooledTransaction:
+        """Returns the transaction to evict for ``new``, which must rank above ``lowest``."""
+        if lowest is None or new_rank <= (
+            lowest.subpool is EXECUTABLE,
+            rank(lowest.lowest_caps, lowest.arrival, self.next_fees),
+        ):
             refuse("underpriced", "transaction underpriced")
         if lowest.sender == new.sender:
             # Evicting the sender's last transaction would leave this one behind a gap.
             refuse("pool_full", "txpool is full")
-        self._evict(lowest)
+        return lowest
 
     def _evict(self, lowest: PooledTransaction) -> None:
         # Only a sender's last transaction leaves no gap behind it.
         sender = self._queues[lowest.sender]
         last = max(sender.by_nonce) if lowest.subpool is QUEUED else sender.frontier - 1
-        self._remove(sender.by_nonce[last])
+        self._remove(sender.by_nonce[last], EVICTED)
+
+    def _trim_queued(self) -> None:
+        """Enforces the limits of queued transactions on senders whose transactions were demoted."""
+        while self._demoted:
+            sender = self._queues.get(self._demoted.pop())
+            excess = 0 if sender is None else sender.queued_count - self.limits.queued_per_sender
+            if sender is not None and excess > 0:
+                for nonce in sorted(sender.by_nonce)[-excess:]:
+                    self._remove(sender.by_nonce[nonce], OVER_LIMIT)
+        while self._queued.count > self.limits.queued:
+            lowest = self._queued.lowest(self.next_fees)
+            assert lowest is not None
+            self._evict(lowest)
 
     # --- inside: moving ---------------------------------------------------------------------------
 
     def _insert(self, sender: SenderQueue, new: PooledTransaction) -> None:
         sender.by_nonce[new.nonce] = new
         self._by_hash[new.hash] = new
-        self._blob_count += new.transaction.type == BLOB_TX
+        if new.has_blobs:
+            self._blobs[new.hash] = new
         for authority in new.authorities:
             self._authorities[authority] = self._authorities.get(authority, 0) + 1
         if new.nonce < sender.frontier:
             self._move(sender, new, EXECUTABLE)
+            self._rank_again(sender)
             if new.nonce == sender.nonce:
                 self._ordered.push(new)
             return
         if new.nonce > sender.frontier:
             self._move(sender, new, QUEUED)
         self._promote(sender)
+        if new.subpool is NO_SUBPOOL:  # not covered after all: it waits for funds
+            self._move(sender, new, QUEUED)
         while self._executable.count > self.limits.executable:
-            lowest = self._executable.lowest()
+            lowest = self._executable.lowest(self.next_fees)
             assert lowest is not None
             self._evict(lowest)
 
     def _promote(self, sender: SenderQueue) -> None:
-        """Make the transactions executable that follow the frontier without a gap."""
-        while (pooled := sender.by_nonce.get(sender.frontier)) is not None:
+        """Makes the transactions executable that follow without a gap, as far as funds go."""
+        pooled = sender.by_nonce.get(sender.frontier)
+        if pooled is None:
+            return
+        balance = self._accounts.balance(pooled.sender)
+        while (
+            pooled is not None
+            and sender.cost + sender.spent + pooled.cost <= balance
+            and sender.executable_count < self.limits.executable_per_sender
+        ):
             self._move(sender, pooled, EXECUTABLE)
             if sender.frontier == sender.nonce:
                 self._ordered.push(pooled)
             sender.frontier += 1
+            pooled = sender.by_nonce.get(sender.frontier)
+        if pooled is not None:
+            self._unfunded.add(pooled.sender)
 
     def _demote(self, sender: SenderQueue, first: int) -> None:
-        """Queue the executable transactions from nonce ``first`` on."""
+        """Queues the executable transactions from nonce ``first`` on."""
         for nonce in range(first, sender.frontier):
             pooled = sender.by_nonce.get(nonce)
             if pooled is not None:
                 self._move(sender, pooled, QUEUED)
+                self._demoted.add(pooled.sender)
         sender.frontier = min(sender.frontier, first)
+
+    def _demote_unfunded(self, sender: SenderQueue, balance: int) -> None:
+        """Queues the executable transactions that the balance does not cover together."""
+        if sender.cost <= balance:
+            return
+        total = 0
+        for nonce in range(sender.nonce, sender.frontier):
+            total += sender.by_nonce[nonce].cost
+            if total > balance:
+                self._demote(sender, nonce)
+                return
 
     def _move(self, sender: SenderQueue, pooled: PooledTransaction, subpool: Subpool) -> None:
         if pooled.subpool is EXECUTABLE:
@@ -420,37 +506,63 @@ class TransactionPool:
             self._executable.remove(pooled, subpool)
         elif pooled.subpool is QUEUED:
             self._queued.remove(pooled, subpool)
+        pooled.lowest_caps = pooled.caps
         if subpool is EXECUTABLE:
             sender.cost += pooled.cost
+            before = sender.caps_before(pooled.nonce)
+            if before is not None:
+                pooled.lowest_caps = pooled.caps.lowest(before)
             self._executable.add(pooled)
         elif subpool is QUEUED:
             self._queued.add(pooled)
+
+    def _refresh(self, pooled: PooledTransaction) -> None:
+        self._queues[pooled.sender].refresh()
+
+    def _rank_again(self, sender: SenderQueue) -> None:
+        """A replacement changed what the transactions after it rank by."""
+        sender.is_stale = True
+        sender.refresh()
+        self._executable.push(sender.by_nonce[sender.frontier - 1])
 
     def _take_out(self, sender: SenderQueue, pooled: PooledTransaction) -> None:
         self._move(sender, pooled, NO_SUBPOOL)
         del sender.by_nonce[pooled.nonce]
         del self._by_hash[pooled.hash]
-        self._blob_count -= pooled.transaction.type == BLOB_TX
+        self._blobs.pop(pooled.hash, None)
         for authority in pooled.authorities:
             self._authorities[authority] -= 1
             if not self._authorities[authority]:
                 del self._authorities[authority]
 
-    def _remove(self, pooled: PooledTransaction) -> None:
+    def _remove(self, pooled: PooledTransaction, reason: str | None) -> None:
         sender, was_executable = self._queues[pooled.sender], pooled.subpool is EXECUTABLE
         self._take_out(sender, pooled)
         if was_executable:  # those that follow are behind a gap now
             self._demote(sender, pooled.nonce)
         if not sender.by_nonce and pooled.sender not in self._changed:
             del self._queues[pooled.sender]
+        if reason is not None:
+            self._drop_reasons[pooled.hash] = reason
+            while len(self._drop_reasons) > MAX_DROP_REASONS:
+                del self._drop_reasons[next(iter(self._drop_reasons))]
 
-    def _use_nonce(self, address: bytes, nonce: int, authorities: frozenset[bytes]) -> None:
-        """A nonce is used; the state with the new nonce comes with ``settle``."""
+    def _use_state(self, accounts: Layer) -> None:
+        self._accounts = accounts
+        changed, self._changed = self._changed, set()
+        for address in changed:
+            self._renumber(address)
+
+    def _use_nonce(
+        self, address: bytes, nonce: int, authorities: frozenset[bytes], spent: int = 0
+    ) -> None:
+        """Counts a nonce as used; `settle` brings the state with the new nonce."""
         self._changed.add(address)
         self._changed |= authorities
         sender = self._queues.get(address)
         if sender is None:
             sender = self._queues[address] = SenderQueue(nonce)
+        sender.spent += spent
         self._set_nonce(sender, max(sender.nonce, nonce + 1))
 
     def _include(self, transaction: Transaction) -> None:
@@ -487,19 +599,25 @@ class TransactionPool:
                 if used in waiting:
                     self._take_out(sender, waiting[used])
             sender.nonce, sender.frontier = nonce, max(sender.frontier, nonce)
+            sender.is_stale = True
             head = waiting.get(nonce)
             if head is not None and head.subpool is EXECUTABLE:
                 self._ordered.push(head)
         self._promote(sender)
 
     def _renumber(self, address: bytes) -> None:
+        self._unfunded.discard(address)
         sender = self._queues.get(address)
         if sender is None:
             return
+        sender.spent = 0
         nonce = self._accounts.nonce(address)
         if nonce != sender.nonce:
             self._set_nonce(sender, nonce)
-        if not sender.by_nonce:
+        if sender.by_nonce:
+            self._demote_unfunded(sender, self._accounts.balance(address))
+            self._promote(sender)
+        else:
             del self._queues[address]
 
     def _reenter(self, transactions: Iterable[Transaction]) -> None:

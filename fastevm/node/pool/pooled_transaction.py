@@ -1,7 +1,7 @@
 """A transaction in the pool, and the queue of one sender by nonce."""
 
 from enum import Enum
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from fastevm.core.execution.transaction.sidecar import BlobSidecar
 from fastevm.core.execution.transaction.transaction import Transaction
@@ -16,7 +16,8 @@ BLOB_GAS = 131_072  # gas per blob (EIP-4844), the same in every fork so far
 class Subpool(Enum):
     """The part of the pool that holds a transaction.
 
-    EXECUTABLE follows the account's nonce without a gap, QUEUED waits behind a gap.
+    EXECUTABLE follows the account's nonce without a gap, and the balance covers it together with
+    the executable ones before it. QUEUED waits for a missing nonce or for funds.
     """
 
     NONE = "none"
@@ -27,26 +28,43 @@ class Subpool(Enum):
 NO_SUBPOOL, EXECUTABLE, QUEUED = Subpool
 
 
+class FeeCaps(NamedTuple):
+    """What transactions offer at most: wei per gas, and ``blob`` per blob gas (None: no blobs)."""
+
+    tip: int
+    fee: int
+    blob: int | None = None
+
+    def lowest(self, other: "FeeCaps") -> "FeeCaps":
+        """Returns the lower cap of each kind; both are with blobs, or none."""
+        blob = self.blob
+        if blob is not None and other.blob is not None:
+            blob = min(blob, other.blob)
+        return FeeCaps(min(self.tip, other.tip), min(self.fee, other.fee), blob)
+
+
 class PooledTransaction:
     """A transaction in the pool.
 
     ``arrival`` counts up. ``cost`` is the most that it can take from its sender, in wei.
     ``authorities`` signed its authorizations; it may raise their nonces (EIP-7702).
-    ``cpu_seconds`` counts the time for which it ran as the first of a slice without an end.
+    ``lowest_caps`` is the minimum over the sender's executable transactions up to this one, because
+    none of them can be included without those before it. ``cpu_seconds`` counts the time of
+    executions that a deadline stopped.
     """
 
     __slots__ = (
         "arrival",
         "authorities",
+        "caps",
         "cost",
         "cpu_seconds",
-        "fee_cap",
         "hash",
+        "lowest_caps",
         "nonce",
         "sender",
         "sidecar",
         "subpool",
-        "tip_cap",
         "transaction",
     )
 
@@ -58,7 +76,7 @@ class PooledTransaction:
         sidecar: BlobSidecar | None,
         charges: int = 0,
     ) -> None:
-        """``charges``: what it pays besides gas and value, in wei (OP stack)."""
+        """``charges``: what the sender pays besides gas and value, in wei (OP stack)."""
         self.transaction = transaction
         self.sender = sender
         self.arrival = arrival
@@ -66,30 +84,41 @@ class PooledTransaction:
         self.hash = transaction.hash
         self.authorities = authorities_of(transaction)
         self.nonce = transaction.nonce
-        self.tip_cap = transaction.max_priority_fee_per_gas
-        self.fee_cap = transaction.max_fee_per_gas
+        blob_cap = (transaction.max_fee_per_blob_gas or 0) if self.has_blobs else None
+        self.caps = self.lowest_caps = FeeCaps(
+            transaction.max_priority_fee_per_gas, transaction.max_fee_per_gas, blob_cap
+        )
         self.cost = cost_of(transaction) + charges
         self.subpool = NO_SUBPOOL
         self.cpu_seconds = 0.0
 
+    @property
+    def has_blobs(self) -> bool:
+        """Whether this is a blob transaction (EIP-4844)."""
+        is_blob_type: bool = self.transaction.type == BLOB_TX
+        return is_blob_type
+
     def effective_tip(self, base_fee: int) -> int:
-        """What the block's producer earns per gas (EIP-1559); negative below the base fee."""
-        return min(self.tip_cap, self.fee_cap - base_fee)
+        """Returns what the block's producer earns per gas (EIP-1559); below 0: it cannot pay."""
+        return min(self.caps.tip, self.caps.fee - base_fee)
 
 
 class SenderQueue:
     """The transactions of one account by nonce.
 
     Those from ``nonce`` to before ``frontier`` are executable, the others are queued. ``cost`` is
-    the most that the executable ones can take together, in wei.
+    the most that the executable ones can take together, in wei. ``spent`` is the same for those
+    that the builder has confirmed since the pool last got a state, which does not include them.
+    ``is_stale``: inclusions may have raised the ``lowest_caps`` of those that follow.
     """
 
-    __slots__ = ("by_nonce", "cost", "frontier", "nonce")
+    __slots__ = ("by_nonce", "cost", "frontier", "is_stale", "nonce", "spent")
 
     def __init__(self, nonce: int) -> None:
         self.nonce = self.frontier = nonce
         self.by_nonce: dict[int, PooledTransaction] = {}
-        self.cost = 0
+        self.cost = self.spent = 0
+        self.is_stale = False
 
     @property
     def executable_count(self) -> int:
@@ -103,7 +132,25 @@ class SenderQueue:
     def has_blobs(self) -> bool:
         """Whether its transactions carry blobs: all of a sender do, or none."""
         first = next(iter(self.by_nonce.values()), None)
-        return first is not None and first.transaction.type == BLOB_TX
+        return first is not None and first.has_blobs
+
+    def caps_before(self, nonce: int) -> FeeCaps | None:
+        """Returns the lowest caps of the executable transactions before ``nonce``; None: none."""
+        previous = self.by_nonce.get(nonce - 1)
+        if previous is None or previous.subpool is not EXECUTABLE:
+            return None
+        return previous.lowest_caps
+
+    def refresh(self) -> None:
+        """Computes the ``lowest_caps`` of the executable transactions again, if they are stale."""
+        if not self.is_stale:
+            return
+        self.is_stale = False
+        before: FeeCaps | None = None
+        for nonce in range(self.nonce, self.frontier):
+            pooled = self.by_nonce[nonce]
+            before = pooled.caps if before is None else pooled.caps.lowest(before)
+            pooled.lowest_caps = before
 
 
 def authorities_of(transaction: Transaction) -> frozenset[bytes]:

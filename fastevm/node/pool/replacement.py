@@ -17,13 +17,13 @@ def check_replacement(
     (integer division), as in go-ethereum. ``cap_alone``: any higher fee cap will do, as in anvil.
     """
     if cap_alone:
-        if new.fee_cap <= old.fee_cap:
+        if new.caps.fee <= old.caps.fee:
             refuse("replacement_underpriced", MESSAGE)
         return
     if new.transaction.type == BLOB_TX:
         _check_blob_replacement(old, new)
         return
-    for before, after in ((old.fee_cap, new.fee_cap), (old.tip_cap, new.tip_cap)):
+    for before, after in ((old.caps.fee, new.caps.fee), (old.caps.tip, new.caps.tip)):
         if after <= before or after < _bumped(before, PRICE_BUMP_PERCENT):
             refuse("replacement_underpriced", MESSAGE)
 
@@ -31,8 +31,8 @@ def check_replacement(
 def _check_blob_replacement(old: PooledTransaction, new: PooledTransaction) -> None:
     bump = BLOB_PRICE_BUMP_PERCENT
     pairs = (
-        ("gas fee cap", old.fee_cap, new.fee_cap),
-        ("gas tip cap", old.tip_cap, new.tip_cap),
+        ("gas fee cap", old.caps.fee, new.caps.fee),
+        ("gas tip cap", old.caps.tip, new.caps.tip),
         (
             "blob gas fee cap",
             old.transaction.max_fee_per_blob_gas or 0,

@@ -347,7 +347,7 @@ def test_the_sender_of_the_cheapest_loses_its_last_one() -> None:
         pool.add(signed(nonce, tip=tip))
     pool.add(signed(who=1, tip=5))
     assert list(pool.executable()[ACCOUNTS[0].address]) == [0, 1]
-    assert refusal(lambda: pool.add(signed(2, tip=70))) == "pool_full"
+    assert refusal(lambda: pool.add(signed(2, tip=70))) == "underpriced"
 
 
 def test_the_queue_has_its_own_limit() -> None:
@@ -408,7 +408,11 @@ def test_blob_transactions_have_limits_of_their_own() -> None:
         pool.add(with_blobs(nonce))
     assert refusal(lambda: pool.add(with_blobs(2))) == "account_limit"
     pool.add(with_blobs(who=1))
-    assert refusal(lambda: pool.add(with_blobs(who=2))) == "pool_full"
+    assert refusal(lambda: pool.add(with_blobs(who=2))) == "underpriced"
+    better = with_blobs(who=2, tip=20)
+    pool.add(better)
+    assert pool.find(better.hash) is better
+    assert len(pool) == 3
 
 
 def test_a_delegated_account_has_one_transaction_in_flight() -> None:

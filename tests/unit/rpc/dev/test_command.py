@@ -296,3 +296,23 @@ def test_what_is_wrong_in_the_file_is_told_with_its_name(
         configured(parser, {"FASTEVM_CONFIG": str(tmp_path / "none")})
     with pytest.raises(ValueError, match="FASTEVM_BALANCE: 'x' is no number of at least 1"):
         configured(parser, {"FASTEVM_BALANCE": "x"})
+
+
+def test_a_fee_cap_below_the_next_base_fee_is_refused_and_blocks_nobody() -> None:
+    node = node_of("-a", "1", "--no-mining")
+    fields = {"nonce": 0, "gas_limit": 21_000, "chain_id": 31_337, "to": PROXY}
+    head = node.chain.head.hash
+    node.producer.settings.set_child(head, base_fee=50)
+
+    def signed(cap: int) -> bytes:
+        prices = {"max_fee_per_gas": cap, "max_priority_fee_per_gas": 1}
+        signature = fastevm.Transaction.build(**fields, **prices)
+        return signature.sign(node.accounts[0].private_key).raw
+
+    with pytest.raises(InvalidTransaction, match="max fee per gas less than block base fee") as low:
+        node.submit(signed(49))
+    assert low.value.code == "fee_cap_too_low"
+    assert len(node.pool) == 0
+    node.submit(signed(50))
+    node.producer.mine()
+    assert len(node.chain.head.transactions) == 1
