@@ -46,6 +46,8 @@ class Dialect(Struct, frozen=True, kw_only=True):
     that begin there count on; else an error.
     ``logs_end_at_head``: a range of logs that ends above the head ends at the head, else it is an
     error.
+    ``filters_tell_of_past``: the first poll of a filter with ``fromBlock`` returns the logs of the
+    blocks that were there before it, too.
     ``first_account_sends``: eth_sendTransaction without a sender is of the first account.
     ``failing_is_sent``: eth_sendTransaction without gas sends what fails, else it is refused.
     ``transfers_cost_the_same``: an estimate of ether without code or data is 21,000, whoever sends.
@@ -72,6 +74,7 @@ class Dialect(Struct, frozen=True, kw_only=True):
     prices_of_next_block: bool = False
     unknown_raw_is_null: bool = False
     logs_end_at_head: bool = False
+    filters_tell_of_past: bool = False
     first_account_sends: bool = False
     failing_is_sent: bool = False
     transfers_cost_the_same: bool = False
@@ -91,6 +94,7 @@ class Dialect(Struct, frozen=True, kw_only=True):
             self,
             estimates_on_pending=True,
             pool_names_checksummed=False,
+            free_calls_see_base_fee=True,
             takes_loose_quantities=True,
             newer_fees_count=True,
             errors_as_anvil=True,
@@ -99,6 +103,7 @@ class Dialect(Struct, frozen=True, kw_only=True):
             unknown_raw_is_null=True,
             block_zero_has_empty_trace=True,
             logs_end_at_head=True,
+            filters_tell_of_past=True,
             first_account_sends=True,
             failing_is_sent=True,
             transfers_cost_the_same=True,

@@ -187,7 +187,7 @@ class Submission:
         if transaction.max_fee_per_gas < settings.min_gas_price:
             least = settings.min_gas_price
             raise InvalidTransaction("underpriced", f"transaction underpriced: below {least} wei")
-        check_pooled(
+        sidecar = check_pooled(
             transaction,
             sidecar,
             schedule,

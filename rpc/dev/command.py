@@ -82,7 +82,7 @@ def node_of(arguments: argparse.Namespace) -> Any:
         "pool_limits": nodes.PoolLimits(
             by_arrival=arguments.order == "fifo", cap_alone_replaces=True
         ),
-        "trusted_setup": nodes.find_trusted_setup(),
+        "trusted_setup": nodes.find_trusted_setup(arguments.trusted_setup),
     }
     node = forked(arguments, options) if arguments.fork_url else unforked(arguments, options)
     node.submission.min_tip = 0

@@ -131,6 +131,10 @@ def _add_chain(group: argparse._ArgumentGroup) -> None:
         help="leave out the deterministic deployment proxy",
     )  # fmt: skip
     group.add_argument(
+        "--trusted-setup", type=Path, metavar="FILE",
+        help="KZG setup for blob transactions (FASTEVM_TRUSTED_SETUP, else of eth-account)",
+    )  # fmt: skip
+    group.add_argument(
         "--init", type=Path, metavar="FILE",
         help="genesis file in geth's format, whose members count before other options; forks that"
         " it does not name are there from the first block on",

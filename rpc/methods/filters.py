@@ -3,13 +3,14 @@
 from typing import Any
 
 from fastevm.core.primitives.hex import hex_bytes
+from fastevm.rpc.block_id import LATEST_BLOCK, PENDING_BLOCK
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import FULL, TEXT
 from fastevm.rpc.dispatch.registry import Param, RunOn, method
 from fastevm.rpc.dispatch.workers import long_running
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.log_filter import LogFilter, check_choices, decode_filter
-from fastevm.rpc.log_queries import query_logs
+from fastevm.rpc.log_queries import is_upstream, query_logs
 from fastevm.rpc.methods.transactions import get_transaction_by_hash
 from fastevm.rpc.subscriptions.changes import ArrivalFilter, ChainFilter
 
@@ -18,15 +19,26 @@ from fastevm.rpc.subscriptions.changes import ArrivalFilter, ChainFilter
 def new_filter(context: Context, wanted: LogFilter) -> str:
     """Install a filter for logs of canonical blocks from now on and return its id.
 
-    Block numbers bound what eth_getFilterChanges tells; eth_getFilterLogs asks for the whole range.
-    A filter that is not polled for five minutes is gone.
+    Block numbers bound what eth_getFilterChanges returns; eth_getFilterLogs asks for the whole
+    range. On a development node the first poll also returns the logs from ``fromBlock`` to the
+    head, as on anvil and Hardhat. A filter that is not polled for five minutes is gone.
     """
     check_choices(wanted)
     first, last = wanted.first.number, wanted.last.number
     if first is not None and last is not None and first > last:
         raise RpcError("invalid_block_range")
-    new = ChainFilter(context.node.chain.head.hash, wanted)
+    chain = context.node.chain
+    new = ChainFilter(chain.head.hash, wanted)
+    if context.dialect.filters_tell_of_past and wanted.first not in (LATEST_BLOCK, PENDING_BLOCK):
+        before = max(context.number_of(wanted.first) - 1, chain.genesis.number)
+        new.seen = chain.canonical_hash(before) or new.seen
+        new.upstream_first = upstream_first(context, wanted)
     return context.filters.install(new, wanted.memory)
+
+
+def upstream_first(context: Context, wanted: LogFilter) -> int | None:
+    """Return the first wanted block if it is not above the fork of the chain, else None."""
+    return context.number_of(wanted.first) if is_upstream(context, wanted) else None
 
 
 @method("eth_newBlockFilter")

@@ -8,9 +8,11 @@ from msgspec import Struct, field
 from fastevm.core.execution.types import Block
 from fastevm.core.primitives.hex import hex_bytes
 from fastevm.errors import UnknownBlockError
+from fastevm.rpc.before_fork import logs_upstream
 from fastevm.rpc.context import Context
+from fastevm.rpc.dispatch.envelope import encode
 from fastevm.rpc.log_filter import LogFilter
-from fastevm.rpc.log_queries import log_writer
+from fastevm.rpc.log_queries import joined, log_writer
 from fastevm.rpc_types.logs import LogWriter
 
 
@@ -19,10 +21,13 @@ class ChainFilter(Struct):
 
     ``seen`` is the hash of the last block that the client has been told of, so a poll finds what
     has left the chain and what has joined it since, without anything being kept in between.
+    ``upstream_first``: the number of the first block whose logs the next poll gets from the node
+    whose chain was forked; None for none.
     """
 
     seen: bytes
     wanted: LogFilter | None = None
+    upstream_first: int | None = None
     lock: Lock = field(default_factory=Lock)
 
     def changes(self, context: Context) -> list[str] | bytes:
@@ -44,8 +49,17 @@ class ChainFilter(Struct):
                     text.add_removed(context.log_index.of_block(block))
             last = self._add_logs(context, self.wanted, range(common + 1, head.number + 1), text)
             stopped = None if last == head.number else context.node.chain.canonical_hash(last)
-            self.seen = stopped or head.hash
-            return text.take()
+            older = self._upstream_logs(context, self.wanted)
+            self.seen, self.upstream_first = stopped or head.hash, None
+            return joined(older, text.take())
+
+    def _upstream_logs(self, context: Context, wanted: LogFilter) -> bytes:
+        """Return the logs up to the fork, as the text of a JSON array. RpcError."""
+        history, first = context.node.history, self.upstream_first
+        if history is None or first is None:
+            return b"[]"
+        end = history.number if wanted.last.number is None else wanted.last.number
+        return encode(logs_upstream(history, wanted, first, min(end, history.number)))
 
     def _left_chain(self, context: Context) -> tuple[list[Block], int]:
         """Return the seen blocks that are not canonical now, and the number of the last that is."""

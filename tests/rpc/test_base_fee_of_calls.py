@@ -5,11 +5,15 @@ from typing import Any
 import pytest
 
 from fastevm.bench.node.launch import ServerThread
+from fastevm.core.primitives.hex import hex_bytes
+from fastevm.core.primitives.keccak import keccak256
+from fastevm.node import Mining, dev_node
 from fastevm.rpc_client.blocking import JsonRpcClient
 
 # Returns BASEFEE; as a program, and as the code that a creation leaves.
 PROGRAM = "0x485f5260205ff3"
 AT = "0x" + "c0" * 20
+ORACLE = "0x420000000000000000000000000000000000000f"
 OVERRIDES = {AT: {"code": PROGRAM}}
 
 
@@ -64,3 +68,17 @@ def test_estimates_and_access_lists(live: ServerThread, dialect: str) -> None:
     assert len(listed["accessList"]) == (1 if dialect == "preconf" else 0)
     estimate = int(asked(live, dialect, "eth_estimateGas", {"to": AT}, "latest", reads_slot), 16)
     assert (estimate > 23_000) == (dialect == "preconf")
+
+
+@pytest.mark.parametrize("getter", ["baseFee()", "gasPrice()"])
+@pytest.mark.parametrize("development", [False, True])
+def test_the_oracle_of_an_op_stack_chain(getter: str, development: bool) -> None:
+    """Both getters of the predeploy return BASEFEE, which wallets read with a free call."""
+    node = dev_node(op_fork="jovian", mining=Mining.MANUAL)
+    node.mine(1)
+    data = hex_bytes(keccak256(getter.encode())[:4])
+    dialects = ("preconf", "geth") if development else ("preconf",)
+    with ServerThread(node, development=development) as server:
+        for dialect in dialects:
+            found = asked(server, dialect, "eth_call", {"to": ORACLE, "data": data}, "latest")
+            assert int(found, 16) == node.chain.head.header.base_fee_per_gas

@@ -8,7 +8,7 @@ from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.core.execution.transaction.transaction_rules import check_transaction
 from fastevm.core.spec.schedule import ForkSchedule
 from fastevm.errors import InvalidTransaction
-from fastevm.node.pool.blob_validation import check_sidecar
+from fastevm.node.pool.blob_validation import checked_sidecar
 from fastevm.node.pool.kzg import TrustedSetup
 from fastevm.node.pool.pooled_transaction import (
     BLOB_TX,
@@ -48,14 +48,14 @@ def check_pooled(
     min_tip: int = MIN_TIP,
     max_bytes: int = MAX_BYTES,
     setup: TrustedSetup | None = None,
-) -> None:
-    """Raise InvalidTransaction when no block under ``schedule`` could hold the transaction.
+) -> BlobSidecar | None:
+    """Return the sidecar that the pool keeps: a blob transaction's, in the version of the rules.
 
-    The rules are checked in the order of go-ethereum, so that the same one is reported.
-    ``gas_limit``: of the head block. ``fee_cap``: the most that a transaction may offer for its
-    gas, in wei; 0 for no cap. ``allows_unprotected``: legacy transactions need no chain id
-    (EIP-155). ``min_tip``: wei for each gas. ``max_bytes``: of one without blobs. ``setup``: checks
-    the proofs of blobs.
+    InvalidTransaction when no block under ``schedule`` could hold the transaction. The rules are
+    checked in the order of go-ethereum, so that the same one is reported. ``gas_limit``: of the
+    head block. ``fee_cap``: the most that a transaction may offer for its gas, in wei; 0 for no
+    cap. ``allows_unprotected``: legacy transactions need no chain id (EIP-155). ``min_tip``: wei
+    for each gas. ``max_bytes``: of one without blobs. ``setup``: checks the proofs of blobs.
     """
     rules = schedule.parameters
     _check_fee_cap(transaction, fee_cap)
@@ -72,9 +72,10 @@ def check_pooled(
     if transaction.max_priority_fee_per_gas < min_tip:
         tip = transaction.max_priority_fee_per_gas
         _refuse_price("tip_below_minimum", f"gas tip cap {tip}, minimum needed {min_tip}")
-    if transaction.type == BLOB_TX:
-        _check_blob_fee(transaction)
-        check_sidecar(transaction, sidecar, schedule, setup)
+    if transaction.type != BLOB_TX:
+        return sidecar
+    _check_blob_fee(transaction)
+    return checked_sidecar(transaction, sidecar, schedule, setup)
 
 
 def _check_blob_fee(transaction: Transaction) -> None:

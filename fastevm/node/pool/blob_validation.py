@@ -10,28 +10,34 @@ from fastevm.node.pool.pooled_transaction import refuse
 
 CELLS_PER_BLOB = 128
 HASH_VERSION = b"\x01"  # first byte of a versioned hash (EIP-4844)
+NO_SETUP = (
+    "blob transactions need a KZG trusted setup, which this node lacks: install fastevm[blobs],"
+    " or name its file in --trusted-setup or FASTEVM_TRUSTED_SETUP"
+)
 
 
-def check_sidecar(
+def checked_sidecar(
     transaction: Transaction,
     sidecar: BlobSidecar | None,
     schedule: ForkSchedule,
     setup: TrustedSetup | None,
-) -> None:
-    """Raise InvalidTransaction when the sidecar (EIP-4844, EIP-7594) does not prove the hashes.
+) -> BlobSidecar:
+    """Return the sidecar (EIP-4844, EIP-7594) in the version that the rules ask for.
 
-    Since Osaka there is a proof for every cell, before it one for every blob. Proofs are checked
-    last because they take milliseconds.
+    Since Osaka that has a proof for every cell, before it one for every blob. Clients that prove
+    blobs are served after Osaka, too: their proofs are replaced by those of the cells, as
+    go-ethereum does. InvalidTransaction if the sidecar does not prove the hashes. Proofs are
+    checked last because they take milliseconds.
     """
     hashes = transaction.blob_versioned_hashes
     if sidecar is None:
         refuse("missing_sidecar", "missing sidecar in blob transaction")
     # One EIP brought both the most blobs of a transaction and proofs of cells.
     wanted = CELL_PROOF_VERSION if schedule.parameters["blob_max_per_tx"] else 0
-    if sidecar.version != wanted:
+    if sidecar.version > wanted:
         text = f"Wrong sidecar format: have version {sidecar.version}, want version {wanted}"
         refuse("sidecar_version", text)
-    proofs = len(hashes) * (CELLS_PER_BLOB if wanted == CELL_PROOF_VERSION else 1)
+    proofs = len(hashes) * (CELLS_PER_BLOB if sidecar.version == CELL_PROOF_VERSION else 1)
     found = (len(sidecar.blobs), len(sidecar.commitments), len(sidecar.proofs))
     if found != (len(hashes), len(hashes), proofs):
         refuse(
@@ -43,15 +49,16 @@ def check_sidecar(
         if HASH_VERSION + sha256(commitment).digest()[1:] != expected:
             text = f"blob {index} of the sidecar does not match its versioned hash"
             refuse("sidecar_hash", text)
-    _check_proofs(sidecar, setup)
-
-
-def _check_proofs(sidecar: BlobSidecar, setup: TrustedSetup | None) -> None:
     if setup is None:
-        refuse(
-            "no_trusted_setup",
-            "blob transactions are not supported by this node: it has no KZG trusted setup",
-        )
+        refuse("no_trusted_setup", NO_SETUP)
+    _check_proofs(sidecar, setup)
+    if sidecar.version == wanted:
+        return sidecar
+    proved = tuple(setup.cell_proofs(sidecar.blobs))
+    return BlobSidecar(CELL_PROOF_VERSION, sidecar.blobs, sidecar.commitments, proved)
+
+
+def _check_proofs(sidecar: BlobSidecar, setup: TrustedSetup) -> None:
     try:
         if sidecar.version == CELL_PROOF_VERSION:
             right = setup.verify_cells(sidecar.blobs, sidecar.commitments, sidecar.proofs)

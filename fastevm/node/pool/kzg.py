@@ -70,6 +70,13 @@ class TrustedSetup:
             _ctypes().c_uint64(count),
         )
 
+    def cell_proofs(self, blobs: Sequence[bytes]) -> list[bytes]:
+        """Return the 128 proofs of each blob's cells in a row (EIP-7594), 0.2 s for each blob.
+
+        ValueError for bytes that are no field elements.
+        """
+        return [proof for blob in blobs for proof in self._cells_and_proofs(blob, proves=True)[1]]
+
     def load(self) -> None:
         """Read the setup now. OSError or ValueError when the file cannot be used."""
         with self._lock:
@@ -94,10 +101,18 @@ class TrustedSetup:
             log.error("blob transactions cannot be checked: %s", error)
 
     def _cells(self, blob: bytes) -> bytes:
+        return self._cells_and_proofs(blob, proves=False)[0]
+
+    def _cells_and_proofs(self, blob: bytes, *, proves: bool) -> tuple[bytes, list[bytes]]:
+        """The cells of a blob in a row and, if asked for, the proof of each."""
         self.load()
         cells = _ctypes().create_string_buffer(CELLS_PER_BLOB * CELL_BYTES)
-        _check(_library().compute_cells_and_kzg_proofs(cells, None, blob, self._settings))
-        return bytes(cells.raw)
+        proofs = _ctypes().create_string_buffer(CELLS_PER_BLOB * G1_BYTES) if proves else None
+        _check(_library().compute_cells_and_kzg_proofs(cells, proofs, blob, self._settings))
+        found = b"" if proofs is None else bytes(proofs.raw)
+        return bytes(cells.raw), [
+            found[at : at + G1_BYTES] for at in range(0, len(found), G1_BYTES)
+        ]
 
     def _verify(self, function: str, *arguments: object) -> bool:
         self.load()

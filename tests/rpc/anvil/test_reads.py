@@ -4,6 +4,9 @@ from typing import Any
 
 import pytest
 
+from fastevm.bench.node.launch import ServerThread
+from fastevm.node import Mining, dev_node
+
 from .scenario import NOBODY, SENDER, Side, without
 
 BLOCK_PLACE = frozenset(
@@ -91,3 +94,16 @@ def test_the_methods_are_described(ours: Side) -> None:
     assert [param["required"] for param in described["params"]] == [True, False]
     assert described["summary"].startswith("Return the balance in wei")
     assert "eth_sendRawTransaction" in methods
+
+
+@pytest.mark.parametrize("program", ["0x485f5260205ff3", "0x3a5f5260205ff3"])
+def test_base_fee_and_price_of_calls_without_a_price(anvil: Side, program: str) -> None:
+    """BASEFEE reads the base fee of the block, GASPRICE zero."""
+    params = ({"to": NOBODY}, "latest", {NOBODY: {"code": program}})
+    node = dev_node(mining=Mining.INSTANT)
+    with ServerThread(node, development=True) as server, server.client("geth") as client:
+        ours, found = Side(client), {}
+        for name, side in (("ours", ours), ("anvil", anvil)):
+            fee = int(side.result("eth_getBlockByNumber", "latest", False)["baseFeePerGas"], 16)
+            found[name] = int(side.result("eth_call", *params), 16) == fee
+    assert found["ours"] == found["anvil"] == program.startswith("0x48")

@@ -1,6 +1,7 @@
 """What a transaction must be before the pool looks at it, and in which words it is refused."""
 
 from hashlib import sha256
+from typing import Any
 
 import pytest
 
@@ -35,10 +36,10 @@ def refused(transaction: Transaction, fork: str = "osaka", **options) -> str:
     return error.value.message
 
 
-def check(transaction: Transaction, fork: str = "osaka", sidecar=None, **options) -> None:
+def check(transaction: Transaction, fork: str = "osaka", sidecar=None, **options) -> Any:
     schedule = schedule_for(fork_named(fork))
     values = {"chain_id": 1, "gas_limit": GAS_LIMIT}
-    check_pooled(transaction, sidecar, schedule, **{**values, **options})
+    return check_pooled(transaction, sidecar, schedule, **{**values, **options})
 
 
 @pytest.mark.parametrize(
@@ -139,9 +140,8 @@ def test_there_is_a_limit_on_blobs() -> None:
 
 def test_the_form_of_a_sidecar_follows_the_fork() -> None:
     transaction = with_blobs([GENERATOR])
-    old, new = (sidecar([ONES], [GENERATOR], version) for version in range(2))
-    assert refused(transaction, sidecar=old).startswith("Wrong sidecar format")
-    assert refused(transaction, "cancun", sidecar=new).startswith("Wrong sidecar format")
+    cells = sidecar([ONES], [GENERATOR], 1)
+    assert refused(transaction, "cancun", sidecar=cells).startswith("Wrong sidecar format")
 
 
 def test_counts_and_hashes_must_agree() -> None:
@@ -154,7 +154,18 @@ def test_counts_and_hashes_must_agree() -> None:
 
 def test_without_a_setup_blobs_are_refused() -> None:
     text = refused(with_blobs([GENERATOR]), sidecar=sidecar([ONES], [GENERATOR]))
-    assert "no KZG trusted setup" in text
+    assert "install fastevm[blobs]" in text and "--trusted-setup" in text
+
+
+def test_proofs_of_blobs_become_proofs_of_cells(setup: TrustedSetup) -> None:
+    """Clients that know no cells are served after Osaka; others get a sidecar that verifies."""
+    zeros = bytes(131_072)
+    transaction = with_blobs([GENERATOR, INFINITY])
+    blobs = sidecar([ONES, zeros], [GENERATOR, INFINITY], 0)
+    kept = check(transaction, sidecar=blobs, setup=setup)
+    assert (kept.version, kept.blobs, len(kept.proofs)) == (1, blobs.blobs, 256)
+    assert check(transaction, sidecar=kept, setup=setup) is kept
+    assert check(transaction, "cancun", sidecar=blobs, setup=setup) is blobs
 
 
 @pytest.mark.parametrize(("fork", "version"), [("osaka", 1), ("cancun", 0)])
