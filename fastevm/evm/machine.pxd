@@ -63,7 +63,7 @@ cdef class EVM(EvmBase):
     cdef ExecutionResult run(self, const Message* message, const TransactionContext* terms)
 
     @cython.final
-    cdef ExecutionResult run_settled(
+    cdef ExecutionResult run_resolved(
         self, const Message* message, const TransactionContext* terms, bytes data
     )
 

@@ -395,7 +395,7 @@ An EVM over a state in memory.
         if self.layer.remote_state is None:
             result = self.run(message, terms)
         else:
-            result = self.run_settled(message, terms, data)
+            result = self.run_resolved(message, terms, data)
         if commit and result.success:
             self.keep()
         return result
@@ -415,7 +415,7 @@ An EVM over a state in memory.
             self.layer = self.layer.commit(self.world)
         return 0
 
-    cdef ExecutionResult run_settled(
+    cdef ExecutionResult run_resolved(
         self, const Message* message, const TransactionContext* terms, bytes data
     ):
         """Repeat a message over a remote state until it guesses no value."""

@@ -13,7 +13,7 @@ from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.core.execution.types import Block, Receipt
 from fastevm.core.primitives.config_values import read_bytes, read_number
 from fastevm.core.state.layer import Layer
-from fastevm.core.state.remote import RemoteState, settled
+from fastevm.core.state.remote import RemoteState, resolved
 from fastevm.core.state.source import Wanted, call_object
 from fastevm.errors import ForkError
 from fastevm.fork.remote_source import RemoteSource
@@ -53,7 +53,7 @@ class RemoteBlock:
 
     def executed(self, count: int) -> BlockBuilder:
         """Returns the open block after its first ``count`` transactions."""
-        return settled(self.layer, lambda: self._built(count, self.layer))
+        return resolved(self.layer, lambda: self._built(count, self.layer))
 
     def sealed(self, count: int, layer: Layer) -> tuple[Block, BlockResult]:
         """Returns a copy of this block with its first ``count`` transactions, and the result.
@@ -62,7 +62,7 @@ class RemoteBlock:
         """
         if layer.remote_state is not None:
             layer.remote_state.fetch(reads_of(self.transactions[:count]))
-        return settled(layer, lambda: self._built(count, layer).seal())
+        return resolved(layer, lambda: self._built(count, layer).seal())
 
     def receipts(self) -> Sequence[Receipt]:
         """Executes all transactions locally and returns the receipts."""

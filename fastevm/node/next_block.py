@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from fastevm.chain.pending_block import PendingBlock
 from fastevm.core.execution.transaction.transaction import Transaction
-from fastevm.core.state.remote import settled
+from fastevm.core.state.remote import resolved
 from fastevm.errors import InvalidTransaction
 from fastevm.node.production.block_producer import MAX_FETCHES, BlockProducer
 from fastevm.node.production.deadline import DeadlineTimer
@@ -55,7 +55,7 @@ class NextBlock:
         known = (producer.opens_with(attributes), waiting)
         if self._kept is not None and self._kept[0] == known:
             return self._kept[1]
-        block = settled(
+        block = resolved(
             chain.layer_of(head.hash), lambda: open_child_block(chain, attributes, attempt=0)
         )
         if waiting is not None:

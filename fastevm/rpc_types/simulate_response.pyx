@@ -317,7 +317,7 @@ def simulate_text(
     """
     if view.layer.remote_state is None:
         return run_to_text(view, plan, options, form, head)
-    return view.layer.remote_state.settle(
+    return view.layer.remote_state.run_resolved(
         lambda: run_to_text(view, plan, options, form, head), plan.call_objects()
     )
 

@@ -163,7 +163,7 @@ def call(
     arguments = (
         view, request, state_overrides, block_overrides, gas_cap, timeout, shows_base_fee,
     )  # fmt: skip
-    return remote.settle(partial(_call, *arguments), asked_ahead(request))
+    return remote.run_resolved(partial(_call, *arguments), asked_ahead(request))
 
 
 def call_plan(
@@ -181,7 +181,7 @@ def call_plan(
     remote: RemoteState | None = view.layer.remote_state
     if remote is None:
         return run(view, plan, gas_cap, timeout, shows_base_fee)
-    return remote.settle(
+    return remote.run_resolved(
         partial(run, view, plan, gas_cap, timeout, shows_base_fee), plan.call_objects()
     )
 

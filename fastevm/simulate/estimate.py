@@ -49,7 +49,7 @@ def estimate_gas(
     arguments = (
         view, request, state_overrides, block_overrides, gas_cap, timeout, shows_base_fee,
     )  # fmt: skip
-    return remote.settle(partial(_estimate, *arguments), asked_ahead(request))
+    return remote.run_resolved(partial(_estimate, *arguments), asked_ahead(request))
 
 
 def _estimate(

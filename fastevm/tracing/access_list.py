@@ -20,7 +20,7 @@ from fastevm.core.simulation.values import (
     StateOverrides,
     StateView,
 )
-from fastevm.core.state.remote import settled
+from fastevm.core.state.remote import resolved
 from fastevm.errors import InvalidTransaction
 from fastevm.simulate.calls import Attempt, asked_ahead
 from fastevm.tracing.access_observer import AccessObserver
@@ -56,7 +56,7 @@ def create_access_list(
     accessed. ``shows_base_fee``: see `fastevm.simulate.calls.call`. Raises TracingError, with
     go-ethereum's message, for a call that breaks a rule.
     """
-    return settled(
+    return resolved(
         view.layer,
         lambda: _create(view, call, state_overrides or {}, gas_cap, timeout, shows_base_fee),
         asked_ahead(call),

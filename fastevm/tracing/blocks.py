@@ -9,7 +9,7 @@ from fastevm.core.simulation.deadline import time_limit
 from fastevm.core.simulation.values import (
     StateView,
 )
-from fastevm.core.state.remote import settled
+from fastevm.core.state.remote import resolved
 from fastevm.errors import InvalidTransaction, ResourceLimitError
 from fastevm.tracing.flat import TracePosition
 from fastevm.tracing.runner import TracedRunner
@@ -92,8 +92,8 @@ def on_known_state(
     guesses may be repeated.
     """
     if view.layer.remote_state is not None:
-        settled(view.layer, lambda: run(CALLS_ONLY, None), calls)
-    return settled(view.layer, lambda: run(request, spool))
+        resolved(view.layer, lambda: run(CALLS_ONLY, None), calls)
+    return resolved(view.layer, lambda: run(request, spool))
 
 
 class Budget:

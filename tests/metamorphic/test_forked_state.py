@@ -13,7 +13,7 @@ from fastevm import EVM, Layer, simulate, simulate_many
 from fastevm.core.execution.block.block import BlockBuilder
 from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.core.simulation.values import SimulateOptions
-from fastevm.core.state.remote import settled
+from fastevm.core.state.remote import resolved
 from fastevm.errors import ForkError, InvalidTransaction, StateNotKnown
 from fastevm.simulate import CallRequest, call, estimate_gas
 from fastevm.simulate.batch.repro import make_capsule, open_capsule
@@ -249,7 +249,7 @@ def test_a_block_in_the_making_leaves_out_what_it_does_not_know(layer: Layer) ->
     )
     with pytest.raises(StateNotKnown):
         builder_on(layer, suspends=True).begin()
-    settled(layer, lambda: builder_on(layer, suspends=False).begin())
+    resolved(layer, lambda: builder_on(layer, suspends=False).begin())
     builder = builder_on(layer, suspends=True)
     builder.begin()
     remote = layer.remote_state

@@ -12,7 +12,7 @@ from fastevm.core.primitives.word cimport Word
 # OUT_OF_MEMORY, or RUNNING.
 cdef Status record_step(Machine* m, const Frame* f) noexcept nogil
 # Completes the open step with the gas left; `status`: the halt that ended the frame, or RUNNING.
-cdef void settle_step(Machine* m, int64_t gas, Status status) noexcept nogil
+cdef void finish_step(Machine* m, int64_t gas, Status status) noexcept nogil
 # Drops the open step: its op will be executed again.
 cdef void forget_step(Machine* m) noexcept nogil
 # Record that a frame starts (at the machine's depth) or ends (with the machine's output).

@@ -70,7 +70,7 @@ cdef Status record_step(Machine* m, const Frame* f) noexcept nogil:
     return RUNNING
 
 
-cdef void settle_step(Machine* m, int64_t gas, Status status) noexcept nogil:
+cdef void finish_step(Machine* m, int64_t gas, Status status) noexcept nogil:
     cdef StepRecord* r
     if m.tracer.step_is_open:
         r = <StepRecord*>(m.tracer.records.bytes + m.tracer.step_at)

@@ -77,7 +77,7 @@ def simulate_touching(
     """The same, and every account that was looked at with its slots: what a capsule holds."""
     if view.layer.remote_state is None:
         return run_plan(view, plan, options, note_touched)
-    return view.layer.remote_state.settle(
+    return view.layer.remote_state.run_resolved(
         lambda: run_plan(view, plan, options, note_touched), plan.call_objects()
     )
 

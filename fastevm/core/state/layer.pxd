@@ -17,15 +17,15 @@ cdef class Changes:
 
 cdef class Layer:
     cdef MapNode* accounts   # AccountLeaf by address
-    # The commitment, valid after `settle`: the account trie and the storage tries by address.
-    cdef bint settled
+    # The commitment, valid after `update_tries`: the account trie and the storage tries by address.
+    cdef bint has_tries
     cdef TrieNode* trie
     cdef MapNode* storage_tries
     cdef Hash root
-    # Valid before `settle`: the changes since the parent.
+    # Valid before `update_tries`: the changes since the parent.
     cdef Layer parent
     cdef Changes changes
-    cdef size_t unsettled_depth
+    cdef size_t depth_without_tries
     # Above a remote state: tombstones (remote values hidden by `accounts`) and the readers' view.
     cdef readonly RemoteState remote_state
     cdef MapNode* masks
@@ -41,5 +41,5 @@ cdef class Layer:
     cdef Layer commit(self, World* w)
     # Creates the next layer, with this map (takes over the reference) and these changes.
     cdef Layer followed_by(self, MapNode* accounts, Changes changes)
-    cdef int settle(self, int threads=*) except -1
+    cdef int update_tries(self, int threads=*) except -1
     cdef const AccountLeaf* leaf(self, bytes address) except? NULL

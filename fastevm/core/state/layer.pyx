@@ -3,7 +3,7 @@
 A layer is a map of accounts; each account holds a map of its slots. Committing a world copies only
 the paths to changed entries and shares the rest, so a snapshot costs nothing and a read never walks
 a chain of layers. The Merkle tries are updated when a root or a proof is requested, and after
-UNSETTLED_LIMIT layers without a root.
+MAX_DEPTH_WITHOUT_TRIES layers without a root.
 """
 
 from cpython.number cimport PyNumber_Index
@@ -85,7 +85,7 @@ from fastevm.core.state.values import AccountProof
 
 cdef enum:
     PARALLEL_CHANGES = 1_000  # number of changed accounts and slots from which hashing uses threads
-    UNSETTLED_LIMIT = 256     # consecutive layers without tries; each keeps its parent alive
+    MAX_DEPTH_WITHOUT_TRIES = 256     # consecutive layers without tries; each keeps its parent alive
 
 
 FIELDS = ("balance", "nonce", "code", "storage", "reset")
@@ -138,7 +138,7 @@ cdef class Layer:
         self.accounts = NULL
         self.trie = NULL
         self.storage_tries = NULL
-        self.settled = True
+        self.has_tries = True
         self.root = EMPTY_TRIE_ROOT
 
     def __init__(self) -> None:
@@ -205,14 +205,14 @@ cdef class Layer:
         """
         if self.remote_state is None:
             return self.edited(accounts, ())
-        return self.remote_state.settle(lambda: self.edited(accounts, ()))
+        return self.remote_state.run_resolved(lambda: self.edited(accounts, ()))
 
     def without_accounts(self, addresses: Iterable[bytes]) -> Layer:
         """Returns this state without the given accounts and their storage."""
         cdef list removed = list(addresses)
         if self.remote_state is None:
             return self.edited({}, removed)
-        return self.remote_state.settle(lambda: self.edited({}, removed))
+        return self.remote_state.run_resolved(lambda: self.edited({}, removed))
 
     cdef Layer edited(self, object accounts, object removed):
         """Returns this state with fields of accounts replaced and without removed accounts."""
@@ -285,30 +285,30 @@ cdef class Layer:
         cdef Layer layer = Layer.__new__(Layer)
         layer.accounts = accounts
         layer.changes = changes
-        layer.settled = False
-        if self.unsettled_depth >= UNSETTLED_LIMIT:
-            self.settle()
+        layer.has_tries = False
+        if self.depth_without_tries >= MAX_DEPTH_WITHOUT_TRIES:
+            self.update_tries()
         layer.parent = self
-        layer.unsettled_depth = self.unsettled_depth + 1
+        layer.depth_without_tries = self.depth_without_tries + 1
         return layer
 
-    cdef int settle(self, int threads=1) except -1:
+    cdef int update_tries(self, int threads=1) except -1:
         """Compute the tries of this layer's state and hash them."""
         cdef Layer layer = self
         cdef Commitment commitment
         cdef bint ok
         cdef list path = []
         memset(&commitment, 0, sizeof(commitment))
-        if self.settled:
+        if self.has_tries:
             return 0
-        while not layer.settled:
+        while not layer.has_tries:
             path.append(layer.changes)
             layer = layer.parent
         path.reverse()
         commitment.trie = trie_retain(layer.trie)
         commitment.storage_tries = map_retain(layer.storage_tries)
         ok = commit_path(self, &commitment, path, threads)
-        if self.settled or not ok:  # another thread was faster, or out of memory
+        if self.has_tries or not ok:  # another thread was faster, or out of memory
             trie_release(commitment.trie)
             map_release(commitment.storage_tries, &STORAGE_TRIE_MAP)
             if not ok:
@@ -317,9 +317,9 @@ cdef class Layer:
         self.trie = commitment.trie
         self.storage_tries = commitment.storage_tries
         self.root = commitment.root
-        self.settled = True
+        self.has_tries = True
         self.parent = None
-        self.unsettled_depth = 0
+        self.depth_without_tries = 0
         self.changes = None
         return 0
 
@@ -330,7 +330,7 @@ cdef class Layer:
         """
         if not 1 <= threads <= TEAM_LIMIT:
             raise ValueError(f"threads is a number from 1 to {TEAM_LIMIT}, not {threads}")
-        self.settle(threads)
+        self.update_tries(threads)
         return self.root.b[:32]
 
     @property
@@ -436,7 +436,7 @@ cdef class Layer:
         The nodes run from the root to the leaf or to where the path ends.
         """
         account = self.account(address)
-        self.settle()
+        self.update_tries()
         return prove_account(
             self.trie, self.storage_tries, address, slots, account,
             {slot: self.storage(address, slot) for slot in slots},
@@ -444,12 +444,12 @@ cdef class Layer:
 
     def account_path(self, path: bytes) -> list[bytes]:
         """Returns the nodes of the state trie on a 32-byte path, from the root to its end."""
-        self.settle()
+        self.update_tries()
         return account_nodes(self.trie, path)
 
     def storage_path(self, address: bytes, path: bytes) -> list[bytes]:
         """Like `account_path`, in the storage trie of an account."""
-        self.settle()
+        self.update_tries()
         return storage_nodes(self.storage_tries, address, path)
 
 

@@ -20,7 +20,7 @@ def never_wait() -> None:
 def guesses() -> int:
     """Returns how many unknown values executions of this thread have read so far."""
 
-def settled(layer: Layer, run: Callable[[], T], calls: Iterable[Mapping[str, Any]] = ()) -> T:
+def resolved(layer: Layer, run: Callable[[], T], calls: Iterable[Mapping[str, Any]] = ()) -> T:
     """Returns ``run()``, which reads ``layer``; repeats it until it guesses no remote value."""
 
 class RemoteState:
@@ -78,7 +78,7 @@ class RemoteState:
     def take_missing(self) -> Wanted:
         """Removes and returns misses that no thread fetches, for a caller that fetches them."""
 
-    def settle(self, run: Callable[[], T], calls: Iterable[Mapping[str, Any]] = ()) -> T:
+    def run_resolved(self, run: Callable[[], T], calls: Iterable[Mapping[str, Any]] = ()) -> T:
         """Calls ``run()`` and fetches misses until it guesses nothing; returns its result.
 
         ``run`` is called again after each fetch, so it must have no side effects. ``calls``: call

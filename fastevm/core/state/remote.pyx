@@ -1,7 +1,7 @@
 """The state of a block of another node.
 
 An execution reads known values. A read of an unknown value is recorded as a miss and guessed as
-absent or zero, and the execution continues; its outcome does not count. `RemoteState.settle`
+absent or zero, and the execution continues; its outcome does not count. `RemoteState.run_resolved`
 fetches all misses of all threads in one request to the source and repeats the execution, until an
 execution guesses nothing.
 """
@@ -236,12 +236,12 @@ cdef int put_address(Address* out, bytes address) except -1:
     return 0
 
 
-def settled(
+def resolved(
     layer: Any, run: Callable[[], Any], calls: Iterable[Mapping[str, Any]] = ()
 ) -> Any:
     """Returns ``run()``, which reads ``layer``; repeats it until it guesses no remote value."""
     state = layer.remote_state
-    return run() if state is None else state.settle(run, calls)
+    return run() if state is None else state.run_resolved(run, calls)
 
 
 cdef class RemoteState:
@@ -465,7 +465,7 @@ cdef class RemoteState:
             fe_attempts -= 1
         return result, misses_of_thread() != before
 
-    def settle(self, run: Callable[[], Any], calls: Iterable[Mapping[str, Any]] = ()) -> Any:
+    def run_resolved(self, run: Callable[[], Any], calls: Iterable[Mapping[str, Any]] = ()) -> Any:
         """Calls ``run()`` and fetches misses until it guesses nothing; returns its result.
 
         ``run`` is called again after each fetch, so it must have no side effects. ``calls``: call

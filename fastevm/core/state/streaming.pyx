@@ -311,7 +311,7 @@ cdef class StateReader:
         layer.trie = self.commitment.trie
         layer.storage_tries = self.commitment.storage_tries
         layer.root = self.commitment.root
-        layer.settled = True
+        layer.has_tries = True
         self.accounts = self.commitment.storage_tries = NULL
         self.commitment.trie = NULL
         self.account = NULL

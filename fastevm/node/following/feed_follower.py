@@ -23,7 +23,7 @@ from fastevm.core.execution.types import ZERO_HASH, Block
 from fastevm.core.primitives.replace import replace
 from fastevm.core.spec.schedule import ForkSchedule
 from fastevm.core.state.layer import Layer
-from fastevm.core.state.remote import settled
+from fastevm.core.state.remote import resolved
 from fastevm.errors import FastevmError, InvalidTransaction, TransactionDecodeError
 from fastevm.node.following.feed_checks import (
     Divergence,
@@ -217,7 +217,7 @@ class FeedFollower:
         transactions = self._decoded(message)
         before_fork = self._schedule_at(parent.number, parent.timestamp)
         check_attributes(transactions, base.block_number, schedule, before_fork)
-        sliced = settled(
+        sliced = resolved(
             layer,
             lambda: SlicedBlock(
                 chain,

@@ -16,7 +16,7 @@ from fastevm.chain.pending_block import PendingBlock
 from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.core.execution.types import Block
 from fastevm.core.primitives.replace import replace
-from fastevm.core.state.remote import settled
+from fastevm.core.state.remote import resolved
 from fastevm.errors import ForkError, InvalidTransaction
 from fastevm.node.pool.pool import TransactionPool
 from fastevm.node.pool.pooled_transaction import PooledTransaction
@@ -110,7 +110,7 @@ class BlockProducer:
         if is_whole and spare is not None and spare[0] == self.opens_with(attributes):
             self.open_block = spare[1]
             return
-        self.open_block = settled(
+        self.open_block = resolved(
             self.chain.layer_of(self.chain.head.hash),
             lambda: open_child_block(self.chain, attributes, attempt=self.attempt),
         )

@@ -19,7 +19,7 @@ from fastevm.core.execution.transaction.senders import recover_senders
 from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.core.execution.transaction.transaction_fields import DEPOSIT_TX
 from fastevm.core.execution.types import Block
-from fastevm.core.state.remote import settled
+from fastevm.core.state.remote import resolved
 from fastevm.core.state.source import Wanted
 from fastevm.errors import FastevmError, ForkError, InvalidTransaction
 from fastevm.node.production.block_producer import BlockProducer
@@ -162,7 +162,7 @@ class LocalPending(NoLocalPending):
 
         if fresh:
             remote(layer).fetch(Wanted(accounts=senders))
-            settled(layer, run)
+            resolved(layer, run)
         known = {one.hash for one in waiting}
         self._fetched = (self._fetched & known) | {one.hash for one in fresh}
 

@@ -9,7 +9,7 @@ from fastevm.core.simulation.environment import environment_of
 from fastevm.core.simulation.runner import Runner
 from fastevm.core.simulation.values import SimulateOptions, StateView
 from fastevm.core.state.layer import Layer
-from fastevm.core.state.remote import settled
+from fastevm.core.state.remote import resolved
 from fastevm.simulate.batch.bundle_runner import BundleRunner
 from fastevm.simulate.batch.drafts import draft_of
 from fastevm.simulate.batch.results import Results
@@ -53,7 +53,7 @@ class BaseBlock:
             runner.begin()
             return runner.snapshot()
 
-        self.layer = settled(view.layer, begun)
+        self.layer = resolved(view.layer, begun)
         self._lock = threading.Lock()
         self._idle: list[BundleRunner] = []
         self._all: list[BundleRunner] = []

@@ -19,7 +19,7 @@ from fastevm.core.execution.pow.rewards import block_rewards, withdrawal_credits
 from fastevm.core.execution.transaction.senders import recover_senders
 from fastevm.core.spec.schedule import schedule_for
 from fastevm.core.execution.block.validation import withdrawals_root
-from fastevm.core.state.remote import settled
+from fastevm.core.state.remote import resolved
 from fastevm.core.execution.types import ZERO_HASH, Block
 
 from fastevm.core.execution.block.block_context cimport fill_context
@@ -791,4 +791,4 @@ def execute_block(
             return run(block.access_list)
         except (AccessListMismatch, InvalidBlock, StateNotKnown):
             pass  # the run in order says what is wrong
-    return settled(layer, run)
+    return resolved(layer, run)

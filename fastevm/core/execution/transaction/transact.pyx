@@ -20,7 +20,7 @@ from fastevm.core.execution.transaction.transaction_rules cimport (
     highest_cost, is_free, word_times,
 )
 from fastevm.core.execution.transaction.transaction_state_gas cimport (
-    check_two_dimensions, pay_for_recipient, settle_two_dimensions, split_gas,
+    check_two_dimensions, pay_for_recipient, refund_two_dimensions, split_gas,
 )
 from fastevm.core.interpreter.addresses cimport create_address
 from fastevm.core.interpreter.machine cimport (
@@ -120,7 +120,7 @@ cdef TxError transact_run(Machine* m, TxRun* run, TxResult* result) noexcept nog
     if status == CANCELLED or status == OUT_OF_MEMORY:
         error = TX_CANCELLED if status == CANCELLED else TX_OUT_OF_MEMORY
     else:
-        error = settle(m, run, result)
+        error = refund_and_pay(m, run, result)
         if error == TX_VALID:
             return TX_VALID
     transact_abandon(m, run)
@@ -436,9 +436,9 @@ cdef void set_context(Machine* m, TxRun* run) noexcept nogil:
 
 # --- after ---
 
-cdef TxError settle(Machine* m, TxRun* run, TxResult* result) noexcept nogil:
+cdef TxError refund_and_pay(Machine* m, TxRun* run, TxResult* result) noexcept nogil:
     if m.schedule.state_gas_version != 0:
-        settle_two_dimensions(m, run, result)
+        refund_two_dimensions(m, run, result)
     else:
         set_gas_used(m, run, result)
     if run.options.post_exec_refund > result.gas_used:

@@ -23,4 +23,4 @@ cdef void split_gas(const Machine* m, TxRun* run) noexcept nogil
 # recipient's delegate. False: see world.need. `run.upfront.ran_out`: it could not be paid.
 cdef bint pay_for_recipient(Machine* m, TxRun* run, TxResult* result) noexcept nogil
 # What was used in both dimensions, before and after the refund.
-cdef void settle_two_dimensions(Machine* m, TxRun* run, TxResult* result) noexcept nogil
+cdef void refund_two_dimensions(Machine* m, TxRun* run, TxResult* result) noexcept nogil

@@ -148,15 +148,15 @@ cdef bint pay_for_delegate(Machine* m, TxRun* run, const Account* to) noexcept n
 # ----------------------------------------------------------------------------------------------
 # after
 
-cdef void settle_two_dimensions(Machine* m, TxRun* run, TxResult* result) noexcept nogil:
+cdef void refund_two_dimensions(Machine* m, TxRun* run, TxResult* result) noexcept nogil:
     cdef uint64_t given = (
         run.intrinsic.gas + run.intrinsic.state + <uint64_t>run.frame_gas + <uint64_t>run.reservoir
     )
     cdef uint64_t spent, refund, state
     if m.schedule.state_gas_version == DEVNET_OF_APRIL:
-        settle_devnet(m, run, result)
+        refund_devnet(m, run, result)
     else:
-        settle_frames(m, run, result)
+        refund_frames(m, run, result)
     spent = given - <uint64_t>m.gas_left - <uint64_t>m.state_gas_left
     refund = spent // <uint64_t>m.schedule.refund_quotient
     if m.world.refund < <int64_t>refund:
@@ -178,7 +178,7 @@ cdef bint returns_gas(Status status) noexcept nogil:
     )
 
 
-cdef void settle_frames(Machine* m, TxRun* run, TxResult* result) noexcept nogil:
+cdef void refund_frames(Machine* m, TxRun* run, TxResult* result) noexcept nogil:
     """What the first frame and the charges before it used together; a failed one gives back."""
     cdef int64_t spilled = run.upfront.spilled
     cdef int64_t part
@@ -198,7 +198,7 @@ cdef void settle_frames(Machine* m, TxRun* run, TxResult* result) noexcept nogil
     result.block_state_gas = <uint64_t>(run.reservoir - m.state_gas_left + spilled)
 
 
-cdef void settle_devnet(Machine* m, TxRun* run, TxResult* result) noexcept nogil:
+cdef void refund_devnet(Machine* m, TxRun* run, TxResult* result) noexcept nogil:
     if result.status == ADDRESS_COLLISION:
         m.state_gas_lost = run.frame_gas + m.state_gas_left
         m.state_gas_left = 0

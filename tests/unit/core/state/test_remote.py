@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from fastevm.core.state.layer import Layer
-from fastevm.core.state.remote import RemoteState, settled
+from fastevm.core.state.remote import RemoteState, resolved
 from fastevm.core.state.source import Found, RemoteAccount, Wanted
 from fastevm.errors import ForkError, ResourceLimitError, StateNotKnown
 
@@ -152,13 +152,13 @@ def test_many_values_are_found_again() -> None:
 
 
 def test_a_run_that_reads_another_state_ends() -> None:
-    """No fetch of the one that it is settled on gives what it misses."""
+    """No fetch of the one that it is resolved on gives what it misses."""
     layer, source = forked(ACCOUNTS)
     other, elsewhere = forked(ACCOUNTS)
     with pytest.raises(StateNotKnown, match="another block"):
-        settled(layer, lambda: (layer.nonce(A), other.balance(B)))
+        resolved(layer, lambda: (layer.nonce(A), other.balance(B)))
     assert (len(source.asked), elsewhere.asked) == (1, [])
-    assert settled(other, lambda: other.balance(B)) == 9
+    assert resolved(other, lambda: other.balance(B)) == 9
 
 
 def test_what_a_failed_fetch_wanted_is_fetched_again() -> None:
@@ -170,9 +170,9 @@ def test_what_a_failed_fetch_wanted_is_fetched_again() -> None:
 
     for _ in range(2):
         with pytest.raises(ForkError):
-            settled(layer, run)
+            resolved(layer, run)
     source.broken = False
-    assert settled(layer, run) == (5, 9)
+    assert resolved(layer, run) == (5, 9)
 
 
 def test_threads_share_one_fetch() -> None:

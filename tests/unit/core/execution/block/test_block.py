@@ -251,7 +251,7 @@ def test_system_calls_do_not_read_the_account_that_they_come_from():
         made.begin()
         return made.snapshot()
 
-    layer = remote.settle(begin)
+    layer = remote.run_resolved(begin)
     assert layer.storage(HISTORY, 0) == int.from_bytes(builder(state()).header.parent_hash, "big")
     assert remote.known_values().accounts.keys() == {BEACON_ROOTS, HISTORY}
 
