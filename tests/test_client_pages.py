@@ -18,6 +18,7 @@ import pytest
 from .clients.conftest import running_node
 from .clients.test_javascript import HERE as JAVASCRIPT
 from .clients.test_javascript import needs_javascript
+from .pages import commands_of
 from .shared_data import ROOT
 
 PAGES = ROOT / "docs" / "clients"
@@ -63,9 +64,8 @@ def test_python_of_a_page() -> None:
 def test_commands_of_a_page() -> None:
     program = shutil.which("cast", path=str(JAVASCRIPT / "node_modules" / ".bin"))
     assert program is not None
-    (commands,) = programs("cast", "sh")
     with running_node(module=DEV) as url:
-        for line in commands.splitlines():
+        for line in commands_of((PAGES / "cast.md").read_text()):
             name, *words = shlex.split(line)
             assert name == "cast"
             assert run([program, *words], os.environ | {"ETH_RPC_URL": url})

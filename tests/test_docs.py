@@ -13,12 +13,13 @@ import pytest
 
 from fastevm.bench.node.launch import NodeProcess, wait_for
 
+from .pages import commands_of
 from .shared_data import ROOT
 
 PAGE = (ROOT / "docs/preconfirmations.md").read_text()
 BLOCKS = re.findall(r"```(\w+)\n(.*?)```", PAGE, re.S)
-SHELL = [line for kind, text in BLOCKS if kind == "sh" for line in text.splitlines()]
-NODES = [shlex.split(line) for line in SHELL if line.startswith("fastevm node")]
+SHELL = commands_of(PAGE)
+NODES = [shlex.split(line) for line in SHELL if line.startswith("fastevm node --op")]
 REQUESTS = [line for line in SHELL if line.startswith("curl")]
 LIMIT = 20.0  # seconds
 

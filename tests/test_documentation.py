@@ -13,25 +13,31 @@ import pytest
 
 from fastevm.rpc.dispatch.registry import METHODS
 
+from .pages import DOCS, blocks_of, pages
 from .shared_data import ROOT
 
-DOCS = ROOT / "docs"
-PAGES = sorted(
-    [DOCS / "index.md", *(p for folder in ("tutorials", "how-to", "concepts")
-                          for p in (DOCS / folder).glob("*.md"))]
-)  # fmt: skip
+# Pages whose programs another test runs: against nodes on the ports that they name, or in `ape`.
+TESTED = (
+    "fork.md",
+    "preconfirmations.md",
+    "clients/web3-py.md",
+    "clients/ape.md",
+    "clients/wake.md",
+)
+PAGES = [path for path in pages() if path.relative_to(DOCS).as_posix() not in TESTED]
 NOTEBOOKS = sorted((DOCS / "notebooks").glob("*.ipynb"))
-BLOCK = re.compile(r'```python(?: title="([\w.]+)")?\n(.*?)```', re.S)
 SECONDS = 120
+COLUMNS = 100  # of code, which fit beside both sidebars at 1280 pixels
 
 
 def blocks(page: Path) -> list[tuple[str, str]]:
     """The programs of a page: the name of a test file, or nothing, and the code."""
-    return BLOCK.findall(page.read_text())
+    found = blocks_of(page.read_text())
+    return [(block.title, block.code) for block in found if block.language == "python"]
 
 
 PROGRAMS = [
-    pytest.param(name, code, id=f"{page.stem} {number}")
+    pytest.param(name, code, id=f"{page.relative_to(DOCS).as_posix()} {number}")
     for page in PAGES
     for number, (name, code) in enumerate(blocks(page), 1)
 ]
@@ -52,9 +58,13 @@ def run(folder: Path, *words: str) -> str:
 
 
 @pytest.mark.parametrize(("name", "code"), PROGRAMS)
-def test_a_program_runs_as_it_stands(name: str, code: str, tmp_path: Path) -> None:
+def test_a_program_runs_twice_as_it_stands(name: str, code: str, tmp_path: Path) -> None:
+    """Readers repeat a program in the same folder: it must not depend on a fresh one."""
+    if "import boa\n" in code:
+        pytest.importorskip("boa", reason='needs titanoboa: pip install "fastevm[boa]"')
     if not name:
-        run(tmp_path, sys.executable, "-c", code)
+        for _ in range(2):
+            run(tmp_path, sys.executable, "-c", code)
         return
     (tmp_path / name).write_text(code)
     by_name = () if is_installed() else ("-p", "fastevm.integrations.pytest_plugin")
@@ -100,15 +110,27 @@ def test_programs_of_the_pages_pass_pyright(programs: Path) -> None:
     run(programs, sys.executable, "-m", "pyright", "--pythonpath", sys.executable, ".")
 
 
-def test_every_page_is_in_the_list_of_the_site() -> None:
-    listed = (ROOT / "mkdocs.yml").read_text()
-    found = [path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")]
-    assert [name for name in found if name not in listed] == []
-    generated = {"reference/json-rpc.md", "reference/command-line.md", "reference/metrics.md"}
+def test_every_page_is_in_the_navigation_once(hooks: dict[str, ModuleType]) -> None:
+    listed = re.findall(r"([\w/-]+\.md)(?=\n|  #)", (ROOT / "mkdocs.yml").read_text())
+    written = {path.relative_to(DOCS).as_posix() for path in pages()}
+    generated = {f"{hooks['rpc_reference'].FOLDER}/index.md", *hooks["reference"].PAGES}
+    generated |= set(hooks["repository"].DOCUMENTS)
     generated |= {f"notebooks/{path.stem}.md" for path in NOTEBOOKS}
-    assert generated <= set(re.findall(r"([\w/-]+\.md)\n", listed))
-    named = set(re.findall(r"([\w/-]+\.md)\n", listed)) - generated
-    assert named == set(found)
+    assert sorted(listed) == sorted(written | generated)
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: page.relative_to(DOCS).as_posix())
+def test_code_fits_the_page(page: Path) -> None:
+    lines = [line for block in blocks_of(page.read_text()) if block.language != "json"
+             for line in block.code.splitlines()]  # fmt: skip
+    assert [line for line in lines if len(line) > COLUMNS] == []
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: page.relative_to(DOCS).as_posix())
+def test_tables_have_titles(page: Path) -> None:
+    """A screen reader reads the title of its column with each cell."""
+    titles = re.findall(r"^(\|.*\|)\n\|[-|: ]+\|$", page.read_text(), re.M)
+    assert [row for row in titles if re.search(r"\|\s*\|", row)] == []
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
@@ -119,26 +141,41 @@ def test_a_notebook_is_kept_without_what_it_printed(path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def generator() -> ModuleType:
-    """The hook that writes pages of reference."""
-    spec = importlib.util.spec_from_file_location("generate", DOCS / "generate.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def hooks() -> dict[str, ModuleType]:
+    """The hooks that write pages, by name."""
+    found = {}
+    for name in ("reference", "rpc_reference", "repository"):
+        spec = importlib.util.spec_from_file_location(name, DOCS / f"hooks/{name}.py")
+        assert spec is not None and spec.loader is not None
+        found[name] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(found[name])
+    return found
 
 
-def test_the_reference_has_every_method_with_a_description(generator: ModuleType) -> None:
-    page = generator.methods_page()
+def test_the_reference_has_every_method_with_a_description(hooks: dict[str, ModuleType]) -> None:
+    generator = hooks["rpc_reference"]
+    made = generator.pages()
     for name in METHODS:
-        described = re.search(rf"^### {name}\n\n(.*)\n", page, re.M)
+        page = made[f"{generator.FOLDER}/{name.partition('_')[0]}.md"]
+        described = re.search(rf"^## {name}\n\n(.*)\n", page, re.M)
         assert described and len(described[1]) > 10, name
+        assert f"#{name.lower()})" in made[f"{generator.FOLDER}/index.md"]
     assert set(generator.EXAMPLES) <= set(METHODS)
-    assert page.count("```json") == 2 * len(generator.EXAMPLES)
+    assert sum(page.count("```json") for page in made.values()) == 2 * len(generator.EXAMPLES)
 
 
-def test_the_reference_has_every_option_and_metric(generator: ModuleType) -> None:
-    page = generator.command_page()
+def test_each_namespace_is_in_the_navigation(hooks: dict[str, ModuleType]) -> None:
+    generator = hooks["rpc_reference"]
+    index = {"JSON-RPC": f"{generator.FOLDER}/index.md"}
+    ((reference,),) = (
+        each.values() for each in generator.with_namespaces([{"R": ["a.md", index]}])
+    )
+    spaces = [next(iter(each)) for each in reference[1]["JSON-RPC"]]
+    assert spaces == ["Overview", *generator.namespaces()]
+
+
+def test_the_reference_has_every_option_and_metric(hooks: dict[str, ModuleType]) -> None:
+    page = hooks["reference"].command_page()
     for option in ("--slice-interval", "--fork-url", "--auth-token", "--data"):
         assert option in page
-    assert "fastevm_slice_lateness_ms" in generator.metrics_page()
+    assert "fastevm_slice_lateness_ms" in hooks["reference"].metrics_page()

@@ -15,11 +15,12 @@ import pytest
 
 from fastevm.bench.node.launch import NodeProcess
 
+from .pages import commands_of
 from .shared_data import ROOT
 
 PAGE = (ROOT / "docs/fork.md").read_text()
 BLOCKS = re.findall(r"```(\w+)\n(.*?)```", PAGE, re.S)
-SHELL = [line for kind, text in BLOCKS if kind == "sh" for line in text.splitlines()]
+SHELL = commands_of(PAGE)
 NODES = [shlex.split(line) for line in SHELL if line.startswith("fastevm node")]
 REQUESTS = [line for line in SHELL if line.startswith("curl")]
 OTHERS = [line for line in SHELL if not line.startswith(("curl", "fastevm node"))]

@@ -67,6 +67,7 @@ async def pictures(folder: Path, url: str, scene: Scene) -> None:
         await asyncio.sleep(SETTLED)
         nested, token = f"#/tx/{scene.nested}", f"#/address/{scene.token}"
         await shoot(wide, folder / "overview-light.webp", "#/")
+        await shoot(wide, folder / "overview-dark.webp", "#/", theme="dark")
         await shoot(wide, folder / "transaction-dark.webp", nested, theme="dark")
         await shoot(wide, folder / "address-dark.webp", token, theme="dark")
         phone = await browser.page(f"{url}/", over=wide, **PHONE)

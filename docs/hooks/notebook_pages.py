@@ -9,7 +9,7 @@ import nbformat
 from nbclient import NotebookClient
 from nbconvert import MarkdownExporter
 
-FOLDER = Path(__file__).parent / "notebooks"
+FOLDER = Path(__file__).parents[1] / "notebooks"
 CELL_TIMEOUT = 120  # seconds
 NOTEBOOK_LINK = "[This page as a notebook]({name}.ipynb)"
 

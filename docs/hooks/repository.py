@@ -1,0 +1,47 @@
+"""MkDocs hook: documents of the repository as pages, and edit links."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any, Final
+
+ROOT: Final = Path(__file__).parents[2]
+BRANCH: Final = "main"
+URL_NAMES: Final = ("Source", "Repository")  # keys of [project.urls] in pyproject.toml
+DOCUMENTS: Final = {
+    "contributing/index.md": "CONTRIBUTING.md",
+    "contributing/architecture.md": "fastevm/ARCHITECTURE.md",
+    "contributing/changelog.md": "CHANGELOG.md",
+    "payments/first-hour.md": "examples/FIRST_HOUR.md",
+    "payments/security.md": "fastevm/payments/SECURITY.md",
+}
+"""Pages of the site and the documents that they show."""
+
+
+def repository_url() -> str | None:
+    """The URL of the repository in pyproject.toml, or None if it names none."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    urls = project.get("urls", {})
+    return next((urls[name].rstrip("/") for name in URL_NAMES if name in urls), None)
+
+
+def on_config(config: Any) -> Any:
+    """Sets the repository and where its pages are edited."""
+    url = repository_url()
+    if url is not None:
+        config["repo_url"] = url
+        config["repo_name"] = "Source"
+        config["edit_uri"] = f"edit/{BRANCH}/docs/"
+    return config
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Adds a page for each document. Its edit link leads to the document."""
+    from mkdocs.structure.files import File
+
+    for page, document in DOCUMENTS.items():
+        made = File.generated(config, page, content=(ROOT / document).read_text())
+        made.edit_uri = f"../{document}"
+        files.append(made)
+    return files

@@ -1,0 +1,72 @@
+"""Fenced blocks and shell commands of the pages of the documentation."""
+
+import re
+import shlex
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from .shared_data import ROOT
+
+DOCS = ROOT / "docs"
+FENCE = re.compile(r'^( *)```(\w+)(?: title="([^"]*)")?\n(.*?)^\1```$', re.S | re.M)
+PROMPT = "$ "
+
+
+class Block(NamedTuple):
+    """A fenced block; ``title`` is the name of the file that it shows, or empty."""
+
+    language: str
+    title: str
+    code: str
+
+
+def blocks_of(text: str) -> list[Block]:
+    """All fenced blocks of a page."""
+    return [Block(*found) for _, *found in FENCE.findall(text)]
+
+
+def commands_of(text: str) -> list[str]:
+    """All commands of a page: lines of ``sh`` blocks, and lines with a prompt of ``console``.
+
+    A command continues in the next line after a backslash or within quotes.
+    """
+    found: list[str] = []
+    for block in blocks_of(text):
+        lines = block.code.splitlines()
+        if block.language == "sh":
+            found += _joined(lines)
+        elif block.language == "console":
+            found += _joined(_typed(lines))
+    return found
+
+
+def _typed(lines: Iterable[str]) -> Iterator[str]:
+    """The lines of a console that a reader types, without the prompt."""
+    continues = False
+    for line in lines:
+        if continues or line.startswith(PROMPT):
+            continues = line.endswith("\\")
+            yield line.removeprefix(PROMPT)
+
+
+def _joined(lines: Iterable[str]) -> Iterator[str]:
+    begun = ""
+    for line in lines:
+        begun = f"{begun} {line.strip()}".strip()
+        if begun.endswith("\\"):
+            begun = begun[:-1]
+            continue
+        try:
+            words = shlex.split(begun, comments=True)
+        except ValueError:  # a quotation continues
+            continue
+        if words:
+            yield begun
+        begun = ""
+    assert not begun, begun
+
+
+def pages() -> list[Path]:
+    """All pages that are written by hand."""
+    return sorted(DOCS.rglob("*.md"))
