@@ -1,4 +1,4 @@
-# The two commands a newcomer needs are `make node` and `make test`; the rest is for who works on the code.
+# Users need `make node` and `make test`. The other targets are for work on fastevm itself.
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -9,32 +9,46 @@ SHARED := $(or $(FASTEVM_SHARED),../shared)
 
 SECONDS ?= 600
 
-.PHONY: help node test test-all test-rest check build runtime package lint docs conformance bench peers ecosystem fuzz guard sanitize sanitize-api races races-api clean
+# The environment is replaced if its Python does not start, is too old, or is not the one that PYTHON names explicitly.
+SUPPORTED := import sys, importlib.util; assert sys.version_info >= (3, 11) and importlib.util.find_spec("pip")
+VERSION := import sys; print(*sys.version_info[:2])
+define fits
+[ ! -e $(VENV) ] || { $(BIN)/python -c '$(SUPPORTED)' && { [ "$(origin PYTHON)" = file ] || \
+	[ "$$($(BIN)/python -c '$(VERSION)')" = "$$($(PYTHON) -c '$(VERSION)')" ]; }; } && echo yes
+endef
+ifneq ($(shell { $(fits); } 2>/dev/null),yes)
+.PHONY: $(BIN)/python $(addprefix $(VENV)/.,node test docs peers vectors clients ecosystem)
+endif
+
+.PHONY: help node test test-all test-rest check build runtime package lint docs conformance bench peers ecosystem fuzz guard sanitize sanitize-api races races-api clean distclean
 
 help:
 	@echo "make node         build and start a development node (ARGS='--port 8546' passes options)"
-	@echo "make test         build, then run the tests that need nothing beside this repository"
-	@echo "                  (ARGS='-k trie' passes options to pytest)"
-	@echo "make test-all     the same and all others: official tests, peers, browsers, databases, npm"
-	@echo "make check        linters and quick tests, for the edit loop"
-	@echo "make package      sdist and wheel in build/dist, installed and tried outside the tree"
-	@echo "make docs         the documentation's site in build/site (ARGS is passed to mkdocs)"
-	@echo "make lint         ruff, mypy and cython-lint"
-	@echo "make conformance  every official test below FASTEVM_SHARED (default ../shared)"
-	@echo "make bench        time everything beside the peers, write build/report/ (ARGS='--match op/*')"
-	@echo "                  ARGS=--node: the node over HTTP beside anvil, which npm brings"
-	@echo "make peers        environments for the engines that benchmarks and tests compare with"
-	@echo "make ecosystem    published clients and suites of other libraries, each in its environment, tried"
-	@echo "                  (SUITES='eth-tester vyper-prague': these; all of them take hours)"
-	@echo "make fuzz         compare random programs with the peers (SECONDS=600, ARGS='--seed 1')"
+	@echo "make test         build and run the tests that need only this repository (ARGS='-k trie' passes options to pytest)"
+	@echo "make test-all     also run the tests that need official tests, peers, browsers, databases or npm"
+	@echo "make check        run the linter and quick tests (under one minute)"
+	@echo "make package      build sdist and wheel in build/dist, and try the wheel outside the tree"
+	@echo "make docs         build the documentation site in build/site (ARGS passes options to mkdocs)"
+	@echo "make lint         run ruff, mypy and cython-lint"
+	@echo "make conformance  run every official test below FASTEVM_SHARED (default ../shared)"
+	@echo "make bench        run all benchmarks beside other engines and write build/report (ARGS='--match op/*')"
+	@echo "                  ARGS=--node: benchmark the node over HTTP beside anvil, which npm installs"
+	@echo "make peers        install the engines that benchmarks and tests compare with"
+	@echo "make ecosystem    run published clients and the test suites of other libraries"
+	@echo "                  (SUITES='eth-tester vyper-prague' selects; all of them take hours)"
+	@echo "make fuzz         compare random programs with the other engines (SECONDS=600, ARGS='--seed 1')"
 	@echo "make guard        count instructions under callgrind and compare with bench/baseline.json"
-	@echo "make sanitize     tests on a build that checks addresses and undefined behaviour"
-	@echo "make sanitize-api public objects under those checks, for a minute"
-	@echo "make races        tests of threads on a build that looks for data races"
-	@echo "make races-api    public objects under that check, for a minute"
-	@echo "make clean        remove what was built"
+	@echo "make sanitize     run tests on a build with the address and undefined-behaviour sanitizers"
+	@echo "make sanitize-api fuzz the public objects with these sanitizers for a minute"
+	@echo "make races        run tests of threads on a build with the thread sanitizer"
+	@echo "make races-api    fuzz the public objects with the thread sanitizer for a minute"
+	@echo "make clean        remove everything that was built; distclean: the Python environments as well"
 
 $(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "fastevm needs Python 3.11 or newer, not '$(PYTHON)': pass PYTHON=python3.12, for example"; exit 1; }
+	@[ ! -e $(VENV) ] || echo "Replacing $(VENV), whose Python is not usable or not $(PYTHON)"
+	@rm -rf $(VENV)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip "setuptools>=77" wheel "Cython>=3.3,<4"
 
@@ -52,12 +66,20 @@ $(VENV)/.test: pyproject.toml $(VENV)/.node
 	$(INSTALL) ".[test,lint]"
 	@touch $@
 
-# Cython and gcc compile what changed, and so does Python, which would take a third of the node's
-# start for it where it may not write byte code (PYTHONDONTWRITEBYTECODE). Their output is shown
-# if they fail.
+# Writes "[12/148] Compiling ..." to a terminal while the recipe's shell builds. `sh` gives no exit status of a pipe's
+# first command, so this reads the log instead of the output.
+define progress
+if [ -t 2 ]; then while sleep 0.5 && kill -0 $$$$ 2>/dev/null; do \
+	printf '\r\033[K%s' "$$(grep '^\[' $(LOG) | tail -n 1 | cut -c 1-79)"; done >&2 & fi; \
+trap 'kill $$! 2>/dev/null; [ ! -t 2 ] || printf "\r\033[K" >&2' EXIT
+endef
+
+# Compiles what changed and shows the output only if that fails. Compiles Python too: a third of the start of a node
+# goes there if Python may not write byte code (PYTHONDONTWRITEBYTECODE).
 define compile
 mkdir -p build
-$(1) $(BIN)/python setup.py --quiet build_ext --inplace >$(LOG) 2>&1 || { cat $(LOG); exit 1; }
+: >$(LOG); $(progress); \
+$(1) PYTHONUNBUFFERED=1 $(BIN)/python setup.py --quiet build_ext --inplace >$(LOG) 2>&1 || { cat $(LOG); exit 1; }
 ! grep -A4 "performance hint" $(LOG) || { rm -rf build/cython; exit 1; }
 $(BIN)/python -m compileall -q fastevm rpc bench
 endef
@@ -74,12 +96,12 @@ node:
 	@$(MAKE) --silent --no-print-directory runtime
 	@exec $(BIN)/python -m fastevm node $(ARGS)
 
-# The source distribution and a wheel made from it in environments of their own, the wheel's without
-# Cython; then the wheel, tried outside the tree.
+# The source distribution uses this environment's Cython: another one, unpacked later, would regenerate all C files.
+# The wheel is built from the source distribution in an environment of its own, without Cython.
 package: $(VENV)/.node
 	rm -rf build/dist
-	$(BIN)/python -m pip install --quiet build
-	$(BIN)/python -m build --outdir build/dist .
+	$(BIN)/python setup.py --quiet sdist --dist-dir build/dist
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir build/dist build/dist/*.tar.gz
 	$(BIN)/python -m tests.packaging.check build/dist
 
 # What needs no data, program or peer that a clone and the installed packages do not have. Tests of
@@ -251,7 +273,11 @@ races: $(VENV)/.test
 	cd build/checked-thread && $(UNDER_CHECKS) $(RACES_CHECKED) $(abspath $(BIN))/python -m pytest $(UNHURRIED) $(THREADED_TESTS) $(ARGS)
 
 clean:
-	rm -rf build *.egg-info
+	rm -rf build dist *.egg-info fastevm/*.egg-info *.whl .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
+	find . -path './.venv*' -prune -o \( -name node_modules -o -name __pycache__ \) -prune -exec rm -r {} +
+	find . -path './.venv*' -prune -o -name package-lock.json -exec rm {} +
 	find fastevm -name '*.so' -delete
 	find fastevm -name '*.in' | sed 's/\.in$$//' | xargs rm -f
-	find fastevm rpc bench -name __pycache__ -prune -exec rm -r {} +
+
+distclean: clean
+	rm -rf .venv $(VENV) .venv-*

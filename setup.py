@@ -1,4 +1,4 @@
-"""Builds the extension modules: the one place for compiler directives and compiler flags.
+"""Builds the extension modules. All compiler directives and compiler flags are here.
 
 Environment:
     FASTEVM_DEBUG=1                       bounds checks, assertions and debug symbols
@@ -8,16 +8,20 @@ Environment:
     FASTEVM_JOBS=N                        parallel compilers (default: all cores)
     FASTEVM_TESTING=1                     build fastevm.testing too, which only tests need
 
-Sources with a template (NAME.in, in Tempita, which Cython ships) are written before Cython runs.
-A source distribution holds them and the C that Cython wrote: a build from it needs no Cython.
+The build generates NAME from a template NAME.in (Tempita, which Cython ships) before Cython runs.
+A source distribution contains the generated sources and the C files, so a build from it does not
+need Cython. A change of flags or directives, for example by FASTEVM_DEBUG, rebuilds what they
+affect. "[n/N]" lines in the output report the progress.
 """
 
+import json
 import os
 import shlex
 import sys
 import sysconfig
 from fnmatch import fnmatch
 from functools import cache
+from itertools import count
 from pathlib import Path
 from shutil import copyfile
 from subprocess import run
@@ -28,8 +32,9 @@ from setuptools.command.sdist import sdist
 
 ROOT = Path(__file__).parent
 DISTRIBUTED = (ROOT / "PKG-INFO").exists()  # only a source distribution has this file
-PACKED = Path("generated")  # where a source distribution holds the C
+PACKED = Path("generated")  # the C files in a source distribution
 GENERATED = PACKED if DISTRIBUTED else Path("build/cython")
+FLAGS = Path("build/flags.json")  # of the last build; objects are older than a change of it
 DEBUG = os.environ.get("FASTEVM_DEBUG", "") not in ("", "0")
 TESTING = os.environ.get("FASTEVM_TESTING", "") not in ("", "0")
 SANITIZERS = os.environ.get("FASTEVM_SANITIZE", "")
@@ -84,15 +89,20 @@ DIRECTIVES = {
 
 
 class ParallelBuild(build_ext):
-    """Compiles the extensions side by side; what is installed has no symbols and unwind tables."""
+    """Compiles extensions in parallel. Installed ones have no symbols and unwind tables."""
 
     def finalize_options(self) -> None:
         super().finalize_options()
         self.parallel = JOBS
+        self.started = count(1)
         if not self.inplace and not DEBUG and not SANITIZERS and LINUX:
             for extension in self.extensions:
                 extension.extra_compile_args = [*extension.extra_compile_args, *NO_UNWIND_TABLES]
                 extension.extra_link_args.append("-Wl,--strip-all")
+
+    def build_extension(self, ext: Extension) -> None:
+        print(f"[{next(self.started)}/{len(self.extensions)}] Compiling {ext.name}", flush=True)
+        super().build_extension(ext)
 
 
 class SourceDistribution(sdist):
@@ -153,7 +163,7 @@ def extension(name: str, sources: list[str]) -> Extension:
         extra_compile_args=compile_flags(sources[0] if sources else ""),
         extra_link_args=LINK_FLAGS + ([f"-fsanitize={SANITIZERS}"] if SANITIZERS else []),
         libraries=["dl"] if LINUX else [],
-        depends=["setup.py", *(p.relative_to(ROOT).as_posix() for p in headers)],
+        depends=[FLAGS.as_posix(), *(p.relative_to(ROOT).as_posix() for p in headers)],
     )
 
 
@@ -234,8 +244,24 @@ def from_generated(found: Extension) -> Extension:
     return found
 
 
+def record_flags() -> None:
+    """Makes objects, and C files if directives changed, older than what they are built with."""
+    flags = [os.environ.get("CC"), compile_flags(), compile_flags(UNINITIALISED[0]), LINK_FLAGS]
+    current = {"flags": flags, "directives": DIRECTIVES}
+    previous = json.loads(FLAGS.read_text()) if FLAGS.exists() else {}
+    if current == previous:
+        return
+    if not DISTRIBUTED and previous.get("directives", DIRECTIVES) != DIRECTIVES:
+        for source in GENERATED.rglob("*.c"):
+            source.unlink()
+    FLAGS.parent.mkdir(parents=True, exist_ok=True)
+    FLAGS.write_text(json.dumps(current))
+
+
 def modules() -> list[Extension]:
     found = extensions()
+    if found:
+        record_flags()
     if DISTRIBUTED:
         return [from_generated(one) for one in found]
     if found:
