@@ -17,7 +17,7 @@ from fastevm.chain import named as chains
 from fastevm.chain.storage import StorageError
 from fastevm.core.primitives.replace import replace
 from fastevm.errors import ForkError
-from fastevm.rpc.dialect import DEFAULT_DIALECT, DIALECTS, RECEIPTS
+from fastevm.rpc.dialect import CANONICAL, DEFAULT_DIALECT, DIALECTS, RECEIPTS, Dialect
 from fastevm.rpc.explorer.options import add_explorer, add_explorer_for, watch
 from fastevm.rpc.limits import Limits
 from fastevm.rpc.log_output import set_up_log
@@ -105,9 +105,10 @@ def add_listeners(group: argparse._ArgumentGroup, ipc: str) -> None:
     group.add_argument(
         "--receipts",
         choices=RECEIPTS,
-        help="when eth_getTransactionReceipt gives a receipt: as soon as the transaction is in a"
-        " slice, the receipt marked preconfirmed, or in a block (preconfirmed on preconf, canonical"
-        " on geth)",
+        default=CANONICAL,
+        help="when eth_getTransactionReceipt returns a receipt: when the transaction is in a block,"
+        " or already when it is in a slice, which breaks clients that then read latest"
+        " (%(default)s)",
     )
     group.add_argument(
         "--listen",
@@ -465,9 +466,7 @@ def server_of(
     node: Any, arguments: argparse.Namespace, access: Access, client: str | None
 ) -> Server:
     """The listeners that the options describe."""
-    dialect = DIALECTS[arguments.dialect]
-    if arguments.receipts is not None:
-        dialect = dialect.with_receipts(arguments.receipts)
+    dialect = dialect_of(arguments)
     listeners = [Listener(dialect, arguments.host, arguments.port), *(arguments.listen or ())]
     listeners = [replace(one, access=access) for one in listeners]
     metrics, shown = arguments.metrics_listen, terminal_options(arguments)
@@ -484,6 +483,11 @@ def server_of(
     if arguments.ipc is not None:
         server.ipc = IpcListener(dialect, ipc_path(arguments), access)
     return server
+
+
+def dialect_of(arguments: argparse.Namespace) -> Dialect:
+    """Return the dialect of the first listener, with the receipts that the options name."""
+    return DIALECTS[arguments.dialect].with_receipts(arguments.receipts)
 
 
 def ipc_path(arguments: argparse.Namespace) -> Path:

@@ -21,9 +21,11 @@ class Dialect(Struct, frozen=True, kw_only=True):
     range is ignored. ``call_needs_target``: eth_call refuses a call object without ``to``.
     ``estimates_on_pending``: a gas estimate or access list without a block is made on ``pending``,
     where the transaction will run and where what was just pre-confirmed is; else on ``latest``.
-    ``receipts_of_slices``: eth_getTransactionReceipt tells of pre-confirmed transactions, under a
-    block hash of zeros and marked ``preconfirmed``; else of canonical ones only, so that ``latest``
-    shows what a receipt speaks of, and until then a transaction is told like one in the pool.
+    ``receipts_of_slices``: eth_getTransactionReceipt returns receipts of pre-confirmed
+    transactions too, with a block hash of zeros and the member ``preconfirmed``. A transaction
+    count at ``latest`` then includes them, so that clients which wait for a receipt and then ask
+    for the next nonce do not repeat one. Otherwise only canonical transactions have receipts, so
+    that ``latest`` includes their effects, and a pre-confirmed transaction looks like a pooled one.
     ``pending_is_unsealed``: the pending block's hash, nonce and miner are null; else the hash is 32
     zero bytes and the others are those of its header so far.
     ``pool_names_checksummed``: the senders in the pool's content are written in capitals, too.
@@ -80,12 +82,13 @@ class Dialect(Struct, frozen=True, kw_only=True):
     transfers_cost_the_same: bool = False
 
     def with_receipts(self, name: str) -> "Dialect":
-        """Return the dialect with receipts as one of ``RECEIPTS`` has them; ValueError for others.
+        """Return the dialect with receipts ``preconfirmed`` or ``canonical``.
 
-        ``preconfirmed``: as soon as a transaction is in a slice; ``canonical``: in a block.
+        ``preconfirmed``: a transaction has a receipt when it is in a slice; ``canonical``: when it
+        is in a block. Raises ValueError for other names.
         """
         if name not in RECEIPTS:
-            raise ValueError(f"unknown receipts {name!r}: there are {', '.join(RECEIPTS)}")
+            raise ValueError(f"unknown receipts {name!r}: expected one of {', '.join(RECEIPTS)}")
         return replace(self, receipts_of_slices=name == PRECONFIRMED)
 
     def of_development(self) -> "Dialect":
@@ -119,7 +122,7 @@ DIALECTS: Final = {
         block_parameter_required=True,
         block_hash_excludes_range=False,
         estimates_on_pending=True,
-        receipts_of_slices=True,
+        receipts_of_slices=False,
         pending_is_unsealed=False,
         pool_names_checksummed=True,
         refuses_unknown_overrides=True,

@@ -20,9 +20,10 @@ from typing import IO, Any, Final, Self
 
 from fastevm import simulate
 from fastevm.bench.options import child_environment
+from fastevm.core.primitives.replace import replace
 from fastevm.rpc.dialect import DIALECTS
 from fastevm.rpc.limits import Limits
-from fastevm.rpc.transport.server import Listener, Server
+from fastevm.rpc.transport.server import Server, parse_listener
 from fastevm.rpc_client.blocking import JsonRpcClient, call_once
 from fastevm.rpc_client.messages import RpcUnreachable
 
@@ -232,13 +233,13 @@ def server_of(
 ) -> Server:
     """A server for this event loop, not started, with a listener for each dialect.
 
-    Without dialects it has one listener for preconf. ``development``: each is that of a development
-    node. ``options`` are those of ``Server``.
+    Without dialects it has one listener for preconf. A dialect may name its receipts, as in
+    ``preconf/preconfirmed``. ``development``: each is that of a development node. ``options`` are
+    those of ``Server``.
     """
-    spoken = [DIALECTS[name] for name in dialects or ("preconf",)]
+    listeners = [parse_listener(f"{name}@{HOST}:{port}") for name in dialects or ("preconf",)]
     if development:
-        spoken = [dialect.of_development() for dialect in spoken]
-    listeners = [Listener(dialect, HOST, port) for dialect in spoken]
+        listeners = [replace(one, dialect=one.dialect.of_development()) for one in listeners]
     return Server(node, simulator, listeners, **options)
 
 

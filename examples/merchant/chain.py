@@ -58,7 +58,8 @@ class NodeProcess:
 
     def __init__(self, *, port: int = 0, options: Sequence[str] = ()) -> None:
         self.command = [
-            sys.executable, "-m", "fastevm", "node", "--port", str(port), *options,
+            sys.executable, "-m", "fastevm", "node", "--port", str(port),
+            "--receipts", "preconfirmed", *options,
         ]  # fmt: skip
         self._process: asyncio.subprocess.Process | None = None
         self._reader: asyncio.Task[None] | None = None

@@ -19,9 +19,8 @@ import msgspec
 from fastevm.core.primitives.hex import checksum_address, hex_bytes
 from fastevm.errors import FastevmError
 from fastevm.integrations.local_channel import LocalChannel
-from fastevm.rpc.command import server_of
+from fastevm.rpc.command import dialect_of, server_of
 from fastevm.rpc.dev.state_file import StateFile
-from fastevm.rpc.dialect import DIALECTS
 from fastevm.rpc.dispatch.dispatcher import Dispatcher
 from fastevm.rpc.dispatch.long_answer import LongAnswer
 from fastevm.rpc.transport.access import DEFAULT_ACCESS
@@ -241,9 +240,7 @@ class _NodeThread:
         module = import_module(COMMANDS[command])
         self.node: Any = module.node_of(arguments)
         self.node.producer.collects_garbage = False  # the program decides when to collect
-        self.dialect = DIALECTS[arguments.dialect]
-        if arguments.receipts is not None:
-            self.dialect = self.dialect.with_receipts(arguments.receipts)
+        self.dialect = dialect_of(arguments)
         client = None
         if command == "dev":
             self.dialect = self.dialect.of_development()

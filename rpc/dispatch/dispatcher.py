@@ -22,7 +22,7 @@ from fastevm.rpc.dispatch.workers import Workers
 from fastevm.rpc.methods import METHODS
 from fastevm.rpc.metrics import Metrics
 from fastevm.rpc.subscriptions.filters import CLIENT
-from fastevm.rpc_types.state_reads import StateReads
+from fastevm.rpc_types.state_reads import Read, StateReads
 
 # What an answer is awaited from.
 Answering = Coroutine[Any, Any, Answer] | Coroutine[Any, Any, bytes] | asyncio.Future[bytes]
@@ -45,6 +45,8 @@ class Dispatcher:
         reads = {
             method.name: method.reads for method in methods.values() if method.reads is not None
         }
+        if context.dialect.receipts_of_slices:  # the handler adds pre-confirmed transactions
+            reads = {name: read for name, read in reads.items() if read is not Read.NONCE}
         self.batch_items = context.limits.batch_items
         self.reads = StateReads(reads, self.batch_items)
         self.coalescer = Coalescer(context, self._coalesced, methods)

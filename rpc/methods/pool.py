@@ -23,8 +23,7 @@ from fastevm.rpc.dispatch.workers import (
 )
 from fastevm.rpc.errors import RpcError, family_reason
 from fastevm.rpc.methods.development import at_once
-from fastevm.rpc.methods.transactions import gives_receipt, locate, receipt_of
-from fastevm.rpc.view import View
+from fastevm.rpc.methods.transactions import locate, receipt_of
 from fastevm.rpc_types.quantity import DecodeError, decode_bytes
 from fastevm.rpc_types.transactions import Json, transaction_json
 
@@ -125,7 +124,8 @@ def refusals() -> Iterator[None]:
 async def send_raw_transaction_sync(context: Context, raw: bytes, wait: int | None) -> bytes:
     """Submit a transaction and return its receipt as soon as there is one (EIP-7966).
 
-    That is once it is in a block, or in a slice where the listener gives receipts of slices.
+    That is when it is in a slice, or in a block on nodes without slices, whatever receipts
+    eth_getTransactionReceipt gives on this listener (``--receipts``).
 
     ``wait`` is in milliseconds, 6,000 if 0 or left out; a longer wait is cut to 6,000. A
     transaction that is not seen in time stays in the pool; the error's data is its hash.
@@ -151,7 +151,7 @@ async def receipt_within(context: Context, told: str, wait: int) -> bytes:
     tx_hash = bytes.fromhex(told[2:])
     receipt = None
     if await context.hub.confirmed(
-        tx_hash, lambda: _found(context, tx_hash) is not None, wait / MILLISECONDS
+        tx_hash, lambda: locate(context, tx_hash) is not None, wait / MILLISECONDS
     ):
         receipt = await context.workers.run(_receipt, context, tx_hash)
     if receipt is None:
@@ -160,14 +160,8 @@ async def receipt_within(context: Context, told: str, wait: int) -> bytes:
 
 
 def _receipt(context: Context, tx_hash: bytes) -> bytes | None:
-    found = _found(context, tx_hash)
-    return None if found is None else receipt_of(context, *found)
-
-
-def _found(context: Context, tx_hash: bytes) -> tuple[View, int] | None:
-    """The place of a transaction whose receipt may be given."""
     found = locate(context, tx_hash)
-    return found if found is not None and gives_receipt(context, found[0]) else None
+    return None if found is None else receipt_of(context, *found)
 
 
 @method("base_transactionStatus", HASH)

@@ -7,7 +7,7 @@ from fastevm import Layer
 from fastevm.core.execution.types import AccountProof
 from fastevm.core.primitives.hex import hex_bytes, hex_word, quantity
 from fastevm.rpc.before_fork import HeldUpstream
-from fastevm.rpc.block_id import BlockId
+from fastevm.rpc.block_id import LATEST, PENDING_BLOCK, BlockId
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import ADDRESS, BLOCK_OR_LATEST, INTERFACE_BLOCK, TEXT
 from fastevm.rpc.dispatch.registry import Param, RunOn, method
@@ -41,9 +41,11 @@ def get_transaction_count(context: Context, address: bytes, block: BlockId) -> s
     """Return the nonce of the account in the state.
 
     ``pending`` is the nonce to use next: it counts pre-confirmed transactions and, on top, those of
-    the account that wait in the pool and can be executed.
+    the account that wait in the pool and can be executed. ``latest`` counts pre-confirmed ones if
+    the listener gives their receipts (``--receipts preconfirmed``).
     """
-    nonce = context.view(block).layer.nonce(address)
+    early = context.dialect.receipts_of_slices and block.tag == LATEST
+    nonce = context.view(PENDING_BLOCK if early else block).layer.nonce(address)
     if block.is_pending:
         nonce = context.node.pool.next_nonce(address, nonce)
     return quantity(nonce)

@@ -82,7 +82,7 @@ class Stand:
 
 
 async def stand_on(node: Node, **limits: Any) -> Stand:
-    server = server_of(node, limits=Limits(**limits), threads=2)
+    server = server_of(node, "preconf/preconfirmed", limits=Limits(**limits), threads=2)
     await server.start()
     return Stand(node, server, aiohttp.ClientSession())
 

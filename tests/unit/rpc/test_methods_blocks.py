@@ -120,7 +120,7 @@ async def test_a_pending_block_is_not_sealed_in_the_geth_dialect(
 async def test_a_pre_confirmed_transaction_has_a_receipt(
     make_caller: MakeCaller, node: FakeNode
 ) -> None:
-    caller = make_caller(node)
+    caller = make_caller(node, receipts="preconfirmed")
     tx_hash = "0x" + TRANSACTION.hash.hex()
     receipt = await caller.result("eth_getTransactionReceipt", tx_hash)
     assert receipt["blockHash"] == "0x" + "00" * 32
@@ -133,11 +133,12 @@ async def test_a_pre_confirmed_transaction_has_a_receipt(
     assert (found["blockHash"], found["blockNumber"]) == (None, "0x3")
 
 
-async def test_a_receipt_in_geths_dialect_is_of_a_mined_transaction(
-    make_caller: MakeCaller, node: FakeNode
+@pytest.mark.parametrize("dialect", ["preconf", "geth"])
+async def test_by_default_only_a_mined_transaction_has_a_receipt(
+    make_caller: MakeCaller, node: FakeNode, dialect: str
 ) -> None:
     tx_hash = "0x" + TRANSACTION.hash.hex()
-    caller = make_caller(node, dialect="geth")
+    caller = make_caller(node, dialect=dialect)
     assert await caller.result("eth_getTransactionReceipt", tx_hash) is None
     found = await caller.result("eth_getTransactionByHash", tx_hash)
     assert (found["blockHash"], found["blockNumber"], found["transactionIndex"]) == (None,) * 3

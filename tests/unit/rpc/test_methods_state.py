@@ -86,6 +86,18 @@ async def test_the_pending_nonce_counts_what_waits_and_can_be_executed(
     assert await caller.result("eth_getTransactionCount", TEXT, "pending") == "0x8"
 
 
+@pytest.mark.parametrize(("receipts", "latest"), [("canonical", "0x5"), ("preconfirmed", "0x8")])
+async def test_the_latest_nonce_counts_every_transaction_that_has_a_receipt(
+    node: FakeNode, make_caller: MakeCaller, receipts: str, latest: str
+) -> None:
+    caller = make_caller(node, receipts=receipts)
+    pre_confirm(node, nonce=8)
+    node.pool.ready[A] = {8: SimpleNamespace(hash=bytes(32))}  # has no receipt yet
+    assert await caller.result("eth_getTransactionCount", TEXT, "latest") == latest
+    assert await caller.result("eth_getTransactionCount", TEXT, "0x2") == "0x5"
+    assert await caller.result("eth_getTransactionCount", TEXT, "pending") == "0x9"
+
+
 async def test_unknown_blocks_are_errors(caller: Caller) -> None:
     assert await caller.error("eth_getBalance", TEXT, "0x3") == (-32000, "header not found")
     assert await caller.error("eth_getBalance", TEXT, "0x" + "11" * 32) == (

@@ -32,6 +32,7 @@ async def client(make_caller: MakeCaller, node: FakeNode) -> AsyncIterator[Calle
 
 
 async def test_the_receipt_comes_with_the_slice(client: Caller, node: FakeNode) -> None:
+    assert not client.context.dialect.receipts_of_slices
     waiting = asyncio.create_task(client.result("eth_sendRawTransactionSync", RAW))
     await asyncio.sleep(0.05)
     assert not waiting.done()
@@ -39,6 +40,7 @@ async def test_the_receipt_comes_with_the_slice(client: Caller, node: FakeNode) 
     answer = await asyncio.wait_for(waiting, 2)
     assert answer["transactionHash"] == hex_bytes(SENT.hash)
     assert answer["blockHash"] == ZERO
+    assert answer["preconfirmed"] is True
 
 
 async def test_or_with_the_block(client: Caller, node: FakeNode) -> None:
@@ -50,26 +52,6 @@ async def test_or_with_the_block(client: Caller, node: FakeNode) -> None:
     node.chain.receipts[block.hash] = (receipt(),)
     node.chain.move(block)
     assert (await asyncio.wait_for(waiting, 2))["blockHash"] == hex_bytes(block.hash)
-
-
-async def test_with_canonical_receipts_a_slice_is_not_enough(
-    make_caller: MakeCaller, node: FakeNode
-) -> None:
-    caller = make_caller(node, receipts="canonical")
-    caller.context.hub.start()
-    waiting = asyncio.create_task(caller.result("eth_sendRawTransactionSync", RAW, 2000))
-    await asyncio.sleep(0.05)
-    node.publish(slice_of(node, 1, [receipt()], 1))
-    await asyncio.sleep(0.05)
-    assert not waiting.done()
-    block = block_on(node, node.chain.head)
-    block = type(block)(block.header, (SENT,))
-    node.chain.receipts[block.hash] = (receipt(),)
-    node.chain.move(block)
-    answer = await asyncio.wait_for(waiting, 2)
-    assert answer["blockHash"] == hex_bytes(block.hash)
-    assert "preconfirmed" not in answer
-    await caller.context.hub.stop()
 
 
 async def test_one_that_is_there_already_needs_no_wait(client: Caller, node: FakeNode) -> None:
