@@ -31,10 +31,13 @@ cdef class EVM(EvmBase):
     )
 
     @cython.final
+    cdef void clear_requests(self) noexcept
+
+    @cython.final
     cdef int forget_requests(self) except -1
 
     @cython.final
-    cdef bint is_limited(self, object timeout)
+    cdef bint is_limited(self, object timeout) noexcept
 
     @cython.final
     cdef int finish_watch(self) except -1

@@ -67,6 +67,8 @@ from fastevm.core.state.source import Wanted, call_object
 DEADLINES = "fastevm.core.simulation.deadline"
 CREATION = "fastevm.evm.creation"
 TRACES = "fastevm.tracing.evm_traces"
+# With more gas, an execution may take longer than a tenth of a second: it handles signals meanwhile.
+cdef int64_t SHORT_RUN_GAS = 30_000_000
 ZERO_ADDRESS = bytes(20)
 
 # The block environment of a new machine; other fields are zero.
@@ -185,9 +187,11 @@ An EVM over a state in memory.
         if self.running:
             self.check_idle()
         self.running = True
-        begin_interruptible(self.machine, gas > LONG_RUN_GAS)
-        if self.machine.cancel == NULL:
-            self.machine.cancel = &self.pause
+        self.machine.cancel = &self.pause
+        if gas > SHORT_RUN_GAS:
+            begin_interruptible(self.machine, gas > LONG_RUN_GAS)
+            if self.machine.cancel == NULL:
+                self.machine.cancel = &self.pause
         self.pause_request = <int*>self.machine.cancel
         if atomic_load_int(&self.overdue):
             atomic_store_int(self.pause_request, PAUSE_REQUEST)  # requested before this attempt
@@ -227,8 +231,13 @@ An EVM over a state in memory.
 
     def rearm(self) -> None:
         """Clears a request to end the execution."""
-        atomic_store_int(&self.overdue, False)
-        atomic_store_int(<int*>&self.pause, NO_REQUEST)
+        self.clear_requests()
+
+    cdef void clear_requests(self) noexcept:
+        # Loads are cheap, and almost always there is nothing to clear.
+        if atomic_load_int(&self.overdue) or atomic_load_int(<int*>&self.pause):
+            atomic_store_int(&self.overdue, False)
+            atomic_store_int(<int*>&self.pause, NO_REQUEST)
 
     def set_deadline(self, deadline: object) -> object:
         """Begin a run with a time limit. The machine pauses, so it is called by the deadline."""
@@ -261,10 +270,10 @@ An EVM over a state in memory.
         if self.running:
             self.check_idle()
         if self.time_limit is None:
-            self.rearm()
+            self.clear_requests()
         return 0
 
-    cdef bint is_limited(self, object timeout):
+    cdef bint is_limited(self, object timeout) noexcept:
         """Whether a new execution has a time limit: its own, or the deadline of its thread."""
         return timeout is not None or (self.time_limit is None and has_deadline())
 
