@@ -11,12 +11,10 @@ import binascii
 import contextlib
 import hashlib
 import hmac
-import ipaddress
 import json
 import logging
 import random
 import secrets
-import socket
 import time
 from asyncio import to_thread
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -25,12 +23,12 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 import aiohttp
-from aiohttp.abc import AbstractResolver, ResolveResult
 
 from fastevm.payments.amounts import text
 from fastevm.payments.errors import InvalidTerms, PaymentError, UnknownOrder
 from fastevm.payments.metrics import Metrics
 from fastevm.payments.outbox import Delivery, DeliveryState, Endpoint, Notice
+from fastevm.payments.public_addresses import NotPublic, public_connector
 from fastevm.payments.store import OutboxStore
 from fastevm.payments.vault import Vault
 
@@ -50,6 +48,7 @@ JITTER: Final = 0.2
 GIVE_UP_AFTER: Final = 5 * 86_400.0  # seconds of failure until an endpoint is disabled
 SLOW_DOWN: Final = (429, 502, 503, 504)
 LONGEST_RETRY_AFTER: Final = 3_600.0
+NOT_PUBLIC: Final = "its address is not public; pass --private to deliver to private addresses"
 
 
 def new_secret() -> str:
@@ -117,39 +116,6 @@ def rotate_secret(store: OutboxStore, vault: Vault, name: str) -> str:
     sealed = vault.seal(secret.encode(), found.seal_context)
     store.change_endpoint(name, sealed=sealed, previous=found.sealed)
     return secret
-
-
-class PublicResolver(AbstractResolver):
-    """Resolves to public addresses only. The connection uses them without resolving again."""
-
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
-    ) -> list[ResolveResult]:
-        """Returns the public addresses. Raises OSError if there is none."""
-        found = await asyncio.get_running_loop().getaddrinfo(
-            host, port, family=family, type=socket.SOCK_STREAM
-        )
-        public = [info for info in found if ipaddress.ip_address(info[4][0]).is_global]
-        if not public:
-            raise OSError(f"{host} has no public address")
-        return [
-            ResolveResult(
-                hostname=host, host=str(info[4][0]), port=port, family=info[0], proto=info[2],
-                flags=socket.AI_NUMERICHOST,
-            )
-            for info in public
-        ]  # fmt: skip
-
-    async def close(self) -> None:
-        """Does nothing."""
-
-
-def is_private(url: str) -> bool:
-    """Whether the host is an IP address that is not public."""
-    try:
-        return not ipaddress.ip_address(urlsplit(url).hostname or "").is_global
-    except ValueError:
-        return False  # a name: PublicResolver checks it
 
 
 # --- sending --------------------------------------------------------------------------------------
@@ -246,8 +212,6 @@ class Sender:
 
     async def _post(self, notice: Notice, endpoint: Endpoint) -> tuple[int, float | None]:
         """Returns the HTTP status (0 without an answer) and the endpoint's Retry-After seconds."""
-        if not self.private and is_private(endpoint.url):
-            return 0, None
         body, timestamp = body_of(notice), int(self._clock())
         parts = [
             signature(
@@ -274,17 +238,30 @@ class Sender:
             ):
                 return response.status, _retry_after(response)
         except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
-            log.info("endpoint %s: %s", endpoint.id, type(error).__name__)
+            if _is_refused(error):
+                log.warning("endpoint %s: %s", endpoint.id, NOT_PUBLIC)
+            else:
+                log.info("endpoint %s: %s", endpoint.id, type(error).__name__)
             return 0, None
 
     def _connected(self) -> aiohttp.ClientSession:
         if self._session is None:
-            resolver = None if self.private else PublicResolver()
+            connector = (
+                aiohttp.TCPConnector(limit=AT_ONCE) if self.private else public_connector(AT_ONCE)
+            )
             self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(resolver=resolver, limit=AT_ONCE),
-                cookie_jar=aiohttp.DummyCookieJar(),
+                connector=connector, cookie_jar=aiohttp.DummyCookieJar()
             )
         return self._session
+
+
+def _is_refused(error: BaseException | None) -> bool:
+    """Whether the address was refused; connectors wrap the error."""
+    while error is not None:
+        if isinstance(error, NotPublic):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _retry_after(response: aiohttp.ClientResponse) -> float | None:

@@ -210,14 +210,29 @@ async def test_secrets_are_rotated_without_a_gap(still: Market, receiver: Receiv
     await sender.close()
 
 
-async def test_private_addresses_are_not_called(still: Market, receiver: Receiver) -> None:
+LOOPBACK = (
+    "127.0.0.1", "localhost", "LOCALHOST", "127.1", "2130706433", "0x7f000001", "0x7f.1",
+    "017700000001", "127.0.0.1.", "0", "0.0.0.0", "127.8.9.10", "[::1]", "[::]",
+    "[::ffff:127.0.0.1]", "[::127.0.0.1]", "[64:ff9b::7f00:1]", "[64:ff9b:1::7f00:1]",
+    "[2002:7f00:1::]", "[fe80::1]", "[fec0::1]", "\u2460\u2461\u2466.\u24ea.\u24ea.\u2460",
+    "\uff11\uff12\uff17.\uff10.\uff10.\uff11", "127\u30020\u30020\u30021", "127.0.0.%31",
+    "loc%61lhost",
+    "\U0001d7cf\U0001d7d0\U0001d7d5.0.0.1", "user@127.0.0.1", "169.254.169.254",
+)  # fmt: skip
+
+
+async def test_private_addresses_are_not_called(
+    still: Market, receiver: Receiver, caplog: pytest.LogCaptureFixture
+) -> None:
     merchant = still.merchant()
-    add_endpoint(merchant.store, VAULT, "number", receiver.url)
-    add_endpoint(merchant.store, VAULT, "name", receiver.url.replace("127.0.0.1", "localhost"))
+    for number, host in enumerate(LOOPBACK):
+        url = receiver.url.replace("127.0.0.1", host)
+        add_endpoint(merchant.store, VAULT, f"endpoint {number}", url)
     await still.stored(merchant)
     sender = Sender(merchant.store, VAULT, schedule=(60.0,))
     await emptied(sender)
     assert receiver.got == []
+    assert "endpoint 0: its address is not public; pass --private" in caplog.text
     for wrong in ("ftp://host/x", "/hook", "", "http://"):
         with pytest.raises(InvalidTerms):
             add_endpoint(merchant.store, VAULT, "wrong", wrong)
