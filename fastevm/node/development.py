@@ -31,7 +31,7 @@ from fastevm.node.storage import NoStorage
 from fastevm.node.time_control import TimeControl
 
 MAX_SNAPSHOTS = 1_024  # the oldest is forgotten
-MAX_MINED = 10_000  # blocks made by one request
+MAX_MINED = 100_000  # blocks made by one request: 13 s, less than a request may take
 LARGEST_BALANCE = 2**256 - 1  # wei
 INSTANCE_SIZE = 32  # bytes
 NO_RESET = "this node cannot begin another chain"
@@ -264,7 +264,7 @@ class DevelopmentControls(NoDevelopment):
         above MAX_TIMESTAMP.
         """
         if count > MAX_MINED:
-            raise ValueError(f"{count} blocks at once, limit {MAX_MINED}")
+            raise ValueError(f"{count} blocks in one request, limit {MAX_MINED}: make several")
         with self.producer.lock:
             first = self.chain.head.header.timestamp if timestamp is None else timestamp
             if interval is not None:

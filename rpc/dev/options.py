@@ -17,6 +17,7 @@ from fastevm.rpc.terminal.options import add_terminal_arguments
 DEFAULT_GAS_LIMIT: Final = 30_000_000
 DEFAULT_BALANCE: Final = 10_000  # ether
 DEFAULT_EPOCH: Final = 32  # blocks
+MAX_LOG_BLOCKS: Final = 1_000_000  # of one eth_getLogs: empty blocks cost 0.1 s
 ACCEPTED_SWITCHES: Final = (
     ("--steps-tracing", "--tracing"),
     ("--preserve-historical-states",),
@@ -67,6 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         usage_error=parser.error,
         dialect=DEVELOPMENT_DIALECT,
         pending_max_age=0,
+        max_log_blocks=MAX_LOG_BLOCKS,
         ipc_default=IPC_PATH,
     )
 

@@ -111,7 +111,7 @@ def test_an_interval_in_hardhats_name_is_in_milliseconds(still: Client) -> None:
     [
         ("evm_mine", ["soon"]),
         ("evm_mine", [{"blocks": -1}]),
-        ("anvil_mine", [10_001]),
+        ("anvil_mine", [100_001]),
         ("anvil_setBalance", [RECEIVER]),
         ("anvil_setBalance", [RECEIVER, -1]),
         ("anvil_setNonce", [RECEIVER, 2**64]),
