@@ -151,6 +151,7 @@ REASONS: Final[dict[str, Row]] = {
     "not_confirmed": _both(
         4, "Transaction {hash} was added to the mempool but wasn't confirmed within {seconds}s."
     ),
+    "pool.nonce_gap": _both(6),
     "pool.nonce_too_low": _bare("nonce too low", _LOW_NONCE),
     "pool.insufficient_funds": _bare(_FUNDS, _NO_FUNDS),
     "pool.tip_above_fee_cap": _both(-32000, None, _TIP),

@@ -25,6 +25,7 @@ from fastevm.node.pool.pool import PoolLimits
 from fastevm.node.remote.fork_history import ForkHistory
 from fastevm.node.remote.options import add_fork_arguments, fork_options
 from fastevm.node.saved_state import packed_state
+from fastevm.node.submission import refuse_gap
 from fastevm.node.warm_up import warm_up
 
 __all__ = [
@@ -58,6 +59,7 @@ __all__ = [
     "node_options",
     "open_directory",
     "packed_state",
+    "refuse_gap",
     "usual_gas_limit",
     "warm_up",
 ]

@@ -400,6 +400,13 @@ class Node:
         """
         return self.follower.submit(raw)
 
+    def submit_next(self, raw: bytes) -> bytes:
+        """Does the same, but refuses a transaction that would wait behind a gap of nonces.
+
+        InvalidTransaction has the code ``nonce_gap`` then, and the next nonce as ``want``.
+        """
+        return self.submission.submit(raw, may_queue=False)
+
     def submit_signed(self, raw: bytes, sender: bytes) -> bytes:
         """Does the same for what this process signed with the key of ``sender`` (20 bytes)."""
         return self.follower.submit_signed(raw, sender)

@@ -35,6 +35,13 @@ LOW_FEE = "max fee per gas less than block base fee"
 DEPOSIT_PREFIX = bytes([DEPOSIT_TX])
 
 
+def refuse_gap(nonce: int, expected: int) -> None:
+    """Raises InvalidTransaction if a transaction would wait for others of its sender."""
+    if nonce > expected:
+        text = f"nonce gap: next nonce {expected}, tx nonce {nonce}"
+        raise InvalidTransaction("nonce_gap", text, have=nonce, want=expected)
+
+
 class Submission:
     """Takes transactions into the pool of a node.
 
@@ -90,13 +97,15 @@ class Submission:
         """Decodes transactions that are submitted next; several together take less time."""
         self._predecoded.predecode(raws)
 
-    def submit(self, raw: bytes) -> bytes:
+    def submit(self, raw: bytes, *, may_queue: bool = True) -> bytes:
         """Checks a signed transaction, puts it into the pool and returns its 32-byte hash.
 
         Raises TransactionDecodeError for bytes that are no transaction, and InvalidTransaction if
-        no block could include it or the pool refuses it; nothing has changed then.
+        no block could include it or the pool refuses it; nothing has changed then. Without
+        ``may_queue`` one that would wait behind a gap of nonces is refused with ``nonce_gap``,
+        whose ``want`` is the next nonce.
         """
-        return self._submitted(raw, self.admit(raw))
+        return self._submitted(raw, self.admit(raw, may_queue=may_queue))
 
     def submit_signed(self, raw: bytes, sender: bytes) -> bytes:
         """Does the same for what this process signed with the key of ``sender`` (20 bytes)."""
@@ -129,10 +138,10 @@ class Submission:
             self.producer.mine()
         return transaction.hash
 
-    def admit(self, raw: bytes) -> Transaction:
+    def admit(self, raw: bytes, *, may_queue: bool = True) -> Transaction:
         """Decodes and checks a signed transaction and puts it into the pool, nothing else."""
         transaction, sidecar = self._predecoded.take(raw)
-        self._add(transaction, sidecar)
+        self._add(transaction, sidecar, may_queue=may_queue)
         return transaction
 
     def readmit(self, raw: bytes) -> None:
@@ -179,7 +188,9 @@ class Submission:
         with contextlib.suppress(ForkError):  # reported when the block is built
             fetcher.fetch(transaction)
 
-    def _add(self, transaction: Transaction, sidecar: BlobSidecar | None) -> None:
+    def _add(
+        self, transaction: Transaction, sidecar: BlobSidecar | None, *, may_queue: bool = True
+    ) -> None:
         parent, schedule = self._next_rules()
         settings = self.producer.settings
         if self.pool.find(transaction.hash) is not None:
@@ -204,6 +215,8 @@ class Submission:
             text = f"{LOW_FEE}: {transaction.max_fee_per_gas} < {fees.base_fee}"
             raise InvalidTransaction("fee_cap_too_low", text)
         self.producer.missing_state.load_sender(transaction)
+        if not may_queue and transaction.sender is not None:
+            refuse_gap(transaction.nonce, self.pool.next_nonce(transaction.sender))
         self.pool.add(transaction, sidecar)
 
     def _next_fees(self, parent: Header, schedule: ForkSchedule) -> NextFees:

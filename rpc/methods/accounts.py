@@ -12,7 +12,7 @@ from typing import Any, Final
 import fastevm
 from fastevm.core.primitives.hex import hex_bytes
 from fastevm.core.primitives.replace import replace
-from fastevm.node import DevAccount
+from fastevm.node import DevAccount, refuse_gap
 from fastevm.rpc.block_id import PENDING_BLOCK, decode_count
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import ADDRESS, decode_text
@@ -110,8 +110,18 @@ async def send_transaction_sync(context: Context, request: CallRequest, wait: in
     """Do the same and return the receipt, as eth_sendRawTransactionSync does."""
     wait = wait_within(context, wait)
     with context.hub.place_to_wait():
-        told = await context.workers.run(send_transaction, context, request, long=True)
+        told = await context.workers.run(send_next_of_account, context, request, long=True)
         return await receipt_within(context, told, wait)
+
+
+def send_next_of_account(context: Context, request: CallRequest) -> str:
+    """Do what eth_sendTransaction does; RpcError for a nonce that leaves a gap."""
+    if request.nonce is not None and not context.node.forwards:
+        sender = with_sender(context, request).sender
+        with refusals():
+            refuse_gap(request.nonce, context.node.pool.next_nonce(sender))
+    told: str = send_transaction(context, request)
+    return told
 
 
 @method("personal_listAccounts")

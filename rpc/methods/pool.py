@@ -117,7 +117,15 @@ def refusals() -> Iterator[None]:
     except TransactionDecodeError as error:
         raise RpcError("pool", str(error)) from error
     except InvalidTransaction as error:
-        raise RpcError(family_reason("pool", error.code), error.message) from error
+        expected = quantity(error.want) if error.code == "nonce_gap" else None
+        reason = family_reason("pool", error.code)
+        raise RpcError(reason, error.message, data=expected) from error
+
+
+def send_next_transaction(context: Context, raw: bytes) -> str:
+    """Submit a signed transaction that does not wait for another one; return its hash."""
+    with refusals():
+        return hex_bytes(context.node.submit_next(raw))
 
 
 @method("eth_sendRawTransactionSync", DATA, Param(decode_count, optional=True), run_on=RunOn.TASK)
@@ -128,7 +136,9 @@ async def send_raw_transaction_sync(context: Context, raw: bytes, wait: int | No
     eth_getTransactionReceipt gives on this listener (``--receipts``).
 
     ``wait`` is in milliseconds, 6,000 if 0 or left out; a longer wait is cut to 6,000. A
-    transaction that is not seen in time stays in the pool; the error's data is its hash.
+    transaction that is not seen in time stays in the pool; the error's data is its hash. One whose
+    nonce leaves a gap is not put into the pool (code 6); the error's data is the next nonce. A node
+    that forwards leaves that check to its upstream.
     """
     wait = wait_within(context, wait)
     with context.hub.place_to_wait():
@@ -136,7 +146,7 @@ async def send_raw_transaction_sync(context: Context, raw: bytes, wait: int | No
             told = await forward_raw_transaction(context, raw)
         else:
             is_long = context.node.mines_at_once
-            told = await context.workers.run(send_raw_transaction, context, raw, long=is_long)
+            told = await context.workers.run(send_next_transaction, context, raw, long=is_long)
         return await receipt_within(context, told, wait)
 
 

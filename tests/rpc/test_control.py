@@ -150,19 +150,21 @@ def test_control_that_waits_for_the_builder_leaves_a_worker_free() -> None:
 
 
 def payments(node: Node, count: int) -> list[str]:
-    """Raw transactions of the first account, by nonce."""
+    """A raw transaction of each of the first accounts."""
     to = bytes.fromhex(RECEIVER[2:])
     prices = {"max_fee_per_gas": 10**10, "max_priority_fee_per_gas": 1}
     made = (
-        Transaction.build(to=to, gas_limit=21_000, chain_id=CHAIN_ID, nonce=nonce, **prices)
-        for nonce in range(count)
+        Transaction.build(to=to, gas_limit=21_000, chain_id=CHAIN_ID, nonce=0, **prices).sign(
+            account.private_key
+        )
+        for account in node.accounts[:count]
     )
-    return [hex_bytes(one.sign(node.accounts[0].private_key).raw) for one in made]
+    return [hex_bytes(one.raw) for one in made]
 
 
 @pytest.mark.parametrize("method", ["eth_sendRawTransaction", "eth_sendRawTransactionSync"])
 def test_transactions_that_wait_for_their_block_leave_a_worker_free(method: str) -> None:
-    node = dev_node(mining=Mining.INSTANT)
+    node = dev_node(mining=Mining.INSTANT, accounts=64)
     account = hex_bytes(node.accounts[0].address)
     with ServerThread(node) as server, ThreadPoolExecutor() as pool:
         raws = payments(node, server.server.workers.threads)

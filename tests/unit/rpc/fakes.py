@@ -248,6 +248,9 @@ class FakeNode:
             raise self.submission
         return self.submission
 
+    def submit_next(self, raw: bytes) -> bytes:
+        return self.submit(raw)
+
     def begin_to_forward(self, raw: bytes) -> Future[bytes]:
         future: Future[bytes] = Future()
         try:
