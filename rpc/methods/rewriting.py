@@ -8,9 +8,10 @@ from fastevm.node import impersonated
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.registry import Param
 from fastevm.rpc.errors import RpcError
-from fastevm.rpc.methods.accounts import filled, is_impersonated, signed
+from fastevm.rpc.methods.accounts import built, filled, is_impersonated, signed
 from fastevm.rpc.methods.development import NUMBER, OPTIONAL_NUMBER, attempt, control, methods
 from fastevm.rpc.methods.development import decode_number as decode_depth
+from fastevm.rpc.methods.fees import next_base_fee, suggested_tip
 from fastevm.rpc_types.call_object import decode_call
 from fastevm.rpc_types.quantity import DecodeError, decode_bytes, object_fault
 from fastevm.simulate import CallRequest
@@ -65,17 +66,30 @@ def set_head(context: Context, number: int) -> None:
 def reorg(context: Context, wanted: Any, pairs: list[tuple[Wanted, int]]) -> None:
     """Replace the newest blocks by as many others, with the given transactions and no others.
 
-    A nonce that is left out is the next one on the new branch.
+    What is left out of a transaction is filled in for the new branch: the nonce is the sender's
+    next one, the fee cap twice the base fee of its first block.
     """
     depth, pairs = (wanted, pairs) if isinstance(wanted, int) else wanted
     rewriting = control(context).rewriting
-    _, layer = attempt(rewriting.ancestor, depth)
+    parent, layer = attempt(rewriting.ancestor, depth)
+    base_fee = next_base_fee(context, parent)
     nonces: dict[bytes, int] = {}
     blocks: dict[int, list[fastevm.Transaction]] = {}
     for one, place in sorted(pairs, key=lambda pair: pair[1]):
+        if isinstance(one, CallRequest):
+            one = _with_cap(context, one, base_fee)
         transaction = _transaction(context, layer, one, nonces)
         blocks.setdefault(place, []).append(transaction)
     attempt(rewriting.reorganise, depth, blocks)
+
+
+def _with_cap(context: Context, wanted: CallRequest, base_fee: int | None) -> CallRequest:
+    """Return the transaction with a fee cap for the new branch, unless it names a price."""
+    if base_fee is None or wanted.gas_price is not None or wanted.max_fee_per_gas is not None:
+        return wanted
+    tip = wanted.max_priority_fee_per_gas
+    tip = suggested_tip(context) if tip is None else tip
+    return replace(wanted, max_fee_per_gas=2 * base_fee + tip)
 
 
 def _transaction(
@@ -92,7 +106,9 @@ def _transaction(
         request = replace(wanted, nonce=nonce)
         if is_impersonated(context, sender):
             chain_id = context.node.config.chain_id
-            made = attempt(impersonated, sender, filled(context, request), chain_id=chain_id)
+            fields = filled(context, request)
+            built(fields)  # or it says which one does not fit
+            made = attempt(impersonated, sender, fields, chain_id=chain_id)
         else:
             made = signed(context, request)
     if made.sender is not None:

@@ -4,12 +4,15 @@ import json
 from collections.abc import Callable
 from typing import Any, Final
 
+from fastevm.core.primitives.hex import hex_bytes
+from fastevm.core.primitives.replace import replace
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import TEXT
 from fastevm.rpc.dispatch.registry import Param, RunOn, method
 from fastevm.rpc.dispatch.socket_request import SocketRequest
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.log_filter import check_choices, decode_filter
+from fastevm.rpc.methods.pool import refusals
 from fastevm.rpc.subscriptions.topics import (
     LOGS,
     NEW_HEADS,
@@ -18,9 +21,17 @@ from fastevm.rpc.subscriptions.topics import (
     NEW_SLICES,
     PENDING_LOGS,
     SYNCING,
+    TRANSACTION_INCLUSION,
+    TRANSACTION_RECEIPTS,
     Topic,
 )
-from fastevm.rpc_types.quantity import DecodeError, decode_bool
+from fastevm.rpc_types.quantity import (
+    DecodeError,
+    decode_bool,
+    decode_bytes,
+    decode_hash,
+    object_fault,
+)
 
 
 def _without_argument(kind: str, argument: Any) -> Topic:
@@ -49,6 +60,56 @@ def _flagged_or_logs(kind: str, argument: Any) -> Topic:
     return Topic(kind, decode_filter(argument).without_range(), full=True)
 
 
+def _receipts(kind: str, argument: Any) -> Topic:
+    """Without hashes, or with none, the receipts of all transactions are sent."""
+    hashes = _object(argument, ("transactionHashes",)).get("transactionHashes") or []
+    if not isinstance(hashes, list):
+        raise object_fault(hashes, "[]common.Hash", "transactionHashes")
+    if len(hashes) > RECEIPT_HASHES_LIMIT:
+        raise RpcError("server_error", TOO_MANY_HASHES)
+    return Topic(kind, hashes=frozenset(map(decode_hash, hashes)))
+
+
+def _inclusion(kind: str, argument: Any) -> Topic:
+    """One transaction by its ``hash``."""
+    given = _object(argument, ("hash", "includeReorgs"))
+    reorgs = given.get("includeReorgs")
+    return Topic(
+        kind,
+        hashes=frozenset((decode_hash(given["hash"]),)),
+        reorgs=False if reorgs is None else decode_bool(reorgs, field="includeReorgs"),
+    )
+
+
+def _object(argument: Any, members: tuple[str, ...]) -> dict[str, Any]:
+    """Return an object of these members; nothing counts as one without any."""
+    if argument is None:
+        return {}
+    if not isinstance(argument, dict):
+        raise object_fault(argument, "object")
+    unknown = next((name for name in argument if name not in members), None)
+    if unknown is not None:
+        raise DecodeError(f"unknown member {unknown!r}, expected {', '.join(members)}")
+    return argument
+
+
+def _submitted(context: Context, argument: Any) -> Any:
+    """Return the argument of an inclusion with a hash in place of a transaction, submitted now."""
+    if not isinstance(argument, dict) or ("hash" in argument) == ("transaction" in argument):
+        raise DecodeError("expected an object with either hash or transaction")
+    given = {**argument}
+    raw = given.pop("transaction", None)
+    if raw is None:
+        return argument
+    decoded = decode_bytes(raw)
+    _object(given, ("includeReorgs",))
+    node = context.node
+    if not (node.submits_at_once or node.development.changes_at_once):
+        raise RpcError("invalid_params", SEND_FIRST)
+    with refusals():
+        return {**given, "hash": hex_bytes(node.submit(decoded))}
+
+
 TOPICS: Final[dict[str, Callable[[str, Any], Topic]]] = {
     NEW_HEADS: _without_argument,
     LOGS: _logs,
@@ -57,7 +118,19 @@ TOPICS: Final[dict[str, Callable[[str, Any], Topic]]] = {
     PENDING_LOGS: _pending_logs,
     NEW_SLICES: _without_argument,
     NEW_SLICE_TRANSACTIONS: _flagged_or_logs,
+    TRANSACTION_RECEIPTS: _receipts,
+    TRANSACTION_INCLUSION: _inclusion,
 }
+TELL_OF_BLOCK: Final = (TRANSACTION_RECEIPTS, TRANSACTION_INCLUSION)  # kinds with receipts
+
+RECEIPT_HASHES_LIMIT: Final = 200
+TOO_MANY_HASHES: Final = (
+    "exceed max number of transaction hashes allowed per transactionReceipts subscription"
+)
+SEND_FIRST: Final = (
+    "transaction: this node does not submit it immediately: use eth_sendRawTransaction, then"
+    " subscribe with its hash"
+)
 
 ANYTHING: Final = Param(lambda value: value, optional=True)
 
@@ -67,12 +140,18 @@ def subscribe(context: Context, request: SocketRequest, name: Any, argument: Any
     """Open a subscription and return its id; its messages begin after this answer.
 
     ``newHeads``: a header for each new canonical block. ``logs``: canonical logs of a filter; those
-    of blocks that left the chain come again, newest first, with ``removed`` true.
+    of blocks that left the chain come again, newest first, with ``removed`` true. With
+    ``fromBlock`` pending it is the same as ``pendingLogs`` where there are slices.
     ``newPendingTransactions``: what the pool takes, as hash or (true) as object. ``syncing``: one
     ``false`` from a node that follows and has caught up. Every slice of the pre-confirmed block:
     ``newFlashblocks`` the whole block so far, ``pendingLogs`` its new logs,
     ``newFlashblockTransactions`` its new transactions as hashes, as objects with their outcome
     (true), or those with a log that a filter wants.
+
+    ``transactionReceipts``: an array of receipts for each new block that has any of
+    ``transactionHashes`` (all without them). ``transactionInclusion`` (EIP-8072): once the
+    transaction with this ``hash``, or the raw ``transaction`` that is submitted with the request,
+    is in a block; with ``includeReorgs`` until that block is final.
 
     A subscription whose client reads too slowly ends with a message that says so.
     """
@@ -82,9 +161,16 @@ def subscribe(context: Context, request: SocketRequest, name: Any, argument: Any
     if make is None:
         raise RpcError("no_such_subscription", name=json.dumps(name))
     try:
+        if name == TRANSACTION_INCLUSION:
+            argument = _submitted(context, argument)
         topic = make(name, argument)
     except DecodeError as fault:
         raise RpcError("invalid_argument", position=1, fault=fault) from None
+    if name == LOGS and topic.wanted is not None and decode_filter(argument).first.is_pending:
+        makes_slices = context.node.slice_cadence_ms is not None
+        topic = replace(topic, kind=PENDING_LOGS if makes_slices else LOGS)
+    if name in TELL_OF_BLOCK:
+        topic = replace(topic, full=context.dialect.receipts_tell_of_block)
     if topic.wanted is not None:
         check_choices(topic.wanted)
     return request.subscribe(topic)

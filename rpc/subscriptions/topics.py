@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from fastevm.chain import HeadChange, PendingBlock
 from fastevm.core.execution.types import Block, Log
-from fastevm.core.primitives.hex import hex_bytes
+from fastevm.core.primitives.hex import hex_bytes, quantity
 from fastevm.errors import UnknownBlockError
 from fastevm.node import Node
 from fastevm.rpc.dispatch.envelope import encode
@@ -25,34 +25,55 @@ SYNCING: Final = "syncing"
 PENDING_LOGS: Final = "pendingLogs"
 NEW_SLICES: Final = "newFlashblocks"
 NEW_SLICE_TRANSACTIONS: Final = "newFlashblockTransactions"
+TRANSACTION_RECEIPTS: Final = "transactionReceipts"
+TRANSACTION_INCLUSION: Final = "transactionInclusion"
+
+HASH_MEMORY: Final = 120  # bytes of memory of a wanted hash in a set
+
+INCLUDED: Final = "included"
+FINALIZED: Final = "finalized"
+REORGED: Final = "reorged"
 
 # In which order an event is told: a block before what is in it.
 ORDER: Final = (
-    NEW_HEADS, LOGS, NEW_SLICES, NEW_SLICE_TRANSACTIONS, PENDING_LOGS, NEW_PENDING_TRANSACTIONS,
-    SYNCING,
+    NEW_HEADS, LOGS, TRANSACTION_RECEIPTS, TRANSACTION_INCLUSION, NEW_SLICES,
+    NEW_SLICE_TRANSACTIONS, PENDING_LOGS, NEW_PENDING_TRANSACTIONS, SYNCING,
 )  # fmt: skip
+
+
+class LastMessage(bytes):
+    """A message after which its subscription ends."""
 
 
 class Topic(Struct, frozen=True):
     """What one subscription is about. Equal topics get equal messages, made once.
 
-    ``wanted`` selects logs, or transactions by their logs; ``full``: objects instead of hashes.
+    ``wanted`` selects logs, or transactions by their logs; ``full``: objects instead of hashes, or
+    receipts that name the time of their block. ``hashes`` selects transactions, all if it is empty.
+    ``reorgs``: an inclusion is followed until it is final.
     """
 
     kind: str
     wanted: LogFilter | None = None
     full: bool = False
+    hashes: frozenset[bytes] = frozenset()
+    reorgs: bool = False
 
     @property
     def memory(self) -> int:
         """Bytes of memory of what it selects."""
-        return 0 if self.wanted is None else self.wanted.memory
+        return len(self.hashes) * HASH_MEMORY + (0 if self.wanted is None else self.wanted.memory)
 
     def greetings(self, node: Node) -> list[bytes]:
-        """Return what a new subscriber is told at once: that a node which follows has caught up.
+        """Return the first messages: that a node which follows has caught up, and inclusions.
 
         A node that builds its chain has no progress to tell, and geth sends nothing there either.
         """
+        if self.kind == TRANSACTION_INCLUSION:
+            (tx_hash,) = self.hashes
+            located = node.chain.locate(tx_hash)
+            found = [] if located is None else [inclusion(node, INCLUDED, *located, self.full)]
+            return ended(node, self, found)
         caught_up = node.upstream_age is not None and node.sync_state is None
         return [b"false"] if self.kind == SYNCING and caught_up else []
 
@@ -79,7 +100,7 @@ class TransactionEvent:
 class HeadEvent:
     """The canonical chain changed."""
 
-    kinds = frozenset((NEW_HEADS, LOGS))
+    kinds = frozenset((NEW_HEADS, LOGS, TRANSACTION_RECEIPTS, TRANSACTION_INCLUSION))
 
     def __init__(self, node: Node, change: HeadChange) -> None:
         self.node = node
@@ -96,7 +117,32 @@ class HeadEvent:
         """
         if topic.kind == NEW_HEADS:
             return [encode(header_json(block.header, block.hash)) for block in self.change.added]
+        if topic.kind == TRANSACTION_RECEIPTS:
+            return list(self._receipts(topic))
+        if topic.kind == TRANSACTION_INCLUSION:
+            return ended(self.node, topic, list(self._inclusions(topic)))
         return selected(self.logs, topic)
+
+    def _receipts(self, topic: Topic) -> Iterator[bytes]:
+        """An array of the wanted receipts of each new block that has any."""
+        for block in self.change.added:
+            view = View(self.node, block)
+            texts = [
+                view.receipt_text(index, with_block=topic.full)
+                for index, transaction in enumerate(block.transactions)
+                if not topic.hashes or transaction.hash in topic.hashes
+            ]
+            if texts:
+                yield b"[%b]" % b",".join(texts)
+
+    def _inclusions(self, topic: Topic) -> Iterator[bytes]:
+        """What happened to the transaction: it left the chain, it joined it."""
+        changes = [(REORGED, block) for block in self.change.removed if topic.reorgs]
+        changes += [(INCLUDED, block) for block in self.change.added]
+        for status, block in changes:
+            for index, transaction in enumerate(block.transactions):
+                if transaction.hash in topic.hashes:
+                    yield inclusion(self.node, status, block, index, topic.full)
 
     @cached_property
     def logs(self) -> list[tuple[Log, bytes]]:
@@ -212,3 +258,30 @@ def selected(logs: list[tuple[Log, bytes]], topic: Topic) -> list[bytes]:
     if topic.wanted is None:
         return [told for _, told in logs]
     return [told for entry, told in logs if topic.wanted.matches(entry)]
+
+
+def inclusion(node: Node, status: str, block: Block, index: int, with_block: bool) -> bytes:
+    """Return the message (EIP-8072) that a transaction is in a block, or not any more."""
+    receipt = b"null"
+    if status != REORGED:
+        receipt = View(node, block).receipt_text(index, with_block=with_block)
+    return encode(
+        {
+            "status": status,
+            "blockHash": hex_bytes(block.hash),
+            "blockNumber": quantity(block.number),
+            "transactionIndex": quantity(index),
+            "receipt": msgspec.Raw(receipt),
+        }
+    )
+
+
+def ended(node: Node, topic: Topic, messages: list[bytes]) -> list[bytes]:
+    """Return the messages of an inclusion, the last one marked if none comes after it."""
+    if not topic.reorgs:
+        return [LastMessage(one) for one in messages[:1]]
+    (tx_hash,) = topic.hashes
+    located, finalized = node.chain.locate(tx_hash), 2 * node.slots_in_an_epoch
+    if located is None or located[0].number > node.chain.head.number - finalized:
+        return messages
+    return [*messages, LastMessage(inclusion(node, FINALIZED, *located, topic.full))]

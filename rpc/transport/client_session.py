@@ -18,7 +18,7 @@ from fastevm.rpc.dispatch.workers import released
 from fastevm.rpc.errors import RpcError, wire_error
 from fastevm.rpc.subscriptions.filter_quota import WATCH_SIZE
 from fastevm.rpc.subscriptions.hub import Hub
-from fastevm.rpc.subscriptions.topics import Topic
+from fastevm.rpc.subscriptions.topics import TRANSACTION_INCLUSION, LastMessage, Topic
 from fastevm.rpc.transport.outbox import ByteBudget, Frame, Outbox, OutboxOverflow
 
 log: Final = logging.getLogger("fastevm.rpc")
@@ -27,7 +27,7 @@ ID_BYTES: Final = 16
 FRAMES_IN_A_ROW: Final = 32  # sent before the loop serves other clients
 LARGE_MESSAGE: Final = 1024 * 1024  # bytes; nothing is read beside the work on a larger one
 LAST_ANSWERS_SECONDS: Final = 5.0  # after a client that listens on has said all
-SLOW_READER: Final = "the client reads too slowly, its queue of {limit} messages is full"
+SLOW_READER: Final = "the client reads too slowly, {fullness}"
 
 
 class Channel(Protocol):
@@ -54,11 +54,19 @@ class Holder(Protocol):
 
 
 class Subscription:
-    """One subscription of a session: an id, and what it is told."""
+    """One subscription of a session: an id, and what it is told.
+
+    Until `begin` its notifications are held, because a client has to know the id first: another
+    request of the same batch may have caused them. They are limited as those in the queue.
+    """
 
     def __init__(self, session: "Session", topic: Topic) -> None:
         self.session = session
         self.topic = topic
+        self._held: list[bytes] | None = []
+        self._held_size = 0
+        self._overran = False
+        self._newest = b""  # the last message about an inclusion
         self.id = f"0x{int.from_bytes(os.urandom(ID_BYTES)):x}"
         self._prefix = (
             b'{"jsonrpc":"2.0","method":"eth_subscription","params":{"subscription":"%b","result":'
@@ -68,11 +76,35 @@ class Subscription:
     def deliver(self, payload: bytes) -> bool:
         """Queue a notification. A full queue ends the subscription; whether it lives on."""
         outbox = self.session.outbox
+        if self.topic.kind == TRANSACTION_INCLUSION:
+            if payload == self._newest:  # found in the chain, and in the event that put it there
+                return True
+            self._newest = payload
+        if self._held is not None:
+            fits = len(self._held) < outbox.messages and self._held_size < outbox.size
+            if fits:
+                self._held.append(payload)
+                self._held_size += len(payload)
+            self._overran |= not fits
+            return fits
         if outbox.offer((self._prefix, payload, b"}}")):
+            if isinstance(payload, LastMessage):
+                self.session.forget(self)
             return True
-        self.close(SLOW_READER.format(limit=outbox.messages))
+        self.close(SLOW_READER.format(fullness=outbox.fullness))
         self.session.hub.metrics.add("subscriptions_closed_slow_total")
         return False
+
+    def begin(self) -> None:
+        """Deliver greetings and what was held; from now on notifications go into the queue."""
+        held, self._held = self._held or [], None
+        if self._overran:
+            self.close(SLOW_READER.format(fullness=self.session.outbox.fullness))
+            return
+        self._newest = b""
+        for payload in (*self.topic.greetings(self.session.hub.node), *held):
+            if not self.deliver(payload) or isinstance(payload, LastMessage):
+                return
 
     def close(self, cause: str) -> None:
         """End the subscription and tell the client why."""
@@ -89,7 +121,7 @@ class Subscription:
 class SessionRequest(Struct):
     """One message of a client, and the subscriptions that it opened.
 
-    They begin when its answer stands in the queue: a client knows an id before it is used.
+    They listen from then on, and deliver once the answer is in the queue.
     """
 
     session: "Session"
@@ -99,6 +131,7 @@ class SessionRequest(Struct):
         """Open a subscription and return its id."""
         subscription = self.session.open(topic)
         self.opened.append(subscription)
+        self.session.hub.subscribe(topic, subscription)
         return subscription.id
 
     def unsubscribe(self, subscription_id: str) -> bool:
@@ -106,12 +139,10 @@ class SessionRequest(Struct):
         return self.session.cancel(subscription_id)
 
     def begin(self) -> None:
-        """Let what was opened run, unless it was cancelled in the same message."""
+        """Let what was opened deliver, unless it was cancelled in the same message."""
         for subscription in self.opened:
             if subscription.id in self.session.subscriptions:
-                self.session.hub.subscribe(subscription.topic, subscription)
-                for payload in subscription.topic.greetings(self.session.hub.node):
-                    subscription.deliver(payload)
+                subscription.begin()
 
 
 class Session:

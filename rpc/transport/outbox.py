@@ -51,6 +51,15 @@ class Outbox:
         """Whether nothing more may be added before something was taken."""
         return len(self._frames) >= self.messages or self._bytes >= self.size
 
+    @property
+    def fullness(self) -> str:
+        """Which limit keeps notifications out, in words for the client."""
+        if len(self._frames) >= self.messages:
+            return f"its queue of {self.messages} messages is full"
+        if self._bytes >= self.size:
+            return f"its queue of {self.size} bytes is full"
+        return f"the queues of all clients hold {self.budget.limit} bytes"
+
     async def put(self, frame: Frame) -> None:
         """Add a message, as soon as there is room."""
         size = sum(map(len, frame))

@@ -120,6 +120,25 @@ def test_an_impersonated_account_sends_in_a_replaced_block(client: Client) -> No
     ]
 
 
+@pytest.mark.parametrize("impersonates", [False, True])
+def test_delegations_in_a_replaced_block(client: Client, impersonates: bool) -> None:
+    sender = ALICE if impersonates else client.result("eth_accounts")[0]
+    client.result("anvil_autoImpersonateAccount", impersonates)
+    client.result("anvil_setBalance", sender, hex(10**18))
+    client.result("anvil_mine", 4)  # the base fee falls, and is higher on the new branch
+    authorization = {"chainId": "0x0", "address": BOB, "nonce": "0x0", "yParity": "0x0"}
+    fields = {"from": sender, "to": BOB, "gas": "0x30d40"}
+    fields["authorizationList"] = [authorization | {"r": "0x1", "s": "0x1"}]
+    assert client.result("anvil_reorg", 4, [[fields, 0]]) is None
+    (sent,) = client.result("eth_getBlockByNumber", "0x1", True)["transactions"]
+    assert (sent["type"], len(sent["authorizationList"])) == ("0x4", 1)
+    error = client.ask("anvil_reorg", 1, [[{**fields, "gasPrice": hex(10**11)}, 0]])["error"]
+    assert error == {
+        "code": -32602,
+        "message": "gas_price does not go with a transaction of two fee caps",
+    }
+
+
 @pytest.mark.parametrize(
     ("method", "params", "words"),
     [

@@ -113,10 +113,14 @@ async def still() -> AsyncIterator[Stand]:
     await stand.server.stop()
 
 
-async def test_a_log_is_told_when_pre_confirmed_and_again_when_canonical(stand: Stand) -> None:
+@pytest.mark.parametrize("name", ["pendingLogs", "logs"])
+async def test_a_log_is_told_when_pre_confirmed_and_again_when_canonical(
+    stand: Stand, name: str
+) -> None:
     client, caller = await stand.client(), await stand.client()
     await stand.deploy(caller)
-    pending = await client.subscribe("pendingLogs", {"address": stand.logger})
+    wanted = {"address": stand.logger, "fromBlock": "pending"}
+    pending = await client.subscribe(name, wanted)
     canonical = await client.subscribe("logs", {"address": stand.logger})
     heads = await client.subscribe("newHeads")
     tx_hash = await caller.result("eth_sendRawTransaction", stand.log())
@@ -130,6 +134,17 @@ async def test_a_log_is_told_when_pre_confirmed_and_again_when_canonical(stand: 
     assert early["blockHash"] == ZERO
     assert late["blockHash"] in [head["hash"] for head in told[heads]]
     assert {**early, "blockHash": late["blockHash"]} == late
+
+
+async def test_pending_logs_of_a_node_without_slices_are_those_of_its_blocks(still: Stand) -> None:
+    client, caller = await still.client(), await still.client()
+    await caller.result("anvil_setCode", RECEIVER, "0x" + LOGGER_CODE)
+    await client.subscribe("logs", {"address": RECEIVER, "fromBlock": "pending"})
+    await caller.result("eth_sendRawTransaction", still.sign(to=RECEIVER))
+    await client.silence()
+    await caller.result("evm_mine")
+    (log,) = await client.results(1)
+    assert (log["blockNumber"], log["address"]) == ("0x1", RECEIVER)
 
 
 async def test_the_slices_of_a_block_add_up_to_the_block(stand: Stand) -> None:

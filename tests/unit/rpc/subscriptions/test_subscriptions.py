@@ -464,6 +464,17 @@ async def test_a_full_queue_closes_the_subscription_and_says_why(make_stand: Any
     assert stand.server.hub.subscriptions == 0
 
 
+async def test_a_queue_that_is_full_by_its_size_says_so(make_stand: Any) -> None:
+    stand = await make_stand(outbound_size=5_000)
+    client, node = await stand.client(), stand.node
+    await client.subscribe("pendingLogs")
+    node.publish(slice_of(node, 1, [receipt(*[Log(A, (), b"x")] * 50)], 1))
+    told = await client.read()
+    while "result" in told["params"]:
+        told = await client.read()
+    assert told["params"]["error"]["message"].endswith("its queue of 5000 bytes is full")
+
+
 async def test_one_who_stops_reading_does_not_slow_the_other(make_stand: Any) -> None:
     stand = await make_stand(outbound_messages=200, socket_send_time=60)
     good, _ = await two_readers(stand)
