@@ -1,1 +1,1 @@
-"""The executor of simulated chains, and what it takes and gives: plans, records, refusals."""
+"""The executor of simulated chains with its input (plans) and output (records and refusals)."""

@@ -1,4 +1,4 @@
-"""What one call changed, and what it looked at: read out of the world after it has run."""
+"""Reads from a world what a call changed and which accounts and slots it accessed."""
 
 from cpython.mem cimport PyMem_RawFree, PyMem_RawRealloc
 from libc.string cimport memset
@@ -17,7 +17,7 @@ cdef bytes code_bytes(const Code* code):
 
 
 cdef dict slot_changes(const World* w, const Account* a):
-    """Slot -> (before, after) of what the current transaction wrote."""
+    """Returns slot -> (before, after) for the slots that the current transaction wrote."""
     cdef size_t i
     cdef const Slot* s
     found = {}
@@ -64,7 +64,7 @@ cdef dict looked_at(const World* w):
 
 
 cdef class AccountsBefore:
-    """Notes the accounts of a world before a call; gives what is different after it."""
+    """Records the accounts of a world before a call and returns the differences after it."""
 
     def __dealloc__(self) -> None:
         self.forget()
@@ -98,7 +98,9 @@ cdef class AccountsBefore:
         return 0
 
     cdef int read(self, const World* w, size_t index, AccountBefore* out) except -1:
-        """An account before the call: noted, or as the base has it if it was not known yet."""
+        """Returns an account as it was before the call. If the world had not loaded it then, reads
+        the base state.
+        """
         cdef AccountData data
         memset(&data, 0, sizeof(data))
         if index < self.count:

@@ -1,9 +1,11 @@
-"""Who gained and lost what in a call: from its logs, held against what storage really did.
+"""Lists who gained and lost assets in a call: from its logs, verified against storage.
 
-Logs are claims: any contract may emit a Transfer. A claim is ``verified`` when the token's own
-storage changed as it says: by the same amount in some slot for a balance, from the old holder to
-the new one in some slot for an ERC-721 token. A token that keeps its books in another way is not
-verified; neither is a fake. Sources: ERC-20, ERC-721, ERC-1155, EIP-7702.
+Any contract may emit a Transfer log. A change is ``verified`` if the token's storage changed
+accordingly: some slot by the same amount for a balance, or some slot from the old to the new holder
+for an ERC-721 token. Tokens with another storage layout are reported as not verified, and so are
+fakes.
+
+Sources: ERC-20, ERC-721, ERC-1155, EIP-7702.
 """
 
 from collections import defaultdict
@@ -28,7 +30,7 @@ Moves = dict[tuple[str, bytes, bytes, int | None], int]  # kind, token, holder, 
 
 
 def asset_changes(logs: Iterable[SimulatedLog], diff: StateDiff) -> tuple[AssetChange, ...]:
-    """What a successful call moved, in a fixed order: ether, tokens, approvals, code."""
+    """Returns what a successful call moved, in a fixed order: ether, tokens, approvals, code."""
     moves: Moves = defaultdict(int)
     approvals: list[AssetChange] = []
     for log in logs:
@@ -51,7 +53,7 @@ def asset_changes(logs: Iterable[SimulatedLog], diff: StateDiff) -> tuple[AssetC
 
 
 def native(diff: StateDiff) -> list[AssetChange]:
-    """Ether gained and lost, fees included."""
+    """Returns the ether gained and lost, including fees."""
     return [
         AssetChange(kind="native", address=address, change=change.balance[1] - change.balance[0])
         for address, change in sorted(diff.items())
@@ -60,7 +62,7 @@ def native(diff: StateDiff) -> list[AssetChange]:
 
 
 def code_changes(diff: StateDiff) -> list[AssetChange]:
-    """Contracts that came or went, and accounts that delegate to another's code now."""
+    """Returns contracts that were created or destroyed, and accounts whose delegation changed."""
     found = []
     for address, change in sorted(diff.items()):
         if change.code is not None:
@@ -73,7 +75,7 @@ def code_changes(diff: StateDiff) -> list[AssetChange]:
 
 
 def read_log(log: SimulatedLog, moves: Moves, approvals: list[AssetChange]) -> None:
-    """Add what one log claims."""
+    """Adds the moves that one log reports."""
     event, topics = log.topics[0], log.topics
     if event == TRANSFER and len(topics) == 3 and len(log.data) == 32:
         _move(moves, "erc20", log.address, topics[1], topics[2], None, _word(log.data))
@@ -90,7 +92,7 @@ def read_log(log: SimulatedLog, moves: Moves, approvals: list[AssetChange]) -> N
 
 
 def is_verified(change: AccountChange | None, kind: str, holder: bytes, amount: int) -> bool:
-    """Whether the token's storage shows the claim."""
+    """Returns whether the token's storage changed as the log says."""
     if change is None:
         return False
     written = change.storage.values()
@@ -140,7 +142,7 @@ def _delegated(change: AccountChange) -> bool:
 
 
 def _pairs(data: bytes) -> list[tuple[int, int]]:
-    """Ids and amounts of a batch; nothing where they are not encoded as they should be."""
+    """Returns the ids and amounts of a batch transfer; empty if the log data are malformed."""
     ids, amounts = _array(data, 0), _array(data, 32)
     return list(zip(ids, amounts, strict=True)) if len(ids) == len(amounts) else []
 

@@ -1,4 +1,4 @@
-# The transactions of simulated blocks: their envelopes, and what follows from them.
+# The transactions of simulated blocks: their encodings, hashes and roots.
 from libc.stdint cimport uint64_t
 
 from fastevm.core.execution.transaction.transaction_data cimport Tx
@@ -7,28 +7,29 @@ from fastevm.core.primitives.hashes cimport Hash
 from fastevm.core.simulation.plan cimport List
 
 
-# The blocks of a chain one after the other; the block under way is the last one.
+# The transactions of all blocks of a chain. The current block is the last one.
 cdef struct Body:
     Buffer envelopes          # one after the other
-    List places               # size_t: where each begins
-    List hashes               # Hash: of each transaction of the blocks before
-    size_t first              # the first of the block under way
-    size_t begins             # where its envelopes begin
-    uint64_t string_headers   # bytes that the headers of typed ones take in the block's list
+    List places               # size_t: the offset of each envelope
+    List hashes               # Hash: of each transaction of the finished blocks
+    size_t first              # index of the current block's first transaction
+    size_t begins             # offset of the current block's first envelope
+    uint64_t string_headers   # size of the RLP string headers of typed transactions in the block
 
 
 cdef void body_clear(Body* body) noexcept nogil
 cdef void body_free(Body* body) noexcept nogil
 # Begin the next block.
 cdef void body_next_block(Body* body) noexcept nogil
-# Append a transaction. False: out of memory, the same as below.
+# Append a transaction. Returns False if memory is exhausted, as do the functions below.
 cdef bint body_add(Body* body, const Tx* tx) noexcept nogil
-# The root of the block's transactions, and the hash of each. Not for none.
+# Compute the transactions root of the current block and the hash of each transaction. The block
+# must not be empty.
 cdef bint body_hash(Body* body, Hash* root) noexcept nogil
-# Bytes of the RLP of the block: the header, the transactions, no uncles, and, in forks that have
-# them, withdrawals of so many bytes.
+# Returns the size in bytes of the RLP of the block: header, transactions, no uncles and, if the
+# fork has withdrawals, a list of `withdrawals_size` bytes.
 cdef uint64_t block_size(
     const Body* body, uint64_t header_size, bint has_withdrawals, uint64_t withdrawals_size
 ) noexcept nogil
-# The canonical bytes of a transaction.
+# Returns the canonical encoding of a transaction.
 cdef bytes envelope_at(const Body* body, size_t index)

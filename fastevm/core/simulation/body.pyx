@@ -1,4 +1,4 @@
-"""The transactions of simulated blocks: envelopes, their hashes and root, sizes of blocks."""
+"""The transactions of simulated blocks: encodings, hashes, roots and block sizes."""
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
@@ -53,7 +53,7 @@ cdef size_t end_of(const Body* body, size_t index) noexcept nogil:
 
 
 cdef Hash* add_hashes(List* hashes, size_t count) noexcept nogil:
-    """Where `count` more hashes go; NULL without memory."""
+    """Reserves memory for `count` more hashes. Returns NULL if memory is exhausted."""
     cdef size_t first = hashes.count
     while hashes.count < first + count:
         if list_add(hashes, sizeof(Hash)) == NULL:

@@ -1,4 +1,4 @@
-"""The tree of calls that one simulated call made, with the reasons of reverts in words."""
+"""Builds the call tree of one simulated call, with revert reasons."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -9,11 +9,11 @@ from fastevm.core.simulation.values import CallFrame
 
 
 def call_tree(records: Iterable[Mapping[str, Any]]) -> CallFrame | None:
-    """The top frame with all below it, from the records of frames entered and left in order.
+    """Returns the top frame with all frames below it.
 
-    None of a call that entered no frame, as a creation whose sender has no nonce left.
-
-    A frame has the records ``enter`` and ``leave`` of `fastevm.core.interpreter.tracer`.
+    The input are the ``enter`` and ``leave`` records of `fastevm.core.interpreter.tracer`, in
+    order. Returns None for a call that entered no frame, such as a creation by a sender whose nonce
+    is exhausted.
     """
     open_frames: list[tuple[Mapping[str, Any], list[CallFrame]]] = []
     finished: list[CallFrame] = []
@@ -30,7 +30,7 @@ def call_tree(records: Iterable[Mapping[str, Any]]) -> CallFrame | None:
 def frame_of(
     entered: Mapping[str, Any], left: Mapping[str, Any], below: tuple[CallFrame, ...]
 ) -> CallFrame:
-    """One frame; its gas is that of the code alone, without intrinsic gas."""
+    """Returns one frame. Its gas excludes the intrinsic gas."""
     error = left["error"]
     if error is not None and not left["reverted"]:
         error = halt_message(error, left["halt_opcode"], left["halt_height"])

@@ -1,4 +1,4 @@
-# A simulated chain: blocks of calls, each on the state that the one before left.
+# A simulated chain: blocks of calls, each executed on the state after the previous block.
 from libc.stdint cimport uint32_t, uint64_t
 
 from fastevm.core.execution.block.block_executor cimport BlockExecutor
@@ -20,22 +20,22 @@ from fastevm.core.spec.schedule cimport Schedule
 from fastevm.core.state.layer cimport Layer
 
 
-# Why the run has stopped. What it needs comes from Python, and then it goes on.
+# Why `Chain.advance` stopped. The caller provides what is needed and calls `advance` again.
 cdef enum Halt:
     CHAIN_DONE = 0
-    CHAIN_NEEDS_FEES = 1       # of the next block, by long arithmetic from its parent
-    CHAIN_NEEDS_TRACING = 2    # before a call whose extras are wanted
-    CHAIN_NEEDS_CALL_END = 3   # after a call: its extras, or the root for its receipt
-    CHAIN_NEEDS_DEPOSITS = 4   # read out of the block's logs
+    CHAIN_NEEDS_FEES = 1       # fees of the next block, which need arbitrary-precision arithmetic
+    CHAIN_NEEDS_TRACING = 2    # the next call has extras: prepare the recorders
+    CHAIN_NEEDS_CALL_END = 3   # a call is done: collect its extras or the state root for its receipt
+    CHAIN_NEEDS_DEPOSITS = 4   # deposits from the block's logs
     CHAIN_NEEDS_REQUESTS = 5   # the hash of the block's requests
-    CHAIN_NEEDS_ROOT = 6       # of the state after the block
-    CHAIN_NEEDS_WORLD = 7      # an empty one for the next block
+    CHAIN_NEEDS_ROOT = 6       # state root after the block
+    CHAIN_NEEDS_WORLD = 7      # an empty world for the next block
     CHAIN_REFUSED = 8
     CHAIN_CANCELLED = 9
     CHAIN_OUT_OF_MEMORY = 10
 
 
-# What the block under way does next.
+# The next step of the current block.
 cdef enum Stage:
     DRAFTING = 0
     OPENING = 1
@@ -46,67 +46,67 @@ cdef enum Stage:
     SEALING = 6
 
 
-# What a fork's rules mean for a block.
+# The rules of a fork, prepared for the executor.
 cdef struct BlockRules:
     const Schedule* schedule
     uint32_t header_fields     # which fields a header has
-    Word reward                # of the miner, in wei; 0 under proof of stake
+    Word reward                # reward of the miner in wei; 0 under proof of stake
     SystemContracts contracts
 
 
-# A block to run, and after its run the block itself.
+# A block to execute. After its execution, the finished block.
 cdef struct ChainBlock:
-    const PlannedBlock* plan   # NULL: it fills a gap between numbers
+    const PlannedBlock* plan   # NULL for a block that fills a gap between block numbers
     uint64_t number
     uint64_t time
     size_t rules
     HeaderFields header
     Word blob_base_fee
     Hash hash
-    uint64_t size              # of its RLP
-    size_t first_call          # into the records of calls, and into the transactions
+    uint64_t size              # size of its RLP in bytes
+    size_t first_call          # index into the call records and the transactions
     size_t call_count
 
 
 cdef class Chain:
     cdef BlockExecutor b
-    cdef Deadline deadline     # the machine reads its request
+    cdef Deadline deadline     # the machine's cancel flag points to its request
     cdef Plan plan
-    cdef Layer base_layer      # what the world reads from
-    cdef Layer layer           # what its next changes are committed on
+    cdef Layer base_layer      # the state that the world reads from
+    cdef Layer layer           # the layer that the next changes are committed to
     cdef Stage stage
-    cdef size_t at             # the block under way
-    cdef size_t call_at        # the call under way, counted in its block
+    cdef size_t at             # index of the current block
+    cdef size_t call_at        # index of the current call in its block
     cdef bint fees_known
-    cdef bint traced           # the next call is prepared for its extras
+    cdef bint traced           # the recorders are ready for the next call
     cdef bint needs_roots
     cdef bint has_extras
-    cdef bint renews_worlds    # with every block
+    cdef bint renews_worlds    # start every block with an empty world
     cdef bint block_has_deposits
     cdef bint is_merged
     cdef bint optional_contracts
-    cdef bint fills_gaps       # between the view's block and the first one, with empty blocks
+    cdef bint fills_gaps       # fill block numbers between the base and the first block with empty blocks
     cdef uint64_t spacing
     cdef uint64_t budget
     cdef bint has_budget
     cdef uint64_t output_left
     cdef TxOptions tx_options
-    cdef TxResult result       # of the call run last
+    cdef TxResult result       # of the last call
     cdef Refusal refusal
     cdef PrecompileMoves moves
-    cdef HeaderFields base     # of what the block on top of the view needs of its parent
-    cdef Hash* hash_memory     # room for the most blocks, then the known ancestors
-    cdef Hash* hashes          # into it: of the blocks to come, last first, then the known ones
+    cdef HeaderFields base     # the base block, as far as its child needs it
+    cdef Hash* hash_memory     # MAX_BLOCKS hashes for new blocks, then the known ancestors
+    cdef Hash* hashes          # into it: hashes of the new blocks (last first), then of the ancestors
     cdef size_t known_ancestors
     cdef Address deposit_contract
     cdef List rules            # BlockRules
     cdef List blocks           # ChainBlock
     cdef Body body
     cdef Buffer scratch
-    cdef Buffer queues[QUEUE_COUNT]  # of requests, in the order of their contracts' calls
+    cdef Buffer queues[QUEUE_COUNT]  # requests, in the order of QUEUES
     cdef bytes deposits
     cdef Records records
-    cdef Buffer text           # memory for whoever writes the answer
+    cdef Buffer text           # scratch memory for encoders of the answer
 
     cdef ChainBlock* block(self, size_t index) noexcept nogil
     cdef const BlockRules* rules_of(self, const ChainBlock* block) noexcept nogil
@@ -139,9 +139,9 @@ cdef class Chain:
     cdef Halt halt_of(self, SystemOutcome outcome) noexcept nogil
 
 
-# The rules that simulated calls are exempt from.
+# Set the options of simulated calls: the validity rules that do not apply to them.
 cdef void simulation_options(TxOptions* options, bint validation) noexcept nogil
-# Fill in the refusal for a queue contract that has no code or failed.
+# Fill in the refusal for a queue contract that has no code or whose call failed.
 cdef void refuse_queue(
     Refusal* refusal, const SystemContracts* contracts, size_t queue, SystemOutcome outcome,
     const Machine* m

@@ -1,9 +1,10 @@
-"""The blocks of a simulated chain, one step after the other, without the GIL.
+"""Executes the blocks of a simulated chain step by step, without the GIL.
 
-Every rule of eth_simulateV1 is here, on a plan of C values. A step stops for what only Python has,
-and the chain goes on where it was. A refusal is a code with its numbers.
+This file implements the rules of eth_simulateV1 on a plan of C values. A step that needs Python
+returns a `Halt`; the chain then continues at the same step. A refusal is a code with its numbers.
 
-Sources: the eth_simulateV1 specification of execution-apis, and go-ethereum where that is silent.
+Sources: the eth_simulateV1 specification of execution-apis, and go-ethereum where the specification
+is silent.
 """
 
 
@@ -130,7 +131,7 @@ cdef void refuse_queue(
 
 
 cdef class Chain:
-    """What runs a plan, one at a time; a thread owns one and uses it again."""
+    """Executes plans, one at a time. Each thread owns a `Chain` and reuses it."""
 
     def __cinit__(self) -> None:
         if not executor_new(&self.b):
@@ -172,7 +173,7 @@ cdef class Chain:
         return block
 
     cdef bint count_calls(self) noexcept nogil:
-        """The counts that a plan must keep."""
+        """Checks the limits on the number of blocks and calls."""
         cdef uint64_t count, total = 0
         cdef size_t i
         if self.plan.blocks.count > MOST_BLOCKS:
@@ -190,7 +191,7 @@ cdef class Chain:
         return True
 
     cdef Halt plan_blocks(self) noexcept nogil:
-        """Numbers and times of all blocks, those that fill gaps included."""
+        """Assigns numbers and times to all blocks, including those that fill gaps."""
         cdef uint64_t number = self.base.number, time = self.base.timestamp
         cdef uint64_t base = number, wanted, due
         cdef const PlannedBlock* plan
@@ -213,7 +214,7 @@ cdef class Chain:
                 time += self.spacing
                 if self.add_block(NULL, number, time) == NULL:
                     return CHAIN_OUT_OF_MEMORY
-            # past the last uint64 the clock begins again at zero, as go-ethereum's does
+            # Beyond the last uint64 the time wraps to zero, as in go-ethereum.
             due = plan.time if plan.has_time else time + self.spacing
             if due <= time:
                 refuse(&self.refusal, BLOCK_TIMES_ORDER, due, time)
@@ -227,7 +228,8 @@ cdef class Chain:
     # one block after the other
 
     cdef Halt advance(self) noexcept nogil:
-        """Run until it is done or stops for something; the next stage is then set already."""
+        """Runs until the chain is done or needs something. The next stage is set before it returns.
+        """
         cdef Halt halt = CHAIN_DONE
         while halt == CHAIN_DONE and self.at < self.blocks.count:
             if atomic_load_int(&self.deadline.request):
@@ -251,7 +253,7 @@ cdef class Chain:
         return self.seal(block)
 
     cdef Halt draft(self, ChainBlock* block) noexcept nogil:
-        """The header before the block runs: overrides, what sticks from the parent, then rules."""
+        """Drafts the header: fields inherited from the parent, overrides, then the fork's rules."""
         cdef const HeaderFields* parent = &self.block(self.at - 1).header if self.at else &self.base
         cdef const Schedule* s = self.rules_of(block).schedule
         cdef uint64_t target = s.blob_target * s.blob_gas_per_blob
@@ -302,7 +304,7 @@ cdef class Chain:
         h.parent_beacon_block_root = plan.beacon_root
 
     cdef void fill_context(self, const ChainBlock* block, const Schedule* s) noexcept nogil:
-        """What the block's calls see of it."""
+        """Sets the block environment that calls see."""
         cdef const HeaderFields* h = &block.header
         cdef size_t known = self.at + self.known_ancestors
         fill_from_fields(&self.b.context, h, s)
@@ -317,7 +319,8 @@ cdef class Chain:
         )
 
     cdef Halt open_block(self, ChainBlock* block) noexcept nogil:
-        """Overrides, then the system calls at the block's start (EIP-4788, EIP-2935)."""
+        """Applies overrides, then makes the system calls at the block's start (EIP-4788, EIP-2935).
+        """
         cdef const BlockRules* rules = self.rules_of(block)
         cdef SystemOutcome outcome
         cdef Applied applied
@@ -334,7 +337,7 @@ cdef class Chain:
             if applied != APPLIED:
                 return CHAIN_REFUSED if applied == APPLY_REFUSED else CHAIN_OUT_OF_MEMORY
         moves_attach(self.b.machine, &self.moves)
-        # After the overrides, so that they are not in the block's access list.
+        # After the overrides, so that they do not appear in the block's access list.
         outcome = executor_start(
             &self.b, &rules.contracts, block.header.parent_beacon_block_root.b,
             block.header.parent_hash.b,
@@ -347,7 +350,7 @@ cdef class Chain:
         return CHAIN_DONE
 
     cdef Halt halt_of(self, SystemOutcome outcome) noexcept nogil:
-        """Of a system call that the host has ended."""
+        """Returns the halt for a system call that needs its host."""
         if outcome == SYSTEM_CANCELLED:
             return CHAIN_CANCELLED
         if outcome == SYSTEM_OUT_OF_MEMORY:
@@ -381,7 +384,7 @@ cdef class Chain:
         return CHAIN_DONE
 
     cdef Halt check_call(self, const PlannedCall* call, size_t index, uint64_t gas) noexcept nogil:
-        """What is wrong with a call before it is tried. ``gas``: what the block has left."""
+        """Checks a call before it runs. ``gas``: what the block has left."""
         self.refusal.call = index
         if not call_check(call, self.b.context.chain_id, &self.refusal):
             return CHAIN_REFUSED
@@ -423,7 +426,7 @@ cdef class Chain:
         return CHAIN_REFUSED
 
     cdef Halt note_call(self, const PlannedCall* call, bint capped) noexcept nogil:
-        """Record what a call gave, and the transaction that the block shows for it."""
+        """Records the result of a call, and the transaction that represents it in the block."""
         cdef Tx* tx = &self.refusal.tx
         if self.has_budget:
             self.budget -= self.result.gas_used
@@ -444,7 +447,7 @@ cdef class Chain:
         return CHAIN_DONE
 
     cdef bint spend_output(self, uint64_t size) noexcept nogil:
-        """Count bytes that the request gives back. False: they are too many."""
+        """Counts bytes of output. Returns False if the request exceeds its limit."""
         if size > self.output_left:
             refuse(&self.refusal, OUTPUT_CAP_REACHED, 0, 0)
             return False
@@ -455,7 +458,7 @@ cdef class Chain:
     # the end of a block
 
     cdef Halt pay(self, ChainBlock* block) noexcept nogil:
-        """Encode the receipts; pay the miner, or the validators (EIP-4895)."""
+        """Encodes the receipts, then pays the miner or the withdrawals (EIP-4895)."""
         cdef const BlockRules* rules = self.rules_of(block)
         cdef SystemOutcome outcome = SYSTEM_DONE
         cdef Credit reward
@@ -479,7 +482,7 @@ cdef class Chain:
         return CHAIN_NEEDS_DEPOSITS if self.block_has_deposits else CHAIN_DONE
 
     cdef bint has_deposits(self) noexcept nogil:
-        """Whether the deposit contract has logged anything (EIP-6110)."""
+        """Returns whether the deposit contract emitted a log (EIP-6110)."""
         cdef const LogRecord* log
         cdef size_t i
         for i in range(self.b.world.log_count):
@@ -489,7 +492,7 @@ cdef class Chain:
         return False
 
     cdef Halt ask_queues(self, ChainBlock* block) noexcept nogil:
-        """The requests of the protocol's contracts (EIP-7002, EIP-7251, EIP-8282)."""
+        """Collects the requests of the system contracts (EIP-7002, EIP-7251, EIP-8282)."""
         cdef const BlockRules* rules = self.rules_of(block)
         cdef size_t at = 0
         cdef SystemOutcome outcome = run_queue_calls(
@@ -511,7 +514,9 @@ cdef class Chain:
         return self.block_has_deposits
 
     cdef Halt hash_block(self, ChainBlock* block) noexcept nogil:
-        """What the header says of transactions and receipts; the hashes of the transactions."""
+        """Fills in the header fields that depend on transactions and receipts, and hashes the
+        transactions.
+        """
         cdef HeaderFields* h = &block.header
         cdef const Schedule* s = self.rules_of(block).schedule
         h.gas_used = self.b.gas_used
@@ -529,7 +534,7 @@ cdef class Chain:
         return CHAIN_NEEDS_ROOT if self.needs_roots else CHAIN_DONE
 
     cdef bint hash_accesses(self, Hash* out) noexcept nogil:
-        """The hash of the block's access list (EIP-7928). False: out of memory."""
+        """Hashes the block access list (EIP-7928). Returns False if memory is exhausted."""
         self.scratch.size = 0
         if not accesses_encode(self.b.world.accesses, &self.scratch):
             return False
@@ -537,7 +542,7 @@ cdef class Chain:
         return True
 
     cdef Halt seal(self, ChainBlock* block) noexcept nogil:
-        """Hash the header; the next block stands on this one."""
+        """Hashes the header and moves on to the next block."""
         self.scratch.size = 0
         if not header_append(&self.scratch, &block.header):
             return CHAIN_OUT_OF_MEMORY

@@ -1,4 +1,4 @@
-"""What a simulated call sees of its block: the header's values with overrides put over them."""
+"""The block environment of a simulated call: the header's values with overrides applied."""
 
 from typing import Any
 
@@ -24,9 +24,10 @@ def environment_of(
     free_gas: bool = False,
     free_blobs: bool = False,
 ) -> BlockEnvironment:
-    """The environment of ``header`` under ``schedule``.
+    """Returns the environment of ``header`` under ``schedule``.
 
-    ``free_gas``: the call offers no price, so BASEFEE reads 0; ``free_blobs``: the same of blobs.
+    ``free_gas``: the call offers no gas price, so BASEFEE returns 0. ``free_blobs``: the same for
+    BLOBBASEFEE.
     """
     rules = schedule.parameters
     merged = bool(rules["difficulty_is_randomness"])
@@ -58,7 +59,7 @@ def environment_of(
 
 
 def overridden(defaults: BlockOverrides, overrides: BlockOverrides) -> BlockOverrides:
-    """What is overridden, and the defaults elsewhere."""
+    """Returns the overridden values, and defaults for all others."""
     chosen = {
         name: given
         for name in BlockOverrides.__struct_fields__
@@ -68,9 +69,9 @@ def overridden(defaults: BlockOverrides, overrides: BlockOverrides) -> BlockOver
 
 
 def payload_on(view: StateView, payload: SimulatePayload) -> SimulatePayload:
-    """The payload with what the view says of the blocks on top of it.
+    """Returns the payload with the overrides that the view gives to the blocks above it.
 
-    With validation, base fees after the first follow from their parents.
+    With validation, base fees after the first block follow from the parent blocks.
     """
     first = view.next_block
     if first is NO_BLOCK_OVERRIDES:
@@ -86,7 +87,7 @@ def payload_on(view: StateView, payload: SimulatePayload) -> SimulatePayload:
 
 
 def refuse_block_content(overrides: BlockOverrides) -> None:
-    """Overrides that only make sense where whole blocks are simulated."""
+    """Checks for overrides that only make sense for whole simulated blocks."""
     for name, value in (
         ("beaconRoot", overrides.beacon_root),
         ("withdrawals", overrides.withdrawals),

@@ -8,14 +8,14 @@ from fastevm.core.simulation.plan cimport Plan
 cdef class ChainExecutor(Chain):
     cdef readonly object view
     cdef object options
-    cdef list schedules         # ForkSchedule of each of the rules; kept for the next run
-    cdef AccountsBefore before  # the call under way, for its changes
-    cdef StepTrace recorder     # of call trees
-    cdef readonly dict extras   # position of a call -> CallExtras; None unless wanted
-    cdef object last_header     # of the view that was read last, with its hash
+    cdef list schedules         # ForkSchedule for each entry of `rules`; kept for the next run
+    cdef AccountsBefore before  # accounts before the current call
+    cdef StepTrace recorder     # records call trees
+    cdef readonly dict extras   # index of a call -> CallExtras; None if no extras are requested
+    cdef object last_header     # the header, hash and ancestors read last
     cdef object last_hash
     cdef object last_ancestors
-    cdef readonly dict touched  # address -> set of slots; None unless wanted
+    cdef readonly dict touched  # address -> set of slots; None if not requested
 
     cdef int run_once(self, object view, Plan plan, object options) except -1
     cdef int begin(self, object view, Plan plan, object options) except -1

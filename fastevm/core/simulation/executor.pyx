@@ -1,7 +1,7 @@
-"""Runs plans of simulated chains: the steps of a chain, and what they stop for.
+"""Runs plans of simulated chains and provides what a chain needs from Python.
 
-A chain stops for what only Python has: fees that follow from a parent by long arithmetic, roots of
-states, requests of a block, what a caller asks for beyond the standard.
+A chain halts for fees that need arbitrary-precision arithmetic, state roots, requests, and results
+beyond the eth_simulateV1 standard.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
@@ -73,31 +73,32 @@ from fastevm.core.execution.types import Header
 
 
 cdef enum:
-    KEPT_BYTES = 1 << 20         # of each buffer between two runs
+    KEPT_BYTES = 1 << 20         # buffer memory kept between two runs
 
 
 cdef size_t MOST_BLOCKS = MAX_BLOCKS
 
 
 cdef class ChainExecutor(Chain):
-    """Runs plans, one at a time; a thread owns one and uses it again.
+    """Runs plans, one at a time. Each thread owns an executor and reuses it.
 
-    After ``run`` it holds what the blocks gave, until ``clear``.
+    After ``run`` it holds the results of the blocks until ``clear``.
     """
 
     def set_deadline(self, Deadline deadline not None) -> None:
-        """Stop at the next jump or call when this deadline says so."""
+        """Makes runs stop at the next jump or call when this deadline expires."""
         self.deadline = deadline
         self.b.machine.cancel = <const bint*>&deadline.request
 
     def run(
         self, view: StateView, plan: Plan, options: SimulateOptions, *, note_touched: bool = False
     ) -> None:
-        """Run a plan on ``view``; nothing runs if a number, time or count of any entry is wrong.
+        """Runs a plan on ``view``. Nothing runs if the number, time or call count of any block is
+        invalid.
 
-        ``note_touched``: collect the accounts and slots that it looks at. Raises SimulationError
-        for what is refused as a whole, for too much output and when cancelled, InvalidTransaction
-        for a call that breaks a rule.
+        ``note_touched``: collect the accounts and slots that the run accesses. Raises
+        SimulationError if the simulation as a whole is refused, returns too much output or is
+        cancelled. Raises InvalidTransaction if a call breaks a rule.
         """
         cdef Halt halt
         cdef bint watched
@@ -117,7 +118,7 @@ cdef class ChainExecutor(Chain):
             raise self.failure(halt)
 
     cdef int run_once(self, object view, Plan plan, object options) except -1:
-        """Run a plan until it ends or fails; a `Halt`."""
+        """Runs a plan until it ends or fails. Returns a `Halt`."""
         cdef Halt halt = <Halt>self.begin(view, plan, options)
         while halt == CHAIN_DONE:
             with nogil:
@@ -130,7 +131,7 @@ cdef class ChainExecutor(Chain):
         return halt
 
     def clear(self) -> None:
-        """Let go of the plan, the state and large buffers."""
+        """Releases the plan, the state and large buffers."""
         self.plan = self.view = self.base_layer = self.layer = self.options = None
         self.extras = self.touched = self.deposits = None
         records_clear(&self.records, KEPT_BYTES)
@@ -152,7 +153,7 @@ cdef class ChainExecutor(Chain):
     # before the first block
 
     cdef int begin(self, object view, Plan plan, object options) except -1:
-        """Read view and options, number the blocks; a `Halt`."""
+        """Reads view and options and numbers the blocks. Returns a `Halt`."""
         cdef Halt halt
         self.view, self.plan, self.options, self.layer = view, plan, options, view.layer
         self.spacing = options.block_spacing
@@ -183,9 +184,9 @@ cdef class ChainExecutor(Chain):
         return halt
 
     cdef int read_parent(self) except -1:
-        """The block of the view, and the hashes of the blocks up to it.
+        """Reads the view's block and the hashes of the blocks up to it.
 
-        Headers and tuples cannot change: what the run before has read of them still holds.
+        Headers and tuples are immutable, so values read in the previous run are reused.
         """
         cdef object view = self.view
         cdef object header = view.header, block_hash = view.block_hash, ancestors = view.ancestors
@@ -204,7 +205,7 @@ cdef class ChainExecutor(Chain):
         return 0
 
     cdef int read_hashes(self, bytes known) except -1:
-        """Put the hashes of known blocks behind room for those of the blocks to come."""
+        """Stores the hashes of known blocks behind the memory for those of new blocks."""
         cdef size_t size = PyBytes_GET_SIZE(known)
         if size % sizeof(Hash) != 0:
             raise ValueError("ancestors: each must have 32 bytes")
@@ -217,7 +218,7 @@ cdef class ChainExecutor(Chain):
         return 0
 
     cdef int read_constants(self) except -1:
-        """The constants of the view's chain."""
+        """Reads the constants of the view's chain."""
         cdef object config = self.view.config
         self.hashes = &self.hash_memory[MOST_BLOCKS - self.blocks.count]
         self.optional_contracts = not getattr(config, "has_system_contracts", True)
@@ -228,7 +229,7 @@ cdef class ChainExecutor(Chain):
         return 0
 
     cdef int read_rules(self) except -1:
-        """The rules of every block; a simulated chain may cross forks."""
+        """Looks up the rules of every block; a simulated chain may cross forks."""
         cdef size_t i, count = self.blocks.count
         cdef ChainBlock* block
         cdef object first, last, found
@@ -255,7 +256,7 @@ cdef class ChainExecutor(Chain):
         return 0
 
     def add_rules(self, ForkSchedule schedule not None) -> None:
-        """Note what a schedule means for blocks."""
+        """Prepares the rules of a schedule for the executor."""
         cdef BlockRules* rules = <BlockRules*>list_add(&self.rules, sizeof(BlockRules))
         if rules == NULL:
             raise MemoryError
@@ -266,7 +267,7 @@ cdef class ChainExecutor(Chain):
         system_contracts_read(&rules.contracts, schedule)
 
     cdef int open_world(self) except -1:
-        """Begin on the state of `layer` with an empty world."""
+        """Starts with an empty world on the state of `layer`."""
         cdef Reader reader
         cdef ForkSchedule schedule
         memset(&reader, 0, sizeof(reader))
@@ -284,7 +285,7 @@ cdef class ChainExecutor(Chain):
     # what comes from Python
 
     cdef int provide(self, Halt halt) except -1:
-        """Give the run what it stopped for."""
+        """Provides what the run halted for."""
         if halt == CHAIN_NEEDS_FEES:
             return self.provide_fees()
         if halt == CHAIN_NEEDS_ROOT:
@@ -300,7 +301,7 @@ cdef class ChainExecutor(Chain):
         return self.renew_world()
 
     cdef int provide_fees(self) except -1:
-        """The fees of the next block, by its parent."""
+        """Computes the fees of the next block from its parent."""
         cdef ChainBlock* block = self.block(self.at)
         cdef ForkSchedule schedule = self.schedules[block.rules]
         cdef bint overridden = block.plan != NULL and block.plan.has_base_fee
@@ -317,7 +318,7 @@ cdef class ChainExecutor(Chain):
         return 0
 
     cdef int start_tracing(self) except -1:
-        """Prepare for what is told of the next call beyond the standard."""
+        """Prepares the recorders for the next call's extras."""
         if self.before is None:
             self.before = AccountsBefore()
         self.before.take(self.b.world)
@@ -330,7 +331,9 @@ cdef class ChainExecutor(Chain):
         return 0
 
     cdef int end_call(self) except -1:
-        """The root that early receipts hold, and the extras of the call run last."""
+        """Sets the state root that early receipts contain, and collects the extras of the last
+        call.
+        """
         cdef const Schedule* s = self.rules_of(self.block(self.at)).schedule
         cdef ReceiptRecord* record = &self.b.receipts.records[self.b.receipts.count - 1]
         cdef bytes root
@@ -363,7 +366,7 @@ cdef class ChainExecutor(Chain):
         )
 
     cdef int count_frames(self, list frames) except -1:
-        """The data of a call tree count as output."""
+        """Counts the data of a call tree as output."""
         cdef uint64_t size = sum(
             [len(frame.get("input", b"")) + len(frame.get("output", b"")) for frame in frames]
         )
@@ -372,7 +375,7 @@ cdef class ChainExecutor(Chain):
         return 0
 
     cdef int provide_deposits(self) except -1:
-        """The deposits in the block's logs (EIP-6110); logs that nobody can read are refused."""
+        """Reads the deposits from the block's logs (EIP-6110). Malformed logs are refused."""
         try:
             self.deposits = deposits_of(
                 &self.b.receipts, self.b.world.logs, &self.deposit_contract
@@ -386,14 +389,14 @@ cdef class ChainExecutor(Chain):
         return 0
 
     cdef int provide_requests(self) except -1:
-        """The hash of the block's requests."""
+        """Computes the requests hash of the block."""
         cdef bytes deposits = self.deposits if self.block_has_deposits else b""
         cdef bytes digest = requests_hash(requests_of(deposits, self.queues))
         memcpy(self.block(self.at).header.requests_hash.b, PyBytes_AS_STRING(digest), 32)
         return 0
 
     cdef int provide_root(self) except -1:
-        """The root of the state after the block that has run."""
+        """Computes the state root after the executed block."""
         cdef bytes root
         self.layer = self.layer.commit(self.b.world)
         root = self.layer.state_root()
@@ -404,7 +407,7 @@ cdef class ChainExecutor(Chain):
         return 0
 
     cdef int renew_world(self) except -1:
-        """Go on with an empty world: what a block looks at is then its own."""
+        """Continues with an empty world, which then contains only what one block accesses."""
         if self.touched is not None:
             for address, slots in looked_at(self.b.world).items():
                 self.touched.setdefault(address, set()).update(slots)

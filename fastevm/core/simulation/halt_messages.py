@@ -1,4 +1,6 @@
-"""The words for a halt that clients match on, with the detail that go-ethereum adds to three."""
+"""The messages of halts that clients match on, with the details that go-ethereum adds to three of
+them.
+"""
 
 from typing import Final
 
@@ -14,9 +16,10 @@ INVALID: Final = "invalid opcode"
 
 
 def halt_message(text: str, opcode: int, height: int) -> str:
-    """``text`` with what go-ethereum (core/vm/errors.go) says of the opcode that halted.
+    """Returns ``text`` with the details that go-ethereum (core/vm/errors.go) gives for the opcode
+    that halted.
 
-    ``opcode`` is its byte, ``height`` the number of items that the stack held before it.
+    ``opcode`` is its byte, ``height`` the number of stack items before it.
     """
     row = _ROWS.get(opcode)
     if text == INVALID:

@@ -10,7 +10,7 @@ cdef enum:
     MOVE_LIMIT = 64               # MAX_MOVED_PRECOMPILES
 
 
-# Which precompiles answer elsewhere or not at all, in one block.
+# Which precompiles are moved or removed in one block.
 cdef struct PrecompileMoves:
     PrecompileMove items[64]
     size_t count
@@ -22,11 +22,11 @@ cdef enum Applied:
     APPLY_OUT_OF_MEMORY = 2
 
 
-# Change the accounts as the overrides say, which are in ascending order of addresses, and collect
-# the moves of precompiles. An override of a precompile's address removes the precompile there.
+# Apply the overrides, which are sorted by address, and collect the moves of precompiles. An
+# override of a precompile's address removes the precompile.
 cdef Applied overrides_apply(
     World* w, const Schedule* schedule, const PlannedOverride* items, size_t count,
     const SlotValue* slots, PrecompileMoves* moves, Refusal* refusal
 ) noexcept nogil
-# Let the machine run with the moves, which must outlive its runs.
+# Make the machine use the moves, which must outlive its runs.
 cdef void moves_attach(Machine* m, const PrecompileMoves* moves) noexcept nogil

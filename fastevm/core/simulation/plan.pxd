@@ -1,4 +1,4 @@
-# What a simulation is to run, as C values: blocks, their overrides and their calls.
+# The input of a simulation as C values: blocks, their overrides and their calls.
 from libc.stdint cimport uint64_t
 
 from fastevm.core.execution.transaction.transaction_data cimport Tx
@@ -11,7 +11,7 @@ from fastevm.core.state.code cimport Code
 from fastevm.core.state.world cimport World
 
 
-# A growing array of one kind of item.
+# A growing array of items of one type.
 cdef struct List:
     void* items
     size_t count
@@ -33,28 +33,28 @@ cdef struct PlannedOverride:
     bint moves_precompile
     Word balance
     uint64_t nonce
-    Code* code                # a reference of the plan's own; NULL = no code
+    Code* code                # a reference owned by the plan; NULL if there is no code
     Address move_to
     size_t first_slot
     size_t slot_count
 
 
-# A call. What it leaves open (nonce, gas, chain id, type of the transaction) is decided at its run.
+# A call. Missing members (nonce, gas, chain id, transaction type) get their defaults when it runs.
 cdef struct PlannedCall:
     Tx tx                     # its arrays are borrowed from a transaction that the plan keeps
     bint default_nonce
     bint default_gas
-    bint has_gas_price        # `tx.max_fee` and `tx.max_priority_fee` are both the price
+    bint has_gas_price        # `tx.max_fee` and `tx.max_priority_fee` both equal the price
     bint has_fee_caps
-    bint has_access_list      # even an empty one
+    bint has_access_list      # may be empty
     bint has_blob_hashes
     bint has_authorizations
     bint names_chain
-    bint is_faulty            # no transaction holds it: `Plan.faults` says why
+    bint is_faulty            # no transaction can represent it; `Plan.faults` has the exception
     Word chain_id
 
 
-# An entry of blockStateCalls: what is not overridden is as the rules of simulated chains have it.
+# An entry of blockStateCalls. Members that are not overridden follow the rules of simulated chains.
 cdef struct PlannedBlock:
     bint has_number
     bint has_time
@@ -63,36 +63,36 @@ cdef struct PlannedBlock:
     bint has_base_fee
     bint has_blob_base_fee
     bint has_difficulty
-    uint64_t number           # UINT64_MAX for anything larger
+    uint64_t number           # UINT64_MAX for larger numbers
     uint64_t time
     uint64_t gas_limit
     Address fee_recipient
-    Hash prev_randao          # zeros unless it is overridden
-    Hash beacon_root          # the same
+    Hash prev_randao          # zeros unless overridden
+    Hash beacon_root          # zeros unless overridden
     Word base_fee
     Word blob_base_fee
     Word difficulty
     size_t first_call
     size_t call_count
-    size_t first_override     # in ascending order of addresses
+    size_t first_override     # sorted by address
     size_t override_count
     size_t first_withdrawal
     size_t withdrawal_count
     Hash withdrawals_root
-    uint64_t withdrawals_size  # bytes of their RLP, without the header of the list
+    uint64_t withdrawals_size  # size of their RLP without the list header
 
 
 cdef class Plan:
-    """What to run. Filled once, constant from then on: any number of threads may run it."""
+    """The input of a simulation. It is filled once and then constant: threads may share it."""
     cdef List blocks              # PlannedBlock
     cdef List calls               # PlannedCall
     cdef List overrides           # PlannedOverride
     cdef List slots               # SlotValue
     cdef List withdrawals         # Credit
     cdef Arena* arena             # decoded call data
-    cdef list kept                # objects whose memory the calls point into
-    cdef dict faults              # position of a call -> the exception that refuses it
-    cdef dict withdrawal_values   # position of a block -> its withdrawals
+    cdef list kept                # objects that own memory which the calls borrow
+    cdef dict faults              # index of a call -> the exception that refuses it
+    cdef dict withdrawal_values   # index of a block -> its withdrawals
     cdef public bint validation
     cdef public bint trace_transfers
     cdef public bint full_transactions
@@ -102,10 +102,10 @@ cdef class Plan:
     cdef public bint call_tree
 
     cdef int clear(self) except -1
-    # A new item at the end; MemoryError.
+    # Append an item. Raises MemoryError.
     cdef PlannedBlock* add_block(self) except NULL
     cdef PlannedCall* add_call(self) except NULL
-    # Values of fastevm.core.simulation.values.
+    # Read values of fastevm.core.simulation.values.
     cdef int fill(self, object payload) except -1
     cdef int fill_block(self, PlannedBlock* block, object entry) except -1
     cdef int fill_environment(self, PlannedBlock* block, object overrides) except -1
@@ -117,27 +117,29 @@ cdef class Plan:
     cdef int fill_slots(self, PlannedOverride* item, object slots) except -1
 
 
-# A zeroed item at the end; NULL when memory is exhausted.
+# Append a zeroed item. Returns NULL if memory is exhausted.
 cdef void* list_add(List* list, size_t item_size) noexcept nogil
-# An item without Python's ways: the same, with the defaults of a call in place.
+# Append a call with its defaults, without the GIL. Returns NULL if memory is exhausted.
 cdef PlannedCall* plan_add_call(Plan plan) noexcept nogil
-# Put the overrides of a block in the order of their addresses.
+# Sort the overrides of a block by address.
 cdef void plan_sort_overrides(Plan plan, const PlannedBlock* block) noexcept nogil
 
 cdef PlannedBlock* block_at(Plan plan, size_t index) noexcept nogil
 cdef PlannedCall* call_at(Plan plan, size_t index) noexcept nogil
 
-# What contradicts itself in a call: its fees, or its chain. False: `refusal` says what.
+# Check a call for contradictions in its fees or chain id. Returns False with the reason in
+# `refusal`.
 cdef bint call_check(
     const PlannedCall* call, uint64_t chain_id, Refusal* refusal
 ) noexcept nogil
-# What a call is as a transaction under the fork's rules: all but gas and nonce.
+# Convert a call into a transaction under the fork's rules, except for gas and nonce.
 cdef void call_transaction(
     Tx* tx, const PlannedCall* call, const Schedule* s, uint64_t chain_id
 ) noexcept nogil
-# The same as a block shows it: a gas price makes it a legacy transaction without lists.
+# Convert it into the form that the block contains: with a gas price, a legacy transaction without
+# lists.
 cdef void shown_transaction(Tx* tx) noexcept nogil
-# The gas that a call gets (`tx.gas_limit`) and its nonce. False: out of memory.
+# Determine the gas limit and the nonce of a call. Returns False if memory is exhausted.
 cdef bint call_defaults(
     World* w, Tx* tx, const PlannedCall* call, uint64_t left, uint64_t budget, bint* capped
 ) noexcept nogil

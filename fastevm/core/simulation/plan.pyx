@@ -1,4 +1,4 @@
-"""What a simulation is to run, as C values, and how the values of the library are put into it."""
+"""Plans: the input of a simulation as C values, read from the library's Python values."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.mem cimport PyMem_RawFree, PyMem_RawRealloc
@@ -160,11 +160,11 @@ cdef int put_bytes(uint8_t* out, object value, Py_ssize_t size, str name) except
     return 0
 
 
-ASKED_AHEAD = 16  # calls of a plan that are told to the source of a remote state
+ASKED_AHEAD = 16  # calls of a plan that a remote state prefetches for
 
 
 cdef class Plan:
-    """What a simulation is to run. Filled once; threads may run it at the same time."""
+    """The input of a simulation. It is filled once; several threads may run it at the same time."""
 
     def __cinit__(self) -> None:
         self.arena = arena_new(ARENA_CHUNK)
@@ -185,14 +185,16 @@ cdef class Plan:
 
     @staticmethod
     def of(payload: SimulatePayload) -> Plan:
-        """The plan of a payload. ValueError or OverflowError for a value that does not fit."""
+        """Returns the plan of a payload. Raises ValueError or OverflowError for values out of
+        range.
+        """
         cdef Plan plan = Plan.__new__(Plan)
         plan.fill(payload)
         return plan
 
     @staticmethod
     def of_call(request: CallRequest, overrides: StateOverrides) -> Plan:
-        """The plan of one block that overrides accounts and holds one call."""
+        """Returns the plan of one block with account overrides and one call."""
         cdef Plan plan = Plan.__new__(Plan)
         cdef PlannedBlock* block = plan.add_block()
         plan.fill_overrides(block, overrides)
@@ -202,27 +204,27 @@ cdef class Plan:
 
     @property
     def has_extras(self) -> bool:
-        """Whether more is asked for than the standard gives."""
+        """Returns whether results beyond the eth_simulateV1 standard are requested."""
         return self.state_diff or self.asset_changes or self.access_list or self.call_tree
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is no block to run."""
+        """Returns whether there is no block."""
         return self.blocks.count == 0
 
     @property
     def has_overrides(self) -> bool:
-        """Whether accounts are overridden."""
+        """Returns whether any account is overridden."""
         return self.overrides.count != 0
 
     @property
     def has_fee_caps(self) -> bool:
-        """Whether the first call has a fee cap or a tip."""
+        """Returns whether the first call has a fee cap or a priority fee."""
         return self.calls.count != 0 and call_at(self, 0).has_fee_caps
 
     @property
     def is_free(self) -> bool:
-        """Whether the first call offers no price."""
+        """Returns whether the first call offers no gas price."""
         cdef const PlannedCall* call
         if self.calls.count == 0:
             return True
@@ -230,7 +232,9 @@ cdef class Plan:
         return word_is_zero(&call.tx.max_fee) and word_is_zero(&call.tx.max_priority_fee)
 
     def call_gas(self, gas_cap: int, gas_limit: int) -> int:
-        """The gas of the first call: its own, else the cap; with a cap of 0 the block's limit."""
+        """Returns the gas of the first call: its own, else the cap; if the cap is 0, the block's
+        gas limit.
+        """
         cdef const PlannedCall* call
         if self.calls.count == 0:
             raise IndexError("the plan has no calls")
@@ -239,9 +243,10 @@ cdef class Plan:
         return min(gas, gas_cap) if gas_cap else gas
 
     def check_call(self, chain_id: int) -> None:
-        """SimulationError for a first call whose fees or chain contradict.
+        """Raises SimulationError if the fees or the chain id of the first call contradict each
+        other.
 
-        IndexError without calls.
+        Raises IndexError if there are no calls.
         """
         cdef Refusal refusal
         memset(&refusal, 0, sizeof(refusal))
@@ -251,7 +256,7 @@ cdef class Plan:
             raise exception_of(&refusal, self.faults)
 
     def call_objects(self) -> list[dict[str, str]]:
-        """The first calls in JSON form, for the source of a remote state to ask ahead."""
+        """Returns the first calls as JSON objects, for which a remote state prefetches values."""
         cdef const PlannedCall* call
         cdef size_t i
         cdef list found = []
@@ -266,14 +271,14 @@ cdef class Plan:
         return found
 
     def release_codes(self) -> None:
-        """Give back the codes of overrides."""
+        """Releases the codes of overrides."""
         cdef size_t i
         for i in range(self.overrides.count):
             code_release((<PlannedOverride*>self.overrides.items)[i].code)
         self.overrides.count = 0
 
     cdef int clear(self) except -1:
-        """Forget everything; the memory stays."""
+        """Clears the plan but keeps its memory."""
         self.release_codes()
         self.blocks.count = self.calls.count = self.slots.count = self.withdrawals.count = 0
         arena_reset(self.arena)
@@ -316,7 +321,7 @@ cdef class Plan:
         return 0
 
     cdef int fill_block(self, PlannedBlock* block, object entry) except -1:
-        """The calls, the overrides and the environment of an entry."""
+        """Reads the calls, overrides and environment of a block."""
         self.fill_environment(block, entry.block_overrides)
         self.fill_overrides(block, entry.state_overrides)
         for request in entry.calls:
@@ -355,7 +360,7 @@ cdef class Plan:
         return 0
 
     cdef int fill_withdrawals(self, PlannedBlock* block, tuple withdrawals) except -1:
-        """The payments, and what the block's header and size say of them (EIP-4895)."""
+        """Reads withdrawals and computes their root and encoded size (EIP-4895)."""
         cdef Credit* item
         cdef bytes root
         encoded = [withdrawal.rlp() for withdrawal in withdrawals]
@@ -413,7 +418,7 @@ cdef class Plan:
         return 0
 
     cdef int fill_lists(self, PlannedCall* call, size_t at, object request) except -1:
-        """The lists of a call, as a transaction has them; the plan keeps that transaction."""
+        """Reads the lists of a call into a transaction, which the plan keeps."""
         cdef Transaction built
         cdef Tx* tx = &call.tx
         try:
@@ -489,7 +494,8 @@ cdef class Plan:
 
 
 def lists_of(request: CallRequest) -> dict[str, object]:
-    """What a call carries beyond a message and its price, as fields of `Transaction.build`."""
+    """Returns the members of a call beyond message and price, as arguments of `Transaction.build`.
+    """
     lists = {}
     if request.access_list is not None:
         lists["access_list"] = request.access_list

@@ -1,4 +1,4 @@
-"""What calls gave, as C records filled in without the GIL, and values made of them."""
+"""Results of calls as C records, filled in without the GIL, and their conversion to values."""
 
 from libc.stdint cimport uint8_t, uint32_t
 from libc.string cimport memset

@@ -1,4 +1,4 @@
-# Why a simulation is refused as a whole: a code with its numbers, until somebody wants the words.
+# Why a simulation is refused as a whole: a code with its numbers. Messages are created on demand.
 from libc.stdint cimport uint64_t
 
 from fastevm.core.execution.transaction.transaction_data cimport Tx
@@ -18,18 +18,18 @@ cdef enum RefusalCode:
     BLOCK_TIMES_ORDER = 5
     # --- overrides of the account `address` ---
     NOT_A_PRECOMPILE = 11
-    TARGET_OVERRIDDEN = 12        # a precompile shall move onto it, and it is overridden itself
+    TARGET_OVERRIDDEN = 12        # a precompile would move to it, but it is overridden as well
     STATE_AND_STATE_DIFF = 13
     TOO_MANY_MOVES = 14
     # --- the call `call` ---
     TWO_KINDS_OF_FEES = 20
     OTHER_CHAIN = 21
-    BLOCK_GAS_REACHED = 22        # `have`: the gas that the block has left
-    FAULTY_CALL = 23              # the plan has the exception
-    INVALID_CALL = 24             # `error` and `result`; `gas` is what it was given
+    BLOCK_GAS_REACHED = 22        # `have`: the gas left in the block
+    FAULTY_CALL = 23              # the plan holds the exception
+    INVALID_CALL = 24             # `error` and `result`; `gas` is its gas limit
     # --- the end of the block ---
     NO_QUEUE_CONTRACT = 30        # at `address`
-    QUEUE_FAILED = 31             # `status` says how
+    QUEUE_FAILED = 31             # `status` is the reason
     # --- limits ---
     OUTPUT_CAP_REACHED = 40
     TRACE_LIMIT_REACHED = 41
@@ -41,20 +41,20 @@ cdef struct Refusal:
     Word have
     Word want
     Address address
-    int queue                     # whose contract failed: see QUEUE_NAMES in refusals.pyx
+    int queue                     # index of the contract that failed: see QUEUE_NAMES in refusals.pyx
     Status status
     size_t call
     uint64_t gas
     TxError error
     TxResult result
-    Tx tx                         # the call as it was tried
+    Tx tx                         # the call as it was executed
 
 
-# Set the code and its numbers, and clear every member that another code may have set. Members that
-# only one code has (`queue`, `status`, ...) are set after the call.
+# Set the code and its numbers, and clear all members that another code may have set. Members of a
+# single code (`queue`, `status`, ...) are set after this call.
 cdef void refuse(Refusal* r, RefusalCode code, uint64_t have, uint64_t want) noexcept nogil
 cdef void refuse_account(Refusal* r, RefusalCode code, const Address* address) noexcept nogil
 
-# The exception with the words for it, those of go-ethereum where it has the same rule. `faults`:
+# Returns the exception. Its message is go-ethereum's where go-ethereum has the same rule. `faults`:
 # those of the plan.
 cdef object exception_of(const Refusal* r, dict faults)

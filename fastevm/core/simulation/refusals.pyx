@@ -1,4 +1,4 @@
-"""The words for what a simulation is refused with, from a code and its numbers."""
+"""Messages of refused simulations, from a code and its numbers."""
 
 from libc.stdint cimport uint64_t
 from libc.string cimport memset
@@ -64,7 +64,7 @@ WORDINGS = {
 
 
 cdef void reset_reason(Refusal* r, RefusalCode code) noexcept nogil:
-    """Set the code and clear what another code may have filled in; the call is kept."""
+    """Sets the code and clears what another code may have set; keeps the call."""
     r.code = code
     word_zero(&r.have)
     word_zero(&r.want)
@@ -106,6 +106,6 @@ cdef object exception_of(const Refusal* r, dict faults):
 
 
 def supplied(error: InvalidTransaction, gas: int) -> InvalidTransaction:
-    """The same refusal of a transaction in the words that nodes use for calls."""
+    """Returns the refusal of a transaction with the message that nodes use for calls."""
     message = f"err: {error.message} (supplied gas {gas})"
     return InvalidTransaction(error.code, message, have=error.have, want=error.want)

@@ -1,7 +1,8 @@
-"""Turns revert data into the reason that people read: Error(string) and Panic(uint256) only.
+"""Decodes the reason from revert data: Error(string) and Panic(uint256) only.
 
 Source: the Solidity ABI specification, section "Panic via assert and Error via require". Data that
-is no exact encoding of one of the two has no reason: the caller says ``execution reverted`` alone.
+is not an exact encoding of one of the two has no reason; the message is then ``execution reverted``
+alone.
 """
 
 from typing import Final
@@ -47,7 +48,9 @@ def revert_message(data: bytes) -> str:
 
 
 def _string_argument(body: bytes) -> str | None:
-    """Decode the only argument of a call, a dynamic string; None when any part lies outside."""
+    """Decodes the only argument of a call, a dynamic string. Returns None if any part is out of
+    bounds.
+    """
     if len(body) < 64:
         return None
     offset = int.from_bytes(body[:32], "big")

@@ -1,4 +1,4 @@
-# One block of simulated calls: a block builder that takes overrides and relaxes the rules.
+# One block of simulated calls: a block builder with overrides and relaxed rules.
 from fastevm.core.execution.block.block cimport BlockBuilder
 from fastevm.core.execution.transaction.transaction_result cimport TxResult
 from fastevm.core.simulation.deadline cimport Deadline
@@ -8,7 +8,7 @@ from fastevm.core.state.account cimport Account
 
 cdef class Runner(BlockBuilder):
     cdef PrecompileMoves moves
-    cdef Deadline deadline    # the machine reads its request
+    cdef Deadline deadline    # the machine's cancel flag points to its request
 
     cdef Account* account(self, bytes address) except NULL
     cdef object outcome(self, const TxResult* result)

@@ -1,4 +1,4 @@
-"""One block of simulated calls: it takes overrides, and relaxes the rules of transactions."""
+"""One block of simulated calls: a block builder with overrides and relaxed rules."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport uint8_t, uint64_t
@@ -76,10 +76,11 @@ cdef Address address_from(bytes value) except *:
 
 
 cdef class Runner(BlockBuilder):
-    """A block whose calls are simulated; one thread at a time, reused from block to block.
+    """A block of simulated calls. Only one thread may use it at a time; it is reused for later
+    blocks.
 
-    ``open`` points it at a state, ``override`` changes what the calls see, ``simulate`` runs one,
-    ``begin`` and ``seal`` are those of any block.
+    ``open`` attaches it to a state, ``override`` changes what calls see, ``simulate`` runs a call.
+    ``begin`` and ``seal`` work as in `BlockBuilder`.
     """
 
     def __init__(self) -> None:
@@ -92,11 +93,13 @@ cdef class Runner(BlockBuilder):
         withdrawals: Sequence[Withdrawal] | None = None,
         environment: BlockEnvironment | None = None,
     ) -> None:
-        """Begin a block on the view's state: ``view.header`` is this block's draft, ``ancestors``
-        the hashes of the blocks before it. ``environment``: what calls see in the header's place.
+        """Begins a block on the view's state.
+
+        ``view.header`` is the draft of this block, ``ancestors`` the hashes of the blocks before
+        it. ``environment``: what calls see instead of the header's values.
         """
         self.look()
-        self.is_set_up = False  # what a refused block leaves is that of the block before
+        self.is_set_up = False  # discards the state of a block that was refused
         BlockBuilder.__init__(
             self, view.layer, view.header, view.schedule, chain_id=view.config.chain_id,
             deposit_contract=view.config.deposit_contract, ancestors=view.ancestors,
@@ -111,12 +114,12 @@ cdef class Runner(BlockBuilder):
             fill_environment(&self.c.context, environment)
 
     def set_deadline(self, Deadline deadline not None) -> None:
-        """Stop at the next jump or call when this deadline says so."""
+        """Makes calls stop at the next jump or call when this deadline expires."""
         self.deadline = deadline
         self.c.machine.cancel = <const bint*>&deadline.request
 
     def cancel(self) -> None:
-        """Stop the call under way at its next jump or call; any thread may call it."""
+        """Stops the current call at its next jump or call. Any thread may call it."""
         self.deadline.stop()
 
     # --- overrides ---
@@ -129,10 +132,12 @@ cdef class Runner(BlockBuilder):
         return account
 
     def override(self, plan: Plan) -> None:
-        """Change the accounts as the plan's first block says, as if a transaction had done it.
+        """Applies the account overrides of the plan's first block, as if a transaction had made
+        them.
 
-        Overrides of a precompile's address remove the precompile there, or move it. SimulationError
-        (reason ``override``) for what contradicts itself, in go-ethereum's words.
+        An override of a precompile's address removes or moves the precompile. Raises
+        SimulationError (reason ``override``) with go-ethereum's message if overrides contradict
+        each other.
         """
         cdef Plan changes = plan
         cdef const PlannedBlock* block = block_at(changes, 0)
@@ -154,20 +159,20 @@ cdef class Runner(BlockBuilder):
     # --- running ---
 
     def balance(self, address: bytes) -> int:
-        """Balance in wei at this point of the block."""
+        """Returns the balance in wei at this point of the block."""
         cdef uint8_t word[32]
         word_store(word, &self.account(address).balance)
         return int.from_bytes(word[:32], "big")
 
     def nonce(self, address: bytes) -> int:
-        """Nonce at this point of the block."""
+        """Returns the nonce at this point of the block."""
         return self.account(address).nonce
 
     def simulate(self, plan: Plan, gas: int) -> CallOutcome:
-        """Run the plan's first call with this much gas.
+        """Runs the plan's first call with the given gas.
 
-        Nonces, the sender's code and, when no price is offered, fees do not matter. Raises
-        InvalidTransaction (nothing changed), or SimulationError when cancelled.
+        Nonces and the sender's code are not checked, nor are fees if no price is offered. Raises
+        InvalidTransaction without a change, or SimulationError if cancelled.
         """
         cdef Plan calls = plan
         cdef const PlannedCall* call = call_at(calls, 0)
@@ -204,14 +209,14 @@ cdef class Runner(BlockBuilder):
         return self.outcome(&result)
 
     cdef object queue_fault(self, size_t queue, SystemOutcome outcome):
-        """The same in go-ethereum's words."""
+        """Returns the refusal with go-ethereum's message."""
         cdef Refusal refusal
         memset(&refusal, 0, sizeof(refusal))
         refuse_queue(&refusal, &self.contracts, queue, outcome, self.c.machine)
         return exception_of(&refusal, {})
 
     cdef object outcome(self, const TxResult* result):
-        """What a finished call gave, as a value."""
+        """Returns the result of a finished call as a value."""
         cdef Records records
         cdef bint ok
         memset(&records, 0, sizeof(Records))

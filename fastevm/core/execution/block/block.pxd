@@ -1,4 +1,5 @@
-# The Python class that builds or executes a block: it owns the executor and the layer it reads.
+# The Python class that builds or executes a block. It owns the block executor and the layer it
+# reads.
 from libc.stdint cimport uint64_t
 
 from fastevm.core.execution.block.block_end cimport BlockEnd
@@ -17,28 +18,28 @@ from fastevm.core.state.records cimport LogRecord
 cdef class BlockBuilder:
     cdef BlockExecutor c
     cdef Layer base           # the layer that the world reads
-    cdef Layer layer          # the layer that the next changes are committed on
-    cdef bytes ancestors      # concatenated; the context points into it
+    cdef Layer layer          # the layer that the next changes are committed to
+    cdef bytes ancestors      # concatenated hashes; the context borrows them
     cdef bytes deposit_contract
-    cdef SystemContracts contracts  # once begun
+    cdef SystemContracts contracts  # valid after `begin`
     cdef int stage
-    cdef bint suspends        # over a remote state: nothing is guessed
-    cdef bint cancelled       # read by the machine
+    cdef bint suspends        # over a remote state, suspend instead of guessing
+    cdef bint cancelled       # the machine's cancel flag
     cdef bint is_set_up
-    cdef unsigned long owner  # the thread that uses it now; 0: none
+    cdef unsigned long owner  # the thread that uses the block; 0: none
     cdef readonly object header
     cdef readonly object schedule
     cdef readonly tuple ommers
     cdef readonly object withdrawals
     cdef list added           # transactions
-    cdef list made            # receipts made so far, from the first on
+    cdef list made            # Receipt values created so far, from the first one on
     cdef object blob_gas_price
     cdef readonly int threads
-    cdef bytes given_list     # the RLP of its access list, to run by; None: there is none
-    cdef BalExecutor bal_executor  # None: no parallel execution by the access list
-    cdef PackedReceipts packed  # their receipts, which the executor borrows; or see `end`
-    cdef BlockEnd end         # where threads ended it together
-    cdef object root_of       # of a layer, for receipts with state roots; None: the layer's own
+    cdef bytes given_list     # RLP of the block access list that came with the block, or None
+    cdef BalExecutor bal_executor  # None unless the block runs in parallel by its access list
+    cdef PackedReceipts packed  # receipts borrowed by the executor; also set by `end`
+    cdef BlockEnd end         # the result if several threads ended the block
+    cdef object root_of       # state root of a layer, for receipts that have one; None: its own
 
     cdef int rest_on(self, Layer layer, ForkSchedule schedule, bytes ancestors) except -1
     cdef int expect(self, int stage, str action) except -1

@@ -1,4 +1,5 @@
-"""Executing and building blocks: one world for all transactions, system calls at both ends."""
+"""Builds and executes blocks: one world for all transactions, system calls before and after them.
+"""
 
 import os
 
@@ -100,21 +101,21 @@ cdef enum:
 
 
 class AccessListMismatch(Exception):
-    """The access list of a block is not what the block does."""
+    """The access list of a block does not match the execution of the block."""
 
 
 cdef extern from "pythread.h" nogil:
     unsigned long PyThread_get_thread_ident()
 
-cdef unsigned long IN_PYTHON = ~<unsigned long>0  # owns a block while a function of the user runs
+cdef unsigned long IN_PYTHON = ~<unsigned long>0  # owner of a block that runs a user's function
 
 
 cdef class BlockBuilder:
-    """A block in the making on top of a layer.
+    """A block under construction on top of a layer.
 
-    ``begin()`` makes the system calls at the block's start, ``add()`` runs a transaction,
-    ``snapshot()`` gives the state so far, ``seal()`` ends the block. ``header`` is a draft:
-    everything that does not follow from the execution must be in it (see
+    ``begin()`` makes the system calls at the block's start, ``add()`` executes a transaction,
+    ``snapshot()`` returns the current state, ``seal()`` ends the block. ``header`` is a draft: it
+    must contain everything that does not follow from the execution (see
     `fastevm.core.execution.block.header_draft.draft_header`).
     """
 
@@ -130,7 +131,7 @@ cdef class BlockBuilder:
         self.rest_on(Layer.empty(), schedule_for("osaka"), b"")
 
     cdef int rest_on(self, Layer layer, ForkSchedule schedule, bytes ancestors) except -1:
-        """Point the block at a state, at rules and at the hashes of earlier blocks."""
+        """Attaches the block to a state, its rules and the hashes of earlier blocks."""
         cdef Reader reader
         memset(&reader, 0, sizeof(reader))
         self.base = self.layer = layer
@@ -153,20 +154,21 @@ cdef class BlockBuilder:
         deposit_contract, ancestors=(), withdrawals=None, ommers=(), suspends=False,
         root_of=None, threads=1, access_list=None,
     ):
-        """``ancestors``: hashes of the preceding blocks, the parent's first; the first 256 count.
+        """``ancestors``: hashes of the preceding blocks, parent first; only the first 256 are used.
 
-        ``suspends``: over a remote state nothing is guessed. What is not known is noted there; a
-        transaction that reads it is refused with code ``needs_state``, and StateNotKnown is raised
-        where the block itself does.
+        ``suspends``: do not guess unknown values of a remote state. They are recorded there; a
+        transaction that reads one is refused with code ``needs_state``. Raises StateNotKnown if a
+        system call reads one.
 
-        ``deposit_contract``: 20 bytes, whose logs are deposits (EIP-6110). ``root_of``: gives the
-        32-byte root of a layer, for receipts of rules that have it there; None: the layer's own.
+        ``deposit_contract``: 20 bytes; its logs are deposits (EIP-6110). ``root_of``: returns the
+        32-byte state root of a layer, for receipts that contain one; None: the layer computes it.
 
-        ``threads``: how many ``add_all`` may use. Blocks with receipts of states, of the OP stack,
-        of few transactions and over a remote state run on one.
+        ``threads``: how many threads ``add_all`` may use. Small blocks, blocks over a remote state,
+        blocks of the OP stack and blocks whose receipts contain state roots run on one thread.
 
-        ``access_list``: the RLP of the block's list, where it came with the block (EIP-7928).
-        Threads run the transactions by it then, and what has a wrong list ends with `AccessListMismatch`.
+        ``access_list``: RLP of the block access list that came with the block (EIP-7928). It lets
+        threads execute the transactions in parallel. Raises `AccessListMismatch` if the list is
+        wrong.
         """
         self.set_up_once()
         exactly(deposit_contract, 20, "deposit_contract")
@@ -193,7 +195,10 @@ cdef class BlockBuilder:
         return 0
 
     cdef bint claim(self) except -1:
-        """Whether this call, not one around it, keeps other threads out; ``owner`` = 0 ends it."""
+        """Reserves the block for the calling thread. Returns False if an outer call has done so.
+
+        Setting ``owner`` to 0 releases it.
+        """
         cdef unsigned long here = PyThread_get_thread_ident()
         if self.owner == here:
             return False
@@ -203,7 +208,7 @@ cdef class BlockBuilder:
         return True
 
     cdef int look(self) except -1:
-        """Refuse while another thread uses the block."""
+        """Raises RuntimeError if another thread uses the block."""
         if self.claim():
             self.owner = 0
         return 0
@@ -215,21 +220,21 @@ cdef class BlockBuilder:
         return 0
 
     cdef int expect_more(self, str action) except -1:
-        """Refuse unless transactions may be added: by its list a block runs as a whole."""
+        """Raises FastevmError unless transactions may be added."""
         self.expect(OPEN, action)
         if self.bal_executor is not None:
             raise FastevmError(f"cannot {action}: the block ran by its access list")
         return 0
 
     cdef const LogRecord* logs(self) noexcept:
-        """The logs of all receipts."""
+        """Returns the logs that the receipts refer to."""
         return self.c.world.logs if self.packed is None else self.packed.logs
 
     # ------------------------------------------------------------------------------------------
     # start, requests and credits
 
     cdef object queue_fault(self, size_t queue, SystemOutcome outcome):
-        """The error for a queue contract that has no code or failed; see `QUEUES`."""
+        """Returns the error for a system contract of `QUEUES` that has no code or failed."""
         cdef bytes address = self.contracts.queues[queue].b[:20]
         found = "no code there"
         if outcome == SYSTEM_FAILED:
@@ -257,7 +262,9 @@ cdef class BlockBuilder:
         return 0
 
     def begin(self):
-        """Make the system calls of the start (EIP-4788, EIP-2935); missing ones are skipped."""
+        """Makes the system calls at the block's start (EIP-4788, EIP-2935); contracts without code
+        are skipped.
+        """
         cdef const uint8_t* beacon_root = NULL
         cdef const uint8_t* parent_hash
         cdef SystemOutcome outcome
@@ -282,7 +289,7 @@ cdef class BlockBuilder:
     # transactions
 
     cdef int close_receipt(self) except -1:
-        """Complete the receipt of the transaction run last."""
+        """Completes the receipt of the last transaction."""
         cdef ForkSchedule schedule = self.schedule
         cdef ReceiptRecord* record = &self.c.receipts.records[self.c.receipts.count - 1]
         cdef bytes root
@@ -299,7 +306,7 @@ cdef class BlockBuilder:
         return 0
 
     cdef bytes asked_root(self):
-        """What ``root_of`` gives, which finds the block in use."""
+        """Calls ``root_of``, which may not use the block."""
         cdef unsigned long owner = self.owner
         cdef bytes root
         self.owner = IN_PYTHON
@@ -312,10 +319,10 @@ cdef class BlockBuilder:
         return root
 
     def add(self, Transaction transaction not None):
-        """Run a transaction; its receipt.
+        """Executes a transaction and returns its receipt.
 
-        Raises `InvalidTransaction` if it is not valid in this block; nothing has changed then. Its
-        code is ``cancelled`` when another thread called ``cancel`` meanwhile.
+        Raises `InvalidTransaction` without a change if the transaction is not valid in this block.
+        The error's code is ``cancelled`` if another thread called ``cancel``.
         """
         cdef TxOptions options
         cdef TxResult result
@@ -337,17 +344,17 @@ cdef class BlockBuilder:
                 self.owner = 0
 
     def cancel(self):
-        """Stop the current transaction, and refuse all later ones until ``resume``."""
+        """Stops the current transaction and refuses all later ones until ``resume``."""
         atomic_store_int(<int*>&self.cancelled, True)
 
     def resume(self):
-        """Run transactions again after ``cancel``."""
+        """Allows transactions again after ``cancel``."""
         atomic_store_int(<int*>&self.cancelled, False)
 
     def add_all(self, transactions):
-        """Run all transactions of a given block; `InvalidBlock` for the first bad one.
+        """Executes all transactions of a given block.
 
-        The block cannot be continued after an error.
+        Raises `InvalidBlock` for the first invalid transaction; the block cannot be continued then.
         """
         cdef ForkSchedule schedule = self.schedule
         cdef bint is_first
@@ -371,7 +378,9 @@ cdef class BlockBuilder:
                 self.owner = 0
 
     cdef int run_all(self, tuple transactions) except -1:
-        """All transactions in one go without the GIL; their senders before or meanwhile."""
+        """Executes all transactions without the GIL. Their senders are recovered before or
+        meanwhile.
+        """
         cdef size_t count = len(transactions), first = self.c.receipts.count, ran = 0, i
         cdef bint by_list = self.given_list is not None, encoded
         cdef int cores = CORES
@@ -412,7 +421,7 @@ cdef class BlockBuilder:
             PyMem_RawFree(refunds)
 
     cdef bint is_parallel(self, const Tx** transactions, size_t count) noexcept:
-        """Whether these transactions run optimistically on several threads (Block-STM)."""
+        """Returns whether these transactions run optimistically on several threads (Block-STM)."""
         cdef ForkSchedule schedule = self.schedule
         return (
             self.threads > 1 and self.base.remote_state is None
@@ -443,9 +452,9 @@ cdef class BlockBuilder:
         return count
 
     cdef size_t run_on_threads(self, const Tx** transactions, size_t count) except? 0:
-        """Runs transactions optimistically (Block-STM); the caller runs those after the last.
+        """Executes transactions optimistically on threads (Block-STM).
 
-        Returns how many were committed, counted from the first.
+        Returns how many were committed, counted from the first. The caller executes the rest.
         """
         cdef ParallelRun run = take(min(self.threads, <int>MOST_THREADS))
         cdef TxResult result
@@ -459,7 +468,9 @@ cdef class BlockBuilder:
         return ran
 
     cdef uint64_t* refunds_of(self, tuple transactions) except? NULL:
-        """Gas that a post-exec transaction gives back to each; NULL: the block has none."""
+        """Returns the gas that a post-exec transaction refunds to each transaction. NULL: there is
+        no such transaction.
+        """
         cdef ForkSchedule schedule = self.schedule
         cdef uint64_t* refunds
         cdef size_t index
@@ -476,7 +487,7 @@ cdef class BlockBuilder:
         return refunds
 
     def invalid(self, index, error):
-        """The error of the block for the error of one of its transactions."""
+        """Returns the block's error for the error of one of its transactions."""
         if not isinstance(error, InvalidTransaction):
             return error
         if error.code == "needs_state":
@@ -490,7 +501,7 @@ cdef class BlockBuilder:
     # the results so far
 
     def receipt(self, size_t index):
-        """The receipt of the transaction at this position; IndexError beyond the last."""
+        """Returns the receipt at this index. Raises IndexError beyond the last one."""
         cdef size_t ready
         cdef bint is_first = self.claim()
         try:
@@ -537,7 +548,7 @@ cdef class BlockBuilder:
 
     @property
     def receipts_root(self):
-        """The root over the receipts so far."""
+        """The root of the receipts so far."""
         cdef Hash root
         cdef bint ok = True
         cdef bint is_first = self.claim()
@@ -566,7 +577,7 @@ cdef class BlockBuilder:
         return bloom[:BLOOM_SIZE]
 
     def snapshot(self):
-        """The state so far as a layer; its root is computed only when asked for."""
+        """Returns the current state as a layer. Its root is computed on demand."""
         cdef bint is_first = self.claim()
         try:
             self.layer = self.layer.commit(self.c.world)
@@ -591,7 +602,7 @@ cdef class BlockBuilder:
             ) from None
 
     cdef object finished_receipts(self):
-        """All receipts: the values where ``add`` gave them to its callers, else packed."""
+        """Returns all receipts: as values if ``add`` returned them before, else packed."""
         if self.packed is not None:
             return self.packed
         if len(self.made) == <Py_ssize_t>self.c.receipts.count:
@@ -599,7 +610,7 @@ cdef class BlockBuilder:
         return packed_receipts(&self.c.receipts, self.c.world.logs, self.blob_gas_price)
 
     cdef tuple requests(self):
-        """The requests of the block, in the order of their types (EIP-7685)."""
+        """Returns the requests of the block, sorted by type (EIP-7685)."""
         cdef ForkSchedule schedule = self.schedule
         cdef Buffer queues[QUEUE_COUNT]
         cdef SystemOutcome outcome
@@ -620,13 +631,13 @@ cdef class BlockBuilder:
                 buffer_free(&queues[i])
 
     def rewards(self, draft):
-        """The rewards of the block as (address, wei); ``draft`` has its header and uncles."""
+        """Returns the block rewards as (address, wei). ``draft`` has the header and the uncles."""
         return block_rewards(draft, self.schedule)
 
     def finish(self, *, state_root=True):
-        """End the block: credits, requests, roots. The `BlockResult`; the builder is done then.
+        """Ends the block (credits, requests, roots) and returns its `BlockResult`.
 
-        Without ``state_root`` the state's root is left out: 32 zero bytes stand for it.
+        Without ``state_root`` the result has 32 zero bytes in its place.
         """
         cdef bint is_first = self.claim()
         try:
@@ -636,7 +647,7 @@ cdef class BlockBuilder:
                 self.owner = 0
 
     cdef object ended(self, object state_root):
-        """The result of a block that is open, which it is no longer."""
+        """Closes the block and returns its result."""
         cdef ForkSchedule schedule = self.schedule
         self.expect(OPEN, "end it")
         self.stage = CLOSED
@@ -664,7 +675,7 @@ cdef class BlockBuilder:
         )
 
     cdef int end_on_threads(self) except -1:
-        """Commits state and receipts of a large block that ran without an access list."""
+        """On several threads, commits the state and hashes the receipts of a large block."""
         if (
             self.threads > 1 and self.bal_executor is None and not self.made
             and self.c.receipts.count >= RECEIPTS_OF_AN_END and self.base.remote_state is None
@@ -676,10 +687,10 @@ cdef class BlockBuilder:
         return 0
 
     cdef Layer layer_after(self):
-        """The state after the block.
+        """Returns the state after the block.
 
         Raises `AccessListMismatch` if the block ran by its access list and the list names an item
-        that nothing accessed.
+        that the block did not access.
         """
         if self.bal_executor is None:
             return self.snapshot() if self.end is None else self.end.layer
@@ -688,9 +699,9 @@ cdef class BlockBuilder:
         return self.bal_executor.layer_after()
 
     def access_list(self):
-        """The RLP of the block access list so far; None in forks without one.
+        """Returns the RLP of the block access list so far; None in forks without access lists.
 
-        InvalidBlock when it is longer than the gas limit lets it be (EIP-7928).
+        Raises InvalidBlock if the list exceeds the size that the gas limit allows (EIP-7928).
         """
         cdef bint is_first = self.claim()
         try:
@@ -729,9 +740,10 @@ cdef class BlockBuilder:
             buffer_free(&encoded)
 
     def withdrawals_root(self, Layer layer not None, bint state_root):
-        """What the header says of withdrawals in a block that leaves this state; None: nothing.
+        """Returns the header's withdrawals root for a block that ends in this state; None if the
+        fork has none.
 
-        On chains of the OP stack it is a root of the state, which is left out without
+        On chains of the OP stack it is a root of the state, so it is 32 zero bytes without
         ``state_root``.
         """
         cdef ForkSchedule schedule = self.schedule
@@ -744,7 +756,7 @@ cdef class BlockBuilder:
         return message_passer_root(layer)
 
     def seal(self, *, state_root=True):
-        """End the block: the complete block and its `BlockResult`; see ``finish``."""
+        """Ends the block. Returns the complete block and its `BlockResult`; see ``finish``."""
         result = self.finish(state_root=state_root)
         body = Block(self.header, self.transactions, self.ommers, self.withdrawals)
         header = sealed_header(body, result)
@@ -757,14 +769,17 @@ def execute_block(
     layer, block, schedule, *, chain_id, deposit_contract, ancestors=(), state_root=True,
     root_of=None, threads=1,
 ):
-    """Execute a block on its parent's state under ``schedule``; its `BlockResult`.
+    """Executes a block on its parent's state under ``schedule`` and returns its `BlockResult`.
 
-    ``ancestors``: hashes of the preceding blocks, the parent's first; the first 256 count. Without
-    ``state_root`` 32 zero bytes stand for the roots of the state. Raises `InvalidBlock` for a
-    transaction or a system call that makes the block invalid. ``root_of``: see `BlockBuilder`. The
-    claims of the header are not compared: see `fastevm.core.execution.block.validation.validate_result`.
-    ``threads``: how many may run transactions; the result is the same. With ``block.access_list``
-    they run by it, or in order where it is wrong; a remote state fetches what it names at once.
+    ``ancestors``: hashes of the preceding blocks, parent first; only the first 256 are used.
+    Without ``state_root`` the result has 32 zero bytes for roots of the state. ``root_of``: see
+    `BlockBuilder`. ``threads``: how many threads may execute transactions; they do not change the
+    result. With ``block.access_list`` the threads use it, unless it is wrong; over a remote state
+    everything it names is fetched in one request.
+
+    Raises `InvalidBlock` if a transaction or a system call makes the block invalid. The header's
+    other fields are not compared with the result: see
+    `fastevm.core.execution.block.validation.validate_result`.
     """
     def run(access_list=None):
         builder = BlockBuilder(
@@ -790,5 +805,5 @@ def execute_block(
         try:
             return run(block.access_list)
         except (AccessListMismatch, InvalidBlock, StateNotKnown):
-            pass  # the run in order says what is wrong
+            pass  # the sequential execution below reports the error
     return resolved(layer, run)

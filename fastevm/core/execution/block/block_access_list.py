@@ -1,4 +1,4 @@
-"""Block access lists (EIP-7928): their values, their RLP, and where two of them differ."""
+"""Block access lists (EIP-7928): values, RLP, and the differences between two lists."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _ACCOUNT_FIELDS: Final = 6
 
 
 class NumberChange(NamedTuple):
-    """A balance, a nonce or a slot's value; ``at``: the block access index that left it."""
+    """A balance, a nonce or a slot value, and ``at``, the block access index that set it."""
 
     at: int
     value: int
 
 
 class CodeChange(NamedTuple):
-    """The code, and the block access index that left it."""
+    """A code and the block access index that set it."""
 
     at: int
     code: bytes
@@ -43,7 +43,7 @@ class SlotChanges(NamedTuple):
 
 
 class AccountAccess(NamedTuple):
-    """What a block did with one account; a slot is either changed or read."""
+    """The accesses to one account. A slot is either changed or read."""
 
     address: bytes
     storage_changes: tuple[SlotChanges, ...] = ()
@@ -57,30 +57,30 @@ AccessList = tuple[AccountAccess, ...]
 
 
 def access_list_hash(encoded: bytes) -> bytes:
-    """What the header says of a list: Keccak-256 of its RLP."""
+    """Returns the header's commitment to a list: Keccak-256 of its RLP."""
     return keccak256(encoded)
 
 
 def item_count(accesses: Iterable[AccountAccess]) -> int:
-    """Addresses and different slots of each: what the gas limit bounds."""
+    """Returns the number of addresses and distinct slots, which the gas limit bounds."""
     return sum(1 + len(one.storage_changes) + len(one.storage_reads) for one in accesses)
 
 
 def encode_access_list(accesses: Iterable[AccountAccess]) -> bytes:
-    """The RLP of a list; what the values say is not checked."""
+    """Returns the RLP of a list without validating its values."""
     return rlp.encode(tuple(accesses))
 
 
 def decode_access_list(encoded: bytes, number: int | None = None) -> AccessList:
-    """The list of its RLP. InvalidBlock names what has a wrong form or a wrong place."""
+    """Decodes a list. Raises InvalidBlock with the position of the first malformed item."""
     return _Reader(number).accesses(encoded)
 
 
 def fetch_listed(state: RemoteState, block: Block, item_gas: int) -> None:
-    """Fetch what a block's list names from a remote state in one request, ahead of its run.
+    """Fetches everything that a block's access list names from a remote state in one request.
 
-    ``item_gas``: of the gas limit for each item, 0 in forks without lists. A list of another form
-    and one that is too long are left alone: the run says what is wrong.
+    ``item_gas``: the gas limit divided by it bounds the list; 0 in forks without lists. Malformed
+    and oversized lists are ignored here: the execution reports the error.
     """
     if block.access_list is None or not item_gas or state.resolves:
         return
@@ -94,7 +94,8 @@ def fetch_listed(state: RemoteState, block: Block, item_gas: int) -> None:
     for one in accesses:
         keys = (*(slot.key for slot in one.storage_changes), *one.storage_reads)
         wanted.slots.update((one.address, key) for key in keys)
-    # What a transaction warms is loaded, too; unless it is read, the block's list leaves it out.
+    # A transaction's access list is loaded as well; slots that are not read are not in the block's
+    # list.
     for transaction in block.transactions:
         for entry in transaction.access_list:
             wanted.accounts.add(entry.address)
@@ -103,7 +104,7 @@ def fetch_listed(state: RemoteState, block: Block, item_gas: int) -> None:
 
 
 class _Reader:
-    """Reads a list of the block ``number``: every form, size and order is checked."""
+    """Decodes an access list of block ``number`` and validates form, size and order."""
 
     def __init__(self, number: int | None) -> None:
         self.number = number
@@ -215,9 +216,10 @@ class _Reader:
 
 
 def check_access_list(number: int, given: Sequence[AccountAccess], made: bytes) -> None:
-    """InvalidBlock with the first account and slot where the given list is not the executed one.
+    """Raises InvalidBlock with the first account and slot where the given list differs from the
+    executed one.
 
-    ``made``: the RLP of what the execution recorded.
+    ``made``: RLP of the list recorded by the execution.
     """
     for field, expected, found in _differences(decode_access_list(made), given):
         raise InvalidBlock(number, FIELD + field, expected=expected, found=found)
@@ -226,7 +228,7 @@ def check_access_list(number: int, given: Sequence[AccountAccess], made: bytes) 
 def _differences(
     made: Sequence[AccountAccess], given: Sequence[AccountAccess]
 ) -> Iterator[tuple[str, Any, Any]]:
-    """Where the lists differ, and what either has there."""
+    """Returns the position of the first difference and both values."""
     ours = {one.address: one for one in made}
     theirs = {one.address: one for one in given}
     for address in sorted(ours.keys() | theirs.keys()):
@@ -258,7 +260,7 @@ def _account_differences(
 
 
 def _slots(account: AccountAccess) -> dict[int, str]:
-    """What the account's list says of each slot, in words."""
+    """Describes the list's entry for each slot of an account."""
     said = dict.fromkeys(account.storage_reads, "a read")
     for key, changes in account.storage_changes:
         said[key] = "changes " + ", ".join(f"{index}: {value:#x}" for index, value in changes)

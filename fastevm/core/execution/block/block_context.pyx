@@ -1,4 +1,4 @@
-"""Fills in what the machine knows of its block: from headers, environments and single values."""
+"""Fills in the machine's block context from headers, environments and single values."""
 
 from libc.string cimport memcpy, memset
 

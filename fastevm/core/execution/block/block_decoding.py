@@ -1,4 +1,4 @@
-"""Decodes blocks from RLP, strictly; every error is an InvalidBlock that names the field."""
+"""Strict decoding of blocks from RLP. Every error is an InvalidBlock that names the field."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from fastevm.errors import InvalidBlock, TransactionDecodeError
 
 
 def decode_block(raw: bytes, *, number: int | None = None) -> Block:
-    """The block whose RLP is exactly ``raw``.
+    """Decodes a block from its canonical RLP.
 
-    ``number`` goes into the error when the block's own number cannot be read. Raises
-    :class:`InvalidBlock` for anything but the canonical encoding of a block of some era. The block
+    ``number`` is used in the error if the block's own number cannot be decoded. Raises
+    :class:`InvalidBlock` for anything but the canonical encoding of a block of any fork. The block
     is not validated.
     """
     try:
@@ -24,7 +24,7 @@ def decode_block(raw: bytes, *, number: int | None = None) -> Block:
     if not isinstance(items, list) or len(items) not in (3, 4):
         found = f"{len(items)} items" if isinstance(items, list) else "a byte string"
         raise InvalidBlock(number, "rlp", expected="a list of 3 or 4 items", found=found)
-    header = Header.from_items(items[0], number=number).with_rlp(header_rlp(raw))  # is canonical
+    header = Header.from_items(items[0], number=number).with_rlp(header_rlp(raw))  # canonical
     number = header.number
     withdrawals = items[3] if len(items) == 4 else None
     return Block(
@@ -42,19 +42,21 @@ def decode_block(raw: bytes, *, number: int | None = None) -> Block:
 
 
 def header_rlp(raw: bytes, at: int = 0) -> bytes:
-    """The RLP of the header of a block whose RLP begins at ``at``; InvalidBlock without one."""
+    """Returns the RLP of the header of a block that begins at ``at``. Raises InvalidBlock without
+    one.
+    """
     start = at + _head_size(raw, at, 0)
     return raw[start : start + item_size(raw, start, 0)]
 
 
 def parent_hash_of(header: bytes) -> bytes:
-    """The parent's hash in the RLP of a header."""
-    start = _head_size(header, 0, 0) + 1  # behind the size of the hash
+    """Returns the parent hash from the RLP of a header."""
+    start = _head_size(header, 0, 0) + 1  # skip the length byte of the hash
     return header[start : start + 32]
 
 
 def _head_size(data: bytes, at: int, number: int) -> int:
-    """The bytes before the items of the RLP list at ``at``; InvalidBlock without a list."""
+    """Returns the size of an RLP list header. Raises InvalidBlock if there is no list."""
     first = data[at]
     if first < 0xC0:
         raise InvalidBlock(number, "rlp", expected="a list", found=f"the byte 0x{first:02x}")
@@ -76,7 +78,7 @@ def item_size(data: bytes, at: int, number: int) -> int:
 
 
 def decode_transaction(item: Any, field: str, number: int | None) -> Transaction:
-    """A transaction of a block's body: a list if legacy, else a byte string (EIP-2718)."""
+    """Decodes a transaction of a body: a list if legacy, else a byte string (EIP-2718)."""
     raw = rlp.encode(item) if isinstance(item, list) else item
     if not isinstance(item, list) and raw[:1] >= b"\xc0":
         raise InvalidBlock(

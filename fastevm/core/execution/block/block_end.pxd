@@ -1,5 +1,5 @@
-# The end of a block without an access list, on several threads: its state, the copy of its receipts
-# that stays, and their root, side by side.
+# Ends a block without an access list on several threads: commits its state, copies its receipts and
+# computes their root.
 from fastevm.core.execution.block.block_executor cimport BlockExecutor
 from fastevm.core.execution.block.packed_receipts cimport PackedReceipts
 from fastevm.core.primitives.hashes cimport Hash
@@ -7,15 +7,15 @@ from fastevm.core.state.layer cimport Layer
 
 
 cdef enum:
-    RECEIPTS_OF_AN_END = 64   # for fewer no thread is woken
+    RECEIPTS_OF_AN_END = 64   # smaller blocks are not worth waking a thread
 
 
 cdef class BlockEnd:
     cdef Layer layer          # after the block
     cdef PackedReceipts packed
-    cdef Hash root            # of the receipts
+    cdef Hash root            # receipts root
 
 
-# End a block whose receipts are encoded; `layer`: what the world's changes come on top of, above no
-# remote state. Raises MemoryError.
+# End a block whose receipts are encoded. `layer`: the state before the block, which must not be
+# remote. Raises MemoryError.
 cdef BlockEnd block_end(Layer layer, BlockExecutor* b, int threads, object blob_gas_price)

@@ -26,7 +26,7 @@ from fastevm.core.trie.ordered cimport (
 )
 
 
-# Items of the first stage that are no leaves; the longest ones come first.
+# Items of the first stage that are not leaves. Long items come first.
 cdef enum:
     COMMIT_ITEM = 0
     PACK_ITEM = 1
@@ -37,10 +37,10 @@ cdef struct Shared:
     const ReceiptList* receipts
     World* world
     OrderedList trie
-    const uint8_t** items     # the encodings
+    const uint8_t** items     # encoded receipts
     size_t* sizes
-    # --- what comes out ---
-    MapNode* accounts         # of the layer, then after the block
+    # --- results ---
+    MapNode* accounts         # of the layer; after the run, of the next layer
     ChangeList* changes
     bint commit_failed
     Packed packed

@@ -1,4 +1,4 @@
-"""Executes the transactions of a block, one after the other in one world, without the GIL."""
+"""Executes the transactions of a block sequentially in one world, without the GIL."""
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
@@ -64,7 +64,7 @@ cdef void executor_free(BlockExecutor* b) noexcept nogil:
 
 
 cdef Machine* idle_machine = NULL
-cdef World* idle_world = NULL     # NULL where the machine is
+cdef World* idle_world = NULL     # NULL if and only if idle_machine is
 
 
 cdef bint executor_take(BlockExecutor* b) noexcept:
@@ -161,7 +161,7 @@ cdef inline TxError over(
 cdef TxError measure_footprint(
     BlockExecutor* b, const Tx* tx, uint64_t* out, TxResult* result
 ) noexcept nogil:
-    """The transaction's share in the DA footprint (OP Stack specification, Jovian)."""
+    """Computes the transaction's share of the DA footprint (OP Stack specification, Jovian)."""
     cdef L1Fees fees
     cdef uint64_t limit = b.context.gas_limit
     cdef uint64_t left = limit - b.blob_gas_used if b.blob_gas_used < limit else 0
@@ -198,7 +198,7 @@ cdef TxError executor_transact(
     cdef uint64_t limit = b.context.gas_limit, footprint = 0, used
     if block_has_room(b, tx, options, &footprint, result) != TX_VALID:
         return result.error
-    # The record is allocated first: after the transaction nothing may fail.
+    # Allocate the record first: nothing may fail after the transaction.
     record = receipts_add(&b.receipts)
     if record == NULL:
         result.error = TX_OUT_OF_MEMORY
@@ -221,7 +221,7 @@ cdef TxError executor_transact(
 
 
 cdef TxError executor_post_exec(BlockExecutor* b, const Tx* tx, TxResult* result) noexcept nogil:
-    """The receipt of a post-exec transaction, which has no effect by itself."""
+    """Adds the receipt of a post-exec transaction, which has no effect by itself."""
     cdef ReceiptRecord* record = receipts_add(&b.receipts)
     memset(result, 0, sizeof(TxResult))
     if record == NULL:

@@ -13,10 +13,10 @@ from fastevm.core.state.layer import Layer
 class BlockResult(Struct, frozen=True, kw_only=True):
     """The state after a block and everything that its header commits to.
 
-    ``requests`` are EIP-7685 requests, type byte first, empty ones left out; ``requests_hash``,
+    ``requests`` are the non-empty EIP-7685 requests, type byte first. ``requests_hash``,
     ``blob_gas_used`` and ``withdrawals_root`` are None in forks without them. Roots and hashes are
-    32 bytes. ``access_list``: the RLP of the block access list (EIP-7928), None in forks without
-    one and where the block was not executed.
+    32 bytes. ``access_list``: RLP of the block access list (EIP-7928); None in forks without one,
+    or if the block was not executed.
     """
 
     layer: Layer
@@ -32,7 +32,7 @@ class BlockResult(Struct, frozen=True, kw_only=True):
     access_list: bytes | None = None
 
 
-# The fields of a header that the result has under the same name, in the order of the header.
+# Header fields that the result has under the same name, in header order.
 RESULT_FIELDS = tuple(
     row.name for row in HEADER_FIELDS if row.name in BlockResult.__struct_fields__
 )

@@ -9,20 +9,20 @@ from fastevm.core.primitives.replace import replace
 from fastevm.core.spec.schedule import ForkSchedule, schedule_for
 
 MAX_GAS_LIMIT = 2**63 - 1
-"""Gas limits fit a signed 64-bit integer in every client."""
+"""Gas limits fit into a signed 64-bit integer in every client."""
 
 _HIGHEST_EXPONENT = 177  # e ** 177 < 2 ** 256 < e ** 178
 
 
 FEE_PARAMETER_SIZES = {1: 9, 2: 17}
-"""Bytes of a header's extra data with fee parameters, by their version."""
+"""Size in bytes of extra data with fee parameters, by version."""
 
 
 class FeeParameters(Struct, frozen=True):
-    """How the base fee of the next block follows, as a header's extra data says it.
+    """The base fee parameters in a header's extra data.
 
-    ``version`` 1 since Holocene, 2 since Jovian, which adds ``min_base_fee`` in wei. Source: OP
-    Stack specification, Holocene and Jovian, "Dynamic EIP-1559 Parameters", "Minimum Base Fee".
+    ``version`` is 1 since Holocene and 2 since Jovian, which adds ``min_base_fee`` in wei. Source:
+    OP Stack specification, Holocene and Jovian, "Dynamic EIP-1559 Parameters", "Minimum Base Fee".
     """
 
     version: int
@@ -32,7 +32,7 @@ class FeeParameters(Struct, frozen=True):
 
     @classmethod
     def read(cls, extra_data: bytes) -> FeeParameters | None:
-        """The parameters in a header's extra data; None where it has another form."""
+        """Decodes a header's extra data. Returns None for any other form."""
         version = extra_data[0] + 1 if extra_data else 0
         if len(extra_data) != FEE_PARAMETER_SIZES.get(version):
             return None
@@ -40,16 +40,16 @@ class FeeParameters(Struct, frozen=True):
         return cls(version, *(int.from_bytes(number, "big") for number in numbers))
 
     def extra_data(self) -> bytes:
-        """The extra data that says so."""
+        """Returns the extra data with these parameters."""
         data = bytes([self.version - 1])
         data += self.denominator.to_bytes(4, "big") + self.elasticity.to_bytes(4, "big")
         return data if self.version == 1 else data + self.min_base_fee.to_bytes(8, "big")
 
 
 def fee_parameters(parent: Header, schedule: ForkSchedule) -> FeeParameters:
-    """What governs the base fee of a child of ``parent`` under ``schedule``.
+    """Returns the base fee parameters of a child of ``parent`` under ``schedule``.
 
-    The parent's extra data where it has the form for that, else the constants of the fork.
+    They come from the parent's extra data if these have the form, else from the fork's constants.
     """
     rules = schedule.parameters
     found = FeeParameters.read(parent.extra_data) if rules["fee_parameters_version"] else None
@@ -61,7 +61,7 @@ def fee_parameters(parent: Header, schedule: ForkSchedule) -> FeeParameters:
 
 
 def next_extra_data(parent: Header, schedule: ForkSchedule) -> bytes:
-    """The extra data of a child that goes on with its parent's fee parameters; else empty."""
+    """Returns the extra data of a child that keeps its parent's fee parameters; else empty."""
     version = int(schedule.parameters["fee_parameters_version"])
     if version == 0:
         return b""
@@ -70,10 +70,11 @@ def next_extra_data(parent: Header, schedule: ForkSchedule) -> bytes:
 
 
 def next_base_fee(parent: Header, schedule: ForkSchedule) -> int:
-    """The base fee in wei that a child of ``parent`` must have under ``schedule`` (EIP-1559).
+    """Returns the base fee in wei that a child of ``parent`` must have under ``schedule``
+    (EIP-1559).
 
-    On chains of the OP stack the parent's extra data changes the constants, from Jovian on the
-    parent's DA footprint counts like gas, and there is a least base fee.
+    On chains of the OP stack, the parent's extra data set the parameters. From Jovian on, the
+    parent's DA footprint counts as gas, and there is a minimum base fee.
     """
     if parent.base_fee_per_gas is None:
         return int(schedule.parameters["initial_base_fee"])
@@ -89,11 +90,11 @@ def next_base_fee(parent: Header, schedule: ForkSchedule) -> int:
 
 
 def gas_limit_bounds(parent: Header, schedule: ForkSchedule) -> tuple[int, int]:
-    """The least and the greatest gas limit of a child of ``parent``, both allowed.
+    """Returns the lowest and the highest gas limit of a child of ``parent``, both inclusive.
 
     The limit differs from the parent's by less than 1/1024 (Yellow Paper, section 4.3.4). At the
-    first block with a base fee the parent's is multiplied by ``elasticity_multiplier`` (EIP-1559).
-    On chains of the OP stack L1 sets the limit, whatever the parent's is.
+    first block with a base fee, the parent's limit is first multiplied by ``elasticity_multiplier``
+    (EIP-1559). On chains of the OP stack, L1 sets the limit and there are no bounds.
     """
     rules = schedule.parameters
     if rules["has_free_gas_limit"]:
@@ -104,7 +105,7 @@ def gas_limit_bounds(parent: Header, schedule: ForkSchedule) -> tuple[int, int]:
 
 
 def elastic_gas_limit(parent: Header, schedule: ForkSchedule) -> int:
-    """The parent's gas limit as its child sees it: doubled at the first block with a base fee."""
+    """Returns the parent's gas limit, doubled for the first block with a base fee."""
     rules = schedule.parameters
     if rules["has_base_fee"] and parent.base_fee_per_gas is None:
         return parent.gas_limit * int(rules["elasticity_multiplier"])
@@ -112,13 +113,15 @@ def elastic_gas_limit(parent: Header, schedule: ForkSchedule) -> int:
 
 
 def gas_limit_towards(target: int, parent: Header, schedule: ForkSchedule) -> int:
-    """The gas limit of a child of ``parent`` as near to ``target`` as the bounds allow."""
+    """Returns the gas limit of a child of ``parent`` that is closest to ``target``."""
     least, greatest = gas_limit_bounds(parent, schedule)
     return min(max(target, least), max(greatest, least))
 
 
 def next_excess_blob_gas(parent: Header, schedule: ForkSchedule) -> int:
-    """The excess blob gas of a child of ``parent`` under its ``schedule`` (EIP-4844, EIP-7918)."""
+    """Returns the excess blob gas of a child of ``parent`` under its ``schedule`` (EIP-4844,
+    EIP-7918).
+    """
     rules = schedule.parameters
     if not rules["accepts_blobs"]:
         return 0
@@ -136,11 +139,10 @@ def next_excess_blob_gas(parent: Header, schedule: ForkSchedule) -> int:
 
 
 def blob_base_fee(excess_blob_gas: int, schedule: ForkSchedule | str) -> int:
-    """The price of blob gas in wei at this excess (EIP-4844, get_base_fee_per_blob_gas).
+    """Returns the blob base fee in wei (EIP-4844, get_base_fee_per_blob_gas).
 
-    ``schedule``: the rules, or a fork's name.
-    OverflowError if the price may exceed 256 bits: no chain reaches that, and the series would be
-    very long.
+    ``schedule``: the rules, or the name of a fork. Raises OverflowError if the price may exceed 256
+    bits, which no chain reaches and which would take very long to compute.
     """
     rules = (schedule_for(schedule) if isinstance(schedule, str) else schedule).parameters
     fraction = int(rules["blob_base_fee_fraction"])
@@ -148,10 +150,11 @@ def blob_base_fee(excess_blob_gas: int, schedule: ForkSchedule | str) -> int:
 
 
 def fake_exponential(factor: int, numerator: int, denominator: int) -> int:
-    """``factor * e ** (numerator / denominator)`` by Taylor's series in integers (EIP-4844).
+    """Computes ``factor * e ** (numerator / denominator)`` by Taylor's series in integers
+    (EIP-4844).
 
-    ``denominator`` must be positive. The rounding errors are part of the definition. OverflowError
-    if the power may exceed 256 bits.
+    ``denominator`` must be positive. The rounding errors are part of the definition. Raises
+    OverflowError if the result may exceed 256 bits.
     """
     if denominator <= 0:
         raise ValueError(f"a denominator is positive, not {denominator}")

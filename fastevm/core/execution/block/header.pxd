@@ -1,4 +1,4 @@
-# A block header as C data, its RLP, and its conversion from and to the Python class.
+# Block headers as C data: RLP, and conversion from and to the Python class.
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 from fastevm.core.primitives.bloom cimport BLOOM_SIZE
@@ -8,12 +8,12 @@ from fastevm.core.primitives.word cimport Word
 
 
 cdef enum:
-    FEE_PARAMETERS_SIZE = 17  # the longest extra data that is kept (OP stack, Jovian)
+    FEE_PARAMETERS_SIZE = 17  # longer extra data are not kept (OP stack, Jovian)
     HEADER_FIELD_COUNT = 23
 
 
-# The names and their meanings are those of fastevm.core.execution.types.Header. header.pyx refuses
-# to be imported if its rows are not those of HEADER_FIELDS there.
+# Names and meanings are those of fastevm.core.execution.types.Header. Importing header.pyx fails if
+# the members differ from HEADER_FIELDS.
 cdef struct HeaderFields:
     uint32_t present          # bit i: the header has field i of HEADER_FIELDS
     Hash parent_hash
@@ -43,7 +43,7 @@ cdef struct HeaderFields:
 
 
 cdef enum RowKind:
-    ROW_BYTES = 0             # `size` bytes
+    ROW_BYTES = 0             # of `size` bytes
     ROW_DATA = 1              # extra data
     ROW_UINT64 = 2
     ROW_WORD = 3
@@ -55,32 +55,32 @@ cdef struct HeaderRow:
     uint32_t bit              # in HeaderFields.present
     size_t offset             # in HeaderFields
     size_t size
-    bint counts               # the parent's value and one
+    bint counts               # the child's value is the parent's plus 1
     const char* member        # ',"name":' of JSON
     size_t member_size
 
 
-cdef HeaderRow HEADER_ROWS[HEADER_FIELD_COUNT]       # in the order of the RLP
-cdef HeaderRow HEADER_JSON_ROWS[HEADER_FIELD_COUNT]  # in the order of JSON_FIELDS
-# A header without content, whose state root is zero; the fields of all forks have values.
+cdef HeaderRow HEADER_ROWS[HEADER_FIELD_COUNT]       # in RLP order
+cdef HeaderRow HEADER_JSON_ROWS[HEADER_FIELD_COUNT]  # in JSON order
+# An empty header whose state root is zero. The fields of all forks have values.
 cdef HeaderFields EMPTY_HEADER
 
 
-# The value of a row in a header.
+# Returns a pointer to the value of a row in a header.
 cdef inline const void* row_value(const HeaderRow* row, const HeaderFields* h) noexcept nogil:
     return <const char*>h + row.offset
 
 
-# Which fields the headers of these rules have (parameters of a ForkSchedule).
+# Returns the bits of the header fields that these rules have (parameters of a ForkSchedule).
 cdef uint32_t fields_of_rules(object parameters) except? 0
-# Make an empty header the draft of a child: the fields that it has, and those that count on.
+# Turn an empty header into the draft of a child: sets which fields it has, and increments counters.
 cdef void header_begin(
     HeaderFields* h, uint32_t present, const HeaderFields* parent
 ) noexcept nogil
-# Append the RLP. False: out of memory.
+# Append the RLP. Returns False if memory is exhausted.
 cdef bint header_append(Buffer* out, const HeaderFields* h) noexcept nogil
-# From a Header; extra data longer than FEE_PARAMETERS_SIZE is left out. ValueError for bytes of
-# another size.
+# Read a Header. Extra data longer than FEE_PARAMETERS_SIZE are dropped. Raises ValueError for bytes
+# of the wrong size.
 cdef int header_read(HeaderFields* h, object header) except -1
-# The Header.
+# Returns the Header.
 cdef object header_value(const HeaderFields* h)

@@ -1,7 +1,7 @@
-"""Block headers as C data: their RLP (Yellow Paper, 4.3), from and to Python.
+"""Block headers as C data: RLP (Yellow Paper, 4.3), and conversion from and to Python.
 
-`HEADER_ROWS` is made from `HEADER_FIELDS` when the module is imported. All that treats the fields
-of a header alike is a loop over it.
+`HEADER_ROWS` is filled from `HEADER_FIELDS` at import. Code that handles all header fields loops
+over it.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING
@@ -26,7 +26,7 @@ cdef list MEMBERS = []       # the texts that the rows point to
 
 
 cdef dict offsets():
-    """Where each field is in the C struct, in the order of its RLP."""
+    """Returns the offset of each field in the C struct, in RLP order."""
     cdef HeaderFields* h = &EMPTY_HEADER
     cdef char* start = <char*>h
     return {

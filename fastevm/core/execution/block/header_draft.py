@@ -1,4 +1,4 @@
-"""The header of a block before its execution, and with what follows from that."""
+"""Drafts the header of a block before its execution and completes it afterwards."""
 
 from __future__ import annotations
 
@@ -38,11 +38,12 @@ def draft_header(
     prev_randao: bytes = ZERO_HASH,
     parent_beacon_block_root: bytes = ZERO_HASH,
 ) -> Header:
-    """The draft of a child of ``parent`` at ``timestamp`` (seconds) under the child's ``schedule``.
+    """Returns the draft of a child of ``parent`` at ``timestamp`` (seconds) under the child's
+    ``schedule``.
 
-    ``gas_limit`` is the parent's by default; its bounds are not checked here. Roots, bloom and gas
-    used are those of an empty block until the block is sealed. Fee parameters in the extra data
-    (OP stack) are the parent's unless ``extra_data`` is such data.
+    ``gas_limit`` defaults to the parent's; its bounds are not checked. Roots, bloom and gas used
+    are those of an empty block until the block is sealed. On chains of the OP stack, the fee
+    parameters in the extra data are the parent's unless ``extra_data`` contains others.
     """
     rules = schedule.parameters
     if rules["fee_parameters_version"] and FeeParameters.read(extra_data) is None:
@@ -68,8 +69,10 @@ def draft_header(
 def later_fields(
     schedule: ForkSchedule, given: Mapping[str, Any], parent: Header | None = None
 ) -> dict[str, Any]:
-    """The header fields that forks after Frontier added and ``schedule`` has: those of ``given``,
-    and for the others, or where None is given, those of an empty block on ``parent``.
+    """Returns the header fields that ``schedule`` has and Frontier had not.
+
+    Their values are those of ``given``; if one is missing or None, that of an empty block on
+    ``parent``.
     """
     fields: dict[str, Any] = {}
     for row in LATER_FIELDS:
@@ -84,7 +87,7 @@ def later_fields(
 
 
 def sealed_header(body: Block, result: BlockResult) -> Header:
-    """The header of a block whose own is a draft, with everything that follows from its body."""
+    """Returns the header of a block, completed from body and result."""
     return replace(
         body.header,
         ommers_hash=ommers_hash(body),

@@ -1,4 +1,4 @@
-# Logs of a finished run as packed bytes, unpacked into values at the first access.
+# Logs of a finished execution as packed bytes, unpacked into values on first access.
 from fastevm.core.state.world cimport World
 
 

@@ -1,6 +1,6 @@
-"""Logs of a finished run as packed bytes, unpacked into values at the first access.
+"""Logs of a finished execution as packed bytes, unpacked into values on first access.
 
-A log takes longer to unpack than LOG takes to execute, and most callers read no logs.
+Unpacking a log takes longer than executing LOG, and most callers read no logs.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
@@ -20,7 +20,7 @@ cdef struct Head:
 
 
 cdef bytes pack_logs(const World* w):
-    """For each log a head, the topics as words, and the data."""
+    """Packs each log as a head, the topics as words, and the data."""
     cdef size_t i
     cdef size_t total = 0
     cdef const LogRecord* log
@@ -48,7 +48,7 @@ cdef bytes pack_logs(const World* w):
 
 
 cdef tuple unpack_logs(bytes packed):
-    """The logs as values; none for None."""
+    """Returns the logs as values; an empty list for None."""
     cdef const char* at
     cdef const char* end
     cdef Head head

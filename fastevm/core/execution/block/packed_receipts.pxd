@@ -1,22 +1,23 @@
-# The receipts of a finished block as C data; each becomes a value when it is read first.
+# The receipts of a finished block as C data; each becomes a value on first access.
 from fastevm.core.execution.block.receipts cimport ReceiptList, ReceiptRecord
 from fastevm.core.state.records cimport LogRecord
 
 
 cdef class PackedReceipts:
-    cdef ReceiptRecord* records   # one allocation with the logs and their data
+    cdef ReceiptRecord* records   # one allocation together with the logs and their data
     cdef const LogRecord* logs
-    cdef list made                # the value of each, or None
+    cdef list made                # the value of each receipt, or None
     cdef object blob_gas_price
 
 
-# Receipts and logs in one piece of memory, which is that of the records.
+# Receipts and logs in one allocation, owned by `records`.
 cdef struct Packed:
     ReceiptRecord* records
     const LogRecord* logs
 
 
-# A copy of finished receipts and of their logs, which no arena has to outlive. False: no memory.
+# Copy finished receipts and their logs, independent of any arena. Returns False if memory is
+# exhausted.
 cdef bint pack_receipts(
     const ReceiptList* receipts, const LogRecord* logs, Packed* out
 ) noexcept nogil

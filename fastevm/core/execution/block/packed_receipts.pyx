@@ -1,7 +1,7 @@
-"""The receipts of a finished block, packed until somebody reads them.
+"""The receipts of a finished block, packed until they are read.
 
-A receipt and its logs take longer to become Python values than many transactions take to execute,
-and who imports a block reads few of them.
+Converting a receipt with its logs takes longer than executing many transactions, and block import
+reads few receipts.
 """
 
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
@@ -41,11 +41,13 @@ cdef class PackedReceipts:
         return iter(self[:])
 
     def count(self, value):
-        """How often a receipt is there."""
+        """Returns how often a receipt occurs."""
         return self[:].count(value)
 
     def index(self, value, *span):
-        """Where a receipt is first, within a span as for a tuple; ValueError if nowhere."""
+        """Returns the first index of a receipt in the given range. Raises ValueError if it is
+        absent.
+        """
         return self[:].index(value, *span)
 
     def __eq__(self, other) -> bool:
@@ -112,7 +114,7 @@ cdef bint pack_receipts(
 cdef PackedReceipts adopted_receipts(
     ReceiptRecord* records, size_t count, const LogRecord* logs, object blob_gas_price
 ):
-    """Finished receipts in one piece of memory with their logs, which it frees from now on."""
+    """Takes ownership of finished receipts in one allocation with their logs."""
     cdef PackedReceipts packed = PackedReceipts.__new__(PackedReceipts)
     packed.blob_gas_price = blob_gas_price
     packed.made = [None] * count

@@ -1,4 +1,4 @@
-# Receipts as C data: their consensus encoding, blooms, and the root over a block's receipts.
+# Receipts as C data: consensus encoding, blooms, and the receipts root.
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 from fastevm.core.primitives.bloom cimport BLOOM_SIZE
@@ -11,22 +11,22 @@ from fastevm.core.state.records cimport LogRecord
 cdef struct ReceiptRecord:
     uint32_t tx_type
     bint success
-    bint has_post_state      # before Byzantium, in place of the status
+    bint has_post_state      # before Byzantium, instead of the status
     Hash post_state
     uint64_t gas_used
     uint64_t cumulative_gas_used
     uint64_t blob_gas_used
     bint has_blobs
-    bint has_da_footprint    # blob_gas_used is a share in it
+    bint has_da_footprint    # blob_gas_used is its share of it
     bint has_deposit_nonce   # a deposit, from Regolith on
     uint64_t deposit_nonce
-    uint64_t deposit_version  # 0: the encoding leaves the nonce out
+    uint64_t deposit_version  # 0: the encoding omits the nonce
     Word effective_price
     bint has_created
     Address created
-    size_t first_log         # into the world's logs
+    size_t first_log         # index into the world's logs
     size_t log_count         # pseudo logs included
-    size_t encoded_at        # into ReceiptList.encoded
+    size_t encoded_at        # offset in ReceiptList.encoded
     size_t encoded_size
     uint8_t bloom[BLOOM_SIZE]
 
@@ -35,38 +35,38 @@ cdef struct ReceiptList:
     ReceiptRecord* records
     size_t count
     size_t capacity
-    const uint8_t* bloom     # of borrowed records, to which nothing can be added; else NULL
-    Buffer encoded           # one encoding after the other, type bytes included
+    const uint8_t* bloom     # of borrowed records, which are read-only; else NULL
+    Buffer encoded           # the encodings back to back, with type bytes
 
 
 cdef void receipts_clear(ReceiptList* list) noexcept nogil
 cdef void receipts_free(ReceiptList* list) noexcept nogil
-# Append a zeroed record; NULL without memory. Valid until the next one is added.
+# Append a zeroed record, valid until the next append. Returns NULL if memory is exhausted.
 cdef ReceiptRecord* receipts_add(ReceiptList* list) noexcept nogil
-# Let finished records of somebody else, without encodings, be those of the list; with their bloom.
+# Borrow the finished records of another object, without encodings but with their bloom.
 cdef void receipts_borrow(
     ReceiptList* list, ReceiptRecord* records, size_t count, const uint8_t* bloom
 ) noexcept nogil
-# Blooms and encodings of some records, appended to `out`, where their places are counted from.
+# Compute blooms and encodings of some records. Appends to `out`; offsets count from its start.
 cdef bint receipts_encode_range(
     ReceiptRecord* records, size_t first, size_t end, const LogRecord* logs, Buffer* out
 ) noexcept nogil
-# Fill in blooms and encodings of the records from `first` on; none of them may be encoded before.
-# False: out of memory, the same as below.
+# Fill in blooms and encodings of the records from `first` on, none of which may be encoded yet.
+# Returns False if memory is exhausted, as do the functions below.
 cdef bint receipts_encode_from(
     ReceiptList* list, size_t first, const LogRecord* logs
 ) noexcept nogil
-# The same on several threads, where there are many.
+# The same on several threads if there are many receipts.
 cdef bint receipts_encode_on_threads(
     ReceiptList* list, size_t first, const LogRecord* logs, int threads
 ) noexcept nogil
-# The encodings, one for each receipt: the items of their trie.
+# Write pointers to the encodings: the items of the receipts trie.
 cdef void receipts_items(
     const ReceiptList* list, const uint8_t** items, size_t* sizes
 ) noexcept nogil
 cdef bint receipts_root(const ReceiptList* list, int threads, Hash* out) noexcept nogil
 cdef void receipts_bloom(const ReceiptList* list, uint8_t* bloom) noexcept nogil
 
-# The frozen values of fastevm.core.execution.types.
+# Return the immutable values of fastevm.core.execution.types.
 cdef object log_value(const LogRecord* log)
 cdef object receipt_value(const ReceiptRecord* record, const LogRecord* logs, object blob_gas_price)

@@ -1,4 +1,4 @@
-"""Receipts of a block: their blooms, consensus encodings and root, all without the GIL."""
+"""Receipts of a block: blooms, consensus encodings and root, all without the GIL."""
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc, PyMem_RawRealloc
@@ -30,14 +30,14 @@ cdef enum:
     STRING = 0x80
     LIST = 0xc0
     LIST_OF_ONE_BYTE_SIZE = 0xf8
-    RECEIPT_HEAD = 10        # its type and the header of its list
-    ADDRESS_ITEM = 21        # sizes of encoded items
+    RECEIPT_HEAD = 10        # type byte and list header
+    ADDRESS_ITEM = 21        # encoded sizes
     HASH_ITEM = 33
     BATCH_LOGS = 32
-    LOG_ITEMS = 5            # its address and at most four topics
-    BATCH_ITEMS = 160        # of all logs of a batch
-    RECEIPTS_ON_THREADS = 64  # fewer are encoded on one thread
-    SHARES_OF_EACH = 2       # threads take shares of the receipts, so many each
+    LOG_ITEMS = 5            # address and up to four topics
+    BATCH_ITEMS = 160        # over all logs of a batch
+    RECEIPTS_ON_THREADS = 64  # fewer receipts are encoded on one thread
+    SHARES_OF_EACH = 2       # shares per thread
     MOST_SHARES = 32
 
 
@@ -128,7 +128,7 @@ cdef size_t logs_payload(const LogRecord* logs, size_t count) noexcept nogil:
 
 
 cdef bint append_log(Buffer* out, const LogRecord* log) noexcept nogil:
-    """Into memory that `append_receipt` reserved, but for the data."""
+    """Writes into memory that `append_receipt` reserved, except for the data."""
     cdef uint8_t* at
     cdef uint32_t i
     if not rlp_append_list_header(out, log_payload(log)):
@@ -202,7 +202,8 @@ cdef bint receipts_encode_range(
 ) noexcept nogil:
     cdef BloomBatch batch
     cdef size_t i, j
-    # Both counts, the first members: of the arrays, 490 KB, only what is counted is read.
+    # Clears only both counts, the first members: the arrays take 490 KB and are read up to the
+    # counts.
     memset(&batch, 0, sizeof(batch.logs) + sizeof(batch.items))
     for i in range(first, end):
         for j in range(records[i].first_log, records[i].first_log + records[i].log_count):
@@ -236,7 +237,7 @@ cdef void encode_shares(void* context, int member) noexcept nogil:
 
 
 cdef bint gather(ReceiptList* list, Shares* s) noexcept nogil:
-    """Put the encodings of all shares behind each other."""
+    """Concatenates the encodings of all shares."""
     cdef size_t i, first, moved
     cdef bint ok = True
     cdef int64_t share
@@ -295,7 +296,7 @@ cdef uint32_t batch_item(BloomBatch* b, const uint8_t* data, size_t size) noexce
 
 
 cdef void batch_log(BloomBatch* b, const LogRecord* log, uint8_t* bloom) noexcept nogil:
-    """Add the log's items, except those that the previous log has at the same position."""
+    """Adds the log's items, except those equal to the previous log's at the same position."""
     cdef BatchedLog* held
     cdef const BatchedLog* before
     cdef uint32_t i

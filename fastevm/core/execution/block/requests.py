@@ -1,4 +1,4 @@
-"""Requests to the consensus layer (EIP-7685): their hash, and deposits from logs (EIP-6110)."""
+"""Requests to the consensus layer (EIP-7685): hash, and deposits from logs (EIP-6110)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CONSOLIDATION_REQUEST = 2
 BUILDER_DEPOSIT_REQUEST = 3
 BUILDER_EXIT_REQUEST = 4
 
-# The contracts whose queues end a block, in the order of their calls (EIP-7002, 7251, 8282).
+# The system contracts called at the end of a block, in this order (EIP-7002, 7251, 8282).
 QUEUES = (
     (WITHDRAWAL_REQUEST, "WITHDRAWAL_REQUEST_PREDEPLOY_ADDRESS"),
     (CONSOLIDATION_REQUEST, "CONSOLIDATION_REQUEST_PREDEPLOY_ADDRESS"),
@@ -24,22 +24,22 @@ QUEUES = (
 
 DEPOSIT_TOPIC = keccak256(b"DepositEvent(bytes,bytes,bytes,bytes,bytes)")
 
-# The event's five byte strings as the ABI lays them out: offset of each, and its size (EIP-6110).
+# Offset and size of the event's five byte strings in its ABI encoding (EIP-6110).
 _DEPOSIT_LAYOUT = ((160, 48), (256, 32), (320, 8), (384, 96), (512, 8))
 _DEPOSIT_EVENT_SIZE = 576
 _WORD = 32
 
 
 def requests_hash(requests: Iterable[bytes]) -> bytes:
-    """SHA-256 over the SHA-256 of each request, type byte first (EIP-7685)."""
+    """Returns SHA-256 over the SHA-256 of each request, type byte first (EIP-7685)."""
     return sha256(b"".join(sha256(request).digest() for request in requests)).digest()
 
 
 def deposit_requests(logs: Iterable[Log]) -> bytes:
-    """The deposits among the logs of the deposit contract, 192 bytes each, in order (EIP-6110).
+    """Returns the deposits in the logs of the deposit contract, 192 bytes each, in order
+    (EIP-6110).
 
-    ValueError for an event of another layout than the deposit contract's: the block is then
-    invalid.
+    Raises ValueError for an event with another layout, which makes the block invalid.
     """
     return b"".join(_deposit(log.data) for log in logs if log.topics[:1] == (DEPOSIT_TOPIC,))
 
@@ -61,5 +61,5 @@ def _deposit(data: bytes) -> bytes:
 
 
 def collected(outputs: Sequence[tuple[int, bytes]]) -> tuple[bytes, ...]:
-    """Requests of (type, data) pairs; types without data are left out (EIP-7685)."""
+    """Returns the requests of (type, data) pairs, without those that have no data (EIP-7685)."""
     return tuple(bytes([kind]) + data for kind, data in outputs if data)

@@ -1,4 +1,4 @@
-"""The root of a trie that maps positions to items: transactions, receipts, withdrawals."""
+"""Roots of tries with consecutive indices as keys: transactions, receipts, withdrawals."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
@@ -9,7 +9,7 @@ from fastevm.core.trie.trie cimport trie_ordered_root
 
 
 def ordered_root(list items not None):
-    """The 32-byte root of the trie from ``rlp(i)`` to ``items[i]`` (bytes, not empty)."""
+    """Returns the 32-byte root of the trie from ``rlp(i)`` to ``items[i]`` (non-empty bytes)."""
     cdef size_t count = len(items), i
     cdef const uint8_t** data = <const uint8_t**>PyMem_RawMalloc((count + 1) * sizeof(uint8_t*))
     cdef size_t* sizes = <size_t*>PyMem_RawMalloc((count + 1) * sizeof(size_t))

@@ -1,4 +1,4 @@
-# System calls at the start and the end of a block, and credits: block rewards and withdrawals.
+# System calls at the start and the end of a block, and credits (block rewards and withdrawals).
 from libc.stdint cimport uint8_t
 
 from fastevm.core.interpreter.machine cimport Machine
@@ -9,21 +9,20 @@ from fastevm.core.state.world cimport World
 
 cdef enum SystemOutcome:
     SYSTEM_DONE = 0
-    SYSTEM_NO_CODE = 1        # there is no code: nothing happened
-    SYSTEM_FAILED = 2         # reverted or halted: nothing happened; machine.status says how
-    SYSTEM_NEEDS_STATE = 3    # see world.need; nothing happened, call again
+    SYSTEM_NO_CODE = 1        # no code, no change
+    SYSTEM_FAILED = 2         # reverted or halted without a change; see machine.status
+    SYSTEM_NEEDS_STATE = 3    # see world.need; no change, call again
     SYSTEM_CANCELLED = 4
     SYSTEM_OUT_OF_MEMORY = 5
 
 
-# A call from 0xff..fe with SYSTEM_CALL_GAS, without value, outside of block gas, fees, receipts and
-# logs (EIP-4788, EIP-2935, EIP-7002, EIP-7251). machine.world, schedule and block are the caller's;
-# the output stays in machine.output.
+# Call a system contract from 0xff..fe with SYSTEM_CALL_GAS and no value. It is not part of block
+# gas, fees, receipts and logs (EIP-4788, EIP-2935, EIP-7002, EIP-7251). The caller sets
+# machine.world, schedule and block; the output stays in machine.output.
 cdef SystemOutcome system_call(
     Machine* m, const Address* contract, const uint8_t* data, size_t size
 ) noexcept nogil
-# Add to a balance: block rewards, withdrawals. An account left empty is deleted where the fork does
-# that.
+# Add to a balance. An account that stays empty is deleted if the fork does so.
 cdef SystemOutcome system_credit(
     World* w, const Address* address, const Word* amount
 ) noexcept nogil

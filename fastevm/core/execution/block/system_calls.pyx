@@ -1,4 +1,4 @@
-"""System calls and credits: the changes to a block's state besides its transactions."""
+"""System calls and credits: the changes that a block makes outside its transactions."""
 
 from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memset
@@ -62,7 +62,7 @@ cdef SystemOutcome outcome_of(Status status) noexcept nogil:
 
 
 cdef Status run_message(Machine* m, const Message* message) noexcept nogil:
-    """Run untraced to the end, or to a request that only the host can satisfy with the GIL."""
+    """Executes untraced until the end, or until only the host can continue with the GIL."""
     cdef Tracer* tracer = m.tracer
     cdef Status status
     m.tracer = NULL
@@ -99,7 +99,7 @@ cdef SystemOutcome system_call(
     transaction.origin = message.sender
     message.recipient = contract[0]
     word_zero(&message.value)
-    message.no_transfer = True  # so that nobody reads the caller's account
+    message.no_transfer = True  # so that the caller's account is not read
     message.data = data
     message.size = size
     message.gas = SYSTEM_CALL_GAS

@@ -1,4 +1,4 @@
-# The system calls of a block: those at its start, and the requests and deposits at its end. Building,
+# The system calls of a block: at its start, and for requests and deposits at its end. Building,
 # importing and simulating share them.
 from libc.stdint cimport uint8_t
 
@@ -15,7 +15,7 @@ cdef enum:
     QUEUE_COUNT = 4           # of QUEUES in requests.py, in their order
 
 
-# The contracts that the blocks of a fork call.
+# The system contracts of a fork.
 cdef struct SystemContracts:
     bint has_beacon_roots
     bint has_history
@@ -27,22 +27,23 @@ cdef struct SystemContracts:
 
 cdef int system_contracts_read(SystemContracts* out, ForkSchedule schedule) except -1
 
-# The calls at the start of a block (EIP-4788, EIP-2935), with 32 bytes each. A contract that is
-# missing or fails changes nothing. The outcome is SYSTEM_DONE, or says what the host has to do.
+# Make the system calls at the start of a block (EIP-4788, EIP-2935), each with 32 bytes. Contracts
+# that are missing or fail change nothing. Returns SYSTEM_DONE or an outcome for the host.
 cdef SystemOutcome run_start_calls(
     Machine* m, const SystemContracts* c, const uint8_t* beacon_root, const uint8_t* parent_hash
 ) noexcept nogil
 
-# The requests of the queue contracts at the end of a block (EIP-7002, EIP-7251, EIP-8282). Replaces
-# the contents of `queues`. Stops at the first contract that does not succeed: `at` is its index,
-# machine.status says why. `optional`: a contract without code has no requests.
+# Collect the requests at the end of a block (EIP-7002, EIP-7251, EIP-8282). Overwrites `queues`.
+# Stops at the first contract that fails: `at` is its index, machine.status the reason. `optional`:
+# a contract without code has no requests.
 cdef SystemOutcome run_queue_calls(
     Machine* m, const SystemContracts* c, bint optional, Buffer* queues, size_t* at
 ) noexcept nogil
 
-# The deposits in the logs of the deposit contract (EIP-6110). Raises ValueError for a malformed log.
+# Returns the deposits in the logs of the deposit contract (EIP-6110). Raises ValueError for a
+# malformed log.
 cdef bytes deposits_of(
     const ReceiptList* receipts, const LogRecord* logs, const Address* deposit_contract
 )
-# All requests of a block, type byte first (EIP-7685).
+# Returns all requests of a block, type byte first (EIP-7685).
 cdef tuple requests_of(bytes deposits, const Buffer* queues)

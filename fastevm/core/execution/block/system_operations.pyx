@@ -1,4 +1,4 @@
-"""The system calls at the start of a block, and its requests and deposits at the end."""
+"""The system calls at the start of a block, and requests and deposits at its end."""
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport uint8_t
@@ -29,7 +29,7 @@ from fastevm.core.execution.block.requests import (
 
 
 cdef bint read_contract(Address* out, ForkSchedule schedule, str name) except -1:
-    """Whether the fork has a contract of this name; its address."""
+    """Reads the address of a system contract. Returns False if the fork has none of this name."""
     found = schedule.system_contracts.get(name)
     if found is None:
         return False

@@ -1,4 +1,4 @@
-"""Validation of a block besides its execution: header against parent, body, uncles, result."""
+"""Validation of a block apart from its execution: header against parent, body, uncles, result."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from fastevm.core.primitives.keccak import keccak256
 from fastevm.core.spec.schedule import ForkSchedule
 from fastevm.errors import InvalidBlock
 
-# What an execution gives, in the order of the checks: the state's root is compared last.
+# Header fields that an execution computes, in the order of the checks; the state root comes last.
 _OUTCOMES = (
     "gas_used",
     "logs_bloom",
@@ -37,9 +37,9 @@ _OUTCOMES = (
 
 
 class Generation(NamedTuple):
-    """An ancestor's header, and the rules for its children.
+    """An ancestor's header and the rules for its children.
 
-    ``child_extra_data``: the extra data required of a child, or None (EIP-779).
+    ``child_extra_data``: the extra data that a child must have, or None (EIP-779).
     """
 
     header: Header
@@ -56,11 +56,11 @@ def validate_header(
     least_timestamp_step: int = 1,
     prefix: str = "",
 ) -> None:
-    """Check a header against its parent under the header's ``schedule``.
+    """Validates a header against its parent under the header's ``schedule``.
 
-    Raises :class:`InvalidBlock`. ``extra_data`` demands exactly these bytes (the DAO fork's marker,
-    EIP-779); ``least_timestamp_step`` is 0 on chains whose blocks may share a second. ``prefix``
-    goes before the field's name in errors. The proof of work is not checked.
+    Raises :class:`InvalidBlock`. ``extra_data``: the exact extra data required (DAO fork, EIP-779).
+    ``least_timestamp_step`` is 0 on chains whose blocks may share a second. ``prefix`` precedes the
+    field name in errors. Proof of work is not checked.
     """
     check = _Check(header, prefix, parent.number + 1)
     check.equal("parent_hash", parent.hash)
@@ -80,7 +80,7 @@ def validate_header(
 
 
 def validate_body(block: Block, schedule: ForkSchedule) -> None:
-    """Check a body against its header without executing it: hashes, roots, sizes and blob gas."""
+    """Validates a body against its header without execution: hashes, roots, sizes, blob gas."""
     header, rules = block.header, schedule.parameters
     check = _Check(header, "", header.number)
     most = int(rules["max_block_rlp_size"])
@@ -105,10 +105,10 @@ def validate_body(block: Block, schedule: ForkSchedule) -> None:
 
 
 def validate_result(header: Header, result: BlockResult, access_list: bytes | None = None) -> None:
-    """Check the result of an execution against the header.
+    """Validates the result of an execution against the header.
 
-    ``access_list``: the block access list that came with the block, where one did; the error then
-    says which account and slot differ.
+    ``access_list``: the block access list that came with the block, if any; the error then names
+    the first account and slot that differ.
     """
     check = _Check(header, "", header.number)
     for name in _OUTCOMES:
@@ -127,10 +127,10 @@ def validate_ommers(
     ancestors: Mapping[bytes, Generation],
     included: Collection[bytes],
 ) -> None:
-    """Check a block's uncles (Yellow Paper, section 11.1).
+    """Validates the uncles of a block (Yellow Paper, section 11.1).
 
-    ``ancestors`` holds the block's last ``max_uncle_depth + 1`` ancestors by hash, ``included`` the
-    hashes of the uncles in them.
+    ``ancestors``: the last ``max_uncle_depth + 1`` ancestors by hash. ``included``: hashes of the
+    uncles in them.
     """
     rules, number = schedule.parameters, block.number
     if len(block.ommers) > int(rules["max_uncles"]):
@@ -171,17 +171,17 @@ def _validate_ommer(ommer: Header, parent: Generation, number: int, field: str) 
 
 
 def transactions_root(block: Block) -> bytes:
-    """The root of the trie of the block's transactions."""
+    """Returns the transactions root of the block."""
     return ordered_root([transaction.raw for transaction in block.transactions])
 
 
 def withdrawals_root(block: Block) -> bytes:
-    """The root of the trie of the block's withdrawals (EIP-4895); of none when there is no list."""
+    """Returns the withdrawals root of the block (EIP-4895); of an empty list if it has none."""
     return ordered_root([withdrawal.rlp() for withdrawal in block.withdrawals or ()])
 
 
 def ommers_hash(block: Block) -> bytes:
-    """Keccak-256 of the RLP list of the block's uncles."""
+    """Returns Keccak-256 of the RLP list of the block's uncles."""
     if not block.ommers:
         return EMPTY_LIST_HASH
     return keccak256(rlp.encode([rlp.decode(ommer.rlp()) for ommer in block.ommers]))
@@ -190,13 +190,13 @@ def ommers_hash(block: Block) -> bytes:
 def _check_given_access_list(
     check: _Check, encoded: bytes, rules: Mapping[str, int | bool]
 ) -> None:
-    """A list that came with the block has the header's hash and the right form and size."""
+    """Validates hash, form and size of an access list that came with the block."""
     if not rules["has_block_access_list"]:
         check.fail("block_access_list", "no such list", "a list")
     check.equal("block_access_list_hash", access_list_hash(encoded))
     items = listed_items(encoded)
     if items is None:
-        items = item_count(decode_access_list(encoded, check.number))  # which says what is wrong
+        items = item_count(decode_access_list(encoded, check.number))  # raises if malformed
     most = check.header.gas_limit // int(rules["block_access_item_gas"])
     if items > most:
         check.fail("block_access_list", f"at most {most} items", f"{items} items")
@@ -223,7 +223,7 @@ def _check_extra_data(check: _Check, demanded: bytes | None, most: int) -> None:
 
 
 def _check_fee_parameters(check: _Check, version: int) -> None:
-    """The extra data has the exact form of its fork (OP Stack specification, Holocene, Jovian)."""
+    """Validates the extra data's form (OP Stack specification, Holocene, Jovian)."""
     if version == 0:
         return
     found = FeeParameters.read(check.header.extra_data)
@@ -233,7 +233,7 @@ def _check_fee_parameters(check: _Check, version: int) -> None:
 
 
 class _Check:
-    """Compares fields of a header with what they must be."""
+    """Compares header fields with their expected values."""
 
     __slots__ = ("header", "number", "prefix")
 

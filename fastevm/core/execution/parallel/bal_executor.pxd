@@ -24,22 +24,23 @@ cdef class BalExecutor:
     cdef BalView end      # what the block's world reads after the transactions
     cdef Layer layer          # before the block
     cdef Changes changes
-    cdef MapNode* accounts    # after the block, by the list
+    cdef MapNode* accounts    # after the block, according to the list
     cdef BalTotals validated  # of the list
 
-    # Executes all transactions and makes their receipts. Afterwards the block's world is empty and
-    # reads the state after them. False: an execution contradicts the list, or there is no memory or
-    # no thread; the block has to be executed from its start.
+    # Executes all transactions and creates their receipts. Afterwards the block's world is empty
+    # and reads the state after them. Returns False if an execution contradicts the list, or if
+    # memory or a thread is missing; the block must then be executed from its start.
     cdef bint run(
         self, BlockExecutor* b, const Tx** transactions, size_t count, const Address* deposits
     )
-    # Validates the end of the block. True: all executions together accessed every item of the list.
+    # Validates the end of the block. Returns True if the executions together accessed every item of
+    # the list.
     cdef bint is_complete(self, BlockExecutor* b) noexcept
     # The state after the block.
     cdef Layer layer_after(self)
-    # The receipts, which the BlockExecutor borrows.
+    # Returns the receipts, which the BlockExecutor borrows.
     cdef PackedReceipts packed(self, object blob_gas_price)
 
 
-# An executor for a block above this layer. None: the encoding of the list is invalid.
+# Returns an executor for a block above this layer. None if the encoding of the list is invalid.
 cdef BalExecutor take_bal_executor(Layer layer, bytes access_list, int threads)

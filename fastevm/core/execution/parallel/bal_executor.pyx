@@ -75,7 +75,7 @@ cdef enum:
     ITEMS_OF_EACH = 32        # items per thread, at least, if there are many transactions
 
 
-# Items of the stage RUN that are no transactions; the longest come first.
+# Items of the stage RUN that are not transactions. Long items come first.
 cdef enum:
     COMMIT_ITEM = 0
     PLAN_ITEM = 1
@@ -434,7 +434,7 @@ cdef BalExecutor take_bal_executor(Layer layer, bytes access_list, int threads):
 
 
 def listed_items(bytes access_list not None) -> int | None:
-    """The number of addresses and slots in an RLP access list, or None if it is invalid."""
+    """Returns the number of addresses and slots in an RLP access list, or None if it is invalid."""
     cdef const uint8_t* data = <const uint8_t*>PyBytes_AS_STRING(access_list)
     cdef size_t size = PyBytes_GET_SIZE(access_list)
     cdef Arena* arena = arena_new(ARENA_CHUNK)

@@ -69,21 +69,22 @@ cdef struct BalReceipts:
     Hash root
 
 
-# False: no memory. `bal_receipts_free` is needed in any case.
+# Returns False if memory is exhausted; call `bal_receipts_free` in any case.
 cdef bint bal_receipts_open(
     BalReceipts* r, const Tx** transactions, size_t count
 ) noexcept nogil
-# Prepares the receipts trie; may run beside the transactions.
+# Prepare the receipts trie. It may run in parallel with the transactions.
 cdef void bal_receipts_plan(BalReceipts* r) noexcept nogil
-# Records the result of a transaction. Its logs outlive the block.
+# Record the result of a transaction. Its logs must outlive the block.
 cdef void bal_receipts_record(BalReceipts* r, size_t at, uint64_t log_indices) noexcept nogil
-# Adds up gas, blob gas and logs in the order of the transactions. False: the block has no gas left
-# for one of them, or there is no memory.
+# Add up gas, blob gas and logs in the order of the transactions. Returns False if the block has too
+# little gas for one of them, or if memory is exhausted.
 cdef bint bal_receipts_accumulate(BalReceipts* r, BlockExecutor* b) noexcept nogil
-# Fills in one share, by its number; shares may be filled in any order.
+# Fill in one share, by index. Shares may be filled in any order.
 cdef void bal_receipts_fill(BalReceipts* r, const BlockExecutor* b, int64_t share) noexcept nogil
-# After all shares: hands the encoded receipts to the trie.
+# After all shares: pass the encoded receipts to the trie.
 cdef void bal_receipts_gather(BalReceipts* r) noexcept nogil
-# After the leaves and branches of `trie` are hashed: the root. False: no memory.
+# After the leaves and branches of `trie` are hashed: compute the root. Returns False if memory is
+# exhausted.
 cdef bint bal_receipts_close(BalReceipts* r) noexcept nogil
 cdef void bal_receipts_free(BalReceipts* r) noexcept nogil

@@ -1,4 +1,5 @@
-"""When optimistic execution (Block-STM) pays, and what is kept from block to block."""
+"""Decides when optimistic execution (Block-STM) is worthwhile, and keeps its memory between blocks.
+"""
 
 from fastevm.core.execution.parallel.optimistic cimport (
     optimistic_free,
@@ -9,9 +10,9 @@ from fastevm.core.execution.parallel.optimistic cimport (
 
 
 cdef enum:
-    KEPT_RUNS = 1                 # idle ones, for the next block
+    KEPT_RUNS = 1                 # idle ones kept for the next block
     PARALLEL_TRANSACTIONS = 8     # a block with fewer transactions runs sequentially
-    CALL_SHARE = 20               # and so does one with less than one call in so many transactions
+    CALL_SHARE = 20               # the same for a block with less than one call per this many transactions
 
 
 cdef bint pays(

@@ -1,4 +1,4 @@
-"""Reads what Python programs pass to a machine: addresses, data, numbers, hashes."""
+"""Converts arguments from Python programs: addresses, data, numbers, hashes."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_GET_SIZE
 from cpython.long cimport PyLong_AsLongLongAndOverflow, PyLong_Check
@@ -41,7 +41,9 @@ cdef bytes bytes_of_other(object value):
 
 
 cdef object integer(object value, str name):
-    """An int as it is, or what stands for one; a float, which would be cut, is refused."""
+    """Returns an int, converted with __index__ if needed. A float is refused because it would be
+    truncated.
+    """
     if PyLong_Check(value):
         return value
     try:
@@ -61,14 +63,14 @@ cdef int64_t gas_of(object value) except? -1:
 
 
 cdef object unknown_name(str what, object name, object known):
-    """The TypeError for a name that is none of those known."""
+    """Returns the TypeError for an unknown name."""
     near = nearest(str(name), known)
     hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
     return TypeError(f"{what} has no {name!r}: {hint}")
 
 
 cdef bytes hash_run(object hashes):
-    """Hashes of 32 bytes one behind the other; ValueError for others."""
+    """Concatenates hashes of 32 bytes. Raises ValueError for other sizes."""
     found = [as_bytes(item) for item in hashes]
     if any([len(item) != 32 for item in found]):
         raise ValueError("hashes have 32 bytes each")
@@ -76,7 +78,7 @@ cdef bytes hash_run(object hashes):
 
 
 cdef list ancestor_hashes(object hashes):
-    """A list of its own, of at most 256 hashes of 32 bytes; ValueError otherwise."""
+    """Returns a new list of at most 256 hashes of 32 bytes. Raises ValueError otherwise."""
     cdef list found = list(hashes)
     if len(found) > 256 or any(
         not PyBytes_CheckExact(item) or len(item) != 32 for item in found

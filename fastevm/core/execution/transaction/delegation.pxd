@@ -6,19 +6,20 @@ from fastevm.core.spec.schedule cimport Schedule
 from fastevm.core.state.world cimport World
 
 
-# What a transaction has before its first frame, in forks with state gas.
+# Gas available before the first frame, in forks with state gas.
 cdef struct UpfrontGas:
     int64_t gas
     int64_t reservoir
-    int64_t spilled            # state gas that `gas` paid
+    int64_t spilled            # state gas that was paid from `gas`
     int64_t byte_price
     bint ran_out               # a charge could not be paid
 
 
-# Pay for something before the first frame; once that was not possible, nothing is paid any more.
+# Charge for something before the first frame. After a charge that could not be paid, nothing is
+# charged any more.
 cdef void pay_upfront(UpfrontGas* u, int64_t regular, int64_t state) noexcept nogil
-# Process every authorization in order; invalid ones are skipped. `upfront` pays
-# in forks with state gas. False: see world.need.
+# Process all authorizations in order; invalid ones are skipped. `upfront` pays in forks with state
+# gas. Returns False if state is missing: see world.need.
 cdef bint apply_authorizations(
     World* w, const Schedule* schedule, uint64_t chain_id, const Tx* tx, UpfrontGas* upfront
 ) noexcept nogil

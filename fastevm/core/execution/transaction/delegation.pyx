@@ -46,7 +46,7 @@ cdef bint apply_authorization(
     authority = world_account(w, &a.authority)
     if authority == NULL or not world_knows_code(w, authority):
         return False
-    # The account is warm from here on, even if the tuple is invalid.
+    # The account stays warm even if the authorization is invalid.
     world_warm_account(w, authority)
     world_record_account(w, authority)
     if authority.code != NULL and not authority.code.is_delegation:
@@ -60,7 +60,7 @@ cdef bint apply_authorization(
             return True
     elif authority.exists:
         world_add_refund(w, schedule.authorization_refund)
-        # Version 1 charged a new account with the intrinsic gas.
+        # Version 1 charges a new account as intrinsic gas.
         upfront.reservoir += schedule.account_state_bytes * upfront.byte_price
     return delegate_to(w, authority, &a.address) and world_set_nonce(w, authority, a.nonce + 1)
 
@@ -75,8 +75,8 @@ cdef void pay_upfront(UpfrontGas* u, int64_t regular, int64_t state) noexcept no
     u.spilled += missing
 
 
-# An account that is new, its first write in the transaction, and a delegation where none was when
-# the transaction began (EIP-2780). False: out of memory.
+# Charges for a new account, for its first write in the transaction, and for a delegation that did
+# not exist when the transaction began (EIP-2780). Returns False if memory is exhausted.
 cdef bint pay_authorization(
     World* w, const Schedule* schedule, const Tx* tx, const Authorization* a,
     Account* authority, UpfrontGas* upfront,
@@ -87,7 +87,7 @@ cdef bint pay_authorization(
     )
     cdef int64_t bytes = schedule.account_state_bytes if account_is_dead(authority) else 0
     cdef int64_t regular = 0
-    # Only the sender is touched before the authorizations.
+    # Before the authorizations, only the sender has been accessed.
     if not (is_sender or gets_value or authority.touched_tx == w.tx):
         regular = schedule.account_write_cost
     if authority.delegated_tx != w.tx and (authority.code != NULL or not is_zero(&a.address)):
@@ -107,7 +107,7 @@ cdef bint is_zero(const Address* address) noexcept nogil:
     return any_byte == 0
 
 
-# The zero address clears the code instead.
+# The zero address removes the delegation.
 cdef bint delegate_to(World* w, Account* authority, const Address* address) noexcept nogil:
     cdef uint8_t data[DELEGATION_SIZE]
     cdef Code* code = NULL

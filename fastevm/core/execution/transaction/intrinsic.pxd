@@ -11,12 +11,12 @@ from fastevm.core.spec.schedule cimport Schedule
 
 cdef struct IntrinsicGas:
     uint64_t gas              # charged at the start
-    uint64_t state            # state gas besides (the devnet of April 2026)
-    uint64_t floor            # the least gas that it pays (EIP-7623); 0 = no rule
+    uint64_t state            # additional state gas (the devnet of April 2026)
+    uint64_t floor            # minimum gas to pay (EIP-7623); 0: no rule
 
 
-# Eight bytes at a time: the sum carries into a byte's top bit exactly when its low bits are not all
-# zero.
+# Counts zero bytes eight at a time: the sum carries into a byte's top bit if and only if its low
+# bits are not all zero.
 cdef inline uint64_t count_zero_bytes(const uint8_t* data, size_t size) noexcept nogil:
     cdef uint64_t low = <uint64_t>0x7f7f7f7f7f7f7f7f
     cdef uint64_t x, zeros = 0
@@ -32,7 +32,8 @@ cdef inline uint64_t count_zero_bytes(const uint8_t* data, size_t size) noexcept
     return zeros
 
 
-# EIP-2780, 7976 and 7981: what a transaction touches by itself, and a floor that counts every byte.
+# EIP-2780, 7976 and 7981: a charge for what the transaction accesses by itself, and a floor that
+# counts every byte.
 cdef inline void add_resources(
     const Schedule* schedule, const Tx* tx, IntrinsicGas* out
 ) noexcept nogil:

@@ -1,4 +1,4 @@
-"""What a message finds besides the state: transient storage of the messages before it."""
+"""Transient storage, warm accounts and a nonce for a message, besides state and block."""
 
 from fastevm.core.execution.transaction.arguments cimport integer, parse_address, word_argument
 from fastevm.core.interpreter.machine cimport CREATE_MESSAGE, Message
@@ -14,7 +14,7 @@ from fastevm.core.state.world cimport (
 
 
 cdef int use_nonce(World* w, const Address* sender) except -1:
-    """The nonce that a creation uses up."""
+    """Increments the nonce for a creation."""
     cdef Account* account = world_account(w, sender)
     if account == NULL or not world_set_nonce(w, account, account.nonce + 1):
         raise MemoryError
@@ -22,7 +22,7 @@ cdef int use_nonce(World* w, const Address* sender) except -1:
 
 
 cdef int warm_slots(World* w, const Address* address, tuple slots) except -1:
-    """Warm an account and slots of it (EIP-2929)."""
+    """Marks an account and some of its slots warm (EIP-2929)."""
     cdef Account* account = world_account(w, address)
     cdef Slot* slot
     cdef Word key
@@ -39,7 +39,7 @@ cdef int warm_slots(World* w, const Address* address, tuple slots) except -1:
 
 
 cdef tuple listed(object access_list):
-    """The entries of an access list: pairs of an address and slots."""
+    """Returns the entries of an access list as pairs of address and slots."""
     cdef Address key
     cdef Word word
     found = []

@@ -1,4 +1,4 @@
-"""The exception for a refused transaction: a code, and the message that clients match on."""
+"""Exceptions of refused transactions: a code, and the message that clients match on."""
 
 from fastevm.errors import FastevmError, InvalidTransaction, StateNotKnown
 
@@ -21,7 +21,7 @@ from fastevm.core.state.records cimport WORLD_NEEDS_CODE, World
 from fastevm.core.primitives.hex cimport hex_checksum
 
 
-# error -> (code, message with sender, nonce, have and want to fill in).
+# error -> (code, message template with sender, nonce, have and want).
 MESSAGES = {
     TX_TYPE_NOT_SUPPORTED: ("type_not_supported", "transaction type not supported"),
     TX_WRONG_CHAIN_ID: ("wrong_chain_id", "invalid chain id for signer: have {have} want {want}"),
@@ -121,7 +121,7 @@ cdef object refusal(TxError error, const Tx* tx, const TxResult* result):
 
 
 cdef object not_known(const World* w):
-    """The error for what a run needs and nobody knows here."""
+    """Returns the StateNotKnown error for what an execution needs."""
     if w.need == WORLD_NEEDS_CODE:
         return StateNotKnown(f"the code of 0x{w.need_address.b[:20].hex()} is not known here")
     return StateNotKnown("the state under the block is not known here yet")

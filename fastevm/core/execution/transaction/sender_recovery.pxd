@@ -18,43 +18,43 @@ cdef inline bint authorities_are_known(const Tx* tx) noexcept nogil:
     return atomic_observe_int(<const int*>&tx.authorities_known)
 
 
-# Whether an authorization has an authority; `authorities_are_known` of its transaction. Another
-# thread that recovers the same may still try to store it.
+# Returns whether an authorization has an authority, given `authorities_are_known` of its
+# transaction. Another thread that recovers the same signature may still store it.
 cdef inline bint authority_is_valid(const Authorization* a) noexcept nogil:
-    return atomic_observe_int(<const int*>&a.has_authority) > 0  # not being stored
+    return atomic_observe_int(<const int*>&a.has_authority) > 0  # not while it is stored
 
 
-# Fill in sender_state, sender and the authorities, unless they are known. False: out of memory.
+# Recover sender and authorities unless they are known. Returns False if memory is exhausted.
 cdef bint tx_recover(Tx* tx, Buffer* scratch) noexcept nogil
-# The same for many; with AVX-512 IFMA in a quarter of the time.
+# The same for many transactions; four times as fast with AVX-512 IFMA.
 cdef bint tx_recover_many(Tx** transactions, size_t count, Buffer* scratch) noexcept nogil
 
 
-# Transactions whose signers several threads recover, a group at a time from the first on.
+# Transactions whose signers several threads recover, in groups from the first on.
 cdef struct SenderBatch:
     Tx** transactions
     int64_t count
-    int64_t taken             # groups that threads took: atomic, as all below
+    int64_t taken             # groups taken by threads; atomic, as all below
     int64_t ended             # groups whose signers are known
     int no_memory
 
 
 cdef enum:
-    SENDERS_AT_ONCE = 8       # of a group
+    SENDERS_AT_ONCE = 8       # per group
 
 
 cdef inline bint is_recovered(const Tx* tx) noexcept nogil:
     return sender_state_of(tx) != SENDER_UNKNOWN and authorities_are_known(tx)
 
 
-# How many signatures nobody has recovered.
+# Returns the number of signatures that are not recovered yet.
 cdef int64_t batch_signatures(const SenderBatch* batch) noexcept nogil
-# Recover groups until none is left that nobody took.
+# Recover groups until all are taken.
 cdef void batch_recover(SenderBatch* batch) noexcept nogil
-# Until the signers of this transaction of the batch are known; recovers groups meanwhile. False:
-# out of memory.
+# Wait until the signers of this transaction are known, and recover groups meanwhile. Returns False
+# if memory is exhausted.
 cdef bint batch_recover_until(SenderBatch* batch, Tx* tx, Buffer* scratch) noexcept nogil
-# Leave what nobody has taken.
+# Mark all remaining groups as taken, without recovering them.
 cdef void batch_stop(SenderBatch* batch) noexcept nogil
-# Whether all senders and authorities are known.
+# Returns whether all senders and authorities are known.
 cdef bint are_recovered(Tx** transactions, size_t count) noexcept nogil

@@ -81,7 +81,7 @@ cdef bint recover_sender(Tx* tx, Buffer* scratch) noexcept nogil:
     return True
 
 
-# Several threads may recover one signature: one stores the result, the others wait for it.
+# Several threads may recover the same signature: one stores the result, the others wait for it.
 cdef void keep_sender(Tx* tx, SenderState state, const Address* sender) noexcept nogil:
     if atomic_claim_int(<int*>&tx.sender_state, SENDER_UNKNOWN, SENDER_WRITING):
         if state == SENDER_KNOWN:
@@ -107,7 +107,7 @@ cdef bint tx_recover_many(Tx** transactions, size_t count, Buffer* scratch) noex
     return True
 
 
-# Up to RECOVERY_LANES senders that are not known.
+# Collects up to RECOVERY_LANES unknown senders.
 cdef bint recover_group(Tx** group, size_t size, Buffer* scratch) noexcept nogil:
     cdef Recovery jobs[RECOVERY_LANES]
     cdef Address senders[RECOVERY_LANES]
@@ -128,7 +128,7 @@ cdef bint recover_group(Tx** group, size_t size, Buffer* scratch) noexcept nogil
     return True
 
 
-# If there can be no sender, the lane works on dummy values.
+# A lane without a possible sender works on dummy values.
 cdef bint fill_job(Recovery* job, const Tx* tx, Buffer* scratch) noexcept nogil:
     cdef Hash digest
     cdef int i
@@ -147,11 +147,11 @@ cdef bint fill_job(Recovery* job, const Tx* tx, Buffer* scratch) noexcept nogil:
 
 
 cdef enum:
-    AUTHORITY_WRITING = -1    # in place of has_authority, while a thread stores it
+    AUTHORITY_WRITING = -1    # instead of has_authority while a thread stores it
 
 
-# An authority's signature must be low-s whatever the fork (EIP-7702); an invalid one
-# makes its tuple void, and nothing is stored.
+# An authority's signature must be low-s in every fork (EIP-7702). An invalid one makes the tuple
+# void; nothing is stored.
 cdef bint recover_authority(Authorization* a, Buffer* scratch) noexcept nogil:
     cdef Hash digest
     cdef Address authority
@@ -192,7 +192,7 @@ cdef bint are_recovered(Tx** transactions, size_t count) noexcept nogil:
 
 
 cdef bint recover_next_group(SenderBatch* batch, Buffer* scratch) noexcept nogil:
-    """False: all groups are taken."""
+    """Returns False if all groups are taken."""
     cdef int64_t first = (atomic_increment(&batch.taken) - 1) * SENDERS_AT_ONCE
     if first >= batch.count:
         return False

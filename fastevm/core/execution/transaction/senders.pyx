@@ -1,4 +1,4 @@
-"""The senders of many transactions at once, on threads."""
+"""Recovers the senders of many transactions on several threads."""
 import os
 from threading import Thread
 
@@ -8,14 +8,14 @@ from fastevm.core.execution.transaction.transaction cimport Transaction
 from fastevm.core.execution.transaction.transaction_data cimport Tx
 
 
-# A recovery takes about 10 us in vectors of eight and 30 us alone, the start of a thread about
-# 30 us: a thread pays from eight signatures on.
+# Recovering a sender takes about 10 us in vectors of eight and 30 us alone; starting a thread takes
+# about 30 us. So a thread pays from eight signatures on.
 cdef enum:
     SIGNATURES_PER_THREAD = 8
 
 
 cdef class _Work:
-    """A batch that threads share; keeps the transactions alive."""
+    """A batch shared by threads. It keeps the transactions alive."""
     cdef SenderBatch batch
     cdef list transactions
 
@@ -47,11 +47,11 @@ cdef class _Work:
 
 
 def recover_senders(transactions, *, threads=None):
-    """Recover the senders and authorities of many transactions at once, without the GIL.
+    """Recovers the senders and authorities of many transactions in parallel, without the GIL.
 
-    ``transactions``: an iterable of `Transaction`. ``threads``: how many threads share the work, by
-    default one per core; fewer for small batches. ``transaction.sender`` is then known; it is None
-    for an invalid signature (``transaction.signature_fault`` says why).
+    ``transactions``: an iterable of `Transaction`. ``threads``: by default one per core; small
+    batches use fewer. Afterwards ``transaction.sender`` is known; it is None for an invalid
+    signature (see ``transaction.signature_fault``).
     """
     work = _Work(transactions)
     useful = max(1, work.signatures() // SIGNATURES_PER_THREAD)

@@ -16,11 +16,10 @@ CELL_PROOF_VERSION = 1
 
 
 class BlobSidecar(Struct, frozen=True):
-    """The parts of a blob transaction that are not in a block: blobs, commitments and proofs.
+    """Blobs, commitments and proofs: the parts of a blob transaction that are not in a block.
 
-    ``version`` 0: one proof per blob (EIP-4844); 1: the cell proofs of each blob in a row
-    (EIP-7594). Only the sizes of the parts are checked here; the pool checks counts, hashes
-    and proofs.
+    ``version`` 0: one proof per blob (EIP-4844). 1: the cell proofs of each blob (EIP-7594). Only
+    sizes are checked here; the pool checks counts, hashes and proofs.
     """
 
     version: int
@@ -30,9 +29,10 @@ class BlobSidecar(Struct, frozen=True):
 
 
 def decode_pooled(raw: bytes) -> tuple[Transaction, BlobSidecar | None]:
-    """A transaction as a client sends it, and its sidecar if it is in the network form.
+    """Decodes a transaction as a client sends it, with its sidecar if it is in the network form.
 
-    Canonical bytes of any type decode too, without a sidecar. Raises `TransactionDecodeError`.
+    Canonical bytes of any type are accepted too, without a sidecar. Raises
+    `TransactionDecodeError`.
     """
     if not raw or raw[0] != BLOB_TX_TYPE:
         return Transaction.decode(raw), None
@@ -43,13 +43,13 @@ def decode_pooled(raw: bytes) -> tuple[Transaction, BlobSidecar | None]:
     if not isinstance(wrapper, list) or not wrapper or not isinstance(wrapper[0], list):
         return Transaction.decode(raw), None
     body, *parts = wrapper
-    # Decoding was strict, so encoding gives back the same bytes.
+    # Decoding is strict, so encoding restores the same bytes.
     transaction = Transaction.decode(bytes([BLOB_TX_TYPE]) + rlp.encode(body))
     return transaction, _sidecar(parts)
 
 
 def encode_pooled(transaction: Transaction, sidecar: BlobSidecar) -> bytes:
-    """The network form of a blob transaction, as eth_sendRawTransaction takes it."""
+    """Returns the network form of a blob transaction, as eth_sendRawTransaction accepts it."""
     body = rlp.decode(transaction.raw[1:])
     version = [bytes([sidecar.version])] if sidecar.version else []
     parts = [list(sidecar.blobs), list(sidecar.commitments), list(sidecar.proofs)]

@@ -26,39 +26,38 @@ cdef struct TxRun:
     Account* coinbase
     Checkpoint start
     uint64_t first_index       # world.log_index at the start
-    int64_t frame_gas          # what the message was given
+    int64_t frame_gas          # gas of the message
     # --- in forks with state gas ---
-    int64_t reservoir          # what the gas limit left for it
-    UpfrontGas upfront         # what is left of both when the message starts
+    int64_t reservoir          # state gas left from the gas limit
+    UpfrontGas upfront         # gas of both kinds left when the message starts
     int64_t recipient_charge   # state gas paid for the account that the message creates
-    Word price                 # per gas, to the sender
-    Word tip                   # per gas, to the coinbase
+    Word price                 # wei per gas paid by the sender
+    Word tip                   # wei per gas paid to the coinbase
     bint pays_coinbase
     bint is_deposit
-    bint never_ran             # a deposit that is refused before its message
+    bint never_ran             # a deposit that was refused before its message
     bint pays_l1_fee
-    L1Fees l1_fees             # where pays_l1_fee
+    L1Fees l1_fees             # valid if pays_l1_fee
     Word l1_fee                # wei, for data
     Word operator_fee          # wei, for the gas limit
-    Status pause               # after TX_PAUSED: a request of status.pxd
+    Status pause               # after TX_PAUSED: a request defined in status.pxd
 
 
-# Execute a transaction. `m.world`, `m.schedule` and `m.block` are set by the caller,
-# `m.transaction` is not. A refused transaction changes nothing. If the world lacks state,
-# everything is rolled back and TX_NEEDS_STATE comes back: satisfy world.need and call again. The
-# output stays in `m.output`, the logs in `m.world.logs`. `options` may be NULL: a transaction of a
-# block.
+# Execute a transaction. The caller sets `m.world`, `m.schedule` and `m.block`, but not
+# `m.transaction`. A refused transaction changes nothing. If state is missing, everything is rolled
+# back and the result is TX_NEEDS_STATE: satisfy world.need and call again. The output stays in
+# `m.output`, the logs in `m.world.logs`. `options` may be NULL for a transaction of a block.
 cdef TxError transact(
     Machine* m, const Tx* tx, const TxOptions* options, uint64_t block_gas_left, TxResult* result
 ) noexcept nogil
 
-# The same in steps, for callers that trace, or fetch state without a restart. `run` and `tx` must
-# not move until transact_run returns another value than TX_PAUSED. TX_PAUSED: satisfy the request
-# in run.pause and run again, or abandon.
+# The same in steps, for callers that trace, or that fetch state without a restart. `run` and `tx`
+# must not move until transact_run returns something else than TX_PAUSED. After TX_PAUSED, satisfy
+# the request in run.pause and run again, or abandon the transaction.
 cdef TxError transact_begin(
     Machine* m, const Tx* tx, const TxOptions* options, uint64_t block_gas_left, TxRun* run,
     TxResult* result
 ) noexcept nogil
 cdef TxError transact_run(Machine* m, TxRun* run, TxResult* result) noexcept nogil
-# Roll back to before transact_begin.
+# Roll back to the state before transact_begin.
 cdef void transact_abandon(Machine* m, TxRun* run) noexcept nogil

@@ -1,6 +1,6 @@
-"""One transaction against a world: validate, buy gas, run, refund, pay (Yellow Paper, 6).
+"""Executes one transaction: validate, buy gas, run, refund, pay (Yellow Paper, section 6).
 
-Deposits and the fees besides gas: OP Stack specification, deposits and execution engine.
+Deposits and fees besides gas: OP Stack specification, deposits and execution engine.
 """
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memset
@@ -182,7 +182,8 @@ cdef TxError check_funds(
     return TX_VALID
 
 
-# The L1 data fee, and the operator fee for the whole gas limit, by the parameters in the state.
+# Computes the L1 data fee and the operator fee for the whole gas limit from parameters in the
+# state.
 cdef TxError price_l1(Machine* m, TxRun* run) noexcept nogil:
     cdef const Tx* tx = run.tx
     cdef Word gas
@@ -194,8 +195,8 @@ cdef TxError price_l1(Machine* m, TxRun* run) noexcept nogil:
     return TX_VALID
 
 
-# A deposit was paid for on L1. What it mints stays whatever happens; only a block without room
-# refuses it, and a deposit that cannot begin costs its whole gas limit.
+# A deposit was paid for on L1. Its mint stays even if it fails. It is refused only if the block has
+# no gas left; a deposit that cannot begin costs its whole gas limit.
 cdef TxError begin_deposit(
     Machine* m, TxRun* run, uint64_t block_gas_left, TxResult* result
 ) noexcept nogil:
@@ -224,7 +225,7 @@ cdef TxError begin_deposit(
     )
 
 
-# Whether a deposit's message can start.
+# Returns whether a deposit's message can start.
 cdef bint can_begin(const Schedule* schedule, const TxRun* run, TxResult* result) noexcept nogil:
     cdef const Tx* tx = run.tx
     if tx.is_system and schedule.deposits_report_gas:
@@ -237,7 +238,7 @@ cdef bint can_begin(const Schedule* schedule, const TxRun* run, TxResult* result
     )
 
 
-# The price of gas for the sender, and the part that the coinbase receives (EIP-1559).
+# Computes the sender's gas price and the coinbase's share of it (EIP-1559).
 cdef void set_prices(const Machine* m, TxRun* run) noexcept nogil:
     cdef const Tx* tx = run.tx
     word_copy(&run.price, &tx.max_fee)
@@ -256,7 +257,7 @@ cdef void set_prices(const Machine* m, TxRun* run) noexcept nogil:
     word_sub(&run.tip, &tx.max_fee, &m.block.base_fee)
 
 
-# Pay the whole gas limit at the price, and the blob fee, which is burnt (EIP-4844).
+# Pay for the whole gas limit, and the blob fee, which is burnt (EIP-4844).
 cdef bint buy_gas(Machine* m, TxRun* run, TxResult* result) noexcept nogil:
     cdef const Tx* tx = run.tx
     cdef Word cost, blobs
@@ -267,7 +268,7 @@ cdef bint buy_gas(Machine* m, TxRun* run, TxResult* result) noexcept nogil:
         if word_lt(&run.sender.balance, &tx.value):
             return world_set_balance(m.world, run.sender, &tx.value)
         return True
-    # These products are at most those of check_funds: they fit.
+    # These products are at most those of check_funds, so they fit.
     word_times(&cost, &run.price, tx.gas_limit)
     if tx.blob_count != 0 and not (
         run.options.fees_optional and word_is_zero(&tx.max_fee_per_blob_gas)
@@ -280,9 +281,9 @@ cdef bint buy_gas(Machine* m, TxRun* run, TxResult* result) noexcept nogil:
     return world_sub_balance(m.world, run.sender, &cost)
 
 
-# Warm the accounts and slots that are warm from the start (EIP-2929, EIP-2930, EIP-3651).
-# Precompiles are always warm: the interpreter knows their addresses. The coinbase is loaded in any
-# case, because it is paid at the end.
+# Mark accounts and slots warm (EIP-2929, EIP-2930, EIP-3651). The interpreter knows the addresses
+# of precompiles, which are always warm. The coinbase is always loaded because it is paid at the
+# end.
 cdef bint warm_up(Machine* m, TxRun* run) noexcept nogil:
     cdef World* w = m.world
     cdef const Tx* tx = run.tx
@@ -339,7 +340,7 @@ cdef bint warm_slots(World* w, Account* a, const Word* keys, uint32_t count) noe
     return True
 
 
-# Increase the nonce, apply the authorizations, start the message.
+# Increments the nonce, applies the authorizations and starts the message.
 cdef bint start_message(Machine* m, TxRun* run, TxResult* result) noexcept nogil:
     cdef const Tx* tx = run.tx
     cdef uint64_t gas = tx.gas_limit - run.intrinsic.gas
@@ -372,12 +373,12 @@ cdef bint start_message(Machine* m, TxRun* run, TxResult* result) noexcept nogil
             return run.upfront.ran_out
     elif not tx.is_create and not prepare_call(m, run):
         return False
-    # The machine warms a created address, and the delegate of the recipient.
+    # The machine marks a created address and the recipient's delegate warm.
     result.status = machine_start(m, &message)
     return result.status != NEEDS_STATE
 
 
-# Possible only without the nonce rule: no contract is created, and the gas goes back.
+# Only possible without the nonce rule: no contract is created, and the gas is refunded.
 cdef bint give_up_creation(Machine* m, const TxRun* run, TxResult* result) noexcept nogil:
     m.gas_left = run.frame_gas
     m.state_gas_left = run.reservoir
@@ -387,8 +388,8 @@ cdef bint give_up_creation(Machine* m, const TxRun* run, TxResult* result) noexc
     return True
 
 
-# In forks with state gas: authorizations and recipient are paid for. Where the gas does not
-# suffice, nothing stays but nonce and fee. False: see world.need.
+# In forks with state gas, pays for authorizations and recipient. If the gas does not suffice, only
+# nonce and fee remain. Returns False if state is missing: see world.need.
 cdef bint pay_before_message(
     Machine* m, TxRun* run, Message* message, TxResult* result
 ) noexcept nogil:
@@ -459,7 +460,7 @@ cdef bint pay(Machine* m, const TxRun* run, TxResult* result) noexcept nogil:
         if not world_add_balance(w, run.sender, &amount):
             return False
     if run.pays_coinbase:
-        # Touched even by a payment of zero.
+        # Even a payment of zero touches the account.
         word_times(&amount, &run.tip, result.gas_used)
         if not world_add_balance(w, run.coinbase, &amount):
             return False
@@ -471,7 +472,8 @@ cdef bint pay(Machine* m, const TxRun* run, TxResult* result) noexcept nogil:
     return world_end_transaction(w)
 
 
-# L1 data fee, base fee and operator fee. What the operator fee was too high goes back.
+# Pays the L1 data fee, the base fee and the operator fee, and refunds the unused part of the
+# operator fee.
 cdef bint pay_vaults(Machine* m, const TxRun* run, const TxResult* result) noexcept nogil:
     cdef World* w = m.world
     cdef Word amount
@@ -495,7 +497,7 @@ cdef bint credit(World* w, const Address* address, const Word* amount) noexcept 
     return account != NULL and world_add_balance(w, account, amount)
 
 
-# The refund is capped by a fraction of the gas used (EIP-3529); then the floor applies (EIP-7623).
+# The refund is capped at a fraction of the gas used (EIP-3529); then the floor applies (EIP-7623).
 cdef void set_gas_used(const Machine* m, const TxRun* run, TxResult* result) noexcept nogil:
     cdef uint64_t used = run.intrinsic.gas + <uint64_t>(run.frame_gas - m.gas_left)
     cdef uint64_t refund

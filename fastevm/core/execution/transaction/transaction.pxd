@@ -14,9 +14,9 @@ cdef class Transaction:
     cdef int check_signable(self) except -1
 
 
-# A transaction from its canonical bytes; TransactionDecodeError.
+# Decodes canonical bytes. Raises TransactionDecodeError.
 cdef Transaction transaction_from(bytes raw)
 
 
-# Recover the sender and the authorities, unless they are known.
+# Recover the sender and the authorities unless they are known.
 cdef int recover_now(Transaction transaction) except -1

@@ -72,10 +72,11 @@ cdef int recover_now(Transaction transaction) except -1:
 
 
 cdef class Transaction:
-    """One immutable transaction of type 0 to 4, signed or (for calls and simulation) not.
+    """An immutable transaction of type 0 to 4. It may be unsigned for calls and simulations.
 
-    Types 125 and 126 are post-exec transactions and deposits of the OP stack, never signed. Made by
-    `decode` or `build`; equal when its canonical bytes are. Amounts are in wei, gas in gas.
+    Types 125 and 126 are post-exec transactions and deposits of the OP stack, which are never
+    signed. Create it with `decode` or `build`. Two transactions are equal if their canonical bytes
+    are. Amounts are in wei.
     """
 
     def __cinit__(self):
@@ -89,10 +90,10 @@ cdef class Transaction:
 
     @staticmethod
     def decode(raw):
-        """The transaction with these canonical bytes (EIP-2718), decoded strictly.
+        """Decodes canonical bytes strictly (EIP-2718).
 
         Blob transactions come without their blobs. Raises `TransactionDecodeError`. The signature
-        is decoded, not verified.
+        is decoded but not verified.
         """
         return transaction_from(bytes(raw))
 
@@ -122,10 +123,10 @@ cdef class Transaction:
         return transaction
 
     def sign(self, private_key, *, chain_id=None):
-        """This transaction signed with a key of 32 bytes.
+        """Returns this transaction signed with a 32-byte key.
 
         ``chain_id`` protects a legacy transaction against replay (EIP-155; without it v is 27 or
-        28); for the other types it must be None or the chain id they carry.
+        28). For other types it must be None or the transaction's chain id.
         """
         self.check_signable()
         if self.c.tx_type != LEGACY_TX and chain_id is not None and chain_id != self.c.chain_id:
@@ -138,7 +139,9 @@ cdef class Transaction:
         return transaction_from(encode_signed(&self.c, v, r, s))
 
     def signing_hash(self, *, chain_id=None):
-        """The 32 bytes that the sender signs; ``chain_id`` as in `sign`, else as it was signed."""
+        """Returns the 32 bytes that the sender signs. ``chain_id``: as in `sign`; by default as it
+        was signed.
+        """
         cdef Buffer scratch
         cdef Hash digest
         cdef bint ok
@@ -169,14 +172,14 @@ cdef class Transaction:
 
     @property
     def sender(self):
-        """The signer's 20 bytes, recovered at the first access; None for an invalid signature."""
+        """The signer's 20 bytes, recovered on first access. None for an invalid signature."""
         if sender_state_of(&self.c) == SENDER_UNKNOWN:
             recover_now(self)
         return take(self.c.sender.b, 20) if sender_state_of(&self.c) == SENDER_KNOWN else None
 
     @property
     def signature_fault(self):
-        """Why there is no sender, or None."""
+        """The reason why there is no sender, or None."""
         if sender_state_of(&self.c) == SENDER_UNKNOWN:
             recover_now(self)
         return FAULTS.get(sender_state_of(&self.c))
@@ -213,7 +216,7 @@ cdef class Transaction:
 
     @property
     def gas_price(self):
-        """Of types 0 and 1; None for those with two caps."""
+        """The gas price of types 0 and 1; None for types with two fee caps."""
         return word_to_int(&self.c.max_fee) if self.c.tx_type <= ACCESS_LIST_TX else None
 
     @property
@@ -282,7 +285,7 @@ cdef class Transaction:
 
     @property
     def mint(self):
-        """Wei that a deposit creates for its sender; None for other types."""
+        """Wei that a deposit mints for its sender; None for other types."""
         return word_to_int(&self.c.mint) if self.c.tx_type == DEPOSIT_TX else None
 
     @property
@@ -310,11 +313,11 @@ cdef class Transaction:
 
     @property
     def is_signed(self):
-        """Whether it carries a signature at all, valid or not."""
+        """Whether it has a signature, valid or not."""
         return not (word_is_zero(&self.c.r) and word_is_zero(&self.c.s))
 
     def effective_gas_price(self, base_fee):
-        """What a unit of gas costs in a block with this base fee (EIP-1559), in wei."""
+        """Returns the price in wei per gas in a block with this base fee (EIP-1559)."""
         cap = word_to_int(&self.c.max_fee)
         return min(cap, word_to_int(&self.c.max_priority_fee) + base_fee)
 
@@ -333,7 +336,7 @@ cdef class Transaction:
 
 
 def restore(raw, sender):
-    """Unpickle a transaction and its sender, if that was known."""
+    """Unpickles a transaction, with its sender if it was known."""
     cdef Transaction transaction = transaction_from(raw)
     if sender is not None:
         put_sender(transaction, sender)
@@ -341,9 +344,10 @@ def restore(raw, sender):
 
 
 def sign_authorization(private_key, *, chain_id, address, nonce):
-    """An `Authorization` signed with a key of 32 bytes: its account will run ``address``'s code.
+    """Returns an `Authorization` signed with a 32-byte key: its account will run ``address``'s
+    code.
 
-    ``chain_id`` 0 is valid on every chain; ``nonce`` is the signer's account nonce (EIP-7702).
+    ``chain_id`` 0 is valid on every chain. ``nonce`` is the signer's account nonce (EIP-7702).
     """
     cdef Authorization a
     cdef Buffer scratch

@@ -19,23 +19,23 @@ cdef enum SenderState:
     SENDER_UNKNOWN = 0        # not recovered yet
     SENDER_KNOWN = 1
     SENDER_BAD_VALUES = 2     # v, r or s out of range
-    SENDER_NO_KEY = 3         # in range, but no public key signed this
-    SENDER_WRITING = 4        # a thread is storing it; read by sender_state_of only
+    SENDER_NO_KEY = 3         # in range, but no public key matches
+    SENDER_WRITING = 4        # a thread is storing it; only sender_state_of reads this value
 
 
 cdef struct AccessEntry:
     Address address
-    uint32_t slot_count       # the entry's slots follow those of the entries before it
+    uint32_t slot_count       # the entry's slots follow those of earlier entries
 
 
 cdef struct Authorization:
     Word chain_id             # 0 = any chain
-    Address address           # the delegate; zero = end the delegation
+    Address address           # the delegate; zero removes the delegation
     uint64_t nonce
-    int y_parity              # any 8-bit value decodes, 0 and 1 can recover
+    int y_parity              # any 8-bit value decodes; only 0 and 1 can be recovered
     Word r
     Word s
-    bint has_authority        # the signature is in range, low-s, and recovers
+    bint has_authority        # the signature is in range, low-s and recoverable
     Address authority
 
 
@@ -70,8 +70,8 @@ cdef struct Tx:
     Word v                    # as encoded; y_parity of the typed ones
     Word r
     Word s
-    int y_parity              # -1: no signature has this v
-    bint high_s               # s over half the group order
+    int y_parity              # -1: v is invalid for this type
+    bint high_s               # s is above half the group order
     bint authorities_known    # recovered, or there are none
     SenderState sender_state
     Address sender
@@ -79,5 +79,5 @@ cdef struct Tx:
     const uint8_t* raw        # the canonical envelope, borrowed
     size_t raw_size
     size_t fields_start       # offset of the first field, after type byte and list header
-    size_t signature_start    # offset of v: the bytes between both are signed
+    size_t signature_start    # offset of v; the bytes from fields_start to here are signed
     void* arrays              # owns the flat arrays

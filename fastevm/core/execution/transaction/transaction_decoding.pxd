@@ -13,23 +13,23 @@ cdef enum:
     HIGHEST_TX_TYPE = 4
 
 
-# Why bytes are no transaction: the part, and what was expected there.
+# Why bytes do not decode: which part, and what was expected.
 cdef struct DecodeFault:
     const char* part
     const char* wanted
     bint no_memory
 
 
-# Fills `tx` from `size` bytes, which must outlive it. False: `fault` says why, and there is
-# nothing to release.
+# Decode `size` bytes, which must outlive `tx`. Returns False with the reason in `fault`; there is
+# nothing to release then.
 cdef bint tx_decode(Tx* tx, const uint8_t* raw, size_t size, DecodeFault* fault) noexcept nogil
 cdef void tx_release(Tx* tx) noexcept nogil
 
-# Half of the order of secp256k1: a higher s is malleable (EIP-2).
+# Half the order of secp256k1; a higher s is malleable (EIP-2).
 cdef Word HALF_ORDER
 
-# keccak256 of what the sender signed. `protect`: a legacy transaction signs the chain id too
-# (EIP-155). False: out of memory.
+# Compute keccak256 of what the sender signed. `protect`: a legacy transaction also signs the chain
+# id (EIP-155). Returns False if memory is exhausted.
 cdef bint tx_signing_hash(
     const Tx* tx, bint protect, uint64_t chain_id, Buffer* scratch, Hash* out
 ) noexcept nogil

@@ -1,4 +1,4 @@
-# The options and the result of `transact`: why a transaction was refused, or what it did.
+# Options and result of `transact`: why a transaction was refused, or what it did.
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from fastevm.core.interpreter.status cimport Status
@@ -6,7 +6,7 @@ from fastevm.core.primitives.hashes cimport Address
 from fastevm.core.primitives.word cimport Word
 
 
-# One per rule of validity, in the order of checking, and what the host or the machine may report.
+# One value per validity rule, in checking order, and results of the host or the machine.
 cdef enum TxError:
     TX_VALID = 0
     # --- the envelope ---
@@ -35,30 +35,30 @@ cdef enum TxError:
     TX_INITCODE_TOO_LARGE = 19
     TX_BLOCK_GAS = 20
     TX_INSUFFICIENT_FUNDS = 21
-    TX_FUNDS_OVERFLOW = 22        # the cost does not fit 256 bits
+    TX_FUNDS_OVERFLOW = 22        # the cost does not fit into 256 bits
     TX_INTRINSIC_GAS = 23
     TX_FLOOR_GAS = 24
-    TX_DA_FOOTPRINT = 25          # over what the block has left (OP stack, Jovian)
-    TX_POST_EXEC_REFUND = 26      # the block gives back more gas than was used (Lagoon)
-    # --- not the transaction's fault; everything is rolled back but for TX_PAUSED ---
-    TX_NEEDS_STATE = 40           # world.need says what
-    TX_PAUSED = 41                # run.pause says why; only from transact_run
+    TX_DA_FOOTPRINT = 25          # exceeds what the block has left (OP stack, Jovian)
+    TX_POST_EXEC_REFUND = 26      # the block refunds more gas than was used (Lagoon)
+    # --- not the transaction's fault; everything is rolled back except for TX_PAUSED ---
+    TX_NEEDS_STATE = 40           # see world.need
+    TX_PAUSED = 41                # see run.pause; only from transact_run
     TX_CANCELLED = 42
     TX_OUT_OF_MEMORY = 43
 
 
-# Rules that a simulation skips. All false: a transaction of a block.
+# Rules that a simulation skips. All false for a transaction of a block.
 cdef struct TxOptions:
     bint skip_nonce               # any nonce; the account's nonce still increases
     bint skip_sender_code_check   # EIP-3607
     bint skip_gas_cap             # EIP-7825
     bint skip_block_gas
-    bint skip_balance             # gas is free, and the sender receives the value that it lacks
+    bint skip_balance             # gas is free, and the sender is credited with missing value
     # Both caps zero: no base fee rule, no payment. Blob cap zero: no blob fee.
     bint fees_optional
     bint no_coinbase_payment
-    uint64_t post_exec_refund     # gas that the block gives back (OP stack, Lagoon)
-    uint64_t block_state_gas      # state gas of the transactions before in the block
+    uint64_t post_exec_refund     # gas that the block refunds (OP stack, Lagoon)
+    uint64_t block_state_gas      # state gas of the block's earlier transactions
     bint skip_l1_fee              # neither the L1 data fee nor the operator fee (OP stack)
 
 
@@ -66,20 +66,20 @@ cdef struct TxResult:
     TxError error
     # --- of an executed transaction ---
     Status status
-    uint64_t gas_used             # what was paid for
-    uint64_t gas_before_refund    # the most it had used at once, at least the floor
+    uint64_t gas_used             # gas paid for
+    uint64_t gas_before_refund    # peak gas use, at least the floor
     uint64_t gas_refunded
-    uint64_t block_gas            # regular gas that a block counts, in forks with state gas
-    uint64_t block_state_gas      # and state gas
-    uint64_t needs_regular_gas    # that a block must have left, in forks with state gas
+    uint64_t block_gas            # regular gas counted by the block, in forks with state gas
+    uint64_t block_state_gas      # state gas counted by the block
+    uint64_t needs_regular_gas    # regular gas that the block must have left, in forks with state gas
     uint64_t needs_state_gas
-    uint64_t blob_gas_used        # from Jovian on the share in the block's DA footprint
+    uint64_t blob_gas_used        # from Jovian on, the share of the block's DA footprint
     uint64_t deposit_nonce        # of the sender before a deposit
     Word effective_price
     size_t first_log              # index into world.logs
     size_t log_count
     bint has_created              # a creation, successful or not
     Address created
-    # --- of a refused one: the two values that disagree, where the rule compares two ---
+    # --- of a refused transaction: the two values that the rule compares ---
     Word have
     Word want

@@ -1,4 +1,4 @@
-# The rules of validity of a transaction, in the order of checking.
+# Validity rules of transactions, in checking order.
 from libc.stdint cimport uint64_t
 
 from fastevm.core.execution.transaction.intrinsic cimport IntrinsicGas
@@ -9,11 +9,11 @@ from fastevm.core.spec.schedule cimport Schedule
 from fastevm.core.state.account cimport Account
 
 
-# Without state: type, chain id, signature.
+# Rules that need no state: type, chain id, signature.
 cdef TxError check_envelope(
     const Schedule* schedule, const Tx* tx, uint64_t chain_id, TxResult* result
 ) noexcept nogil
-# Against the sender's account and the block: everything up to the balance.
+# Rules about the sender's account and the block: everything up to the balance.
 cdef TxError check_sender(
     const Schedule* schedule, const Tx* tx, const TxOptions* options, const Account* sender,
     TxResult* result
@@ -26,21 +26,21 @@ cdef TxError check_payload(
     const Schedule* schedule, const Word* blob_base_fee, const Tx* tx, const TxOptions* options,
     TxResult* result
 ) noexcept nogil
-# The size of the init code (EIP-3860).
+# Size of the init code (EIP-3860).
 cdef TxError check_initcode(const Schedule* schedule, const Tx* tx, TxResult* result) noexcept nogil
-# The gas limit against intrinsic gas and floor.
+# The gas limit covers intrinsic gas and floor.
 cdef TxError check_gas(const Tx* tx, const IntrinsicGas* intrinsic, TxResult* result) noexcept nogil
-# The caps of EIP-7825 and EIP-8037, in forks with state gas.
+# Caps of EIP-7825 and EIP-8037, in forks with state gas.
 cdef TxError check_gas_caps(
     const Schedule* schedule, const Tx* tx, const IntrinsicGas* intrinsic, TxResult* result
 ) noexcept nogil
-# The highest cost of the transaction for its sender; False: over 256 bits.
+# Compute the sender's maximum cost. Returns False if it exceeds 256 bits.
 cdef bint highest_cost(const Schedule* schedule, const Tx* tx, Word* out) noexcept nogil
-# a * b; False: over 256 bits. The result may alias `a`.
+# Compute a * b. Returns False if it exceeds 256 bits. The result may alias `a`.
 cdef bint word_times(Word* r, const Word* a, uint64_t b) noexcept nogil
 
 cdef inline bint is_free(const Tx* tx, const TxOptions* options) noexcept nogil:
-    """Whether the transaction has no price and the options allow that."""
+    """Returns whether the transaction offers no price and the options allow that."""
     return options.fees_optional and (
         tx.max_fee.d[0] | tx.max_fee.d[1] | tx.max_fee.d[2] | tx.max_fee.d[3]
         | tx.max_priority_fee.d[0] | tx.max_priority_fee.d[1] | tx.max_priority_fee.d[2]

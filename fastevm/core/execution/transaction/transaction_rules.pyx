@@ -1,4 +1,4 @@
-"""The rules of validity of a transaction, in the order of checking."""
+"""Validity rules of transactions, in checking order."""
 from libc.stdint cimport UINT64_MAX, uint32_t, uint64_t
 from libc.string cimport memset
 
@@ -56,8 +56,8 @@ cdef TxError check_envelope(
     return TX_VALID
 
 
-# A transaction that a development chain runs for a sender who did not sign it (see
-# `unsigned_sender`); those of calls and simulations have no r either.
+# A transaction that a development chain executes for a sender who did not sign it (see
+# `unsigned_sender`). Transactions of calls and simulations have r = 0 as well.
 cdef inline bint is_impersonated(const Tx* tx) noexcept nogil:
     return word_is_zero(&tx.s) and not word_is_zero(&tx.r)
 
@@ -162,7 +162,7 @@ cdef TxError check_gas(
     return TX_VALID
 
 
-# The one caps the whole gas limit, the other what must be paid in regular gas.
+# One cap applies to the whole gas limit, the other to the part that must be regular gas.
 cdef TxError check_gas_caps(
     const Schedule* schedule, const Tx* tx, const IntrinsicGas* intrinsic, TxResult* result
 ) noexcept nogil:
@@ -217,8 +217,8 @@ cdef TxError check_stateless(
         error = check_fees(schedule, &zero, tx, &options, result)
     if error == TX_VALID:
         error = check_payload(schedule, &zero, tx, &options, result)
-    # A sum of gas and value over 256 bits is only refused by the balance, a product over 256 bits
-    # always.
+    # A sum of gas cost and value over 256 bits is refused by the balance check only; a product over
+    # 256 bits is always refused.
     if error == TX_VALID and not word_times(&cost, &tx.max_fee, tx.gas_limit):
         error = TX_FUNDS_OVERFLOW
     if error == TX_VALID:
@@ -230,10 +230,10 @@ cdef TxError check_stateless(
 
 
 def check_transaction(transaction, schedule, *, chain_id=1):
-    """Check a transaction against every rule that needs neither state nor block.
+    """Checks a transaction against every rule that needs neither state nor block.
 
-    Returns (intrinsic gas, calldata floor), both in gas; the gas limit is at least both of them.
-    Raises `InvalidTransaction`.
+    Returns (intrinsic gas, calldata floor) in gas; the gas limit is at least both. Raises
+    `InvalidTransaction`.
     """
     cdef Transaction t = <Transaction?>transaction
     cdef ForkSchedule rules = <ForkSchedule?>schedule
@@ -250,9 +250,9 @@ def check_transaction(transaction, schedule, *, chain_id=1):
 
 
 def validate_transaction(raw, schedule, chain_id=1):
-    """Decode canonical bytes and check them without a state: (hash, sender, intrinsic gas).
+    """Decodes canonical bytes and checks them without a state.
 
-    Raises `TransactionDecodeError` or `InvalidTransaction`.
+    Returns (hash, sender, intrinsic gas). Raises `TransactionDecodeError` or `InvalidTransaction`.
     """
     transaction = transaction_from(bytes(raw))
     gas, _ = check_transaction(transaction, schedule, chain_id=chain_id)
@@ -260,7 +260,9 @@ def validate_transaction(raw, schedule, chain_id=1):
 
 
 def intrinsic_gas_of(transaction, schedule):
-    """(intrinsic gas, calldata floor) of a transaction in a fork; a floor of 0 means no rule."""
+    """Returns (intrinsic gas, calldata floor) of a transaction in a fork. A floor of 0 means that
+    the fork has no such rule.
+    """
     cdef IntrinsicGas intrinsic
     memset(&intrinsic, 0, sizeof(intrinsic))
     intrinsic_gas(&(<ForkSchedule?>schedule).c, &(<Transaction?>transaction).c, &intrinsic)

@@ -1,5 +1,5 @@
-# State gas of a transaction (EIP-8037): its intrinsic part, what is paid before the first frame,
-# and what the block counts.
+# State gas of a transaction (EIP-8037): intrinsic part, charges before the first frame, and the
+# block's counts.
 from libc.stdint cimport uint64_t
 
 from fastevm.core.execution.transaction.transact cimport TxRun
@@ -8,19 +8,20 @@ from fastevm.core.execution.transaction.transaction_result cimport TxError, TxRe
 from fastevm.core.interpreter.machine cimport Machine
 
 
-# The transaction's gas in both dimensions against its limits and the room in the block.
-# `regular_left`: what the block has left of regular gas.
+# Check the transaction's gas in both dimensions against its limits and the block's remaining gas.
+# `regular_left`: regular gas that the block has left.
 cdef TxError check_two_dimensions(
     const Machine* m, TxRun* run, uint64_t regular_left, TxResult* result
 ) noexcept nogil
-# Whether the block has left what the result of a transaction says that it needs.
+# Returns whether the block has as much gas left as the transaction's result requires.
 cdef TxError check_room(
     uint64_t limit, uint64_t regular_left, uint64_t state_used, TxResult* result
 ) noexcept nogil
-# What the gas limit leaves after the intrinsic gas becomes gas and a reservoir.
+# Split the gas left after the intrinsic gas into gas and a reservoir.
 cdef void split_gas(const Machine* m, TxRun* run) noexcept nogil
-# Amsterdam: the account that a creation or a transfer brings into being, and the access of the
-# recipient's delegate. False: see world.need. `run.upfront.ran_out`: it could not be paid.
+# Amsterdam: charge for the account that a creation or a transfer creates, and for accessing the
+# recipient's delegate. Returns False if state is missing: see world.need. `run.upfront.ran_out`:
+# the charge could not be paid.
 cdef bint pay_for_recipient(Machine* m, TxRun* run, TxResult* result) noexcept nogil
-# What was used in both dimensions, before and after the refund.
+# Compute the gas used in both dimensions, before and after the refund.
 cdef void refund_two_dimensions(Machine* m, TxRun* run, TxResult* result) noexcept nogil

@@ -72,7 +72,7 @@ cdef TxError check_two_dimensions(
 
 
 cdef void set_needs(const Machine* m, const TxRun* run, TxResult* result) noexcept nogil:
-    """In either dimension of the block, as if the transaction used only that one."""
+    """In each gas dimension, checked as if the transaction used only that one."""
     cdef uint64_t cap = <uint64_t>m.schedule.tx_gas_cap
     result.needs_regular_gas = run.tx.gas_limit - run.intrinsic.state
     result.needs_state_gas = run.tx.gas_limit
@@ -119,7 +119,7 @@ cdef bint pay_for_recipient(Machine* m, TxRun* run, TxResult* result) noexcept n
         return False
     if s.state_gas_version == DEVNET_OF_APRIL:
         return True
-    # Read before it is paid for: the destination of a creation is listed even if that fails.
+    # Read before the charge: a creation's destination is listed even if the charge fails.
     world_record_account(m.world, to)
     if account_is_dead(to) and (tx.is_create or not word_is_zero(&tx.value)):
         run.recipient_charge = s.account_state_bytes * run.upfront.byte_price
@@ -179,7 +179,9 @@ cdef bint returns_gas(Status status) noexcept nogil:
 
 
 cdef void refund_frames(Machine* m, TxRun* run, TxResult* result) noexcept nogil:
-    """What the first frame and the charges before it used together; a failed one gives back."""
+    """Returns the gas used by the first frame and by the charges before it. A failed frame refunds
+    its state gas.
+    """
     cdef int64_t spilled = run.upfront.spilled
     cdef int64_t part
     if run.upfront.ran_out:
@@ -208,7 +210,7 @@ cdef void refund_devnet(Machine* m, TxRun* run, TxResult* result) noexcept nogil
 
 
 cdef void give_back_destroyed(Machine* m) noexcept nogil:
-    """State that was made and destroyed in one transaction."""
+    """State that was created and destroyed in the same transaction."""
     cdef const Schedule* s = m.schedule
     cdef const Account* a
     cdef int64_t bytes, amount

@@ -1,8 +1,8 @@
 """Transactions that a development chain executes for senders who did not sign them.
 
-The fields of the signature name the sender: r holds the address (2^160 that of zero bytes) and s is
-0, which no signature has. So the hash differs from sender to sender, as it does in anvil, and no
-other chain takes the transaction.
+The signature names the sender: r is the address (2^160 for the zero address) and s is 0, which no
+signature has. So the hash depends on the sender, as in anvil, and no other chain accepts the
+transaction.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ UNSIGNED: Final = frozenset((DEPOSIT_TX, POST_EXEC_TX))  # types that never have
 
 
 def impersonated(sender: bytes, fields: Mapping[str, Any], *, chain_id: int | None) -> Transaction:
-    """A transaction of ``sender`` (20 bytes); ``fields`` as of `Transaction.build`, without v.
+    """Returns a transaction of ``sender`` (20 bytes). ``fields``: as for `Transaction.build`,
+    without v.
 
-    ``chain_id``: that of a legacy transaction, None before EIP-155. TransactionDecodeError
-    where a value does not fit its field.
+    ``chain_id``: that of a legacy transaction; None before EIP-155. Raises TransactionDecodeError
+    if a value does not fit its field.
     """
     is_legacy = Transaction.build(**fields).type == 0
     protected = UNPROTECTED_V if chain_id is None else PROTECTED_V + 2 * chain_id
@@ -34,7 +35,7 @@ def impersonated(sender: bytes, fields: Mapping[str, Any], *, chain_id: int | No
 
 
 def is_impersonated(transaction: Transaction) -> bool:
-    """Whether the fields of the signature are those that `impersonated` writes."""
+    """Returns whether the signature has the form that `impersonated` writes."""
     return (
         transaction.s == 0
         and 0 < transaction.r <= ADDRESS_LIMIT
@@ -43,9 +44,9 @@ def is_impersonated(transaction: Transaction) -> bool:
 
 
 def with_named_sender(transaction: Transaction) -> Transaction:
-    """The transaction with the sender that it names, if it is impersonated; else as it is.
+    """Returns the transaction with the sender that it names, if it is impersonated; else unchanged.
 
-    Only for what this node wrote itself: anybody can write such fields.
+    Use it only for transactions written by this node: anybody can write such signatures.
     """
     if not is_impersonated(transaction):
         return transaction
