@@ -1,4 +1,4 @@
-"""A block in the chain's memory: its rules, its receipts and its state; checks of a new one."""
+"""A block in the chain's memory (rules, receipts, state), and the validation of new blocks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fastevm.errors import InvalidBlock
 
 
 class BlockEntry(Struct):
-    """A block in memory. ``result`` is None once its state is no longer kept.
+    """A block in memory. ``result`` is None once its state has been dropped.
 
     ``position``: the byte offset of its record in the journal.
     """
@@ -33,12 +33,12 @@ class BlockEntry(Struct):
 
     @property
     def is_merged(self) -> bool:
-        """Whether the rules after the merge apply to the block."""
+        """Whether the block follows the rules after the merge."""
         return bool(self.schedule.parameters["proof_of_stake"])
 
 
 def child_schedule(config: ChainConfig, parent: BlockEntry, timestamp: int) -> ForkSchedule:
-    """The rules of a child at ``timestamp`` (seconds)."""
+    """Returns the rules of a child at ``timestamp`` (seconds)."""
     terminal = config.activations.terminal_total_difficulty
     after_merge = None
     if parent.is_merged:
@@ -51,7 +51,7 @@ def child_schedule(config: ChainConfig, parent: BlockEntry, timestamp: int) -> F
 def check_unexecuted(
     config: ChainConfig, block: Block, parent: BlockEntry, schedule: ForkSchedule
 ) -> None:
-    """Raise InvalidBlock for what breaks a rule without execution: header, body, parent."""
+    """Raises InvalidBlock if a rule is broken that needs no execution: header, body, parent."""
     config.check_rules_known(block.number, block.header.timestamp)
     validate_header(
         block.header,
@@ -66,7 +66,7 @@ def check_unexecuted(
 
 
 def check_activation_block(block: Block, schedule: ForkSchedule) -> None:
-    """Raise InvalidBlock for a transaction of a user in the first block of a fork since Jovian.
+    """Raises InvalidBlock for a user transaction in the first block of a fork since Jovian.
 
     Source: OP Stack specification, Jovian, derivation, "Activation Block Rules".
     """
@@ -80,16 +80,16 @@ def check_activation_block(block: Block, schedule: ForkSchedule) -> None:
 
 
 def check_seals(block: Block, schedule: ForkSchedule) -> None:
-    """Raise InvalidBlock when a block before the merge, or an ommer, lacks its proof of work."""
+    """Raises InvalidBlock if a block before the merge, or an ommer, has no valid proof of work."""
     if not schedule.parameters["proof_of_stake"]:
         for sealed in (block.header, *block.ommers):
             validate_seal(sealed)
 
 
 def restored_entry(config: ChainConfig, old: ArchivedBlock, layer: Layer | None) -> BlockEntry:
-    """The entry of a block that was read from the archive.
+    """Returns the entry of a block read from the archive.
 
-    ``layer``: its state; None when it is no longer kept.
+    ``layer``: its state, or None if it has been dropped.
     """
     header, terminal = old.block.header, config.activations.terminal_total_difficulty
     after_merge: bool | None = old.is_merged or None
@@ -108,9 +108,10 @@ def genesis_entry(
     *,
     partial: bool = False,
 ) -> BlockEntry:
-    """The entry of the block that the chain begins with.
+    """Returns the entry of the chain's first block.
 
-    ValueError when ``layer`` does not have its state root, unless it is known in part.
+    Raises ValueError if ``layer`` does not have the header's state root, unless the state is
+    partial.
     """
     header = block.header
     try:
@@ -124,7 +125,9 @@ def genesis_entry(
 
 
 def known_result(header: Header, receipts: Sequence[Receipt], layer: Layer) -> BlockResult:
-    """The result of a block that is not executed here; InvalidBlock for another state root."""
+    """Returns the result of a block that is adopted without execution. Raises InvalidBlock for
+    another state root.
+    """
     root = layer.state_root()
     if root != header.state_root:
         raise InvalidBlock(header.number, "state_root", expected=header.state_root, found=root)
@@ -132,7 +135,7 @@ def known_result(header: Header, receipts: Sequence[Receipt], layer: Layer) -> B
 
 
 def unexecuted_result(header: Header, receipts: Sequence[Receipt], layer: Layer) -> BlockResult:
-    """The result of a block from its header and receipts; its requests are not known."""
+    """Returns a block's result from its header and receipts. Its requests are unknown."""
     return BlockResult(
         layer=layer,
         receipts=receipts,

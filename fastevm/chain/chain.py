@@ -1,4 +1,4 @@
-"""The chain: blocks of all branches with their states, and the canonical branch among them."""
+"""The chain: blocks of all branches with their states, and which branch is canonical."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ ANCESTOR_LIMIT = 256
 
 
 class Chain:
-    """Blocks from one genesis block on, all executed and verified.
+    """Executed and verified blocks from one genesis block on.
 
-    One thread may add at a time; any thread may read meanwhile, and sees only complete blocks. With
-    an ``archive`` only the newest blocks are in memory; reading an older one reads a file, and
-    raises :class:`BlockUnavailableError` when the file does not hold it.
+    Only one thread may add at a time. Any thread may read meanwhile and sees only complete blocks.
+    With an ``archive``, only the newest blocks are in memory; older ones are read from a file.
+    Raises :class:`BlockUnavailableError` if the file does not contain the block.
 
-    `fork_choice` says which branch is canonical, unless :meth:`set_head` says otherwise.
+    `fork_choice` decides which branch is canonical, unless :meth:`set_head` overrides it.
     """
 
     def __init__(
@@ -67,11 +67,11 @@ class Chain:
     ) -> None:
         """``genesis`` is the first block and ``layer`` the state after it.
 
-        It may be any block of a chain: ``total_difficulty`` is then the sum up to it. ValueError
-        when the header has another state root than the layer. ``check_seals``: the proof of work
-        (ethash) of blocks before the merge and of ommers is verified; without it only the
-        difficulty is. Making the cache of an epoch takes one to two seconds. ``partial``: the
-        states are known in part (a fork), so that their roots are not compared with headers.
+        It may be any block of a chain; ``total_difficulty`` is then the sum up to it. Raises
+        ValueError if the header has another state root than the layer. ``check_seals``: verify the
+        proof of work (ethash) of blocks before the merge and of ommers; otherwise only their
+        difficulty. Generating the cache of an epoch takes one to two seconds. ``partial``: states
+        are only known in part (a fork), so their roots are not compared with headers.
         """
         self.limits = limits or ChainLimits()
         self.check_seals = check_seals
@@ -79,7 +79,7 @@ class Chain:
         self._begin(config, genesis, layer, total_difficulty, partial)
         self._listeners: list[Callable[[HeadChange], None]] = []
         self.journal: Journal | None = None
-        self.archive: Archive | None = None  # to be set before blocks are added
+        self.archive: Archive | None = None  # set it before adding blocks
 
     def _begin(
         self,
@@ -99,7 +99,7 @@ class Chain:
         self._blocks = RetentionWindow(self.limits.blocks, MIN_BLOCKS, self.limits.block_gas)
         self._states = RetentionWindow(self.limits.states, MIN_STATES, self.limits.state_gas)
         self._states.add_newest(genesis.header.gas_used)
-        self._archived_layers: dict[bytes, Layer] = {}  # states of blocks that are in the archive
+        self._archived_layers: dict[bytes, Layer] = {}  # states of archived blocks
 
     # --- reading ----------------------------------------------------------------------------------
 
@@ -114,20 +114,20 @@ class Chain:
         return self._head.total_difficulty
 
     def knows(self, block_hash: bytes) -> bool:
-        """Whether a block of this hash is part of any branch."""
+        """Returns whether a block of any branch has this hash."""
         return block_hash in self._entries or self._archived_number(block_hash) is not None
 
     def in_memory(self, block_hash: bytes) -> bool:
-        """Whether reading the block needs no file; a file takes a millisecond or more."""
+        """Returns whether the block is in memory. Reading a file takes a millisecond or more."""
         return block_hash in self._entries
 
     def block_by_hash(self, block_hash: bytes) -> Block | None:
-        """A block of any branch, or None."""
+        """Returns a block of any branch, or None."""
         known = self._entries.get(block_hash) or self._archived_block(block_hash)
         return None if known is None else known.block
 
     def block_by_number(self, number: int) -> Block | None:
-        """The canonical block of this number, or None."""
+        """Returns the canonical block with this number, or None."""
         block_hash = self.canonical_hash(number)
         entry = None if block_hash is None else self._entries.get(block_hash)
         if entry is not None:
@@ -136,7 +136,7 @@ class Chain:
         return None if old is None else old.block
 
     def canonical_hash(self, number: int) -> bytes | None:
-        """The hash of the canonical block of this number, or None."""
+        """Returns the hash of the canonical block with this number, or None."""
         first, hashes = self._hashes
         if number >= first:
             return hashes[number - first] if number - first < len(hashes) else None
@@ -145,29 +145,30 @@ class Chain:
         return None if self.archive is None else self.archive.hash_of(number)
 
     def is_canonical(self, block_hash: bytes) -> bool:
-        """Whether the block is an ancestor of the head, or the head."""
+        """Returns whether the block is the head or one of its ancestors."""
         entry = self._entries.get(block_hash)
         if entry is None:
             return self._archived_number(block_hash) is not None
         return self.canonical_hash(entry.block.number) == block_hash
 
     def layer_of(self, block_hash: bytes) -> Layer:
-        """The state after a block of any branch.
+        """Returns the state after a block of any branch.
 
-        :class:`UnknownBlockError`; :class:`StateUnavailableError` when it is no longer kept.
+        Raises :class:`UnknownBlockError`, or :class:`StateUnavailableError` if the state has been
+        dropped.
         """
         layer = self._archived_layers.get(block_hash)
         return self._result(block_hash).layer if layer is None else layer
 
     def has_state(self, block_hash: bytes) -> bool:
-        """Whether the block is known and its state is kept."""
+        """Returns whether the block and its state are available."""
         entry = self._entries.get(block_hash)
         return block_hash in self._archived_layers or (
             entry is not None and entry.result is not None
         )
 
     def oldest_state(self) -> int:
-        """The number of the first block from which on the states of all canonical ones are kept."""
+        """Returns the number of the oldest block from which on all canonical states are kept."""
         low, high = self._first, self.head.number
         while low < high:
             middle = (low + high) // 2
@@ -179,19 +180,21 @@ class Chain:
         return low
 
     def receipts_of(self, block_hash: bytes) -> Sequence[Receipt]:
-        """The receipts of a block of any branch; :class:`UnknownBlockError`."""
+        """Returns the receipts of a block of any branch. Raises :class:`UnknownBlockError`."""
         return self._entry(block_hash).receipts
 
     def schedule_of(self, block_hash: bytes) -> ForkSchedule:
-        """The rules that a block of any branch was executed under; :class:`UnknownBlockError`."""
+        """Returns the rules of a block of any branch. Raises :class:`UnknownBlockError`."""
         return self._entry(block_hash).schedule
 
     def total_difficulty_of(self, block_hash: bytes) -> int:
-        """The sum of the difficulties up to a block of any branch; :class:`UnknownBlockError`."""
+        """Returns the total difficulty up to a block of any branch. Raises
+        :class:`UnknownBlockError`.
+        """
         return self._entry(block_hash).total_difficulty
 
     def locate(self, transaction_hash: bytes) -> tuple[Block, int] | None:
-        """The canonical block that holds a transaction, and its index in it."""
+        """Returns the canonical block that contains a transaction, and its index there."""
         position = self._positions.get(transaction_hash)
         entry = None if position is None else self._entries.get(position[0])
         if position is not None and entry is not None:
@@ -199,9 +202,10 @@ class Chain:
         return None if self.archive is None else self.archive.locate(transaction_hash)
 
     def ancestors(self, block_hash: bytes, limit: int = ANCESTOR_LIMIT) -> list[bytes]:
-        """The block's own hash and those of the blocks before it, newest first, at most ``limit``.
+        """Returns the hash of the block and of the blocks before it, newest first, at most
+        ``limit``.
 
-        The form in which the execution of a child takes them. :class:`UnknownBlockError`.
+        The execution of a child expects this form. Raises :class:`UnknownBlockError`.
         """
         number = self._entry(block_hash).block.number
         hashes: list[bytes] = []
@@ -216,23 +220,25 @@ class Chain:
         return hashes + [known for known in older if known is not None]
 
     def state_before(self, parent: Header, timestamp: int) -> Layer:
-        """The state that a child at ``timestamp`` (seconds) begins with; errors as ``layer_of``."""
+        """Returns the state in which a child at ``timestamp`` (seconds) starts. Raises the errors
+        of ``layer_of``.
+        """
         layer = self.layer_of(parent.hash)
         return state_before(self.config.activations, layer, parent, timestamp)
 
     def schedule_for_child(self, parent: Block | Header, timestamp: int) -> ForkSchedule:
-        """The rules of a child at ``timestamp`` (seconds) of a block of any branch."""
+        """Returns the rules of a child at ``timestamp`` (seconds) of a block of any branch."""
         header = parent.header if isinstance(parent, Block) else parent
         return child_schedule(self.config, self._entry(header.hash), timestamp)
 
     # --- writing ----------------------------------------------------------------------------------
 
     def add(self, block: Block | bytes) -> BlockResult:
-        """Verify and execute a block (or its RLP) on its parent's state, and keep it.
+        """Verifies and executes a block (or its RLP) on its parent's state, and stores it.
 
-        :class:`InvalidBlock` names the field with the expected and the found value; nothing has
-        changed then. A block that is known already is not executed again. The block becomes the
-        head where the fork choice prefers it.
+        Raises :class:`InvalidBlock` with the field, the expected and the found value; nothing has
+        changed then. A known block is not executed again. The block becomes the head if the fork
+        choice prefers it.
         """
         if not isinstance(block, Block):
             block = decode_block(bytes(block))
@@ -252,9 +258,9 @@ class Chain:
         return result
 
     def append(self, block: Block, result: BlockResult) -> None:
-        """Keep a block that this process built and executed itself; nothing is checked again.
+        """Stores a block that this process built and executed, without further checks.
 
-        Raises :class:`UnknownBlockError` when the parent is unknown.
+        Raises :class:`UnknownBlockError` if the parent is unknown.
         """
         header = block.header
         parent = self._entry(header.parent_hash)
@@ -266,10 +272,10 @@ class Chain:
     def adopt(
         self, block: Block, receipts: Sequence[Receipt], layer: Layer | None, position: int
     ) -> None:
-        """Make a child of the head the head, as it was verified before, without executing it.
+        """Makes a child of the head the new head without executing it; it was verified before.
 
-        ``layer``: its state; None when that is not kept. ``position``: the byte offset of its
-        record in the journal. InvalidBlock for another state root.
+        ``layer``: its state, or None if it is not kept. ``position``: the byte offset of its
+        record in the journal. Raises InvalidBlock for another state root.
         """
         header, parent = block.header, self._head
         schedule = child_schedule(self.config, parent, header.timestamp)
@@ -281,18 +287,18 @@ class Chain:
         self._move_head(self._entries[block.hash])
 
     def continue_from(self, old: ArchivedBlock) -> None:
-        """Make the last block of the archive the head of a chain to which nothing was added yet.
+        """Makes the last archived block the head of a chain without other blocks.
 
-        Its state is not known, so the next blocks must be adopted.
+        Its state is unknown, so the next blocks must be adopted.
         """
         self._head = restored_entry(self.config, old, None)
         self._hashes = CanonicalHashes(old.block.number, [old.block.hash])
 
     def import_rlp(self, data: bytes, progress: Callable[[int, int], None] | None = None) -> int:
-        """Add the blocks of a concatenation of RLP; how many there were, known or not.
+        """Adds blocks from concatenated RLP. Returns how many there were, known blocks included.
 
-        ``progress(blocks, bytes)`` is called after each block. The first invalid block raises
-        :class:`InvalidBlock`; the blocks before it stay.
+        ``progress(blocks, bytes)`` is called after each block. Raises :class:`InvalidBlock` for
+        the first invalid block; the blocks before it stay.
         """
         at = count = 0
         while at < len(data):
@@ -307,9 +313,10 @@ class Chain:
         return count
 
     def set_head(self, block_hash: bytes, layer: Layer | None = None) -> HeadChange:
-        """Make a known block the head against the fork choice; errors as of ``layer_of``.
+        """Makes a known block the head regardless of the fork choice. Raises the errors of
+        ``layer_of``.
 
-        ``layer``: the state after it, for a caller that kept it longer than the chain.
+        ``layer``: the state after it, if the caller has kept it longer than the chain.
         """
         if layer is not None and not self.has_state(block_hash):
             self._put_state(block_hash, layer)
@@ -322,10 +329,10 @@ class Chain:
         return change
 
     def amend(self, block_hash: bytes, accounts: Mapping[str, Any]) -> None:
-        """Change the state after a block without a transaction.
+        """Changes the state after a block without a transaction.
 
-        For development only: no other node can follow. ``accounts``: see `with_amendments`.
-        ValueError names a wrong member, else errors as of ``layer_of``.
+        For development only: other nodes cannot follow. ``accounts``: see `with_amendments`.
+        Raises ValueError for an invalid member, and the errors of ``layer_of``.
         """
         layer = with_amendments(self._result(block_hash).layer, accounts)
         if self.journal is not None:
@@ -334,7 +341,7 @@ class Chain:
         self.amendments += 1
 
     def replace_state(self, block_hash: bytes, layer: Layer) -> None:
-        """Take another state after a block, where values of a part turned out to be wrong."""
+        """Replaces the state after a block whose fetched values turned out to be wrong."""
         self._put_state(block_hash, layer)
         self.amendments += 1
 
@@ -347,9 +354,11 @@ class Chain:
         partial: bool = False,
         archive: Archive | None = None,
     ) -> None:
-        """Forget every block, and begin with another first one; arguments as of the constructor.
+        """Removes all blocks and starts with another first block. Arguments as for the
+        constructor.
 
-        For development only. ValueError when the header has another state root than the layer.
+        For development only. Raises ValueError if the header has another state root than the
+        layer.
         """
         self._begin(config, genesis, layer, None, partial)
         self.archive = archive
@@ -365,10 +374,10 @@ class Chain:
         *,
         archive: Archive | None = None,
     ) -> None:
-        """Forget every block, and continue a saved chain, each block of which joins the one before.
+        """Removes all blocks and continues a saved chain of connected blocks.
 
-        For development only: nothing is executed, and of the states only ``layer``, that of the
-        last block, is known; it need not have the block's root.
+        For development only: nothing is executed. The only known state is ``layer``, that of the
+        last block; it need not have the block's root.
         """
         (first, receipts), *others = blocks
         self._begin(config, first, layer, None, True)
@@ -392,16 +401,16 @@ class Chain:
 
     @contextmanager
     def keeping_states(self) -> Iterator[None]:
-        """Inside this context gas does not bound the kept states.
+        """A context in which gas does not limit the number of kept states.
 
-        The replay of a journal may move the head back to an old block.
+        Replaying a journal may move the head back to an old block.
         """
         with self._states.unlimited_gas():
             yield
         self._drop_states()
 
     def on_head(self, listener: Callable[[HeadChange], None]) -> None:
-        """Call ``listener`` after every change of the head, on the thread that adds."""
+        """Calls ``listener`` after every change of the head, on the thread that adds the block."""
         self._listeners.append(listener)
 
     # --- inside -----------------------------------------------------------------------------------
@@ -413,7 +422,7 @@ class Chain:
         return entry
 
     def _find(self, block_hash: bytes) -> BlockEntry | None:
-        """The entry of a block, from memory or the archive; None when the block is unknown."""
+        """Returns the entry of a block from memory or the archive; None if it is unknown."""
         entry = self._entries.get(block_hash)
         if entry is None and (old := self._archived_block(block_hash)) is not None:
             return restored_entry(self.config, old, self._archived_layers.get(block_hash))
@@ -428,7 +437,7 @@ class Chain:
             entry.result = replace(known, layer=layer)
 
     def _archived_number(self, block_hash: bytes) -> int | None:
-        """The number of a block in the archive."""
+        """Returns the number of an archived block."""
         return None if self.archive is None else self.archive.number_of(block_hash)
 
     def _archived_block(self, block_hash: bytes) -> ArchivedBlock | None:
@@ -444,7 +453,7 @@ class Chain:
         return entry.result
 
     def _executed(self, block: Block, parent: BlockEntry) -> tuple[BlockEntry, BlockResult]:
-        """Verify and execute a block."""
+        """Verifies and executes a block."""
         header = block.header
         schedule = child_schedule(self.config, parent, header.timestamp)
         check_unexecuted(self.config, block, parent, schedule)
@@ -469,11 +478,11 @@ class Chain:
         return BlockEntry(block, schedule, difficulty, result.receipts, result), result
 
     def comparable(self, header: Header, schedule: ForkSchedule, result: BlockResult) -> Header:
-        """The header with the roots of the result where the state is known in part."""
+        """Returns the header with the roots of the result if the state is only known in part."""
         if not self.partial:
             return header
         roots: dict[str, Any] = {"state_root": result.state_root}
-        if schedule.parameters["commits_to_withdrawals"]:  # which is a root of the state too
+        if schedule.parameters["commits_to_withdrawals"]:  # it is a root of the state too
             roots["withdrawals_root"] = result.withdrawals_root
         return replace(header, **roots)
 
@@ -502,7 +511,7 @@ class Chain:
         self._drop_side_blocks()
 
     def _move_head(self, entry: BlockEntry) -> HeadChange:
-        """Publish the canonical chain that ends in ``entry``: the indexes first, the head last."""
+        """Publishes the canonical chain that ends in ``entry``: indexes first, the head last."""
         added = list(self._branch(entry))[::-1]
         fork = added[0].block.number if added else entry.block.number + 1
         removed = self._removed_from(fork)
@@ -533,7 +542,9 @@ class Chain:
         return change
 
     def _removed_from(self, fork: int) -> list[BlockEntry]:
-        """The canonical blocks from ``fork`` on, newest first; all are in memory afterwards."""
+        """Returns the canonical blocks from ``fork`` on, newest first, and loads
+        them into memory.
+        """
         hashes = map(self.canonical_hash, range(self.head.number, fork - 1, -1))
         left = [self._entry(known) for known in hashes if known is not None]
         if self.archive is not None and self.archive.numbers.stop > fork:
@@ -544,7 +555,7 @@ class Chain:
         return left
 
     def _branch(self, entry: BlockEntry) -> Iterator[BlockEntry]:
-        """The entries from this one down to the first canonical one, without that one."""
+        """Returns this entry and its ancestors up to, but without, the first canonical block."""
         while self.canonical_hash(entry.block.number) != entry.block.hash:
             yield entry
             entry = self._entry(entry.block.header.parent_hash)
@@ -570,7 +581,7 @@ class Chain:
             self._states.drop_oldest()
 
     def _drop_blocks(self, archive: Archive) -> None:
-        """Move the oldest blocks from memory into the archive; readers find them throughout."""
+        """Moves the oldest blocks from memory to the archive. Readers always find them."""
         try:
             while self._blocks.is_over:
                 number = self.head.number + 1 - len(self._blocks)

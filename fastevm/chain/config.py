@@ -30,11 +30,10 @@ class ChainConfig(Struct, frozen=True, kw_only=True):
     """The constants of a chain.
 
     ``deposit_contract``: the address whose logs are deposits (EIP-6110). ``block_time_ms`` and
-    ``slice_interval_ms``: milliseconds between the blocks and between the pre-confirmed slices that
-    this node builds. ``fixed_block_time``: every block comes just the block time after its parent,
-    and a feed's blocks are held to that. ``shares_seconds``: a block may have its parent's
-    timestamp at any block time. ``unsupported_from``: the timestamp (seconds) of the first fork
-    whose rules are not known, None where there is none. ``parameters``: what `with_parameters` set.
+    ``slice_interval_ms``: milliseconds between blocks and between pre-confirmed slices that this
+    node builds. ``fixed_block_time``: every block has its parent's time plus the block time;
+    blocks of a feed are checked for it. ``shares_seconds``: a block may have its parent's
+    timestamp. ``unsupported_from``: timestamp (seconds) of the first fork that is not supported.
     """
 
     chain_id: int
@@ -62,9 +61,9 @@ class ChainConfig(Struct, frozen=True, kw_only=True):
 
     @property
     def least_timestamp_step(self) -> int:
-        """The least difference between the timestamps of a block and its parent, in seconds.
+        """The minimum difference between the timestamps of a block and its parent, in seconds.
 
-        0 where blocks come more than once a second: then several have the same timestamp.
+        It is 0 if there are several blocks per second, which may share a timestamp.
         """
         return 0 if self.shares_seconds or self.block_time_ms < MS_PER_SECOND else 1
 
@@ -79,9 +78,10 @@ class ChainConfig(Struct, frozen=True, kw_only=True):
         shares_seconds: bool = False,
         parameters: Mapping[str, Value] | None = None,
     ) -> ChainConfig:
-        """The constants in a genesis file of geth's format; ValueError names the wrong member.
+        """Reads the constants from a genesis file in geth's format. Raises ValueError with the
+        invalid member.
 
-        ``parameters`` as of :meth:`with_parameters`.
+        ``parameters``: see :meth:`with_parameters`.
         """
         config = genesis.get("config")
         if not isinstance(config, Mapping):
@@ -106,14 +106,14 @@ class ChainConfig(Struct, frozen=True, kw_only=True):
         return made.with_parameters(parameters or {})
 
     def with_parameters(self, values: Mapping[str, Value]) -> ChainConfig:
-        """The same chain, on which parameters of every fork have these values."""
+        """Returns the same chain with these parameter values in every fork."""
         if not values:
             return self
         activations = self.activations.with_parameters(**values)
         return replace(self, activations=activations, parameters={**self.parameters, **values})
 
     def check_rules_known(self, number: int, timestamp: int) -> None:
-        """InvalidBlock for a block of a fork whose rules are not known."""
+        """Raises InvalidBlock for a block of an unsupported fork."""
         end = self.unsupported_from
         if end is not None and timestamp >= end:
             raise InvalidBlock(
@@ -124,7 +124,7 @@ class ChainConfig(Struct, frozen=True, kw_only=True):
             )
 
     def extra_data_at(self, number: int) -> bytes | None:
-        """The extra data that this block must have (EIP-779); None: any."""
+        """Returns the extra data that this block must have (EIP-779); None if any is allowed."""
         fork = self.activations.dao_block
         if fork is not None and fork <= number < fork + DAO_EXTRA_DATA_BLOCKS:
             return DAO_EXTRA_DATA
@@ -143,4 +143,4 @@ MAINNET_CONFIG = ChainConfig(
     deposit_contract=MAINNET_DEPOSIT_CONTRACT,
     block_time_ms=12_000,
 )
-"""Ethereum's mainnet."""
+"""Returns the configuration of Ethereum's mainnet."""

@@ -48,5 +48,5 @@ CREATE2_DEPLOYER_CODE = bytes.fromhex(
 
 
 def deploy_create2_deployer(layer: Layer) -> Layer:
-    """The state before the first transaction of Canyon; balance and nonce are kept."""
+    """Returns the state before the first transaction of Canyon. Balance and nonce are kept."""
     return layer.with_accounts({CREATE2_DEPLOYER: {"code": CREATE2_DEPLOYER_CODE}})

@@ -71,9 +71,9 @@ DRAINED_ACCOUNTS = tuple(_DRAINED[at : at + 20] for at in range(0, len(_DRAINED)
 
 
 def apply_dao_fork(layer: Layer) -> Layer:
-    """The state after the move, before the first transaction of the fork's block.
+    """Returns the state before the first transaction of the DAO fork's block.
 
-    Every account of the list exists afterwards, as in the clients that executed the block first.
+    Every listed account exists afterwards, as in the clients that executed the block at the time.
     """
     balances = {address: layer.balance(address) for address in DRAINED_ACCOUNTS}
     moved = sum(balances.values())

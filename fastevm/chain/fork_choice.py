@@ -1,4 +1,6 @@
-"""The fork choice rule: which of two branches is canonical, and what a new head changes."""
+"""The fork choice rule: which of two branches is canonical, and how a new head
+changes the chain.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +11,9 @@ from fastevm.core.execution.types import Block
 
 
 class HeadChange(NamedTuple):
-    """The blocks that left the canonical chain with a new head, and those that joined it.
+    """The blocks that a new head removes from and adds to the canonical chain.
 
-    ``removed`` runs from the old head downwards, ``added`` upwards to the new head.
+    ``removed`` goes from the old head downwards, ``added`` upwards to the new head.
     """
 
     removed: tuple[Block, ...]
@@ -19,10 +21,11 @@ class HeadChange(NamedTuple):
 
 
 def is_preferred(candidate: BlockEntry, head: BlockEntry) -> bool:
-    """Whether the branch that ends in ``candidate`` becomes canonical in place of that of ``head``.
+    """Returns whether the branch of ``candidate`` replaces that of ``head``.
 
-    Before the merge the greater total difficulty wins, the first seen among equals. After it the
-    longer branch wins, the last seen among equals. A block after the merge wins over one before.
+    Before the merge, the higher total difficulty wins; if equal, the branch seen first. After the
+    merge, the longer branch wins; if equal, the branch seen last. A block after the merge wins
+    over a block before it.
     """
     if candidate.is_merged != head.is_merged:
         return candidate.is_merged

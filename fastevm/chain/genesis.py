@@ -29,11 +29,11 @@ def genesis_block(
     *,
     genesis_hash: bytes | None = None,
 ) -> tuple[Block, Layer]:
-    """The genesis block and the state after it.
+    """Returns the genesis block and the state after it.
 
-    ``genesis`` is the parsed JSON: ``alloc``, header members, and ``config`` unless given as
-    :class:`ChainConfig`. ValueError names the member that is wrong, and for another block hash than
-    ``genesis_hash`` (32 bytes).
+    ``genesis``: parsed JSON with ``alloc``, header members and ``config`` (unless a
+    :class:`ChainConfig` is given). Raises ValueError with the invalid member, or if the block does
+    not have ``genesis_hash`` (32 bytes).
     """
     config = ChainConfig.from_genesis(genesis) if config is None else config
     layer = genesis_state(genesis.get("alloc") or {})
@@ -65,14 +65,16 @@ def genesis_block(
 
 
 def genesis_state(alloc: Mapping[str, Any]) -> Layer:
-    """The state of an ``alloc``: address to ``balance``, ``nonce``, ``code`` and ``storage``."""
+    """Returns the state of an ``alloc``: address to ``balance``, ``nonce``, ``code`` and
+    ``storage``.
+    """
     return Layer.of(read_accounts(alloc))
 
 
 def read_accounts(alloc: Mapping[str, Any]) -> dict[bytes, dict[str, Any]]:
-    """The accounts of an ``alloc`` in the form that :class:`Layer` takes.
+    """Returns the accounts of an ``alloc`` by address, in the form that :class:`Layer` takes.
 
-    By address; a member that the file leaves out is left out.
+    Missing members stay missing.
     """
     return {
         read_bytes(address, "alloc", 20): _account(fields, f"alloc.{address}")
@@ -81,9 +83,9 @@ def read_accounts(alloc: Mapping[str, Any]) -> dict[bytes, dict[str, Any]]:
 
 
 def with_amendments(layer: Layer, accounts: Mapping[str, Any]) -> Layer:
-    """``layer`` with the accounts of an ``alloc``; an account that is null there is removed.
+    """Returns ``layer`` with the accounts of an ``alloc``. Null removes an account.
 
-    A member that is left out keeps its value. ValueError names a wrong member.
+    Missing members keep their values. Raises ValueError with the invalid member.
     """
     removed = [
         read_bytes(name, "accounts", 20) for name, fields in accounts.items() if fields is None
@@ -117,7 +119,7 @@ def _account(given: Any, name: str) -> dict[str, Any]:
 def _later_fields(
     genesis: Mapping[str, Any], schedule: ForkSchedule, layer: Layer
 ) -> dict[str, Any]:
-    """The header fields that forks after Frontier added, for the fork of the genesis block."""
+    """Returns the header fields added after Frontier, for the fork of the genesis block."""
     rules = schedule.parameters
     fields: dict[str, Any] = {
         row.name: read_number(genesis[row.json], row.json)
@@ -156,7 +158,7 @@ def _bytes(genesis: Mapping[str, Any], name: str, default: bytes) -> bytes:
 
 
 def _word(value: Any, name: str) -> int:
-    """A storage slot or its value: hex of up to 32 bytes, with leading zeros or without."""
+    """Reads a storage slot or its value: hex of up to 32 bytes, with or without leading zeros."""
     digits = value.removeprefix("0x") if isinstance(value, str) else ""
     try:
         word = int(digits, 16)

@@ -1,4 +1,4 @@
-"""Changes of the state that no transaction makes: before the first one of a fork's block."""
+"""Irregular state changes: those at a fork's first block, before its transactions."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from fastevm.core.state.layer import Layer
 
 
 def state_before(activations: Activations, layer: Layer, parent: Header, timestamp: int) -> Layer:
-    """The state that a child of ``parent`` at ``timestamp`` (seconds) begins with.
+    """Returns the state in which a child of ``parent`` at ``timestamp`` (seconds) starts.
 
-    ``layer``: the state after ``parent``. The DAO's balances move at its block (EIP-779); the code
-    of Create2Deployer appears with Canyon (OP stack).
+    ``layer``: the state after ``parent``. The DAO's balances move at its block (EIP-779); Canyon
+    deploys Create2Deployer (OP stack).
     """
     if parent.number + 1 == activations.dao_block:
         layer = apply_dao_fork(layer)

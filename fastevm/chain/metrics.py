@@ -1,4 +1,4 @@
-"""Counters, gauges and histograms of the node, by the names that ``/metrics`` shows."""
+"""Counters, gauges and histograms of the node, with the names that ``/metrics`` shows."""
 
 from bisect import bisect_left
 from collections import defaultdict, deque
@@ -11,7 +11,9 @@ FAULTS = 'faults_total{{kind="{}"}}'  # counter of injected faults
 
 
 class Histogram:
-    """Counts of values by upper bound, and quantiles of the newest; one thread observes."""
+    """Counts values by upper bound and keeps quantiles of the newest. Only one
+    thread may observe.
+    """
 
     def __init__(self, bounds: Sequence[float]) -> None:
         self.bounds = tuple(bounds)
@@ -28,7 +30,9 @@ class Histogram:
         self._newest.append(value)
 
     def quantile(self, share: float) -> float:
-        """The value that ``share`` of the newest 1,000 do not exceed; 0 when there are none."""
+        """Returns the value that ``share`` of the newest 1,000 values do not exceed; 0 without
+        values.
+        """
         ordered = sorted(self._newest)
         return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0.0
 
@@ -38,7 +42,7 @@ class Histogram:
         return sum(self.counts)
 
     def values(self, name: str) -> dict[str, float]:
-        """Cumulative buckets, sum and count, as Prometheus names them."""
+        """Returns cumulative buckets, sum and count with Prometheus' names."""
         found: dict[str, float] = {}
         running = 0
         for bound, count in zip((*self.bounds, float("inf")), self.counts, strict=True):
@@ -70,7 +74,7 @@ class MetricsRegistry:
         self._values[name] = value
 
     def get(self, name: str) -> float:
-        """The value of a counter or gauge; 0 when it was never set."""
+        """Returns the value of a counter or gauge; 0 if it was never set."""
         return self._values.get(name, 0)
 
     def values(self) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""The pre-confirmed block: the producer publishes one with every slice; ``pending`` reads it."""
+"""The pre-confirmed block: the producer publishes it with every slice; ``pending`` reads it."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ SliceListener = Callable[["PendingBlock", int], None]
 
 
 class PendingBlock(Struct, frozen=True, kw_only=True):
-    """The block under construction as of one slice, immutable.
+    """The block under construction as of one slice. Immutable.
 
-    ``header`` has gas used, receipts root and bloom of the transactions so far; its state root is
-    zero, so its hash is provisional. ``slice_index`` counts from 0 in each block. All slices of a
-    block have its ``payload_id`` (8 bytes). ``first_new``: index of the slice's first transaction.
-    ``published``: monotonic time in seconds. ``previous``: on a follower, the pending block before
-    this one, complete but not canonical yet.
+    ``header`` has the gas used, receipts root and bloom of the transactions so far. Its state root
+    is zero, so its hash is provisional. ``slice_index`` counts from 0 in each block. All slices of
+    a block have the same ``payload_id`` (8 bytes). ``first_new``: index of the slice's first
+    transaction. ``published``: monotonic time in seconds. ``previous``: on a follower, the
+    preceding pending block if it is complete but not canonical yet.
     """
 
     header: Header
@@ -39,27 +39,27 @@ class PendingBlock(Struct, frozen=True, kw_only=True):
     previous: PendingBlock | None = None
 
     def chain(self) -> Iterator[PendingBlock]:
-        """The pending blocks above the canonical chain, oldest first, this one last."""
+        """Returns the pending blocks above the canonical chain, oldest first and this one last."""
         if self.previous is not None:
             yield from self.previous.chain()
         yield self
 
 
 class SliceListeners:
-    """Callbacks for slices; a failing one is logged, and the others are called."""
+    """Callbacks for slices. A failing callback is logged and does not affect the others."""
 
     def __init__(self) -> None:
         self._listeners: list[SliceListener] = []
 
     def add(self, listener: SliceListener) -> None:
-        """Call ``listener(pending, first_new_index)`` after every publication.
+        """Calls ``listener(pending, first_new_index)`` after every publication.
 
-        It runs on the builder's thread and must return at once.
+        It runs on the builder's thread and must return immediately.
         """
         self._listeners.append(listener)
 
     def notify(self, pending: PendingBlock) -> None:
-        """Call all listeners."""
+        """Calls all listeners."""
         for listener in self._listeners:
             try:
                 listener(pending, pending.first_new)

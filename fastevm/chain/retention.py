@@ -1,4 +1,4 @@
-"""How many blocks and states of the canonical chain stay in memory, and what executes them."""
+"""How many canonical blocks and states stay in memory, and how many threads execute a block."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 
 MIN_HASHES: Final = 1_024  # of the newest canonical blocks in memory
-MIN_BLOCKS: Final = 16  # stay in memory whatever gas they used
-MIN_STATES: Final = 128  # stay in memory whatever gas they used
-MOST_BLOCK_THREADS: Final = 8  # that a node takes for one block unless told otherwise
+MIN_BLOCKS: Final = 16  # kept regardless of their gas
+MIN_STATES: Final = 128  # kept regardless of their gas
+MOST_BLOCK_THREADS: Final = 8  # default limit of threads per block
 
 
 def block_threads() -> int:
-    """The threads of a node for one block: as many as processors, up to a limit."""
+    """Returns the default number of threads for one block: one per processor, up to a limit."""
     return min(os.cpu_count() or 1, MOST_BLOCK_THREADS)
 
 
@@ -45,7 +45,9 @@ class RetentionWindow:
     """The newest blocks of which something is kept, as the gas that each used."""
 
     def __init__(self, max_count: int, min_count: int, max_gas: int) -> None:
-        """At most ``max_count`` blocks; ``min_count`` where they used more than ``max_gas``."""
+        """Keeps at most ``max_count`` blocks, and only ``min_count`` if they used more than
+        ``max_gas``.
+        """
         self.max_count, self.min_count, self.max_gas = max_count, min_count, max_gas
         self._gas_used: deque[int] = deque()
         self._total_gas = 0
@@ -55,14 +57,14 @@ class RetentionWindow:
 
     @property
     def is_over(self) -> bool:
-        """Whether the oldest block has to be dropped."""
+        """Returns whether the oldest block must be dropped."""
         count = len(self._gas_used)
         over_gas = count > self.min_count and self._total_gas > self.max_gas
         return count > self.max_count or over_gas
 
     @contextmanager
     def unlimited_gas(self) -> Iterator[None]:
-        """Inside this context only the number of blocks bounds the window."""
+        """A context in which only the number of blocks limits the window."""
         self.max_gas, limit = sys.maxsize, self.max_gas
         try:
             yield
@@ -75,12 +77,12 @@ class RetentionWindow:
         self._total_gas += gas_used
 
     def remove_newest(self, count: int) -> None:
-        """The newest ``count`` blocks left the chain."""
+        """Removes the newest ``count`` blocks after a reorganisation."""
         for _ in range(min(count, len(self._gas_used))):
             self._total_gas -= self._gas_used.pop()
 
     def drop_oldest(self) -> None:
-        """What was kept of the oldest block is gone."""
+        """Removes the oldest block."""
         self._total_gas -= self._gas_used.popleft()
 
 
@@ -91,9 +93,9 @@ class CanonicalHashes(NamedTuple):
     hashes: list[bytes]
 
     def truncated(self, number: int, archived: int) -> CanonicalHashes:
-        """The hashes below ``number``; of those below ``archived`` about MIN_HASHES stay.
+        """Drops hashes below ``number``, but keeps about MIN_HASHES of those below ``archived``.
 
-        Readers of the value before are not disturbed.
+        Readers of the previous value are not affected.
         """
         first, hashes = min(self.first, number), self.hashes
         if number < self.first + len(hashes):

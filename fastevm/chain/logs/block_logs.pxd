@@ -1,4 +1,4 @@
-# The packed logs of a block with an index of what is in them, and filters over them.
+# The packed logs of a block with an index over their values, and filters.
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from fastevm.core.primitives.bloom cimport BloomQuery
@@ -9,10 +9,10 @@ cdef enum:
     MAX_POSITIONS = 1 + MAX_TOPICS      # the address, then the topics
     ADDRESS_SIZE = 20
     TOPIC_SIZE = 32
-    MARK_BITS = 64           # of a word of marks
+    MARK_BITS = 64           # per word of marks
 
 
-# A log's bytes are its address, its topics and its data, and end where those of the next begin.
+# A log's bytes are its address, topics and data. They end where the next log's begin.
 cdef struct LogEntry:
     uint64_t at              # into LogRecords.bytes
     uint32_t emitter         # into LogRecords.emitters
@@ -25,18 +25,18 @@ cdef struct Emitter:
     uint8_t hash[32]
 
 
-# All logs of a block in one allocation. A posting says that a log holds a value in a position: the
-# lower half of their hash, then the number of the log. Postings lie in buckets by the upper bits of
-# the hash, within a bucket in the order of the logs.
+# All logs of a block in one allocation. A posting records that a log has a value at a position:
+# the lower half of the value's hash, then the log's index. Postings are grouped into buckets by
+# the upper bits of the hash; within a bucket they are in the order of the logs.
 cdef struct LogRecords:
     uint64_t number
     uint64_t timestamp
     uint8_t hash[32]
     uint32_t log_count
     uint32_t bucket_shift
-    LogEntry* entries        # log_count + 1; the last one only ends the bytes
+    LogEntry* entries        # log_count + 1; the last one only marks the end
     uint64_t* postings
-    uint32_t* buckets        # where each begins, and where the last one ends
+    uint32_t* buckets        # where each bucket begins, and the end of the last
     Emitter* emitters
     uint8_t* bytes
 
@@ -47,8 +47,8 @@ cdef class BlockLogs:
     cdef readonly size_t size
 
 
-# What may stand in one position. Values are TOPIC_SIZE bytes apart. More than one are looked up in
-# a table of indices + 1 with open addressing; 0 is an empty place.
+# The values allowed at one position, TOPIC_SIZE bytes apart. Several values are looked up in a
+# table of indices + 1 with open addressing; 0 is an empty slot.
 cdef struct Choices:
     uint32_t position
     uint32_t count
@@ -61,7 +61,7 @@ cdef struct Choices:
 
 cdef struct LogPattern:
     uint32_t least_topics
-    uint32_t choice_count    # positions that are constrained
+    uint32_t choice_count    # constrained positions
     Choices choices[MAX_POSITIONS]
 
 
@@ -70,7 +70,7 @@ cdef class LogQuery:
     cdef readonly BloomQuery blooms
 
 
-# One bit for each log of the largest block so far.
+# One bit per log, sized for the largest block so far.
 cdef struct Marks:
     uint64_t* words
     size_t capacity          # words
@@ -80,7 +80,8 @@ cdef inline size_t mark_words(uint32_t log_count) noexcept nogil:
     return (<size_t>log_count + MARK_BITS - 1) // MARK_BITS
 
 
-# Mark the logs that the pattern wants and give their number; negative when memory is exhausted.
+# Mark the logs that match the pattern. Returns their number, or a negative number if memory is
+# exhausted.
 cdef int64_t mark_wanted(
     const LogPattern* pattern, const LogRecords* records, Marks* marks
 ) noexcept nogil

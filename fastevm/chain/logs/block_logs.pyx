@@ -1,7 +1,7 @@
-"""The packed logs of a block with an index of what is in them, and filters over them.
+"""The packed logs of a block with an index over their values, and filters.
 
-A filter costs a block two cache misses for each wanted value. Of its positions the one that the
-fewest logs can meet is read from the index, and only those logs are held against the rest.
+A filter costs two cache misses per block and wanted value. It reads from the index the position
+that the fewest logs can match, and compares only those logs with the other positions.
 """
 
 from collections.abc import Collection, Sequence
@@ -20,11 +20,11 @@ from fastevm.core.execution.types import Log, Receipt
 
 
 cdef enum:
-    BUCKET_LOAD = 4          # postings in a bucket, on average at most
-    LOGS_AT_ONCE = 512       # read without a pause in which other threads may have the GIL
+    BUCKET_LOAD = 4          # average postings per bucket, at most
+    LOGS_AT_ONCE = 512       # read without giving other threads the GIL
 
 
-# Addresses are often topics too: the same bytes in another position are another value.
+# Addresses are often topics as well: the same bytes at another position are a different value.
 cdef inline uint64_t hash_value(uint32_t position, const uint8_t* value) noexcept nogil:
     cdef uint64_t seed = process_seed() + position, a = load64(value), b = load64(value + 8)
     if position == 0:
@@ -43,7 +43,7 @@ cdef inline const uint8_t* value_at(
 # ----------------------------------------------------------------------------------------------
 # records
 
-# Sort the values of all logs into buckets; `hashes` has room for one for each.
+# Sort the values of all logs into buckets. `hashes` has space for one hash per value.
 cdef void index_values(LogRecords* r, uint64_t* hashes, size_t bucket_count) noexcept nogil:
     cdef uint32_t i, position, at
     cdef size_t n = 0
@@ -58,7 +58,7 @@ cdef void index_values(LogRecords* r, uint64_t* hashes, size_t bucket_count) noe
     n = 0
     for i in range(r.log_count):
         for _ in range(r.entries[i].topic_count + 1):
-            # the begin of each bucket moves to its end, which is the begin of the next
+            # the start of each bucket becomes its end, which is the next bucket's start
             at = r.buckets[hashes[n] >> r.bucket_shift]
             r.buckets[hashes[n] >> r.bucket_shift] = at + 1
             r.postings[at] = hashes[n] << 32 | i
@@ -90,8 +90,8 @@ cdef int allocate(
     return 0
 
 
-# `emitters`: of each transaction its index, its hash and how many of the `logs` are its own;
-# `values` and `size`: addresses and topics of all logs, and their bytes with the data.
+# `emitters`: index, hash and number of `logs` of each transaction. `values`: addresses and topics
+# of all logs; `size`: their bytes including the data.
 cdef int fill(
     BlockLogs block, list logs, list emitters, size_t values, size_t size
 ) except -1:
@@ -125,7 +125,7 @@ cdef int fill(
 
 
 cdef class BlockLogs:
-    """The logs of one block, packed and indexed; immutable. ``size`` is what they take in bytes."""
+    """The packed and indexed logs of one block. Immutable. ``size``: memory in bytes."""
 
     def __cinit__(
         self,
@@ -171,7 +171,7 @@ cdef class BlockLogs:
         return self.records.number
 
     def select(self, LogQuery query not None) -> list[tuple[int, Log]]:
-        """The wanted logs as values, each with its index in the block."""
+        """Returns the matching logs as values, each with its index in the block."""
         cdef Marks marks = Marks(NULL, 0)
         cdef int64_t wanted
         cdef uint32_t i
@@ -256,13 +256,13 @@ cdef bint wants(const LogPattern* p, const LogRecords* r, const LogEntry* entry)
     return True
 
 
-# The length of the bucket that holds the value's postings, if there are any.
+# Returns the number of postings in the bucket of a value, if any.
 cdef inline uint32_t bucket_size(const LogRecords* r, uint64_t hash) noexcept nogil:
     cdef const uint32_t* bucket = r.buckets + (hash >> r.bucket_shift)
     return bucket[1] - bucket[0]
 
 
-# Mark the logs that may hold the value with this hash, and give their number.
+# Marks the logs that may contain the value with this hash. Returns their number.
 cdef uint32_t mark_value(const LogRecords* r, uint64_t hash, uint64_t* marks) noexcept nogil:
     cdef const uint32_t* bucket = r.buckets + (hash >> r.bucket_shift)
     cdef uint32_t at, log, found = 0
@@ -274,8 +274,7 @@ cdef uint32_t mark_value(const LogRecords* r, uint64_t hash, uint64_t* marks) no
     return found
 
 
-# The position whose values have the fewest postings to look at. NULL: to look at every log is as
-# well.
+# Returns the position with the fewest postings to read. NULL: reading every log is as fast.
 cdef const Choices* rarest(const LogPattern* p, const LogRecords* r) noexcept nogil:
     cdef const Choices* best = NULL
     cdef uint64_t least = r.log_count, postings
@@ -311,7 +310,7 @@ cdef void marks_free(Marks* marks) noexcept nogil:
     marks.capacity = 0
 
 
-# Mark every log that the index says may be wanted, and give their number.
+# Marks every log that may match according to the index. Returns their number.
 cdef size_t mark_candidates(
     const LogPattern* pattern, const LogRecords* r, uint64_t* marks, size_t words
 ) noexcept nogil:
@@ -381,11 +380,11 @@ cdef int add_choices(LogPattern* pattern, uint32_t position, list values) except
 
 
 cdef class LogQuery:
-    """A filter compiled once and asked of many blocks; immutable, so any thread may use it.
+    """A compiled filter for many blocks. Immutable, so any thread may use it.
 
-    An empty collection takes anything in its position, but a log must have as many topics as there
-    are positions. ``blooms`` asks the same of blooms. ValueError for a value of a wrong size or for
-    more than four positions of topics.
+    An empty collection matches anything at its position, but a log must have as many topics as
+    there are positions. ``blooms`` tests blooms in the same way. Raises ValueError for a value of
+    the wrong size or more than four topic positions.
     """
 
     def __cinit__(

@@ -1,4 +1,4 @@
-"""The log index of the canonical chain: blooms and packed logs, the newest blocks in memory."""
+"""The log index of the canonical chain: blooms and packed logs; the newest blocks are in memory."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ PAGE_BLOCKS = 256
 
 
 class LogLimits(Struct, frozen=True, kw_only=True):
-    """How much of the chain the index covers from the head downwards; older blocks are read.
+    """How many blocks below the head the index covers. Older blocks are read from the chain.
 
-    ``blocks``: blocks whose blooms are in memory, rounded up to a page. ``size``: bytes of packed
-    logs, about 200 for each.
+    ``blocks``: blocks with blooms in memory, rounded up to a page. ``size``: bytes of packed logs,
+    about 200 per log.
     """
 
     blocks: int = 262_144
@@ -29,7 +29,7 @@ class LogLimits(Struct, frozen=True, kw_only=True):
 
 
 class Chain(Protocol):
-    """What the index reads of a chain."""
+    """What the index needs from a chain."""
 
     @property
     def genesis(self) -> Block: ...
@@ -52,9 +52,9 @@ class Preconfirmed(Protocol):
 
 
 class _Page:
-    """The blooms of PAGE_BLOCKS blocks, and their packed logs where these are in memory.
+    """The blooms of PAGE_BLOCKS blocks, with the packed logs that are in memory.
 
-    Blocks are only added after those that readers see. Missing packed logs are made on demand.
+    Blocks are only appended after those that readers see. Missing packed logs are built on demand.
     """
 
     __slots__ = ("blocks", "blooms", "size")
@@ -69,7 +69,7 @@ class _Page:
         self.keep(offset, logs)
 
     def keep(self, offset: int, logs: BlockLogs | None) -> None:
-        """Store the packed logs of a block, or drop them (None)."""
+        """Stores the packed logs of a block, or drops them (None)."""
         before = self.blocks[offset]
         self.blocks[offset] = logs
         self.size += (0 if logs is None else logs.size) - (0 if before is None else before.size)
@@ -77,9 +77,9 @@ class _Page:
     def find(
         self, start: int, stop: int, query: LogQuery
     ) -> tuple[list[int], list[BlockLogs | None]]:
-        """The blocks from ``start`` to before ``stop`` whose blooms match.
+        """Returns the blocks from ``start`` to before ``stop`` whose blooms match.
 
-        Their distances to ``start``, and their packed logs.
+        They are given as offsets from ``start``, with their packed logs.
         """
         with memoryview(self.blooms)[start * BLOOM_SIZE : stop * BLOOM_SIZE] as blooms:
             hits = query.blooms.scan(blooms)
@@ -87,7 +87,9 @@ class _Page:
         return hits, [blocks[start + hit] for hit in hits]
 
     def release(self, excess: int) -> int:
-        """Drop the oldest packed logs until ``excess`` bytes are free; how many were freed."""
+        """Drops the oldest packed logs until ``excess`` bytes are free. Returns how many were
+        dropped.
+        """
         before = self.size
         for offset in range(PAGE_BLOCKS):
             if before - self.size >= excess:
@@ -96,7 +98,7 @@ class _Page:
         return before - self.size
 
     def begin(self, count: int) -> _Page:
-        """A copy with the first ``count`` blocks of this page."""
+        """Returns a copy with the first ``count`` blocks of this page."""
         page = _Page()
         page.blooms[: count * BLOOM_SIZE] = self.blooms[: count * BLOOM_SIZE]
         for offset in range(count):
@@ -105,7 +107,8 @@ class _Page:
 
 
 class _Window(NamedTuple):
-    """The covered blocks: ``length`` from number ``first`` on, the last with the hash ``tip``.
+    """The covered blocks: ``length`` blocks from number ``first`` on; ``tip`` is the last block's
+    hash.
 
     A page is None until a query reads it.
     """
@@ -121,11 +124,10 @@ class _Window(NamedTuple):
 
 
 class LogIndex:
-    """Finds the blocks of the canonical chain that may hold wanted logs, as packed logs.
+    """Finds blocks of the canonical chain that may contain wanted logs.
 
-    Any thread may read; it uses the window that was published last. Call :meth:`update` (or
-    register it as listener of the head) after every change. Where the index is behind the chain,
-    a query reads the chain instead. Blocks from before the index are read on first use.
+    Any thread may read; it uses the last published window. Call :meth:`update` (or register it as
+    a listener of the head) after every change. Blocks outside the window are read from the chain.
     """
 
     def __init__(self, chain: Chain, limits: LogLimits | None = None) -> None:
@@ -148,10 +150,11 @@ class LogIndex:
     # --- reading ----------------------------------------------------------------------------------
 
     def blocks(self, first: int, last: int, query: LogQuery) -> Iterator[list[BlockLogs]]:
-        """The canonical blocks ``first`` to ``last`` that may hold the logs, in order, in parts.
+        """Yields the canonical blocks ``first`` to ``last`` that may contain the logs, in order,
+        in parts.
 
-        Numbers beyond the chain are left out. Some of the blocks may hold none of the logs. During
-        a reorganisation blocks of both branches may come.
+        Numbers beyond the chain are ignored. Some blocks may contain none of the logs. During a
+        reorganisation, blocks of both branches may appear.
         """
         window = self._window
         covered = window.numbers if self._is_canonical(window) else range(0)
@@ -173,7 +176,9 @@ class LogIndex:
             number = stop
 
     def size_of(self, first: int, last: int, query: LogQuery) -> int | None:
-        """The bytes of the packed logs of these blocks; None when some are not in memory."""
+        """Returns the size of the packed logs of these blocks in bytes; None if some are not in
+        memory.
+        """
         window, size = self._window, 0
         number, end = max(first, self.chain.genesis.number), min(last, self.chain.head.number) + 1
         if number < window.first or end > window.numbers.stop:
@@ -190,14 +195,16 @@ class LogIndex:
         return size
 
     def of_block(self, block: Block) -> BlockLogs:
-        """The packed logs of a block of any branch; UnknownBlockError when it is not kept."""
+        """Returns the packed logs of a block of any branch. Raises UnknownBlockError if it has
+        been dropped.
+        """
         receipts = self.chain.receipts_of(block.hash)
         return BlockLogs(
             block.number, block.header.timestamp, block.hash, block.transactions, receipts
         )
 
     def of_pending(self, pending: Preconfirmed) -> BlockLogs:
-        """The packed logs of a pre-confirmed block, whose hash is 32 zero bytes."""
+        """Returns the packed logs of a pre-confirmed block, whose hash is 32 zero bytes."""
         last = self._pending
         if last is not None and last[0] is pending:
             return last[1]
@@ -211,7 +218,7 @@ class LogIndex:
     def _read_page(
         self, page: _Page, start: int, stop: int, number: int, query: LogQuery
     ) -> list[BlockLogs]:
-        """The blocks of a page from ``start`` on, which is that of the ``number``."""
+        """Returns the blocks of a page from ``start`` on; ``start`` has this ``number``."""
         hits, found = page.find(start, stop, query)
         if None in found:
             for position, hit in enumerate(hits):
@@ -228,9 +235,9 @@ class LogIndex:
         ]
 
     def _pack(self, page: _Page, offset: int, number: int) -> BlockLogs | None:
-        """The packed logs of a block; kept in memory within the limit.
+        """Returns the packed logs of a block and keeps them in memory within the limit.
 
-        None when the block has just left the chain.
+        Returns None if the block has just left the chain.
         """
         block = self.chain.block_by_number(number)
         if block is None:
@@ -238,13 +245,13 @@ class LogIndex:
         logs = self.of_block(block)
         with self._lock:
             has_room = self.size + logs.size <= self.limits.size
-            # a page that is no longer part of the window may be of another branch
+            # a page that is no longer in the window may belong to another branch
             if has_room and page.blocks[offset] is None and page in self._window.pages:
                 page.keep(offset, logs)
         return logs
 
     def _load(self, window: _Window, index: int) -> _Page:
-        """Read the blooms of a page from the chain."""
+        """Reads the blooms of a page from the chain."""
         page, block = _Page(), None
         first = window.first + index * PAGE_BLOCKS
         for offset in range(PAGE_BLOCKS):
@@ -262,21 +269,21 @@ class LogIndex:
         return page
 
     def _is_canonical(self, window: _Window) -> bool:
-        """Whether the last block of the window is canonical, so that all before it are."""
+        """Returns whether the last block of the window is canonical, and so all before it."""
         last = window.first + window.length - 1
         return window.tip is not None and self.chain.canonical_hash(last) == window.tip
 
     # --- writing ----------------------------------------------------------------------------------
 
     def update(self, change: HeadChange | None = None) -> None:
-        """Index the canonical blocks that are new since the last call; from any thread."""
+        """Indexes the canonical blocks added since the last call. Any thread may call it."""
         with self._lock:
             window = self._begin(self._kept(change))
             self._window = self._extended(window, change)
             self._forget()
 
     def _kept(self, change: HeadChange | None) -> int:
-        """How many blocks of the window are still canonical; 0 when that is not known."""
+        """Returns how many blocks of the window are still canonical; 0 if unknown."""
         window = self._window
         removed = () if change is None else change.removed
         if removed and removed[0].hash == window.tip:
@@ -284,7 +291,9 @@ class LogIndex:
         return window.length if self._is_canonical(window) else 0
 
     def _begin(self, count: int) -> _Window:
-        """The first ``count`` blocks of the window; pages that readers use do not change."""
+        """Returns the first ``count`` blocks of the window. Pages that readers use
+        do not change.
+        """
         window = self._window
         if count == window.length and count:
             return window
@@ -301,7 +310,9 @@ class LogIndex:
         return _Window(window.first, count, pages, tip)
 
     def _extended(self, window: _Window, change: HeadChange | None) -> _Window:
-        """The window up to the head; new blocks are packed at once, older ones on first use."""
+        """Returns the window up to the head. New blocks are packed immediately, older ones on
+        first use.
+        """
         number, pages, tip = window.numbers.stop, window.pages, window.tip
         end = self.chain.head.number + 1
         new = change.added[0].number if change is not None and change.added else end
@@ -313,18 +324,18 @@ class LogIndex:
                 tip = self.chain.canonical_hash(number - 1)
                 continue
             block = self.chain.block_by_number(number)
-            if block is None:  # the chain has just become shorter; the next change says so
+            if block is None:  # the chain has just become shorter; the next update handles it
                 break
             if offset == 0:
                 pages = (*pages, _Page())
             page, logs = pages[-1], self.of_block(block) if number >= new else None
-            if page is not None:  # one that is still to be read is whole
+            if page is not None:  # a page that has not been read yet is complete
                 page.put(offset, block.header.logs_bloom, logs)
             number, tip = number + 1, block.hash
         return _Window(window.first, number - window.first, pages, tip)
 
     def _forget(self) -> None:
-        """Drop the oldest blocks and packed logs above the limits."""
+        """Drops the oldest blocks and packed logs beyond the limits."""
         window = self._window
         while window.length - PAGE_BLOCKS >= self.limits.blocks:
             first, count = window.first + PAGE_BLOCKS, window.length - PAGE_BLOCKS

@@ -1,4 +1,4 @@
-"""The chain that command-line options ask for: a name, a genesis file, or both."""
+"""The chain selected by command-line options: a name, a genesis file, or both."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ CHAIN_HELP = f"a chain by name or id: {', '.join(names())}"
 
 
 class ChosenChain(NamedTuple):
-    """A genesis in geth's format; of a chain with a name also what is known of it.
+    """A genesis in geth's format and, for a named chain, its known properties.
 
-    ``block_time_ms``: milliseconds from block to block, ``fixed_block_time`` whether without
-    exception. ``genesis_hash``: 32 bytes.
+    ``block_time_ms``: milliseconds between blocks. ``fixed_block_time``: whether that holds for
+    every block. ``genesis_hash``: 32 bytes.
     """
 
     genesis: Mapping[str, Any]
@@ -28,11 +28,13 @@ class ChosenChain(NamedTuple):
 def chosen_chain(
     name: str | None, path: Path | None, *, amsterdam_time: int | None = None
 ) -> ChosenChain | None:
-    """The chain called ``name`` with the genesis in the file, or in this package without one.
+    """Returns the chain ``name`` with the genesis from the file, or from this package if there is
+    none.
 
-    A file alone has its own ``config``. ``amsterdam_time``: seconds at which Amsterdam begins,
-    whatever is known of the chain. None without name and file. ValueError or OSError for an unknown
-    name, a genesis that is not here, a file that holds none and a chain without Amsterdam.
+    A file without a name uses its own ``config``. ``amsterdam_time``: overrides the start of
+    Amsterdam (seconds). Returns None without name and file. Raises ValueError or OSError for an
+    unknown name, a genesis that is not in the package, an invalid file, and a chain without
+    Amsterdam.
     """
     if name is None:
         return None if path is None else ChosenChain(_amended(read_genesis(path), amsterdam_time))
@@ -45,7 +47,7 @@ def chosen_chain(
 
 
 def _amended(genesis: dict[str, Any], amsterdam_time: int | None) -> dict[str, Any]:
-    """The genesis with Amsterdam at this time, where one is given."""
+    """Returns the genesis with Amsterdam at this time, if one is given."""
     if amsterdam_time is None:
         return genesis
     config = genesis.get("config") or {}
@@ -55,7 +57,9 @@ def _amended(genesis: dict[str, Any], amsterdam_time: int | None) -> dict[str, A
 
 
 def read_genesis(path: Path) -> dict[str, Any]:
-    """The genesis file's JSON; ValueError names the file that holds none."""
+    """Returns the JSON of a genesis file. Raises ValueError with the file's name
+    if it is invalid.
+    """
     try:
         found = json.loads(path.read_text())
     except ValueError as error:

@@ -1,8 +1,8 @@
-"""The chains of ``chains.json``, and their geneses.
+"""The chains of ``chains.json`` and their genesis states.
 
-Source of the OP-stack chains: the superchain registry (2026-08-04, Base as of its removal there)
-and Base's own fork times from docs.base.org; of Ethereum's chains: go-ethereum's ``params`` and
-``core/genesis_alloc.go``. A test holds the hash of every genesis against the file's.
+Sources: for OP-stack chains, the superchain registry (2026-08-04; Base as of its removal there)
+and Base's fork times from docs.base.org; for Ethereum's chains, go-ethereum's ``params`` and
+``core/genesis_alloc.go``. A test compares the hash of every genesis with the file.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ DATA = Path(__file__).parent
 
 
 class UnknownChain(FastevmError, ValueError):
-    """A name or chain id that the registry does not have; the text lists the names."""
+    """A name or chain id that is not in the registry. The message lists the names."""
 
 
 class GenesisUnavailable(FastevmError, ValueError):
-    """A genesis that the package does not hold, or that no file can hold; the text has why."""
+    """A genesis that is not in the package, or cannot exist as a file. The message says why."""
 
 
 class NamedChain(Struct, frozen=True, kw_only=True):
     """A chain of the registry.
 
-    ``title``: its name in prose; ``aliases``: other names that ``find`` takes. ``block_time_ms``:
-    milliseconds from block to block. ``genesis_number`` and ``genesis_hash`` (32 bytes): of the
-    first block whose rules are known. ``fork_config``: the ``config`` object of a genesis file in
-    geth's format. ``absent``: why no genesis file can exist, else None.
+    ``title``: display name. ``aliases``: other names that ``find`` accepts. ``block_time_ms``:
+    milliseconds between blocks. ``genesis_number`` and ``genesis_hash`` (32 bytes): the first
+    block whose rules are known. ``fork_config``: ``config`` of a genesis file in geth's format.
+    ``absent``: why no genesis file can exist, or None.
     """
 
     name: str
@@ -56,12 +56,12 @@ class NamedChain(Struct, frozen=True, kw_only=True):
 
     @property
     def fixed_block_time(self) -> bool:
-        """Whether every block comes just the block time after its parent, as on the OP stack."""
+        """Whether every block has its parent's time plus the block time, as on the OP stack."""
         return "optimism" in self.fork_config
 
     @property
     def has_genesis(self) -> bool:
-        """Whether the package holds the genesis state."""
+        """Whether the package contains the genesis state."""
         return self._file.is_file()
 
     def config(self) -> ChainConfig:
@@ -74,9 +74,9 @@ class NamedChain(Struct, frozen=True, kw_only=True):
         )
 
     def genesis(self) -> dict[str, Any]:
-        """The genesis in geth's format: ``config``, ``alloc`` and the members of the header.
+        """Returns the genesis in geth's format: ``config``, ``alloc`` and header members.
 
-        GenesisUnavailable where the package does not hold it.
+        Raises GenesisUnavailable if the package does not contain it.
         """
         if self.absent is not None:
             raise GenesisUnavailable(f"{self.title} has no genesis file: {self.absent}")
@@ -88,7 +88,7 @@ class NamedChain(Struct, frozen=True, kw_only=True):
         return self.completed(json.loads(lzma.decompress(self._file.read_bytes())))
 
     def completed(self, genesis: Mapping[str, Any]) -> dict[str, Any]:
-        """``genesis`` (parsed JSON) with the forks of this chain as its ``config``."""
+        """Returns ``genesis`` (parsed JSON) with this chain's forks as its ``config``."""
         return {**genesis, "config": dict(self.fork_config)}
 
     @property
@@ -98,20 +98,20 @@ class NamedChain(Struct, frozen=True, kw_only=True):
 
 @cache
 def chains() -> tuple[NamedChain, ...]:
-    """All chains of the registry, Ethereum's first."""
+    """Returns all chains of the registry, Ethereum's first."""
     found = json.loads((DATA / "chains.json").read_text())
     return tuple(_read(name, members) for name, members in found.items())
 
 
 def names() -> tuple[str, ...]:
-    """The names of all chains, in the order of ``chains``."""
+    """Returns the names of all chains, in the order of ``chains``."""
     return tuple(one.name for one in chains())
 
 
 def find(chain: str | int) -> NamedChain:
-    """The chain with this name, alias or chain id; capitals and ``_`` or ``-`` do not matter.
+    """Returns the chain with this name, alias or chain id; case and ``_`` or ``-`` are ignored.
 
-    UnknownChain for another one.
+    Raises UnknownChain if there is none.
     """
     wanted = chain if isinstance(chain, int) else _normalized(chain)
     found = _by_name().get(wanted)

@@ -1,4 +1,4 @@
-"""Blocks verified without a state: from the trie nodes, codes and headers of a witness."""
+"""Stateless verification: checks a block using only its witness (trie nodes, codes, headers)."""
 
 from fastevm.chain.stateless.recording import witness_of
 from fastevm.chain.stateless.verification import Verified, verify

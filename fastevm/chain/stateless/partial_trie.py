@@ -1,6 +1,6 @@
-"""A Merkle-Patricia trie of which some nodes are known: read, changed and hashed by these alone.
+"""A Merkle-Patricia trie of which only some nodes are known: reads, changes and the root.
 
-Source: Yellow Paper, appendix D; the witness of an execution, whose nodes come without order.
+Source: Yellow Paper, appendix D. The nodes of a witness come in no particular order.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ BRANCHES: Final = 16
 
 
 class MissingNode(FastevmError, KeyError):
-    """A node that is needed and not known: its hash, and its path of nibbles from the root."""
+    """A node is needed but unknown: its hash, and its path of nibbles from the root."""
 
     def __init__(self, digest: bytes, path: tuple[int, ...]) -> None:
         super().__init__(digest, path)
@@ -34,7 +34,7 @@ class MissingNode(FastevmError, KeyError):
 
 
 class BadNode(FastevmError, ValueError):
-    """Bytes that are no node of a trie of hashed keys."""
+    """Bytes that are not a node of a trie with hashed keys."""
 
 
 class Leaf(Struct, eq=False):
@@ -46,7 +46,7 @@ class Leaf(Struct, eq=False):
 
 
 class Extension(Struct, eq=False):
-    """Nibbles that all keys below share, and the branch below."""
+    """Nibbles shared by all keys below, and the branch below."""
 
     path: tuple[int, ...]
     child: Node
@@ -54,7 +54,7 @@ class Extension(Struct, eq=False):
 
 
 class Branch(Struct, eq=False):
-    """A child for each next nibble. Keys are hashes, so none ends here."""
+    """A child for each next nibble. All keys have the same length, so none ends here."""
 
     children: list[Node | None]
     reference: bytes | None = None
@@ -62,7 +62,7 @@ class Branch(Struct, eq=False):
 
 @dataclass(slots=True, eq=False)
 class Unread:
-    """A node of which only the hash is known so far."""
+    """A node of which only the hash is known."""
 
     digest: bytes
     reference: bytes = field(init=False)
@@ -75,12 +75,12 @@ Node = Leaf | Extension | Branch | Unread
 
 
 class PartialTrie:
-    """The trie with this ``root``, of which the nodes in ``pool`` are known, RLP by keccak256.
+    """The trie with this ``root``. ``pool`` has the known nodes: RLP by Keccak-256.
 
-    Keys are 32 bytes (hashes of what they stand for). MissingNode where the way leads to a node
-    that is not in the pool, BadNode where that is no node. A failed change changes nothing that
-    `root` tells, and it may be tried again when the pool has more. ``read`` collects the hashes of
-    the nodes that were needed, of all tries that share it.
+    Keys are 32 bytes (hashes of addresses or slots). Raises MissingNode if a path leads to a node
+    outside the pool, and BadNode if bytes are not a node. A failed change has no effect on `root`
+    and may be repeated when the pool has more nodes. ``read`` collects the hashes of the nodes
+    that were needed, over all tries that share it.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class PartialTrie:
         self._root: Node | None = None if root == EMPTY_ROOT else Unread(root)
 
     def get(self, key: bytes) -> bytes | None:
-        """The value at ``key``, or None."""
+        """Returns the value at ``key``, or None."""
         path, at = nibbles_of(key), 0
         if isinstance(self._root, Unread):
             self._root = self._read(self._root, ())
@@ -117,7 +117,7 @@ class PartialTrie:
         return None
 
     def put(self, key: bytes, value: bytes) -> None:
-        """Set the value at ``key``; the empty value deletes."""
+        """Sets the value at ``key``; the empty value deletes it."""
         path = nibbles_of(key)
         if value:
             self._root = self._put(self._root, path, 0, value)
@@ -153,7 +153,7 @@ class PartialTrie:
         return found
 
     def _read_branch(self, node: Node, path: tuple[int, ...]) -> Branch:
-        """What is below an extension."""
+        """Returns the branch below an extension."""
         found = self._read(node, path)
         if not isinstance(found, Branch):
             raise BadNode(f"node 0x{(found.reference or b'')[1:].hex()}: no branch")
@@ -178,7 +178,7 @@ class PartialTrie:
         return _fork(node, shared, path[at + shared :], value)
 
     def _without(self, node: Node | None, path: tuple[int, ...], at: int) -> Node | None:
-        """The node without the key, the same object where it is not there."""
+        """Returns the node without the key; the same object if the key is absent."""
         if node is None:
             return None
         read = self._read(node, path[:at])
@@ -200,19 +200,21 @@ class PartialTrie:
         return read if left is child else self._branch_with(read, path[: at + 1], left)
 
     def _branch_with(self, branch: Branch, path: tuple[int, ...], child: Node | None) -> Node:
-        """A branch with another child at the end of ``path``, or what takes its place."""
+        """Returns a branch with another child at the end of ``path``, or the node that replaces
+        it.
+        """
         children = list(branch.children)
         children[path[-1]] = child
         rest = [nibble for nibble, one in enumerate(children) if one is not None]
         if len(rest) > 1:
             return Branch(children)
         only = children[rest[0]]
-        assert only is not None  # a branch has two children, and one of them went
+        assert only is not None  # a branch has two children, and one of them was removed
         return _joined((rest[0],), self._read(only, (*path[:-1], rest[0])))
 
 
 def nibbles_of(key: bytes) -> tuple[int, ...]:
-    """The path of a key of 32 bytes; ValueError for another size."""
+    """Returns the path of a 32-byte key. Raises ValueError for another size."""
     if len(key) != DIGEST_SIZE:
         raise ValueError(f"a key has {DIGEST_SIZE} bytes, not {len(key)}")
     return tuple(int(digit, 16) for digit in key.hex())
@@ -228,7 +230,7 @@ def _shared(path: tuple[int, ...], whole: tuple[int, ...], at: int) -> int:
 def _fork(
     node: Leaf | Extension, shared: int, rest: tuple[int, ...], value: bytes
 ) -> Branch | Extension:
-    """A branch where a new key leaves the path of a leaf or an extension."""
+    """Returns a branch where a new key leaves the path of a leaf or an extension."""
     children: list[Node | None] = [None] * BRANCHES
     below = node.path[shared + 1 :]
     if isinstance(node, Leaf):
@@ -241,7 +243,7 @@ def _fork(
 
 
 def _joined(path: tuple[int, ...], child: Node) -> Node:
-    """A node below nibbles that need no branch: its own path grows, a branch gets an extension."""
+    """Returns a node with nibbles prepended: its own path grows, and a branch gets an extension."""
     if isinstance(child, Leaf):
         return Leaf(path + child.path, child.value)
     if isinstance(child, Extension):
@@ -253,7 +255,7 @@ def _joined(path: tuple[int, ...], child: Node) -> Node:
 
 
 def _decoded(item: Any, nibbles: int) -> Node | None:
-    """The node of a decoded item with so many nibbles of the key below it. ValueError."""
+    """Decodes a node that has this many nibbles of the key below it. Raises ValueError."""
     if isinstance(item, bytes):
         if not item:
             return None
@@ -281,7 +283,7 @@ def _decoded(item: Any, nibbles: int) -> Node | None:
 
 
 def _inner(item: Any, nibbles: int) -> Node | None:
-    """What a node refers to: a hash, or a node that is shorter than one."""
+    """Decodes a reference: a hash, or a node shorter than a hash."""
     node = _decoded(item, nibbles)
     if isinstance(node, Leaf | Extension | Branch) and len(_encoded(node)) >= DIGEST_SIZE:
         raise ValueError("a node inside another that must be named by its hash")
@@ -306,7 +308,7 @@ def _pairs(digits: tuple[int, ...]) -> Iterator[tuple[int, int]]:
 
 
 def _encoded(node: Leaf | Extension | Branch) -> bytes:
-    """The RLP of a node."""
+    """Returns the RLP of a node."""
     if isinstance(node, Leaf):
         body = rlp.encode(_packed(node.path, is_leaf=True)) + rlp.encode(node.value)
     elif isinstance(node, Extension):
@@ -317,7 +319,9 @@ def _encoded(node: Leaf | Extension | Branch) -> bytes:
 
 
 def _reference(node: Node | None) -> bytes:
-    """How a parent names a node: RLP of its hash, or the node where that is shorter."""
+    """Returns a parent's reference to a node: RLP of its hash, or the node itself if it is
+    shorter.
+    """
     if node is None:
         return b"\x80"
     if node.reference is None:

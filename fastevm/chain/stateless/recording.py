@@ -1,4 +1,4 @@
-"""The witness of a block, recorded while it is executed again on the state of its parent."""
+"""Records the witness of a block by executing it again on its parent's state."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from fastevm.core.state.source import Found, Wanted
 def witness_of(
     block: Block, layer: Layer, chain: ChainConfig, header_of: Callable[[bytes], Header]
 ) -> Witness:
-    """The witness with which `verify` accepts a block: no more than what it needs.
+    """Returns the smallest witness with which `verify` accepts a block.
 
-    ``layer``: the state after its parent. ``header_of``: an ancestor by its hash. WitnessError
-    where the state is not the one that the parent commits to, or known in part; InvalidBlock for a
-    block that cannot be executed.
+    ``layer``: the parent's state. ``header_of``: returns an ancestor by hash. Raises WitnessError
+    if the state is partial or not the one that the parent commits to, and InvalidBlock if the
+    block cannot be executed.
     """
     parent = header_of(block.header.parent_hash)
     if layer.remote_state is not None:
@@ -35,7 +35,7 @@ def witness_of(
 
 
 class RecordingState(WitnessState):
-    """A state that is known as a whole, of which only what a block reads gets into its witness."""
+    """A complete state that records what a block reads into its witness."""
 
     def __init__(self, layer: Layer, parent: Header, header_of: Callable[[bytes], Header]) -> None:
         super().__init__(
@@ -46,7 +46,7 @@ class RecordingState(WitnessState):
         self._keys: dict[bytes, set[int]] = {}  # address -> slots that were read
 
     def fetch(self, wanted: Wanted) -> Found:
-        """All wanted values, and their nodes into the pool."""
+        """Returns all wanted values and adds their trie nodes to the pool."""
         for address in wanted.accounts | {address for address, _ in wanted.slots}:
             if address not in self._keys:
                 self._keys[address] = set()
@@ -65,7 +65,7 @@ class RecordingState(WitnessState):
         return found
 
     def root_after(self, layer: Layer) -> bytes:
-        """The root of ``layer``; what a deletion needs besides gets into the witness."""
+        """Returns the root of ``layer`` and adds the nodes that deletions need."""
         while True:
             try:
                 return super().root_after(layer)
@@ -73,12 +73,12 @@ class RecordingState(WitnessState):
                 self._find(error)
 
     def storage_root(self, address: bytes) -> bytes:
-        """The root of an account's storage, for which a block need not have read the account."""
+        """Returns the storage root of an account, which the block may not have read."""
         self.fetch(Wanted({address}, set()))
         return super().storage_root(address)
 
     def witness(self) -> Witness:
-        """What was needed: nodes and codes by their hashes, the parent's header first."""
+        """Returns what was needed: nodes and codes by hash, the parent's header first."""
         keys = [
             item
             for address in sorted(self._keys)
@@ -95,13 +95,13 @@ class RecordingState(WitnessState):
         )
 
     def _hash_of(self, number: int) -> bytes:
-        """The hash of an ancestor; the headers down to the one that names it are needed."""
+        """Returns the hash of an ancestor and records the headers down to it."""
         while self._headers[-1].number > number + 1:
             self._headers.append(self._header_of(self._headers[-1].parent_hash))
         return self._headers[-1].parent_hash
 
     def _find(self, error: TrieError) -> None:
-        """Get the node that is missing into the pool."""
+        """Adds the missing node to the pool."""
         missing = error.error
         if not isinstance(missing, MissingNode):
             raise error

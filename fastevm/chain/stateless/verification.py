@@ -1,4 +1,4 @@
-"""Executes a block on its witness alone and compares everything that its header commits to."""
+"""Executes a block using only its witness and compares everything that its header commits to."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ANCESTORS: Final = 256  # hashes that BLOCKHASH reaches back
 
 
 class Verified(Struct, frozen=True, kw_only=True):
-    """What a block that was verified gave. Roots are 32 bytes.
+    """The result of a verified block. Roots are 32 bytes.
 
     ``nodes`` and ``codes``: how many of the witness were needed.
     """
@@ -71,7 +71,7 @@ def verify(block: Block, witness: Witness, chain: ChainConfig) -> Verified:
 
 
 def check_header(block: Block, parent: Header, chain: ChainConfig) -> None:
-    """Check a block without its execution; InvalidBlock."""
+    """Validates a block without executing it. Raises InvalidBlock."""
     header = block.header
     chain.check_rules_known(header.number, header.timestamp)
     schedule = schedule_of(header, chain)
@@ -86,7 +86,7 @@ def check_header(block: Block, parent: Header, chain: ChainConfig) -> None:
 
 
 def schedule_of(header: Header, chain: ChainConfig) -> ForkSchedule:
-    """The rules of a block. Only one of proof of stake has no difficulty."""
+    """Returns the rules of a block. Under proof of stake, blocks have no difficulty."""
     after_merge = None if header.difficulty else True
     return chain.activations.at(header.number, header.timestamp, after_merge=after_merge)
 
@@ -98,9 +98,10 @@ def executed(
     chain: ChainConfig,
     ancestors: tuple[bytes, ...],
 ) -> BlockResult:
-    """What a block gives on a witness; ``ancestors``: hashes, newest first. Compares nothing.
+    """Executes a block on a witness without comparing the result. ``ancestors``: hashes, newest
+    first.
 
-    WitnessError where the witness lacks something, InvalidBlock where a transaction is not valid.
+    Raises WitnessError if the witness is incomplete, and InvalidBlock for an invalid transaction.
     """
     header = block.header
     schedule = schedule_of(header, chain)

@@ -1,4 +1,4 @@
-"""What a block needs of the chain before it: trie nodes, codes and headers, in no order."""
+"""Execution witnesses: the trie nodes, codes and headers that a block needs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MAX_HEADERS: Final = 256  # as far back as BLOCKHASH reaches
 MAX_HEADER_BYTES: Final = 1 << 16
 MAX_WITNESS_BYTES: Final = 1 << 28  # of all lists together
 
-# List -> how many items it may have, and how many bytes each.
+# List -> maximum number of items and maximum bytes of each.
 _LIMITS: Final = {
     "state": (MAX_NODES, MAX_NODE_BYTES),
     "codes": (MAX_CODES, MAX_CODE_BYTES),
@@ -32,7 +32,7 @@ _LIMITS: Final = {
 
 
 class WitnessError(FastevmError, ValueError):
-    """A witness that does not prove what the block needs; the text says what is missing."""
+    """A witness that does not prove what the block needs. The message says what is missing."""
 
 
 class Witness(Struct, frozen=True):
@@ -65,7 +65,7 @@ class Witness(Struct, frozen=True):
 
     @classmethod
     def from_json(cls, found: Any) -> Witness:
-        """The witness of its JSON form: four lists of hex strings. WitnessError."""
+        """Reads the JSON form: four lists of hex strings. Raises WitnessError."""
         if not isinstance(found, Mapping):
             raise WitnessError("a witness is an object with state, codes, keys and headers")
         return cls(*(_strings(found.get(name), name) for name in cls.__struct_fields__))
@@ -92,7 +92,9 @@ def _strings(values: Any, name: str) -> tuple[bytes, ...]:
 
 
 def ancestors_of(block_parent: bytes, headers: Sequence[bytes]) -> tuple[Header, ...]:
-    """The headers from the parent with this hash backwards; WitnessError where one has no place."""
+    """Returns the headers backwards from the parent with this hash. Raises WitnessError for an
+    unconnected header.
+    """
     by_hash: dict[bytes, Header] = {}
     for at, encoded in enumerate(headers):
         try:

@@ -1,4 +1,4 @@
-"""The state before a block as its witness has it: values by hashed keys, and the root after it."""
+"""The state before a block according to its witness, and the state root after it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NONCE_SIZE: Final = 8
 
 
 class StoredAccount(NamedTuple):
-    """An account as the trie has it: balance in wei, two hashes of 32 bytes."""
+    """An account as the trie stores it: balance in wei, two hashes of 32 bytes."""
 
     nonce: int
     balance: int
@@ -28,7 +28,9 @@ class StoredAccount(NamedTuple):
 
 
 class TrieError(WitnessError):
-    """A change that the nodes of a trie do not allow; ``address``: of a storage trie, else None."""
+    """A change that the known trie nodes do not allow. ``address``: of a storage
+    trie, else None.
+    """
 
     def __init__(self, text: str, error: MissingNode | BadNode, address: bytes | None) -> None:
         super().__init__(text)
@@ -38,8 +40,9 @@ class TrieError(WitnessError):
 class WitnessState:
     """The values that trie nodes and codes prove for the state with this ``root``.
 
-    It is a source of a remote state that resolves (`fastevm.core.state.source`): WitnessError for a
-    value that is not proved. ``read_nodes`` and ``read_codes`` have the hashes of what was needed.
+    It is the source of a remote state that resolves (`fastevm.core.state.source`). Raises
+    WitnessError for a value that is not proved. ``read_nodes`` and ``read_codes`` have the hashes
+    of what was needed.
     """
 
     chain_id = 0
@@ -64,7 +67,7 @@ class WitnessState:
     # --- values -----------------------------------------------------------------------------------
 
     def stored(self, address: bytes) -> StoredAccount | None:
-        """An account, None where it is proved absent. WitnessError."""
+        """Returns an account, or None if its absence is proved. Raises WitnessError."""
         try:
             leaf = self._accounts.get(keccak256(address))
             return None if leaf is None else _account(leaf)
@@ -72,7 +75,7 @@ class WitnessState:
             raise WitnessError(f"account 0x{address.hex()}: {error}") from None
 
     def slot(self, address: bytes, slot: int) -> int:
-        """The value of a slot. WitnessError."""
+        """Returns the value of a slot. Raises WitnessError."""
         try:
             leaf = self._storage(address).get(keccak256(slot.to_bytes(WORD_SIZE, "big")))
             return 0 if leaf is None else _number(_decoded(leaf), WORD_SIZE, "value", least=1)
@@ -80,7 +83,7 @@ class WitnessState:
             raise WitnessError(f"slot {slot:#x} of 0x{address.hex()}: {error}") from None
 
     def fetch(self, wanted: Wanted) -> Found:
-        """All wanted values. WitnessError for the first that is not proved."""
+        """Returns all wanted values. Raises WitnessError for the first that is not proved."""
         found = Found()
         for address in wanted.accounts:
             found.accounts[address] = self._remote_account(address)
@@ -91,7 +94,7 @@ class WitnessState:
         return found
 
     def read_code(self, address: bytes, code_hash: bytes) -> None:
-        """WitnessError where the code is not in the witness."""
+        """Raises WitnessError if the code is not in the witness."""
         if code_hash not in self.codes:
             raise WitnessError(
                 f"account 0x{address.hex()}: its code 0x{code_hash.hex()} is missing"
@@ -126,10 +129,10 @@ class WitnessState:
     # --- the state after the block ----------------------------------------------------------------
 
     def root_after(self, layer: Layer) -> bytes:
-        """The root of ``layer``, which stands above this state. WitnessError.
+        """Returns the root of ``layer``, which is above this state. Raises WitnessError.
 
-        Writes go into the tries before deletions, so that a deletion finds what was put beside it.
-        Afterwards the values here are those of ``layer``; it may be called for a later one.
+        Writes enter the tries before deletions, so that deletions find new neighbours. Afterwards
+        this object has the values of ``layer``; it may be called again for a later layer.
         """
         hidden = layer.hidden()
         leaves: dict[bytes, bytes] = {}
@@ -146,13 +149,15 @@ class WitnessState:
         return self._accounts.root()
 
     def storage_root(self, address: bytes) -> bytes:
-        """The root of an account's storage; after `root_after` the new one. WitnessError."""
+        """Returns the storage root of an account; after `root_after`, the new root. Raises
+        WitnessError.
+        """
         return self._storage(address).root()
 
     def _leaf_after(
         self, layer: Layer, address: bytes, hidden: Mapping[bytes, set[int] | None]
     ) -> bytes:
-        """The leaf of a changed account, empty for one that is no more."""
+        """Returns the leaf of a changed account; empty if it was deleted."""
         account, zeroed = layer.account(address), hidden.get(address, set())
         if zeroed is None:
             self._storages[address] = self._trie(EMPTY_ROOT)
@@ -176,7 +181,7 @@ def _write(trie: PartialTrie, values: Mapping[bytes, bytes]) -> None:
 
 
 def _account(leaf: bytes) -> StoredAccount:
-    """BadNode where the value is no account."""
+    """Raises BadNode if the value is not an account."""
     items = _decoded(leaf)
     if not isinstance(items, list) or len(items) != len(StoredAccount._fields):
         raise BadNode("the value of a leaf is no account")

@@ -1,4 +1,4 @@
-"""What is kept on the disk: journals of blocks, slices and pooled transactions, an archive."""
+"""Storage on disk: journals of blocks, slices and pooled transactions, an archive, snapshots."""
 
 from fastevm.chain.storage.archive import Archive
 from fastevm.chain.storage.data_directory import DataDirectory, Fsync

@@ -1,7 +1,7 @@
-"""Old canonical blocks: where each lies in a file, found by number, hash or transaction.
+"""Old canonical blocks: finds each in a file by number, hash or transaction.
 
-Memory holds none of them but the last few that were asked for. What finds them lies in unnamed
-files of its own and is made anew when a chain comes back.
+Memory holds only the last few blocks that were read. The index is stored in unnamed files and
+rebuilt on start.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _ROW: Final = struct.Struct(">32sQ32s?")  # hash, position, total difficulty, me
 
 
 class BlockStore(Protocol):
-    """A file of blocks that only grows."""
+    """An append-only file of blocks."""
 
     def keep(self, block: Block, receipts: Sequence[Receipt]) -> int: ...
     def read(self, position: int) -> Record: ...
@@ -39,8 +39,8 @@ class BlockStore(Protocol):
 class Row(NamedTuple):
     """What is known of an old block without reading it.
 
-    ``position``: the byte offset of its record in the store. ``is_merged``: whether the rules after
-    the merge apply to it.
+    ``position``: the byte offset of its record. ``is_merged``: whether it follows the rules after
+    the merge.
     """
 
     block_hash: bytes
@@ -50,7 +50,7 @@ class Row(NamedTuple):
 
 
 class StoredBlock:
-    """A block that was read back; its receipts are when somebody asks for them."""
+    """A block read from the archive. Its receipts are decoded on access."""
 
     __slots__ = ("_packed", "_receipts", "block", "row")
 
@@ -61,37 +61,37 @@ class StoredBlock:
 
     @property
     def position(self) -> int:
-        """Where the store has it."""
+        """The byte offset in the store."""
         return self.row.position
 
     @property
     def total_difficulty(self) -> int:
-        """The sum of the difficulties up to it."""
+        """The total difficulty up to the block."""
         return self.row.total_difficulty
 
     @property
     def is_merged(self) -> bool:
-        """Whether it is made by the rules after the merge."""
+        """Whether the block follows the rules after the merge."""
         return self.row.is_merged
 
     @property
     def receipts(self) -> Sequence[Receipt]:
-        """The receipts; StorageError when they cannot be understood."""
+        """Returns the receipts. Raises StorageError if they cannot be decoded."""
         if self._receipts is None:
             self._receipts = receipts_of(self._packed)
         return self._receipts
 
     @property
     def size(self) -> int:
-        """Bytes of its record."""
+        """The size of its record in bytes."""
         return len(self._packed)
 
 
 class Archive:
-    """The canonical blocks from the first that was added up to where memory begins.
+    """The canonical blocks from the first one added up to those in memory.
 
-    One thread adds and takes back, any thread reads; what it finds is whole.
-    :class:`BlockUnavailableError` when the file does not give what it should.
+    One thread adds and removes; any thread reads complete blocks. Raises
+    :class:`BlockUnavailableError` if the file does not contain what the index says.
     """
 
     def __init__(
@@ -102,7 +102,9 @@ class Archive:
         cached_bytes: int = CACHED_BYTES,
         run_records: int = RUN_RECORDS,
     ) -> None:
-        """``directory``: where the unnamed files lie (None: with the system's temporary files)."""
+        """``directory``: where to create the unnamed files (None: the system's temporary
+        directory).
+        """
         self.store = store
         self._directory = directory
         self._rows: ScratchFile | None = None  # most chains never need one
@@ -113,13 +115,13 @@ class Archive:
 
     @property
     def numbers(self) -> range:
-        """The numbers of the blocks that are in here."""
+        """The numbers of the archived blocks."""
         return self._numbers
 
     def append(self, old: ArchivedBlock) -> None:
-        """Take in the block after the last; it is written if it has no position yet.
+        """Adds the next block and writes it if it has no position yet.
 
-        OSError when it cannot be; nothing has changed then.
+        Raises OSError without a change if it cannot be written.
         """
         block, position = old.block, old.position
         number = block.number
@@ -140,19 +142,21 @@ class Archive:
         self._numbers = range(numbers.start, number + 1)
 
     def flush(self) -> None:
-        """Write what was gathered of the index; OSError leaves it in memory."""
+        """Writes the index entries collected in memory. Raises OSError and keeps them in memory."""
         self._index.flush()
 
     def truncate(self, number: int) -> None:
-        """Forget the blocks from this number on; what points to them finds others, or none."""
+        """Removes the blocks from this number on. Index entries of removed blocks are ignored
+        later.
+        """
         numbers = self._numbers
         self._truncations += 1
         self._numbers = range(numbers.start, max(min(number, numbers.stop), numbers.start))
 
     def save(self, file: ArchiveFile, end: int) -> bool:
-        """Save what finds the blocks below ``end``, from any thread.
+        """Saves the index of the blocks below ``end``. Any thread may call it.
 
-        False when there are none, or when the branch changed meanwhile. OSError.
+        Returns False if there are none, or if the branch changed meanwhile. Raises OSError.
         """
         truncations, numbers, rows = self._truncations, self._numbers, self._rows
         count = min(numbers.stop, end) - numbers.start
@@ -165,7 +169,7 @@ class Archive:
         return True
 
     def restore(self, file: ArchiveFile) -> bool:
-        """Begin with the blocks that were saved; whether there are any. OSError."""
+        """Loads the saved index. Returns whether there was one. Raises OSError."""
         saved = file.read(self._directory)
         if saved is None or saved.rows.size % _ROW.size:
             return False
@@ -177,7 +181,7 @@ class Archive:
     # --- reading ----------------------------------------------------------------------------------
 
     def row(self, number: int) -> Row | None:
-        """What is known of the block of a number; None when it is not in here."""
+        """Returns what is known of the block with a number; None if it is not archived."""
         numbers = self._numbers
         if number not in numbers or self._rows is None:
             return None
@@ -201,7 +205,7 @@ class Archive:
         return None
 
     def locate(self, transaction_hash: bytes) -> tuple[Block, int] | None:
-        """The block that holds a transaction, and its index in it."""
+        """Returns the block that contains a transaction, and its index there."""
         for position in self._find(transaction_hash):
             number, index = divmod(position, 1 << INDEX_BITS)
             found = None if index == WHOLE_BLOCK else self.read(number)
@@ -213,7 +217,7 @@ class Archive:
         return None
 
     def read(self, number: int) -> StoredBlock | None:
-        """The block of a number; None when it is not in here."""
+        """Returns the block with a number; None if it is not archived."""
         row = self.row(number)
         if row is None:
             return None
@@ -242,7 +246,7 @@ class Archive:
 
 
 class _Cache:
-    """The blocks that were read last, as far as their records fit; for any thread."""
+    """A cache of the blocks read last, limited by the size of their records; for any thread."""
 
     def __init__(self, limit: int) -> None:
         self._limit, self._size = limit, 0
@@ -257,7 +261,7 @@ class _Cache:
             return found
 
     def put(self, block_hash: bytes, block: StoredBlock) -> None:
-        """Keep a block; the one that was not asked for the longest goes, but never the last."""
+        """Adds a block. Evicts the least recently used ones, but never this one."""
         with self._lock:
             if block_hash in self._blocks:
                 return

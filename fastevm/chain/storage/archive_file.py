@@ -1,7 +1,7 @@
-"""What finds the old blocks, saved with each snapshot of the state, so that a start reads it.
+"""The archive's index, saved with each state snapshot so that a start can load it.
 
-Without the file, or with a damaged one, the index is made from the journal of blocks. The saved
-rows and hashes only say where to look: whatever is read there is compared with the whole hash.
+If the file is missing or damaged, the index is rebuilt from the journal of blocks. Saved rows and
+hashes are only hints: whatever is read there is compared with the whole hash.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class ArchiveFile:
         self.path, self._label = directory / FILE_NAME, label
 
     def write(self, first: int, rows: tuple[ScratchFile, int], hashes: ScratchFile) -> None:
-        """Replace the file; ``rows`` with how many bytes of them. OSError leaves the one before."""
+        """Replaces the file. ``rows``: with their size. Raises OSError and keeps the old file."""
         fresh = self.path.with_name(FILE_NAME + NEW_SUFFIX)
         try:
             with fresh.open("wb", buffering=0) as file:
@@ -53,7 +53,9 @@ class ArchiveFile:
         sync_directory(self.path.parent)
 
     def read(self, directory: Path | None) -> SavedArchive | None:
-        """The saved archive in unnamed files of ``directory``; None without a whole one."""
+        """Loads the saved archive into unnamed files of ``directory``. None if it is missing or
+        damaged.
+        """
         try:
             with self.path.open("rb") as file:
                 found = self._read(file.fileno(), directory)
@@ -64,7 +66,7 @@ class ArchiveFile:
         return found
 
     def remove(self) -> None:
-        """Remove the file: the positions in the journal have changed."""
+        """Removes the file because positions in the journal have changed."""
         self.path.unlink(missing_ok=True)
 
     def _write(
@@ -103,7 +105,7 @@ class ArchiveFile:
 
 
 def _chunks(descriptor: int, start: int, size: int) -> Iterator[bytes]:
-    """The bytes of a part of a file; OSError where the file ends before it."""
+    """Returns the bytes of a part of a file. Raises OSError if the file is too short."""
     end = start + size
     while start < end:
         chunk = os.pread(descriptor, min(CHUNK_BYTES, end - start), start)

@@ -1,7 +1,7 @@
-"""The journal of a chain: every added block, every forced head, every amendment, in order.
+"""The journal of a chain: every added block, every forced head and every amendment, in order.
 
-Its replay makes the same chain: each block is verified and executed again on its parent's state.
-Blocks up to the snapshot of the state are adopted with their receipts without execution.
+Replaying it rebuilds the same chain: each block is verified and executed on its parent's state.
+Blocks up to the state snapshot are adopted with their receipts, without execution.
 """
 
 from __future__ import annotations
@@ -30,45 +30,46 @@ Progress = Callable[[int, int, int], None]  # blocks, bytes read, bytes in all
 
 
 class BlockJournal:
-    """Records every change of a chain before it happens; OSError prevents the change."""
+    """Records every change of a chain before it happens. An OSError prevents the change."""
 
     def __init__(self, directory: Path, label: bytes, *, flush: bool) -> None:
         """``flush``: wait for the disk after every record."""
         self.file = RecordFile(directory / FILE_NAME, label)
         self.flush = flush
-        self._replayed: Record | None = None  # the record that is replayed now
+        self._replayed: Record | None = None  # the record being replayed
 
     def keep(self, block: Block, receipts: Sequence[Receipt]) -> int:
-        """Record a block that is about to be added; the byte offset of its record."""
+        """Records a block before it is added. Returns the byte offset of its record."""
         if self._replayed is not None:
             return self._replayed.start
         return self._write(BLOCK, pack_body(block, receipts))
 
     def move_head(self, block_hash: bytes) -> None:
-        """Record a head that is about to be set against the fork choice."""
+        """Records a forced head before it is set."""
         if self._replayed is None:
             self._write(HEAD, block_hash)
 
     def amend(self, block_hash: bytes, accounts: Mapping[str, Any]) -> None:
-        """Record a change of the state after a block; ``accounts`` as in a genesis file."""
+        """Records a change of the state after a block. ``accounts``: as in a genesis file."""
         if self._replayed is None:
             self._write(AMENDMENT, block_hash + json.dumps(accounts).encode())
 
     def read(self, position: int) -> Record:
-        """The record at a byte offset; OSError or StorageError when there is none."""
+        """Returns the record at a byte offset. Raises OSError or StorageError if there is none."""
         return self.file.read(position)
 
     def has_block(self, block_hash: bytes) -> bool:
-        """Whether a record holds this block, of any branch; reads the whole file."""
+        """Returns whether the journal contains this block, of any branch. Reads the whole file."""
         return any(
             record.kind == BLOCK and hashes_of(record.payload)[0] == block_hash
             for record in self.file.records()
         )
 
     def continue_archive(self, chain: Chain, archive: Archive) -> int | None:
-        """Make the last block of a restored archive the head of a chain; where its record ends.
+        """Makes the last block of a loaded archive the head of a chain. Returns where its record
+        ends.
 
-        None when the journal does not have that block where the archive says.
+        Returns None if the journal does not have that block at the archive's position.
         """
         number = archive.numbers.stop - 1
         try:
@@ -88,11 +89,12 @@ class BlockJournal:
         progress: Progress | None = None,
         start: int | None = None,
     ) -> int:
-        """Repeat all changes on a fresh chain and become its journal; the number of blocks.
+        """Replays all changes on a fresh chain and becomes its journal. Returns the number of
+        blocks.
 
-        Up to the block of ``snapshot`` nothing is executed. ``start``: where the record of the
-        chain's head ends if it is an archived block below the snapshot. :class:`CorruptFile`,
-        :class:`StorageError` names a record that does not fit the chain.
+        Blocks up to ``snapshot`` are not executed. ``start``: where the record of the chain's head
+        ends if the head is an archived block below the snapshot. Raises :class:`CorruptFile`, or
+        :class:`StorageError` for a record that does not fit the chain.
         """
         adopted = set() if snapshot is None else self._adopt(chain, snapshot, progress, start)
         known = 0 if snapshot is None else snapshot.journal_size
@@ -101,9 +103,9 @@ class BlockJournal:
             return len(adopted) + self._replay(chain, known, adopted, progress, start)
 
     def compact(self, chain: Chain) -> None:
-        """Keep only the canonical blocks and their amendments.
+        """Removes all but the canonical blocks and their amendments.
 
-        The chain must not be used afterwards: its archive refers to the offsets of before.
+        Do not use the chain afterwards: its archive refers to the old offsets.
         """
         self.file.rewrite(self._canonical_records(chain))
 
@@ -154,7 +156,9 @@ class BlockJournal:
     def _adopt(
         self, chain: Chain, snapshot: Snapshot, progress: Progress | None, start: int | None
     ) -> set[int]:
-        """Add the blocks up to the snapshot's without execution; the offsets of their records."""
+        """Adds the blocks up to the snapshot without execution. Returns the offsets of their
+        records.
+        """
         positions: dict[bytes, tuple[bytes, int]] = {}
         for record in self.file.records(start):
             if record.kind == BLOCK and record.end <= snapshot.journal_size:
@@ -179,14 +183,16 @@ class BlockJournal:
         return set(branch)
 
     def _play(self, chain: Chain, record: Record, *, passed: bool) -> bool:
-        """Repeat one record; whether it added a block. ``passed``: a snapshot was written later."""
+        """Replays one record. Returns whether it added a block. ``passed``: a later snapshot
+        exists.
+        """
         payload = record.payload
         if record.kind == BLOCK:
             block_hash, parent_hash = hashes_of(payload)
             if chain.knows(block_hash):
                 return False
             if passed and not chain.knows(parent_hash):
-                return False  # of a branch that was left before the snapshot
+                return False  # of a branch abandoned before the snapshot
             if passed and not chain.has_state(parent_hash):
                 return False
             chain.add(block_of(payload))

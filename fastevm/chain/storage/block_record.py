@@ -1,4 +1,4 @@
-"""A block with its block access list and its receipts as the payload of one record."""
+"""The payload of a block's record: the block, its block access list and its receipts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LISTED: Final = 1 << 31  # in that size: before the receipts comes a list, afte
 
 
 def pack_body(block: Block, receipts: Sequence[Receipt]) -> bytes:
-    """The bytes of a block, of the block access list that it came with, and of its receipts."""
+    """Encodes a block, the block access list that came with it, and its receipts."""
     encoded, accesses = block.rlp(), block.access_list
     if accesses is None:
         return _SIZE.pack(len(encoded)) + encoded + pack_receipts(receipts)
@@ -27,7 +27,7 @@ def pack_body(block: Block, receipts: Sequence[Receipt]) -> bytes:
 
 
 def block_of(packed: bytes) -> Block:
-    """The block, with the senders that impersonated transactions name; InvalidBlock for none."""
+    """Decodes the block, with the senders of impersonated transactions. Raises InvalidBlock."""
     end, listed = _block_end(packed)
     block = decode_block(packed[_SIZE.size : end])
     if listed:
@@ -38,13 +38,15 @@ def block_of(packed: bytes) -> Block:
 
 
 def hashes_of(packed: bytes) -> tuple[bytes, bytes]:
-    """The hashes of the block and of its parent; nothing else is decoded. InvalidBlock."""
+    """Returns the hashes of the block and its parent without decoding the rest. Raises
+    InvalidBlock.
+    """
     header = header_rlp(packed, _SIZE.size)
     return keccak256(header), parent_hash_of(header)
 
 
 def receipts_of(packed: bytes) -> tuple[Receipt, ...]:
-    """The receipts; StorageError when they are none."""
+    """Decodes the receipts. Raises StorageError."""
     return unpack_receipts(packed[_receipts_at(packed) :])
 
 
@@ -57,6 +59,6 @@ def _receipts_at(packed: bytes) -> int:
 
 
 def _block_end(packed: bytes) -> tuple[int, bool]:
-    """Where the block ends, and whether its list follows."""
+    """Returns where the block ends, and whether an access list follows."""
     (size,) = _SIZE.unpack_from(packed)
     return _SIZE.size + (int(size) & ~_LISTED), bool(size & _LISTED)

@@ -56,13 +56,13 @@ MEMBERS: Final = (
 
 
 class Fsync(Enum):
-    """When written data is forced onto the disk.
+    """When written data are flushed to disk.
 
-    It matters only when the machine loses power or crashes: written data survives the end of the
-    process in any case. ALWAYS: before a block becomes canonical, the names of new files included.
-    EVERYSEC: within a second. NEVER: when the system writes it. The pool never waits for the disk:
-    ALWAYS means EVERYSEC for it. Slices are never forced onto the disk. If the disk has them and
-    lacks the block below, the next start stops with an error.
+    It only matters if the machine loses power or crashes: written data survive the end of the
+    process in any case. ALWAYS: before a block becomes canonical, including the names of new
+    files. EVERYSEC: within a second. NEVER: when the system decides. The pool never waits for the
+    disk: for it, ALWAYS means EVERYSEC. Slices are never flushed. If the disk has slices but lacks
+    the block below them, the next start fails with an error.
     """
 
     ALWAYS = "always"
@@ -73,7 +73,8 @@ class Fsync(Enum):
 class DataDirectory:
     """The files of one chain under one lock, from ``claim`` to ``close``.
 
-    :class:`StorageError` when another process uses the directory, OSError when it cannot be made.
+    Raises :class:`StorageError` if another process uses the directory, and OSError if it cannot be
+    created.
     """
 
     def __init__(
@@ -97,7 +98,7 @@ class DataDirectory:
 
     @property
     def pace(self) -> Pace | None:
-        """The pace that blocks are built at; None when the directory does not say."""
+        """The block and slice intervals; None if the directory does not record them."""
         stored = self._stored()
         return None if stored is None else stored.pace
 
@@ -108,10 +109,10 @@ class DataDirectory:
         chain_id: int,
         pace: Pace | None = None,
     ) -> None:
-        """Open the files for the chain of this genesis; an empty directory becomes its own.
+        """Opens the files for the chain of this genesis, or creates them in an empty directory.
 
-        ``pace``: of a node that builds blocks. :class:`StorageError` when the directory holds
-        another chain or blocks of another pace, or lacks one of its files.
+        ``pace``: of a node that builds blocks. Raises :class:`StorageError` if the directory has
+        another chain or pace, or lacks one of its files.
         """
         stored = self._stored()
         self._check_members(stored is not None)
@@ -130,14 +131,14 @@ class DataDirectory:
                     f"--block-time and --slice-interval, or another --datadir"
                 )
         self._open(claimed.label)
-        if stored != claimed:  # last, for it says that all files are there
+        if stored != claimed:  # last, because it marks the directory as complete
             replace_file(self.path / GENESIS_NAME, claimed.encoded())
         if self.fsync is not Fsync.NEVER:
             self._flusher = Thread(target=self._flush, name="fastevm-flusher", daemon=True)
             self._flusher.start()
 
     def _open(self, label: bytes) -> None:
-        """Open the record files, and wait until their names are on the disk."""
+        """Opens the record files and flushes their directory entries."""
         self.blocks = BlockJournal(self.path, label, flush=self.fsync is Fsync.ALWAYS)
         self.pool = PoolJournal(self.path, label)
         self.slices = SliceJournal(self.path, label)
@@ -150,7 +151,7 @@ class DataDirectory:
         sync_directory(self.path.parent)
 
     def _check_members(self, is_claimed: bool) -> None:
-        """StorageError when files of a claimed directory, or its genesis, are missing."""
+        """Raises StorageError if files of a claimed directory, or its genesis, are missing."""
         missing = [name for name in MEMBERS if not (self.path / name).exists()]
         if is_claimed and missing:
             raise StorageError(
@@ -171,11 +172,11 @@ class DataDirectory:
             )
 
     def restore(self, fresh: Callable[[], Chain], progress: Progress | None = None) -> Chain:
-        """The stored chain; ``fresh`` makes one of the genesis alone. Changes are kept from now on.
+        """Returns the stored chain and records its changes from now on.
 
-        Where the snapshot does not fit, every block is executed again. CorruptFile for a damaged
-        journal, StorageError when it does not fit the genesis and the rules, or is shorter than
-        when the snapshot was written.
+        ``fresh`` creates a chain of the genesis alone. If the snapshot does not fit, every block
+        is executed again. Raises CorruptFile for a damaged journal, and StorageError if it does
+        not fit the genesis and the rules, or is shorter than when the snapshot was written.
         """
         self._check_length()
         snapshot = None if self.full_replay else self.snapshots.read()
@@ -192,7 +193,7 @@ class DataDirectory:
                 log.warning("the snapshot does not fit, every block is executed again: %s", error)
                 chain, snapshot = self._begun(fresh), None
                 self.blocks.replay(chain, None, progress)
-        self._check_length()  # again, for a torn record may have been cut off
+        self._check_length()  # again, because a torn record may have been cut off
         self._check_preconfirmed(chain)
         self.snapshotter = Snapshotter(chain, self.snapshots, self.blocks.file)
         self.snapshotter.count_from(None if snapshot is None else snapshot.block_hash)
@@ -201,9 +202,9 @@ class DataDirectory:
     def _continued(
         self, fresh: Callable[[], Chain], snapshot: Snapshot | None, progress: Progress | None
     ) -> Chain | None:
-        """The chain from the last block of the saved archive on; None if that does not fit.
+        """Returns the chain from the last block of the saved archive on; None if it does not fit.
 
-        The records before that block are not read: a damaged one is found when its block is.
+        Earlier records are not read: damage is found when a block is.
         """
         chain = self._begun(fresh)
         archive = chain.archive
@@ -224,7 +225,7 @@ class DataDirectory:
         return chain
 
     def _check_length(self) -> None:
-        """StorageError when the journal of blocks has lost records at its end."""
+        """Raises StorageError if the journal of blocks has lost records at its end."""
         missing = self.snapshots.missing_bytes(self.blocks.file.size)
         if missing:
             raise StorageError(
@@ -234,9 +235,10 @@ class DataDirectory:
             )
 
     def _check_preconfirmed(self, chain: Chain) -> None:
-        """StorageError when slices were published on a block that the journal does not have.
+        """Raises StorageError if slices were published on a block that the journal does not have.
 
-        A block that only the chain does not have was left for another branch: that is no error.
+        A block that is in the journal but not in the chain was abandoned for another branch, which
+        is not an error.
         """
         newest = self.slices.newest()
         if newest is None or chain.knows(newest.draft.parent_hash):
@@ -250,41 +252,41 @@ class DataDirectory:
             )
 
     def forget_slices(self, chain: Chain) -> None:
-        """Remove the published slices unless they continue the chain."""
+        """Removes the published slices unless they continue the chain."""
         newest = self.slices.newest()
         if newest is not None and newest.draft.parent_hash != chain.head.hash:
             self.slices.file.clear()
 
     def forget_snapshot(self) -> None:
-        """Remove the snapshot of the state, and write none any more."""
+        """Removes the state snapshot and disables further ones."""
         if self.snapshotter is not None:
             self.snapshotter.close()
         self.snapshots.file.clear()
         self.snapshots.archive_file.remove()
 
     def _begun(self, fresh: Callable[[], Chain]) -> Chain:
-        """A chain of the genesis alone, with an archive in this directory."""
+        """Returns a chain of the genesis alone, with an archive in this directory."""
         chain = fresh()
         chain.archive = Archive(self.blocks, self.path)
         return chain
 
     def report_to(self, metrics: MetricsRegistry) -> None:
-        """Count in the metrics of a node from now on."""
+        """Records into the metrics of a node from now on."""
         self.metrics = metrics
         if self.snapshotter is not None:
             self.snapshotter.metrics = metrics
 
     def values(self) -> dict[str, float]:
-        """Sizes, by the names of the metrics."""
+        """Returns file sizes by metric name."""
         return {
             "datadir_bytes": sum(file.size for file in self._files),
             "datadir_cut_bytes": sum(file.cut_bytes for file in self._files),
         }
 
     def abandon(self) -> Path:
-        """Move all files to a new directory below this one; its path.
+        """Moves all files to a new directory below this one and returns its path.
 
-        StorageError when there are MAX_ABANDONED of these.
+        Raises StorageError if there are MAX_ABANDONED of these already.
         """
         if len(list(self.path.glob(ABANDONED_PREFIX + "*"))) >= MAX_ABANDONED:
             raise StorageError(
@@ -300,7 +302,7 @@ class DataDirectory:
         return aside
 
     def close(self) -> None:
-        """Write everything to the disk and release the lock."""
+        """Flushes everything to disk and releases the lock."""
         self._closed.set()
         if self.snapshotter is not None:
             self.snapshotter.close()
@@ -336,10 +338,11 @@ class DataDirectory:
 
 
 def lock_directory(path: Path) -> int:
-    """The lock of a directory, as a descriptor; the system releases it when the process ends.
+    """Locks a directory and returns a descriptor. The system releases the lock when the process
+    ends.
 
-    :class:`StorageError` when another process holds it, or when `LOCK_NAME` is a link: writing the
-    process id would overwrite the file that it leads to.
+    Raises :class:`StorageError` if another process holds it, or if `LOCK_NAME` is a link: writing
+    the process id would overwrite the link's target.
     """
     descriptor = _open_lock(path, os.O_RDWR | os.O_CREAT)
     _lock(descriptor, path, fcntl.LOCK_EX)
@@ -349,9 +352,9 @@ def lock_directory(path: Path) -> int:
 
 
 def lock_for_reading(path: Path) -> int | None:
-    """As `lock_directory`, but several readers may hold it, and nothing is written.
+    """Like `lock_directory`, but for several readers, and without writing anything.
 
-    None when no node has ever locked the directory.
+    Returns None if no node has ever locked the directory.
     """
     try:
         descriptor = _open_lock(path, os.O_RDONLY)
@@ -362,7 +365,7 @@ def lock_for_reading(path: Path) -> int | None:
 
 
 def release_lock(descriptor: int) -> None:
-    """Release what `lock_directory` returned; the file stays, without a process id."""
+    """Releases the lock. The file stays, without a process id."""
     os.ftruncate(descriptor, 0)
     os.close(descriptor)
 
@@ -370,7 +373,7 @@ def release_lock(descriptor: int) -> None:
 def _open_lock(path: Path, flags: int) -> int:
     file = path / LOCK_NAME
     try:
-        # O_NONBLOCK: a named pipe must not stop the start
+        # O_NONBLOCK: a named pipe must not block the start
         descriptor = os.open(file, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
     except OSError as error:
         if error.errno != errno.ELOOP:

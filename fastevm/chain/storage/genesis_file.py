@@ -1,4 +1,6 @@
-"""``genesis.json`` of a data directory: the chain that it holds, and the pace of its node."""
+"""``genesis.json`` of a data directory: the chain, and the block and slice
+intervals of its node.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ class Pace(msgspec.Struct, frozen=True):
 
 
 class GenesisFile(msgspec.Struct, rename="camel", omit_defaults=True):
-    """The content of the file; ``genesis`` is in geth's format.
+    """The content of the file. ``genesis`` is in geth's format.
 
     The pace is absent until a node that builds blocks has used the directory.
     """
@@ -49,7 +51,7 @@ class GenesisFile(msgspec.Struct, rename="camel", omit_defaults=True):
 
     @property
     def pace(self) -> Pace | None:
-        """The pace that the directory was made with; None when no node has recorded one."""
+        """The recorded block and slice intervals; None if no node has recorded them."""
         if self.block_time_ms is None or self.slice_interval_ms is None:
             return None
         return Pace(self.block_time_ms, self.slice_interval_ms)
@@ -62,7 +64,7 @@ class GenesisFile(msgspec.Struct, rename="camel", omit_defaults=True):
 def genesis_file(
     genesis: Mapping[str, Any], genesis_hash: bytes, chain_id: int, pace: Pace | None = None
 ) -> GenesisFile:
-    """The content of the file for a chain."""
+    """Returns the content of the file for a chain."""
     found = GenesisFile("0x" + genesis_hash.hex(), chain_id, dict(genesis))
     if pace is not None:
         found.block_time_ms, found.slice_interval_ms = pace.block_time_ms, pace.slice_interval_ms
@@ -70,7 +72,7 @@ def genesis_file(
 
 
 def read_genesis_file(path: Path) -> GenesisFile | None:
-    """The content of a file; None when there is none. StorageError for anything else in it."""
+    """Reads a file; None if it does not exist. Raises StorageError for invalid content."""
     try:
         data = path.read_bytes()
     except FileNotFoundError:
@@ -81,7 +83,9 @@ def read_genesis_file(path: Path) -> GenesisFile | None:
 
 
 def parse_genesis_file(data: bytes, path: Path) -> GenesisFile:
-    """The content of a file with these bytes; StorageError names the file and the wrong member."""
+    """Reads the content from bytes. Raises StorageError with the file's name and the invalid
+    member.
+    """
     try:
         found = msgspec.convert(read_json(data), GenesisFile)
         found.label  # noqa: B018 (a chain id that fits no label raises)
@@ -94,7 +98,9 @@ def parse_genesis_file(data: bytes, path: Path) -> GenesisFile:
 
 
 def read_json(data: bytes) -> Any:
-    """The value of a JSON text; ValueError for other bytes and for more than MAX_DEPTH levels."""
+    """Returns the value of a JSON text. Raises ValueError for invalid text or more than MAX_DEPTH
+    levels.
+    """
     depth = 0
     for bracket in _BRACKET.findall(data):
         depth += 1 if bracket in b"[{" else -1
@@ -104,5 +110,7 @@ def read_json(data: bytes) -> Any:
 
 
 def file_label(genesis_hash: bytes, chain_id: int) -> bytes:
-    """The label of all record files of a chain; OverflowError for a chain id above 64 bits."""
+    """Returns the label of all record files of a chain. Raises OverflowError for a chain id above
+    64 bits.
+    """
     return genesis_hash + chain_id.to_bytes(8, "big")

@@ -1,8 +1,9 @@
-"""From a hash to a number, for any count of hashes in little memory.
+"""Maps hashes to numbers, for any number of hashes in little memory.
 
-Hashes are looked up by their first eight bytes, so what is found is a candidate: who asks holds it
-against the whole hash. They are gathered in memory, written as a sorted run, and runs of like sizes
-are merged by a thread, so that there are few. Of a run, memory holds the first key of each page.
+Lookups use the first eight bytes of a hash, so a result is a candidate that the caller must
+compare with the whole hash. New entries are collected in memory and written as a sorted run. A
+thread merges runs of similar size, so that there are few. Memory holds the first key of each page
+of a run.
 """
 
 from __future__ import annotations
@@ -28,40 +29,44 @@ CHUNK_BYTES: Final = 64 * PAGE_BYTES  # of each run while two are merged
 
 
 class HashIndex:
-    """One thread adds, any thread asks. The values are of at most eight bytes.
+    """One thread adds, any thread reads. Values have at most eight bytes.
 
-    The files lie in ``directory`` (None: among the system's temporary files) and have no names.
+    The files are unnamed, in ``directory`` (None: the system's temporary directory).
     """
 
     def __init__(self, directory: Path | None = None, run_records: int = RUN_RECORDS) -> None:
         self._directory, self._run_records = directory, run_records
         self._young: dict[bytes, int] = {}
         self._runs: tuple[_Run, ...] = ()  # oldest first
-        self._lock = Lock()  # of who replaces the runs
+        self._lock = Lock()  # guards the replacement of runs
         self._merger: Thread | None = None
 
     @property
     def run_count(self) -> int:
-        """How many runs a question may have to look into."""
+        """The number of runs that a lookup may read."""
         return len(self._runs)
 
     def add(self, key: bytes, value: int) -> None:
-        """Find ``value`` under this hash from now on, before what was added under it earlier."""
+        """Maps this hash to ``value``. Newer values are found before older ones."""
         self._young[key] = value
 
     def flush(self) -> None:
-        """Write what was gathered, if it is much; OSError leaves it in memory."""
+        """Writes the collected entries if there are enough. Raises OSError and keeps them in
+        memory.
+        """
         if len(self._young) < self._run_records:
             return
         run = _Run(self._directory)
         run.append(_sorted_records(self._young))
         with self._lock:
             self._runs = (*self._runs, run)
-        self._young = {}  # only now: a reader looks here first
+        self._young = {}  # only now: readers look here first
         self._merge()
 
     def find(self, key: bytes) -> Iterator[int]:
-        """What may stand under a hash, the newest first; OSError when a file cannot be read."""
+        """Yields the candidates for a hash, newest first. Raises OSError if a file
+        cannot be read.
+        """
         young = self._young.get(key)
         if young is not None:
             yield young
@@ -73,11 +78,15 @@ class HashIndex:
                 yield from found
 
     def merged(self) -> ScratchFile:
-        """All records in one sorted file, from any thread; some of the newest may be in it twice.
+        """Returns all entries in one sorted file, from any thread; some of the newest may be twice
+        in it.
 
-        OSError when it cannot be written.
+        Raises OSError if it cannot be written.
         """
-        young, runs = dict(self._young), self._runs  # in this order: `flush` moves them to a run
+        young, runs = (
+            dict(self._young),
+            self._runs,
+        )  # in this order: see `flush`
         result = _Run(self._directory)
         result.append(_sorted_records(young))
         for run in reversed(runs):
@@ -85,11 +94,11 @@ class HashIndex:
         return result.file
 
     def restore(self, records: ScratchFile) -> None:
-        """Begin with the records of a file that `merged` returned."""
+        """Starts with the entries of a file that `merged` returned."""
         self._runs, self._young = (_Run.of(records),), {}
 
     def settle(self) -> None:
-        """Wait until nothing is being merged."""
+        """Waits until no merge is in progress."""
         merger = self._merger
         if merger is not None:
             merger.join()
@@ -100,7 +109,7 @@ class HashIndex:
             self._merger.start()
 
     def _merge_all(self) -> None:
-        """Merge neighbours until each run has at least twice the size of the next."""
+        """Merges neighbours until each run has at least twice the size of the next."""
         try:
             while (pair := _like_sizes(self._runs)) is not None:
                 merged = _merged(*pair, self._directory)
@@ -116,11 +125,11 @@ class _Run:
 
     def __init__(self, directory: Path | None) -> None:
         self.file = ScratchFile(directory)
-        self._firsts = array("Q")  # the key that each page begins with
+        self._firsts = array("Q")  # the first key of each page
 
     @classmethod
     def of(cls, file: ScratchFile) -> _Run:
-        """The run of a file that holds sorted records."""
+        """Returns the run of a file with sorted entries."""
         run = cls.__new__(cls)
         run.file, run._firsts = file, array("Q")
         for at in range(0, file.size, CHUNK_BYTES):
@@ -131,13 +140,13 @@ class _Run:
         return run
 
     def append(self, records: bytes) -> None:
-        """Add records behind those before: whole pages, but for the last time."""
+        """Appends entries: whole pages, except in the last call."""
         for at in range(0, len(records), PAGE_BYTES):
             self._firsts.append(int.from_bytes(records[at : at + KEY_BYTES], "big"))
         self.file.append(records)
 
     def find(self, key: bytes, number: int) -> list[int]:
-        """The values under a key, which is this number."""
+        """Yields the values of a key."""
         firsts, found = self._firsts, []
         page = max(bisect_left(firsts, number) - 1, 0)
         while page < len(firsts) and firsts[page] <= number:
@@ -161,7 +170,7 @@ def _sorted_records(values: dict[bytes, int]) -> bytes:
 
 
 def _like_sizes(runs: tuple[_Run, ...]) -> tuple[_Run, _Run] | None:
-    """The newest neighbours of which the older is not twice as large as the other."""
+    """Returns the newest neighbours of which the older one is less than twice as large."""
     for older, newer in zip(runs[-2::-1], runs[:0:-1], strict=True):
         if older.file.size < 2 * newer.file.size:
             return older, newer
@@ -169,7 +178,7 @@ def _like_sizes(runs: tuple[_Run, ...]) -> tuple[_Run, _Run] | None:
 
 
 def _merged(older: _Run, newer: _Run, directory: Path | None) -> _Run:
-    """The records of two runs in a new one."""
+    """Merges the entries of two runs into a new one."""
     merged, done = _Run(directory), bytearray()
     taken, parts = [0, 0], [b"", b""]
     sides = (older.file, newer.file)

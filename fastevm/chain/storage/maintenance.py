@@ -1,7 +1,7 @@
-"""Verification and repair of the record files of a data directory that no node uses.
+"""Verifies and repairs the record files of a data directory that no node uses.
 
-Verification changes nothing. Repair first copies a damaged file to one with a free number, then
-corrects a single flipped bit, which the checksum locates, or leaves out what cannot be corrected.
+Verification changes nothing. Repair first copies a damaged file to a new name. Then it corrects a
+single flipped bit, which the checksum locates, or drops what cannot be corrected.
 """
 
 from __future__ import annotations
@@ -60,9 +60,9 @@ KINDS: Final = {
 
 
 class FileReport(NamedTuple):
-    """What `verify` found in a file; ``problems`` are sentences, each with a byte offset.
+    """The result of `verify` for a file. ``problems`` are sentences with byte offsets.
 
-    ``counts``: records by what they hold. ``damages``: the bytes that are no whole records.
+    ``counts``: number of records by content. ``damages``: byte ranges without whole records.
     """
 
     name: str
@@ -73,7 +73,7 @@ class FileReport(NamedTuple):
 
 
 def verify(directory: Path) -> list[FileReport]:
-    """Read every record of every file; StorageError when a node uses the directory."""
+    """Reads every record of every file. Raises StorageError if a node uses the directory."""
     with _read_lock(directory):
         label = _label(directory)
         reports = {name: _verify_file(directory / name, label) for name in MEMBERS}
@@ -95,10 +95,10 @@ def verify(directory: Path) -> list[FileReport]:
 
 
 def repair(directory: Path, genesis: bytes | None = None) -> list[str]:
-    """Make a damaged directory usable; what was done, in sentences.
+    """Repairs a damaged directory and returns what was done, as sentences.
 
-    ``genesis``: the content of ``genesis.json`` where that is missing. StorageError when it belongs
-    to another chain, or a node uses the directory.
+    ``genesis``: content of a missing ``genesis.json``. Raises StorageError if it belongs to
+    another chain, or if a node uses the directory.
     """
     with _lock(directory):
         done = []
@@ -113,7 +113,7 @@ def repair(directory: Path, genesis: bytes | None = None) -> list[str]:
 
 
 def set_aside_files(directory: Path) -> list[Path]:
-    """What was cut off, repaired or abandoned earlier and is kept in the directory."""
+    """Returns the cut, repaired and abandoned files that the directory keeps."""
     aside = [*directory.glob("*" + CUT_SUFFIX + "*"), *directory.glob("*" + DAMAGED_SUFFIX + "*")]
     return sorted([*aside, *directory.glob(ABANDONED_PREFIX + "*")])
 
@@ -184,13 +184,15 @@ def _verify_file(path: Path, label: bytes) -> FileReport:
 
 
 def _whole_size(report: FileReport) -> int:
-    """The size of a file without a torn last record."""
+    """Returns the size of a file without a torn last record."""
     torn = [damage.start for damage in report.damages if damage.is_tail]
     return torn[0] if torn else report.size
 
 
 def _lost_bytes(directory: Path, label: bytes, size: int) -> int:
-    """How many bytes a journal of blocks of ``size`` bytes had more when a snapshot was written."""
+    """Returns how many bytes a journal of ``size`` bytes has lost since the
+    snapshot was written.
+    """
     path = directory / state_snapshot.FILE_NAME
     if not path.exists():
         return 0
@@ -200,7 +202,7 @@ def _lost_bytes(directory: Path, label: bytes, size: int) -> int:
 
 
 def _accept_loss(directory: Path, label: bytes) -> list[str]:
-    """Let the snapshot refer to a journal of blocks that has lost its end."""
+    """Makes the snapshot refer to a journal of blocks that has lost its end."""
     size = _whole_size(_verify_file(directory / block_journal.FILE_NAME, label))
     lost = _lost_bytes(directory, label, size)
     if not lost:
@@ -212,7 +214,7 @@ def _accept_loss(directory: Path, label: bytes) -> list[str]:
 
 
 def _records(path: Path, label: bytes) -> Iterator[Record]:
-    """The whole records of a file; none where it is missing."""
+    """Returns the whole records of a file; none if it does not exist."""
     if path.exists():
         with path.open("rb") as file:
             for found in _scan(file.fileno(), label):
@@ -221,7 +223,7 @@ def _records(path: Path, label: bytes) -> Iterator[Record]:
 
 
 def _orphaned_slices(directory: Path, label: bytes) -> preconfirmed.PreconfirmedBlock | None:
-    """The newest pre-confirmed block if the journal of blocks does not have its parent."""
+    """Returns the newest pre-confirmed block if the journal of blocks lacks its parent."""
     try:
         newest = preconfirmed.newest_block(_records(directory / preconfirmed.FILE_NAME, label))
         parent = b"" if newest is None else newest.draft.parent_hash
@@ -236,7 +238,7 @@ def _orphaned_slices(directory: Path, label: bytes) -> preconfirmed.Preconfirmed
 
 
 def _return_slices(directory: Path, label: bytes) -> list[str]:
-    """Move pre-confirmed transactions that cannot be sealed any more to the pool."""
+    """Moves pre-confirmed transactions that can no longer be sealed to the pool."""
     orphan = _orphaned_slices(directory, label)
     if orphan is None:
         return []
@@ -284,7 +286,7 @@ def _repair_file(path: Path, label: bytes) -> list[str]:
     if all(damage.is_tail for damage in damages):
         return []
     aside = copy_aside(path, DAMAGED_SUFFIX)
-    ArchiveFile(path.parent, label).remove()  # it has the offsets of before
+    ArchiveFile(path.parent, label).remove()  # it refers to the old offsets
     done: list[str] = []
     target = RecordFile(path, label)
     with aside.open("rb") as source:
@@ -313,9 +315,10 @@ def _scan(descriptor: int, label: bytes) -> Iterator[Record | Damage]:
 
 
 def _kept(name: str, descriptor: int, label: bytes, done: list[str]) -> Iterator[Record]:
-    """The records that a repaired file has; appends to ``done`` what happened to damaged ones.
+    """Returns the records of the repaired file and appends to ``done`` what happened to damaged
+    ones.
 
-    A chain and a block under construction cannot go on behind a gap; transactions of the pool can.
+    A chain and a block under construction cannot continue after a gap; pooled transactions can.
     """
     for part in _scan(descriptor, label):
         if isinstance(part, Record):
@@ -333,9 +336,11 @@ def _kept(name: str, descriptor: int, label: bytes, done: list[str]) -> Iterator
 
 
 def corrected(data: bytes) -> Record | None:
-    """The record in these bytes, of which one bit is flipped; None when that does not explain them.
+    """Returns the record in these bytes, one bit of which is flipped; None if that is not the
+    cause.
 
-    The checksum is linear: the difference between the stored and the computed one tells which bit.
+    The checksum is linear: the difference between the stored and the computed checksum identifies
+    the bit.
     """
     if not HEAD.size <= len(data) <= MAX_CORRECTED_BYTES:
         return None
@@ -344,7 +349,7 @@ def corrected(data: bytes) -> Record | None:
     difference = record_checksum(kind, payload) ^ stored
     if difference.bit_count() <= 1:  # the flipped bit is in the size (0) or the checksum
         return Record(kind, payload, len(data))
-    effect = CRC_POLYNOMIAL  # of the last bit that the checksum covers
+    effect = CRC_POLYNOMIAL  # of the last bit covered by the checksum
     for position in range(8 * len(payload) + 8):
         if effect == difference:
             fixed = bytearray(bytes([kind]) + payload)

@@ -21,9 +21,10 @@ IsWaiting = Callable[[bytes], bool]
 
 
 class PoolJournal:
-    """Submitted transactions with their sidecars; any thread may append.
+    """Submitted transactions with their sidecars. Any thread may append.
 
-    The file is compacted when it has doubled; ``is_waiting(hash)`` says what is still in the pool.
+    The file is compacted when it has doubled in size; ``is_waiting(hash)`` returns whether a
+    transaction is still in the pool.
     """
 
     def __init__(self, directory: Path, label: bytes) -> None:
@@ -32,21 +33,21 @@ class PoolJournal:
         self._kept_bytes = 0
 
     def add(self, tx_hash: bytes, raw: bytes, is_waiting: IsWaiting) -> None:
-        """Record a transaction that the pool accepted; ``raw``: the submitted bytes."""
+        """Records a transaction that the pool accepted. ``raw``: the submitted bytes."""
         with self._lock:
             self.file.append(TRANSACTION, tx_hash + raw)
             if self.file.size > max(MIN_COMPACTION_BYTES, 2 * self._kept_bytes):
                 self._rewrite(is_waiting)
 
     def compact(self, is_waiting: IsWaiting) -> None:
-        """Keep only the transactions that are still in the pool."""
+        """Keeps only the transactions that are still in the pool."""
         with self._lock:
             self._rewrite(is_waiting)
 
     def restore(self, submit: Callable[[bytes], None], is_waiting: IsWaiting) -> int:
-        """Submit all transactions again and keep those that are accepted; how many there are.
+        """Submits all transactions again and keeps those that are accepted. Returns their number.
 
-        ``submit`` must not raise for a transaction that is invalid now.
+        ``submit`` must not raise for a transaction that has become invalid.
         """
         with self._lock:
             for record in self.file.records():

@@ -1,7 +1,7 @@
 """The journal of pre-confirmations: the published slices of the block under construction.
 
-A slice is written before it is published. When the process ends before the block is sealed, the
-next start seals a block with exactly these transactions.
+A slice is written before it is published. If the process ends before the block is sealed, the next
+start seals a block with exactly these transactions.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MAX_BYTES: Final = 16 * 1024 * 1024  # above it the slices of earlier blocks are
 
 
 class PreconfirmedBlock(Struct):
-    """A block that was published in slices: its draft, its transactions, its last receipts root."""
+    """A block published in slices: its draft, its transactions, its last receipts root."""
 
     payload_id: bytes
     draft: Header
@@ -40,16 +40,16 @@ class PreconfirmedBlock(Struct):
 
 
 class SliceJournal:
-    """Published slices, of which those of the newest block count; for the builder's thread."""
+    """Published slices; only those of the newest block matter. For the builder's thread."""
 
     def __init__(self, directory: Path, label: bytes) -> None:
         self.file = RecordFile(directory / FILE_NAME, label)
 
     def keep(self, pending: PendingBlock) -> None:
-        """Record a slice before it is published; an empty slice needs no record.
+        """Records a slice before it is published. An empty slice needs no record.
 
-        The slice waits for this. Therefore the file is cleared only when it has grown, and only
-        when a block begins.
+        The slice waits for this, so the file is only cleared at the start of a block, and only if
+        it has grown.
         """
         if pending.slice_index == 0:
             if self.file.size > MAX_BYTES:
@@ -61,12 +61,12 @@ class SliceJournal:
             self.file.append(SLICE, pending.header.receipts_root + raws)
 
     def newest(self) -> PreconfirmedBlock | None:
-        """The block of the slices that were published last; None when there are none."""
+        """Returns the block of the slices that were published last; None if there are none."""
         return newest_block(self.file.records())
 
 
 def newest_block(records: Iterable[Record]) -> PreconfirmedBlock | None:
-    """The last block in the records of a journal; None when they have none."""
+    """Returns the last block in the records of a journal; None if there is none."""
     found: PreconfirmedBlock | None = None
     for record in records:
         payload = record.payload

@@ -14,7 +14,7 @@ WORD_BYTES: Final = 32
 
 
 class _Stored(msgspec.Struct, array_like=True):
-    """A receipt in a file; prices are bytes because MessagePack has no integers above 64 bits."""
+    """A receipt in a file. Prices are bytes because MessagePack has no integers above 64 bits."""
 
     tx_type: int
     status: int | None
@@ -27,7 +27,7 @@ class _Stored(msgspec.Struct, array_like=True):
     contract_address: bytes | None
     blob_gas_used: int | None
     blob_gas_price: bytes | None
-    deposit_nonce: int | None = None  # these two only in the receipts of deposits
+    deposit_nonce: int | None = None  # this and the next member: only for deposits
     deposit_receipt_version: int | None = None
 
 
@@ -41,7 +41,7 @@ def pack_receipts(receipts: Sequence[Receipt]) -> bytes:
 
 
 def unpack_receipts(data: bytes) -> tuple[Receipt, ...]:
-    """What ``pack_receipts`` packed; StorageError for other bytes."""
+    """Decodes what ``pack_receipts`` encoded. Raises StorageError."""
     try:
         return tuple(map(_restored, _DECODER.decode(data)))
     except msgspec.MsgspecError as error:
@@ -49,7 +49,9 @@ def unpack_receipts(data: bytes) -> tuple[Receipt, ...]:
 
 
 def _stored(receipt: Receipt) -> tuple[object, ...]:
-    """The members of a ``_Stored`` in order: a tuple is encoded alike and made faster."""
+    """The members of a ``_Stored`` in order: a tuple has the same encoding and is
+    created faster.
+    """
     price = receipt.blob_gas_price
     stored = (
         receipt.tx_type,

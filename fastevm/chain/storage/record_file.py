@@ -1,9 +1,9 @@
 """An append-only file of records, each with its size and a checksum.
 
-A process that dies at any moment leaves whole records and at most one torn record at the end, which
-the next reader cuts off and keeps in a file beside it. Any other damage raises CorruptFile, and the
-file stays as it is. A record is in the file (though perhaps not on the disk, see ``sync``) when
-``append`` returns.
+A process that ends at any moment leaves whole records and at most one torn record at the end. The
+next reader moves the torn record to another file. For any other damage it raises CorruptFile and
+leaves the file unchanged. When ``append`` returns, the record is in the file, but not necessarily
+on disk (see ``sync``).
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ NEW_SUFFIX: Final = ".new"
 CUT_SUFFIX: Final = ".cut-"  # a number follows
 HEAD: Final = struct.Struct(">IIB")  # size of the payload, checksum, kind
 
-# The head of a record of at most MAX_RECORD_BYTES and a kind from 1 to MAX_KIND.
+# The head of a record with at most MAX_RECORD_BYTES and a kind from 1 to MAX_KIND.
 _HEAD_PATTERN: Final = rb"(?=[\x00-\x10][\s\S]{7}[\x01-\x0f])"
 
 
 class StorageError(ValueError):
-    """A file or directory that does not hold what it should; the text names it."""
+    """A file or directory with invalid content. The message names it."""
 
 
 class CorruptFile(StorageError):
-    """A record that is damaged and is not a torn one at the end; nothing was changed.
+    """A damaged record that is not a torn record at the end. Nothing was changed.
 
     ``offset``: the byte where it begins. ``before`` and ``after``: whole records around it.
     """
@@ -66,7 +66,9 @@ class Record(NamedTuple):
 
 
 class Damage(NamedTuple):
-    """The bytes from ``start`` to ``end`` hold no whole record; ``is_tail``: a torn last record."""
+    """The bytes from ``start`` to ``end`` contain no whole record. ``is_tail``: a torn last
+    record.
+    """
 
     start: int
     end: int
@@ -76,8 +78,8 @@ class Damage(NamedTuple):
 class RecordFile:
     """Records of one file. ``label`` (any bytes) identifies the owner and must not change.
 
-    One thread may append; ``sync`` may run in another. :class:`StorageError` for a file that is
-    none of these, or that has another label.
+    One thread may append; ``sync`` may run in another. Raises :class:`StorageError` if the file is
+    not a record file or has another label.
     """
 
     def __init__(self, path: Path, label: bytes) -> None:
@@ -88,7 +90,7 @@ class RecordFile:
         self.size = os.fstat(self._file).st_size
         self.cut_bytes = 0
         if self.size < len(self._header) and self._begins(self.size):
-            self.clear()  # new, or the process died while it wrote the header
+            self.clear()  # new, or the process ended while it wrote the header
         elif not self._begins(len(self._header)):
             os.close(self._file)
             raise StorageError(f"{path} is no file of this version and chain")
@@ -99,17 +101,21 @@ class RecordFile:
         return self.size == len(self._header)
 
     def append(self, kind: int, payload: bytes) -> int:
-        """Add a record; its byte offset. OSError (a full disk, say) leaves the file as it was."""
+        """Appends a record and returns its byte offset. Raises OSError (for example if the disk is
+        full) and leaves the file unchanged.
+        """
         start = self.size
         self._write(encode_record(kind, payload))
         return start
 
     def read(self, start: int) -> Record:
-        """The record at a byte offset, from any thread; OSError or StorageError without one."""
+        """Returns the record at a byte offset, from any thread. Raises OSError or StorageError."""
         return read_record(self._file, start, str(self.path))
 
     def records(self, start: int | None = None) -> Iterator[Record]:
-        """All records, or those from a byte offset on; a torn last one is cut off. CorruptFile."""
+        """Yields all records from a byte offset on; a torn last one is cut off. Raises
+        CorruptFile.
+        """
         header = len(self._header)
         for found in scan(self._file, self.size, header if start is None else start):
             if isinstance(found, Record):
@@ -123,7 +129,7 @@ class RecordFile:
                 raise CorruptFile(self.path, found.start, before, after)
 
     def clear(self) -> None:
-        """Remove all records. The header stays, also of a process that dies meanwhile."""
+        """Removes all records. The header survives even if the process ends meanwhile."""
         if self.size >= len(self._header):
             os.ftruncate(self._file, len(self._header))
             self.size = len(self._header)
@@ -133,16 +139,16 @@ class RecordFile:
         self._write(self._header)
 
     def rewrite(self, records: Iterable[tuple[int, bytes]]) -> None:
-        """Replace all records as a whole: afterwards there are the old ones or the new ones."""
+        """Replaces all records atomically."""
         with self.replacement() as fresh:
             for kind, payload in records:
                 fresh.append(kind, payload)
 
     @contextlib.contextmanager
     def replacement(self) -> Iterator[RecordFile]:
-        """An empty file for appending, which replaces this one when the context ends.
+        """Opens an empty file for appending, which replaces this one when the context ends.
 
-        An exception leaves the records as they are.
+        An exception leaves the records unchanged.
         """
         fresh = RecordFile(self.path.with_name(self.path.name + NEW_SUFFIX), self.label)
         try:
@@ -159,12 +165,12 @@ class RecordFile:
             self._file, self.size = fresh._file, fresh.size
 
     def sync(self) -> None:
-        """Wait until everything is on the disk and survives a loss of power."""
+        """Waits until everything is on disk and survives a power loss."""
         with self._exchange:
             os.fdatasync(self._file)
 
     def close(self) -> None:
-        """Close the file; nothing may be written afterwards."""
+        """Closes the file; nothing may be written afterwards."""
         with self._exchange:
             os.close(self._file)
 
@@ -183,7 +189,7 @@ class RecordFile:
         self.size += len(data)
 
     def _cut(self, offset: int) -> None:
-        """Move a torn record from the end into a file of its own."""
+        """Moves a torn record from the end to a file of its own."""
         self.cut_bytes = self.size - offset
         aside = set_aside(self.path, CUT_SUFFIX, os.pread(self._file, self.cut_bytes, offset))
         log.warning(
@@ -200,10 +206,10 @@ def _record_count(found: Iterator[Record | Damage]) -> int:
 
 
 def scan(descriptor: int, size: int, start: int) -> Iterator[Record | Damage]:
-    """The records of an open file of ``size`` bytes from an offset on, and what is damaged.
+    """Yields the records of an open file of ``size`` bytes from an offset on, and damaged ranges.
 
-    A torn tail is what one interrupted append can leave: a record that reaches the end of the file
-    or would reach beyond it, with no whole record after its beginning; or zero bytes only.
+    A torn tail is what an interrupted append can leave: a record that reaches to or beyond the end
+    of the file with no whole record after its beginning, or only zero bytes.
     """
     while start < size:
         record = _record_at(descriptor, start, size)
@@ -218,7 +224,7 @@ def scan(descriptor: int, size: int, start: int) -> Iterator[Record | Damage]:
 
 
 def _record_at(descriptor: int, start: int, size: int) -> Record | None:
-    """The whole record that begins at an offset of a file of ``size`` bytes."""
+    """Returns the whole record at an offset of a file of ``size`` bytes."""
     head = os.pread(descriptor, HEAD.size, start)
     if len(head) < HEAD.size:
         return None
@@ -233,10 +239,10 @@ def _record_at(descriptor: int, start: int, size: int) -> Record | None:
 
 
 def _next_record(descriptor: int, start: int, size: int) -> int:
-    """Where the next whole record begins after a damaged one; the end of the file without any.
+    """Returns where the next whole record begins after a damaged one, or the end of the file.
 
-    That is where the damaged one says that it ends, unless its size is damaged. A torn record whose
-    payload holds the bytes of a record counts as damage, so that nothing is cut off by mistake.
+    That is where the damaged record ends, unless its size is damaged. A torn record whose payload
+    contains the bytes of a record counts as damage, so that nothing is cut off by mistake.
     """
     head = os.pread(descriptor, HEAD.size, start)
     if len(head) == HEAD.size:
@@ -258,16 +264,16 @@ def _may_be_torn(descriptor: int, start: int, size: int) -> bool:
 
 
 def encode_record(kind: int, payload: bytes) -> bytes:
-    """The bytes of a record in a file; StorageError when it is too large."""
+    """Returns the bytes of a record in a file. Raises StorageError if it is too large."""
     if len(payload) > MAX_RECORD_BYTES:
         raise StorageError(f"a record of {len(payload)} bytes, limit {MAX_RECORD_BYTES}")
     return HEAD.pack(len(payload), record_checksum(kind, payload), kind) + payload
 
 
 def read_record(descriptor: int, start: int, name: str) -> Record:
-    """The record at a byte offset of an open file; ``name`` is for errors.
+    """Returns the record at a byte offset of an open file. ``name``: for errors.
 
-    OSError, or StorageError when no whole record begins there.
+    Raises OSError, or StorageError if no whole record begins there.
     """
     record = _record_at(descriptor, start, os.fstat(descriptor).st_size)
     if record is None:
@@ -276,9 +282,9 @@ def read_record(descriptor: int, start: int, name: str) -> Record:
 
 
 def set_aside(path: Path, suffix: str, data: bytes) -> Path:
-    """Write bytes to a new file beside ``path``, and wait for the disk; its path.
+    """Writes bytes to a new file beside ``path``, flushes it and returns its path.
 
-    Its name ends with the first number that is free: no file is ever overwritten.
+    Its name ends with the first free number, so no file is overwritten.
     """
     number = 1
     while True:
@@ -296,7 +302,7 @@ def set_aside(path: Path, suffix: str, data: bytes) -> Path:
 
 
 def copy_aside(path: Path, suffix: str) -> Path:
-    """Copy a file as `set_aside` writes one; the path of the copy."""
+    """Copies a file to a new name as `set_aside` does. Returns the path of the copy."""
     from shutil import copyfileobj  # with three compressors, which no node needs that starts
 
     aside = set_aside(path, suffix, b"")
@@ -308,7 +314,7 @@ def copy_aside(path: Path, suffix: str) -> Path:
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Replace a file as a whole: afterwards it is the old one or the new one."""
+    """Replaces a file atomically."""
     fresh = path.with_name(path.name + NEW_SUFFIX)
     with fresh.open("wb") as file:
         file.write(data)
@@ -319,7 +325,7 @@ def replace_file(path: Path, data: bytes) -> None:
 
 
 def sync_directory(path: Path) -> None:
-    """Wait until new and changed names in a directory are on the disk."""
+    """Flushes new and changed names in a directory to disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -328,10 +334,10 @@ def sync_directory(path: Path) -> None:
 
 
 def file_header(label: bytes) -> bytes:
-    """The bytes before the first record."""
+    """Returns the bytes before the first record."""
     return MAGIC + struct.pack(">I", len(label)) + label
 
 
 def record_checksum(kind: int, payload: bytes) -> int:
-    """CRC-32 of the kind and the payload."""
+    """Returns the CRC-32 of the kind and the payload."""
     return zlib.crc32(payload, zlib.crc32(bytes([kind])))

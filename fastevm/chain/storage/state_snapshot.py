@@ -1,7 +1,8 @@
 """Snapshots of the state, so that a start does not execute the whole chain again.
 
-A thread writes one now and then, of a block so far behind the head that no reorganisation reaches
-it. The gas used since the last one says when: so much would have to be executed again.
+A thread writes one from time to time, for a block so far behind the head that no reorganisation
+reaches it. It depends on the gas used since the last snapshot, which a start would have to execute
+again.
 """
 
 from __future__ import annotations
@@ -48,9 +49,9 @@ class Snapshot(NamedTuple):
 
 
 class SnapshotFile:
-    """At most one snapshot, replaced as a whole.
+    """At most one snapshot, replaced atomically.
 
-    It is written and read in chunks without the GIL; memory holds one chunk beside the state.
+    It is written and read in chunks without the GIL; memory holds one chunk besides the state.
     """
 
     def __init__(self, directory: Path, label: bytes) -> None:
@@ -58,14 +59,14 @@ class SnapshotFile:
         self.archive_file = ArchiveFile(directory, label)
 
     def write(self, snapshot: Snapshot) -> None:
-        """Replace the snapshot; OSError leaves the one before."""
+        """Replaces the snapshot. Raises OSError and keeps the old one."""
         with self.file.replacement() as fresh:
             fresh.append(PLACE, _PLACE.pack(snapshot.block_hash, snapshot.journal_size))
             write_state(snapshot.layer, lambda chunk: fresh.append(CHUNK, chunk))
             fresh.append(END, b"")
 
     def read(self) -> Snapshot | None:
-        """The snapshot; None when there is none or it is damaged, which is logged."""
+        """Returns the snapshot; None if it is missing or damaged (which is logged)."""
         if self.file.is_empty:
             return None
         try:
@@ -75,15 +76,17 @@ class SnapshotFile:
             return None
 
     def missing_bytes(self, journal_size: int) -> int:
-        """How many bytes a journal of blocks of this size lacks that it had for the snapshot."""
+        """Returns how many bytes a journal of blocks of this size has lost since the snapshot."""
         try:
             first = next(self.file.records(), None)
-        except StorageError:  # which `read` logs
+        except StorageError:  # `read` logs it
             return 0
         return max(0, journal_size_in(first) - journal_size)
 
     def shorten_journal(self, size: int) -> None:
-        """Refer to a journal of blocks of at most ``size`` bytes, which has lost its end."""
+        """Makes the snapshot refer to a journal of at most ``size`` bytes, which
+        has lost its end.
+        """
         self.file.rewrite(_shortened(self.file.records(), size))
 
     def _read(self) -> Snapshot:
@@ -103,9 +106,10 @@ class SnapshotFile:
 
 
 def journal_size_in(first: object) -> int:
-    """The size of the journal of blocks when the snapshot with this first record was written.
+    """Returns the size of the journal of blocks when the snapshot with this first record was
+    written.
 
-    0 for anything that is no such record.
+    Returns 0 for any other record.
     """
     if not isinstance(first, Record) or first.kind != PLACE or len(first.payload) != _PLACE.size:
         return 0
@@ -113,7 +117,7 @@ def journal_size_in(first: object) -> int:
 
 
 def _shortened(records: Iterator[Record], size: int) -> Iterator[tuple[int, bytes]]:
-    """The records of a snapshot, with a journal of at most ``size`` bytes."""
+    """Yields the records of a snapshot for a journal of at most ``size`` bytes."""
     for record in records:
         payload = record.payload
         if record.kind == PLACE:
@@ -135,7 +139,7 @@ class Snapshotter:
         self._thread.start()
 
     def count_from(self, block_hash: bytes | None) -> None:
-        """Count the gas of the canonical blocks after the block of a snapshot (None: all)."""
+        """Counts the gas of the canonical blocks after a snapshot's block (None: of all blocks)."""
         for number in range(self.chain.head.number, self.chain.genesis.number, -1):
             block = self.chain.block_by_number(number)
             if block is None or block.hash == block_hash or self._gas >= SNAPSHOT_GAS:
@@ -143,29 +147,29 @@ class Snapshotter:
             self.count(BLOCK_GAS + block.header.gas_used)
 
     def count(self, gas: int) -> None:
-        """Count gas that was executed since the last snapshot."""
+        """Counts gas executed since the last snapshot."""
         self._gas += gas
         if self._gas >= SNAPSHOT_GAS and time.monotonic() >= self._earliest:
             self._wanted.set()
 
     def close(self) -> None:
-        """Stop the thread after the snapshot under way."""
+        """Stops the thread after the current snapshot."""
         self._closed = True
         self._wanted.set()
         self._thread.join()
 
     def write(self) -> bool:
-        """Write a snapshot now; False when there is no block for one."""
+        """Writes a snapshot now. Returns False if there is no suitable block."""
         size, chain = self.journal.size, self.chain
         block_hash = chain.canonical_hash(chain.head.number - DEPTH)
         if block_hash is None or block_hash == chain.genesis.hash:
             return False
-        self.journal.sync()  # a loss of power must not leave a journal that is shorter than this
+        self.journal.sync()  # after a power loss the journal must not be shorter than recorded here
         started = time.monotonic()
         layer = chain.layer_of(block_hash)
         block = chain.block_by_hash(block_hash)
         if block is None or layer.state_root() != block.header.state_root:
-            return False  # `Chain.amend` changed the state: its root is not the block's
+            return False  # `Chain.amend` changed the state, so its root is not the block's
         self.target.write(Snapshot(block_hash, size, layer))
         if isinstance(chain.archive, Archive):  # after the snapshot: its blocks must be below it
             chain.archive.save(self.target.archive_file, block.number)
