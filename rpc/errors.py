@@ -84,7 +84,7 @@ REASONS: Final[dict[str, Row]] = {
     "header_for_hash_not_found": _both(-32000, "header for hash not found"),
     "not_canonical": _both(-32000, "hash is not currently canonical"),
     "no_access_list": _both(-32001, "blocks before Amsterdam have no block access list"),
-    "access_list_not_kept": _both(4444, "pruned history unavailable"),
+    "history_pruned": _both(4444, "pruned history unavailable"),
     "limit_exceeded": _both(-38026),
     "upstream": _both(-32000),  # the code is that of the upstream
     # --- logs ---

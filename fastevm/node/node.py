@@ -20,7 +20,9 @@ attribute       classes                      what it does
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from enum import Enum
@@ -33,11 +35,13 @@ from fastevm.chain.metrics import MetricsRegistry
 from fastevm.chain.pending_block import PendingBlock, SliceListener, SliceListeners
 from fastevm.chain.storage import DataDirectory
 from fastevm.core.crypto.secp256k1 import lanes_state
+from fastevm.core.execution.block.block_decoding import decode_block
 from fastevm.core.execution.block.block_result import BlockResult
 from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.core.execution.types import Block, Header
 from fastevm.core.primitives.processor import IN_USE, REPLACED
 from fastevm.core.state.layer import Layer
+from fastevm.errors import InvalidBlock
 from fastevm.node.dev_accounts import DevAccount
 from fastevm.node.development import DevelopmentControls, NoDevelopment
 from fastevm.node.following import PENDING_AGE, SyncState
@@ -59,6 +63,7 @@ from fastevm.node.submission import DEFAULT_FEE_CAP, Submission
 from fastevm.simulate import StateView
 
 CODE = 'code_in_use{{algorithm="{}",code="{}"}}'  # gauge of what the processor made us choose
+MAX_BAD_BLOCKS = 10  # as many as geth keeps
 PRELOAD_SECONDS = 5.0  # after the start the KZG setup is loaded
 
 
@@ -98,6 +103,7 @@ class Node:
         self.directory, self.trusted_setup = directory, trusted_setup
         # Blocks from the head down to ``safe``, and on to ``finalized``; 0: both are the head.
         self.slots_in_an_epoch = 0
+        self.bad_blocks: deque[Block] = deque(maxlen=MAX_BAD_BLOCKS)  # that were not imported
         self._preload: asyncio.TimerHandle | None = None
         self._pending: PendingBlock | None = None
         self.metrics_registry = metrics = MetricsRegistry()
@@ -439,9 +445,22 @@ class Node:
         return self.development.required().producer.mine(count, timestamp=timestamp)
 
     def add_block(self, block: Block | bytes) -> BlockResult:
-        """Imports a block, as :meth:`Chain.add`, between two slices."""
+        """Imports a block, as :meth:`Chain.add`, between two slices.
+
+        ``bad_blocks`` keeps the last of those that were decoded and are not valid.
+        """
         with self.producer.lock:
-            return self.remote.add_block(block)
+            try:
+                return self.remote.add_block(block)
+            except InvalidBlock:
+                self._keep_bad(block)
+                raise
+
+    def _keep_bad(self, block: Block | bytes) -> None:
+        with contextlib.suppress(InvalidBlock):  # of bytes that are no block
+            bad = block if isinstance(block, Block) else decode_block(block)
+            if all(bad.hash != kept.hash for kept in self.bad_blocks):
+                self.bad_blocks.append(bad)
 
     def dump_state(self) -> bytes:
         """Returns the chain as JSON text, see `ChainReplacement.dump_state`."""

@@ -164,9 +164,12 @@ def sign_transaction(context: Context, request: CallRequest) -> Json:
 @method("eth_fillTransaction", CALL, run_on=RunOn.WORKER)
 @long_running
 def fill_transaction(context: Context, request: CallRequest) -> Json:
-    """Return the transaction that eth_sendTransaction would sign; of any sender, not signed."""
+    """Return the transaction that eth_sendTransaction would sign; of any sender, not signed.
+
+    Its bytes are left out, because a client could sign those of another transaction unseen.
+    """
     transaction = built(filled(context, request), sender=request.sender)
-    return {"raw": hex_bytes(transaction.raw), "tx": transaction_json(transaction)}
+    return {"tx": transaction_json(transaction)}
 
 
 def is_impersonated(context: Context, address: bytes) -> bool:

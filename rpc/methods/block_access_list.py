@@ -40,5 +40,5 @@ def _encoded(context: Context, block: BlockId) -> bytes | None:
         raise RpcError("no_access_list")
     encoded = kept_access_list(view.block)
     if encoded is None:
-        raise RpcError("access_list_not_kept")
+        raise RpcError("history_pruned")
     return encoded

@@ -17,6 +17,7 @@ from fastevm.rpc.methods.state import account_info
 from fastevm.rpc.methods.trace import base_of
 from fastevm.rpc.methods.transactions import get_raw_transaction
 from fastevm.rpc.view import View
+from fastevm.rpc_types.blocks import block_json
 from fastevm.rpc_types.quantity import decode_bytes
 from fastevm.rpc_types.transactions import Json
 
@@ -48,6 +49,20 @@ def get_raw_receipts(context: Context, block: BlockId) -> list[str]:
 def get_raw_transactions(context: Context, block: BlockId) -> list[str]:
     """Return the canonical bytes of a block's transactions."""
     return [hex_bytes(transaction.raw) for transaction in _view(context, block).block.transactions]
+
+
+@method("debug_getBadBlocks", run_on=RunOn.WORKER)
+@long_running
+def get_bad_blocks(context: Context) -> list[Json]:
+    """Return the last ten blocks that this node was given and found invalid, newest first."""
+    return [
+        {
+            "hash": hex_bytes(block.hash),
+            "block": block_json(block, block.hash, full=True, is_pending=False, receipts=()),
+            "rlp": hex_bytes(block.rlp()),
+        }
+        for block in reversed(context.node.bad_blocks)
+    ]
 
 
 @method("debug_accountInfoAt", BLOCK, INDEX, ADDRESS, run_on=RunOn.WORKER)

@@ -56,6 +56,17 @@ def gas_price(context: Context) -> str:
     return quantity(suggested_tip(context) + _base_fee_of(head))
 
 
+@method("eth_txGasLimitCap")
+def tx_gas_limit_cap(context: Context) -> str | None:
+    """Return the most gas that the next block lets a transaction have (EIP-8123); null: no limit.
+
+    The gas limit of a block is none of a transaction.
+    """
+    rules = _next_schedule(context, context.node.chain.head).parameters
+    cap = rules["tx_total_gas_cap" if rules["state_gas_version"] else "tx_gas_cap"]
+    return quantity(int(cap)) if cap else None
+
+
 def decode_count(value: Any) -> int:
     """Decode a block count: a number, or decimal or hexadecimal text."""
     number = value if isinstance(value, int) and not isinstance(value, bool) else None

@@ -1,4 +1,4 @@
-"""testing_buildBlockV1: a block built to order on any parent, for test suites."""
+"""testing_*: blocks built to order, for test suites."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -79,18 +79,10 @@ def build_block(
 
     The chain does not change. A transaction that cannot be included is an error.
     """
-    chain: Any = context.node.chain
-    parent = chain.block_by_hash(parent_hash)
+    parent = context.node.chain.block_by_hash(parent_hash)
     if parent is None:
         raise RpcError("server_error", "unknown parent block")
-    if transactions is None:
-        by_sender = context.node.pool.executable().values()
-        transactions = [by_nonce[nonce] for by_nonce in by_sender for nonce in sorted(by_nonce)]
-    try:
-        attributes = replace(attributes, extra_data=extra_data)
-        block, result = assemble_block(chain, parent, attributes, transactions)
-    except InvalidTransaction as error:
-        raise RpcError("server_error", error.message) from error
+    block, result = assembled(context, parent, attributes, transactions, extra_data)
     return {
         "executionPayload": _payload_json(block),
         "blockValue": quantity(_value(block.header, result.receipts)),
@@ -98,6 +90,50 @@ def build_block(
         "executionRequests": [hex_bytes(request) for request in result.requests],
         "shouldOverrideBuilder": False,
     }
+
+
+@method(
+    "testing_commitBlockV1",
+    Param(decode_attributes),
+    Param(decode_transactions, optional=True),
+    Param(decode_bytes, optional=True, default=b""),
+    run_on=RunOn.WORKER,
+)
+@long_running
+def commit_block(
+    context: Context,
+    attributes: BlockAttributes,
+    transactions: list[fastevm.Transaction] | None,
+    extra_data: bytes,
+) -> str:
+    """Add the block that testing_buildBlockV1 builds on the head to the chain; return its hash.
+
+    If the block cannot be built the chain does not change.
+    """
+    node = context.node
+    with node.producer.lock:
+        block, _ = assembled(context, node.chain.head, attributes, transactions, extra_data)
+        node.add_block(block)
+    return hex_bytes(block.hash)
+
+
+def assembled(
+    context: Context,
+    parent: Block,
+    attributes: BlockAttributes,
+    transactions: list[fastevm.Transaction] | None,
+    extra_data: bytes,
+) -> tuple[Block, Any]:
+    """Return a block on ``parent`` with exactly these transactions, or the pool's; its result."""
+    if transactions is None:
+        by_sender = context.node.pool.executable().values()
+        transactions = [by_nonce[nonce] for by_nonce in by_sender for nonce in sorted(by_nonce)]
+    chain: Any = context.node.chain
+    try:
+        attributes = replace(attributes, extra_data=extra_data)
+        return assemble_block(chain, parent, attributes, transactions)
+    except InvalidTransaction as error:
+        raise RpcError("server_error", error.message) from error
 
 
 def _withdrawal(value: Any) -> Withdrawal:

@@ -5,6 +5,7 @@ from typing import Any, cast
 from fastevm.chain import stateless
 from fastevm.core.execution.types import Header
 from fastevm.core.primitives.hex import hex_bytes
+from fastevm.errors import BlockUnavailableError, StateUnavailableError
 from fastevm.rpc.block_id import BlockId
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import BLOCK, HASH
@@ -39,7 +40,10 @@ def _witness(context: Context, view: View | None, block: BlockId) -> dict[str, l
     if header.number == 0:
         raise RpcError("server_error", "genesis has no witness: nothing was executed")
     chain, config = context.node.chain, cast(Any, context.node.config)
-    layer = cast(Any, chain.layer_of(header.parent_hash))
+    try:
+        layer = cast(Any, chain.layer_of(header.parent_hash))
+    except (StateUnavailableError, BlockUnavailableError):
+        raise RpcError("history_pruned") from None
 
     def header_of(block_hash: bytes) -> Header:
         found = chain.block_by_hash(block_hash)

@@ -79,18 +79,13 @@ class RecordingState(WitnessState):
 
     def witness(self) -> Witness:
         """Returns what was needed: nodes and codes by hash, the parent's header first."""
-        keys = [
-            item
-            for address in sorted(self._keys)
-            for item in (
-                address,
-                *(slot.to_bytes(WORD_SIZE, "big") for slot in sorted(self._keys[address])),
-            )
-        ]
+        keys = {*self._keys}
+        for slots in self._keys.values():
+            keys |= {slot.to_bytes(WORD_SIZE, "big") for slot in slots}
         return Witness(
             state=tuple(self.nodes[one] for one in sorted(self.read_nodes)),
             codes=tuple(self.codes[one] for one in sorted(self.read_codes)),
-            keys=tuple(keys),
+            keys=tuple(sorted(keys)),
             headers=tuple(header.rlp() for header in self._headers),
         )
 

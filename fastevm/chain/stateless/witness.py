@@ -39,7 +39,8 @@ class Witness(Struct, frozen=True):
     """The answer of ``debug_executionWitness``.
 
     ``state``: RLP of trie nodes, of accounts and of storage, in one list. ``codes``: contract
-    codes. ``keys``: addresses (20 bytes) and slots (32) that were read, which nothing here needs.
+    codes. ``keys``: addresses (20 bytes) and slots (32) that were read or written, sorted, each
+    once; nothing here needs them.
     ``headers``: RLP of the parent's header and of more ancestors, as far back as BLOCKHASH asked.
     WitnessError for more or longer items than the limits above.
     """
@@ -71,10 +72,11 @@ class Witness(Struct, frozen=True):
         return cls(*(_strings(found.get(name), name) for name in cls.__struct_fields__))
 
     def to_json(self) -> dict[str, list[str]]:
-        """Its JSON form."""
+        """Its JSON form (execution-apis 847), without ``keys`` if nothing was read."""
         return {
             name: ["0x" + item.hex() for item in getattr(self, name)]
             for name in self.__struct_fields__
+            if name != "keys" or self.keys
         }
 
 
