@@ -1,1 +1,1 @@
-"""JSON text to values and back: every wire format of the node."""
+"""Reads and writes every JSON format of the node."""

@@ -1,4 +1,4 @@
-"""A chain as the JSON that anvil dumps and loads: accounts, blocks, transactions with receipts."""
+"""State files of anvil as JSON: accounts, blocks, and transactions with receipts."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ BlockAndReceipts = tuple[Block, Sequence[Receipt]]
 
 
 class SavedChain(Struct, frozen=True):
-    """What a dump holds. ``accounts``: as in the ``alloc`` of a genesis file.
+    """The content of a state file. ``accounts``: as in the ``alloc`` of a genesis file.
 
-    ``blocks``: the newest ones, oldest first, each the parent of the next, with their receipts.
-    ``environment``: the header members of the newest block where it is not among them.
+    ``blocks``: the newest blocks, oldest first, consecutive, with their receipts. ``environment``:
+    header members of the newest block if it is not in ``blocks``.
     """
 
     accounts: dict[str, Any]
@@ -43,7 +43,7 @@ class SavedChain(Struct, frozen=True):
 
 
 def accounts_json(layer: Layer) -> Json:
-    """All accounts of a state."""
+    """Returns all accounts of a state."""
     answer: Json = {}
     for address in layer.addresses():
         found = layer.account(address)
@@ -61,7 +61,9 @@ def accounts_json(layer: Layer) -> Json:
 
 
 def chain_json(layer: Layer, blocks: Sequence[BlockAndReceipts]) -> Json:
-    """A chain whose newest block, the last of ``blocks``, has the state ``layer``."""
+    """Returns the state file of a chain whose newest block, the last of ``blocks``, has the state
+    ``layer``.
+    """
     head = blocks[-1][0].header
     return {
         "block": _environment_json(head),
@@ -100,7 +102,8 @@ def _block_json(block: Block) -> Json:
 def _transaction_json(transaction: Any) -> Json:
     members = transaction_json(transaction)
     sender = hex_bytes(transaction.sender) if is_impersonated(transaction) else None
-    # What a transaction of two fee caps paid is told of a mined one; in others it is a member.
+    # For a mined transaction with two fee caps, the price it paid is in the receipt; other types
+    # have a member.
     outside = PLACE | {"gasPrice"} if "maxFeePerGas" in members else PLACE
     return {
         "transaction": {name: value for name, value in members.items() if name not in outside},
@@ -156,7 +159,9 @@ def _word(value: int) -> str:
 
 
 def read_chain(found: Any) -> SavedChain:
-    """What a dump holds; ValueError names what is wrong. Blocks that do not join are left out."""
+    """Reads a state file. Raises ValueError with the invalid member. Unconnected blocks are
+    dropped.
+    """
     if not isinstance(found, Mapping) or not isinstance(found.get("accounts"), Mapping):
         raise ValueError("accounts: expected an object, as anvil dumps it")
     try:
@@ -255,7 +260,7 @@ def _read_log(found: Mapping[str, Any]) -> Log:
 
 
 def _joined(blocks: Sequence[BlockAndReceipts]) -> tuple[BlockAndReceipts, ...]:
-    """The newest blocks that follow each other, oldest first."""
+    """Returns the newest consecutive blocks, oldest first."""
     by_hash = {block.hash: (block, receipts) for block, receipts in blocks}
     newest = max(blocks, key=lambda one: one[0].number, default=None)
     joined: list[BlockAndReceipts] = []

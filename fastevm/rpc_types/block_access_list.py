@@ -16,14 +16,14 @@ Json = dict[str, Any]
 
 
 def kept_access_list(block: Block) -> bytes | None:
-    """The RLP of a block's list; None where the block has none, or it is not kept."""
+    """Returns the RLP of a block's access list; None if the block has none or it is not kept."""
     if block.access_list is None and block.header.block_access_list_hash == EMPTY_LIST_HASH:
         return EMPTY_LIST
     return block.access_list
 
 
 def access_list_json(encoded: bytes) -> list[Json]:
-    """The list of its RLP; ``encoded`` is that of a block that was executed."""
+    """Decodes the RLP of an executed block's access list."""
     return [_account(one) for one in decode_access_list(encoded)]
 
 

@@ -1,6 +1,6 @@
-"""Blocks, headers, uncles and withdrawals as JSON, written and read, with each fork's members.
+"""Reads and writes blocks, headers, uncles and withdrawals as JSON, with each fork's members.
 
-Shapes are those of deployed nodes: quantities without leading zeros, no ``totalDifficulty``.
+The formats are those of deployed nodes: quantities without leading zeros, no ``totalDifficulty``.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,7 +34,7 @@ _written_values: Final = attrgetter(*(row.name for row in JSON_FIELDS))
 
 
 def header_json(header: Header, block_hash: bytes) -> Json:
-    """Return the members that a header alone gives; fields that its fork has not are left out."""
+    """Returns the members of a header. Fields that its fork does not have are omitted."""
     answer: Json = {
         member: write(value)
         for (member, write), value in zip(_WRITERS, _written_values(header), strict=True)
@@ -52,10 +52,10 @@ def block_json(
     is_pending: bool = False,
     receipts: Sequence[Receipt] = (),
 ) -> Json:
-    """Return a block object; ``full`` puts transaction objects in place of hashes.
+    """Returns a block object; with ``full``, transaction objects instead of hashes.
 
-    ``is_pending``: the block is pre-confirmed, so that its transactions have no block hash.
-    ``receipts`` tell the nonces of deposits.
+    ``is_pending``: the block is pre-confirmed, so its transactions have no block hash.
+    ``receipts`` have the nonces of deposits.
     """
     answer = header_json(block.header, block_hash)
     place = None if is_pending else block_hash
@@ -75,7 +75,7 @@ def block_json(
 
 
 def withdrawal_json(withdrawal: Withdrawal) -> Json:
-    """Return a withdrawal; its amount is in gwei."""
+    """Returns a withdrawal; its amount is in gwei."""
     return {
         "index": quantity(withdrawal.index),
         "validatorIndex": quantity(withdrawal.validator_index),
@@ -85,15 +85,16 @@ def withdrawal_json(withdrawal: Withdrawal) -> Json:
 
 
 def issuance_json(block: Block, schedule: ForkSchedule) -> Json:
-    """Return the wei that a block created for its miner and those of its uncles, in Otterscan's
-    form; zeros under proof of stake."""
+    """Returns the rewards in wei of the block's miner and of its uncles' miners, in Otterscan's
+    format. They are zero under proof of stake.
+    """
     *uncles, own = [wei for _, wei in block_rewards(block, schedule)] or [0]
     amounts = {"blockReward": own, "uncleReward": sum(uncles), "issuance": own + sum(uncles)}
     return {name: quantity(amount) for name, amount in amounts.items()}
 
 
 def uncle_json(ommer: Header) -> Json:
-    """Return an uncle as a block object without transactions."""
+    """Returns an uncle as a block object without transactions."""
     answer = header_json(ommer, ommer.hash)
     answer["size"] = quantity(Block(ommer).size)
     answer["uncles"] = []
@@ -104,7 +105,7 @@ def uncle_json(ommer: Header) -> Json:
 
 
 def block_from_rlp(raw: bytes) -> Block:
-    """The block whose RLP is exactly ``raw``; ValueError says what is wrong."""
+    """Decodes a block from its exact RLP. Raises ValueError with the reason."""
     try:
         return decode_block(raw)
     except InvalidBlock as error:
@@ -112,9 +113,9 @@ def block_from_rlp(raw: bytes) -> Block:
 
 
 def block_from_json(found: Mapping[str, Any]) -> Block:
-    """A post-merge block with full transaction objects; ValueError names a wrong member.
+    """Reads a post-merge block with full transaction objects.
 
-    ValueError too when the block does not hash to its ``hash``.
+    Raises ValueError for an invalid member, or if the block's hash differs from its ``hash``.
     """
     header = header_from_json(found)
     if header.ommers_hash != EMPTY_LIST_HASH:
@@ -131,7 +132,9 @@ def block_from_json(found: Mapping[str, Any]) -> Block:
 
 
 def header_from_json(found: Mapping[str, Any]) -> Header:
-    """The header of a block object; ValueError names a wrong member. Its hash is not compared."""
+    """Reads the header of a block object. Its hash is not compared. Raises ValueError for an
+    invalid member.
+    """
     fields: dict[str, Any] = {
         row.name: (read_number if row.kind == "int" else read_bytes)(value, row.json)
         for row in HEADER_FIELDS

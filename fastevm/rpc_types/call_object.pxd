@@ -3,8 +3,8 @@ from fastevm.core.simulation.plan cimport Plan
 from fastevm.rpc_types.text.json_reader cimport Cursor
 
 
-# Read a call object of the usual form into a new call of the plan. False: it has another form.
+# Read a call object of the usual form into a new call of the plan. Returns False for another form.
 cdef bint take_call(Plan plan, Cursor* c) noexcept nogil
-# Read a call in the form of parsed JSON (or of ints and bytes), or a CallRequest, into a new call
-# of the plan. ValueError names the member that cannot be read.
+# Read a call from parsed JSON (or ints and bytes), or a CallRequest, into a new call of the plan.
+# Raises ValueError with the invalid member.
 cdef int read_call(Plan plan, object value) except -1

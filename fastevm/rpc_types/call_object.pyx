@@ -142,9 +142,10 @@ cdef bint take_call(Plan plan, Cursor* c) noexcept nogil:
 
 
 def read_call_params(params: bytes) -> tuple[Plan, str] | None:
-    """The plan of the params of eth_call, and their block parameter; None for an unusual form.
+    """Reads a plan and a block parameter from the params of eth_call. None if their form is
+    unusual.
 
-    Usual: a call object, a block number or tag and, maybe, state overrides.
+    The usual form is a call object, a block number or tag and, optionally, state overrides.
     """
     cdef Plan plan = Plan.__new__(Plan)
     cdef PlannedBlock* block = plan.add_block()
@@ -170,13 +171,13 @@ def read_call_params(params: bytes) -> tuple[Plan, str] | None:
 
 
 cdef bint read_message(Plan plan, Cursor* c, Key* key, PlannedCall* item) noexcept nogil:
-    """Who calls whom with what."""
+    """Reads sender, recipient, data and value."""
     if is_key(key, b"from"):
         return once(key, FROM) and take_fixed(c, item.tx.sender.b, 20)
     if is_key(key, b"to"):
         return once(key, TO) and take_fixed(c, item.tx.to.b, 20)
     if is_key(key, b"data"):
-        # beside an input it would have no meaning, and might be anything
+        # refused beside an input, which takes precedence, because it is not validated then
         return (not has(key, INPUT) and once(key, DATA)
                 and take_data(c, plan.arena, &item.tx.data, &item.tx.size))
     if is_key(key, b"input"):
@@ -188,7 +189,7 @@ cdef bint read_message(Plan plan, Cursor* c, Key* key, PlannedCall* item) noexce
 
 
 cdef bint read_terms(Cursor* c, Key* key, PlannedCall* item) noexcept nogil:
-    """On what terms."""
+    """Reads gas, nonce, fees, type and chain id."""
     cdef uint64_t number = 0
     if is_key(key, b"gas"):
         return once(key, GAS) and take_uint64(c, &item.tx.gas_limit)
@@ -209,7 +210,7 @@ cdef bint read_terms(Cursor* c, Key* key, PlannedCall* item) noexcept nogil:
 # values out of parsed JSON
 
 def call_from(value: Any, form: Form = NATIVE) -> CallRequest:
-    """A call object; ``input`` wins over ``data``."""
+    """Reads a call object. ``input`` takes precedence over ``data``."""
     if isinstance(value, CallRequest):
         return value
     given = object_of(value, _CALL_OBJECT, "TransactionArgs", CALL_MEMBERS, form)
@@ -231,7 +232,7 @@ def call_from(value: Any, form: Form = NATIVE) -> CallRequest:
 
 
 def decode_call(value: Any) -> CallRequest:
-    """A call object of JSON-RPC."""
+    """Reads a call object of JSON-RPC."""
     return call_from(value, GETH)
 
 
@@ -252,7 +253,7 @@ def _authorization(value: Any, form: Form) -> Authorization:
 # parsed JSON into a plan
 
 cdef inline object member(dict given, str name):
-    """The member, or None."""
+    """Returns the member, or None."""
     cdef PyObject* found = PyDict_GetItem(given, name)
     return None if found == NULL else <object>found
 
@@ -272,7 +273,7 @@ cdef int read_call(Plan plan, object value) except -1:
 
 
 cdef int read_members(Plan plan, PlannedCall* item, dict call) except -1:
-    """The members; one that is not null and not known is refused."""
+    """Reads the members. Raises ValueError for an unknown member that is not null."""
     cdef Py_ssize_t found = read_message_members(plan, item, call) + read_fees(item, call)
     if found != PyDict_Size(call):
         refuse_unknown(call, CALL_MEMBERS, "calls")
@@ -280,7 +281,7 @@ cdef int read_members(Plan plan, PlannedCall* item, dict call) except -1:
 
 
 cdef Py_ssize_t read_message_members(Plan plan, PlannedCall* item, dict call) except -1:
-    """Who calls whom with what; how many members there are of that."""
+    """Reads sender, recipient, data, value, gas and nonce. Returns how many members there are."""
     cdef Tx* tx = &item.tx
     cdef Py_ssize_t found = 0
     given = member(call, "from")
@@ -321,7 +322,7 @@ cdef Py_ssize_t read_message_members(Plan plan, PlannedCall* item, dict call) ex
 
 
 cdef Py_ssize_t read_fees(PlannedCall* item, dict call) except -1:
-    """How many of them there are."""
+    """Reads the fees. Returns how many members there are."""
     cdef Tx* tx = &item.tx
     price = member(call, "gasPrice")
     cap, tip = member(call, "maxFeePerGas"), member(call, "maxPriorityFeePerGas")

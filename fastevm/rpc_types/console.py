@@ -1,7 +1,7 @@
-"""The console of contracts: ``console.log`` of Solidity, in all its forms, and Vyper's ``print``.
+"""Console output of contracts: all overloads of Solidity's ``console.log``, and Vyper's ``print``.
 
-Both are static calls to an address without code, whose data says what to show: the signature of an
-overload and its values (`hardhat/console.sol`), or a text of types and the values (Vyper).
+Both are static calls to an address without code. Their data are the selector of an overload with
+its values (`hardhat/console.sol`), or a list of types with the values (Vyper).
 """
 
 import re
@@ -17,13 +17,13 @@ ADDRESS: Final = bytes.fromhex("000000000000000000636f6e736f6c652e6c6f67")
 SHOWN: Final = 4_000  # characters of one line
 ANY: Final = ("uint256", "string", "bool", "address")
 MOST: Final = 4  # values of an overload
-VYPER: Final = ("string", "bytes")  # of its call: the types, and the values
+VYPER: Final = ("string", "bytes")  # of the call: types and values
 PLACE: Final = re.compile(r"%(%|[sdioOjxc]|\d*e)")
 SELECTOR: Final = 4
 
 
 def text_of_call(data: bytes) -> str | None:
-    """The line that a call to the console shows; None for data of no known form."""
+    """Returns the line that a call to the console prints; None for unknown data."""
     types = overloads().get(data[:SELECTOR])
     if types is None:
         return None
@@ -40,7 +40,9 @@ def text_of_call(data: bytes) -> str | None:
 
 @cache
 def overloads() -> dict[bytes, tuple[str, ...]]:
-    """The types of every overload by its selector; ``uint`` and ``int`` of old releases too."""
+    """Returns the types of every overload by selector, including ``uint`` and ``int`` of old
+    releases.
+    """
     found = {}
     for name, types in _signatures():
         for old in {False, True}:
@@ -66,7 +68,7 @@ def _signatures() -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def formatted(inputs: Sequence[Parameter], values: Sequence[Any]) -> str:
-    """The values between spaces; those of a first text's places are put there."""
+    """Joins the values with spaces; placeholders in a first text are replaced."""
     rest = list(zip(inputs, values, strict=True))
     line = []
     if len(rest) > 1 and isinstance(values[0], str):
@@ -83,8 +85,10 @@ def formatted(inputs: Sequence[Parameter], values: Sequence[Any]) -> str:
 
 
 def _shown(one: Parameter, value: Any, how: str) -> str:
-    """A value in a place: ``%x`` is hexadecimal, ``%18e`` a number with 18 decimals."""
-    if how == "c":  # a style of browsers
+    """Formats a value for a placeholder: ``%x`` is hexadecimal, ``%18e`` a number with 18
+    decimals.
+    """
+    if how == "c":  # a CSS style in browsers
         return ""
     if isinstance(value, str):
         return value

@@ -1,7 +1,7 @@
-"""The contract ABI, read: signatures of functions, events and errors, and the values in their data.
+"""Decodes the contract ABI: signatures of functions, events and errors, and values.
 
-Source: the Solidity contract ABI specification. Every size in the data is checked, and the number
-of values has a limit, because offsets may make a few bytes mean any number of them.
+Source: the Solidity contract ABI specification. Every size in the data is checked. The number of
+values is limited because a few bytes of offsets can encode any number of values.
 """
 
 import re
@@ -15,8 +15,8 @@ from fastevm.core.primitives.hex import checksum_address
 from fastevm.core.primitives.keccak import keccak256
 
 WORD: Final = 32
-VALUES_LIMIT: Final = 1_000  # values that one decoding makes
-DEPTH_LIMIT: Final = 16  # arrays and tuples in each other
+VALUES_LIMIT: Final = 1_000  # per decoding
+DEPTH_LIMIT: Final = 16  # nested arrays and tuples
 TEXT_LIMIT: Final = 10_000  # characters of a signature
 
 ARRAY: Final = re.compile(r"(.*)\[(\d{0,6})\]\Z", re.S)
@@ -27,11 +27,13 @@ NOT_NAMES: Final = frozenset(("indexed", "memory", "calldata", "storage", "payab
 
 
 class AbiError(ValueError):
-    """Text that is no signature, or data that is not what a signature describes."""
+    """Invalid signature text, or data that do not match a signature."""
 
 
 class Parameter(Struct, frozen=True):
-    """One input. ``type`` is canonical; ``members`` are those of a tuple, or of its arrays."""
+    """An input. ``type`` is canonical; ``members`` are those of a tuple or of an
+    array of tuples.
+    """
 
     type: str
     name: str = ""
@@ -40,14 +42,18 @@ class Parameter(Struct, frozen=True):
 
     @property
     def element(self) -> tuple["Parameter", int | None] | None:
-        """The element of an array and its length, None for any; None for what is no array."""
+        """Returns the element type of an array and its length (None: dynamic). None if it is not
+        an array.
+        """
         found = ARRAY.match(self.type)
         if found is None:
             return None
         return Parameter(found[1], "", self.members), int(found[2]) if found[2] else None
 
     def size(self) -> int | None:
-        """Bytes in the head of the encoding; None for a dynamic type, which has an offset there."""
+        """The size in the head of the encoding; None for a dynamic type, whose
+        head is an offset.
+        """
         array = self.element
         if array is not None:
             one = array[0].size()
@@ -61,7 +67,7 @@ class Parameter(Struct, frozen=True):
 
 
 class Entry(Struct, frozen=True, dict=True):
-    """A function, an event or an error. ``kind`` is one of these words."""
+    """A function, an event or an error, as ``kind`` says."""
 
     kind: str
     name: str
@@ -69,22 +75,26 @@ class Entry(Struct, frozen=True, dict=True):
 
     @cached_property
     def signature(self) -> str:
-        """The name and the types, as they are hashed."""
+        """The canonical signature, which is hashed."""
         return f"{self.name}({','.join(one.type for one in self.inputs)})"
 
     @cached_property
     def hash(self) -> bytes:
-        """The 32 bytes whose first four select a function or an error; topic 0 of an event."""
+        """The 32-byte hash: its first four bytes select a function or an error; it is topic 0 of
+        an event.
+        """
         return keccak256(self.signature.encode())
 
     @property
     def indexed(self) -> int:
-        """How many inputs of an event are topics."""
+        """The number of indexed inputs of an event."""
         return sum(one.indexed for one in self.inputs)
 
 
 def parse_entry(text: str) -> Entry:
-    """Parse ``function name(type name, ...)`` and what follows; AbiError for anything else."""
+    """Parses ``function name(type name, ...)`` and its modifiers. Raises AbiError for anything
+    else.
+    """
     kind, _, rest = text.strip().partition(" ")
     name, opening, inner = rest.strip().partition("(")
     if kind not in ("function", "event", "error") or not opening or not NAME.match(name.strip()):
@@ -93,14 +103,16 @@ def parse_entry(text: str) -> Entry:
 
 
 def parse_types(text: str) -> tuple[Parameter, ...]:
-    """Parse ``(type name, ...)``; what follows the parenthesis is ignored. AbiError."""
+    """Parses ``(type name, ...)`` and ignores the rest of the text. Raises AbiError."""
     if len(text) > TEXT_LIMIT:
         raise AbiError(f"a signature of more than {TEXT_LIMIT} characters")
     return _parse_tuple(text.strip(), 0)[0]
 
 
 def _parse_tuple(text: str, depth: int) -> tuple[tuple[Parameter, ...], str]:
-    """The members of the tuple that ``text`` begins with, and what follows it."""
+    """Parses the members of the tuple at the start of ``text``. Also returns the
+    rest of the text.
+    """
     if not text.startswith("(") or depth > DEPTH_LIMIT:
         raise AbiError(f"expected '(': {text[:80]!r}")
     rest = text[1:].lstrip()
@@ -118,7 +130,7 @@ def _parse_tuple(text: str, depth: int) -> tuple[tuple[Parameter, ...], str]:
 
 
 def _parse_parameter(text: str, depth: int) -> tuple[Parameter, str]:
-    """The type and the name that ``text`` begins with, and what follows them."""
+    """Parses the type and the name at the start of ``text``. Also returns the rest of the text."""
     members: tuple[Parameter, ...] = ()
     base = ""
     text = text.removeprefix("tuple")
@@ -137,7 +149,7 @@ def _parse_parameter(text: str, depth: int) -> tuple[Parameter, str]:
 
 
 def entry_of_json(found: Mapping[str, Any]) -> Entry | None:
-    """The entry of a JSON ABI; None for a kind that has no name. AbiError."""
+    """Reads an entry of a JSON ABI; None for kinds without a name. Raises AbiError."""
     kind = found.get("type", "function")
     if kind not in ("function", "event", "error"):
         return None
@@ -172,12 +184,12 @@ def _parameters_of_json(found: Any, depth: int) -> tuple[Parameter, ...]:
 
 
 def tuple_type(members: Sequence[Parameter]) -> str:
-    """The type of a tuple."""
+    """Returns the type of a tuple."""
     return f"({','.join(one.type for one in members)})"
 
 
 def canonical(stated: str) -> str:
-    """The type as it is hashed; AbiError for what is no type."""
+    """Returns the canonical type. Raises AbiError for an invalid type."""
     base, dimensions = stated, ""
     while (found := ARRAY.match(base)) is not None:
         base, dimensions = found[1], f"[{found[2]}]{dimensions}"
@@ -201,7 +213,8 @@ def canonical(stated: str) -> str:
 
 
 def decode(inputs: Sequence[Parameter], data: bytes) -> list[Any]:
-    """The values of ``inputs`` in ABI-encoded ``data``; AbiError where it does not hold them.
+    """Decodes the values of ``inputs`` from ABI-encoded ``data``. Raises AbiError if they do not
+    match.
 
     Numbers are int, addresses and bytes are bytes, arrays and tuples are lists.
     """
@@ -209,14 +222,14 @@ def decode(inputs: Sequence[Parameter], data: bytes) -> list[Any]:
 
 
 class Decoder:
-    """Reads the values of one encoding, at most ``VALUES_LIMIT`` of them."""
+    """Decodes one encoding, with at most ``VALUES_LIMIT`` values."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
         self.left = VALUES_LIMIT
 
     def members(self, inputs: Sequence[Parameter], start: int) -> list[Any]:
-        """The values of a tuple whose encoding begins at ``start``."""
+        """Returns the values of a tuple whose encoding begins at ``start``."""
         values, place = [], start
         for one in inputs:
             size = one.size()
@@ -229,7 +242,7 @@ class Decoder:
         return values
 
     def value(self, one: Parameter, place: int) -> Any:
-        """The value whose encoding begins at ``place``."""
+        """Returns the value whose head is at ``place``."""
         self.left -= 1
         if self.left < 0:
             raise AbiError(f"more than {VALUES_LIMIT} values")
@@ -249,18 +262,18 @@ class Decoder:
         return single(one.type, self.piece(place, WORD))
 
     def number(self, place: int) -> int:
-        """A length or an offset."""
+        """Reads a length or an offset."""
         return int.from_bytes(self.piece(place, WORD))
 
     def piece(self, place: int, size: int) -> bytes:
-        """Bytes of the data."""
+        """Returns bytes of the data."""
         if place + size > len(self.data):
             raise AbiError("the data ends early")
         return self.data[place : place + size]
 
 
 def single(kind: str, word: bytes) -> Any:
-    """The value of an elementary type in 32 bytes."""
+    """Decodes an elementary type from 32 bytes."""
     number = int.from_bytes(word)
     if kind == "bool":
         return bool(number)
@@ -276,7 +289,7 @@ def single(kind: str, word: bytes) -> Any:
 
 
 def text_of(one: Parameter, value: Any) -> str:
-    """A value as people read it."""
+    """Formats a value for display."""
     array = one.element
     if array is not None:
         return f"[{', '.join(text_of(array[0], each) for each in value)}]"
@@ -295,7 +308,7 @@ def text_of(one: Parameter, value: Any) -> str:
 
 
 def texts_of(inputs: Sequence[Parameter], values: Sequence[Any]) -> str:
-    """Values with the names of their inputs, between commas."""
+    """Formats values with the names of their inputs, separated by commas."""
     return ", ".join(
         f"{one.name}: {text_of(one, value)}" if one.name else text_of(one, value)
         for one, value in zip(inputs, values, strict=True)

@@ -1,6 +1,6 @@
-"""What a contract's data says in names: calls, events, reasons of a revert, texts of the console.
+"""Names of a contract's calls, events and revert reasons, and its console output.
 
-The names are those of ``signatures.txt`` and of ABI files; a name of a file comes first.
+Names come from ABI files and from ``signatures.txt``; those of files take precedence.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,9 +21,9 @@ from fastevm.rpc_types.contract_abi import (
     texts_of,
 )
 
-FILES_LIMIT: Final = 10_000  # ABI files of one directory
-FILE_SIZE: Final = 32 * 1024 * 1024  # bytes of one
-SHOWN_BYTES: Final = 64  # of data without a name
+FILES_LIMIT: Final = 10_000  # per directory
+FILE_SIZE: Final = 32 * 1024 * 1024  # bytes per file
+SHOWN_BYTES: Final = 64  # of data without a known name
 SELECTOR: Final = 4
 
 PANICS: Final = {
@@ -38,7 +38,7 @@ PANICS: Final = {
     0x41: "too much memory allocated, or an array too large",
     0x51: "call of a function variable that is not set",
 }
-"""The codes of ``Panic(uint256)``; source: the Solidity documentation, "Panic via assert"."""
+"""Meanings of ``Panic(uint256)`` codes. Source: the Solidity documentation, "Panic via assert"."""
 
 
 class Names:
@@ -52,7 +52,7 @@ class Names:
             self.add(entry)
 
     def add(self, entry: Entry) -> None:
-        """Know an entry; it takes the place of one with the same hash."""
+        """Adds an entry; it replaces an entry with the same hash."""
         if entry.kind == "event":
             self._events[entry.hash, entry.indexed] = entry
         else:
@@ -60,11 +60,11 @@ class Names:
             table[entry.hash[:SELECTOR]] = entry
 
     def call(self, data: bytes) -> str | None:
-        """``name(input: value, ...)``; None for a call without a selector that is known."""
+        """Returns ``name(input: value, ...)``; None for a call without a known selector."""
         return _named(self._called.get(data[:SELECTOR]), data)
 
     def event(self, topics: Sequence[bytes], data: bytes) -> str | None:
-        """The same of a log; an indexed input of a dynamic type is its hash."""
+        """The same for a log. An indexed input of a dynamic type is shown as its hash."""
         entry = self._events.get((topics[0], len(topics) - 1)) if topics else None
         if entry is None:
             return None
@@ -86,7 +86,9 @@ class Names:
         return f"{entry.name}({texts_of(shown, values)})"
 
     def revert(self, data: bytes) -> str:
-        """Why a call reverted: the text of ``Error``, the meaning of ``Panic``, a custom error."""
+        """Returns why a call reverted: the text of ``Error``, the meaning of ``Panic``, or a
+        custom error.
+        """
         if not data:
             return "reverted without a reason"
         try:
@@ -114,14 +116,14 @@ def _named(entry: Entry | None, data: bytes) -> str | None:
 
 
 def shortened(data: bytes) -> str:
-    """Bytes in hex, the first of them where they are many."""
+    """Returns bytes in hex, truncated if there are many."""
     if len(data) <= SHOWN_BYTES:
         return hex_bytes(data)
     return f"{hex_bytes(data[:SHOWN_BYTES])}... ({len(data)} bytes)"
 
 
 def common_entries() -> Iterator[Entry]:
-    """The signatures that everybody uses: tokens, exchanges, multicalls, permits, roles."""
+    """Returns the names of common signatures: tokens, exchanges, multicalls, permits, roles."""
     text = Path(__file__).with_name("signatures.txt").read_text(encoding="utf-8")
     for line in text.splitlines():
         if line and not line.startswith("#"):
@@ -129,10 +131,10 @@ def common_entries() -> Iterator[Entry]:
 
 
 def entries_of(directory: Path) -> Iterator[Entry]:
-    """The entries of the ABI files (``*.json``) in a directory and those below it.
+    """Reads the entries of the ABI files (``*.json``) in a directory and below.
 
-    A file is an ABI, or an object whose member ``abi`` is one, as compilers and tools write it;
-    others are left out. OSError for a directory that cannot be read.
+    A file is an ABI, or an object with an ``abi`` member as compilers and tools write it; other
+    files are ignored. Raises OSError if the directory cannot be read.
     """
     found = sorted(directory.rglob("*.json"))
     for path in found[:FILES_LIMIT]:

@@ -1,8 +1,9 @@
-"""The feed's wire format: pre-confirmed slices as JSON messages (flashblocks and subblocks).
+"""Messages of the feed: pre-confirmed slices as JSON (flashblocks and subblocks).
 
-A message has what is new in its slice (transactions) and what holds for the block so far (gas,
-receipts root, bloom). The first of a block brings the header's fixed fields. State root, block hash
-and withdrawals root are zero where the builder does not tell them, as always in subblocks.
+A message has what is new in its slice (transactions) and the totals of the block so far (gas,
+receipts root, bloom). The first message of a block has the header's fixed fields. State root,
+block hash and withdrawals root are zero if the builder does not compute them, as always in
+subblocks.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ UINT64 = 2**64
 
 @cache
 def _brotli() -> Any:
-    """The package, loaded with the first frame that it packs; None without it."""
+    """Imports brotli with the first packed frame. Returns None if it is not installed."""
     try:
         return import_module("brotli")
     except ImportError:
@@ -39,13 +40,13 @@ def _brotli() -> Any:
 
 
 class FeedError(FastevmError, ValueError):
-    """A frame that is no message of a feed; the text names the part."""
+    """A frame that is not a message of a feed. The text names the invalid part."""
 
 
 class FeedBase(Struct, frozen=True, kw_only=True):
-    """The fields of the header that are fixed when a block begins; names as on the wire.
+    """The header fields that are fixed when a block begins, with the names of the feed.
 
-    ``slot_number``: where the header has one (Amsterdam) and the builder tells it.
+    ``slot_number``: if the header has one (Amsterdam) and the builder sends it.
     """
 
     parent_beacon_block_root: bytes
@@ -61,10 +62,11 @@ class FeedBase(Struct, frozen=True, kw_only=True):
 
 
 class FeedSlice(Struct, frozen=True, kw_only=True):
-    """One message. ``transactions`` are the slice's own, canonical bytes; the rest of the ``diff``
-    is of the block so far; a root or hash of zeros is not told. ``post_exec_tx``: the last
-    transaction that the block would have now, with refunds of gas (OP stack, Lagoon).
-    ``previous_id`` is ``block-index`` of the slice emitted before, None where that is not known.
+    """A message. ``transactions`` are those of the slice, as canonical bytes; all other members of
+    ``diff`` are totals of the block so far. Zero roots and hashes are unknown.
+
+    ``post_exec_tx``: the transaction that would end the block now, with refunds of gas (OP stack,
+    Lagoon). ``previous_id``: ``block-index`` of the preceding slice, or None if unknown.
     """
 
     payload_id: bytes
@@ -84,12 +86,12 @@ class FeedSlice(Struct, frozen=True, kw_only=True):
 
     @property
     def id(self) -> str:
-        """``block-index``, the name that the next message may give it."""
+        """``block-index``, by which the next message may refer to this one."""
         return f"{self.block_number}-{self.index}"
 
     @property
     def tells_nothing_of_state(self) -> bool:
-        """Whether state root, block hash and withdrawals root are all left at zero (subblocks)."""
+        """Whether state root, block hash and withdrawals root are all zero (subblocks)."""
         return self.state_root == self.block_hash == self.withdrawals_root == ZERO_HASH
 
 
@@ -97,7 +99,7 @@ class FeedSlice(Struct, frozen=True, kw_only=True):
 
 
 def slice_of(pending: PendingBlock, previous_id: str | None = None) -> FeedSlice:
-    """The message for a slice that was published here."""
+    """Returns the message for a slice published by this node."""
     header = pending.header
     return FeedSlice(
         payload_id=pending.payload_id,
@@ -116,7 +118,7 @@ def slice_of(pending: PendingBlock, previous_id: str | None = None) -> FeedSlice
 
 
 def encode(message: FeedSlice) -> str:
-    """The JSON text of a message, with the name of the one before."""
+    """Returns the JSON text of a message that refers to the preceding one."""
     metadata = {
         "block_number": message.block_number,
         "access_list": None,
@@ -126,7 +128,7 @@ def encode(message: FeedSlice) -> str:
 
 
 def diff_and_base(message: FeedSlice) -> dict[str, Any]:
-    """The members of a message but its metadata; ``base`` is missing after the first."""
+    """Returns the members of a message except its metadata. Only the first one has ``base``."""
     diff: dict[str, Any] = {
         "state_root": hex_bytes(message.state_root),
         "receipts_root": hex_bytes(message.receipts_root),
@@ -149,7 +151,7 @@ def diff_and_base(message: FeedSlice) -> dict[str, Any]:
 
 
 def compress(text: str) -> bytes:
-    """A message as a Brotli frame; FastevmError without the package brotli."""
+    """Returns a message as a Brotli frame. Raises FastevmError if brotli is not installed."""
     brotli = _brotli()
     if brotli is None:
         raise FastevmError("compressed feeds need the package brotli")
@@ -185,16 +187,18 @@ def _base_json(base: FeedBase) -> dict[str, str]:
 
 
 def decode(frame: str | bytes, *, limit: int = MAX_MESSAGE_BYTES) -> FeedSlice:
-    """The message in a text or binary frame, as JSON or packed with Brotli.
+    """Decodes a text or binary frame, either JSON or Brotli.
 
-    Unknown members are ignored. FeedError for everything that is no message, and for one of more
-    than ``limit`` bytes.
+    Unknown members are ignored. Raises FeedError for anything else, and for more than ``limit``
+    bytes.
     """
     return read_slice(read_frame(frame, limit=limit))
 
 
 def read_frame(frame: str | bytes, *, limit: int = MAX_MESSAGE_BYTES) -> Mapping[str, Any]:
-    """The JSON object in a frame; FeedError where there is none of at most ``limit`` bytes."""
+    """Returns the JSON object in a frame. Raises FeedError if there is none of at most ``limit``
+    bytes.
+    """
     text = frame if isinstance(frame, str) else _unpacked(frame, limit)
     if len(text) > limit:
         _fail("frame", "payload too large")
@@ -206,15 +210,14 @@ def read_frame(frame: str | bytes, *, limit: int = MAX_MESSAGE_BYTES) -> Mapping
 
 
 def is_json(frame: str | bytes) -> bool:
-    """Whether a frame is JSON as it is: text that begins with a brace."""
+    """Returns whether a frame is uncompressed JSON: it begins with a brace."""
     return isinstance(frame, str) or frame.lstrip()[:1] == b"{"
 
 
 def read_slice(members: Mapping[str, Any], number: int | None = None) -> FeedSlice:
-    """The message in a JSON object.
+    """Reads a message from a JSON object. Raises FeedError with the invalid member.
 
-    ``number``: of the block, for messages whose metadata does not say it. FeedError names the
-    member that is wrong.
+    ``number``: of the block, for messages whose metadata do not have it.
     """
     metadata = _object(members.get("metadata") or {}, "metadata")
     previous = metadata.get("prev_flashblock_id")
@@ -248,7 +251,9 @@ def _block_number(metadata: Mapping[str, Any], number: int | None) -> int:
 
 
 def _unpacked(frame: bytes, limit: int) -> str:
-    """JSON if it is text that begins with a brace, else Brotli: no byte tells them apart."""
+    """Text that begins with a brace is JSON, anything else Brotli: no other byte distinguishes
+    them.
+    """
     if is_json(frame):
         with contextlib.suppress(UnicodeDecodeError):
             return frame.decode()

@@ -1,7 +1,7 @@
-"""The forms in which a node writes its feed, under the names that users of feeds know.
+"""Formats in which a node writes its feed, with the names that users of feeds know.
 
-Sources: flashblocks as op-rbuilder sends them (with the metadata of 2025, which most readers know),
-subblocks as the OP Stack specification has them.
+Sources: flashblocks as op-rbuilder sends them (with the metadata of 2025, which most readers
+expect), subblocks as the OP Stack specification defines them.
 """
 
 from __future__ import annotations
@@ -25,12 +25,11 @@ RECEIPT_TAGS: Mapping[int, str] = {
 
 
 class FeedFormat(Enum):
-    """A form of the feed; the values are those of ``--feed-format``.
+    """A format of the feed. The values are those of ``--feed-format``.
 
-    FASTEVM names the message sent before each, so that a reader sees every loss. FLASHBLOCKS have
-    receipts and balances in their metadata and, on chains of the OP stack from Isthmus on, roots of
-    the state and the hash of the block so far, as those of Unichain. SUBBLOCKS tell no root of the
-    state and no block hash.
+    FASTEVM messages name the preceding message, so that a reader notices every loss. FLASHBLOCKS
+    have receipts and balances in their metadata and, on chains of the OP stack from Isthmus on,
+    state root and block hash, as on Unichain. SUBBLOCKS have neither.
     """
 
     FASTEVM = "fastevm"
@@ -39,7 +38,7 @@ class FeedFormat(Enum):
 
 
 def feed_text(pending: PendingBlock, form: FeedFormat, previous_id: str | None = None) -> str:
-    """The JSON text of the message for a slice that was published here.
+    """Returns the JSON text of the message for a slice published by this node.
 
     ``previous_id``: ``block-index`` of the message sent before.
     """
@@ -63,9 +62,9 @@ def _text(message: FeedSlice, metadata: Mapping[str, Any]) -> str:
 
 
 def _with_roots(pending: PendingBlock) -> PendingBlock:
-    """With the roots of the state, on chains of the OP stack from Isthmus on.
+    """Adds the state root on chains of the OP stack from Isthmus on.
 
-    Nothing happens there after the last transaction, so that the hash is that of the block.
+    Nothing happens there after the last transaction, so the hash is that of the final block.
     """
     if pending.header.withdrawals_root != ZERO_HASH:
         return pending
@@ -78,7 +77,7 @@ def _with_roots(pending: PendingBlock) -> PendingBlock:
 
 
 def _balances(pending: PendingBlock) -> dict[str, str]:
-    """The balances of who sends or receives a transaction of the slice."""
+    """Returns the balances of senders and recipients in the slice."""
     parties = {
         address: None
         for one in pending.transactions[pending.first_new :]
@@ -89,7 +88,7 @@ def _balances(pending: PendingBlock) -> dict[str, str]:
 
 
 def _receipts(pending: PendingBlock) -> dict[str, Any]:
-    """The receipts of the slice by transaction hash, under the names of their types."""
+    """Returns the receipts of the slice by transaction hash, grouped by type name."""
     first = pending.first_new
     new = zip(pending.transactions[first:], pending.receipts[first:], strict=True)
     return {hex_bytes(one.hash): {_tag(one): _receipt(receipt)} for one, receipt in new}

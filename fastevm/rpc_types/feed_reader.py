@@ -1,4 +1,4 @@
-"""Reads one connection to a feed; its form follows from its first message."""
+"""Reads one connection to a feed. Its first message determines the form."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from fastevm.rpc_types.feed import FeedError, FeedSlice, is_json, read_frame, re
 
 
 class FeedForm(Enum):
-    """What the messages of a feed are; the values are labels of a metric.
+    """The kind of messages in a feed. The values are labels of a metric.
 
-    FLASHBLOCKS tell a withdrawals root, a block hash and maybe a state root, SUBBLOCKS (OP stack,
-    since August 2026) none of them. HEADERS are canonical blocks, with nothing to pre-confirm.
+    FLASHBLOCKS have a withdrawals root, a block hash and optionally a state root; SUBBLOCKS (OP
+    stack, since August 2026) have none of them. HEADERS are canonical blocks, without
+    pre-confirmations.
     """
 
     FLASHBLOCKS = "flashblocks"
@@ -24,7 +25,7 @@ class FeedForm(Enum):
 
 
 class FeedHead(NamedTuple):
-    """A canonical block that a feed of headers announces; ``hash`` has 32 bytes."""
+    """A canonical block announced by a feed of headers. ``hash`` has 32 bytes."""
 
     number: int
     hash: bytes
@@ -33,8 +34,7 @@ class FeedHead(NamedTuple):
 class FeedReader:
     """The messages of one connection.
 
-    ``form`` and ``compressed`` (whether frames are packed with Brotli) are None until the first
-    message was read.
+    ``form`` and ``compressed`` (whether frames are Brotli) are None until the first message.
     """
 
     def __init__(self) -> None:
@@ -43,9 +43,9 @@ class FeedReader:
         self._block: tuple[str, int] | None = None  # payload id and number of the last message
 
     def read(self, frame: str | bytes) -> FeedSlice | FeedHead | None:
-        """The message in a text or binary frame; None for one of JSON-RPC without a header.
+        """Decodes a text or binary frame. Returns None for a JSON-RPC message without a header.
 
-        FeedError for everything else.
+        Raises FeedError for anything else.
         """
         members = read_frame(frame)
         if "jsonrpc" in members or "parentHash" in members:
@@ -69,7 +69,7 @@ class FeedReader:
 
 
 def _read_head(members: Mapping[str, Any]) -> FeedHead | None:
-    """A header as it is, or in a notification of ``newHeads``."""
+    """Reads a header, or one in a notification of ``newHeads``."""
     if "jsonrpc" in members:
         params = members.get("params")
         members = (params.get("result") if isinstance(params, dict) else None) or {}

@@ -1,6 +1,6 @@
-"""Members of receipts on OP-stack chains: what a transaction paid besides its gas.
+"""Fee members of receipts on OP-stack chains: what a transaction paid besides its gas.
 
-Names and shapes are those of op-reth. Values come from the block's L1 attributes.
+Names and formats are those of op-reth. Values come from the block's L1 attributes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from fastevm.core.spec.schedule import ForkSchedule
 
 MILLION = 10**6
 
-# What an estimate assumes of a transaction that says nothing else: numbers of the usual length.
+# Typical values that an estimate assumes for missing members of a transaction.
 USUAL_CHAIN_ID = 10
 USUAL_NONCE = 1_000
 USUAL_FEE_CAP = 10**9
@@ -34,15 +34,15 @@ USUAL_TIP_CAP = 10**6
 
 
 def block_attributes(block: Block) -> L1Attributes | None:
-    """The L1 attributes that a block begins with; None in a block without them."""
+    """Returns the L1 attributes at the start of a block; None if the block has none."""
     return attributes_of(block.transactions[:1])
 
 
 class L1FeeMembers:
-    """Writes the members of the receipts of one block."""
+    """Writes the fee members of a block's receipts."""
 
     def __init__(self, transactions: Sequence[Transaction], schedule: ForkSchedule) -> None:
-        """``transactions`` of the block, the attributes first; ``schedule``: its rules."""
+        """``transactions`` of the block, with the L1 attributes first. ``schedule``: its rules."""
         self.schedule = schedule
         self.attributes = attributes_of(tuple(transactions[:1]))
         self._common = self._of_the_block(transactions)
@@ -69,16 +69,16 @@ class L1FeeMembers:
         return common
 
     def of(self, transaction: Transaction) -> dict[str, Any]:
-        """The members for a transaction of the block; none where the attributes are unknown."""
+        """Returns the members for a transaction; none if the attributes are unknown."""
         if self.attributes is None:
             return {}
         fee, gas = l1_data_fee_of(transaction.raw, self.attributes, self.schedule)
         return {**self._common, "l1Fee": quantity(fee), "l1GasUsed": quantity(gas)}
 
     def estimate(self, request: CallRequest, gas: int) -> dict[str, Any]:
-        """What a transaction that does ``request`` would pay besides ``gas``, under these rules.
+        """Estimates what a transaction for ``request`` pays besides ``gas``, under these rules.
 
-        Its signature is not known yet: 64 bytes that no compression shortens stand for it.
+        Its signature is unknown, so 64 incompressible bytes are used instead.
         """
         if self.attributes is None:
             return {"l1Fee": "0x0", "l1GasUsed": "0x0", "operatorFee": "0x0"}
@@ -91,12 +91,12 @@ class L1FeeMembers:
         }
 
     def text(self, transaction: Transaction) -> bytes:
-        """The members as JSON text without braces."""
+        """Returns the members as JSON text without braces."""
         return msgspec.json.encode(self.of(transaction))[1:-1]
 
 
 def _envelope_like(request: CallRequest, gas: int) -> Transaction:
-    """A transaction of about the size that the signed one will have."""
+    """Returns a transaction of about the size of the signed one."""
     halves = (keccak256(request.data + bytes([half])) for half in (0, 1))
     r, s = (int.from_bytes(half, "big") for half in halves)
     return Transaction.build(

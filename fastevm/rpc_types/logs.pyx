@@ -1,4 +1,4 @@
-"""Logs as JSON: from packed records to text without a Python object for a log."""
+"""Logs as JSON: from packed records to text without a Python object per log."""
 
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
@@ -61,16 +61,16 @@ cdef void put_content(JsonText* t, const LogRecords* r, uint32_t log) noexcept n
 
 
 cdef class LogWriter:
-    """Collects the logs that ``query`` wants into the text of one JSON array.
+    """Collects the logs that match ``query`` as the text of a JSON array.
 
-    ``count`` and ``size`` (bytes) say how much is there. A writer belongs to one thread.
+    ``count`` and ``size`` (bytes) describe the text so far. Each writer belongs to one thread.
     """
 
     cdef LogQuery query
     cdef JsonText text
     cdef JsonText place
     cdef Marks marks
-    cdef const LogRecords* placed    # the block that `place` is of
+    cdef const LogRecords* placed    # the block that `place` belongs to
     cdef uint32_t emitter
     cdef readonly size_t count
     cdef readonly size_t max_count
@@ -88,19 +88,19 @@ cdef class LogWriter:
 
     @property
     def size(self) -> int:
-        """Bytes of the text so far."""
+        """The bytes of the text so far."""
         return self.text.out.size
 
     @property
     def is_full(self) -> bool:
-        """Whether there is more than ``max_count`` logs or ``max_size`` bytes."""
+        """Returns whether there are more than ``max_count`` logs or ``max_size`` bytes."""
         return self.count > self.max_count or self.text.out.size > self.max_size
 
     def add(self, blocks: list[BlockLogs], size_t start = 0) -> int:
-        """Append the wanted logs of the blocks from index ``start`` on.
+        """Appends the matching logs of the blocks from index ``start`` on.
 
-        Stops after a block that makes the text full. The index of the block to go on with, which
-        is the number of blocks when all were read.
+        Stops after a block that fills the text. Returns the index of the next block, or the number
+        of blocks if all were read.
         """
         cdef size_t count = <size_t>len(blocks), i
         cdef BlockLogs block
@@ -124,7 +124,7 @@ cdef class LogWriter:
         return start
 
     def add_removed(self, BlockLogs block not None) -> None:
-        """Append the wanted logs of a block that left the chain: the last one first."""
+        """Appends the matching logs of a removed block, last log first."""
         self.placed = NULL
         with nogil:
             self.write_block(&block.records, True)
@@ -132,7 +132,7 @@ cdef class LogWriter:
             raise MemoryError
 
     def take(self) -> bytes:
-        """The text of the array. The writer must not be used again."""
+        """Returns the text of the array. The writer must not be used again."""
         if self.text.out.size == 0:
             json_put(&self.text, b'[')
         json_put(&self.text, b']')

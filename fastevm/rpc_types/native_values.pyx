@@ -1,4 +1,4 @@
-"""Numbers, addresses and bytes from hex text, or from ints and bytes as they are."""
+"""Numbers, addresses and bytes from hex text, ints or bytes."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.unicode cimport PyUnicode_AsUTF8AndSize
@@ -68,28 +68,30 @@ cdef int read_address(Address* out, object value, str name) except -1:
 # the same as values
 
 def quantity_of(value: object, name: str) -> int:
-    """An int from hex text or an int; ValueError beyond 256 bits."""
+    """Returns an int from hex text or an int. Raises ValueError beyond 256 bits."""
     cdef Word word
     read_word(&word, value, name)
     return int(value, 16) if isinstance(value, str) else value
 
 
 def uint64_of(value: object, name: str) -> int:
-    """An int from hex text or an int; ValueError beyond 64 bits."""
+    """Returns an int from hex text or an int. Raises ValueError beyond 64 bits."""
     cdef uint64_t number = 0
     read_uint64(&number, value, name)
     return number
 
 
 def address_of(value: object, name: str) -> bytes:
-    """20 bytes from hex text or bytes; ValueError for anything else."""
+    """Returns 20 bytes from hex text or bytes. Raises ValueError for anything else."""
     cdef Address address
     read_address(&address, value, name)
     return address.b[:20]
 
 
 def bytes_of(value: object, name: str) -> bytes:
-    """Bytes from hex text of an even number of digits, or bytes; ValueError for anything else."""
+    """Returns bytes from bytes or hex text with an even number of digits. Raises ValueError
+    otherwise.
+    """
     cdef size_t count = 0
     if isinstance(value, str):
         digits_of(value, &count, name)
@@ -103,7 +105,7 @@ def bytes_of(value: object, name: str) -> bytes:
 
 
 def word_of(value: object, name: str) -> int:
-    """A 256-bit number from 32 bytes or hex text or an int."""
+    """Returns a 256-bit number from 32 bytes, hex text or an int."""
     if isinstance(value, bytes) and PyBytes_GET_SIZE(value) == 32:
         return int.from_bytes(value, "big")
     return quantity_of(value, name)

@@ -3,6 +3,6 @@ from fastevm.core.simulation.plan cimport Plan, PlannedBlock
 from fastevm.rpc_types.text.json_reader cimport Cursor
 
 
-# Read an object of the usual form into a block of the plan. False: it has another form.
+# Read an object of the usual form into a block of the plan. Returns False for another form.
 cdef bint take_state_overrides(Plan plan, Cursor* c, PlannedBlock* block) noexcept nogil
 cdef bint take_block_overrides(Cursor* c, PlannedBlock* block) noexcept nogil

@@ -88,7 +88,7 @@ _WITHDRAWAL = table_of(
     },
     "withdrawals.",
 )
-# Other names of members: those of the interface document and of anvil.
+# Aliases of members: names used by the interface document and by anvil.
 ACCOUNT_ALIASES = {"storage": "stateDiff"}
 BLOCK_ALIASES = {
     "timestamp": "time",
@@ -105,14 +105,14 @@ _WITHDRAWALS = FieldPath("BlockOverrides.withdrawals", "withdrawals")
 
 
 cdef enum:
-    MOST_OVERRIDES = 64          # of one block; each is held against those before it
+    MOST_OVERRIDES = 64          # per block; each is compared with those before it
 
 
 # ----------------------------------------------------------------------------------------------
 # values out of parsed JSON
 
 def state_overrides_from(value: Any, form: Form = NATIVE) -> dict[bytes, AccountOverride]:
-    """An object of address to override of the account."""
+    """Reads an object that maps addresses to account overrides."""
     if value is None:
         return {}
     overrides = form.object(value, _STATE_OVERRIDES, "override.StateOverride")
@@ -123,7 +123,7 @@ def state_overrides_from(value: Any, form: Form = NATIVE) -> dict[bytes, Account
 
 
 def account_from(value: Any, form: Form = NATIVE) -> AccountOverride:
-    """The override of one account."""
+    """Reads the override of one account."""
     if isinstance(value, AccountOverride):
         return value
     if value is None:
@@ -140,7 +140,7 @@ def account_from(value: Any, form: Form = NATIVE) -> AccountOverride:
 
 
 def block_overrides_from(value: Any, form: Form = NATIVE) -> BlockOverrides:
-    """The overrides of a block."""
+    """Reads the overrides of a block."""
     if isinstance(value, BlockOverrides):
         return value
     if value is None:
@@ -161,9 +161,10 @@ def with_own_names(
     name: str,
     form: Form,
 ) -> Mapping[str, Any]:
-    """The override with each alias replaced by the name that it stands for.
+    """Replaces each alias by the name that it stands for.
 
-    DecodeError for an unknown member that the form refuses, and for an alias beside its own name.
+    Raises DecodeError for an unknown member if the form refuses it, and for an alias beside its
+    own name.
     """
     if form.refuses_unknown_overrides:
         refuse_unknown(given, known, name)
@@ -176,20 +177,21 @@ def with_own_names(
 
 
 def withdrawal_from(value: Any, place: FieldPath, form: Form) -> Withdrawal:
-    """A withdrawal object (EIP-4895)."""
+    """Reads a withdrawal object (EIP-4895)."""
     given = form.object(value, place, "types.Withdrawal")
     return Withdrawal(**all_members_of(given, _WITHDRAWAL, form))
 
 
 def decode_state_overrides(value: Any, form: Form = GETH) -> Mapping[bytes, AccountOverride]:
-    """State overrides of JSON-RPC; null is none."""
+    """Reads state overrides of JSON-RPC; null means none."""
     return state_overrides_from(value, form)
 
 
 def decode_block_overrides(value: Any, form: Form = GETH) -> BlockOverrides:
-    """Block overrides of a call in JSON-RPC; null is none.
+    """Reads block overrides of a call in JSON-RPC; null means none.
 
-    A number of more than 64 bits, which a simulated block may ask for in vain, is refused here.
+    Numbers above 64 bits are refused here; a simulated block may have them and is then refused as
+    a whole.
     """
     overrides = block_overrides_from(value, form)
     if overrides.number is not None and overrides.number >= UINT64:
@@ -198,7 +200,7 @@ def decode_block_overrides(value: Any, form: Form = GETH) -> BlockOverrides:
 
 
 def decode_withdrawal(value: Any, *, field: str) -> Withdrawal:
-    """A withdrawal object of JSON-RPC."""
+    """Reads a withdrawal object of JSON-RPC."""
     return withdrawal_from(value, FieldPath(field, field), GETH)
 
 
@@ -239,7 +241,7 @@ cdef bint read_code(Plan plan, Cursor* c, PlannedOverride* item) noexcept nogil:
 
 
 cdef bint read_account_member(Plan plan, Cursor* c, Key* key, PlannedOverride* item) noexcept nogil:
-    """Storage is given once: replaced or changed, not both."""
+    """Reads a member of an account. Storage may be given once: either replaced or changed."""
     if is_key(key, b"balance"):
         item.has_balance = True
         return once(key, 0) and take_word(c, &item.balance)
@@ -277,7 +279,7 @@ cdef bint read_account(Plan plan, Cursor* c, PlannedOverride* item) noexcept nog
 
 
 cdef bint is_new(Plan plan, size_t first) noexcept nogil:
-    """Whether the override read last is of an account of its own."""
+    """Returns whether the last override is the first one for its account."""
     cdef const PlannedOverride* items = <const PlannedOverride*>plan.overrides.items
     cdef size_t last = plan.overrides.count - 1
     cdef size_t i

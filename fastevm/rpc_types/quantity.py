@@ -1,33 +1,33 @@
-"""Decodes the hexadecimal values of JSON-RPC; a refusal has the words of geth.
+"""Decodes hexadecimal values of JSON-RPC, with geth's error messages.
 
-Every decoder takes a parsed JSON value and returns a Python value, or raises `DecodeError` whose
-text is the reason. A place inside an object is named by ``field``, as "TransactionArgs.to".
+Every decoder takes a parsed JSON value and returns a Python value, or raises `DecodeError`.
+``field`` names the position of the value in an object, such as "TransactionArgs.to".
 """
 
 from typing import Any, Final
 
-TEXT_SHOWN: Final = 256  # characters of a caller's text that an error repeats
+TEXT_SHOWN: Final = 256  # characters of the caller's text quoted in an error
 U64_DIGITS: Final = 16
 U256_DIGITS: Final = 64
 _HEX_DIGITS: Final = frozenset("0123456789abcdefABCDEF")
 
 
 class DecodeError(ValueError):
-    """A JSON value that is not what the parameter wants; the text is the reason."""
+    """A JSON value of the wrong form. The text is the reason."""
 
 
 def decode_uint64(value: Any, *, field: str = "") -> int:
-    """Decode a quantity of at most 64 bits."""
+    """Decodes a quantity of at most 64 bits."""
     return _typed_quantity(value, U64_DIGITS, "hexutil.Uint64", field)
 
 
 def decode_uint256(value: Any, *, field: str = "") -> int:
-    """Decode a quantity of at most 256 bits."""
+    """Decodes a quantity of at most 256 bits."""
     return _typed_quantity(value, U256_DIGITS, "hexutil.Big", field)
 
 
 def decode_address(value: Any, *, field: str = "") -> bytes:
-    """Decode 20 bytes; any letter case is accepted."""
+    """Decodes 20 bytes, in upper or lower case."""
     raw = _exact_hex(value, 42)
     if raw is not None:
         return raw
@@ -35,7 +35,7 @@ def decode_address(value: Any, *, field: str = "") -> bytes:
 
 
 def decode_hash(value: Any, *, field: str = "") -> bytes:
-    """Decode 32 bytes."""
+    """Decodes 32 bytes."""
     raw = _exact_hex(value, 66)
     if raw is not None:
         return raw
@@ -43,7 +43,7 @@ def decode_hash(value: Any, *, field: str = "") -> bytes:
 
 
 def decode_bytes(value: Any, *, field: str = "") -> bytes:
-    """Decode a byte string of any length ("" and "0x" are empty)."""
+    """Decodes bytes of any length ("" and "0x" are empty)."""
     if not isinstance(value, str):
         raise _type_error("non-string", "hexutil.Bytes", field)
     reason = text_fault(value)
@@ -53,16 +53,16 @@ def decode_bytes(value: Any, *, field: str = "") -> bytes:
 
 
 def decode_bool(value: Any, *, field: str = "") -> bool:
-    """Decode true or false."""
+    """Decodes true or false."""
     if not isinstance(value, bool):
         raise _type_error(json_kind(value), "bool", field)
     return value
 
 
 def decode_storage_slot(value: Any) -> tuple[int, int]:
-    """Decode a storage key leniently: 0x optional, odd length allowed, at most 32 bytes.
+    """Decodes a storage key leniently: 0x is optional, odd length allowed, at most 32 bytes.
 
-    Return the slot and the number of bytes that were given.
+    Returns the slot and the number of bytes given.
     """
     if not isinstance(value, str):
         raise _type_error(json_kind(value), "string", "")
@@ -79,7 +79,7 @@ def decode_storage_slot(value: Any) -> tuple[int, int]:
 
 
 def parse_quantity(text: str, digits_limit: int = U64_DIGITS) -> int:
-    """Parse 0x-hex without leading zeros of at most ``digits_limit`` digits."""
+    """Parses 0x-hex without leading zeros and at most ``digits_limit`` digits."""
     if not text:
         raise DecodeError("empty hex string")
     if text[:2] not in ("0x", "0X"):
@@ -97,7 +97,7 @@ def parse_quantity(text: str, digits_limit: int = U64_DIGITS) -> int:
 
 
 def text_fault(text: str) -> str | None:
-    """Return why ``text`` is no 0x-hex of whole bytes, judged by its shape; None if it may be."""
+    """Returns why ``text`` cannot be 0x-hex of whole bytes; None if its form is valid."""
     if not text:
         return None
     if text[:2] not in ("0x", "0X"):
@@ -108,7 +108,7 @@ def text_fault(text: str) -> str | None:
 
 
 def json_kind(value: Any) -> str:
-    """Return what Go's decoder calls the kind of a JSON value."""
+    """Returns the name of a JSON value's type in Go's decoder."""
     if isinstance(value, bool):
         return "bool"
     if isinstance(value, int | float):
@@ -121,24 +121,26 @@ def json_kind(value: Any) -> str:
 
 
 def shown(text: str) -> str:
-    """Quote a caller's text for an error message, cut to a sane length."""
+    """Quotes and truncates a caller's text for an error message."""
     cut = text if len(text) <= TEXT_SHOWN else text[:TEXT_SHOWN] + "..."
     return f'"{cut}"'
 
 
 def object_fault(value: Any, kind: str, field: str = "") -> DecodeError:
-    """Return the error for a ``value`` that should be an object (or array) called ``kind``."""
+    """Returns the error for a ``value`` that should be an object or array of type ``kind``."""
     return _type_error(json_kind(value), kind, field)
 
 
 def _exact_hex(value: Any, length: int) -> bytes | None:
-    """Decode text of this length (its prefix included) in lower-case 0x form, else None."""
+    """Decodes text of this length (including the prefix) in lower-case 0x form,
+    else returns None.
+    """
     if type(value) is str and len(value) == length and value[:2] == "0x":
         try:
             raw = bytes.fromhex(value[2:])
         except ValueError:
             return None
-        if 2 * len(raw) + 2 == length:  # blanks are skipped, but count
+        if 2 * len(raw) + 2 == length:  # bytes.fromhex skips blanks, but they count here
             return raw
     return None
 
@@ -165,7 +167,7 @@ def _typed_fixed(value: Any, size: int, kind: str, field: str) -> bytes:
 
 
 def _unhex(digits: str, kind: str, field: str) -> bytes:
-    # bytes.fromhex skips blanks, so a result of another size than the digits say is a fault as well
+    # bytes.fromhex skips blanks, so a result of the wrong size is an error as well
     try:
         raw = bytes.fromhex(digits)
     except ValueError:

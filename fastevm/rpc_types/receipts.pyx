@@ -1,4 +1,4 @@
-"""Receipts as JSON text, with the logs in them, without a dictionary in between.
+"""Receipts with their logs as JSON text, without intermediate dictionaries.
 
 The members are those of the JSON-RPC specification; receipts of blob transactions have two more.
 """
@@ -30,9 +30,9 @@ from fastevm.rpc_types.text.log_object cimport (
 
 
 cdef enum:
-    USUAL_SIZE = 2_048        # bytes of a receipt with two logs
+    USUAL_SIZE = 2_048        # typical size in bytes, with two logs
 
-cdef bytes NO_SENDER = bytes(20)  # of an unsigned transaction that names none
+cdef bytes NO_SENDER = bytes(20)  # of an unsigned transaction without a sender
 
 
 cdef inline const uint8_t* bytes_of(bytes data) except NULL:
@@ -80,7 +80,9 @@ cdef class ReceiptWriter:
         self, receipt: object, transaction: object, uint64_t index, uint64_t first_log,
         bytes more not None = b"",
     ) -> bytes:
-        """The receipt of transaction ``index``, an object, with the text of ``more`` members."""
+        """Returns the receipt of transaction ``index`` as an object, extended by the text of
+        ``more`` members.
+        """
         cdef JsonText t = JsonText(Buffer(NULL, 0, 0), False)
         buffer_reserve(&t.out, USUAL_SIZE)
         try:
@@ -114,7 +116,7 @@ cdef class ReceiptWriter:
     def outcome(
         self, receipt: object, transaction: object, uint64_t index, uint64_t first_log
     ) -> bytes:
-        """The members of the receipt that the execution determined, without braces."""
+        """Returns the members determined by the execution, without braces."""
         cdef JsonText t = JsonText(Buffer(NULL, 0, 0), False)
         buffer_reserve(&t.out, USUAL_SIZE)
         try:
@@ -127,7 +129,7 @@ cdef class ReceiptWriter:
         self, log: object, bytes transaction_hash not None, uint64_t index, uint64_t log_index,
         bint removed=False,
     ) -> bytes:
-        """A log of transaction ``index``; ``log_index`` counts over the block."""
+        """Returns a log of transaction ``index``; ``log_index`` counts over the block."""
         cdef JsonText t = JsonText(Buffer(NULL, 0, 0), False)
         try:
             self.put_log(&t, log, transaction_hash, index, log_index, removed)
@@ -159,7 +161,7 @@ cdef class ReceiptWriter:
             put_number(t, receipt.status)
         return 0
 
-    # The members of receipts before Byzantium, of blob transactions and of deposits.
+    # Members of receipts before Byzantium, of blob transactions and of deposits.
     cdef int put_rare(self, JsonText* t, object receipt) except -1:
         if receipt.status is None and receipt.post_state is not None:
             json_put(t, b',"root":')

@@ -1,4 +1,4 @@
-"""What a simulated call shows beyond the standard, as JSON: changes, assets, call trees."""
+"""Results of simulated calls beyond the standard as JSON: changes, assets, call trees."""
 
 from msgspec import Raw
 from msgspec.json import encode
@@ -9,7 +9,7 @@ from fastevm.rpc_types.transactions import Json, access_list_json
 
 
 def extension_members(extras: CallExtras) -> bytes:
-    """The members that the extensions add to a call, as JSON text that goes on in an object."""
+    """Returns the additional members of a call, as JSON text that continues an object."""
     answer: Json = {}
     if extras.state_diff is not None:
         answer["stateDiff"] = {
@@ -25,7 +25,7 @@ def extension_members(extras: CallExtras) -> bytes:
 
 
 def _tree(top: CallFrame) -> Raw:
-    """Return a call tree as JSON; not by recursion, for frames nest a thousand deep."""
+    """Returns a call tree as JSON. Not recursive, because frames may nest a thousand deep."""
     pieces: list[bytes] = []
     waiting: list[CallFrame | bytes] = [top]
     while waiting:
@@ -41,12 +41,12 @@ def _tree(top: CallFrame) -> Raw:
         waiting.append(b"]}")
         for below in reversed(item.calls):
             waiting += (below, b",")
-        waiting.pop()  # no comma before the first
+        waiting.pop()  # no comma before the first frame
     return Raw(b"".join(pieces))
 
 
 def _frame(frame: CallFrame) -> Json:
-    """Return a frame without those below it, as the call tracer shows it that clients know."""
+    """Returns a frame without its children, in the format of the callTracer."""
     answer: Json = {
         "type": frame.kind,
         "from": hex_bytes(frame.caller),
@@ -84,7 +84,7 @@ def _pair(before: str, after: str) -> Json:
 
 
 def _asset(change: AssetChange) -> Json:
-    """Return an asset change; amounts lost are quantities with a minus sign."""
+    """Returns an asset change. Lost amounts are quantities with a minus sign."""
     sign = "-" if change.change < 0 else ""
     answer: Json = {"type": change.kind, "address": hex_bytes(change.address)}
     if change.kind not in ("code", "delegation"):

@@ -35,7 +35,7 @@ from fastevm.rpc_types.call_object import call_from
 from fastevm.rpc_types.overrides import block_overrides_from, state_overrides_from
 from fastevm.rpc_types.value_forms import GETH, NATIVE, FieldPath, Form, object_of
 
-# Members that ask for more than the standard gives.
+# Members that request results beyond the standard.
 EXTENSIONS = {
     "returnStateDiff": "state_diff",
     "returnAssetChanges": "asset_changes",
@@ -62,7 +62,7 @@ cdef size_t MOST_CALLS_OF_BLOCK = MAX_CALLS_PER_BLOCK
 # values out of parsed JSON
 
 def payload_from(value: Any, form: Form = NATIVE) -> SimulatePayload:
-    """The payload of eth_simulateV1, or a list of calls as its one block."""
+    """Reads the payload of eth_simulateV1, or a list of calls as its only block."""
     if isinstance(value, SimulatePayload):
         return value
     if form is NATIVE and isinstance(value, list | tuple):
@@ -80,12 +80,12 @@ def payload_from(value: Any, form: Form = NATIVE) -> SimulatePayload:
 
 
 def extensions_from(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The members that ask for more than the standard gives."""
+    """Reads the members that request results beyond the standard."""
     return {name: bool(given.get(member)) for member, name in EXTENSIONS.items()}
 
 
 def block_from(value: Any, form: Form = NATIVE) -> BlockStateCalls:
-    """One entry of ``blockStateCalls``."""
+    """Reads an entry of ``blockStateCalls``."""
     if isinstance(value, BlockStateCalls):
         return value
     if value is None:
@@ -99,7 +99,7 @@ def block_from(value: Any, form: Form = NATIVE) -> BlockStateCalls:
 
 
 def decode_payload(value: Any, form: Form = GETH) -> SimulatePayload:
-    """The payload of eth_simulateV1 in JSON-RPC, maybe an empty one."""
+    """Reads the payload of eth_simulateV1 in JSON-RPC, which may be empty."""
     return payload_from(value, form)
 
 
@@ -197,8 +197,9 @@ cdef bint read_payload(Plan plan, Cursor* c) noexcept nogil:
 
 
 def read_request(params: bytes) -> tuple[Plan, bytes] | None:
-    """The plan of the payload in the text of the params (an array), and the text of the params
-    after it (an array too); None for any other form."""
+    """Reads a plan from the text of the params (an array). Also returns the text of the remaining
+    params as an array. None for any other form.
+    """
     cdef Plan plan = Plan.__new__(Plan)
     cdef bytes text = params
     cdef Cursor c

@@ -57,7 +57,7 @@ from fastevm.rpc_types.simulate_extensions import extension_members
 from fastevm.rpc_types.transactions import mined_transaction_json
 
 
-# How the JSON of a call tells that it failed; see ErrorForm.
+# How the JSON of a call reports a failure; see ErrorForm.
 cdef struct ErrorStyle:
     bint as_text
     int revert_code
@@ -154,7 +154,7 @@ cdef int put_body(JsonText* t, ChainExecutor run, size_t at, const Hash* hashes)
 cdef void put_tail(
     JsonText* t, const ChainBlock* block, const Hash* tx_hash, size_t index
 ) noexcept nogil:
-    """What all logs of a call share: its place in the chain."""
+    """Sets what all logs of a call share: its position in the chain."""
     cdef LogPlace place = LogPlace(
         block.header.number, block.header.timestamp, index, &block.hash.b[0], &tx_hash.b[0]
     )
@@ -191,7 +191,7 @@ cdef void put_logs(
 cdef int put_failure(
     JsonText* t, ChainExecutor run, const CallRecord* call, const ErrorStyle* style
 ) except -1 with gil:
-    """The members of a call that failed which tell why."""
+    """Writes the members that explain why a call failed."""
     cdef const uint8_t* output = run.records.output.bytes + call.output_at
     cdef bint reverted = call.status == REVERTED
     cdef bytes text = record_error(&run.records, call).encode("utf-8", "replace")
@@ -216,7 +216,7 @@ cdef void put_signed(JsonText* t, int number) noexcept nogil:
 
 
 cdef int put_extensions(JsonText* t, ChainExecutor run, size_t index) except -1 with gil:
-    """The members of a call beyond the standard."""
+    """Writes the members of a call beyond the standard."""
     cdef bytes text = extension_members(run.extras[index])
     json_raw(t, PyBytes_AS_STRING(text), PyBytes_GET_SIZE(text))
     return 0
@@ -302,18 +302,18 @@ cdef bytes text_of(ChainExecutor run, const ErrorStyle* style, bytes head):
             raise MemoryError
         return json_bytes(&t)
     finally:
-        run.text = t.out          # its memory serves the next answer of this thread
+        run.text = t.out          # its memory serves the thread's next answer
         json_free(&tail)
 
 
 def simulate_text(
     view: StateView, plan: Plan, options: SimulateOptions, form: ErrorForm, head: bytes = b""
 ) -> bytes:
-    """Run a plan on ``view``: the result as JSON text.
+    """Runs a plan on ``view`` and returns the result as JSON text.
 
-    ``head`` begins an object whose last member the result is; then the text is all of that object.
-    Raises SimulationError for what is refused as a whole, for too much output and on timeout,
-    InvalidTransaction for a call that breaks a rule.
+    If ``head`` is given, it begins an object whose last member is the result; the text is then
+    that object. Raises SimulationError if the simulation as a whole is refused, returns too much
+    output or exceeds the time limit. Raises InvalidTransaction if a call breaks a rule.
     """
     if view.layer.remote_state is None:
         return run_to_text(view, plan, options, form, head)
@@ -325,7 +325,7 @@ def simulate_text(
 def run_to_text(
     view: StateView, plan: Plan, options: SimulateOptions, form: ErrorForm, head: bytes
 ) -> bytes:
-    """Run a plan on what is known of the state."""
+    """Runs a plan on the known part of a state."""
     cdef ChainExecutor run = thread_owned(ChainExecutorClass)
     cdef ErrorStyle style
     memset(&style, 0, sizeof(style))

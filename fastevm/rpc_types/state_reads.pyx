@@ -1,7 +1,7 @@
-"""Reads of the newest state (``eth_getBalance`` and the like), from request text to answer text.
+"""Reads of the newest state (``eth_getBalance`` and others), from request text to answer text.
 
 Wallets and indexers send batches of such calls. They are parsed into C values, looked up and
-written without Python objects. A body with any other call or form takes the Python path.
+written without Python objects. Other calls and forms are left to the Python path.
 """
 
 from enum import Enum
@@ -46,7 +46,7 @@ from fastevm.core.state.reader cimport READ_FOUND, AccountData, Reader
 
 
 class Read(Enum):
-    """What a method reads: its params are this, then the tag of a block where it is of a state."""
+    """What a method reads. Its params are these, then a block tag if it reads a state."""
 
     BLOCK_NUMBER = 0
     CHAIN_ID = 1
@@ -72,14 +72,14 @@ cdef enum Member:
     PARAMS = 3
 
 cdef enum:
-    KEPT = 1 << 20            # bytes of the largest answer whose memory is kept
+    KEPT = 1 << 20            # memory kept for the next answer, in bytes
 
 
-# One parsed call. The texts lie in the body.
+# A parsed call. The texts are part of the body.
 cdef struct Call:
     const char* id
     size_t id_size
-    const char* params        # where the array begins; NULL when there is none
+    const char* params        # start of the array; NULL if there is none
     Kind kind
     bint of_pending
     Address address
@@ -93,7 +93,7 @@ cdef struct Name:
 
 # --- reading ---
 
-# An id of digits, or a string without escapes.
+# Reads an id: digits, or a string without escapes.
 cdef bint take_id(Cursor* c, Call* call) noexcept nogil:
     cdef const char* text = NULL
     cdef size_t size = 0, i
@@ -117,7 +117,7 @@ cdef bint take_id(Cursor* c, Call* call) noexcept nogil:
     return True
 
 
-# The hex of a storage position: up to 32 bytes, leading zeros or not.
+# Reads the hex of a storage position: up to 32 bytes, with or without leading zeros.
 cdef bint take_slot(Cursor* c, Word* slot) noexcept nogil:
     cdef const char* text = NULL
     cdef size_t size = 0
@@ -135,7 +135,7 @@ cdef bint take_tag(Cursor* c, bint* is_pending) noexcept nogil:
     return is_pending[0] or (size == 6 and memcmp(text, b"latest", 6) == 0)
 
 
-# The parameters of a call whose method is known.
+# Reads the parameters of a call with a known method.
 cdef bint take_params(Cursor* c, Call* call) noexcept nogil:
     if not take(c, c'['):
         return False
@@ -149,7 +149,7 @@ cdef bint take_params(Cursor* c, Call* call) noexcept nogil:
     return take(c, c']')
 
 
-# Skip an array of strings, numbers and names; False for nested values.
+# Skips an array of strings, numbers and names. Returns False for nested values.
 cdef bint skip_params(Cursor* c) noexcept nogil:
     cdef const char* text = NULL
     cdef size_t size = 0
@@ -180,9 +180,9 @@ cdef class StateReads:
     cdef Call* calls
     cdef size_t limit, count
     cdef Name[KINDS] names
-    cdef list methods            # (name, what it reads), which own the texts of `names`
+    cdef list methods            # (name, what it reads); owns the texts of `names`
     cdef size_t[KINDS] counts
-    cdef bytes body              # which `calls` point into
+    cdef bytes body              # `calls` points into it
     cdef bint is_batch
     cdef readonly bint wants_pending
     cdef readonly bint wants_next_nonce
@@ -208,7 +208,7 @@ cdef class StateReads:
         json_free(&self.text)
 
     def read(self, body: bytes) -> bool:
-        """Parse a body; False for any other form, and the body is not kept."""
+        """Parses a body. Returns False for any other form, and then does not keep the body."""
         cdef Cursor c = Cursor(
             PyBytes_AS_STRING(body), PyBytes_AS_STRING(body) + PyBytes_GET_SIZE(body)
         )
@@ -230,7 +230,7 @@ cdef class StateReads:
             step = next_item(c, &items)
         return step == STEP_END and items > 0
 
-    # One request object. The method is most often before the params, and need not be.
+    # Reads a request object. The method may come before or after the params.
     cdef bint take_call(self, Cursor* c) noexcept:
         cdef Call* call = &self.calls[self.count]
         cdef Key key = Key(NULL, 0, 0)
@@ -290,7 +290,7 @@ cdef class StateReads:
     def answer(
         self, latest: object, pending: object, number: int, chain_id: int, limit: int
     ) -> bytes | None:
-        """The answer to the body that was read last; None for the Python path. See the stub."""
+        """Returns the answer to the last body; None for the Python path. See the stub."""
         cdef uint64_t head = number, chain = chain_id
         cdef size_t room = limit, i
         cdef Reader[2] readers
@@ -312,7 +312,7 @@ cdef class StateReads:
             json_put(&self.text, b"]")
         self.body = None
         answer = self.taken(room)
-        return answer if misses_of_thread() == misses else None  # the Python path fetches
+        return answer if misses_of_thread() == misses else None  # the Python path fetches missing values
 
     cdef bytes taken(self, size_t room):
         cdef bytes answer = None
@@ -344,7 +344,7 @@ cdef class StateReads:
         json_put(t, b"}")
 
     def counts_by_method(self) -> list[tuple[str, int]]:
-        """How many calls of each method the body had that was read last."""
+        """Returns how many calls of each method the last body had."""
         cdef size_t kind
         return [
             (self.methods[kind][0], self.counts[kind])
@@ -352,7 +352,7 @@ cdef class StateReads:
         ]
 
 
-# The value that a call reads of an account; all are zero where there is no account.
+# Reads a value of an account; all values are zero if there is no account.
 cdef void write_of_account(
     JsonText* t, const Call* call, const Reader* reader, const AccountData* account
 ) noexcept nogil:

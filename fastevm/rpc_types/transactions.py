@@ -1,7 +1,7 @@
-"""Transactions as JSON, written and read: in a block, or in the pool.
+"""Reads and writes transactions as JSON, in a block or in the pool.
 
-Shapes are those of deployed nodes: r and s are quantities, the ``gasPrice`` of a mined transaction
-is what it paid per gas, an unprotected legacy transaction has no ``chainId``.
+The formats are those of deployed nodes: r and s are quantities, the ``gasPrice`` of a mined
+transaction is the price it paid, an unprotected legacy transaction has no ``chainId``.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ LEGACY, ACCESS_LIST, DYNAMIC_FEE, BLOB, SET_CODE = range(5)
 DEPOSIT: Final = DEPOSIT_TX
 DYNAMIC_FEES: Final = frozenset((DYNAMIC_FEE, BLOB, SET_CODE))
 
-NO_SENDER: Final = bytes(20)  # the sender of an unsigned transaction that names none
+NO_SENDER: Final = bytes(20)  # the sender of an unsigned transaction without one
 
 Json = dict[str, Any]
 
@@ -25,9 +25,9 @@ Json = dict[str, Any]
 def mined_transaction_json(
     block: Block, index: int, block_hash: bytes | None, receipt: Receipt | None = None
 ) -> Json:
-    """Return transaction ``index`` of a block; ``block_hash`` is None in a pre-confirmed one.
+    """Returns transaction ``index`` of a block. ``block_hash`` is None in a pre-confirmed block.
 
-    The ``receipt`` of a deposit knows its nonce.
+    The ``receipt`` of a deposit has its nonce.
     """
     header, transaction = block.header, block.transactions[index]
     answer = transaction_json(transaction, base_fee=header.base_fee_per_gas)
@@ -71,7 +71,7 @@ def transaction_json(transaction: Any, *, base_fee: int | None = None) -> Json:
 
 
 def _members_of_the_type(transaction: Any, kind: int) -> Json:
-    """What only some types of transactions have."""
+    """Returns the members that only some types have."""
     if kind == DEPOSIT_TX:
         return _deposit_members(transaction)
     members: Json = {}
@@ -94,7 +94,7 @@ def _members_of_the_type(transaction: Any, kind: int) -> Json:
 
 
 def _deposit_members(transaction: Transaction) -> Json:
-    """What a deposit has besides; ``isSystemTx`` only where it is true."""
+    """Returns the additional members of a deposit. ``isSystemTx`` is present only if true."""
     members: Json = {
         "sourceHash": hex_bytes(transaction.source_hash or bytes(32)),
         "mint": quantity(transaction.mint or 0),
@@ -106,7 +106,7 @@ def _deposit_members(transaction: Transaction) -> Json:
 
 
 def access_list_json(access_list: Any) -> list[Json]:
-    """Return an access list of (address, slots) pairs."""
+    """Returns an access list of (address, slots) pairs."""
     return [
         {"address": hex_bytes(address), "storageKeys": [hex_word(slot) for slot in slots]}
         for address, slots in access_list
@@ -134,12 +134,12 @@ def _price(transaction: Any, base_fee: int | None) -> int:
 
 
 def transaction_from_json(found: Mapping[str, Any]) -> Transaction:
-    """A signed transaction of any type; ValueError when it does not hash to its hash."""
+    """Reads a signed transaction of any type. Raises ValueError if it does not have its hash."""
     return _checked(found, unchecked_transaction(found))
 
 
 def unchecked_transaction(found: Mapping[str, Any]) -> Transaction:
-    """The same without a look at its hash; ValueError names a wrong member."""
+    """The same without checking its hash. Raises ValueError with the invalid member."""
     kind = read_number(found.get("type") or "0x0", "type")
     if kind == DEPOSIT_TX:
         return _deposit_from_json(found)

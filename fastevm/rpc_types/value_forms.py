@@ -25,7 +25,7 @@ from fastevm.rpc_types.quantity import (
 
 
 class FieldPath(NamedTuple):
-    """Where a value stands: the field of a struct in go-ethereum, and the member's own name."""
+    """The position of a value: go-ethereum's struct field, and the member's own name."""
 
     field: str
     name: str
@@ -35,11 +35,11 @@ Table = dict[str, tuple[str, str, FieldPath]]  # member -> field of the value, k
 
 
 class Form(NamedTuple):
-    """One reader for each kind of value; all raise ValueError.
+    """A reader for each kind of value. All raise ValueError.
 
-    ``word``: 32 bytes as a number; ``signature_word``: r or s, which signers also print as 32
+    ``word``: 32 bytes as a number. ``signature_word``: r or s, which signers also print as 32
     bytes. ``object`` and ``array`` check the kind; their last argument is go-ethereum's type.
-    ``refuses_unknown``: unknown members are errors; ``refuses_unknown_overrides``: those of
+    ``refuses_unknown``: unknown members are errors. ``refuses_unknown_overrides``: only those of
     overrides are.
     """
 
@@ -127,7 +127,9 @@ NATIVE: Final = Form(
 
 
 def table_of(struct: str, members: dict[str, tuple[str, str]], prefix: str = "") -> Table:
-    """The table of an object's members: name -> (field, kind). ``struct``: go-ethereum's name."""
+    """Returns the table of an object's members: name -> (field, kind). ``struct``: go-ethereum's
+    name.
+    """
     return {
         member: (field, kind, FieldPath(f"{struct}.{member}", prefix + member))
         for member, (field, kind) in members.items()
@@ -135,7 +137,7 @@ def table_of(struct: str, members: dict[str, tuple[str, str]], prefix: str = "")
 
 
 def members_of(given: Mapping[str, Any], table: Table, form: Form) -> dict[str, Any]:
-    """The fields of the table's members that are not null."""
+    """Reads the members of the table that are not null."""
     fields: dict[str, Any] = {}
     for member, (field, kind, place) in table.items():
         value = given.get(member)
@@ -145,7 +147,7 @@ def members_of(given: Mapping[str, Any], table: Table, form: Form) -> dict[str, 
 
 
 def all_members_of(given: Mapping[str, Any], table: Table, form: Form) -> dict[str, Any]:
-    """The fields of all members of the table; an absent one is a fault of its kind."""
+    """Reads all members of the table. An absent member is an error of its kind."""
     return {
         field: getattr(form, kind)(given.get(member), place)
         for member, (field, kind, place) in table.items()
@@ -155,7 +157,9 @@ def all_members_of(given: Mapping[str, Any], table: Table, form: Form) -> dict[s
 def object_of(
     value: Any, place: FieldPath, struct: str, known: frozenset[str], form: Form
 ) -> Mapping[str, Any]:
-    """The object; DecodeError for another kind and for a member that the form refuses."""
+    """Checks that a value is an object. Raises DecodeError for another kind and for members that
+    the form refuses.
+    """
     given = form.object(value, place, struct)
     if form.refuses_unknown:
         refuse_unknown(given, known, place.name)
@@ -163,7 +167,7 @@ def object_of(
 
 
 def refuse_unknown(given: Mapping[str, Any], known: frozenset[str], name: str) -> None:
-    """DecodeError for an unknown member, with the nearest known one."""
+    """Raises DecodeError for an unknown member, with the nearest known name."""
     for member in given:
         if member not in known:
             near = nearest(str(member), sorted(known))

@@ -1,4 +1,4 @@
-# Reads JSON that has exactly the expected form; what has any other is "odd" and left to others.
+# Reads JSON of exactly the expected form. Any other form is "odd" and left to other readers.
 from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memchr, memcmp, memcpy, memset, strlen
 
@@ -7,7 +7,8 @@ from fastevm.core.primitives.hex cimport hex_decode
 from fastevm.core.primitives.word cimport Word, word_fits64, word_load
 
 
-# A place in a text, and how many members or items of the innermost object or array came before.
+# A position in a text, and the number of preceding members or items in the innermost object or
+# array.
 cdef struct Cursor:
     const char* at
     const char* end
@@ -17,7 +18,7 @@ cdef struct Cursor:
 cdef struct Key:
     const char* text
     size_t size
-    uint64_t seen             # one bit for each known member of the object that has come
+    uint64_t seen             # one bit for each known member that was read
 
 
 cdef enum Step:
@@ -44,7 +45,7 @@ cdef inline bint is_key(const Key* key, const char* name) noexcept nogil:
     return key.size == strlen(name) and memcmp(key.text, name, strlen(name)) == 0
 
 
-# Mark a member as seen; False when it comes for the second time.
+# Mark a member as seen. Returns False if it was seen before.
 cdef inline bint once(Key* key, int member) noexcept nogil:
     cdef uint64_t bit = <uint64_t>1 << member
     if key.seen & bit:
@@ -53,7 +54,7 @@ cdef inline bint once(Key* key, int member) noexcept nogil:
     return True
 
 
-# A string without escapes: where it begins and its size.
+# A string without escapes: its start and its size.
 cdef inline bint take_text(Cursor* c, const char** text, size_t* size) noexcept nogil:
     cdef const char* close
     if not take(c, c'"'):
@@ -67,7 +68,7 @@ cdef inline bint take_text(Cursor* c, const char** text, size_t* size) noexcept 
     return True
 
 
-# The next member of an object whose brace has been taken; `count` begins at 0.
+# Read the next member of an object after its brace; `count` begins at 0.
 cdef inline Step next_member(Cursor* c, size_t* count, Key* key) noexcept nogil:
     if take(c, c'}'):
         return STEP_END
@@ -79,7 +80,7 @@ cdef inline Step next_member(Cursor* c, size_t* count, Key* key) noexcept nogil:
     return STEP_ODD
 
 
-# The next item of an array whose bracket has been taken.
+# Read the next item of an array after its bracket.
 cdef inline Step next_item(Cursor* c, size_t* count) noexcept nogil:
     if take(c, c']'):
         return STEP_END
@@ -89,14 +90,14 @@ cdef inline Step next_item(Cursor* c, size_t* count) noexcept nogil:
     return STEP_MORE
 
 
-# Values, each False for what is odd. Hex text begins with 0x; quantities have no leading zeros.
+# Read a value. Returns False for odd text. Hex begins with 0x; quantities have no leading zeros.
 cdef bint hex_fixed(const char* text, size_t digits, uint8_t* out, size_t size) noexcept nogil
-# The digits alone: up to 64, in front of them zeros.
+# Only digits: up to 64, with or without leading zeros.
 cdef bint hex_word(const char* digits, size_t count, Word* out) noexcept nogil
 cdef bint take_fixed(Cursor* c, uint8_t* out, size_t size) noexcept nogil
 cdef bint take_hash_word(Cursor* c, Word* out) noexcept nogil
 cdef bint take_word(Cursor* c, Word* out) noexcept nogil
 cdef bint take_uint64(Cursor* c, uint64_t* out) noexcept nogil
 cdef bint take_flag(Cursor* c, bint* out) noexcept nogil
-# Any number of bytes, in the arena. Odd too when memory is exhausted.
+# Any number of bytes, in the arena. Also False if memory is exhausted.
 cdef bint take_data(Cursor* c, Arena* arena, const uint8_t** data, size_t* size) noexcept nogil

@@ -1,4 +1,4 @@
-"""Values of JSON-RPC out of JSON text, without the GIL: hex data, quantities, flags."""
+"""Reads JSON-RPC values from JSON text without the GIL: hex data, quantities, flags."""
 
 
 cdef bint hex_fixed(const char* text, size_t digits, uint8_t* out, size_t size) noexcept nogil:

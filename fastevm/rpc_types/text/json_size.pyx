@@ -1,21 +1,22 @@
-"""The size of a JSON text before anything is built of it: values, items of a batch, first item."""
+"""Measures a JSON text before parsing it: values, items of a batch, end of the first item."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.string cimport memchr, memset
 
-# What one pass over a text finds. It is no check: of a text that is no JSON the numbers mean
+# The result of one pass over a text. It does not validate: for invalid JSON the numbers mean
 # little, but never exceed the limits by more than one.
 cdef struct Size:
     size_t items          # of the array that the text is; 0 for anything else
-    size_t values         # separators and opening brackets: at least as many as there are values
-    size_t first_end      # offset behind the first item
+    size_t values         # separators and opening brackets, an upper bound of the number of values
+    size_t first_end      # offset after the first item
 
 
 cdef inline bint is_blank(char c) noexcept nogil:
     return c == c" " or c == c"\t" or c == c"\n" or c == c"\r"
 
 
-# The offset of the quote that ends the string that begins behind `at`; `size` if none does.
+# Returns the offset of the quote that ends the string starting after `at`; `size` if there is
+# none.
 cdef size_t string_end(const char* text, size_t at, size_t size) noexcept nogil:
     cdef const char* found
     cdef size_t quote, slash
@@ -72,10 +73,11 @@ cdef void measure_text(
 
 
 def measure(text: bytes, *, items: int, values: int) -> tuple[int, int, int]:
-    """Items of the array that ``text`` is, values in it, end of the first item; 0 if there is none.
+    """Returns the number of items of the array, the number of values, and the end of the first
+    item; 0 if there is none.
 
-    Counting stops beyond ``items`` or ``values``. The last number is an offset in bytes. Nothing is
-    built, whatever the text is.
+    Counting stops beyond ``items`` or ``values``. The last number is an offset in bytes. Nothing
+    is allocated for the text.
     """
     cdef Size size
     cdef const char* start = PyBytes_AS_STRING(text)

@@ -1,4 +1,4 @@
-"""JSON text written piece by piece: numbers, hex, strings (RFC 8259) into one growing buffer."""
+"""Writes JSON text piece by piece: numbers, hex and strings (RFC 8259) in a growing buffer."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport SIZE_MAX
@@ -13,15 +13,15 @@ from fastevm.core.primitives.word cimport word_bits, word_fits64, word_from_int,
 cdef enum:
     DECIMAL_DIGITS = 20       # of a 64-bit number
     WORD_DIGITS = 64          # of a 256-bit word
-    ESCAPED = 6               # the longest form of a control character, \u001f
+    ESCAPED = 6               # the longest escape, \u001f
     REPLACEMENT_SIZE = 3      # of U+FFFD in UTF-8
-    LARGE_TEXT = 65_536       # bytes; a larger text is copied without the GIL
+    LARGE_TEXT = 65_536       # bytes; larger texts are copied without the GIL
 
 cdef const char* DIGITS = "0123456789abcdef"
 cdef const char* REPLACEMENT = "\xef\xbf\xbd"
 
-# What follows the backslash for each character that must be escaped: itself, a letter, or u for the
-# long form; zero for characters that stand for themselves.
+# The character after the backslash for characters that must be escaped, u for the long form; zero
+# for characters without escape.
 cdef uint8_t[128] ESCAPES
 
 
@@ -39,7 +39,7 @@ cdef void fill_escapes() noexcept nogil:
     ESCAPES[c'\r'] = c'r'
 
 
-# Room for `size` more bytes, taken; where they go, or NULL when memory is exhausted.
+# Reserves `size` bytes. Returns where they go, or NULL if memory is exhausted.
 cdef inline char* taken(JsonText* t, size_t size) noexcept nogil:
     cdef char* at
     if size > t.out.capacity - t.out.size:
@@ -51,7 +51,7 @@ cdef inline char* taken(JsonText* t, size_t size) noexcept nogil:
     return at
 
 
-# Room for quotes, 0x and the digits; where the digits go.
+# Reserves space for quotes, 0x and the digits. Returns where the digits go.
 cdef inline char* taken_hex(JsonText* t, size_t digits) noexcept nogil:
     cdef char* at = taken(t, digits + 4)
     if at == NULL:
@@ -122,8 +122,8 @@ cdef void json_hex_word(JsonText* t, const Word* value) noexcept nogil:
 
 # --- strings ---
 
-# The least second byte that a sequence with this first byte may have, and the greatest: these two
-# rule out overlong forms, surrogates and what is beyond U+10FFFF.
+# The lowest and highest second byte that may follow this first byte: it rules out overlong forms,
+# surrogates and values beyond U+10FFFF.
 cdef inline bint follows(uint8_t first, uint8_t second) noexcept nogil:
     cdef uint8_t low = 0x80, high = 0xbf
     if first == 0xe0:
@@ -137,8 +137,8 @@ cdef inline bint follows(uint8_t first, uint8_t second) noexcept nogil:
     return low <= second <= high
 
 
-# Bytes of the sequence that begins at `p`. Negative: so many bytes are the beginning of none, and
-# are replaced as one (the Unicode standard, chapter 3.9, "maximal subpart").
+# Returns the size of the sequence at `p`. If negative, that many bytes are invalid and replaced by
+# one character (the Unicode standard, chapter 3.9, "maximal subpart").
 cdef int sequence_size(const uint8_t* p, size_t left) noexcept nogil:
     cdef uint8_t first = p[0]
     cdef int wanted, i
@@ -224,16 +224,16 @@ cdef void json_free(JsonText* t) noexcept nogil:
 # --- Python's border ---
 
 def json_of_bytes(data: bytes) -> bytes:
-    """The bytes as a JSON string of 0x and hex, with quotes."""
+    """Returns the bytes as a JSON string of hex with 0x, with quotes."""
     cdef JsonText t = JsonText(Buffer(NULL, 0, 0), False)
     json_hex(&t, <const uint8_t*><const char*>data, <size_t>len(data))
     return json_take(&t)
 
 
 def json_of_quantity(number: int) -> bytes:
-    """The number as a JSON string of 0x and hex without leading zeros, with quotes.
+    """Returns the number as a JSON string of hex with 0x and without leading zeros, with quotes.
 
-    OverflowError when it is negative or longer than 256 bits.
+    Raises OverflowError if it is negative or longer than 256 bits.
     """
     cdef JsonText t = JsonText(Buffer(NULL, 0, 0), False)
     cdef Word word
@@ -243,7 +243,7 @@ def json_of_quantity(number: int) -> bytes:
 
 
 def json_of_text(text: str | bytes) -> bytes:
-    """The text as a JSON string, with quotes; bytes are read as UTF-8 as far as they are."""
+    """Returns the text as a JSON string with quotes. Bytes are decoded as UTF-8."""
     cdef JsonText t = JsonText(Buffer(NULL, 0, 0), False)
     cdef bytes raw
     raw = text.encode("utf-8", "replace") if isinstance(text, str) else text

@@ -1,7 +1,6 @@
-# The one writer of a log object: of canonical blocks, of receipts, of simulated blocks.
-#
-# Call json_log_begin, json_log_topic for each topic, json_log_data, json_log_place and json_log_end
-# in this order, which is that of go-ethereum.
+# Writes log objects of canonical blocks, receipts and simulated blocks. Call json_log_begin,
+# json_log_topic for each topic, json_log_data, json_log_place and json_log_end in this order,
+# which is go-ethereum's.
 from libc.stdint cimport uint8_t, uint64_t
 
 from fastevm.rpc_types.text.json_writer cimport (
@@ -13,8 +12,8 @@ from fastevm.rpc_types.text.json_writer cimport (
 )
 
 
-# What all logs of a transaction share. Hashes have 32 bytes; give them as `&hash[0]`, because
-# Cython copies an array that is given by its name to where the pointer points.
+# What all logs of a transaction share. Hashes have 32 bytes; pass them as `&hash[0]`, because
+# Cython copies an array passed by name to where the pointer points.
 cdef struct LogPlace:
     uint64_t block_number
     uint64_t block_timestamp      # Unix seconds
@@ -53,7 +52,7 @@ cdef inline void json_log_place(JsonText* t, const LogPlace* place) noexcept nog
     json_quantity(t, place.block_timestamp)
 
 
-# `log_index` counts over the block; `removed`: its block left the canonical chain.
+# `log_index` counts over the block. `removed`: its block left the canonical chain.
 cdef inline void json_log_end(JsonText* t, uint64_t log_index, bint removed) noexcept nogil:
     json_put(t, b',"logIndex":')
     json_quantity(t, log_index)
