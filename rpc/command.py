@@ -17,6 +17,7 @@ from fastevm.chain import named as chains
 from fastevm.chain.storage import StorageError
 from fastevm.core.primitives.replace import replace
 from fastevm.errors import ForkError
+from fastevm.rpc.contract_files import ContractFiles, default_directories
 from fastevm.rpc.dialect import CANONICAL, DEFAULT_DIALECT, DIALECTS, RECEIPTS, Dialect
 from fastevm.rpc.explorer.options import add_explorer, add_explorer_for, watch
 from fastevm.rpc.limits import Limits
@@ -479,6 +480,7 @@ def server_of(
         metrics_listener=None if metrics is None else replace(metrics, access=access),
         client=client,
         terminal=None if shown is None else Terminal(shown),
+        contracts=ContractFiles([*arguments.abi, *default_directories()]),
     )
     if arguments.ipc is not None:
         server.ipc = IpcListener(dialect, ipc_path(arguments), access)

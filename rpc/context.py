@@ -11,6 +11,7 @@ from fastevm.core.primitives.hex import quantity
 from fastevm.node import ForkHistory, Node
 from fastevm.rpc.before_fork import HeldUpstream
 from fastevm.rpc.block_id import EARLIEST, FINALIZED, LATEST, PENDING, SAFE, BlockId
+from fastevm.rpc.contract_files import ContractFiles
 from fastevm.rpc.dialect import Dialect
 from fastevm.rpc.dispatch.workers import Workers, require_worker
 from fastevm.rpc.errors import RpcError
@@ -40,6 +41,7 @@ class Context(Struct, frozen=True, kw_only=True):
     filters: Filters[Any]
     workers: Workers
     namespaces: frozenset[str] | None = None  # that are served; None: all
+    contracts: ContractFiles = field(default_factory=ContractFiles)
     trace_room: SpoolQuota = field(default_factory=lambda: SpoolQuota(Limits().traces_size))
     least_tips: dict[bytes, list[int]] = field(default_factory=dict)  # of blocks, by hash, in wei
     _newest: dict[str, View] = field(default_factory=dict)  # of the tags latest and pending

@@ -17,6 +17,7 @@ from fastevm.core.primitives.hex import checksum_address, hex_bytes
 from fastevm.core.primitives.replace import replace
 from fastevm.node import Node, never_wait
 from fastevm.rpc.context import Context
+from fastevm.rpc.contract_files import ContractFiles
 from fastevm.rpc.dialect import DEFAULT_DIALECT, Dialect, dialect_named
 from fastevm.rpc.dispatch.deferred import Deferred
 from fastevm.rpc.dispatch.dispatcher import Answering, Dispatcher
@@ -112,8 +113,13 @@ class Server:
         metrics_listener: Listener | None = None,
         client: str | None = None,
         terminal: Terminal | None = None,
+        contracts: ContractFiles | None = None,
     ) -> None:
-        """``client``: what web3_clientVersion says, where clients look for another name."""
+        """``client``: what web3_clientVersion says, where clients look for another name.
+
+        ``contracts``: artifact files with names, ABIs and source maps of contracts.
+        """
+        self.contracts = contracts or ContractFiles()
         self.node, self.simulator, self.terminal = node, simulator, terminal
         self.client_version = client or client_version()
         self.listeners = tuple(listeners)
@@ -268,6 +274,7 @@ class Server:
             filters=self.filters,
             workers=self.workers,
             namespaces=namespaces,
+            contracts=self.contracts,
             trace_room=self.trace_room,
         )
 

@@ -2,8 +2,10 @@
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,10 +14,21 @@ from aiohttp import ClientSession, web
 
 from fastevm.bench.node.launch import ServerThread
 from fastevm.node import Mining, dev_node
+from fastevm.rpc.contract_files import ContractFiles
 from fastevm.rpc.explorer.alone import ExplorerServer
 from tests.browser import Browser, Page, executable
+from tests.clients.test_javascript import HERE as JAVASCRIPT
+from tests.shared_data import ROOT
+from tests.unit.rpc.test_methods_explanations import (
+    HELLO,
+    INNER,
+    INNER_CODE,
+    OUTER,
+    OUTER_CODE,
+)
+from tests.unit.rpc.test_methods_explanations import write as write_artifact
 
-from .scene import MINTED, PAID, TOKEN, Scene, Stage
+from .scene import MINTED, PAID, TOKEN, WALLET, Scene, Stage
 
 pytestmark = [
     pytest.mark.asyncio(loop_scope="module"),
@@ -24,6 +37,8 @@ pytestmark = [
     ),
 ]
 
+AXE = JAVASCRIPT / "node_modules/axe-core/axe.min.js"
+ARTIFACTS = ROOT / "fastevm/payments/contracts/artifacts"
 HOST = "127.0.0.1"
 PHONE = {"width": 390, "height": 844}
 GOLD = "0x00000000000000000000000000000000c0ffee00"
@@ -119,6 +134,9 @@ async def test_a_transaction_tells_its_input_logs_calls_and_changes(
     assert "success" in await page.text(".title")
     log = await card(page, "1 log")
     assert "Transfer" in log and f"{PAID:,}" in log
+    await says(page, "12.5 USDC", where='section[aria-label="Input"]')
+    await says(page, "12.5 USDC", where='section[aria-label="1 log"]')
+    assert re.search(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", await card(page, "Summary"))
     changes = await card(page, "State before and after")
     assert f"{MINTED:,}" in changes and f"{MINTED - PAID:,}" in changes and "nonce" in changes
     assert await page.value("document.querySelectorAll('.flame .bar').length") == 1
@@ -152,9 +170,130 @@ async def test_calls_are_a_flame_graph_for_mouse_and_keyboard(
     assert await page.value(failed) == 1
 
 
+async def test_calls_are_a_list_with_values_and_results(browser: Browser, shown: Shown) -> None:
+    page = await opened(browser, shown.url, f"/tx/{shown.scene.nested}")
+    await says(page, "List of 11 calls")
+    rows = json.loads(
+        await page.value(
+            "JSON.stringify([...document.querySelectorAll('.calls li')].map((e) => e.innerText))"
+        )
+    )
+    assert len(rows) == 11 and "aggregate3(calls: [[" in rows[1]
+    assert any("transfer(to: 0x" in row and f"{PAID:,}" in row for row in rows)
+    assert any("balanceOf(" in row and "→" in row for row in rows)
+    assert any("✕" in row for row in rows)
+
+
+async def test_failures_are_marked_in_every_list(browser: Browser, shown: Shown) -> None:
+    page = await opened(browser, shown.url)
+    scene = shown.scene
+    block = int(shown.stage.receipt(scene.reverted)["blockNumber"], 16)
+    for route in ("/", "/transactions", f"/block/{block}", f"/address/{scene.accounts[5]}"):
+        await visit(page, route)
+        row = f"document.querySelector('a[href=\"#/tx/{scene.reverted}\"]')?.closest('li, tr')"
+        await page.until(f"{row}?.querySelector('.outcome.bad')?.ariaLabel === 'failed'")
+    await page.until("document.querySelectorAll('.outcome.bad').length === 1")
+
+
+async def test_older_blocks_and_transactions_have_pages(browser: Browser) -> None:
+    with ServerThread(dev_node(mining=Mining.MANUAL)) as server:
+        stage = Stage(server.url())
+        first = stage.send(b"", stage.accounts[3], value=1)
+        stage.client.call("anvil_mine", hex(30))
+        for number in range(30):
+            stage.send(b"", stage.accounts[3], value=10**18 + number)
+            stage.mine()
+        page = await opened(browser, server.url(), "/blocks")
+        await says(page, "Blocks 60 to 36")
+        await page.click(".title .buttons a:last-child")
+        await says(page, "Blocks 35 to 11")
+        await page.click(".title .buttons a:last-child")
+        await says(page, "Blocks 10 to 0")
+        await visit(page, "/transactions")
+        assert await page.value("document.querySelectorAll('tbody tr').length") == 25
+        await page.click(".title .buttons a:last-child")
+        await page.until(f"document.querySelector('a[href=\"#/tx/{first}\"]')")
+        assert await page.value("document.querySelectorAll('tbody tr').length") == 6
+        assert page.complaints == []
+
+
+async def test_names_and_abis_come_from_the_files_of_the_node(browser: Browser) -> None:
+    served = ServerThread(dev_node(mining=Mining.MANUAL))
+    served.server.contracts = ContractFiles([ARTIFACTS])
+    with served:
+        stage = Stage(served.url())
+        scene = stage.play()
+        page = await opened(browser, served.url())
+        await says(page, "Wallet", "execute")
+        await visit(page, f"/address/{scene.token}")
+        await says(page, "ABI of Token, from the files of the node.", "USD Coin")
+        await visit(page, f"/tx/{scene.nested}")
+        await says(page, "Multicall.aggregate3", "Wallet.execute")
+
+
+async def test_the_console_and_the_source_of_a_failure_are_shown(
+    browser: Browser, tmp_path: Path
+) -> None:
+    write_artifact(tmp_path, "Inner", INNER_CODE)
+    write_artifact(tmp_path, "Outer", OUTER_CODE)
+    served = ServerThread(dev_node(mining=Mining.INSTANT))
+    served.server.contracts = ContractFiles([tmp_path / "out"])
+    with served:
+        stage = Stage(served.url())
+        for address, code in ((INNER, INNER_CODE), (OUTER, OUTER_CODE)):
+            stage.client.call("anvil_setCode", address, "0x" + code)
+        tx_hash = stage.send(bytes.fromhex(HELLO[2:]), OUTER)
+        page = await opened(browser, served.url("geth"), f"/tx/{tx_hash}")
+        await says(page, "hello", where='section[aria-label="Console"]')
+        await says(
+            page, "src/Outer.sol:12", "src/Inner.sol:15", "line 15",
+            where='section[aria-label="Source of the failure"]',
+        )  # fmt: skip
+
+
+async def test_the_history_has_the_names_of_an_abi_that_is_given(
+    browser: Browser, shown: Shown
+) -> None:
+    page = await opened(browser, shown.url, f"/address/{shown.scene.wallet}")
+    history = 'section[aria-label="History"]'
+    assert "executeNow" not in await card(page, "History")
+    selector = (await asyncio.to_thread(
+        shown.stage.client.call, "eth_getTransactionByHash", shown.scene.nested
+    ))["input"][:10]  # fmt: skip
+    await says(page, selector, where=history)
+    signature = next(
+        f"{each['name']}({','.join(one['type'] for one in each['inputs'])})"
+        for each in WALLET.abi
+        if each.get("name") == "execute"
+    )
+    await fill(page, "#contract-abi", signature)
+    await page.click(".abi .primary")
+    await says(page, "execute", where=history)
+
+
+@pytest.mark.skipif(not AXE.is_file(), reason="needs axe-core: make test-all installs it")
+async def test_axe_finds_nothing(browser: Browser, shown: Shown) -> None:
+    scene = shown.scene
+    routes = ("/", "/pool", "/accounts", "/blocks", "/transactions", "/block/4",
+              f"/tx/{scene.nested}", f"/tx/{scene.reverted}", f"/address/{scene.token}",
+              f"/address/{scene.accounts[0]}")  # fmt: skip
+    for size in ({}, PHONE):
+        for theme in ("light", "dark"):
+            page = await opened(browser, shown.url, **size)
+            await page.value(f"document.documentElement.dataset.theme = {theme!r}")
+            await page.value(AXE.read_text() + ";1")
+            for route in routes:
+                await visit(page, route)
+                found = await page.value(
+                    "axe.run().then(({violations}) => JSON.stringify(violations.map("
+                    "({id, nodes}) => [id, nodes[0].html])))"
+                )
+                assert json.loads(found) == [], (route, theme, size)
+
+
 async def test_a_revert_is_told_in_words(browser: Browser, shown: Shown) -> None:
     page = await opened(browser, shown.url, f"/tx/{shown.scene.reverted}")
-    assert "reverted" in await page.text(".title")
+    assert "failed" in await page.text(".title")
     assert "ERC20: transfer amount exceeds balance" in await card(page, "Summary")
 
 
@@ -243,7 +382,7 @@ async def test_text_from_a_chain_is_text(browser: Browser, shown: Shown) -> None
         shown.stage.deployed, TOKEN.initcode(HOSTILE, HOSTILE, 6, owner)
     )
     page = await opened(browser, shown.url, f"/address/{token}")
-    await says(page, HOSTILE)
+    await says(page, HOSTILE[:16])  # symbols are cut
     assert await page.value("document.querySelectorAll('img').length") == 0
     assert "taken" not in await page.value("document.title")
 

@@ -1,15 +1,17 @@
 // The page of an address: balance, code, functions, storage that transactions touched, history.
 
-import { decode } from "./abi.js";
 import { faucet, newest } from "./accounts.js";
 import { contractCard } from "./contract.js";
 import { slotName, slotValue } from "./difference.js";
+import { readContracts } from "./contracts.js";
 import { card, copier, el, facts, table } from "./dom.js";
-import { age, amount, big, checksum, count, num, sizeOf } from "./format.js";
-import { blockLink, fromTo, hexValue, transactionLink } from "./links.js";
-import { live } from "./live.js";
-import { methodName, nameOf } from "./names.js";
+import { amount, big, checksum, count, fixed, num, sizeOf } from "./format.js";
+import { hexValue, transactionLink } from "./links.js";
+import { live, readOutcomes } from "./live.js";
+import { transactionTable } from "./lists.js";
+import { learned, nameOf } from "./names.js";
 import { call, callAlone, tryCall } from "./rpc.js";
+import { tokenAt, value } from "./tokens.js";
 
 const WINDOW = 128; // blocks of one look back
 const AT_ONCE = 32; // blocks asked for together
@@ -24,6 +26,7 @@ export async function address(main, given) {
   const [balance, nonce, code] = await Promise.all([call("eth_getBalance", place, at),
     call("eth_getTransactionCount", place, at), call("eth_getCode", place, at)]);
   const isContract = code !== "0x";
+  if (isContract) await readContracts([place]);
   const delegate = code.match(DELEGATION)?.[1];
   const name = nameOf(place);
   const heading = el("div.title", {}, el("h1", { text: name ?? (isContract ? "Contract" : "Account") }),
@@ -40,26 +43,20 @@ export async function address(main, given) {
   if (isContract) {
     const bytes = card("Code", el("details", {}, el("summary", { text: `${count(sizeOf(code))} bytes` }),
       el("div.bytes", {}, copier(code, "code"), el("code", { text: code }))));
-    main.append(heading, el("div.columns", {}, el("div.parts", {}, account, storage, bytes), contractCard(place)), history);
-  } else main.append(heading, account, history);
-  return () => {};
+    main.append(heading, el("div.columns", {}, el("div.parts", {}, account, storage, bytes), contractCard(place)),
+      history.element);
+  } else main.append(heading, account, history.element);
+  return history.end;
 }
 
-/** What a token says of itself. */
+/** Symbol, decimals and supply of a token. */
 async function tokenFacts(place) {
-  const read = async (data, type) => {
-    const told = await tryCall("eth_call", { to: place, data }, newest());
-    try {
-      return decode([{ type }], told.slice(2))[0];
-    } catch {
-      return null; // no such function
-    }
-  };
-  const [symbol, decimals, supply] = await Promise.all([
-    read("0x95d89b41", "string"), read("0x313ce567", "uint8"), read("0x18160ddd", "uint256")]);
-  if (symbol === null) return [];
-  const total = supply === null ? "" : ` · supply ${supply.toLocaleString("en")}`;
-  return [["Token", [el("q", { text: symbol }), `${decimals === null ? "" : ` · ${decimals} decimals`}${total}`]]];
+  const [token, supply] = await Promise.all([tokenAt(place), value(place, "0x18160ddd", "uint256")]);
+  if (!token) return [];
+  const { symbol, decimals } = token;
+  return [["Token", [el("q", { text: symbol }), ` · ${decimals} decimals`]],
+    ["Supply", supply === null ? null : el("span.amount", {
+      title: `${supply.toLocaleString("en")} units`, text: `${fixed(supply, decimals)} ${symbol}` })]];
 }
 
 // --- history ---
@@ -77,6 +74,8 @@ async function search(place, last) {
       .map((n) => call("eth_getBlockByNumber", n, true)));
     for (const block of blocks.filter(Boolean)) found.push(...(await within(block, lower, logged)));
   }
+  await readOutcomes([...new Set(found.map(({ block }) => block))]);
+  await readContracts(found.map(({ transaction }) => transaction.to));
   return { found, first };
 }
 
@@ -97,6 +96,7 @@ function historyCard(place, changed) {
   const element = card("History", shown, told, more);
   let list = [];
   let last = null;
+  const draw = () => shown.replaceChildren(list.length ? transactionTable("History", list) : "");
   const look = async () => {
     more.disabled = true;
     try {
@@ -109,7 +109,7 @@ function historyCard(place, changed) {
       last = first - 1;
       more.hidden = last < 0;
       told.textContent = `${count(list.length)} transactions from, to or with logs of this address in blocks ${count(first)} to ${count(head)}.`;
-      shown.replaceChildren(list.length ? historyTable(list) : "");
+      draw();
       changed(list);
     } catch (error) {
       told.textContent = error.message;
@@ -117,15 +117,10 @@ function historyCard(place, changed) {
     more.disabled = false;
   };
   more.addEventListener("click", look);
+  learned.addEventListener("names", draw); // functions may have names now
   look();
-  return element;
+  return { element, end: () => learned.removeEventListener("names", draw) };
 }
-
-const historyTable = (list) =>
-  table("History", ["Hash", "Function", "Block", "Time", "From and to", "Value"],
-    list.map(({ transaction, block }) => [transactionLink(transaction.hash),
-      el("span.chip", { text: methodName(transaction) }), blockLink(block.number),
-      age(num(block.timestamp)), fromTo(transaction), big(transaction.value) ? amount(transaction.value, 4) : ""]));
 
 // --- storage ---
 

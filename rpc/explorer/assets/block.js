@@ -1,9 +1,11 @@
 // The page of a block: its header, its transactions with their outcome.
 
+import { readContracts } from "./contracts.js";
 import { card, el, facts, table } from "./dom.js";
-import { age, amount, big, count, gwei, num } from "./format.js";
+import { big, count, gwei, moment, num } from "./format.js";
 import { addressLink, blockLink, bytesOf, fromTo, hexValue, transactionLink } from "./links.js";
-import { listen, live } from "./live.js";
+import { outcomeMark, valueMoved } from "./lists.js";
+import { learnOutcomes, listen, live } from "./live.js";
 import { methodName } from "./names.js";
 import { call, tryCall } from "./rpc.js";
 
@@ -28,6 +30,8 @@ export async function block(main, id) {
     return waiting(main, id);
   }
   const receipts = found.isPending ? null : await tryCall("eth_getBlockReceipts", found.hash);
+  learnOutcomes(receipts);
+  await readContracts(found.transactions.slice(0, MOST).map(({ to }) => to));
   const n = num(found.number);
   main.append(
     el("div.title", {}, el("h1", { text: `Block ${count(n)}` }),
@@ -58,7 +62,7 @@ function headerFacts(found) {
   return facts([
     ["Hash", big(found.hash ?? 0) ? hexValue(found.hash, "hash") : null],
     ["Parent", num(found.number) ? blockLink(found.parentHash) : null],
-    ["Time", [age(num(found.timestamp)), ` · ${new Date(1000 * num(found.timestamp)).toLocaleString()}`]],
+    ["Time", moment(num(found.timestamp))],
     ["Gas used", `${count(num(found.gasUsed))} of ${count(num(found.gasLimit))} (${(100 * share).toFixed(1)} %)`],
     ["Base fee", found.baseFeePerGas ? gwei(found.baseFeePerGas) : null],
     ["Blob gas", num(found.blobGasUsed) ? count(num(found.blobGasUsed)) : null],
@@ -75,16 +79,13 @@ function transactionsCard(found, receipts) {
   const byHash = new Map((receipts ?? []).map((receipt) => [receipt.transactionHash, receipt]));
   const title = `${count(all.length)} ${all.length === 1 ? "transaction" : "transactions"}`;
   if (!all.length) return card(title, el("p.dim", { text: "The block is empty." }));
-  const outcome = (receipt) => (!receipt ? "" : num(receipt.status)
-    ? el("span.good", { text: "✓", title: "success", "aria-label": "success" })
-    : el("span.bad", { text: "✕", title: "reverted", "aria-label": "reverted" }));
   return card(title,
-    table("Transactions", ["", "Hash", "Function", "From and to", "Value", "Gas"],
+    table("Transactions", ["Result", "Hash", "Function", "From and to", "Value", "Gas"],
       all.slice(0, MOST).map((transaction) => {
         const receipt = byHash.get(transaction.hash);
-        return [outcome(receipt), transactionLink(transaction.hash),
+        return [outcomeMark(transaction.hash), transactionLink(transaction.hash),
           el("span.chip", { text: methodName(transaction) }), fromTo(transaction),
-          big(transaction.value) ? amount(transaction.value, 4) : "", receipt ? count(num(receipt.gasUsed)) : ""];
+          valueMoved(transaction), receipt ? count(num(receipt.gasUsed)) : ""];
       })),
     all.length > MOST ? el("p.dim", { text: `The first ${MOST} are shown.` }) : null);
 }

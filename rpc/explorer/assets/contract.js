@@ -1,11 +1,13 @@
 // A contract's name and ABI as the reader gives them, and forms that call its functions.
 
-import { decode, encode, parseAbi, selectorOf, signatureOf, weiOf } from "./abi.js";
+import { decode, encode, selectorOf, signatureOf, weiOf } from "./abi.js";
 import { newest, ownAccounts, sendFrom } from "./accounts.js";
+import { contractOf } from "./contracts.js";
 import { card, el } from "./dom.js";
 import { parametersOf, transactionLink, valueOf } from "./links.js";
-import { describe, described, nameOf, revertReason } from "./names.js";
+import { abiOf, describe, described, nameOf, revertReason } from "./names.js";
 import { Refusal, call } from "./rpc.js";
+import { isAmount, tokenAmount } from "./tokens.js";
 
 const LARGEST_FILE = 4 * 1024 * 1024; // bytes of a dropped file
 const EXAMPLE = "function transfer(address to, uint256 value) returns (bool)\nfunction balanceOf(address owner) view returns (uint256)";
@@ -23,23 +25,21 @@ export function contractCard(place) {
     try {
       const entries = describe(place, name.value, abi.value);
       told.replaceChildren(`Kept in this browser: ${entries.length} entries.`);
-      show(entries);
+      show(entries.length ? entries : abiOf(place));
     } catch (error) {
       told.replaceChildren(el("span.bad", { text: error.message }));
     }
   };
   takeFiles(abi, told, keep);
-  try {
-    show(stored.abi ? parseAbi(stored.abi) : []);
-  } catch {
-    // kept by another version of the page
-  }
+  show(abiOf(place));
+  const given = stored.abi ? null : contractOf(place);
   const form = el("form.abi", { onsubmit: (event) => { event.preventDefault(); keep(); } },
     el("label", { for: "contract-name", text: "Name" }), name,
     el("label", { for: "contract-abi", text: "ABI: JSON, an artifact, or a signature on each line; paste or drop a file" }), abi,
     el("p.buttons", {}, el("button.primary", { type: "submit", text: "Use" }), told));
-  const isKnown = Boolean(stored.abi);
-  return card("Call a function", el("details", { open: !isKnown }, el("summary", { text: isKnown ? "Name and ABI" : "Give the ABI" }), form), functions);
+  const isKnown = Boolean(stored.abi || given);
+  const source = given ? el("p.dim", { text: `ABI of ${given.name}, from the files of the node.` }) : "";
+  return card("Call a function", source, el("details", { open: !isKnown }, el("summary", { text: isKnown ? "Name and ABI of your own" : "Give the ABI" }), form), functions);
 }
 
 function takeFiles(area, told, keep) {
@@ -118,6 +118,7 @@ async function called(entry, from, members) {
   if (!entry.outputs.length) return [answer === "0x" ? "It succeeds." : el("code", { text: answer })];
   const values = decode(entry.outputs, answer.slice(2));
   const [output] = entry.outputs;
+  if (values.length === 1 && isAmount(entry, { ...output, name: "" })) return [tokenAmount(values[0], members.to)];
   return [values.length === 1 ? valueOf(output, values[0]) : parametersOf(entry.outputs, values)];
 }
 

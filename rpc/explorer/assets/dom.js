@@ -73,7 +73,7 @@ export function facts(entries) {
 export function table(label, titles, rows) {
   const head = titles.map((title) => el("th", { scope: "col", text: title }));
   const cell = (value) => (value?.tagName === "TD" ? value : el("td", {}, value ?? ""));
-  return el("div.scroll", { role: "region", "aria-label": label, tabindex: "0" },
+  return el("div.scroll", { role: "group", "aria-label": label, tabindex: "0" },
     el("table", {}, el("thead", {}, el("tr", {}, head)),
       el("tbody", {}, rows.map((row) => el("tr", {}, row.map(cell))))));
 }

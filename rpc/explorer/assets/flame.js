@@ -3,7 +3,7 @@
 import { decode, signatureOf } from "./abi.js";
 import { el, facts, speak } from "./dom.js";
 import { amount, count, num, short } from "./format.js";
-import { addressLink, bytesOf, parametersOf } from "./links.js";
+import { addressLink, bytesOf, inputsOf, parametersOf } from "./links.js";
 import { decodeInput, nameOf, revertReason } from "./names.js";
 
 const ROW = 30; // pixels
@@ -12,7 +12,7 @@ const THINNEST = 0.002; // share of the width below which a frame is left out
 const CREATIONS = ["CREATE", "CREATE2"];
 
 /** A call's name: its contract and function. */
-function titleOf(frame) {
+export function titleOf(frame) {
   const place = frame.to ? nameOf(frame.to) ?? short(frame.to) : "";
   if (CREATIONS.includes(frame.type)) return `new ${place}`;
   const found = decodeInput(frame.to, frame.input);
@@ -77,9 +77,9 @@ export function flameGraph(trace) {
       type: "button", role: "treeitem", "aria-level": depth + 1, "data-kind": frame.type,
       "data-failed": Boolean(frame.error),
       title: `${frame.type} ${title}\n${count(gas)} gas, ${part} %${frame.error ? `\n${frame.error}` : ""}`,
-      "aria-label": `${frame.type} ${title}, ${count(gas)} gas${frame.error ? `, ${frame.error}` : ""}`,
+      "aria-label": `${title} ${count(gas)} gas, ${frame.type}${frame.error ? `, ${frame.error}` : ""}`,
       onclick: () => choose(i),
-    }, el("span", { text: title }), share > 0.12 && el("small", { text: count(gas) }) || null);
+    }, el("span", { text: title }), " ", share > 0.12 && el("small", { text: count(gas) }) || null);
     made.style.left = `${100 * from}%`;
     made.style.width = `${100 * share}%`;
     made.style.top = `${depth * ROW}px`;
@@ -116,7 +116,7 @@ function told(frame, zoom, back) {
   return [
     el("h3", {}, el("span.chip", { text: frame.type }), " ",
       found ? el("code", { text: signatureOf(found.entry) }) : titleOf(frame)),
-    found && parametersOf(found.entry.inputs, found.values),
+    found && inputsOf(found, frame.to),
     facts([
       ["From", addressLink(frame.from)],
       [creation ? "Created" : "To", frame.to ? addressLink(frame.to) : null],

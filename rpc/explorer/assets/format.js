@@ -74,8 +74,17 @@ export function ago(seconds) {
 export function age(seconds) {
   const date = new Date(seconds * 1000);
   const full = Number.isNaN(date.getTime()) ? "" : date.toISOString();
-  return el("time", { datetime: full, title: full, "data-at": seconds, text: ago(seconds) });
+  return el("time", { datetime: full, title: utc(seconds), "data-at": seconds, text: ago(seconds) });
 }
+
+/** A time in seconds as `2026-11-27 10:22:33 UTC`. */
+export function utc(seconds) {
+  const date = new Date(seconds * 1000);
+  return Number.isNaN(date.getTime()) ? "" : `${date.toISOString().slice(0, 19).replace("T", " ")} UTC`;
+}
+
+/** An absolute time, and how long ago it was. */
+export const moment = (seconds) => el("span.moment", {}, `${utc(seconds)} `, el("small", {}, age(seconds)));
 
 setInterval(() => {
   for (const shown of document.querySelectorAll("time[data-at]")) {

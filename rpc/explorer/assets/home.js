@@ -2,10 +2,12 @@
 
 import { accountsCard } from "./accounts.js";
 import { card, el, keyed, say } from "./dom.js";
-import { age, amount, big, count, gwei, num, short } from "./format.js";
+import { age, count, gwei, num, short } from "./format.js";
 import { blockLink, fromTo, transactionLink } from "./links.js";
-import { SAMPLES, lateness, listen, live, slicesOfBlock } from "./live.js";
-import { methodName } from "./names.js";
+import { outcomeMark, valueMoved } from "./lists.js";
+import { readContracts } from "./contracts.js";
+import { SAMPLES, hasFailed, lateness, listen, live, slicesOfBlock } from "./live.js";
+import { learned, methodName } from "./names.js";
 import { latenessPlot } from "./plot.js";
 
 const TRANSACTIONS = 12;
@@ -24,14 +26,16 @@ export function home(main) {
     el("div.title", {}, el("h1", { text: "Overview" }), paused),
     tiles, construction.element,
     el("div.columns", {},
-      card("Newest blocks", blocks),
-      card("Newest transactions", legend(), transactions, none)),
+      card("Newest blocks", blocks, el("p.more", {}, el("a", { href: "#/blocks", text: "All blocks" }))),
+      card("Newest transactions", legend(), transactions, none,
+        el("p.more", {}, el("a", { href: "#/transactions", text: "All transactions" })))),
     accounts.element);
   paused.addEventListener("click", () => {
     const on = paused.getAttribute("aria-pressed") !== "true";
     paused.setAttribute("aria-pressed", on);
     paused.textContent = on ? "Go on" : "Pause";
   });
+  let naming = 0; // how often names were learned
   const draw = () => {
     if (paused.getAttribute("aria-pressed") === "true") return;
     drawTiles(tiles);
@@ -42,11 +46,23 @@ export function home(main) {
     });
     const newest = newestTransactions();
     none.hidden = newest.length > 0;
-    keyed(transactions, newest, ({ transaction }) => transaction.hash, transactionRow,
+    // a row is made anew when its outcome or a name becomes known
+    const key = ({ transaction: { hash } }) => `${hash} ${hasFailed(hash)} ${naming}`;
+    keyed(transactions, newest, key, transactionRow,
       (row, { sealed }) => row.setAttribute("data-state", sealed ? "sealed" : "slice"));
+    readContracts(newest.map(({ transaction }) => transaction.to)).catch(() => {}); // the status says so
     accounts.draw();
   };
-  return listen(draw);
+  const renamed = () => {
+    naming++;
+    draw();
+  };
+  learned.addEventListener("names", renamed);
+  const end = listen(draw);
+  return () => {
+    learned.removeEventListener("names", renamed);
+    end();
+  };
 }
 
 const legend = () => el("p.legend", {}, el("span.slice", { text: "pre-confirmed" }), " ",
@@ -119,7 +135,7 @@ function blockRow(block) {
 
 /** A row of a transaction. */
 export function transactionRow({ transaction }) {
-  return el("li.transaction", {}, transactionLink(transaction.hash), fromTo(transaction),
-    el("span.chip", { text: methodName(transaction) }),
-    el("span.right", {}, big(transaction.value) ? amount(transaction.value, 4) : ""));
+  return el("li.transaction", {}, outcomeMark(transaction.hash), transactionLink(transaction.hash),
+    fromTo(transaction), el("span.chip", { text: methodName(transaction) }),
+    el("span.right", {}, valueMoved(transaction)));
 }

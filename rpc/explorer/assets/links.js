@@ -4,6 +4,7 @@ import { signatureOf } from "./abi.js";
 import { copier, el, svg } from "./dom.js";
 import { checksum, count, num, short } from "./format.js";
 import { decodeInput, nameOf } from "./names.js";
+import { isAmount, tokenAmount } from "./tokens.js";
 
 /** A mark in two colours that tells addresses apart at a glance. */
 function mark(address) {
@@ -82,12 +83,17 @@ function callOf(bytes, budget) {
 }
 
 /** Names, types and values of decoded parameters; null for none. */
-export function parametersOf(inputs, values, budget = wholeBudget()) {
+export function parametersOf(inputs, values, budget = wholeBudget(), shown = valueOf) {
   if (!inputs.length) return null;
   return el("dl.parameters", {}, inputs.map((input, i) => el("div", {},
     el("dt", {}, input.name || `#${i}`, " ", el("small", { text: input.type })),
-    el("dd", {}, valueOf(input, values[i], budget)))));
+    el("dd", {}, shown(input, values[i], budget)))));
 }
+
+/** The inputs of a function or an event of a contract; amounts of a token have its unit. */
+export const inputsOf = ({ entry, values }, address) =>
+  parametersOf(entry.inputs, values, wholeBudget(), (input, value, budget) =>
+    (isAmount(entry, input) ? tokenAmount(value, address) : valueOf(input, value, budget)));
 
 /** Long bytes: their size, and all of them on demand. */
 export function bytesOf(hex, what) {

@@ -10,6 +10,7 @@ const PULL = 200; // milliseconds between looks at the chain, at least
 const POOL = 1000;
 const GAPS = 12; // from which the interval of slices is told
 const FAR = 0.3; // share by which a gap may differ from the interval that it belongs to
+const OUTCOMES = 5000; // transactions whose outcome is remembered
 const IS_LOCAL = /^(localhost|127\..*|\[::1\])$/.test(new URL(url).hostname);
 
 export const live = {
@@ -25,6 +26,22 @@ export const live = {
   lateness: [], // milliseconds after the due time, oldest first
   pool: null, // {pending, queued}
 };
+
+const outcomes = new Map(); // hash -> whether the transaction failed
+
+/** Whether a transaction failed; undefined while that is not known. */
+export const hasFailed = (hash) => outcomes.get(hash);
+
+/** Remember the outcomes in receipts, or in objects with the members of a receipt. */
+export function learnOutcomes(receipts) {
+  for (const { hash, transactionHash, status } of receipts ?? []) {
+    if (status !== undefined) outcomes.set(transactionHash ?? hash, !num(status));
+  }
+  for (const hash of outcomes.keys()) {
+    if (outcomes.size <= OUTCOMES) break;
+    outcomes.delete(hash);
+  }
+}
 
 const listeners = new Set();
 let scheduled = false;
@@ -47,10 +64,13 @@ function changed() {
 
 /** Begin to watch. */
 export function start() {
-  const topics = { newHeads: pullSoon, newFlashblocks: sliceCame };
+  const topics = {
+    newHeads: pullSoon, newFlashblocks: sliceCame,
+    newFlashblockTransactions: (transaction) => learnOutcomes([transaction]),
+  };
   let poll = setInterval(pullSoon, POLL);
   pullSoon();
-  subscribe(topics, (accepted) => {
+  subscribe(topics, { newFlashblockTransactions: true }, (accepted) => {
     clearInterval(poll);
     live.sliced = accepted?.includes("newFlashblocks") ?? false;
     if (!live.sliced) dropSlices();
@@ -118,11 +138,19 @@ async function readBlocks() {
   const read = await Promise.all(
     wanted.map((n) => call("eth_getBlockByNumber", `0x${n.toString(16)}`, true)));
   for (const block of read) if (block) known.set(num(block.number), block);
+  await readOutcomes([head, ...read]);
   live.blocks = [...known.values()]
     .filter((block) => num(block.number) <= newest)
     .sort((a, b) => num(b.number) - num(a.number))
     .slice(0, BLOCKS);
   if (live.pending && num(live.pending.number) <= newest) dropPending();
+}
+
+/** Read the receipts of blocks with transactions whose outcome is not known. */
+export async function readOutcomes(blocks) {
+  const wanted = blocks.filter((block) => block?.transactions.some(({ hash }) => !outcomes.has(hash)));
+  const receipts = await Promise.all(wanted.map(({ hash }) => tryCall("eth_getBlockReceipts", hash)));
+  receipts.forEach(learnOutcomes);
 }
 
 function dropPending() {

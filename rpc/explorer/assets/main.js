@@ -6,6 +6,7 @@ import { block } from "./block.js";
 import { el, say, speak } from "./dom.js";
 import { count, num } from "./format.js";
 import { home } from "./home.js";
+import { blocks, transactions } from "./lists.js";
 import { listen, live, start } from "./live.js";
 import { learnStored } from "./names.js";
 import { ownAccounts } from "./accounts.js";
@@ -13,7 +14,7 @@ import { call } from "./rpc.js";
 import { find, suggest } from "./search.js";
 import { transaction } from "./transaction.js";
 
-const PAGES = { "": home, pool, accounts, block, tx: transaction, address };
+const PAGES = { "": home, pool, accounts, blocks, transactions, block, tx: transaction, address };
 const TITLE = "fastevm explorer";
 
 let leave = () => {};

@@ -1,6 +1,8 @@
-// Names of addresses, functions, events and errors: well-known ones, and those the reader gave.
+// Names of addresses, functions, events and errors: well-known ones, those of the node's own files,
+// and those that the reader gave, which come first.
 
 import { decode, parseAbi, selectorOf, topicOf } from "./abi.js";
+import { contractOf } from "./contracts.js";
 import { live } from "./live.js";
 
 const KNOWN_ADDRESSES = {
@@ -13,6 +15,7 @@ const KNOWN_ADDRESSES = {
   "0xfffffffffffffffffffffffffffffffffffffffe": "System",
   "0xdeaddeaddeaddeaddeaddeaddeaddeaddead0001": "L1 attributes depositor",
   "0x4200000000000000000000000000000000000015": "L1Block",
+  "0x000000000000000000636f6e736f6c652e6c6f67": "console",
 };
 const PRECOMPILES = ["ECRECOVER", "SHA256", "RIPEMD160", "IDENTITY", "MODEXP", "BN254_ADD",
   "BN254_MUL", "BN254_PAIRING", "BLAKE2F", "POINT_EVALUATION", "BLS12_G1ADD", "BLS12_G1MSM",
@@ -92,7 +95,10 @@ const selectors = new Map(); // selector -> entries
 const topics = new Map();
 export const accountNames = new Map(); // address -> name, of the node's own accounts
 
-function learn(entries) {
+export const learned = new EventTarget(); // "names" after functions, events or contracts got names
+
+/** Know the functions, events and errors of an ABI. */
+export function learn(entries) {
   for (const entry of entries) {
     const [table, key] = entry.type === "event" ? [topics, topicOf(entry)]
       : [selectors, entry.type === "constructor" ? "" : selectorOf(entry)];
@@ -136,13 +142,15 @@ export function describe(address, name, abi) {
   all[keyOf(address)] = { name: name.trim(), abi };
   if (!name.trim() && !abi.trim()) delete all[keyOf(address)];
   localStorage.setItem(STORE, JSON.stringify(all));
+  learned.dispatchEvent(new Event("names"));
   return entries;
 }
 
 /** The name of an address, or null. */
 export function nameOf(address) {
   const lower = address.toLowerCase();
-  return described(lower).name || accountNames.get(lower) || KNOWN_ADDRESSES[lower] || null;
+  return described(lower).name || accountNames.get(lower) || contractOf(lower)?.name
+    || KNOWN_ADDRESSES[lower] || null;
 }
 
 /** All names of this chain: [name, address]. */
@@ -154,12 +162,16 @@ export function allNames() {
   return [...own, ...[...accountNames].map(([address, name]) => [name, address]), ...known];
 }
 
-function abiOf(address) {
+/** The entries of a contract's ABI: the reader's, else those of the node's files. */
+export function abiOf(address) {
+  if (!address) return [];
   try {
-    return address ? parseAbi(described(address).abi) : [];
+    const { abi } = described(address);
+    if (abi) return parseAbi(abi);
   } catch {
-    return [];
+    // kept by another version of the page
   }
+  return contractOf(address)?.entries ?? [];
 }
 
 function fitting(entries, read) {

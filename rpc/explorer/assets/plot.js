@@ -19,8 +19,8 @@ export function latenessPlot() {
   const top = el("span.top");
   const half = el("span.half");
   const summary = el("p.figures", { text: "waiting for slices" });
-  const element = el("figure.plot", { role: "img", "aria-label": "Lateness of slices" },
-    el("div.frame", {}, picture, top, half), el("figcaption", {}, summary));
+  const element = el("div.plot", { role: "img", "aria-label": "Lateness of slices" },
+    el("div.frame", {}, picture, top, half), el("div", {}, summary));
   element.draw = (samples, room, interval) => {
     if (!samples.length) return;
     const sorted = [...samples].sort((a, b) => a - b);

@@ -91,10 +91,11 @@ async function post(body) {
 }
 
 /**
- * A WebSocket that is opened again when it closes. `topics`: name -> what gets each message.
- * `changed` is told the names that the node accepted, or null when the connection is lost.
+ * A WebSocket that is opened again when it closes. `topics`: name -> the function that gets each
+ * message; `options`: name -> the second parameter of its subscription. `changed` gets the names
+ * that the node accepted, or null when the connection is lost.
  */
-export function subscribe(topics, changed) {
+export function subscribe(topics, options, changed) {
   let wait = FIRST_WAIT;
   let ended = false;
   const open = () => {
@@ -106,7 +107,8 @@ export function subscribe(topics, changed) {
     socket.onopen = () => {
       wait = FIRST_WAIT;
       names.forEach((name, id) => {
-        const body = { jsonrpc: "2.0", id, method: "eth_subscribe", params: [name] };
+        const params = name in options ? [name, options[name]] : [name];
+        const body = { jsonrpc: "2.0", id, method: "eth_subscribe", params };
         socket.send(JSON.stringify(body));
       });
     };

@@ -1,11 +1,13 @@
 // The page of a transaction: outcome, decoded input, logs, calls as a flame graph, what it changed.
 
 import { signatureOf } from "./abi.js";
+import { addressesIn, callList } from "./calls.js";
+import { readContracts } from "./contracts.js";
 import { differenceTable } from "./difference.js";
 import { card, el, facts } from "./dom.js";
 import { flameGraph } from "./flame.js";
-import { age, amount, big, count, gwei, num, short } from "./format.js";
-import { addressLink, blockLink, bytesOf, hexValue, parametersOf } from "./links.js";
+import { amount, big, count, gwei, moment, num, short } from "./format.js";
+import { addressLink, blockLink, bytesOf, hexValue, inputsOf } from "./links.js";
 import { listen, live } from "./live.js";
 import { decodeInput, decodeLog, revertReason } from "./names.js";
 import { call, callAlone, tryCall } from "./rpc.js";
@@ -24,14 +26,16 @@ export async function transaction(main, hash) {
     return untilChanged(main, hash, null);
   }
   const block = found.blockNumber && (await tryCall("eth_getBlockByNumber", found.blockNumber, false));
+  await readContracts([found.to, receipt?.contractAddress, ...(receipt?.logs ?? []).map(({ address }) => address)]);
   const state = stateOf(found, receipt, block);
   const parts = el("div.parts", { "aria-busy": "true" });
   main.append(title(hash, state), el("div.columns", {},
     card("Summary", summary(found, receipt, block, state)), inputCard(found)), parts);
   const reason = main.querySelector("#reason");
-  const traced = state.place !== "pool" && traces(parts, hash, reason);
+  const inside = state.place !== "pool";
+  const explained = inside && explanation(parts, hash);
   logsCard(parts, receipt);
-  await traced;
+  await Promise.all([explained, inside && traces(parts, hash, reason)]);
   parts.removeAttribute("aria-busy");
   return state.place === "block" ? () => {} : untilChanged(main, hash, state);
 }
@@ -68,7 +72,7 @@ function untilChanged(main, hash, state) {
 function title(hash, { place, failed }) {
   const chips = [
     place === "pool" ? ["wait", "waits in the pool"] : place === "slice" ? ["wait", "pre-confirmed"] : null,
-    failed === null ? null : failed ? ["bad", "reverted"] : ["good", "success"],
+    failed === null ? null : failed ? ["bad", "failed"] : ["good", "success"],
   ].filter(Boolean);
   return el("div.title", {}, el("h1", { text: "Transaction" }),
     chips.map(([tone, text]) => el("span.chip", { "data-tone": tone, text })),
@@ -81,8 +85,8 @@ function summary(found, receipt, block, { failed }) {
   return facts([
     ["Reason", failed ? el("span.bad", { id: "reason", text: "…" }) : null],
     ["Block", found.blockNumber ? [blockLink(found.blockNumber),
-      ` · place ${num(found.transactionIndex)}`] : "none yet"],
-    ["Time", block ? [age(num(block.timestamp))] : null],
+      ` · index ${num(found.transactionIndex)}`] : "none yet"],
+    ["Time", block ? moment(num(block.timestamp)) : null],
     ["From", addressLink(found.from, { full: true })],
     ["To", found.to ? addressLink(found.to, { full: true }) : null],
     ["Created", receipt?.contractAddress ? addressLink(receipt.contractAddress, { full: true }) : null],
@@ -105,7 +109,7 @@ function inputCard(found) {
       el("a", { href: `#/address/${found.to}`, text: "add the contract's ABI" }), "."), bytesOf(found.input, "input"));
   }
   return card("Input", el("p.signature", {}, el("code", { text: signatureOf(decoded.entry) })),
-    parametersOf(decoded.entry.inputs, decoded.values), bytesOf(found.input, "input"));
+    inputsOf(decoded, found.to), bytesOf(found.input, "input"));
 }
 
 function logsCard(parts, receipt) {
@@ -116,7 +120,7 @@ function logsCard(parts, receipt) {
       const found = decodeLog(log);
       return el("li", {}, el("p", {}, el("span.chip", { text: `#${i}` }), " ",
         el("b", { text: found?.entry.name ?? short(log.topics[0] ?? "no topic") }), " of ", addressLink(log.address)),
-      found ? parametersOf(found.entry.inputs, found.values) : rawLog(log));
+      found ? inputsOf(found, log.address) : rawLog(log));
     }))));
 }
 
@@ -124,7 +128,25 @@ const rawLog = ({ topics, data }) => el("dl.parameters", {},
   topics.map((topic, i) => el("div", {}, el("dt", { text: `topic ${i}` }), el("dd", {}, el("code", { text: topic })))),
   el("div", {}, el("dt", { text: "data" }), el("dd", {}, bytesOf(data, "data"))));
 
-/** Calls and changes, from the node's tracers; a node without them is told of. */
+/** The console's lines and the source lines of a failure, where the node gives them. */
+async function explanation(parts, hash) {
+  const console = el("section.card", { "aria-label": "Console", hidden: true });
+  const source = el("section.card", { "aria-label": "Source of the failure", hidden: true });
+  parts.append(source, console);
+  const found = await tryCall("fastevm_explainTransaction", hash);
+  if (found?.console.length) {
+    console.append(el("h2", { text: "Console" }), el("pre.console", { text: found.console.join("\n"), tabindex: "0" }));
+    console.hidden = false;
+  }
+  if (found?.source.length) {
+    source.append(el("h2", { text: "Source of the failure" }), el("ol.source", {}, found.source.map(
+      ({ contract, file, line, text }) => el("li", {}, el("p.dim", { text: `${contract} · ${file}:${line}` }),
+        el("pre", { tabindex: "0" }, el("small", { text: `${line} ` }), text)))));
+    source.hidden = false;
+  }
+}
+
+/** Calls and changes, from the node's tracers; a node without them gives a reason. */
 async function traces(parts, hash, reason) {
   const calls = card("Calls and gas", el("p.dim", { text: "Tracing…" }));
   const changes = card("State before and after", el("p.dim", { text: "Tracing…" }));
@@ -139,9 +161,12 @@ async function traces(parts, hash, reason) {
     }
   };
   await Promise.all([
-    fill(calls, options("callTracer", { withLog: false }), (trace) => {
+    fill(calls, options("callTracer", { withLog: false }).then(async (trace) => {
+      await readContracts(addressesIn(trace));
+      return trace;
+    }), (trace) => {
       if (reason) reason.textContent = trace.error === "execution reverted" ? revertReason(trace.output) : trace.error ?? "";
-      return flameGraph(trace);
+      return el("div", {}, flameGraph(trace), callList(trace));
     }),
     fill(changes, options("prestateTracer", { diffMode: true }), differenceTable),
   ]);

@@ -1,0 +1,41 @@
+// What the node's own files say of contracts: names and ABIs, found by the code at an address.
+
+import { parseAbi } from "./abi.js";
+import { learn, learned } from "./names.js";
+import { Refusal, call } from "./rpc.js";
+
+const MOST = 2000; // addresses that are remembered
+const known = new Map(); // lower-case address -> {name, abi, entries}, or null
+let isServed = true; // the node has the method
+
+/** A contract of the node's files as it was read before; null for none, undefined if not asked. */
+export const contractOf = (address) => known.get(address.toLowerCase());
+
+/** Read the contracts at addresses, those not asked before; whether one was found. */
+export async function readContracts(addresses) {
+  const wanted = [...new Set(addresses.filter(Boolean).map((one) => one.toLowerCase()))]
+    .filter((one) => !known.has(one));
+  if (!isServed || !wanted.length) return false;
+  if (known.size + wanted.length > MOST) known.clear();
+  wanted.forEach((one) => known.set(one, null)); // asked, so that no second request is sent
+  const found = await Promise.all(wanted.map((one) => call("fastevm_contract", one).catch(refused)));
+  wanted.forEach((one, i) => found[i] && keep(one, found[i]));
+  if (found.some(Boolean)) learned.dispatchEvent(new Event("names"));
+  return found.some(Boolean);
+}
+
+function refused(error) {
+  if (!(error instanceof Refusal)) throw error;
+  isServed = error.code !== -32601 && isServed;
+  return null;
+}
+
+function keep(address, { name, abi }) {
+  try {
+    const entries = parseAbi(JSON.stringify(abi));
+    learn(entries);
+    known.set(address, { name, abi, entries });
+  } catch {
+    // an ABI that this page does not understand
+  }
+}
