@@ -78,6 +78,9 @@ REASONS: Final[dict[str, Row]] = {
         -32005, "answers of batches under way fill the {limit} bytes that they may have together"
     ),
     "overloaded": _both(-32005, "too many requests in progress, limit {limit}"),
+    "overloaded_by_client": _both(
+        -32005, "too many requests of this client in progress, limit {limit}"
+    ),
     # --- blocks and state ---
     "server_error": _both(-32000),
     "header_not_found": _both(-32000, "header not found"),

@@ -44,8 +44,10 @@ class Limits(Struct, frozen=True, kw_only=True):
     log_index_size: int = LogLimits().size  # of packed logs in memory; older ones are read again
     log_size: int = 64 * 1024 * 1024  # of the text of all logs in one answer
     call_gas: int = 50_000_000
-    call_time: float = 5.0
-    work_queue: int = 1024
+    call_time: float = 5.0  # of one request, whose calls share it
+    request_gas: int = 1_000_000_000  # that all calls of one request may use together
+    work_queue: int = 4_096  # requests that run in workers or wait for them: one a connection
+    client_queue: int = 1_024  # of them of one client
     traces_size: int = 1024 * 1024 * 1024  # of temporary files: traces in progress, or to be read
 
     # --- connections ---
@@ -57,6 +59,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     output_size: int = 512 * 1024 * 1024  # of answers that clients of one listener do not read
     # --- WebSocket clients ---
     sockets: int = 1_024  # open at once, on one listener
+    client_sockets: int = 256  # of them of one client
     socket_calls: int = 32  # messages of one connection in progress; then nothing more is read
     socket_ping: float = 30.0
     socket_send_time: float = 30.0  # a client that takes nothing for so long is cut off

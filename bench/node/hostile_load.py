@@ -112,9 +112,20 @@ def attack(port: int, bodies: Sequence[bytes], connections: int) -> None:
     asyncio.run(all_of_them())
 
 
-def ask(port: int, body: bytes, until: float, latencies: list[float]) -> None:
-    """Ask a question at a steady rate; what is asked late counts from when it was due."""
-    connection, request = Connection(port), http(body)
+def ask(
+    port: int,
+    body: bytes,
+    until: float,
+    latencies: list[float],
+    *,
+    address: str | None = None,
+    every: float = ASK_EVERY,
+) -> None:
+    """Ask a question at a steady rate; what is asked late counts from when it was due.
+
+    ``address``: the address of this client, of the loopback network. ``every``: seconds.
+    """
+    connection, request = Connection(port, address), http(body)
     due = time.perf_counter()
     while (now := time.perf_counter()) < until:
         if now < due:
@@ -123,7 +134,7 @@ def ask(port: int, body: bytes, until: float, latencies: list[float]) -> None:
         while connection.receive() is None:
             pass
         latencies.append(time.perf_counter() - due)
-        due += ASK_EVERY
+        due += every
     connection.socket.close()
 
 

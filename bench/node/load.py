@@ -85,8 +85,9 @@ def cpu_seconds(pid: int) -> float:
 class Connection:
     """One socket and the answer that it waits for."""
 
-    def __init__(self, port: int) -> None:
-        self.socket = socket.create_connection((HOST, port), timeout=SILENCE_LIMIT)
+    def __init__(self, port: int, address: str | None = None) -> None:
+        source = None if address is None else (address, 0)
+        self.socket = socket.create_connection((HOST, port), SILENCE_LIMIT, source)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.started = 0.0
         self.parts: list[bytes] = []

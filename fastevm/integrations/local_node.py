@@ -315,8 +315,9 @@ class _NodeThread:
     async def _converse(self, channel: LocalChannel) -> None:
         context = self.dispatcher.context
         budget = ByteBudget(context.limits.output_size)
+        share = self.server.turns.share_of(CLIENT)
         try:
-            await Session(self.dispatcher, context.hub, channel, budget, CLIENT).run()
+            await Session(self.dispatcher, context.hub, channel, budget, CLIENT, share).run()
         finally:
             channel.end()
 

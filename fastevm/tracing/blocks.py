@@ -97,11 +97,19 @@ def on_known_state(
 
 
 class Budget:
-    """The remaining time and bytes of a request, and its spool."""
+    """The remaining time, gas and bytes of a request, and its spool."""
 
-    def __init__(self, requests: Iterable[TraceRequest], spool: Spool | None) -> None:
+    def __init__(
+        self,
+        requests: Iterable[TraceRequest],
+        spool: Spool | None,
+        *,
+        timeout: float = BLOCK_TIME_LIMIT,
+        gas: int | None = None,
+    ) -> None:
         self.spool = spool
-        self.ends = time.monotonic() + BLOCK_TIME_LIMIT
+        self.ends = time.monotonic() + timeout
+        self.gas_limit = self.gas = gas  # of all calls together; None: any amount
         steps = any(not (request.tracer or request.make) for request in requests)
         self.limit = TRACE_BYTES_LIMIT if steps else CALLS_BYTES_LIMIT
         self.size = self.limit
@@ -109,6 +117,16 @@ class Budget:
     def overdrawn(self) -> TracingError:
         """Returns the error of traces that are too large."""
         return TracingError(f"tracing failed: trace exceeds {self.limit} bytes")
+
+    def charge(self, gas: int) -> None:
+        """Takes the gas of a call. Raises TracingError if there was less left."""
+        if self.gas is not None:
+            self.gas -= gas
+            if self.gas < 0:
+                raise TracingError(
+                    f"the calls of this request use more than {self.gas_limit} gas together: "
+                    "send fewer calls"
+                )
 
     def seconds(self) -> float:
         """Returns the seconds left. Raises TracingError if there are none."""
@@ -157,6 +175,7 @@ def traced(
     except ResourceLimitError as error:
         raise budget.overdrawn() from error
     budget.size -= tracer.observer.kept
+    budget.charge(outcome.gas_used)
     finished = Finished(
         transaction=transaction,
         outcome=outcome,

@@ -21,7 +21,14 @@ from fastevm.core.state.layer import Layer
 from fastevm.evm.machine import EVM
 from fastevm.simulate.calls import Attempt, asked_ahead
 from fastevm.simulate.views import view_of
-from fastevm.tracing.blocks import CALLS_ONLY, Budget, on_known_state, replay, traced
+from fastevm.tracing.blocks import (
+    BLOCK_TIME_LIMIT,
+    CALLS_ONLY,
+    Budget,
+    on_known_state,
+    replay,
+    traced,
+)
 from fastevm.tracing.runner import TracedRunner
 from fastevm.tracing.spool import Spool
 from fastevm.tracing.tracers import tracer_for
@@ -88,22 +95,25 @@ def trace_calls(
     before: Sequence[Transaction] | None = None,
     state_overrides: StateOverrides | None = None,
     gas_cap: int = DEFAULT_GAS_CAP,
+    gas_budget: int | None = None,
+    timeout: float = BLOCK_TIME_LIMIT,
     spool: Spool | None = None,
     shows_base_fee: bool = False,
 ) -> list[Any]:
     """Returns a trace of each call; each call runs on the state after the previous call.
 
     Calls as for ``trace_call``; a transaction keeps every rule. ``state_overrides`` are made once,
-    before the first call. ``shows_base_fee``: see `fastevm.simulate.calls.call`. TracingError for a
-    call that cannot run, TransactionDecodeError for bytes that are no transaction: there are no
-    traces then.
+    before the first call. ``gas_budget`` and ``timeout`` (seconds) are for all calls together.
+    ``shows_base_fee``: see `fastevm.simulate.calls.call`. Raises TracingError for a call that
+    cannot run and beyond a budget, TransactionDecodeError for bytes that are no transaction; there
+    are no traces then.
     """
 
     def run(forced: TraceRequest | None, spool: Spool | None) -> list[Any]:
         requests = [forced or each.request for each in calls]
         for request in requests:
             tracer_for(request, 0)  # fails early for an unknown name
-        budget = Budget(requests, spool)
+        budget = Budget(requests, spool, timeout=timeout, gas=gas_budget)
         runner = _base(view, before, budget)
         traces, overrides = [], state_overrides or {}
         for each, request in zip(calls, requests, strict=True):

@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from fastevm.rpc.context import Context
+from fastevm.rpc.dispatch.client import CLIENT
 from fastevm.rpc.dispatch.envelope import Call, Message, parse_params
 from fastevm.rpc.dispatch.registry import Method
 from fastevm.rpc.dispatch.workers import NeedsWorker
@@ -48,7 +49,7 @@ class Coalescer:
     ) -> None:
         self.context = context
         self.answer = answer
-        self.waiting: list[tuple[Call, asyncio.Future[bytes]]] = []
+        self.waiting: list[tuple[Call, str, asyncio.Future[bytes]]] = []  # with the client
         self.names = frozenset(name for name, method in methods.items() if method.prepare_many)
 
     def join(self, call: Call) -> asyncio.Future[bytes]:
@@ -57,7 +58,7 @@ class Coalescer:
         future: asyncio.Future[bytes] = loop.create_future()
         if not self.waiting:
             loop.call_soon(self.go_on)
-        self.waiting.append((call, future))
+        self.waiting.append((call, CLIENT.get(), future))
         return future
 
     def go_on(self) -> None:
@@ -66,8 +67,9 @@ class Coalescer:
         if self.waiting:
             asyncio.get_running_loop().call_soon(self.go_on)
         if len(group) > 1:
-            prepare(self.context, [call for call, _ in group])
-        for call, future in group:
+            prepare(self.context, [call for call, _, _ in group])
+        for call, client, future in group:
+            CLIENT.set(client)
             answer = self.answer(call)
             if type(answer) is bytes:
                 settle(future, answer)

@@ -12,6 +12,7 @@ from typing import Any
 from fastevm.errors import StateNotKnown
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.batch import Batch
+from fastevm.rpc.dispatch.client import CLIENT
 from fastevm.rpc.dispatch.coalesce import Coalescer
 from fastevm.rpc.dispatch.envelope import Call, parse_body
 from fastevm.rpc.dispatch.long_answer import Answer
@@ -21,7 +22,6 @@ from fastevm.rpc.dispatch.socket_request import SocketRequest
 from fastevm.rpc.dispatch.workers import Workers
 from fastevm.rpc.methods import METHODS
 from fastevm.rpc.metrics import Metrics
-from fastevm.rpc.subscriptions.filters import CLIENT
 from fastevm.rpc_types.state_reads import Read, StateReads
 
 # What an answer is awaited from.

@@ -3,12 +3,13 @@
 import asyncio
 import logging
 from collections.abc import Mapping
-from time import perf_counter
+from time import perf_counter, thread_time
 from typing import Final
 
 from fastevm.errors import FastevmError, StateNotKnown
 from fastevm.rpc.before_fork import HeldUpstream, forwarded
 from fastevm.rpc.context import Context
+from fastevm.rpc.dispatch.client import CLIENT
 from fastevm.rpc.dispatch.envelope import (
     EAGER_SIZE,
     Call,
@@ -28,10 +29,13 @@ from fastevm.rpc.metrics import UNKNOWN_METHOD, Metrics
 
 log: Final = logging.getLogger("fastevm.rpc")
 
-# Seconds for which all calls of a method go to the workers after one of them was stopped on the
-# loop: doubled from call to call as long as none ends in time there.
+# Seconds for which calls of a method go to the workers after one of them was stopped on the loop:
+# doubled from call to call as long as none ends in time there. A client whose last call of the
+# method was quick is not affected by the slow calls of others.
 SHORTEST_PAUSE: Final = 0.05
 LONGEST_PAUSE: Final = 2.0
+QUICK_TIME: Final = 0.0005  # seconds of the processor in a worker
+QUICK_CLIENTS: Final = 4_096  # of a method, that are remembered; then they are learned again
 
 # Bytes of a call, on average over its batch, beyond which it is not tried on the loop: reading it
 # and writing its answer could take long, and cannot be stopped.
@@ -67,6 +71,7 @@ class CallRunner:
         self.loop_budget = workers.loop_budget
         self.batched_size = 0  # bytes of the answers of batches that are under way
         self._pauses: dict[str, tuple[float, float]] = {}  # method -> (its end, its length)
+        self._quick: dict[str, set[str]] = {}  # method -> clients
 
     # --- where calls are made ---
 
@@ -125,12 +130,13 @@ class CallRunner:
                 if method.run_on is RunOn.TASK:
                     result = await self._wait(method, call)
                 else:
+                    is_light = method.run_on is LIGHT
                     result = await self.workers.run(
-                        self._run,
+                        self._run_light if is_light else self._run,
                         method,
                         call,
                         long=method.is_long_running or call.is_long,
-                        limited=method.run_on is LIGHT,
+                        limited=is_light,
                     )
         except TimeoutError:
             result = RpcError("timed_out")
@@ -208,6 +214,17 @@ class CallRunner:
         assert need is not None
         raise need  # outside of the handler of the exception, whose frames are free by now
 
+    def _run_light(self, method: Method, call: Call) -> Answer:
+        """Run a handler in a worker, and note whether the loop could have done it."""
+        started = thread_time()
+        answer = self._run(method, call)
+        clients = self._quick.setdefault(method.name, set())
+        if thread_time() - started < QUICK_TIME:
+            if len(clients) >= QUICK_CLIENTS:
+                clients.clear()
+            clients.add(CLIENT.get())
+        return answer
+
     def _run_upstream(self, method: Method, call: Call, held: HeldUpstream) -> Answer:
         """Let the upstream of a fork answer a call, in a worker thread."""
         history = self.context.node.history
@@ -234,7 +251,9 @@ class CallRunner:
     def _pauses_on_loop(self, name: str, now: float) -> bool:
         """Whether calls of a method are not tried on the loop at this time."""
         pause = self._pauses.get(name)
-        return pause is not None and now < pause[0]
+        if pause is None or now >= pause[0]:
+            return False
+        return CLIENT.get() not in self._quick.get(name, ())
 
     def _was_stopped(self, name: str, now: float) -> bool:
         """Whether the call that was tried on the loop was stopped; then its method pauses there."""
@@ -242,6 +261,7 @@ class CallRunner:
         if self.loop_budget.is_spent:
             length = SHORTEST_PAUSE if pause is None else min(2 * pause[1], LONGEST_PAUSE)
             self._pauses[name] = (now + length, length)
+            self._quick.get(name, set()).discard(CLIENT.get())
             return True
         if pause is not None:
             del self._pauses[name]

@@ -1,10 +1,15 @@
 """Worker threads for execution, bounded in threads and in jobs: the event loop never waits.
 
-There are two lanes. Long jobs (simulated chains, traces, searches of old logs, dumps of the pool)
-never take the last thread, so that a short call waits for short calls only. A short job that may be
-stopped gets `SHORT_TIME` of the processor; then it begins anew in the lane of long jobs. Threads
-run at a lower priority than the rest of the process, where slices are built or followed: the
-builder and the event loop go first. A job whose waiter has left is stopped.
+There are two lanes with threads of their own. Long jobs (simulated chains, traces, searches of old
+logs, dumps of the pool) never take a thread of short ones, so that a short call waits for short
+calls only. A short job that may be stopped gets `SHORT_TIME` of the processor; then it begins anew
+in the lane of long jobs. Both lanes divide their time fairly between clients (`FairQueue`). One
+client runs at most as many long jobs as there are processors but one; the other long threads serve
+other clients. All have one priority: a thread that gets little of the processor may hold the GIL,
+and then stops the event loop.
+
+The threads run at a lower priority than the rest of the process, where slices are built or
+followed: the builder and the event loop go first. A job whose waiter has left is stopped.
 """
 
 import asyncio
@@ -14,22 +19,26 @@ import os
 import sys
 import threading
 import time
-from collections import deque
+from collections import Counter
 from collections.abc import Callable
 from contextvars import Context, copy_context
 from typing import Any, Final, TypeVar
 
 from msgspec import Struct, field
 
+from fastevm.rpc.dispatch.client import CLIENT
+from fastevm.rpc.dispatch.fair_queue import FairQueue
 from fastevm.rpc.errors import RpcError
 from fastevm.simulate import Deadline, LoopBudget
 
 T = TypeVar("T")
 
-LEAST_THREADS: Final = 2  # one of them is always free of long jobs
+LEAST_THREADS: Final = 2
+OTHER_CLIENTS: Final = 2  # threads for long jobs that one client cannot take
 NICENESS: Final = 5  # of worker threads, where the system has it per thread (Linux)
 SWITCH_INTERVAL: Final = 0.0005  # seconds that Python code of a worker may keep the loop waiting
 SHORT_TIME: Final = 0.02  # seconds of the processor for a short job that may be stopped
+LOOK_EVERY: Final = 0.005  # seconds, for short jobs that have had that
 
 COLLECTIONS: Final = (20_000, 20, 50)  # the results of one request are gone before a full one
 
@@ -81,7 +90,6 @@ class Job(Struct, eq=False):
     args: tuple[Any, ...]
     future: "asyncio.Future[Any]"
     loop: asyncio.AbstractEventLoop
-    is_long: bool = False
     is_limited: bool = False
     is_stopped: bool = False  # at its limit
     deadline: Deadline = field(default_factory=Deadline)
@@ -104,13 +112,19 @@ class Job(Struct, eq=False):
 
     def begin(self) -> None:
         """Note the processor time of this thread."""
+        self.started = time.thread_time()
         if self.is_limited:
             self.clock = time.pthread_getcpuclockid(threading.get_ident())
-            self.started = time.clock_gettime(self.clock)
+
+    def end(self) -> float:
+        """Return the seconds of the processor that the job has had, in its thread."""
+        self.clock = None
+        return time.thread_time() - self.started
 
     def used(self) -> float:
-        """Seconds of the processor that the job has had so far."""
-        return 0.0 if self.clock is None else time.clock_gettime(self.clock) - self.started
+        """Seconds of the processor that a limited job has had so far, from any thread."""
+        clock = self.clock
+        return 0.0 if clock is None else time.clock_gettime(clock) - self.started
 
     def _finish(self, result: Any, fault: BaseException | None) -> None:
         if self.future.done():
@@ -130,29 +144,130 @@ def released(error: BaseException) -> BaseException:
     return error.with_traceback(None)
 
 
-class Workers:
-    """A pool of threads whose queue has a limit.
+class Lane:
+    """Threads for jobs of one kind, and the jobs that wait for them.
 
-    ``queue_limit`` counts jobs that run or wait. A job beyond it is refused at once with the
-    ``overloaded`` error.
+    ``client_limit``: jobs of one client that run at a time; None: any number.
     """
 
     def __init__(
-        self, *, threads: int | None = None, queue_limit: int, niceness: int = NICENESS
+        self, name: str, threads: int, niceness: int, client_limit: int | None = None
     ) -> None:
-        self.niceness = niceness
-        self.threads = max(threads or os.cpu_count() or 1, LEAST_THREADS)
-        self.long_limit = self.threads - 1
-        self.queue_limit = queue_limit
-        self.in_flight = 0
-        self._short: deque[Job] = deque()
-        self._long: deque[Job] = deque()
-        self._long_running = 0
+        self.name, self.threads, self.niceness = name, threads, niceness
+        self.client_limit = client_limit
+        self._jobs: FairQueue[Job] = FairQueue(client_limit)
         self._running: set[Job] = set()
         self._idle: list[threading.Lock] = []  # what each idle thread waits for
-        self._closed = False
         self._lock = threading.Lock()
-        self._started = False
+        self._is_started = self._is_closed = False
+
+    @property
+    def running(self) -> int:
+        """The number of jobs that run."""
+        return len(self._running)
+
+    @property
+    def waiting(self) -> int:
+        """The number of jobs that wait for a thread."""
+        return len(self._jobs)
+
+    def submit(self, client: str, job: Job) -> None:
+        """Let a thread run a job."""
+        with self._lock:
+            if not self._is_started:
+                self._is_started = True
+                self._start()
+            self._jobs.push(client, job)
+            self._wake()
+
+    def stop_overdue(self) -> None:
+        """Stop the limited jobs that have had `SHORT_TIME`."""
+        with self._lock:
+            for job in self._running:
+                if job.is_limited and not job.is_stopped and job.used() >= SHORT_TIME:
+                    job.is_stopped = True
+                    job.deadline.cancel()
+
+    def close(self) -> None:
+        """Stop the running jobs and drop the waiting ones."""
+        with self._lock:
+            self._is_closed = True
+            self._jobs.clear()
+            for job in self._running:
+                job.deadline.cancel()
+            while self._idle:
+                self._wake()
+
+    def _wake(self) -> None:
+        """Let one idle thread look for a job: the one that had the last, its caches are warm."""
+        if self._idle:
+            self._idle.pop().release()
+
+    def _start(self) -> None:
+        for number in range(self.threads):
+            name = f"fastevm-rpc-{self.name}-{number}"
+            threading.Thread(target=self._work, name=name, daemon=True).start()
+
+    def _work(self) -> None:
+        _thread.is_worker = True
+        if self.niceness:
+            lower_priority(self.niceness)
+        bell = threading.Lock()
+        bell.acquire()
+        while (taken := self._next(bell)) is not None:
+            client, job = taken
+            _thread.job = job
+            job.begin()
+            outcome = job.run()
+            _thread.job = None
+            with self._lock:
+                self._running.discard(job)
+                self._jobs.done(client, job.end())
+            job.hand_over(*outcome)  # at last: the loop wakes for it, and wants the GIL
+            del taken, job, outcome
+
+    def _next(self, bell: threading.Lock) -> tuple[str, Job] | None:
+        """Wait for a job that may run now. None at the end."""
+        while True:
+            with self._lock:
+                if self._is_closed:
+                    return None
+                while (taken := self._jobs.pop()) is not None:
+                    client, job = taken
+                    if not job.deadline.is_cancelled:
+                        self._running.add(job)
+                        return taken
+                    self._jobs.done(client, 0.0)
+                self._idle.append(bell)
+            bell.acquire()
+
+
+class Workers:
+    """Two lanes of threads whose queues have limits.
+
+    ``queue_limit`` counts jobs that run or wait, ``client_limit`` those of one client (`CLIENT`). A
+    job beyond either is refused with the error ``overloaded``. ``niceness``: what is added to that
+    of the threads.
+    """
+
+    def __init__(
+        self,
+        *,
+        threads: int | None = None,
+        queue_limit: int,
+        client_limit: int | None = None,
+        niceness: int = NICENESS,
+    ) -> None:
+        self.threads = max(threads or os.cpu_count() or 1, LEAST_THREADS)
+        self.queue_limit = queue_limit
+        self.client_limit = queue_limit if client_limit is None else client_limit
+        self.in_flight = 0
+        self._limited = 0  # limited jobs in flight
+        self._in_flight_of: Counter[str] = Counter()
+        own = self.threads - 1  # long jobs of one client
+        self.short = Lane("short", self.threads, niceness)
+        self.long = Lane("long", own + OTHER_CLIENTS, niceness, own)
+        self._is_started = False
         self.loop_budget = LoopBudget()
 
     async def run(
@@ -163,14 +278,20 @@ class Workers:
         ``limited``: a short job may be stopped and made again as a long one. A cancelled waiter
         takes its job out of the queue, or stops it where it executes code.
         """
+        client = CLIENT.get()
         if self.in_flight >= self.queue_limit:
             raise RpcError("overloaded", limit=self.queue_limit)
+        if self._in_flight_of[client] >= self.client_limit:
+            raise RpcError("overloaded_by_client", limit=self.client_limit)
         self.in_flight += 1
+        self._in_flight_of[client] += 1
         result: T
         try:
             if limited and not long:
-                job = self._submit(call, args, is_limited=True)
-                watch = job.loop.call_later(SHORT_TIME, self._stop_at_limit, job)
+                job = self._submit(self.short, client, call, args, is_limited=True)
+                self._limited += 1
+                if self._limited == 1:
+                    job.loop.call_later(SHORT_TIME, self._stop_overdue, job.loop)
                 try:
                     result = await self._outcome(job)
                 except Exception:
@@ -180,12 +301,16 @@ class Workers:
                     if not job.is_stopped:
                         return result
                 finally:
-                    watch.cancel()
+                    self._limited -= 1
                 long = True
-            result = await self._outcome(self._submit(call, args, is_long=long))
+            lane = self.long if long else self.short
+            result = await self._outcome(self._submit(lane, client, call, args))
             return result
         finally:
             self.in_flight -= 1
+            self._in_flight_of[client] -= 1
+            if not self._in_flight_of[client]:
+                del self._in_flight_of[client]
 
     def briefly(self, call: Callable[..., T], *args: Any) -> T:
         """``call(*args)``; on the event loop for about a millisecond, then NeedsWorker.
@@ -203,14 +328,8 @@ class Workers:
     def close(self) -> None:
         """Stop the running jobs and drop the waiting ones."""
         self.loop_budget.close()
-        with self._lock:
-            self._closed = True
-            self._short.clear()
-            self._long.clear()
-            for job in self._running:
-                job.deadline.cancel()
-            while self._idle:
-                self._wake()
+        self.short.close()
+        self.long.close()
 
     async def _outcome(self, job: Job) -> Any:
         try:
@@ -219,94 +338,43 @@ class Workers:
             job.deadline.cancel()
             raise
 
-    def _stop_at_limit(self, job: Job) -> None:
-        """Stop a short job that has had its time; look again later at one that has not."""
-        if job.future.done():
-            return
-        left = SHORT_TIME - job.used()
-        if left > 0:
-            job.loop.call_later(max(left, SHORT_TIME / 4), self._stop_at_limit, job)
-            return
-        job.is_stopped = True
-        job.deadline.cancel()
+    def _stop_overdue(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Stop limited jobs that have had their time, and look again while there are any."""
+        self.short.stop_overdue()
+        if self._limited:
+            loop.call_later(LOOK_EVERY, self._stop_overdue, loop)
 
     def _submit(
         self,
+        lane: Lane,
+        client: str,
         call: Callable[..., Any],
         args: tuple[Any, ...],
         *,
-        is_long: bool = False,
         is_limited: bool = False,
     ) -> Job:
+        if not self._is_started:
+            self._is_started = True
+            set_up_interpreter()
         loop = asyncio.get_running_loop()
-        job = Job(call, args, loop.create_future(), loop, is_long, is_limited)
-        with self._lock:
-            if not self._started:
-                self._start()
-            (self._long if is_long else self._short).append(job)
-            if not is_long or self._long_running < self.long_limit:
-                self._wake()
+        job = Job(call, args, loop.create_future(), loop, is_limited)
+        lane.submit(client, job)
         return job
 
-    def _wake(self) -> None:
-        """Let one idle thread look for a job: the one that had the last, its caches are warm."""
-        if self._idle:
-            self._idle.pop().release()
 
-    def _start(self) -> None:
-        self._started = True
-        if not gc.get_freeze_count():  # else the builder of slices has done it
-            gc.collect()
-            gc.freeze()  # what is there by now stays: a full collection need not walk over it
-            gc.set_threshold(*COLLECTIONS)
-        if sys.getswitchinterval() > SWITCH_INTERVAL:
-            sys.setswitchinterval(SWITCH_INTERVAL)
-        for number in range(self.threads):
-            name = f"fastevm-rpc-{number}"
-            threading.Thread(target=self._work, name=name, daemon=True).start()
+def lower_priority(niceness: int) -> None:
+    """Add to the niceness of this thread, where the system has it per thread (Linux)."""
+    with contextlib.suppress(OSError, AttributeError):
+        thread = threading.get_native_id()
+        before = os.getpriority(os.PRIO_PROCESS, thread)
+        os.setpriority(os.PRIO_PROCESS, thread, before + niceness)
 
-    def _work(self) -> None:
-        _thread.is_worker = True
-        if self.niceness:
-            with contextlib.suppress(OSError, AttributeError):  # not on this system
-                os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), self.niceness)
-        bell = threading.Lock()
-        bell.acquire()
-        while (job := self._next(bell)) is not None:
-            _thread.job = job
-            job.begin()
-            outcome = job.run()
-            _thread.job = job.clock = None
-            with self._lock:
-                self._running.discard(job)
-                if job.is_long:
-                    self._long_running -= 1
-                    if self._long and self._short:  # else this thread takes the next one
-                        self._wake()
-            job.hand_over(*outcome)  # at last: the loop wakes for it, and wants the GIL
-            del job, outcome
 
-    def _next(self, bell: threading.Lock) -> Job | None:
-        """Wait for a job that may run now: short ones first. None at the end."""
-        while True:
-            with self._lock:
-                if self._closed:
-                    return None
-                job = self._take()
-                if job is not None:
-                    self._running.add(job)
-                    return job
-                self._idle.append(bell)
-            bell.acquire()
-
-    def _take(self) -> Job | None:
-        while self._short:
-            job = self._short.popleft()
-            if not job.deadline.is_cancelled:
-                return job
-        while self._long and self._long_running < self.long_limit:
-            job = self._long.popleft()
-            if not job.deadline.is_cancelled:
-                self._long_running += 1
-                return job
-        return None
+def set_up_interpreter() -> None:
+    """Bound the time for which a worker's Python code and the collector stop the event loop."""
+    if not gc.get_freeze_count():  # else the builder of slices has done it
+        gc.collect()
+        gc.freeze()  # what is there by now stays: a full collection need not walk over it
+        gc.set_threshold(*COLLECTIONS)
+    if sys.getswitchinterval() > SWITCH_INTERVAL:
+        sys.setswitchinterval(SWITCH_INTERVAL)

@@ -85,6 +85,7 @@ def call_bundle(context: Context, bundle: Bundle) -> Json:
 
     Nothing is submitted. Each runs on the state that the one before it left and keeps every rule,
     an error of one is that of the bundle. Without a time the block comes 12 s after the state's.
+    All transactions share the time limit of a call and the gas limit of a request.
     """
     view = context.view(bundle.state)
     overrides = bundle.overrides
@@ -92,7 +93,13 @@ def call_bundle(context: Context, bundle: Bundle) -> Json:
         overrides = replace(overrides, time=view.block.header.timestamp + SPACING)
     calls = [tracing.TracedCall(raw, OUTCOMES, overrides) for raw in bundle.transactions]
     try:
-        found = tracing.trace_calls(view.state(), calls, spool=Spool(context.trace_room))
+        found = tracing.trace_calls(
+            view.state(),
+            calls,
+            gas_budget=context.limits.request_gas,
+            timeout=context.limits.call_time,
+            spool=Spool(context.trace_room),
+        )
     except TransactionDecodeError as fault:
         raise RpcError("invalid_params", str(fault)) from None
     base_fee = overrides.base_fee_per_gas

@@ -45,6 +45,7 @@ from fastevm.tracing import Spool, TraceRequest
 Json = dict[str, Any]
 
 OUTCOMES: Final = TraceRequest(make=lambda *given: tracing.OutcomeTracer(*given))
+TRACES_TIME: Final = 60.0  # seconds for all traces of one request
 ALL: Final = -1  # the index that stands for the state after the whole block
 
 
@@ -110,9 +111,10 @@ def call_many(
     """Return the output of each call, or what went wrong in it, by bundle.
 
     A failed call changes nothing and the next ones go on; one that cannot run at all is an error
-    of the whole request.
+    of the whole request. All calls share the time limit of a call and the gas limit of a request.
     """
-    found = iter(_traced(context, bundles, state, overrides, OUTCOMES))
+    limits = context.limits
+    found = iter(_traced(context, bundles, state, overrides, OUTCOMES, limits.call_time))
     return [[outcome_json(next(found).outcome) for _ in bundle.calls] for bundle in bundles]
 
 
@@ -150,6 +152,7 @@ def _traced(
     state: StateContext,
     overrides: StateOverrides,
     request: TraceRequest,
+    timeout: float = TRACES_TIME,
 ) -> list[Any]:
     if state.index is None:
         view, before = context.view(state.block).state(), None
@@ -170,6 +173,8 @@ def _traced(
         before=before,
         state_overrides=overrides,
         gas_cap=context.limits.call_gas,
+        gas_budget=context.limits.request_gas,
+        timeout=timeout,
         spool=Spool(context.trace_room),
         shows_base_fee=context.dialect.free_calls_see_base_fee,
     )

@@ -10,7 +10,7 @@ from fastevm.rpc.block_id import BlockId
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import NUMBER_OR_TAG
 from fastevm.rpc.dispatch.registry import Param, RunOn, method
-from fastevm.rpc.dispatch.workers import long_running
+from fastevm.rpc.dispatch.workers import LOOP_OBJECTS, require_worker_above_limit
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.limits import FEE_HISTORY_LIMIT, PERCENTILES_LIMIT
 from fastevm.rpc.view import View
@@ -23,6 +23,8 @@ TIP_PERCENTILE: Final = 60
 DEFAULT_TIP: Final = 10**9  # wei, suggested when recent blocks are empty
 OP_STACK_TIP: Final = 10**6  # wei, suggested on chains of the OP stack, where blocks have room
 MILLISECONDS: Final = 1000
+HEADER_OBJECTS: Final = 4  # a header is about as much work as so many objects of an answer
+RECEIPTS_OBJECTS: Final = LOOP_OBJECTS  # and the receipts of a block, of which rewards are taken
 U64: Final = 2**64
 U64_DIGITS_DECIMAL: Final = 20
 
@@ -99,14 +101,15 @@ def decode_percentiles(value: Any) -> list[float]:
     Param(decode_count),
     NUMBER_OR_TAG,
     Param(decode_percentiles, optional=True, default=[]),
-    run_on=RunOn.WORKER,
+    run_on=RunOn.SMALL,
 )
-@long_running
 def fee_history(context: Context, count: int, newest: BlockId, percentiles: list[float]) -> Json:
     """Return base fees, fill ratios and tips of up to 1024 blocks; fees also of the block after."""
     if count == 0:
         return {"oldestBlock": quantity(0), "gasUsedRatio": None}
     _check_percentiles(percentiles)
+    objects = HEADER_OBJECTS + (RECEIPTS_OBJECTS if percentiles else 0)
+    require_worker_above_limit(min(count, FEE_HISTORY_LIMIT) * objects)
     last = _newest(context, newest)
     count = min(count, FEE_HISTORY_LIMIT, last.block.number + 1)
     oldest = last.block.number + 1 - count

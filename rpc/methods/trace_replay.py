@@ -129,11 +129,16 @@ def replay_call(
 def replay_calls(
     context: Context, calls: list[tuple[CallRequest, Types]], block: BlockId
 ) -> Answer:
-    """Return what calls would do, each on the state that the one before it left."""
+    """Return what calls would do, each on the state that the one before it left.
+
+    All calls share the time limit of a call and the gas limit of a request.
+    """
     traces = tracing.trace_calls(
         context.view(block).state(),
         [tracing.TracedCall(call, request_of(types)) for call, types in calls],
         gas_cap=context.limits.call_gas,
+        gas_budget=context.limits.request_gas,
+        timeout=context.limits.call_time,
         spool=Spool(context.trace_room),
         shows_base_fee=context.dialect.free_calls_see_base_fee,
     )

@@ -4,17 +4,14 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable
-from contextvars import ContextVar
 from threading import Lock
 from typing import Final, Generic, NamedTuple, TypeVar
 
+from fastevm.rpc.dispatch.client import CLIENT
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.subscriptions.filter_quota import WATCH_SIZE, FilterQuota
 
 ID_BYTES: Final = 16
-
-# The address whose request is answered, in a task, and in a worker's job of it as well.
-CLIENT: Final[ContextVar[str]] = ContextVar("client", default="")
 
 Filter = TypeVar("Filter")
 

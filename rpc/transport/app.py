@@ -2,10 +2,13 @@
 
 import asyncio
 import json
+from collections import Counter
+from functools import partial
 from typing import Any, Final
 
 from aiohttp import WSCloseCode, web
 
+from fastevm.rpc.dispatch.client import CLIENT
 from fastevm.rpc.dispatch.dispatcher import Dispatcher
 from fastevm.rpc.dispatch.long_answer import PIECE, Answer, pieces_of
 from fastevm.rpc.dispatch.workers import released
@@ -16,11 +19,14 @@ from fastevm.rpc.transport.connection import connection_of
 from fastevm.rpc.transport.feed_socket import FeedRoute
 from fastevm.rpc.transport.outbox import ByteBudget
 from fastevm.rpc.transport.routes import ACCEPTED_TYPES, EARLY_FRAMES, JSON_TYPE, Routes
+from fastevm.rpc.transport.turns import Turns
 from fastevm.rpc.transport.websocket_channel import WebSocketChannel
 
 METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 GOODBYE_TIME: Final = 2.0  # seconds that a WebSocket client gets to answer a close
+
+WITH_KEY: Final = " with a key"  # behind the address of a client that shows one
 
 IDENTITY: Final = "identity"  # the content encoding that encodes nothing
 
@@ -46,11 +52,14 @@ class Endpoint:
         *,
         guarded: Dispatcher | None = None,
         routes: Routes,
+        turns: Turns | None = None,
     ) -> None:
         self.dispatcher = dispatcher
         self.guarded = guarded
         self.access = access
         self.routes = routes
+        self.turns = turns or Turns()
+        self._sockets_of: Counter[str] = Counter()  # by client
         self.explorer = ExplorerPage() if routes.explorer else None
         self.sessions: dict[Session, web.WebSocketResponse] = {}
         self.budget = ByteBudget(dispatcher.context.limits.output_size)
@@ -127,12 +136,20 @@ class Endpoint:
         connection = connection_of(request)
         if connection is not None:
             connection.request_came(body)
-        text = await self._dispatcher(request).answer(body, client=self._address_of(request))
+        text = await self._answer(request, body)
         headers = self._headers(request)
         if len(text) <= PIECE:
             whole = text if isinstance(text, bytes) else text.read()
             return web.Response(body=whole, content_type=JSON_TYPE, headers=headers)
         return await self._send_in_pieces(request, text, headers)
+
+    async def _answer(self, request: web.Request, body: bytes) -> Answer:
+        """The answer to a body, which waits if its client is over its share of the loop."""
+        client = self._client_of(request)
+        CLIENT.set(client)
+        respond = partial(self._dispatcher(request).respond, body, client)
+        answer = await self.turns.share_of(client).result(respond)
+        return answer if isinstance(answer, bytes) else await answer
 
     async def _send_in_pieces(
         self, request: web.Request, text: Answer, headers: dict[str, str]
@@ -161,9 +178,13 @@ class Endpoint:
         """Serve JSON-RPC over WebSocket until the client leaves."""
         context = self.dispatcher.context
         limits, metrics = context.limits, self.dispatcher.metrics
-        if len(self.sessions) >= limits.sockets:
+        client = self._client_of(request)
+        is_full = len(self.sessions) >= limits.sockets
+        if is_full or self._sockets_of[client] >= limits.client_sockets:
             metrics.add("sockets_refused_total")
-            return self._text(503, f"too many connections, limit {limits.sockets}")
+            limit = limits.sockets if is_full else limits.client_sockets
+            of_whom = "" if is_full else " of this client"
+            return self._text(503, f"too many connections{of_whom}, limit {limit}")
         connection = connection_of(request)
         if connection is not None and not connection.may_become_socket():
             return self._text(400, EARLY_FRAMES)
@@ -182,14 +203,23 @@ class Endpoint:
             connection.becomes_socket()
         channel = WebSocketChannel(socket)
         session = Session(
-            self._dispatcher(request), context.hub, channel, self.budget, self._address_of(request)
+            self._dispatcher(request),
+            context.hub,
+            channel,
+            self.budget,
+            client,
+            self.turns.share_of(client),
         )
         session.connection = connection
         self.sessions[session] = socket
+        self._sockets_of[client] += 1
         try:
             await session.run()
         finally:
             del self.sessions[session]
+            self._sockets_of[client] -= 1
+            if not self._sockets_of[client]:
+                del self._sockets_of[client]
             if session.cut_off and request.transport is not None:
                 request.transport.abort()
             await socket.close(drain=False)
@@ -267,10 +297,16 @@ class Endpoint:
         return {} if origin is None else {ALLOW_ORIGIN: origin, "Vary": "Origin"}
 
     def _dispatcher(self, request: web.Request) -> Dispatcher:
+        return self.guarded if self.guarded and self._shows_key(request) else self.dispatcher
+
+    def _shows_key(self, request: web.Request) -> bool:
         keys = self.access.keys
-        if self.guarded is None or keys is None:
-            return self.dispatcher
-        return self.guarded if keys.open(request.headers.get("Authorization")) else self.dispatcher
+        return keys is not None and keys.open(request.headers.get("Authorization"))
+
+    def _client_of(self, request: web.Request) -> str:
+        """The client that limits count a request for: its address; who shows a key is another."""
+        address = self._address_of(request)
+        return address + WITH_KEY if self._shows_key(request) else address
 
     def _address_of(self, request: web.Request) -> str:
         """The address of the client."""

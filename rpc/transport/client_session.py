@@ -7,10 +7,12 @@ import asyncio
 import logging
 import os
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Final, Protocol
 
 from msgspec import Struct, field
 
+from fastevm.rpc.dispatch.client import CLIENT
 from fastevm.rpc.dispatch.dispatcher import Dispatcher
 from fastevm.rpc.dispatch.envelope import encode, encode_error
 from fastevm.rpc.dispatch.long_answer import LongAnswer
@@ -20,6 +22,7 @@ from fastevm.rpc.subscriptions.filter_quota import WATCH_SIZE
 from fastevm.rpc.subscriptions.hub import Hub
 from fastevm.rpc.subscriptions.topics import TRANSACTION_INCLUSION, LastMessage, Topic
 from fastevm.rpc.transport.outbox import ByteBudget, Frame, Outbox, OutboxOverflow
+from fastevm.rpc.transport.turns import LoopShare
 
 log: Final = logging.getLogger("fastevm.rpc")
 
@@ -155,6 +158,7 @@ class Session:
         channel: Channel,
         budget: ByteBudget,
         client: str,
+        share: LoopShare,
     ) -> None:
         limits = dispatcher.context.limits
         self.dispatcher = dispatcher
@@ -162,6 +166,7 @@ class Session:
         self.channel = channel
         self.limits = limits
         self.client = client
+        self.share = share
         self.outbox = Outbox(
             messages=limits.outbound_messages,
             size=limits.outbound_size,
@@ -177,6 +182,7 @@ class Session:
 
     async def run(self) -> None:
         """Serve until the client leaves, breaks the protocol or stops reading."""
+        CLIENT.set(self.client)  # of this task and of those that it creates
         sender = asyncio.create_task(self._send())
         reader = asyncio.create_task(self._read(sender))
         overflow = asyncio.create_task(self._overflow.wait())
@@ -237,7 +243,9 @@ class Session:
 
     async def _answer(self, body: bytes) -> None:
         request = SessionRequest(self)
-        answer = await self.dispatcher.answer(body, request, self.client)
+        respond = partial(self.dispatcher.respond, body, self.client, request)
+        found = await self.share.result(respond)
+        answer = found if isinstance(found, bytes) else await found
         if isinstance(answer, LongAnswer):
             answer = await self._whole(answer)
         try:

@@ -11,6 +11,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from time import perf_counter
 from typing import Any, Final, NamedTuple
 
 from fastevm.rpc.dispatch.dispatcher import Answering
@@ -19,6 +20,7 @@ from fastevm.rpc.limits import VALUES_LIMIT, Limits
 from fastevm.rpc.metrics import Metrics
 from fastevm.rpc.transport.access import Access, client_of
 from fastevm.rpc.transport.frame_clock import FrameClock, TooManyFrames
+from fastevm.rpc.transport.turns import LoopShare, Turns
 from fastevm.rpc_types.text.json_size import measure
 
 REQUEST_LINE: Final = b"POST / HTTP/1.1\r\n"
@@ -76,7 +78,8 @@ class HttpListener:
     ``after_answer`` is called once that was sent, or is awaited.
     ``delegate`` gives a connection that leaves the fast path, with the bytes that came, to aiohttp.
     ``access``: who may use it. ``types``: content types of the fast path, lower
-    case. ``headers``: lines that every answer has. ``keepalive`` in seconds.
+    case. ``headers``: lines that every answer has. ``keepalive`` in seconds. ``turns`` divides the
+    time of the loop between clients.
     """
 
     def __init__(
@@ -91,6 +94,7 @@ class HttpListener:
         metrics: Metrics,
         keepalive: float,
         after_answer: Callable[[], None] = lambda: None,
+        turns: Turns | None = None,
     ) -> None:
         self.respond, self.after_answer = respond, after_answer
         self.delegate = delegate
@@ -101,6 +105,7 @@ class HttpListener:
         self.limits = limits
         self.metrics = metrics
         self.keepalive = keepalive
+        self.turns = turns or Turns()
         self.connections: set[Connection] = set()
         self.paused: dict[Connection, None] = {}  # those whose client does not read, oldest first
         self.held = 0  # bytes of memory of all requests that are not answered yet
@@ -118,6 +123,12 @@ class HttpListener:
         if self._sweeper is None:
             self._sweep(asyncio.get_running_loop())
         return Connection(self)
+
+    def share_of(self, connection: "Connection") -> LoopShare:
+        """The share of the loop that a connection uses; one of a proxy has a share of its own."""
+        if connection.address in self.proxies:
+            return LoopShare(self.turns)
+        return self.turns.share_of(connection.client)
 
     def heard(self) -> float:
         """When a request came last or was answered, by the clock of the loop."""
@@ -269,12 +280,13 @@ class Connection(asyncio.Protocol):
     __slots__ = ("address", "began", "client", "closing", "data", "delegate", "drained", "early",
                  "frames", "heard", "held", "is_ahead", "is_due", "is_serving", "listener", "loop",
                  "missing", "paused", "paused_at", "position", "rest", "rest_size", "served",
-                 "taken", "task", "transport", "working")  # fmt: skip
+                 "share", "taken", "task", "transport", "working")  # fmt: skip
 
     def __init__(self, listener: HttpListener) -> None:
         self.listener = listener
         self.loop = asyncio.get_running_loop()
         self.transport: Any = None
+        self.share: LoopShare
         self.address = self.client = ""
         self.data: bytes | bytearray = b""  # what came; up to `position` it is answered
         self.position = 0
@@ -311,6 +323,7 @@ class Connection(asyncio.Protocol):
         peer = transport.get_extra_info("peername")
         self.address = peer[0] if isinstance(peer, tuple) else ""
         self.client = client_of(self.address)
+        self.share = self.listener.share_of(self)
         if not self.listener.admit(self):
             self.closing = True
             self.transport.abort()
@@ -337,7 +350,7 @@ class Connection(asyncio.Protocol):
         if self.closing:
             return
         if self.delegate is not None:
-            self.pass_on(data)
+            self.delegate_data(data)
             return
         if self.position == len(self.data):
             self.data, self.position, self.missing = data, 0, 0
@@ -355,7 +368,7 @@ class Connection(asyncio.Protocol):
                 self.transport.pause_reading()
             self.hold()
         elif len(self.data) >= self.missing:
-            self.go_on()
+            self.take_turn()
         else:
             self.hold()
 
@@ -381,9 +394,21 @@ class Connection(asyncio.Protocol):
         if self.closing:
             self.transport.close()
         else:
-            self.go_on()
+            self.take_turn()
 
     # --- requests on the fast path ---
+
+    def take_turn(self) -> None:
+        """Go on, in turn if the client is over its share of the loop."""
+        share = self.share
+        if share.is_over:
+            self.is_due = True
+            self.hold()
+            share.defer(self.go_on)
+            return
+        began = perf_counter()
+        self.go_on()
+        share.charge(began, perf_counter())
 
     def go_on(self) -> None:
         """Answer the requests that have come, until one takes longer or others must be served."""
@@ -454,7 +479,7 @@ class Connection(asyncio.Protocol):
                 self.transport.close()
             return
         if not self.paused:
-            self.go_on()
+            self.take_turn()
 
     def send(self, body: Answer) -> None:
         """Send an answer; a large one is not copied behind its head, but handed over in pieces."""
@@ -515,6 +540,27 @@ class Connection(asyncio.Protocol):
             protocol.pause_writing()
         if data:
             self.pass_on(data)
+
+    def delegate_data(self, data: bytes) -> None:
+        """Pass bytes on; of a client that is over its share in turn, and nothing is read before."""
+        share = self.share
+        if not share.is_over and not self.data:
+            began = perf_counter()
+            self.pass_on(data)
+            share.charge(began, perf_counter())
+            return
+        if not self.data:
+            self.transport.pause_reading()
+            share.defer(self.pass_on_waiting)
+        self.data += data
+
+    def pass_on_waiting(self) -> None:
+        """Pass on what waited for this client's turn, and read again."""
+        data, self.data = bytes(self.data), b""
+        if self.closing or self.transport.is_closing():
+            return
+        self.transport.resume_reading()  # first: the delegate may pause it again
+        self.pass_on(data)
 
     def pass_on(self, data: bytes) -> None:
         """Give bytes to the delegate, and set the clock of what is unfinished."""

@@ -24,6 +24,7 @@ from fastevm.rpc.transport.client_session import Session
 from fastevm.rpc.transport.connection import memory_of
 from fastevm.rpc.transport.json_stream import JsonStream, StreamFault
 from fastevm.rpc.transport.outbox import ByteBudget, Frame
+from fastevm.rpc.transport.turns import Turns
 
 READ_SIZE: Final = 1 << 18  # bytes that are read at once
 OWNER_ONLY: Final = 0o600
@@ -43,8 +44,9 @@ class IpcListener(Struct, frozen=True):
 class IpcServer:
     """The connections of one Unix socket."""
 
-    def __init__(self, dispatcher: Dispatcher, path: Path) -> None:
+    def __init__(self, dispatcher: Dispatcher, path: Path, turns: Turns) -> None:
         limits = dispatcher.context.limits
+        self.turns = turns
         self.dispatcher, self.path, self.limits = dispatcher, path, limits
         self.metrics = dispatcher.metrics
         self.budget = ByteBudget(limits.output_size)
@@ -83,7 +85,12 @@ class IpcServer:
             return
         self.metrics.add("sockets_total")
         session = Session(
-            self.dispatcher, self.dispatcher.context.hub, channel, self.budget, CLIENT
+            self.dispatcher,
+            self.dispatcher.context.hub,
+            channel,
+            self.budget,
+            CLIENT,
+            self.turns.share_of(CLIENT),
         )
         session.connection = channel
         task = asyncio.current_task()

@@ -37,6 +37,7 @@ from fastevm.rpc.transport.aiohttp_app import AiohttpApp
 from fastevm.rpc.transport.connection import HttpListener
 from fastevm.rpc.transport.ipc import IpcListener, IpcServer
 from fastevm.rpc.transport.routes import ACCEPTED_TYPES, JSON_TYPE, Routes
+from fastevm.rpc.transport.turns import Turns
 from fastevm.tracing import SpoolQuota
 
 DEFAULT_HOST: Final = "127.0.0.1"
@@ -125,9 +126,14 @@ class Server:
         self.listeners = tuple(listeners)
         self.limits = limits or Limits()
         self.metrics = Metrics()
+        self.turns = Turns()
         niceness = 0 if node.mines_at_once else NICENESS
-        queue_limit = self.limits.work_queue
-        self.workers = Workers(threads=threads, queue_limit=queue_limit, niceness=niceness)
+        self.workers = Workers(
+            threads=threads,
+            queue_limit=self.limits.work_queue,
+            client_limit=self.limits.client_queue,
+            niceness=niceness,
+        )
         self.freshness = Freshness(
             node,
             self.metrics,
@@ -214,7 +220,7 @@ class Server:
         guarded = None if access.keys is None else self._dispatcher(context, served)
         app = AiohttpApp(
             lambda module: module.Endpoint(
-                dispatcher, access, guarded=guarded, routes=routes
+                dispatcher, access, guarded=guarded, routes=routes, turns=self.turns
             ).runner(KEEPALIVE, SHUTDOWN_TIME),
             lambda: http.heard(),
         )
@@ -228,6 +234,7 @@ class Server:
             metrics=self.metrics,
             keepalive=KEEPALIVE,
             after_answer=self.deferred.run,
+            turns=self.turns,
         )
         server = await opened(http.connection, listener.host, listener.port)
         app.load_soon(hurries=not self.node.mines_at_once)
@@ -245,7 +252,8 @@ class Server:
     async def _listen_on_socket(self, listener: IpcListener) -> None:
         """Open a Unix socket; it serves what a listener on loopback serves."""
         served = listener.access.served(DEFAULT_HOST)
-        opened = IpcServer(self._dispatcher(self._context(listener, served), served), listener.path)
+        dispatcher = self._dispatcher(self._context(listener, served), served)
+        opened = IpcServer(dispatcher, listener.path, self.turns)
         await opened.open()
         self._open.append(opened)
 

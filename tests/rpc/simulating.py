@@ -117,9 +117,10 @@ def wait_until(server: ServerThread, jobs: int) -> float:
 def wait_for_rest(server: ServerThread) -> None:
     """Until no thread of the workers runs anything."""
     started = time.monotonic()
-    while server.server.workers._running and time.monotonic() - started < SOON:
+    workers = server.server.workers
+    while workers.short.running + workers.long.running and time.monotonic() - started < SOON:
         time.sleep(0.01)
-    assert not server.server.workers._running
+    assert not workers.short.running + workers.long.running
 
 
 def sent(server: ServerThread, method: str, params: list[Any]) -> socket.socket:

@@ -16,7 +16,7 @@ def test_a_simulation_ends_with_its_connection(
     with sent(unhurried, "eth_simulateV1", [ENDLESS | extra, "latest"]):
         wait_until(unhurried, 1)
         time.sleep(0.1)
-        assert unhurried.server.workers._running
+        assert unhurried.server.workers.long.running
     wait_until(unhurried, 0)
     wait_for_rest(unhurried)
 
@@ -30,9 +30,11 @@ def test_calls_that_last_go_to_the_lane_of_simulations(unhurried: ServerThread) 
         time.sleep(0.2)  # until calls are tried on the loop again
         with sent(unhurried, "eth_call", params):
             wait_until(unhurried, 2)
-            queued = max(2 - workers.long_limit, 0)
-            while workers._short or len(workers._long) != queued:
+            limit = workers.long.client_limit
+            assert limit is not None
+            while workers.long.running + workers.long.waiting != 2:
                 time.sleep(0.01)  # until both have had the time of short jobs
-            assert workers._long_running == min(workers.long_limit, 2)
+            assert workers.long.running == min(limit, 2)
+            assert not workers.short.running
     wait_until(unhurried, 0)
     wait_for_rest(unhurried)

@@ -1,12 +1,14 @@
 """Worker threads: two lanes, a bounded queue, and jobs that stop when nobody waits any more."""
 
 import asyncio
+import contextlib
 import threading
 from typing import Any
 
 import pytest
 
 from fastevm import Layer
+from fastevm.rpc.dispatch.client import CLIENT
 from fastevm.rpc.dispatch.workers import Workers
 from fastevm.rpc.errors import RpcError
 from fastevm.simulate import SimulationError, simulate
@@ -46,6 +48,70 @@ async def test_long_jobs_leave_a_thread_for_short_ones(workers: Workers) -> None
     assert not any(job.done() for job in jobs)
     hold.set()
     assert await asyncio.gather(*jobs) == [True] * 5
+
+
+async def test_long_jobs_of_one_client_leave_a_thread_for_another(workers: Workers) -> None:
+    hold = threading.Event()
+    CLIENT.set("greedy")
+    jobs = [asyncio.create_task(workers.run(hold.wait, WAIT_SECONDS, long=True)) for _ in range(7)]
+    await asyncio.sleep(0)
+    CLIENT.set("other")
+    async with asyncio.timeout(WAIT_SECONDS):
+        assert await workers.run(lambda: 7, long=True) == 7
+    assert not any(job.done() for job in jobs)
+    hold.set()
+    assert await asyncio.gather(*jobs) == [True] * 7
+
+
+async def test_short_jobs_of_two_clients_take_turns(workers: Workers) -> None:
+    hold, order = threading.Event(), []
+    CLIENT.set("greedy")
+    blocking = [asyncio.create_task(workers.run(hold.wait, WAIT_SECONDS)) for _ in range(2)]
+    await asyncio.sleep(0)
+    jobs = [asyncio.create_task(workers.run(order.append, "greedy")) for _ in range(5)]
+    await asyncio.sleep(0)
+    CLIENT.set("other")
+    jobs.append(asyncio.create_task(workers.run(order.append, "other")))
+    await asyncio.sleep(0)
+    hold.set()
+    await asyncio.gather(*blocking, *jobs)
+    assert "other" in order[:3]  # two threads: at most two jobs were taken before it
+
+
+async def test_one_client_cannot_fill_the_queue() -> None:
+    workers = Workers(threads=2, queue_limit=8, client_limit=3)
+    hold = threading.Event()
+    try:
+        CLIENT.set("greedy")
+        jobs = [asyncio.create_task(workers.run(hold.wait, WAIT_SECONDS)) for _ in range(3)]
+        await asyncio.sleep(0)
+        with pytest.raises(RpcError) as caught:
+            await workers.run(lambda: 1)
+        assert caught.value.reason == "overloaded_by_client"
+        CLIENT.set("other")
+        other = asyncio.create_task(workers.run(lambda: 2, long=True))
+        assert await other == 2
+        hold.set()
+        await asyncio.gather(*jobs)
+        CLIENT.set("greedy")
+        assert await workers.run(lambda: 3) == 3
+    finally:
+        workers.close()
+
+
+async def test_a_limited_job_is_stopped_and_made_again_as_a_long_one(workers: Workers) -> None:
+    names: list[str] = []
+
+    def work() -> int:
+        names.append(threading.current_thread().name)
+        if len(names) == 1:
+            with contextlib.suppress(SimulationError):
+                simulate(LOOPING, [{"to": C}], gas_cap=0, gas_limit=2**62, timeout=WAIT_SECONDS)
+        return len(names)
+
+    async with asyncio.timeout(WAIT_SECONDS):
+        assert await workers.run(work, limited=True) == 2
+    assert ["short" in name for name in names] == [True, False]
 
 
 async def test_a_job_beyond_the_limit_is_refused(workers: Workers) -> None:

@@ -12,13 +12,14 @@ from fastevm.bench.node.load import batch_of, http, size_of
 from fastevm.core.execution.types import Block, Log
 from fastevm.core.primitives.hex import hex_bytes
 from fastevm.rpc.dialect import DIALECTS
+from fastevm.rpc.dispatch.client import CLIENT
 from fastevm.rpc.dispatch.envelope import EAGER_SIZE
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.limits import Limits
 from fastevm.rpc.log_filter import decode_filter
 from fastevm.rpc.subscriptions.changes import ChainFilter
 from fastevm.rpc.subscriptions.filter_quota import WATCH_SIZE
-from fastevm.rpc.subscriptions.filters import CLIENT, Filters
+from fastevm.rpc.subscriptions.filters import Filters
 from fastevm.rpc.transport.server import Listener, Server
 from fastevm.rpc_client.messages import request_body
 from tests.rpc.sockets import SocketClient
