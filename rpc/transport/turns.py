@@ -69,7 +69,14 @@ class LoopShare:
                 future.set_exception(error)
 
         self.defer(work_now)
-        return await future
+        try:
+            return await future
+        except asyncio.CancelledError:
+            if future.done() and not future.cancelled() and future.exception() is None:
+                unawaited = future.result()
+                if asyncio.iscoroutine(unawaited):
+                    unawaited.close()
+            raise
 
 
 class Turns:
