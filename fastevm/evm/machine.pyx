@@ -16,7 +16,7 @@ from fastevm.core.execution.transaction.transact cimport (
 )
 from fastevm.core.execution.transaction.transaction cimport Transaction
 from fastevm.core.execution.transaction.transaction_result cimport TX_PAUSED, TX_VALID, TxError, TxResult
-from fastevm.core.interpreter.cancellation cimport NO_REQUEST, PAUSE_REQUEST
+from fastevm.core.primitives.cancellation cimport NO_REQUEST, PAUSE_REQUEST
 from fastevm.core.interpreter.interrupts cimport (
     LONG_RUN_GAS, begin_interruptible, serve_signals,
 )

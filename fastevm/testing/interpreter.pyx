@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from time import thread_time_ns
 from typing import Any
 
-from fastevm.core.interpreter.cancellation cimport CANCEL_REQUEST, NO_REQUEST, PAUSE_REQUEST
+from fastevm.core.primitives.cancellation cimport CANCEL_REQUEST, NO_REQUEST, PAUSE_REQUEST
 from fastevm.core.interpreter.machine cimport (
     CALL_MESSAGE,
     CREATE_MESSAGE,

@@ -178,10 +178,14 @@ def _receipt(context: Context, tx_hash: bytes) -> bytes | None:
 def transaction_status(context: Context, tx_hash: bytes) -> dict[str, str]:
     """Return whether the transaction waits in the pool: ``Known``, else ``Unknown``.
 
-    One that was pre-confirmed or mined is not in the pool any more: ask for its receipt.
+    If the pool dropped it, ``reason`` says why. A transaction that was pre-confirmed or mined is
+    not in the pool any more: ask for its receipt.
     """
-    pooled = context.node.pool.find(tx_hash) is not None and locate(context, tx_hash) is None
-    return {"status": "Known" if pooled else "Unknown"}
+    pool = context.node.pool
+    if pool.find(tx_hash) is not None and locate(context, tx_hash) is None:
+        return {"status": "Known"}
+    reason = pool.drop_reason(tx_hash)
+    return {"status": "Unknown"} | ({} if reason is None else {"reason": reason})
 
 
 @method("anvil_getBlobByHash", HASH, run_on=RunOn.WORKER)

@@ -5,7 +5,7 @@
 # machine.pxd.
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
-from fastevm.core.interpreter.cancellation cimport CANCEL_REQUEST
+from fastevm.core.primitives.cancellation cimport CANCEL_REQUEST
 from fastevm.core.interpreter.machine cimport Frame
 from fastevm.core.interpreter.opcodes cimport ISZERO, JUMP, JUMPI, PUSH2
 from fastevm.core.interpreter.status cimport (

@@ -8,7 +8,7 @@ this at a back-edge or call (two system calls). Executions of a fraction of a se
 
 from cpython.exc cimport PyErr_CheckSignals
 
-from fastevm.core.interpreter.cancellation cimport LOOK_REQUEST, NO_REQUEST
+from fastevm.core.primitives.cancellation cimport LOOK_REQUEST, NO_REQUEST
 from fastevm.core.primitives.intrinsics cimport atomic_store_int
 
 import os

@@ -4,7 +4,7 @@ from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawMalloc
 from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memcpy, memset
 
-from fastevm.core.interpreter.cancellation cimport CANCEL_REQUEST, LOOK_REQUEST, PAUSE_REQUEST
+from fastevm.core.primitives.cancellation cimport CANCEL_REQUEST, LOOK_REQUEST, PAUSE_REQUEST
 from fastevm.core.interpreter.loop cimport run_untraced, run_traced
 from fastevm.core.interpreter.ops.calls cimport is_occupied
 from fastevm.core.interpreter.recorder cimport record_enter, record_leave
@@ -40,6 +40,7 @@ from fastevm.core.interpreter.status cimport (
 )
 from fastevm.core.interpreter.tracer cimport tracer_is_full
 from fastevm.core.precompiles.registry cimport (
+    PRECOMPILE_CANCELLED,
     PRECOMPILE_INVALID,
     PRECOMPILE_NO_MEMORY,
     PRECOMPILE_OK,
@@ -160,9 +161,13 @@ cdef Status run_precompile(Machine* m, Frame* f, uint32_t number) noexcept nogil
     if number == RIPEMD160 and f.touched != NULL:
         m.ripemd = f.touched
     m.output.size = 0
-    outcome = precompile_run(number, m.schedule, f.data, f.data_size, &f.gas, &m.output)
+    outcome = precompile_run(
+        number, m.schedule, f.data, f.data_size, &f.gas, &m.output, <const int*>f.cancel
+    )
     if outcome == PRECOMPILE_OK:
         return STOPPED
+    if outcome == PRECOMPILE_CANCELLED:
+        return CANCELLED
     if outcome == PRECOMPILE_INVALID:
         return PRECOMPILE_FAILED
     return OUT_OF_MEMORY if outcome == PRECOMPILE_NO_MEMORY else OUT_OF_GAS

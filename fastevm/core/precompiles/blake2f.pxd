@@ -6,5 +6,5 @@ from fastevm.core.primitives.buffer cimport Buffer
 
 
 cdef PrecompileOutcome blake2f(
-    const uint8_t* data, size_t size, int64_t* gas, Buffer* output,
+    const uint8_t* data, size_t size, int64_t* gas, Buffer* output, const int* cancel,
 ) noexcept nogil

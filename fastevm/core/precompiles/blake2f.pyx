@@ -4,15 +4,17 @@ from libc.stdint cimport uint32_t, uint64_t
 
 from fastevm.core.precompiles.common cimport charge, size_output
 from fastevm.core.precompiles.registry cimport (
-    PRECOMPILE_INVALID, PRECOMPILE_NO_MEMORY, PRECOMPILE_OK, PRECOMPILE_OUT_OF_GAS,
-    PrecompileOutcome,
+    PRECOMPILE_CANCELLED, PRECOMPILE_INVALID, PRECOMPILE_NO_MEMORY, PRECOMPILE_OK,
+    PRECOMPILE_OUT_OF_GAS, PrecompileOutcome,
 )
+from fastevm.core.primitives.cancellation cimport is_cancelled
 from fastevm.core.primitives.intrinsics cimport bswap64, load32_big, load64_big, store64_big
 
 
 cdef enum:
     INPUT_SIZE = 213          # rounds 4 (one gas each), state 64, message 128, offset 16, last 1
     SCHEDULES = 10
+    STEP_ROUNDS = 100_000     # about 1 ms; a multiple of SCHEDULES
 
 cdef uint64_t IV[8]
 IV[:] = [
@@ -78,10 +80,10 @@ cdef void mix_rounds(uint64_t* v, const uint64_t* m, uint32_t rounds) noexcept n
     v[8], v[9], v[10], v[11], v[12], v[13], v[14], v[15] = v8, v9, va, vb, vc, vd, ve, vf
 
 
-# F of RFC 7693; little-endian.
-cdef void compress(
+# F of RFC 7693; little-endian. False if it was cancelled.
+cdef bint compress(
     uint8_t* out, uint32_t rounds, const uint8_t* state, const uint8_t* message,
-    const uint8_t* offset, bint last,
+    const uint8_t* offset, bint last, const int* cancel,
 ) noexcept nogil:
     cdef uint64_t h[8]
     cdef uint64_t m[16]
@@ -97,9 +99,15 @@ cdef void compress(
     v[13] ^= load64_little(offset + 8)
     if last:
         v[14] = ~v[14]
+    while rounds > STEP_ROUNDS:
+        mix_rounds(v, m, STEP_ROUNDS)
+        rounds -= STEP_ROUNDS
+        if is_cancelled(cancel):
+            return False
     mix_rounds(v, m, rounds)
     for i in range(8):
         store64_little(out + 8 * i, h[i] ^ v[i] ^ v[i + 8])
+    return True
 
 
 cdef inline uint64_t load64_little(const uint8_t* p) noexcept nogil:
@@ -111,7 +119,7 @@ cdef inline void store64_little(uint8_t* p, uint64_t x) noexcept nogil:
 
 
 cdef PrecompileOutcome blake2f(
-    const uint8_t* data, size_t size, int64_t* gas, Buffer* output,
+    const uint8_t* data, size_t size, int64_t* gas, Buffer* output, const int* cancel,
 ) noexcept nogil:
     cdef uint32_t rounds
     if size != INPUT_SIZE or data[212] > 1:
@@ -121,5 +129,8 @@ cdef PrecompileOutcome blake2f(
         return PRECOMPILE_OUT_OF_GAS
     if not size_output(output, 64):
         return PRECOMPILE_NO_MEMORY
-    compress(output.bytes, rounds, data + 4, data + 68, data + 196, data[212] == 1)
+    if not compress(
+        output.bytes, rounds, data + 4, data + 68, data + 196, data[212] == 1, cancel
+    ):
+        return PRECOMPILE_CANCELLED
     return PRECOMPILE_OK

@@ -12,7 +12,7 @@ cdef PrecompileOutcome bls12_g2add(
     const uint8_t* data, size_t size, int64_t* gas, Buffer* output,
 ) noexcept nogil
 cdef PrecompileOutcome bls12_pairing(
-    const uint8_t* data, size_t size, int64_t* gas, Buffer* output,
+    const uint8_t* data, size_t size, int64_t* gas, Buffer* output, const int* cancel,
 ) noexcept nogil
 cdef PrecompileOutcome bls12_map_fp_to_g1(
     const uint8_t* data, size_t size, int64_t* gas, Buffer* output,

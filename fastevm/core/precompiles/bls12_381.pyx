@@ -12,9 +12,10 @@ from fastevm.core.primitives.native.blst cimport (
     BlsFp, BlsFp2, BlsFp12, BlsG1, BlsG1Affine, BlsG2, BlsG2Affine, blst,
 )
 from fastevm.core.precompiles.registry cimport (
-    PRECOMPILE_INVALID, PRECOMPILE_NO_MEMORY, PRECOMPILE_OK, PRECOMPILE_OUT_OF_GAS,
-    PrecompileOutcome,
+    PRECOMPILE_CANCELLED, PRECOMPILE_INVALID, PRECOMPILE_NO_MEMORY, PRECOMPILE_OK,
+    PRECOMPILE_OUT_OF_GAS, PrecompileOutcome,
 )
+from fastevm.core.primitives.cancellation cimport is_cancelled
 
 
 cdef enum:
@@ -96,11 +97,15 @@ cdef bint miller_chunk(BlsFp12* r, bint* trivial, const uint8_t* data, size_t co
 
 
 # Whether the product of all pairings equals 1.
-cdef PrecompileOutcome check_pairs(bint* is_one, const uint8_t* data, size_t count) noexcept nogil:
+cdef PrecompileOutcome check_pairs(
+    bint* is_one, const uint8_t* data, size_t count, const int* cancel,
+) noexcept nogil:
     cdef BlsFp12 product, factor
     cdef bint empty = True, trivial = True
     cdef size_t chunk
     while count != 0:
+        if is_cancelled(cancel):
+            return PRECOMPILE_CANCELLED
         chunk = CHUNK if count > CHUNK else count
         if not miller_chunk(&factor, &trivial, data, chunk):
             return PRECOMPILE_INVALID
@@ -118,7 +123,7 @@ cdef PrecompileOutcome check_pairs(bint* is_one, const uint8_t* data, size_t cou
 
 
 cdef PrecompileOutcome bls12_pairing(
-    const uint8_t* data, size_t size, int64_t* gas, Buffer* output,
+    const uint8_t* data, size_t size, int64_t* gas, Buffer* output, const int* cancel,
 ) noexcept nogil:
     cdef uint64_t count = size // PAIR_BYTES
     cdef bint is_one = False
@@ -129,7 +134,7 @@ cdef PrecompileOutcome bls12_pairing(
         return PRECOMPILE_INVALID
     if not size_output(output, 32):
         return PRECOMPILE_NO_MEMORY
-    outcome = check_pairs(&is_one, data, count)
+    outcome = check_pairs(&is_one, data, count, cancel)
     memset(output.bytes, 0, 32)
     output.bytes[31] = is_one
     return outcome

@@ -6,8 +6,8 @@ from fastevm.core.primitives.buffer cimport Buffer
 
 
 cdef PrecompileOutcome bls12_g1msm(
-    const uint8_t* data, size_t size, int64_t* gas, Buffer* output,
+    const uint8_t* data, size_t size, int64_t* gas, Buffer* output, const int* cancel,
 ) noexcept nogil
 cdef PrecompileOutcome bls12_g2msm(
-    const uint8_t* data, size_t size, int64_t* gas, Buffer* output,
+    const uint8_t* data, size_t size, int64_t* gas, Buffer* output, const int* cancel,
 ) noexcept nogil

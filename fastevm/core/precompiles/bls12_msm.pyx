@@ -10,9 +10,10 @@ from fastevm.core.precompiles.bls12_codec cimport (
 from fastevm.core.precompiles.common cimport charge, saturating_mul, size_output
 from fastevm.core.primitives.native.blst cimport BlsG1, BlsG1Affine, BlsG2, BlsG2Affine, BlsScalar, blst
 from fastevm.core.precompiles.registry cimport (
-    PRECOMPILE_INVALID, PRECOMPILE_NO_MEMORY, PRECOMPILE_OK, PRECOMPILE_OUT_OF_GAS,
-    PrecompileOutcome,
+    PRECOMPILE_CANCELLED, PRECOMPILE_INVALID, PRECOMPILE_NO_MEMORY, PRECOMPILE_OK,
+    PRECOMPILE_OUT_OF_GAS, PrecompileOutcome,
 )
+from fastevm.core.primitives.cancellation cimport is_cancelled
 
 
 cdef enum:
@@ -24,6 +25,7 @@ cdef enum:
     G1_TERM_BYTES = 160       # a point and a scalar
     G2_TERM_BYTES = 288
     SCALAR_BITS = 255         # of a scalar below the group order
+    CHUNK = 256               # terms between two checks for cancellation: about 20 ms
 
 # Discount in thousandths of the full price, by number of terms (from 1) (EIP-2537, "Discount
 # tables").
@@ -132,49 +134,78 @@ cdef void sum_g2(
         blst.p2s_mult_pippenger(r, point_list, terms, scalar_list, SCALAR_BITS, scratch)
 
 
-cdef PrecompileOutcome g1msm(uint8_t* out, const uint8_t* data, size_t terms) noexcept nogil:
-    cdef size_t scratch_size = blst.p1s_mult_pippenger_scratch_sizeof(terms)
-    cdef size_t used = 0
-    cdef BlsG1 sum
+cdef PrecompileOutcome g1msm(
+    uint8_t* out, const uint8_t* data, size_t terms, const int* cancel,
+) noexcept nogil:
+    cdef size_t room = terms if terms < CHUNK else CHUNK
+    cdef size_t scratch_size = blst.p1s_mult_pippenger_scratch_sizeof(room)
+    cdef size_t used = 0, chunk = 0
+    cdef BlsG1 sum, part
     # One block: points, scalars, scratch; the sizes of all three are multiples of eight bytes.
     cdef BlsG1Affine* points = <BlsG1Affine*>PyMem_RawMalloc(
-        terms * (sizeof(BlsG1Affine) + sizeof(BlsScalar)) + scratch_size
+        room * (sizeof(BlsG1Affine) + sizeof(BlsScalar)) + scratch_size
     )
-    cdef BlsScalar* scalars
-    cdef bint valid
+    cdef BlsScalar* scalars = NULL
+    cdef PrecompileOutcome outcome = PRECOMPILE_OK
     if points == NULL:
         return PRECOMPILE_NO_MEMORY
-    scalars = <BlsScalar*>(points + terms)
-    valid = read_g1_terms(points, scalars, &used, data, terms)
-    if valid:
-        sum_g1(&sum, points, scalars, used, <uint64_t*>(scalars + terms))
+    scalars = <BlsScalar*>(points + room)
+    memset(&sum, 0, sizeof(sum))
+    while terms != 0:
+        chunk = terms if terms < CHUNK else CHUNK
+        if is_cancelled(cancel):
+            outcome = PRECOMPILE_CANCELLED
+            break
+        if not read_g1_terms(points, scalars, &used, data, chunk):
+            outcome = PRECOMPILE_INVALID
+            break
+        sum_g1(&part, points, scalars, used, <uint64_t*>(scalars + room))
+        blst.p1_add_or_double(&sum, &sum, &part)
+        data += chunk * G1_TERM_BYTES
+        terms -= chunk
+    if outcome == PRECOMPILE_OK:
         encode_g1(out, &sum)
     PyMem_RawFree(points)
-    return PRECOMPILE_OK if valid else PRECOMPILE_INVALID
+    return outcome
 
 
-cdef PrecompileOutcome g2msm(uint8_t* out, const uint8_t* data, size_t terms) noexcept nogil:
-    cdef size_t scratch_size = blst.p2s_mult_pippenger_scratch_sizeof(terms)
-    cdef size_t used = 0
-    cdef BlsG2 sum
+cdef PrecompileOutcome g2msm(
+    uint8_t* out, const uint8_t* data, size_t terms, const int* cancel,
+) noexcept nogil:
+    cdef size_t room = terms if terms < CHUNK else CHUNK
+    cdef size_t scratch_size = blst.p2s_mult_pippenger_scratch_sizeof(room)
+    cdef size_t used = 0, chunk = 0
+    cdef BlsG2 sum, part
+    # One block: points, scalars, scratch; the sizes of all three are multiples of eight bytes.
     cdef BlsG2Affine* points = <BlsG2Affine*>PyMem_RawMalloc(
-        terms * (sizeof(BlsG2Affine) + sizeof(BlsScalar)) + scratch_size
+        room * (sizeof(BlsG2Affine) + sizeof(BlsScalar)) + scratch_size
     )
-    cdef BlsScalar* scalars
-    cdef bint valid
+    cdef BlsScalar* scalars = NULL
+    cdef PrecompileOutcome outcome = PRECOMPILE_OK
     if points == NULL:
         return PRECOMPILE_NO_MEMORY
-    scalars = <BlsScalar*>(points + terms)
-    valid = read_g2_terms(points, scalars, &used, data, terms)
-    if valid:
-        sum_g2(&sum, points, scalars, used, <uint64_t*>(scalars + terms))
+    scalars = <BlsScalar*>(points + room)
+    memset(&sum, 0, sizeof(sum))
+    while terms != 0:
+        chunk = terms if terms < CHUNK else CHUNK
+        if is_cancelled(cancel):
+            outcome = PRECOMPILE_CANCELLED
+            break
+        if not read_g2_terms(points, scalars, &used, data, chunk):
+            outcome = PRECOMPILE_INVALID
+            break
+        sum_g2(&part, points, scalars, used, <uint64_t*>(scalars + room))
+        blst.p2_add_or_double(&sum, &sum, &part)
+        data += chunk * G2_TERM_BYTES
+        terms -= chunk
+    if outcome == PRECOMPILE_OK:
         encode_g2(out, &sum)
     PyMem_RawFree(points)
-    return PRECOMPILE_OK if valid else PRECOMPILE_INVALID
+    return outcome
 
 
 cdef PrecompileOutcome bls12_g1msm(
-    const uint8_t* data, size_t size, int64_t* gas, Buffer* output,
+    const uint8_t* data, size_t size, int64_t* gas, Buffer* output, const int* cancel,
 ) noexcept nogil:
     cdef size_t terms = size // G1_TERM_BYTES
     if not charge(gas, cost_of(terms, G1_TERM_COST, G1_DISCOUNT)):
@@ -183,11 +214,11 @@ cdef PrecompileOutcome bls12_g1msm(
         return PRECOMPILE_INVALID
     if not size_output(output, G1_BYTES):
         return PRECOMPILE_NO_MEMORY
-    return g1msm(output.bytes, data, terms)
+    return g1msm(output.bytes, data, terms, cancel)
 
 
 cdef PrecompileOutcome bls12_g2msm(
-    const uint8_t* data, size_t size, int64_t* gas, Buffer* output,
+    const uint8_t* data, size_t size, int64_t* gas, Buffer* output, const int* cancel,
 ) noexcept nogil:
     cdef size_t terms = size // G2_TERM_BYTES
     if not charge(gas, cost_of(terms, G2_TERM_COST, G2_DISCOUNT)):
@@ -196,4 +227,4 @@ cdef PrecompileOutcome bls12_g2msm(
         return PRECOMPILE_INVALID
     if not size_output(output, G2_BYTES):
         return PRECOMPILE_NO_MEMORY
-    return g2msm(output.bytes, data, terms)
+    return g2msm(output.bytes, data, terms, cancel)

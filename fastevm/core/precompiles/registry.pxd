@@ -11,14 +11,16 @@ cdef enum PrecompileOutcome:
     PRECOMPILE_OUT_OF_GAS = 1
     PRECOMPILE_INVALID = 2    # bad input: the call fails and consumes all its gas
     PRECOMPILE_NO_MEMORY = 3
+    PRECOMPILE_CANCELLED = 4  # the host stopped the execution: nothing was computed
 
 
 # Returns the number of the precompile at the address in this fork (0x01..0x11; 0x12 is P256VERIFY
 # at 0x100), or 0 if there is none.
 cdef uint32_t precompile_at(const Schedule* schedule, const Address* address) noexcept nogil
 
-# Charges `gas[0]`, computes and sets `output.size` (0 is a valid size). `number` as above.
+# Charges `gas[0]`, computes and sets `output.size` (0 is a valid size). `number` as above. Those that
+# may take more than 10 ms check `*cancel`, a `CancelRequest`, every few milliseconds.
 cdef PrecompileOutcome precompile_run(
     uint32_t number, const Schedule* schedule, const uint8_t* data, size_t size, int64_t* gas,
-    Buffer* output,
+    Buffer* output, const int* cancel,
 ) noexcept nogil

@@ -14,6 +14,7 @@ from fastevm.core.precompiles.point_evaluation cimport point_evaluation
 from fastevm.core.precompiles.ripemd160 cimport ripemd160
 from fastevm.core.precompiles.sha256 cimport sha256
 from fastevm.core.primitives.buffer cimport buffer_free
+from fastevm.core.primitives.cancellation cimport CANCEL_REQUEST, NO_REQUEST
 from fastevm.core.primitives.intrinsics cimport load64
 from fastevm.core.spec.schedule cimport PRECOMPILE_LIMIT, ForkSchedule
 
@@ -57,7 +58,7 @@ cdef uint32_t precompile_at(const Schedule* schedule, const Address* address) no
 
 cdef PrecompileOutcome dispatch(
     uint32_t number, const Schedule* schedule, const uint8_t* data, size_t size, int64_t* gas,
-    Buffer* output,
+    Buffer* output, const int* cancel,
 ) noexcept nogil:
     cdef int64_t most = schedule.precompile_max_input[number]
     if most != 0 and size > <size_t>most:
@@ -77,29 +78,30 @@ cdef PrecompileOutcome dispatch(
     elif number == BN254_MUL:
         return bn254_mul(schedule, data, size, gas, output)
     elif number == BN254_PAIRING:
-        return bn254_pairing(schedule, data, size, gas, output)
+        return bn254_pairing(schedule, data, size, gas, output, cancel)
     elif number == BLAKE2F:
-        return blake2f(data, size, gas, output)
+        return blake2f(data, size, gas, output, cancel)
     elif number == POINT_EVALUATION:
         return point_evaluation(data, size, gas, output)
     elif number == P256_VERIFY:
         return p256_verify(schedule, data, size, gas, output)
-    return dispatch_bls12(number, data, size, gas, output)
+    return dispatch_bls12(number, data, size, gas, output, cancel)
 
 
 cdef PrecompileOutcome dispatch_bls12(
     uint32_t number, const uint8_t* data, size_t size, int64_t* gas, Buffer* output,
+    const int* cancel,
 ) noexcept nogil:
     if number == BLS12_G1ADD:
         return bls12_g1add(data, size, gas, output)
     elif number == BLS12_G1MSM:
-        return bls12_g1msm(data, size, gas, output)
+        return bls12_g1msm(data, size, gas, output, cancel)
     elif number == BLS12_G2ADD:
         return bls12_g2add(data, size, gas, output)
     elif number == BLS12_G2MSM:
-        return bls12_g2msm(data, size, gas, output)
+        return bls12_g2msm(data, size, gas, output, cancel)
     elif number == BLS12_PAIRING:
-        return bls12_pairing(data, size, gas, output)
+        return bls12_pairing(data, size, gas, output, cancel)
     elif number == BLS12_MAP_FP_TO_G1:
         return bls12_map_fp_to_g1(data, size, gas, output)
     elif number == BLS12_MAP_FP2_TO_G2:
@@ -109,9 +111,9 @@ cdef PrecompileOutcome dispatch_bls12(
 
 cdef PrecompileOutcome precompile_run(
     uint32_t number, const Schedule* schedule, const uint8_t* data, size_t size, int64_t* gas,
-    Buffer* output,
+    Buffer* output, const int* cancel,
 ) noexcept nogil:
-    cdef PrecompileOutcome outcome = dispatch(number, schedule, data, size, gas, output)
+    cdef PrecompileOutcome outcome = dispatch(number, schedule, data, size, gas, output, cancel)
     if outcome != PRECOMPILE_OK:
         gas[0] = 0
         output.size = 0
@@ -130,25 +132,33 @@ def number_at(bytes address not None, str fork="osaka"):
     return precompile_at(&schedule.c, <const Address*><const uint8_t*>address)
 
 
-def run(uint32_t number, bytes data not None, int64_t gas, str fork="osaka"):
+def run(
+    uint32_t number, bytes data not None, int64_t gas, str fork="osaka", bint is_cancelled=False,
+):
     """Runs precompile ``number`` (see ``number_at``) on ``data`` with ``gas`` and a fork's prices.
 
     Returns (ok, output, gas left). If it ran out of gas or the input is invalid, ok is False, and
-    there is no output and no gas left. Raises ValueError if the fork has no such precompile,
-    ``UnknownForkError`` for an unknown fork and MemoryError if out of memory.
+    there is no output and no gas left. ``is_cancelled``: as if the caller had cancelled it. Raises
+    ValueError if the fork has no such precompile, ``UnknownForkError`` for an unknown fork,
+    TimeoutError if it noticed the cancellation and MemoryError if out of memory.
     """
     cdef ForkSchedule schedule = schedule_for(fork)
     cdef const uint8_t* bytes_in = data
     cdef size_t size = len(data)
     cdef Buffer output = Buffer(NULL, 0, 0)
+    cdef int cancel = CANCEL_REQUEST if is_cancelled else NO_REQUEST
     cdef PrecompileOutcome outcome
     if number == 0 or number > PRECOMPILE_LIMIT or not schedule.c.precompile_active[number]:
         raise ValueError(f"{schedule.name} has no precompile number {number}")
     try:
         with nogil:
-            outcome = precompile_run(number, &schedule.c, bytes_in, size, &gas, &output)
+            outcome = precompile_run(
+                number, &schedule.c, bytes_in, size, &gas, &output, &cancel
+            )
         if outcome == PRECOMPILE_NO_MEMORY:
             raise MemoryError
+        if outcome == PRECOMPILE_CANCELLED:
+            raise TimeoutError("the precompile was cancelled")
         return outcome == PRECOMPILE_OK, output.bytes[:output.size], gas
     finally:
         buffer_free(&output)

@@ -11,7 +11,7 @@ A forked child has neither the watchdog's thread nor the other threads' runs: it
 from cpython.object cimport PyObject
 from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
 
-from fastevm.core.interpreter.cancellation cimport CANCEL_REQUEST, NO_REQUEST
+from fastevm.core.primitives.cancellation cimport CANCEL_REQUEST, NO_REQUEST
 from fastevm.core.primitives.intrinsics cimport atomic_store_int
 
 import os

@@ -1,56 +1,92 @@
 """Ordering: the executable transactions by effective tip, in which the builder includes them."""
 
 import heapq
+from enum import IntEnum
 
 from fastevm.node.pool.pooled_transaction import PooledTransaction
+from fastevm.node.pool.run_times import LONG_SECONDS, SLOW_SECONDS, RunTimes
+
+
+class Lane(IntEnum):
+    """Groups of transactions; a slice includes all of a lane before the next lane.
+
+    CANNOT_PAY offers less than the base fee and is never included.
+    """
+
+    USUAL = 0
+    SLOW = 1
+    LONG = 2
+    CANNOT_PAY = 3
 
 
 class OrderedByPrice:
     """The first executable transaction of each sender, by effective tip at one base fee.
 
-    Entries of transactions that left the pool stay until they come up; ``pop`` returns them too,
+    ``by_time``: slow transactions come after the usual ones, and long ones only from ``pop_long``.
+    Entries of transactions that left the pool stay until they come up. ``pop`` returns them too,
     and the caller skips them.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, run_times: RunTimes) -> None:
+        self.run_times = run_times
         self.base_fee = 0
-        self.by_arrival = False  # whatever the tips are, where they are not negative
-        self._heap: list[tuple[int, int, PooledTransaction]] = []
+        self.by_arrival = False  # not by tip, if the base fee is covered
+        self.by_time = False
+        self._heap: list[tuple[Lane, int, int, PooledTransaction]] = []
+        self._long: list[tuple[Lane, int, int, PooledTransaction]] = []
         self._set_aside: list[PooledTransaction] = []
 
-    def rebuild(self, base_fee: int, heads: list[PooledTransaction]) -> None:
-        """Replace everything with these transactions at this base fee (wei per gas)."""
-        self.base_fee = base_fee
+    def rebuild(self, base_fee: int, heads: list[PooledTransaction], *, by_time: bool) -> None:
+        """Replaces everything with these transactions at this base fee (wei per gas)."""
+        self.base_fee, self.by_time = base_fee, by_time
         self._set_aside.clear()
-        self._heap = [(*self._rank(head), head) for head in heads]
+        entries = [self._entry(head) for head in heads]
+        self._heap = [entry for entry in entries if entry[0] is not Lane.LONG]
+        self._long = [entry for entry in entries if entry[0] is Lane.LONG]
         heapq.heapify(self._heap)
+        heapq.heapify(self._long)
 
     def push(self, head: PooledTransaction) -> None:
-        """Add a transaction."""
-        heapq.heappush(self._heap, (*self._rank(head), head))
+        """Adds a transaction."""
+        entry = self._entry(head)
+        heapq.heappush(self._long if entry[0] is Lane.LONG else self._heap, entry)
 
-    def _rank(self, head: PooledTransaction) -> tuple[int, int]:
+    def _entry(self, head: PooledTransaction) -> tuple[Lane, int, int, PooledTransaction]:
         tip = head.effective_tip(self.base_fee)
-        return int(tip < 0) if self.by_arrival else -tip, head.arrival
+        return self._lane(head, tip), 0 if self.by_arrival else -tip, head.arrival, head
+
+    def _lane(self, head: PooledTransaction, tip: int) -> Lane:
+        if tip < 0:
+            return Lane.CANNOT_PAY
+        if not self.by_time:
+            return Lane.USUAL
+        seconds = self.run_times.expected(head.transaction, head.sender)
+        if head.is_long or seconds > LONG_SECONDS:
+            return Lane.LONG
+        return Lane.SLOW if seconds > SLOW_SECONDS and not self.by_arrival else Lane.USUAL
 
     def pop(self) -> PooledTransaction | None:
-        """The highest effective tip, the first to arrive among equals.
+        """Returns the highest effective tip, the first to arrive among equals.
 
-        None when no transaction covers the base fee.
+        None if no transaction covers the base fee.
         """
-        if not self._heap or self._heap[0][0] > 0:
+        if not self._heap or self._heap[0][0] is Lane.CANNOT_PAY:
             return None
-        return heapq.heappop(self._heap)[2]
+        return heapq.heappop(self._heap)[3]
+
+    def pop_long(self) -> PooledTransaction | None:
+        """Returns the same of the transactions that may take long; None if there are none."""
+        return heapq.heappop(self._long)[3] if self._long else None
 
     def set_aside(self, head: PooledTransaction) -> None:
-        """Leave a transaction out until ``restore``."""
+        """Leaves a transaction out until ``restore``."""
         self._set_aside.append(head)
 
     def restore(self) -> None:
-        """Offer again what was set aside."""
+        """Offers again what was set aside."""
         for head in self._set_aside:
             self.push(head)
         self._set_aside.clear()
 
     def __len__(self) -> int:
-        return len(self._heap) + len(self._set_aside)
+        return len(self._heap) + len(self._long) + len(self._set_aside)

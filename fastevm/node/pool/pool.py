@@ -10,6 +10,7 @@ leaves (see `eviction`). A transaction that no block can include now never evict
 can include. The pool remembers why a transaction left (see `drop_reason`).
 """
 
+import math
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from threading import RLock
@@ -36,6 +37,7 @@ from fastevm.node.pool.pooled_transaction import (
     refuse,
 )
 from fastevm.node.pool.replacement import check_replacement
+from fastevm.node.pool.run_times import RunTimes
 
 Content = Mapping[bytes, Mapping[int, Transaction]]
 
@@ -43,6 +45,7 @@ Content = Mapping[bytes, Mapping[int, Transaction]]
 MAX_DROP_REASONS = 4_096  # remembered; the oldest are forgotten
 
 EVICTED = "evicted: the pool was full and others pay more"
+TOO_SLOW = "execution takes too long"
 OVER_LIMIT = "evicted: too many transactions of the sender wait for a nonce or for funds"
 
 
@@ -72,7 +75,8 @@ class TransactionPool:
 
     ``accounts`` is the newest state, with pre-confirmed transactions; see ``settle``. ``charges``
     returns what a transaction pays besides gas and value, in wei (OP stack). Whoever adds
-    transactions keeps ``next_fees`` up to date.
+    transactions keeps ``next_fees`` up to date. ``max_seconds``: what the execution of a
+    transaction may take, where blocks have deadlines.
     """
 
     def __init__(
@@ -98,7 +102,9 @@ class TransactionPool:
         self._demoted: set[bytes] = set()  # senders whose queue may exceed its limits
         self._drop_reasons: dict[bytes, str] = {}
         self.next_fees = NextFees()
-        self._ordered = OrderedByPrice()
+        self.run_times = RunTimes()
+        self.max_seconds = math.inf
+        self._ordered = OrderedByPrice(self.run_times)
         self._ordered.by_arrival = self.limits.by_arrival
         self._executable = EvictionHeap(EXECUTABLE, self._refresh)
         self._queued = EvictionHeap(QUEUED, self._refresh)
@@ -135,6 +141,7 @@ class TransactionPool:
         with self._lock:
             if transaction.hash in self._by_hash or transaction.hash in self._confirmed:
                 refuse("already_known", "already known")
+            self._check_time(transaction, address)
             self._arrivals += 1
             charges = 0 if self._charges is None else self._charges(transaction)
             new = PooledTransaction(transaction, address, self._arrivals, sidecar, charges)
@@ -243,26 +250,48 @@ class TransactionPool:
 
     # --- block building ---------------------------------------------------------------------------
 
-    def open_slice(self, base_fee: int) -> None:
-        """Order all executable transactions by effective tip at this base fee (wei per gas)."""
+    def open_slice(self, base_fee: int, *, by_time: bool = False) -> None:
+        """Orders all executable transactions by effective tip at this base fee (wei per gas).
+
+        ``by_time``: slow ones come after the others, and long ones only from ``best_long``.
+        """
         with self._lock:
-            stale = len(self._ordered) > 2 * len(self._queues) + 64
-            if base_fee == self._ordered.base_fee and not stale:
-                self._ordered.restore()
+            ordered = self._ordered
+            is_stale = len(ordered) > 2 * len(self._queues) + 64
+            if (base_fee, by_time) == (ordered.base_fee, ordered.by_time) and not is_stale:
+                ordered.restore()
                 return
             heads = (sender.by_nonce.get(sender.nonce) for sender in self._queues.values())
-            self._ordered.rebuild(base_fee, [head for head in heads if head is not None])
+            live = [head for head in heads if head is not None]
+            ordered.rebuild(base_fee, live, by_time=by_time)
 
     def best(self) -> PooledTransaction | None:
-        """The next transaction to include; the caller confirms it, drops it or sets it aside."""
+        """Returns the next transaction to include; the caller confirms, drops or sets it aside."""
+        return self._next_of(self._ordered.pop)
+
+    def best_long(self) -> PooledTransaction | None:
+        """Returns the next transaction that may take most of a slice, likewise."""
+        return self._next_of(self._ordered.pop_long)
+
+    def _next_of(self, pop: Callable[[], PooledTransaction | None]) -> PooledTransaction | None:
         with self._lock:
-            while (pooled := self._ordered.pop()) is not None:
+            while (pooled := pop()) is not None:
                 if (
                     pooled.subpool is EXECUTABLE
                     and self._queues[pooled.sender].nonce == pooled.nonce
                 ):
                     return pooled
         return None
+
+    def expected_seconds(self, pooled: PooledTransaction) -> float:
+        """Returns how long a transaction may take, by what its sender and code took before."""
+        with self._lock:
+            return self.run_times.expected(pooled.transaction, pooled.sender)
+
+    def learn_time(self, pooled: PooledTransaction, seconds: float, gas: int | None) -> None:
+        """Counts an execution of ``seconds``, which used ``gas``; None if it was stopped."""
+        with self._lock:
+            self.run_times.learn(pooled.transaction, pooled.sender, seconds, gas)
 
     def set_aside(self, pooled: PooledTransaction) -> None:
         """The transaction does not fit; its sender is skipped until the next ``open_slice``."""
@@ -330,6 +359,16 @@ class TransactionPool:
             self._readmitted = None
 
     # --- inside: rules ----------------------------------------------------------------------------
+
+    def _check_time(self, transaction: Transaction, sender: bytes) -> None:
+        """Raises InvalidTransaction for what the builder could not execute before."""
+        reason = self._drop_reasons.get(transaction.hash, "")
+        if reason.startswith(TOO_SLOW):
+            refuse("too_slow", reason)
+        expected = self.run_times.expected_of_sender(transaction, sender)
+        if expected > self.max_seconds:
+            text = f"by the sender's last ones {expected:.1f} s, limit {self.max_seconds:.1f} s"
+            refuse("too_slow", f"{TOO_SLOW}: {text}")
 
     def _check(
         self, sender: SenderQueue, new: PooledTransaction, old: PooledTransaction | None

@@ -49,8 +49,9 @@ class PooledTransaction:
     ``arrival`` counts up. ``cost`` is the most that it can take from its sender, in wei.
     ``authorities`` signed its authorizations; it may raise their nonces (EIP-7702).
     ``lowest_caps`` is the minimum over the sender's executable transactions up to this one, because
-    none of them can be included without those before it. ``cpu_seconds`` counts the time of
-    executions that a deadline stopped.
+    none of them can be included without those before it. ``stopped`` counts executions that
+    a deadline ended, ``cpu_seconds`` is the longest of them. ``is_long``: a slice has no time for
+    it between others.
     """
 
     __slots__ = (
@@ -60,10 +61,12 @@ class PooledTransaction:
         "cost",
         "cpu_seconds",
         "hash",
+        "is_long",
         "lowest_caps",
         "nonce",
         "sender",
         "sidecar",
+        "stopped",
         "subpool",
         "transaction",
     )
@@ -91,6 +94,8 @@ class PooledTransaction:
         self.cost = cost_of(transaction) + charges
         self.subpool = NO_SUBPOOL
         self.cpu_seconds = 0.0
+        self.stopped = 0
+        self.is_long = False
 
     @property
     def has_blobs(self) -> bool:

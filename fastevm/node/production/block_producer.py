@@ -14,12 +14,13 @@ from fastevm.chain.fork_choice import HeadChange
 from fastevm.chain.metrics import FAULTS, MetricsRegistry
 from fastevm.chain.pending_block import PendingBlock
 from fastevm.core.execution.transaction.transaction import Transaction
-from fastevm.core.execution.types import Block
+from fastevm.core.execution.types import Block, Receipt
 from fastevm.core.primitives.replace import replace
 from fastevm.core.state.remote import resolved
 from fastevm.errors import ForkError, InvalidTransaction
-from fastevm.node.pool.pool import TransactionPool
+from fastevm.node.pool.pool import TOO_SLOW, TransactionPool
 from fastevm.node.pool.pooled_transaction import PooledTransaction
+from fastevm.node.pool.run_times import LEARN_GAS, LONG_SECONDS
 from fastevm.node.production.attributes import AttributesSource, BlockAttributes
 from fastevm.node.production.block_clock import BlockClock
 from fastevm.node.production.block_settings import BlockSettings
@@ -32,6 +33,7 @@ log = logging.getLogger(__name__)
 NEVER = math.inf
 MIN_TRANSACTION_GAS = 21_000
 MAX_FETCHES = 16  # of state that one transaction lacks, before it waits for the next block
+MAX_TRIES = 4  # executions of a transaction that deadlines stopped, before the pool drops it
 
 # Refusals after which a transaction stays in the pool: a later block may include it.
 RETRYABLE = {
@@ -59,6 +61,7 @@ class BlockProducer:
     """
 
     fails = False  # whether the last slice ended with an error
+    runs_long = False  # whether long transactions execute beside the slices
     collects_garbage = False  # of the whole process, between slices
 
     def __init__(
@@ -80,6 +83,7 @@ class BlockProducer:
         self.settings = BlockSettings()
         self.attempt = 0
         self.exhausted = False
+        self._started_at = 0.0  # when the current transaction of a slice started, monotonic
         self.stopping = False
         self.paused = False
         self.open_block: SlicedBlock | None = None
@@ -143,22 +147,21 @@ class BlockProducer:
         self,
         gas_budget: int,
         deadline: float = NEVER,
-        cpu_limit: float = NEVER,
         limit: float = NEVER,
     ) -> int:
-        """Add the best transactions of the pool within the gas, ``limit`` at most; how many.
+        """Adds the best transactions of the pool within the gas, at most ``limit``.
 
-        ``gas_budget``: of the whole block so far. A transaction that still runs at ``deadline``
-        (monotonic seconds) is stopped and tried again in the next slice. A transaction that ran for
-        more than ``cpu_limit`` seconds of CPU as the first of its slices leaves the pool: it would
-        stop every slice. CPU time counts because a busy machine may reach the deadline without
-        running anything.
+        Returns how many. ``gas_budget`` is that of the whole block so far. A transaction that still
+        runs at ``deadline`` (monotonic seconds) is stopped and waits for the next slice. If this
+        producer ``runs_long``, so is one that takes more than LONG_SECONDS: the pool offers it as a
+        long one from then on.
         """
         block, pool = self._current_block(), self.pool
-        pool.open_slice(block.header.base_fee_per_gas or 0)
+        by_time = self.runs_long and deadline != NEVER
+        pool.open_slice(block.header.base_fee_per_gas or 0, by_time=by_time)
         added, gas_used = 0, block.gas_used
         self.exhausted = False
-        with self._stopped_at(deadline):
+        with self._stopped_at(deadline, by_time=by_time):
             while gas_used + MIN_TRANSACTION_GAS <= gas_budget and time.monotonic() < deadline:
                 pooled = pool.best() if added < limit else None
                 if pooled is None:
@@ -169,8 +172,7 @@ class BlockProducer:
                 if self._is_awaited(pooled, deadline):
                     pool.set_aside(pooled)
                     continue
-                waits = deadline == NEVER
-                if self._include(pooled, NEVER if added else cpu_limit, waits=waits):
+                if self._include(pooled, deadline):
                     added += 1
                     gas_used = block.gas_used
         self.exhausted = time.monotonic() >= deadline
@@ -339,57 +341,97 @@ class BlockProducer:
             return True
         return False
 
-    def _include(self, pooled: PooledTransaction, cpu_limit: float, *, waits: bool) -> bool:
-        transaction = pooled.transaction
-        started = 0.0 if cpu_limit == NEVER else time.thread_time()
+    def _include(self, pooled: PooledTransaction, deadline: float) -> bool:
+        """Executes a transaction in the block; returns whether it is included."""
+        is_timed = deadline != NEVER and pooled.transaction.gas_limit >= LEARN_GAS
+        started = time.thread_time() if is_timed else 0.0
+        self._started_at = time.monotonic() if is_timed else NEVER
         try:
-            self._add(transaction, waits=waits)
-        except ForkError as error:
-            log.warning("transaction 0x%s stays: %s", transaction.hash.hex(), error)
-            self.pool.set_aside(pooled)
+            receipt = self._add(pooled.transaction, waits=deadline == NEVER)
+        except (InvalidTransaction, ForkError) as error:
+            seconds = time.thread_time() - started if is_timed else 0.0
+            self._exclude(pooled, error, seconds)
+            if time.monotonic() < deadline != NEVER:
+                self._current_block().resume()
             return False
-        except InvalidTransaction as error:
-            if cpu_limit != NEVER:
-                pooled.cpu_seconds += time.thread_time() - started
-            if error.code == "cancelled" and pooled.cpu_seconds <= cpu_limit:
-                self.metrics.count("transactions_postponed_total")
-                self.pool.set_aside(pooled)
-            elif error.code in RETRYABLE:
-                self.pool.set_aside(pooled)
-            elif error.code == NEEDS_STATE:
-                self.metrics.count("transactions_awaiting_state_total")
-                self.missing_state.begin(transaction)
-                self.pool.set_aside(pooled)
-            else:
-                log.debug("transaction 0x%s left the pool: %s", transaction.hash.hex(), error)
-                self.metrics.count("transactions_refused_total")
-                self.pool.drop(transaction.hash)
-            return False
+        if is_timed:
+            self.pool.learn_time(pooled, time.thread_time() - started, receipt.gas_used)
         self.pool.confirm(pooled)
         return True
 
-    def _add(self, transaction: Transaction, *, waits: bool) -> None:
-        """Add a transaction to the block; where nobody ``waits`` for time, fetch what it reads."""
+    def _exclude(
+        self, pooled: PooledTransaction, error: InvalidTransaction | ForkError, seconds: float
+    ) -> None:
+        """Keeps a transaction that a block did not include for a later slice, or drops it.
+
+        ``seconds``: CPU time of its execution. CPU time counts because a busy machine may reach a
+        deadline without executing anything.
+        """
+        pool, transaction = self.pool, pooled.transaction
+        if isinstance(error, ForkError):
+            log.warning("transaction 0x%s stays: %s", transaction.hash.hex(), error)
+            pool.set_aside(pooled)
+        elif error.code == "cancelled":
+            self.metrics.count("transactions_postponed_total")
+            pooled.is_long = transaction.gas_limit >= LEARN_GAS
+            if seconds > LONG_SECONDS / 2:
+                pool.learn_time(pooled, seconds, None)
+                pooled.stopped += 1
+                pooled.cpu_seconds = max(pooled.cpu_seconds, seconds)
+            is_long = pooled.cpu_seconds > pool.max_seconds or pooled.stopped >= MAX_TRIES
+            if self.runs_long and is_long:
+                text = f"stopped after {pooled.cpu_seconds:.2f} s, limit {pool.max_seconds:.2f} s"
+                self._drop(pooled, f"{TOO_SLOW}: {text}")
+            else:
+                pool.set_aside(pooled)
+        elif error.code in RETRYABLE:
+            pool.set_aside(pooled)
+        elif error.code == NEEDS_STATE:
+            self.metrics.count("transactions_awaiting_state_total")
+            self.missing_state.begin(transaction)
+            pool.set_aside(pooled)
+        else:
+            self._drop(pooled, f"no block can include it: {error}")
+
+    def _drop(self, pooled: PooledTransaction, reason: str) -> None:
+        log.debug("transaction 0x%s left the pool: %s", pooled.hash.hex(), reason)
+        self.metrics.count("transactions_refused_total")
+        self.pool.drop(pooled.hash, reason)
+
+    def _add(self, transaction: Transaction, *, waits: bool) -> Receipt:
+        """Adds a transaction to the block; fetches what it reads if the caller ``waits``."""
         block, state = self._current_block(), self.missing_state
         for _ in range(MAX_FETCHES if waits and state.is_remote else 0):
             try:
-                block.add(transaction)
+                return block.add(transaction)
             except InvalidTransaction as error:
                 if error.code != NEEDS_STATE:
                     raise
                 state.fetch(transaction)
-            else:
-                return
-        block.add(transaction)
+        return block.add(transaction)
 
     @contextmanager
-    def _stopped_at(self, deadline: float) -> Iterator[None]:
+    def _stopped_at(self, deadline: float, *, by_time: bool) -> Iterator[None]:
+        """Cancels the current transaction at the deadline; ``by_time``: also a long one."""
         block = self._current_block()
         block.resume()
         if deadline == NEVER or not self.pool.executable_count:
             yield
             return
-        self.deadline_timer.arm(deadline, block.cancel)
+        self._started_at = NEVER
+
+        def stop() -> float | None:
+            now, started = time.monotonic(), self._started_at
+            if now >= deadline:
+                block.cancel()
+                return None
+            if started + LONG_SECONDS <= now:
+                block.cancel()
+                started = now
+            return min(deadline, min(started, now) + LONG_SECONDS)
+
+        first = min(deadline, time.monotonic() + LONG_SECONDS) if by_time else deadline
+        self.deadline_timer.arm(first, stop)
         try:
             yield
         finally:

@@ -1,4 +1,4 @@
-"""A timer thread that stops the transaction under way when a slice has to close."""
+"""A timer thread that stops the current transaction when a slice has to close."""
 
 import time
 from collections.abc import Callable
@@ -9,16 +9,19 @@ IDLE_SECONDS: Final = 10.0  # without a deadline, then the thread ends
 
 
 class DeadlineTimer:
-    """Calls one action at one deadline; its thread is reused while deadlines come."""
+    """Calls one action at one deadline. Its thread is reused while deadlines come."""
 
     def __init__(self) -> None:
         self._changed = Condition()
         self._thread: Thread | None = None
         self._deadline = 0.0
-        self._action: Callable[[], None] | None = None
+        self._action: Callable[[], float | None] | None = None
 
-    def arm(self, deadline: float, action: Callable[[], None]) -> None:
-        """Call ``action`` at ``deadline`` (monotonic seconds); it must be short."""
+    def arm(self, deadline: float, action: Callable[[], float | None]) -> None:
+        """Calls ``action`` at ``deadline`` (monotonic seconds); it must be short.
+
+        It may return another deadline at which it is called again.
+        """
         with self._changed:
             self._deadline, self._action = deadline, action
             if self._thread is None:
@@ -27,7 +30,7 @@ class DeadlineTimer:
             self._changed.notify()
 
     def disarm(self) -> None:
-        """Cancel the action; it does not begin after this returns."""
+        """Cancels the action; it does not begin after this returns."""
         with self._changed:
             self._action = None
 
@@ -44,4 +47,6 @@ class DeadlineTimer:
                     self._changed.wait(left)
                     continue
                 action, self._action = self._action, None
-                action()
+                again = action()
+                if again is not None:
+                    self._deadline, self._action = again, action

@@ -1,8 +1,7 @@
 """Builds blocks in slices at their due times, in a thread of its own."""
 
-import contextlib
 import logging
-import os
+import math
 import threading
 import time
 from typing import Any
@@ -12,25 +11,34 @@ from fastevm.chain.metrics import FAULTS
 from fastevm.chain.pending_block import PendingBlock
 from fastevm.core.execution.types import Block
 from fastevm.core.primitives.replace import replace
+from fastevm.errors import ForkError, InvalidTransaction
+from fastevm.node.pool.pooled_transaction import PooledTransaction
 from fastevm.node.production.block_producer import BlockProducer
-from fastevm.node.production.cadence import Cadence, SliceTiming, Tick, aligned_anchor
+from fastevm.node.production.cadence import FILL_START, Cadence, SliceTiming, Tick, aligned_anchor
 from fastevm.node.production.garbage_collection import Collector
+from fastevm.node.production.long_run import LongRun, raise_priority
+from fastevm.node.production.sliced_block import SlicedBlock
 
 log = logging.getLogger(__name__)
 
 RETRY_SECONDS = 1.0  # pause after an unexpected error
 ERROR_LOG_SECONDS = 1.0  # between two log lines about errors
-THREAD_PRIORITY = -10  # of the builder's thread, where the system permits it
 MISSED_MS = 50.0  # a slice that is published later than this counts as missed
+MAX_RUN_SHARE = 0.5  # of the block time, that the execution of a transaction may take
+LONG_SAFETY = 1.25  # factor on the expected time of a long transaction
+MAX_LONG_CHECKED = 8  # long transactions that are checked for room before a slice
 
 
 class SliceBuilder(BlockProducer):
     """Produces blocks on the head of a chain at the chain's block time and slice interval.
 
-    Slice j of n may use up to j/n of the block's gas limit. It is closed and published at its due
-    time even if it is empty or its deadline stopped it (see `cadence`). After the publication the
-    thread updates the state root, so that little is left to hash when the block is sealed.
+    Slice j of n may use up to j/n of the block's gas limit, or an equal share of the unused gas. It
+    is closed and published at its due time even if it is empty or its deadline stopped it (see
+    `cadence`). After the publication the thread updates the state root, so that little is left to
+    hash when the block is sealed. Long transactions execute beside the slices (see `long_run`).
     """
+
+    runs_long = True
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -45,6 +53,10 @@ class SliceBuilder(BlockProducer):
         config = self.chain.config
         self._cadence = Cadence(config.block_time_ms, config.slice_interval_ms, time.monotonic())
         self._timing = SliceTiming(self._cadence.interval)
+        self._long: LongRun | None = None
+        self._waited = False  # a long transaction waited for others before the last slice
+        self.pool.max_seconds = MAX_RUN_SHARE * self._cadence.block_time
+        self.metrics.count("long_transactions_total", 0)
 
     # --- from other threads -----------------------------------------------------------------------
 
@@ -68,6 +80,8 @@ class SliceBuilder(BlockProducer):
         super().stop()
         if self.thread is not None:
             self.thread.join()
+        with self.lock:
+            self._end_long()
         self._collector.stop()
 
     @property
@@ -102,6 +116,7 @@ class SliceBuilder(BlockProducer):
     def seal_open_block(self) -> None:
         """Publish and seal the block under construction if it has chosen transactions."""
         with self.lock:
+            self._end_long()
             if self.open_block is not None and self.open_block.has_chosen:
                 self._publish(self.close_slice())
             super().seal_open_block()
@@ -127,8 +142,7 @@ class SliceBuilder(BlockProducer):
     # --- the thread -------------------------------------------------------------------------------
 
     def _run(self, tick: Tick) -> None:
-        with contextlib.suppress(OSError, AttributeError):  # not permitted, or not on this system
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), THREAD_PRIORITY)
+        raise_priority()
         while not self.stopping:
             try:
                 self._slice(tick)
@@ -169,6 +183,7 @@ class SliceBuilder(BlockProducer):
             self._wake.clear()
             return
         self._align_block(tick)
+        self._begin_long(tick)
         if not self.exhausted:
             self._sleep_until(self._timing.measure_at(tick), tick)
         executable = self.pool.executable_count
@@ -176,6 +191,9 @@ class SliceBuilder(BlockProducer):
         self._sleep_until(fill_at, tick)
         if self.stopping:
             return
+        run = self._long
+        if run is not None and tick.index < self._cadence.slices:
+            run.wait(self._timing.close_at(tick))
         with self.lock:
             if self.paused or self.open_block is None:
                 return
@@ -194,13 +212,92 @@ class SliceBuilder(BlockProducer):
     def _build(self, tick: Tick) -> PendingBlock:
         assert self.open_block is not None
         started = time.monotonic()
-        gas_budget = self.open_block.header.gas_limit * tick.index // self._cadence.slices
+        if self._is_running_long() and tick.index < self._cadence.slices:
+            return self.open_block.close_empty_slice()
         deadline = self._timing.close_at(tick)
-        added = self.fill(gas_budget, deadline, cpu_limit=self._cadence.interval)
+        added = self.fill(self._gas_budget(tick), deadline)
         filled = time.monotonic()
         pending = self.close_slice()
         self._timing.learn(added, filled - started, time.monotonic() - filled)
         return pending
+
+    def _gas_budget(self, tick: Tick) -> int:
+        """Returns what the block may use up to the end of a slice.
+
+        A long transaction may have used the shares of later slices. The gas that it left is divided
+        equally, so that every slice has some.
+        """
+        block = self._current_block()
+        slices, limit, used = self._cadence.slices, block.header.gas_limit, block.gas_used
+        equal = used + (limit - used) // (slices - tick.index + 1)
+        return max(limit * tick.index // slices, equal)
+
+    # --- long transactions ------------------------------------------------------------------------
+
+    def _current_block(self) -> SlicedBlock:
+        """Returns the block, for one user: a long transaction that runs in it is stopped."""
+        self._end_long()
+        return super()._current_block()
+
+    def _is_running_long(self) -> bool:
+        run = self._long
+        return run is not None and run.block is self.open_block and not run.is_done
+
+    def _end_long(self) -> None:
+        """Takes the result of the long transaction, after stopping it if it still runs."""
+        run, self._long = self._long, None
+        if run is None:
+            return
+        run.end()
+        if run.block is not self.open_block:
+            self.pool.set_aside(run.pooled)
+        elif run.receipt is not None:
+            self.pool.learn_time(run.pooled, run.seconds, run.receipt.gas_used)
+            self.pool.confirm(run.pooled)
+            self.metrics.count("long_transactions_total")
+        elif isinstance(run.error, (InvalidTransaction, ForkError)):
+            self._exclude(run.pooled, run.error, run.seconds)
+        else:
+            raise run.error or RuntimeError("a long transaction ended without a result")
+
+    def _begin_long(self, tick: Tick) -> None:
+        """Starts the best long transaction that has time and gas in the block.
+
+        Not right after a slice that its deadline stopped: transactions that wait go first, once.
+        """
+        with self.lock:
+            if self._long is not None and self._long.block is not self.open_block:
+                self._end_long()
+            if self.paused or self.open_block is None or self._long is not None:
+                return
+            self._waited = self.exhausted and not self._waited
+            if self._waited:
+                return
+            block = self._current_block()
+            self.pool.open_slice(block.header.base_fee_per_gas or 0, by_time=True)
+            for _ in range(MAX_LONG_CHECKED):
+                pooled = self.pool.best_long()
+                if pooled is None:
+                    return
+                if self._has_room(pooled, block, tick):
+                    self._long = LongRun(block, pooled)
+                    return
+                self.pool.set_aside(pooled)
+
+    def _has_room(self, pooled: PooledTransaction, block: SlicedBlock, tick: Tick) -> bool:
+        """Returns whether a long transaction can end in this block, with the gas for that slice.
+
+        One that may take longer than that starts with a block.
+        """
+        if self.missing_state.is_fetching(pooled.hash):
+            return False
+        slices, interval = self._cadence.slices, self._cadence.interval
+        seconds = LONG_SAFETY * max(self.pool.expected_seconds(pooled), pooled.cpu_seconds)
+        ends = time.monotonic() + seconds
+        if ends > self._cadence.block_end(tick) - FILL_START * interval:
+            return tick.index == 1 and block.has_gas_for(pooled.transaction, block.header.gas_limit)
+        last = tick.index + max(0, math.ceil((ends - self._timing.close_at(tick)) / interval))
+        return block.has_gas_for(pooled.transaction, block.header.gas_limit * last // slices)
 
     def _is_current(self, pending: PendingBlock) -> bool:
         block = self.open_block

@@ -46,6 +46,7 @@ class SlicedBlock:
         self.payload_id, self.previous = payload_id, previous
         self.begins_with = 0
         self.index = -1
+        self._closed: PendingBlock | None = None
         self._sliced = 0  # transactions in closed slices
         self._builder = BlockBuilder(
             layer,
@@ -124,7 +125,7 @@ class SlicedBlock:
         if self.header.blob_gas_used is not None:
             changes["blob_gas_used"] = builder.blob_gas_used
         first, self._sliced = self._sliced, len(transactions)
-        return PendingBlock(
+        self._closed = PendingBlock(
             header=replace(self.header, **changes),
             layer=builder.snapshot(),
             transactions=transactions,
@@ -135,6 +136,19 @@ class SlicedBlock:
             first_new=first,
             previous=self.previous,
         )
+        return self._closed
+
+    def close_empty_slice(self) -> PendingBlock:
+        """Closes a slice without new transactions, also while one executes."""
+        assert self._closed is not None, "the first slice has the block's own transactions"
+        self.index += 1
+        self._closed = replace(
+            self._closed,
+            slice_index=self.index,
+            published=time.monotonic(),
+            first_new=len(self._closed.transactions),
+        )
+        return self._closed
 
     def finish(self) -> BlockResult:
         """End the block without a state root; a child can be executed on its layer."""

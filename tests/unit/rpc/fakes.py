@@ -145,9 +145,13 @@ class FakePool:
 
     ready: dict[bytes, dict[int, Any]] = field(default_factory=dict)
     waiting: dict[bytes, dict[int, Any]] = field(default_factory=dict)
+    dropped: dict[bytes, str] = field(default_factory=dict)
 
     def executable(self) -> dict[bytes, dict[int, Any]]:
         return self.ready
+
+    def drop_reason(self, tx_hash: bytes) -> str | None:
+        return self.dropped.get(tx_hash)
 
     def content(self) -> tuple[dict[bytes, dict[int, Any]], dict[bytes, dict[int, Any]]]:
         return self.ready, self.waiting

@@ -128,3 +128,6 @@ async def test_the_status_of_a_transaction(client: Caller, node: FakeNode) -> No
     node.publish(slice_of(node, 1, [receipt()], 1))
     assert await status(SENT) == "Unknown"
     assert await status(transaction(1)) == "Known"
+    node.pool.dropped[transaction(7).hash] = "evicted"
+    found = await client.result("base_transactionStatus", hex_bytes(transaction(7).hash))
+    assert found == {"status": "Unknown", "reason": "evicted"}

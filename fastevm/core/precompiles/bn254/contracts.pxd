@@ -14,4 +14,5 @@ cdef PrecompileOutcome bn254_mul(
 ) noexcept nogil
 cdef PrecompileOutcome bn254_pairing(
     const Schedule* schedule, const uint8_t* data, size_t size, int64_t* gas, Buffer* output,
+    const int* cancel,
 ) noexcept nogil

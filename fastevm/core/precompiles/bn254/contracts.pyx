@@ -14,9 +14,10 @@ from fastevm.core.precompiles.common cimport (
     charge, read_padded, saturating_add, saturating_mul, size_output,
 )
 from fastevm.core.precompiles.registry cimport (
-    PRECOMPILE_INVALID, PRECOMPILE_NO_MEMORY, PRECOMPILE_OK, PRECOMPILE_OUT_OF_GAS,
-    PrecompileOutcome,
+    PRECOMPILE_CANCELLED, PRECOMPILE_INVALID, PRECOMPILE_NO_MEMORY, PRECOMPILE_OK,
+    PRECOMPILE_OUT_OF_GAS, PrecompileOutcome,
 )
+from fastevm.core.primitives.cancellation cimport is_cancelled
 
 
 cdef enum:
@@ -78,12 +79,16 @@ cdef bint miller_chunk(Fp12* r, const uint8_t* data, size_t count) noexcept nogi
 
 
 # Whether the product of all pairings equals 1; requires at least one pair.
-cdef PrecompileOutcome check_pairs(bint* is_one, const uint8_t* data, size_t count) noexcept nogil:
+cdef PrecompileOutcome check_pairs(
+    bint* is_one, const uint8_t* data, size_t count, const int* cancel,
+) noexcept nogil:
     cdef Fp12 product, factor
     cdef size_t chunk = MILLER_PAIRS if count > MILLER_PAIRS else count
     if not miller_chunk(&product, data, chunk):
         return PRECOMPILE_INVALID
     while count > chunk:
+        if is_cancelled(cancel):
+            return PRECOMPILE_CANCELLED
         data += chunk * PAIR_BYTES
         count -= chunk
         chunk = MILLER_PAIRS if count > MILLER_PAIRS else count
@@ -96,6 +101,7 @@ cdef PrecompileOutcome check_pairs(bint* is_one, const uint8_t* data, size_t cou
 
 cdef PrecompileOutcome bn254_pairing(
     const Schedule* schedule, const uint8_t* data, size_t size, int64_t* gas, Buffer* output,
+    const int* cancel,
 ) noexcept nogil:
     cdef uint64_t count = size // PAIR_BYTES
     cdef uint64_t cost = saturating_mul(<uint64_t>schedule.bn254_pairing_pair_cost, count)
@@ -108,7 +114,7 @@ cdef PrecompileOutcome bn254_pairing(
     if not size_output(output, 32):
         return PRECOMPILE_NO_MEMORY
     if count != 0:
-        outcome = check_pairs(&is_one, data, count)
+        outcome = check_pairs(&is_one, data, count, cancel)
     memset(output.bytes, 0, 32)
     output.bytes[31] = is_one
     return outcome

@@ -83,6 +83,7 @@ cdef struct Blst:
     blst_bool (*p2_is_inf)(const BlsG2* p) noexcept nogil
     void (*p2_from_affine)(BlsG2* r, const BlsG2Affine* p) noexcept nogil
     void (*p2_to_affine)(BlsG2Affine* r, const BlsG2* p) noexcept nogil
+    void (*p2_add_or_double)(BlsG2* r, const BlsG2* a, const BlsG2* b) noexcept nogil
     void (*p2_add_or_double_affine)(BlsG2* r, const BlsG2* a, const BlsG2Affine* b) noexcept nogil
     void (*p2_mult)(BlsG2* r, const BlsG2* p, const uint8_t* scalar, size_t bits) noexcept nogil
     int (*p2_uncompress)(BlsG2Affine* r, const uint8_t* be96) noexcept nogil

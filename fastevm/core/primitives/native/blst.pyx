@@ -14,9 +14,9 @@ FUNCTIONS = (
     "p1_from_affine", "p1_to_affine", "p1_add_or_double", "p1_add_or_double_affine", "p1_cneg",
     "p1_mult", "p1_uncompress", "p1s_mult_pippenger_scratch_sizeof", "p1s_mult_pippenger",
     "map_to_g1", "p1_generator", "p2_affine_on_curve", "p2_affine_in_g2", "p2_affine_is_inf",
-    "p2_is_inf", "p2_from_affine", "p2_to_affine", "p2_add_or_double_affine", "p2_mult",
-    "p2_uncompress", "p2s_mult_pippenger_scratch_sizeof", "p2s_mult_pippenger", "map_to_g2",
-    "p2_affine_generator", "miller_loop_n", "fp12_mul", "final_exp", "fp12_is_one",
+    "p2_is_inf", "p2_from_affine", "p2_to_affine", "p2_add_or_double", "p2_add_or_double_affine",
+    "p2_mult", "p2_uncompress", "p2s_mult_pippenger_scratch_sizeof", "p2s_mult_pippenger",
+    "map_to_g2", "p2_affine_generator", "miller_loop_n", "fp12_mul", "final_exp", "fp12_is_one",
 )
 
 # Expected struct sizes, compared with the library's own sizeof functions.

@@ -1,6 +1,5 @@
 """Blocks in slices: how many, what enters when, in which order, and what never changes again."""
 
-import math
 import time
 from collections.abc import Callable, Iterator
 from itertools import groupby, pairwise
@@ -94,12 +93,10 @@ def manual() -> Watched:
     return Watched(dev_node(accounts=4, mining=Mining.MANUAL))
 
 
-def filled(
-    node: Node, seconds: float, cpu_limit: float = math.inf, gas_budget: int = DEV_GAS_LIMIT
-) -> float:
+def filled(node: Node, seconds: float) -> float:
     """Seconds of CPU that filling a slice took whose deadline comes after so many seconds."""
     started = time.thread_time()
-    node.producer.fill(gas_budget, time.monotonic() + seconds, cpu_limit)
+    node.producer.fill(DEV_GAS_LIMIT, time.monotonic() + seconds)
     return time.thread_time() - started
 
 
@@ -242,31 +239,11 @@ def test_a_transaction_that_gets_no_time_stays(manual: Watched) -> None:
 
     node.producer.open_block.add = too_late
     for _ in range(20):
-        assert node.producer.fill(DEV_GAS_LIMIT, time.monotonic() + 5.0, cpu_limit=0.05) == 0
+        assert node.producer.fill(DEV_GAS_LIMIT, time.monotonic() + 5.0) == 0
         node.producer.close_slice()
     node.producer.open_block.add = add
     assert len(taken) == 20
     assert len(step(manual).transactions) == 1
-
-
-def test_endless_transactions_leave_after_a_slice_of_cpu_each() -> None:
-    """How late they make a slice is measured by ``python -m fastevm.bench.cadence``."""
-    gas = 5 * 10**8  # half a second of CPU: none ends on its own before its deadline is noticed
-    manual = Watched(
-        dev_node(accounts=4, mining=Mining.MANUAL, gas_limit=2 * gas, parameters={"tx_gas_cap": 0})
-    )
-    node, cpu_limit = manual.node, 0.0005
-    for who in range(4):
-        manual.submit(
-            who, to=None, value=0, data=ENDLESS, gas_limit=gas, max_fee_per_gas=15 * 10**8
-        )
-    node.producer.begin(0)
-    spent = []
-    while len(node.pool):
-        spent.append(filled(node, 2 * cpu_limit, cpu_limit, 2 * gas))
-        assert manual.node.producer.close_slice().transactions == ()
-        assert len(spent) < 1_000, "they stay"
-    assert len(spent) >= 4
 
 
 def test_mining_on_demand_seals_what_waits(manual: Watched) -> None:

@@ -1,4 +1,5 @@
 # Requests that a host writes to the flag that Machine.cancel points to.
+from fastevm.core.primitives.intrinsics cimport atomic_load_int
 
 
 cdef enum CancelRequest:
@@ -6,3 +7,8 @@ cdef enum CancelRequest:
     CANCEL_REQUEST = 1          # the execution ends with CANCELLED
     PAUSE_REQUEST = 2           # returns SUSPENDED; the host clears the request and resumes
     LOOK_REQUEST = 3            # the same, but only at the first back-edge or call
+
+
+# Whether the execution must end now. For code that runs long between two opcodes.
+cdef inline bint is_cancelled(const int* request) noexcept nogil:
+    return atomic_load_int(request) == CANCEL_REQUEST

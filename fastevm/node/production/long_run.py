@@ -1,0 +1,75 @@
+"""Executes one long transaction in a thread of its own, while slices are published on time.
+
+A transaction with a full gas limit may take longer than a slice, for example one call of BLAKE2F.
+The builder starts it right after a slice, publishes empty slices while it runs, and includes
+others after it. If the block ends first, the run is cancelled and starts earlier in a later block.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+from typing import Final
+
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.execution.types import Receipt
+from fastevm.node.pool.pooled_transaction import PooledTransaction
+from fastevm.node.production.sliced_block import SlicedBlock
+
+THREAD_PRIORITY: Final = -10  # of threads that build blocks, where the system permits it
+
+
+def raise_priority() -> None:
+    """Lets the current thread, which builds blocks, run before those that answer requests."""
+    with contextlib.suppress(OSError, AttributeError):  # not permitted, or not on this system
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), THREAD_PRIORITY)
+
+
+class LongRun:
+    """The execution of one transaction in a block that nothing else may use meanwhile.
+
+    ``receipt`` or ``error`` is the result, ``seconds`` the CPU time. They are set when ``is_done``.
+    """
+
+    def __init__(self, block: SlicedBlock, pooled: PooledTransaction) -> None:
+        self.block, self.pooled = block, pooled
+        self.receipt: Receipt | None = None
+        self.error: Exception | None = None
+        self.seconds = 0.0
+        self._done = threading.Event()
+        block.resume()
+        self._thread = threading.Thread(target=self._run, name="fastevm-long-run", daemon=True)
+        self._thread.start()
+
+    @property
+    def transaction(self) -> Transaction:
+        """The transaction."""
+        return self.pooled.transaction
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the execution ended."""
+        return self._done.is_set()
+
+    def wait(self, until: float) -> None:
+        """Waits for the end of the execution, until monotonic seconds at most."""
+        self._done.wait(max(0.0, until - time.monotonic()))
+
+    def end(self) -> None:
+        """Cancels the execution if it has not ended, and waits for that: some milliseconds."""
+        if not self.is_done:
+            self.block.cancel()
+        self._thread.join()
+        self.block.resume()
+
+    def _run(self) -> None:
+        raise_priority()
+        started = time.thread_time()
+        try:
+            self.receipt = self.block.add(self.transaction)
+        except Exception as error:  # the builder handles it
+            self.error = error
+        self.seconds = time.thread_time() - started
+        self._done.set()
