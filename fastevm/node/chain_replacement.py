@@ -1,4 +1,4 @@
-"""Replaces the whole chain of a development node: by a reset, or by a saved chain."""
+"""Replaces the whole chain of a development node by a reset or a saved chain."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from fastevm.rpc_types.anvil_state import BlockAndReceipts
 
 
 class ChainReplacement:
-    """Puts another chain in place of a node's.
+    """Replaces the chain of a node.
 
-    Waiting transactions, the pending block and the snapshots are dropped. ``coinbase`` (20 bytes)
-    gets the fees of later blocks, except on chains of the OP stack. ``publish`` withdraws the
+    Drops waiting transactions, the pending block and the snapshots. ``coinbase`` (20 bytes)
+    receives the fees of later blocks, except on chains of the OP stack. ``publish`` withdraws the
     pending block, ``forget`` deletes the snapshots. ``attach_remote`` replaces the remote-state
-    part of the node and returns the one before.
+    part of the node and returns the previous one.
     """
 
     def __init__(
@@ -92,11 +92,11 @@ class ChainReplacement:
             return dumped_state(self.chain)
 
     def load_state(self, data: bytes) -> None:
-        """Continues the chain in ``data``, which this node or anvil dumped: JSON, or gzip of it.
+        """Loads a chain that this node or anvil dumped: JSON, optionally compressed with gzip.
 
-        Accounts that it does not name stay as they are, as in anvil; so does the chain id. A forked
-        chain takes the accounts alone. ValueError says what is wrong; nothing has changed then but
-        that the block under construction was sealed.
+        Accounts that it does not contain keep their values, as in anvil; so does the chain id. A
+        forked chain loads only the accounts. Raises ValueError with the reason; then nothing has
+        changed, except that the block under construction was sealed.
         """
         chain, producer = self.chain, self.producer
         with producer.lock:

@@ -1,4 +1,4 @@
-"""Blocks of a development chain taken back, and others built in their place."""
+"""Removes blocks of a development chain, and replaces them by others."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from fastevm.errors import InvalidTransaction, StateUnavailableError
 from fastevm.node.pool.pool import TransactionPool
 from fastevm.node.production.block_producer import BlockProducer
 
-MAX_DEPTH: Final = 10_000  # blocks that one request takes back
+MAX_DEPTH: Final = 10_000  # blocks that one request may remove
 
 
 class ChainRewriting:
-    """Takes blocks back; their transactions are gone, as in anvil, and do not wait again.
+    """Removes blocks. Their transactions are dropped, as in anvil, and do not return to the pool.
 
-    ValueError says why; nothing has changed then but that a block under construction with
-    transactions was sealed. ``dropped`` is called after transactions left the pool.
+    Raises ValueError with the reason; then nothing has changed, except that a block under
+    construction with transactions was sealed. ``dropped`` is called after transactions left the
+    pool.
     """
 
     def __init__(
@@ -34,7 +35,7 @@ class ChainRewriting:
         self.chain, self.pool, self.producer, self.dropped = chain, pool, producer, dropped
 
     def ancestor(self, depth: int) -> tuple[Block, Layer]:
-        """The block ``depth`` before the head, and its state."""
+        """Returns the block ``depth`` before the head, and its state."""
         head, first = self.chain.head.number, self.chain.genesis.number
         if depth > min(head - first, MAX_DEPTH):
             highest = min(head - first, MAX_DEPTH)
@@ -47,7 +48,7 @@ class ChainRewriting:
             raise ValueError(str(error)) from None
 
     def rollback(self, depth: int) -> None:
-        """Take back the newest ``depth`` blocks."""
+        """Removes the newest ``depth`` blocks."""
         with self.producer.lock:
             self.producer.seal_open_block()
             block, layer = self.ancestor(depth)
@@ -55,9 +56,9 @@ class ChainRewriting:
             self.producer.restart()
 
     def reorganise(self, depth: int, blocks: Mapping[int, Sequence[Transaction]]) -> None:
-        """Build as many blocks in place of the newest ``depth``, with other hashes.
+        """Replaces the newest ``depth`` blocks by as many new ones with other hashes.
 
-        ``blocks``: the transactions of each by its place, from 0 on; the others are empty.
+        ``blocks``: the transactions of each new block by its index from 0; other blocks are empty.
         """
         for place in blocks:
             if place >= depth:
@@ -79,7 +80,7 @@ class ChainRewriting:
                 self.producer.restart()
 
     def _move_to(self, block: Block, layer: Layer) -> None:
-        """Make a block the head; what leaves the chain does not enter the pool."""
+        """Makes a block the head. Transactions of removed blocks do not return to the pool."""
         if block.hash == self.chain.head.hash:
             return
         waiting = self.pool.hashes()

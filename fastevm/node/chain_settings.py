@@ -1,4 +1,4 @@
-"""What a developer may set of the next blocks: fees, gas, who gets them, randomness, chain id."""
+"""Settings of the next blocks of a development chain: fees, gas, coinbase, randomness, chain id."""
 
 from __future__ import annotations
 
@@ -14,24 +14,26 @@ from fastevm.node.production.block_settings import MAX_BASE_FEE, MAX_GAS_LIMIT
 
 
 class ChainSettings:
-    """Sets what the next blocks have; each method seals a block that has transactions first.
+    """Changes settings of the next blocks. Each method first seals an open block with
+    transactions.
 
-    ValueError says why a value is refused; nothing has changed then. What a restart would not
-    accept (base fee, gas limit, chain id) is refused on a chain that is kept in a data directory.
+    Raises ValueError with the reason if a value is refused; nothing has changed then. Settings
+    that a restart would not restore (base fee, gas limit, chain id) are refused if the chain is
+    kept in a data directory.
     """
 
     def __init__(self, chain: Chain, producer: BlockProducer) -> None:
         self.chain, self.producer = chain, producer
 
     def set_coinbase(self, coinbase: bytes) -> None:
-        """Give the fees of all later blocks to ``coinbase`` (20 bytes)."""
+        """Sends the fees of all later blocks to ``coinbase`` (20 bytes)."""
         if not isinstance(self.producer.source, EthereumAttributes):
             raise ValueError("the fees of this chain go to a vault of the OP stack")
         with self._between_blocks():
             self.producer.settings.coinbase = coinbase
 
     def set_gas_limit(self, gas_limit: int) -> None:
-        """Give all later blocks this gas limit."""
+        """Sets the gas limit of all later blocks."""
         self._check_not_kept("the gas limit")
         if not 0 < gas_limit <= MAX_GAS_LIMIT:
             raise ValueError(f"gas limit: expected 1 to {MAX_GAS_LIMIT}, found {gas_limit}")
@@ -39,7 +41,7 @@ class ChainSettings:
             self.producer.settings.gas_limit = gas_limit
 
     def set_next_base_fee(self, base_fee: int) -> None:
-        """Give the next block this base fee, in wei; those after it follow from it."""
+        """Sets the base fee of the next block in wei; later base fees follow from it."""
         self._check_not_kept("the base fee")
         if base_fee > MAX_BASE_FEE:
             raise ValueError(f"base fee: expected at most {MAX_BASE_FEE}, found {base_fee}")
@@ -49,34 +51,36 @@ class ChainSettings:
             self.producer.settings.set_child(self.chain.head.hash, base_fee=base_fee)
 
     def set_next_prev_randao(self, prev_randao: bytes) -> None:
-        """Give the next block this randomness (32 bytes)."""
+        """Sets the randomness of the next block (32 bytes)."""
         with self._between_blocks():
             self.producer.settings.set_child(self.chain.head.hash, prev_randao=prev_randao)
 
     def set_min_gas_price(self, price: int) -> None:
-        """Take only transactions that offer at least ``price``, in wei, on a chain without tips."""
+        """On a chain without tips, accepts only transactions that offer at least ``price`` wei."""
         if self._has_base_fee():
             raise ValueError("anvil_setMinGasPrice is not supported when EIP-1559 is active")
         self.producer.settings.min_gas_price = price
 
     def set_chain_id(self, chain_id: int) -> None:
-        """Give the chain another id; transactions that wait for the old one leave the pool."""
+        """Sets the chain id. Waiting transactions for the old id leave the pool."""
         self._check_not_kept("the chain id")
         config = replace(self.chain.config, chain_id=chain_id)
         with self._between_blocks():
             self.chain.config = config
 
     def set_logging(self, wanted: bool) -> None:
-        """Let this process log everything, or errors only."""
+        """Makes this process log everything, or errors only."""
         logging.disable(logging.NOTSET if wanted else logging.WARNING)
 
     def next_base_fee(self, parent: bytes) -> int | None:
-        """The base fee that was set for the child of a block (its hash); None: by the rules."""
+        """Returns the base fee set for the child of a block (its hash); None if it follows the
+        rules.
+        """
         return self.producer.settings.base_fee_after(parent)
 
     @property
     def gas_limit(self) -> int | None:
-        """The gas limit that was set; None: by the rules."""
+        """The gas limit that was set; None if it follows the rules."""
         return self.producer.settings.gas_limit
 
     def _has_base_fee(self) -> bool:

@@ -20,11 +20,11 @@ from fastevm.core.primitives.config_values import read_number
 from fastevm.node.from_genesis import genesis_node
 from fastevm.node.node import Mining
 
-ANY_PACE: Final = Pace(1, 1)  # accepts blocks of every block time
+ANY_PACE: Final = Pace(1, 1)  # accepts blocks with any block time
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the actions and their options."""
+    """Adds the actions and their options."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     for name, (action, purpose) in ACTIONS.items():
         one = actions.add_parser(name, help=purpose, description=purpose)
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run an action; 0, or 1 when it found or could not mend damage."""
+    """Runs an action. Returns 0, or 1 if it found damage or could not repair it."""
     try:
         return int(arguments.database_action(arguments))
     except StorageError as error:
@@ -68,7 +68,7 @@ def _repair(arguments: argparse.Namespace) -> int:
 
 
 def _stored_genesis(path: Path | None) -> bytes | None:
-    """The content of ``genesis.json`` from a genesis file, or from a copy of that file."""
+    """Returns the content of ``genesis.json`` from a genesis file or a copy of ``genesis.json``."""
     if path is None:
         return None
     try:
@@ -85,7 +85,7 @@ def _stored_genesis(path: Path | None) -> bytes | None:
 
 
 def _existing(path: Path) -> DataDirectory:
-    """The directory, which no node uses; nothing is made where there is none."""
+    """Returns an unused data directory; does not create one."""
     if not path.is_dir():
         raise StorageError(f"{path} is no directory")
     return DataDirectory(path)
@@ -93,7 +93,7 @@ def _existing(path: Path) -> DataDirectory:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[tuple[DataDirectory, Chain]]:
-    """The directory and its chain, restored as for a node that builds no blocks."""
+    """Returns the directory and its chain, restored as for a node that builds no blocks."""
     directory = _existing(path)
     try:
         genesis = directory.genesis
@@ -119,7 +119,7 @@ def _opened(path: Path) -> Iterator[tuple[DataDirectory, Chain]]:
 
 
 def _export(arguments: argparse.Namespace) -> int:
-    if arguments.file.is_file():  # it might be one of the directory
+    if arguments.file.is_file():  # it might be a file of the directory
         raise StorageError(f"{arguments.file} exists already and is not overwritten")
     with _opened(arguments.datadir) as (_, chain):
         last = chain.head.number if arguments.last is None else arguments.last
@@ -180,8 +180,8 @@ def _prune(arguments: argparse.Namespace) -> int:
 def _compact(arguments: argparse.Namespace) -> int:
     with _opened(arguments.datadir) as (directory, chain):
         before = directory.blocks.file.size
-        directory.forget_slices(chain)  # their parent may be of a branch that is dropped
-        directory.forget_snapshot()  # first: it refers to the length of the journal of before
+        directory.forget_slices(chain)  # their parent may be on a removed branch
+        directory.forget_snapshot()  # first, because it refers to the old length of the journal
         directory.blocks.compact(chain)
         print(f"blocks.log: {before} bytes before, {directory.blocks.file.size} now")
     return 0

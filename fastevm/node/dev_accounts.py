@@ -1,7 +1,8 @@
-"""Funded accounts of a development chain, derived from a mnemonic as every wallet does.
+"""Funded accounts of a development chain, derived from a mnemonic as wallets do.
 
-BIP-39 turns the words into a seed, BIP-32 derives keys from it, and BIP-44 gives Ethereum the path
-m/44'/60'/0'/0/index. The checksum of the words is not verified: test mnemonics often lack it.
+BIP-39 turns the words into a seed, BIP-32 derives keys from it, and BIP-44 defines Ethereum's path
+m/44'/60'/0'/0/index. The checksum of the words is not verified, because test mnemonics often have
+none.
 """
 
 import hashlib
@@ -18,7 +19,7 @@ DERIVATION_PATH = "m/44'/60'/0'/0/"
 ETHER = 10**18
 DEV_BALANCE = 10_000 * ETHER
 SEED_ROUNDS = 2048  # BIP-39
-TEST_SEED = bytes.fromhex(  # of TEST_MNEMONIC, which those rounds give in 3 ms
+TEST_SEED = bytes.fromhex(  # of TEST_MNEMONIC; computing it takes 3 ms
     "9dfc3c64c2f8bede1533b6a79f8570e5943e0b8fd1cf77107adf7b72cef42185"
     "d564a3aee24cab43f80e3c4538087d70fc824eabbad596a23c97b6ee8322ccc0"
 )
@@ -31,17 +32,21 @@ FIRST_RECOVERY_ID = 27
 
 @dataclass(frozen=True, slots=True)
 class DevAccount:
-    """An account with a public test key: address (20 bytes), private key (32, not in the repr)."""
+    """An account with a public test key: address (20 bytes), private key (32 bytes, not in the
+    repr).
+    """
 
     address: bytes
     private_key: bytes = field(repr=False)
 
     def sign_message(self, message: bytes) -> bytes:
-        """The 65 bytes r, s, v of a personal message (EIP-191, version 0x45); v is 27 or 28."""
+        """Signs a personal message (EIP-191, version 0x45). Returns 65 bytes r, s, v; v is 27 or
+        28.
+        """
         return self.sign_digest(keccak256(PERSONAL_MESSAGE + str(len(message)).encode() + message))
 
     def sign_digest(self, digest: bytes) -> bytes:
-        """The 65 bytes r, s, v that sign 32 bytes; v is 27 or 28."""
+        """Signs 32 bytes. Returns 65 bytes r, s, v; v is 27 or 28."""
         parity, r, s = sign(digest, self.private_key)
         return r.to_bytes(32, "big") + s.to_bytes(32, "big") + bytes([FIRST_RECOVERY_ID + parity])
 
@@ -49,9 +54,9 @@ class DevAccount:
 def dev_accounts(
     count: int = 10, mnemonic: str = TEST_MNEMONIC, path: str = DERIVATION_PATH
 ) -> tuple[DevAccount, ...]:
-    """The first ``count`` accounts of a mnemonic, ``path`` with each index behind it.
+    """Returns the first ``count`` accounts of a mnemonic; the index follows ``path``.
 
-    ValueError beyond 1,000 accounts, for an empty mnemonic and for what is no path.
+    Raises ValueError beyond 1,000 accounts, for an empty mnemonic and for an invalid path.
     """
     if not 0 <= count <= MAX_ACCOUNTS:
         raise ValueError(f"the number of accounts must be 0 to {MAX_ACCOUNTS}, not {count}")
@@ -67,12 +72,12 @@ def dev_accounts(
 
 
 def seed_of(words: str) -> bytes:
-    """The 64 bytes that a mnemonic without a passphrase stands for (BIP-39)."""
+    """Returns the 64-byte seed of a mnemonic without a passphrase (BIP-39)."""
     return hashlib.pbkdf2_hmac("sha512", words.encode(), b"mnemonic", SEED_ROUNDS)
 
 
 def _indices(path: str) -> list[int]:
-    """The indices of a path such as m/44'/60'/0'/0/ (BIP-32)."""
+    """Returns the indices of a path such as m/44'/60'/0'/0/ (BIP-32)."""
     root, *steps = path.strip("/").split("/")
     digits = [step.rstrip("'") for step in steps]
     if root != "m" or not all(one.isascii() and one.isdigit() for one in digits):
@@ -88,7 +93,7 @@ def _split(digest: bytes) -> tuple[bytes, bytes]:
 
 
 def _child(key: bytes, chain_code: bytes, index: int) -> tuple[bytes, bytes]:
-    """BIP-32's private child derivation."""
+    """Derives a private child key (BIP-32)."""
     public = b"\0" + key if index >= HARDENED else PrivateKey(key).public_key.format()
     left, right = _split(hmac.digest(chain_code, public + index.to_bytes(4, "big"), "sha512"))
     child = (int.from_bytes(left, "big") + int.from_bytes(key, "big")) % GROUP_ORDER

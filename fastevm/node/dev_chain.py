@@ -1,4 +1,4 @@
-"""What a development chain begins with: its rules, its funded accounts, its first block."""
+"""The genesis of a development chain: its rules, its funded accounts, its first block."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ from fastevm.node.remote.chain_start import ChainStart
 DEV_CHAIN_ID: Final = 31_337
 DEV_GAS_LIMIT: Final = 60_000_000
 STATE_GAS_LIMIT: Final = 200_000_000
-"""Of blocks where code costs state gas (EIP-8037): the longest contract takes half of it."""
+"""Gas limit in forks with state gas for code (EIP-8037): the longest contract uses half of it."""
 DEV_BASE_FEE: Final = 10**9
 DEFAULT_FORK: Final = OSAKA
 NEVER: Final = 2**63 - 1  # a block number
-LATEST: Final = "latest"  # another name of it
+LATEST: Final = "latest"  # alias of the newest fork
 NO_WORK: Final = {
     "block_reward_gwei": 0, "bomb_delay_blocks": NEVER, "difficulty_divisor": NEVER,
 }  # fmt: skip
-"""Rules of proof of work on a development chain: no reward, as on anvil, and one difficulty."""
+"""Proof-of-work rules of a development chain: no reward, as on anvil, and a fixed difficulty."""
 
 CREATE2_PROXY: Final = "0x4e59b44847b379578588920ca78fbf26c0b4956c"
-"""The deterministic deployment proxy, with which tools deploy by CREATE2 on every chain."""
+"""The deterministic deployment proxy, which tools use to deploy with CREATE2 on every chain."""
 CREATE2_PROXY_CODE: Final = (
     "0x7fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffe0360160008160208237"
     "8035828234f58015156039578182fd5b8082525050506014600cf3"
@@ -73,7 +73,9 @@ class DevChain(Struct, frozen=True, kw_only=True):
     genesis_file: Mapping[str, Any] | None = None
 
     def genesis(self, accounts: Sequence[DevAccount]) -> dict[str, Any]:
-        """The genesis in geth's format. ValueError for a fork that the OP stack does not have."""
+        """Returns the genesis in geth's format. Raises ValueError for a fork that the OP stack
+        lacks.
+        """
         balance = {"balance": hex(self.balance)}
         alloc: dict[str, Any] = {"0x" + one.address.hex(): balance for one in accounts}
         alloc |= SYSTEM_CONTRACTS
@@ -98,7 +100,9 @@ class DevChain(Struct, frozen=True, kw_only=True):
 
     @property
     def fork(self) -> Fork:
-        """The fork of every block; ValueError for a name that no fork of mainnet has."""
+        """Returns the fork of all blocks. Raises ValueError for a name that is not
+        a mainnet fork.
+        """
         if self.hardfork is None or self.hardfork.lower() == LATEST:
             return DEFAULT_FORK
         try:
@@ -111,20 +115,20 @@ class DevChain(Struct, frozen=True, kw_only=True):
 
     @property
     def parameters(self) -> dict[str, int]:
-        """The parameters of the rules that differ from those of mainnet."""
+        """The parameters that differ from mainnet's rules."""
         return {} if _is_merged(self.fork) else dict(NO_WORK)
 
     def _forks(self) -> dict[str, int]:
-        """The members of the configuration that put every fork at the first block."""
+        """Returns the configuration members that activate every fork at the first block."""
         fork = self.fork
         keys = [one.config_key for one in FORKS[: FORKS.index(fork) + 1]]
         forks = {key: 0 for key in keys if key not in ("", DAO.config_key)}
-        if fork is CONSTANTINOPLE:  # brings Petersburg along where that has no block of its own
+        if fork is CONSTANTINOPLE:  # includes Petersburg if that has no block of its own
             forks[PETERSBURG.config_key] = NEVER
         return forks | ({"mergeNetsplitBlock": 0} if _is_merged(fork) else {})
 
     def start(self, accounts: Sequence[DevAccount]) -> ChainStart:
-        """The beginning of the chain; ValueError as of :meth:`genesis`."""
+        """Returns the start of the chain. Raises ValueError like :meth:`genesis`."""
         genesis = self.genesis(accounts)
         config = ChainConfig.from_genesis(genesis)
         return ChainStart(config, *genesis_block(genesis, config))
@@ -135,7 +139,9 @@ def _is_merged(fork: Fork) -> bool:
 
 
 def _merged(genesis: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """A genesis with the members of another; ValueError names one that is no object."""
+    """Returns a genesis with the members of another. Raises ValueError for a member that is not an
+    object.
+    """
     merged = {**genesis, **given}
     for name in ("config", "alloc"):
         members = given.get(name) or {}
@@ -148,9 +154,9 @@ def _merged(genesis: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any]
 
 
 def usual_gas_limit(hardfork: str | None, before: int) -> int:
-    """Of the blocks of a development chain: ``before`` up to the fork that brings state gas.
+    """Returns the gas limit of a development chain: ``before`` up to the fork with state gas.
 
-    ValueError for a name that no fork of mainnet has.
+    Raises ValueError for a name that is not a mainnet fork.
     """
     fork = DevChain(hardfork=hardfork).fork
     return before if FORKS.index(fork) < FORKS.index(AMSTERDAM) else STATE_GAS_LIMIT

@@ -1,4 +1,4 @@
-"""A node on a chain that begins at a block of another node's chain."""
+"""Creates a node whose chain continues from a block of another node's chain."""
 
 from __future__ import annotations
 
@@ -34,10 +34,11 @@ def forked_node(
     timestamp: int | None = None,
     **more: Any,
 ) -> Node:
-    """A node that builds blocks on another node's chain; its clock goes on from the fork.
+    """Returns a node that builds blocks on another node's chain. Its clock continues from the
+    fork.
 
-    ``timestamp`` (seconds): of the clock at the start, in place of that. Arguments and errors as of
-    :func:`forked_chain`; ``more`` as of :class:`Node`.
+    ``timestamp`` (seconds): where the clock starts instead. Arguments and errors: see
+    :func:`forked_chain`; ``more``: see :class:`Node`.
     """
     funded = dev_accounts(accounts, mnemonic, derivation_path)
     pace = {"block_time_ms": block_time_ms, "slice_interval_ms": slice_interval_ms}
@@ -63,7 +64,9 @@ def forked_node(
 
 
 def _block_of(options: ForkOptions, transaction: bytes) -> tuple[fork.RemoteBlock, int]:
-    """The block of a transaction of the upstream, and how many are in front of it. ForkError."""
+    """Returns the block of an upstream transaction, and how many transactions precede it. Raises
+    ForkError.
+    """
     with open_source(options) as newest:
         block_hash, index = fork.block_and_index(fork.receipt_of(newest, transaction))
         return fork.RemoteBlock(newest, fork.rules_of(newest, options.hardfork), block_hash), index
@@ -76,7 +79,9 @@ def _chain_of(begin: ChainStart, limits: ChainLimits) -> Chain:
 
 
 def limits_of(mining: Mining, limits: ChainLimits) -> ChainLimits:
-    """What a forked chain keeps; one that is followed keeps what is known below its states too."""
+    """Returns how many states a forked chain keeps. A follower also keeps the known values below
+    its states.
+    """
     if mining is not Mining.NEVER:
         return limits
     return replace(limits, states=min(limits.states, FOLLOWED_STATES))

@@ -1,4 +1,4 @@
-"""Nodes from a genesis: of a genesis file, or of the development chain."""
+"""Creates nodes from a genesis file or for a development chain."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -23,7 +23,7 @@ DEV_FACTS = {*DevChain.__struct_fields__}
 
 
 def dev_genesis(accounts: Sequence[DevAccount], **facts: Any) -> dict[str, Any]:
-    """A genesis in geth's format, of a :class:`DevChain` with these ``facts``."""
+    """Returns the genesis in geth's format of a :class:`DevChain` with these ``facts``."""
     return DevChain(**facts).genesis(accounts)
 
 
@@ -36,11 +36,11 @@ def dev_node(
     directory: DataDirectory | None = None,
     **options: Any,
 ) -> Node:
-    """A node on a development chain, which builds blocks by itself.
+    """Returns a node on a development chain, which builds blocks.
 
-    ``accounts`` accounts of the mnemonic are funded. ``options``: members of :class:`DevChain`,
-    where ``timestamp`` is that of the chain in ``directory`` if there is one; others as of
-    :func:`genesis_node`. ValueError for a configuration that no chain can have.
+    ``accounts`` accounts of the mnemonic are funded. ``options``: members of :class:`DevChain`
+    (``timestamp`` is that of the chain in ``directory`` if there is one) and arguments of
+    :func:`genesis_node`. Raises ValueError for an invalid configuration.
     """
     funded = dev_accounts(accounts, mnemonic, derivation_path)
     begun = DevChain(**{name: options.pop(name) for name in DEV_FACTS & options.keys()})
@@ -103,6 +103,6 @@ def genesis_node(
 
 
 def _scratched(chain: Chain) -> Chain:
-    """The chain, whose old blocks go to a file that ends with the process."""
+    """Returns the chain; its old blocks go to a file that is deleted when the process ends."""
     chain.archive = Archive(ScratchBlocks())
     return chain

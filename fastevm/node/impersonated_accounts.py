@@ -1,4 +1,4 @@
-"""The accounts of a development chain whose transactions need no signature, or another one."""
+"""Accounts of a development chain whose transactions need no signature."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import Final
 
 from fastevm.core.precompiles.ecrecover import impersonate_signature
 
-MAX_IMPERSONATED: Final = 10_000  # accounts, besides "every account"
+MAX_IMPERSONATED: Final = 10_000  # accounts, not counting "every account"
 
 
 class Impersonation:
-    """The impersonated accounts, in the order in which they were named; for any thread.
+    """The impersonated accounts, in the order in which they were added; for any thread.
 
-    ``everyone``: every account is, named or not.
+    ``everyone``: all accounts are impersonated.
     """
 
     def __init__(self) -> None:
@@ -21,27 +21,27 @@ class Impersonation:
 
     @property
     def accounts(self) -> tuple[bytes, ...]:
-        """The named accounts, 20 bytes each."""
+        """The listed accounts, 20 bytes each."""
         return tuple(self._accounts)
 
     def covers(self, address: bytes) -> bool:
-        """Whether the account's transactions need no signature."""
+        """Returns whether the account's transactions need no signature."""
         return self.everyone or address in self._accounts
 
     def start(self, address: bytes) -> None:
-        """Impersonate an account; ValueError beyond MAX_IMPERSONATED of them."""
+        """Impersonates an account. Raises ValueError beyond MAX_IMPERSONATED accounts."""
         if len(self._accounts) >= MAX_IMPERSONATED and address not in self._accounts:
             raise ValueError(f"{MAX_IMPERSONATED} accounts are impersonated, which is the limit")
         self._accounts[address] = None
 
     def signs(self, address: bytes, signature: bytes) -> None:
-        """Let ECRECOVER find the account in a signature (r, s, v), whatever is signed.
+        """Makes ECRECOVER return the account for a signature (r, s, v), for any signed data.
 
-        It does so on every chain of this process from now on. ValueError as of
+        It does so on every chain of this process from now on. Raises ValueError like
         `impersonate_signature`.
         """
         impersonate_signature(signature, address)
 
     def stop(self, address: bytes) -> bool:
-        """Impersonate an account no longer; whether it was named."""
+        """Stops impersonating an account. Returns whether it was impersonated."""
         return self._accounts.pop(address, self) is None

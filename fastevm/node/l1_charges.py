@@ -1,4 +1,4 @@
-"""What the pool demands of a sender besides gas and value, on chains of the OP stack."""
+"""Fees besides gas and value that the pool requires of a sender on chains of the OP stack."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ from fastevm.core.execution.types import Block
 
 
 class L1Charges:
-    """The L1 data fee and the operator fee under the attributes of the head block."""
+    """The L1 data fee and the operator fee according to the head block's attributes."""
 
     def __init__(self, chain: Chain) -> None:
         self._chain = chain
         self._known: tuple[Block, L1Attributes | None] | None = None
 
     def of(self, transaction: Transaction) -> int:
-        """The fees in wei for the transaction with its whole gas limit; 0 where there are none."""
+        """Returns the fees in wei for the transaction with its whole gas limit; 0 if there are
+        none.
+        """
         head, known = self._chain.head, self._known
         if known is None or known[0] is not head:
             known = self._known = head, attributes_of(head.transactions[:1])

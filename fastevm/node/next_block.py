@@ -1,7 +1,7 @@
-"""The block that a node which makes blocks on demand would make next: what ``pending`` means there.
+"""The next block of a node that makes blocks on demand, as ``pending`` shows it.
 
-Nobody has promised it: it is built when it is asked for. A block that is sealed at once begins with
-what was built, if nothing has changed and the pool was empty.
+It is built on request and not promised. A block that is sealed immediately starts with it, if
+nothing has changed and the pool was empty.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from fastevm.node.production.deadline import DeadlineTimer
 from fastevm.node.production.missing_state import NEEDS_STATE
 from fastevm.node.production.sliced_block import SlicedBlock, open_child_block
 
-MAX_TRANSACTIONS: Final = 1_000  # of the pool that it holds
+MAX_TRANSACTIONS: Final = 1_000  # transactions of the pool included in it
 FILL_SECONDS: Final = 0.1  # of execution
 
 
 class NextBlock:
-    """Builds it on the head from the pool, at the time that the clock shows; kept while it fits."""
+    """Builds the block on the head from the pool, at the clock's time, and caches it."""
 
     def __init__(self, producer: BlockProducer) -> None:
         self.producer = producer
@@ -33,9 +33,9 @@ class NextBlock:
         self._kept: tuple[Any, PendingBlock] | None = None
 
     def of_now(self) -> PendingBlock | None:
-        """The next block; None while blocks are made, or where this producer builds slices.
+        """Returns the next block; None while blocks are made, or if the producer builds slices.
 
-        It never waits for a lock. StateNotKnown on an event loop, ForkError.
+        It never waits for a lock. Raises StateNotKnown on an event loop, and ForkError.
         """
         if self.producer.block_time is not None and not self.producer.paused:
             return None
@@ -67,7 +67,9 @@ class NextBlock:
         return pending
 
     def _fill(self, block: SlicedBlock) -> None:
-        """Add transactions as long as there is time and gas; what cannot be included stays out."""
+        """Adds transactions while there is time and gas; transactions that cannot be included are
+        skipped.
+        """
         deadline = time.monotonic() + FILL_SECONDS
         self._timer.arm(deadline, block.cancel)
         try:
@@ -82,7 +84,9 @@ class NextBlock:
             self._timer.disarm()
 
     def _add(self, block: SlicedBlock, transaction: Transaction, deadline: float) -> float:
-        """Add a transaction; the seconds that the state it reads took to fetch, on a fork."""
+        """Adds a transaction. On a fork, returns the seconds spent fetching the state that it
+        reads.
+        """
         state, waited = self.producer.missing_state, 0.0
         for _ in range(MAX_FETCHES if state.is_remote else 0):
             try:
@@ -102,7 +106,7 @@ class NextBlock:
         return waited
 
     def _best_first(self, base_fee: int) -> Iterator[Transaction]:
-        """The executable transactions by tip, those of a sender by nonce."""
+        """Returns the executable transactions by tip; those of a sender by nonce."""
         queues = [
             [by_nonce[nonce] for nonce in sorted(by_nonce, reverse=True)]
             for by_nonce in self.producer.pool.executable().values()
@@ -119,6 +123,8 @@ class NextBlock:
 
 
 def _tip(transaction: Transaction, base_fee: int) -> int:
-    """What the transaction pays above the base fee, in wei for each gas; below 0: too little."""
+    """Returns what the transaction pays above the base fee, in wei per gas;
+    negative: too little.
+    """
     left: int = transaction.max_fee_per_gas - base_fee
     return min(left, transaction.max_priority_fee_per_gas)

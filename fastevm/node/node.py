@@ -101,9 +101,10 @@ class Node:
         chains. ``fee_cap`` and ``allows_unprotected`` as of :class:`Submission`."""
         self.chain, self.accounts, self.mining = chain, tuple(accounts), mining
         self.directory, self.trusted_setup = directory, trusted_setup
-        # Blocks from the head down to ``safe``, and on to ``finalized``; 0: both are the head.
+        # Number of blocks from the head down to ``safe``, and from there to ``finalized``; 0: the
+        # head.
         self.slots_in_an_epoch = 0
-        self.bad_blocks: deque[Block] = deque(maxlen=MAX_BAD_BLOCKS)  # that were not imported
+        self.bad_blocks: deque[Block] = deque(maxlen=MAX_BAD_BLOCKS)  # that failed to import
         self._preload: asyncio.TimerHandle | None = None
         self._pending: PendingBlock | None = None
         self.metrics_registry = metrics = MetricsRegistry()
@@ -233,7 +234,7 @@ class Node:
 
     @property
     def fee_cap(self) -> int:
-        """The most, in wei, that a submitted transaction may offer for its gas; 0: no limit."""
+        """The maximum, in wei, that a submitted transaction may offer for its gas; 0: no limit."""
         return self.submission.fee_cap
 
     @property
@@ -243,7 +244,7 @@ class Node:
 
     @property
     def history(self) -> ForkHistory | None:
-        """The node that has the blocks up to the fork; None if the chain begins with a genesis."""
+        """The node that has the blocks up to the fork; None if the chain starts with a genesis."""
         return self.remote.history
 
     @property

@@ -1,4 +1,4 @@
-"""Command line options of block building, storage, pool and sync, and what they configure."""
+"""Command line options of block building, storage, pool and sync."""
 
 import argparse
 import asyncio
@@ -20,13 +20,13 @@ from fastevm.rpc_types.feed_formats import FeedFormat
 
 log = logging.getLogger(__name__)
 
-MOST_THREADS = 16  # of one block
+MOST_THREADS = 16  # per block
 START_OVER, STOP = "start-over", "stop"
 MILLISECONDS = 1_000
 
 
 def add_chain_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of block production, storage, the pool and following."""
+    """Adds the options of block production, storage, the pool and following."""
     _add_production(parser.add_argument_group("block production"))
     _add_storage(parser.add_argument_group("storage"))
     _add_pool(parser.add_argument_group("transaction pool"))
@@ -132,7 +132,7 @@ def _add_feed(group: argparse._ArgumentGroup) -> None:
 
 
 def configure_feed(node: Node, arguments: argparse.Namespace) -> None:
-    """Let the node write its feed as the options say; ValueError without the package brotli."""
+    """Configures the feed from the options. Raises ValueError if the package brotli is missing."""
     node.feed.form = FeedFormat(arguments.feed_format)
     if arguments.feed_brotli:
         try:
@@ -163,10 +163,10 @@ def _add_following(group: argparse._ArgumentGroup) -> None:
 
 
 def node_options(arguments: argparse.Namespace, mining: Mining) -> dict[str, Any]:
-    """The keyword arguments of ``dev_node`` and ``genesis_node`` from these options.
+    """Returns the keyword arguments of ``dev_node`` and ``genesis_node`` from these options.
 
-    ``mining``: unless an option says otherwise. ValueError or OSError for options that cannot be
-    met.
+    ``mining``: the default if no option sets it. Raises ValueError or OSError for options that
+    contradict each other or cannot be used.
     """
     if arguments.follow and not arguments.fork_url:
         raise ValueError("--follow needs --fork-url")
@@ -190,7 +190,9 @@ def node_options(arguments: argparse.Namespace, mining: Mining) -> dict[str, Any
 
 
 def open_directory(arguments: argparse.Namespace) -> DataDirectory | None:
-    """The data directory of ``--datadir``; ValueError or OSError when it cannot be used."""
+    """Returns the data directory of ``--datadir``. Raises ValueError or OSError if it cannot be
+    used.
+    """
     if arguments.datadir is None:
         return None
     fsync, full_replay = Fsync(arguments.fsync), arguments.full_replay
@@ -198,7 +200,7 @@ def open_directory(arguments: argparse.Namespace) -> DataDirectory | None:
 
 
 def abandon_chain(arguments: argparse.Namespace) -> None:
-    """Move the chain in the data directory to a directory of its own."""
+    """Moves the chain in the data directory to a directory of its own."""
     directory = open_directory(arguments)
     if directory is not None:
         try:
@@ -211,9 +213,10 @@ def abandon_chain(arguments: argparse.Namespace) -> None:
 def genesis_time(
     arguments: argparse.Namespace, directory: DataDirectory | None = None
 ) -> int | None:
-    """The timestamp of the development chain's genesis, in seconds.
+    """Returns the timestamp of the development chain's genesis in seconds.
 
-    That of the option, else of the data directory (None), else of the upstream's genesis.
+    It is the option's, else that of the data directory (None), else that of the upstream's
+    genesis.
     """
     known = directory is not None and directory.genesis is not None
     if arguments.upstream_url and arguments.genesis_time is None and not known:
@@ -224,7 +227,7 @@ def genesis_time(
 
 
 def follow_upstream(node: Node, arguments: argparse.Namespace) -> None:
-    """Configure the node to follow the upstream of the options."""
+    """Makes the node follow the upstream of the options."""
     url = arguments.upstream_url
     if arguments.follow and node.history is not None:
         url = node.history.options.first_url

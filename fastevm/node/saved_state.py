@@ -1,4 +1,4 @@
-"""The state of a development chain as bytes, which this node or anvil can load again."""
+"""The state of a development chain as bytes that this node or anvil can load."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from fastevm.core.execution.types import Block, Header
 from fastevm.core.state.layer import Layer
 from fastevm.rpc_types.anvil_state import BlockAndReceipts, SavedChain, chain_json, read_chain
 
-MAX_SAVED_BLOCKS: Final = 100_000  # the newest ones, with their transactions
-MAX_STATE_BYTES: Final = 1 << 30  # of JSON text, unpacked
+MAX_SAVED_BLOCKS: Final = 100_000  # the newest blocks, with their transactions
+MAX_STATE_BYTES: Final = 1 << 30  # of decompressed JSON text
 GZIP_MAGIC: Final = b"\x1f\x8b"
-GZIP_WINDOW: Final = zlib.MAX_WBITS | 16  # zlib's way to say gzip
+GZIP_WINDOW: Final = zlib.MAX_WBITS | 16  # zlib's value for gzip
 COMPRESSION: Final = 6
 
 
@@ -31,15 +31,17 @@ def dumped_state(chain: Chain) -> bytes:
 
 
 def read_state(data: bytes) -> SavedChain:
-    """Reads a saved chain: JSON text, or gzip of it. ValueError says what is wrong."""
+    """Reads a saved chain: JSON text, optionally compressed with gzip. Raises ValueError with the
+    reason.
+    """
     return read_chain(_parsed(data))
 
 
 def saved_blocks(saved: SavedChain, layer: Layer) -> tuple[BlockAndReceipts, ...]:
     """Returns the blocks of a saved chain, whose head has the state ``layer``.
 
-    A state that was saved without its blocks gets one with the saved header fields. Returns no
-    blocks if it was saved without these too.
+    A state saved without its blocks gets one with the saved header fields. Returns no blocks if
+    these are missing too.
     """
     if saved.blocks or not saved.environment:
         return tuple(saved.blocks)
@@ -49,7 +51,7 @@ def saved_blocks(saved: SavedChain, layer: Layer) -> tuple[BlockAndReceipts, ...
 
 def packed_state(data: bytes) -> bytes:
     """Returns JSON text as gzip."""
-    import gzip  # which no other part of a node needs
+    import gzip  # only needed here
 
     return gzip.compress(data, COMPRESSION)
 

@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 
 
 class NoStorage:
-    """The part of a node that keeps nothing when its process ends."""
+    """The part of a node that stores nothing on disk."""
 
     writes_files = False
 
@@ -27,13 +27,13 @@ class NoStorage:
         """Writes a slice, before it is published."""
 
     def compact_pool(self) -> None:
-        """Removes transactions that wait no longer from the journal."""
+        """Removes transactions from the journal that no longer wait."""
 
     def seal_preconfirmed(self, chain: Chain, metrics: MetricsRegistry) -> None:
-        """Seals the block whose slices the last process published."""
+        """Seals the block whose slices the previous process published."""
 
     def restore_pool(self, readmit: Callable[[bytes], None], metrics: MetricsRegistry) -> None:
-        """Calls ``readmit`` with each transaction that waited when the last process ended."""
+        """Calls ``readmit`` with each transaction that waited when the previous process ended."""
 
     def metrics(self) -> Mapping[str, float]:
         """Returns gauges by name."""
@@ -46,7 +46,7 @@ class NoStorage:
 class NodeStorage(NoStorage):
     """The part of a node that keeps its chain in a data directory.
 
-    ``is_waiting`` returns whether a transaction, by its hash, is in no block yet.
+    ``is_waiting`` returns whether a transaction hash is not in a block yet.
     """
 
     writes_files = True
@@ -63,11 +63,11 @@ class NodeStorage(NoStorage):
         self.directory.slices.keep(pending)
 
     def compact_pool(self) -> None:
-        """Removes transactions that wait no longer from the journal."""
+        """Removes transactions from the journal that no longer wait."""
         self.directory.pool.compact(self.is_waiting)
 
     def seal_preconfirmed(self, chain: Chain, metrics: MetricsRegistry) -> None:
-        """Seals the block whose slices the last process published.
+        """Seals the block whose slices the previous process published.
 
         A block that cannot be sealed is logged and counted as a broken promise.
         """
@@ -83,7 +83,7 @@ class NodeStorage(NoStorage):
                 metrics.count("promises_kept_total")
 
     def restore_pool(self, readmit: Callable[[bytes], None], metrics: MetricsRegistry) -> None:
-        """Calls ``readmit`` with each transaction that waited when the last process ended."""
+        """Calls ``readmit`` with each transaction that waited when the previous process ended."""
         metrics.set("pool_restored", self.directory.pool.restore(readmit, self.is_waiting))
 
     def metrics(self) -> Mapping[str, float]:

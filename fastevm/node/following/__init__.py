@@ -1,4 +1,4 @@
-"""Sync with another node: its canonical blocks and its pre-confirmed slices."""
+"""Following another node: its canonical blocks and its pre-confirmed slices."""
 
 from fastevm.node.following.block_import import SyncState
 from fastevm.node.following.feed_follower import FeedFollower

@@ -20,15 +20,15 @@ from fastevm.rpc_types.blocks import block_from_json
 
 log = logging.getLogger(__name__)
 
-FETCH_AHEAD = 16  # blocks asked for at once
-MAX_BRANCH = 512  # blocks replaced at once; a longer branch is imported step by step
-JUMP_BLOCKS = 96  # behind the upstream's head; full nodes hold the states of 128 blocks
+FETCH_AHEAD = 16  # blocks requested together
+MAX_BRANCH = 512  # blocks replaced together; a longer branch is imported step by step
+JUMP_BLOCKS = 96  # behind the upstream's head; full nodes keep the states of 128 blocks
 HIGHEST_NUMBER = 2**64 - 1  # of a block, as in geth
-SYNCING_BLOCKS = 3  # behind the upstream's head; from here on the node reports syncing
+SYNCING_BLOCKS = 3  # behind the upstream's head, from which on the node reports syncing
 
 
 class ForeignChain(UpstreamError):
-    """The upstream's chain has no block in common with ours whose state is kept."""
+    """The upstream's chain shares no block with ours whose state is kept."""
 
 
 class SyncState(NamedTuple):
@@ -40,12 +40,12 @@ class SyncState(NamedTuple):
 
 
 class BlockImport:
-    """Fetches blocks from the upstream and adds them.
+    """Fetches blocks from the upstream and imports them.
 
-    ``add_block`` verifies and keeps a block, ``lock`` guards additions to the chain. Both are used
-    in worker threads. ``jump``: begins the chain anew at the upstream's head where that is too far
-    ahead for the states in between to be had; None where they are here. ``lag_seconds``: for so
-    long an upstream that went back to a block of ours is taken for a machine that lags.
+    ``add_block`` verifies and stores a block, ``lock`` guards additions to the chain; both are
+    used in worker threads. ``jump``: restarts the chain at the upstream's head if the states in
+    between are no longer available; None if states are complete. ``lag_seconds``: how long an
+    upstream whose head is one of our older blocks counts as lagging.
     """
 
     def __init__(
@@ -69,14 +69,14 @@ class BlockImport:
 
     @property
     def sync_state(self) -> SyncState | None:
-        """The progress of the sync; None when the node is in sync."""
+        """The progress of the sync; None if the node is in sync."""
         starting = self._starting
         if starting is None:
             return None
         return SyncState(starting, self.chain.head.number, self._highest)
 
     async def check_identity(self) -> None:
-        """:class:`ForeignChain` unless the upstream's chain began as ours did."""
+        """Raises :class:`ForeignChain` unless the upstream has our first block."""
         genesis, url = self.chain.genesis, self.upstream.url
         chain_id = int(await self.upstream.call("eth_chainId"), 16)
         if chain_id != self.chain.config.chain_id:
@@ -91,9 +91,10 @@ class BlockImport:
             )
 
     async def follow_head(self) -> bool:
-        """Import the upstream's head and the blocks before it, at most one branch at a time.
+        """Imports the upstream's head and the blocks before it, at most one branch per call.
 
-        False where the upstream seems to lag: its head is one of our blocks, since shortly.
+        Returns False if the upstream seems to lag: for a short time, its head has been one of our
+        blocks.
         """
         number, block_hash = await self._head()
         self.metrics.set("upstream_head_number", number)
@@ -117,7 +118,9 @@ class BlockImport:
         return True
 
     async def _head(self) -> tuple[int, bytes]:
-        """Number and hash of the upstream's head. UpstreamError for an answer that is none."""
+        """Returns number and hash of the upstream's head. Raises UpstreamError for an invalid
+        answer.
+        """
         head = await self.upstream.call("eth_getBlockByNumber", "latest", False)
         url = shown_address(self.upstream.url)
         try:
@@ -129,7 +132,9 @@ class BlockImport:
         return number, block_hash
 
     def _lags(self, number: int, block_hash: bytes) -> bool:
-        """Whether this head is behind ours on our own branch, and has not been so for long."""
+        """Returns whether this head is an older block of our branch, and has been so only for a
+        short time.
+        """
         ours = self.chain.head.number
         if number >= ours or self.chain.canonical_hash(number) != block_hash:
             self._lags_since = None
@@ -163,7 +168,9 @@ class BlockImport:
             await asyncio.to_thread(self._set_head, block_hash)
 
     async def _add_from(self, first: int, last: int) -> bool:
-        """Add the upstream's blocks of these numbers; False where one has an unknown parent."""
+        """Imports the upstream's blocks with these numbers. Returns False if a
+        parent is unknown.
+        """
         while first <= last:
             end = min(last, first + FETCH_AHEAD - 1)
             for block in await asyncio.gather(*map(self._fetch, range(first, end + 1))):
@@ -176,7 +183,7 @@ class BlockImport:
         return True
 
     async def _fork(self, highest: int) -> int:
-        """The number of the last block that is canonical here and there; at most ``highest``."""
+        """Returns the number of the newest block that both chains have; at most ``highest``."""
         await self.check_identity()
         low, high = self.chain.genesis.number, highest
         while low < high:
@@ -212,7 +219,7 @@ class BlockImport:
             try:
                 raw = await self.upstream.call("debug_getRawBlock", hex(number))
                 return decode_block(bytes.fromhex(raw[2:]), number=number)
-            except RpcRefusal as error:  # public endpoints refuse it in many words
+            except RpcRefusal as error:  # public endpoints word this refusal differently
                 log.info("%s gives no raw blocks: %s", self.upstream.url, error)
                 self.raw_blocks = error.code != METHOD_NOT_FOUND
         found = await self.upstream.call("eth_getBlockByNumber", hex(number), True)

@@ -1,4 +1,4 @@
-"""What a follower checks of a feed's messages, and the names of what it cannot check.
+"""What a follower checks in a feed's messages, and the names of what it cannot check.
 
 Source: OP Stack specification, subblocks and flashblocks; L1 attributes deposited transaction.
 """
@@ -25,17 +25,17 @@ from fastevm.core.spec.schedule import ForkSchedule
 from fastevm.errors import FastevmError
 from fastevm.rpc_types.feed import FeedBase, FeedSlice
 
-SIGNATURE = "signature"  # of the sequencer: the connection's TLS is all there is
+SIGNATURE = "signature"  # of the sequencer; only the connection's TLS protects it
 UNKNOWN_WITHOUT_L1 = ("gas_limit", "prev_randao", "parent_beacon_block_root", "deposits")
 UNKNOWN_WITHOUT_CONSENSUS = ("prev_randao", "parent_beacon_block_root")
 
 
 class Divergence(FastevmError):
-    """A message that breaks a rule, or whose execution gave another result than it says."""
+    """A message that breaks a rule, or whose result differs from its execution."""
 
 
 def draft_of(base: FeedBase, parent: Header, schedule: ForkSchedule) -> Header:
-    """The draft header of the block that a feed began on ``parent``."""
+    """Returns the draft header of the block that a feed began on ``parent``."""
     given = {row.name: getattr(base, row.name, None) for row in LATER_FIELDS}
     if schedule.parameters["has_blobs"]:
         given["excess_blob_gas"] = next_excess_blob_gas(parent, schedule)
@@ -52,10 +52,10 @@ def draft_of(base: FeedBase, parent: Header, schedule: ForkSchedule) -> Header:
 
 
 def told_header(draft: Header, transactions_root: bytes, message: FeedSlice) -> Header:
-    """The header of the block so far as a message tells it; nothing is executed.
+    """Returns the header of the block so far according to a message, without executing it.
 
-    ``draft``: of the block, see ``draft_of``. ``transactions_root``: 32 bytes, of all transactions
-    so far. Where the block hash is told, it is the hash of this header.
+    ``draft``: of the block, see ``draft_of``. ``transactions_root``: 32 bytes, over all
+    transactions so far. If the message has a block hash, it is the hash of this header.
     """
     tells_withdrawals = draft.withdrawals_root is not None and message.withdrawals_root != ZERO_HASH
     return replace(
@@ -71,9 +71,11 @@ def told_header(draft: Header, transactions_root: bytes, message: FeedSlice) -> 
 
 
 def check_draft(draft: Header, parent: Header, schedule: ForkSchedule, config: ChainConfig) -> None:
-    """InvalidBlock unless a block may begin so on ``parent``, whose hash is not compared.
+    """Raises InvalidBlock unless a block may begin like this on ``parent``, whose hash is not
+    compared.
 
-    The base fee, the extra data's form, the timestamp and, where the rules bound it, the gas limit.
+    Checks the base fee, the form of the extra data, the timestamp and, if the rules bound it, the
+    gas limit.
     """
     config.check_rules_known(draft.number, draft.timestamp)
     step = config.least_timestamp_step
@@ -88,9 +90,9 @@ def check_draft(draft: Header, parent: Header, schedule: ForkSchedule, config: C
 
 
 def check_parent(last: FeedSlice, base: FeedBase) -> None:
-    """Divergence when a block begins on another one than the slice that came last ends.
+    """Raises Divergence if a block does not begin on the block that the last slice ended.
 
-    Only a slice with a state root has the hash that its block would have.
+    Only a slice with a state root has the hash of the final block.
     """
     if ZERO_HASH not in (last.state_root, last.block_hash) and base.parent_hash != last.block_hash:
         raise Divergence(f"block {base.block_number} has another parent than slice {last.id}")
@@ -102,10 +104,10 @@ def check_attributes(
     schedule: ForkSchedule,
     parent_schedule: ForkSchedule,
 ) -> None:
-    """Divergence unless a block with deposits begins with the L1 attributes.
+    """Raises Divergence unless a block with deposits begins with the L1 attributes.
 
-    The first block of a fork still has the form of the fork before (``parent_schedule``). The
-    source hash follows from the attributes; whether they are those of L1 cannot be seen here.
+    The first block of a fork still has the previous fork's form (``parent_schedule``). The source
+    hash follows from the attributes. Whether they are L1's cannot be checked here.
     """
     if not schedule.parameters["has_deposits"]:
         return
@@ -122,7 +124,7 @@ def check_attributes(
 
 
 def with_withdrawals(pending: PendingBlock, message: FeedSlice) -> PendingBlock:
-    """The pending block with the withdrawals root of the message, where that is told."""
+    """Returns the pending block with the withdrawals root of the message, if it has one."""
     if message.withdrawals_root == ZERO_HASH or pending.header.withdrawals_root is None:
         return pending
     header = replace(pending.header, withdrawals_root=message.withdrawals_root)
@@ -130,10 +132,10 @@ def with_withdrawals(pending: PendingBlock, message: FeedSlice) -> PendingBlock:
 
 
 def check_outcome(pending: PendingBlock, message: FeedSlice, schedule: ForkSchedule) -> None:
-    """Divergence when a slice's execution gave another result than the message says.
+    """Raises Divergence if the execution of a slice gave another result than the message.
 
-    Gas, receipts root, bloom and blob gas are told always (blob gas mostly), the state root and
-    the withdrawals root where they are not zero. ``pending`` has the withdrawals root told.
+    Compares gas, receipts root, bloom and (if present) blob gas; state root and withdrawals root
+    only if they are not zero. ``pending`` has the message's withdrawals root.
     """
     header, layer = pending.header, pending.layer
     named: list[tuple[str, bytes | int | None, bytes | int | None]] = [
@@ -159,7 +161,9 @@ def check_outcome(pending: PendingBlock, message: FeedSlice, schedule: ForkSched
 
 
 def unverified(message: FeedSlice, schedule: ForkSchedule) -> tuple[str, ...]:
-    """The names of what a message says, or should say, and nobody here can check."""
+    """Returns the names of what a message contains, or should contain, and this
+    node cannot check.
+    """
     rules = schedule.parameters
     deposits = bool(rules["has_deposits"])
     found = [*(UNKNOWN_WITHOUT_L1 if deposits else UNKNOWN_WITHOUT_CONSENSUS), SIGNATURE]

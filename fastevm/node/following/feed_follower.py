@@ -1,6 +1,6 @@
-"""Executes the slices of a feed on top of the canonical head: the follower's pending block.
+"""Executes the slices of a feed above the canonical head: the follower's pending block.
 
-A gap, another block than announced or a result that differs withdraws the pending block. Then
+A gap, a block other than announced or a different result withdraws the pending block. Then
 ``pending`` reads ``latest`` until the feed begins a block that fits.
 """
 
@@ -69,9 +69,9 @@ class _FollowedBlock(Struct):
 class FeedFollower:
     """Keeps the pending blocks of a feed consistent with a chain.
 
-    ``publish(pending, notify)`` is called with each new pending block, or None. ``notify`` is False
-    when the block moved to another parent and has no new slice. ``lock`` guards additions to the
-    chain.
+    ``publish(pending, notify)`` is called with each new pending block, or None. ``notify`` is
+    False if the block moved to another parent without a new slice. ``lock`` guards additions to
+    the chain.
     """
 
     def __init__(
@@ -81,32 +81,32 @@ class FeedFollower:
         self._blocks: list[_FollowedBlock] = []
         self._early = EarlySlices()
         self._received: FeedSlice | None = None
-        self._doubted: dict[int, PendingBlock] = {}  # that the block after them did not fit
+        self._doubted: dict[int, PendingBlock] = {}  # that the following block did not fit
         self._accepted_at = time.monotonic()
         self.missing_state = MissingState()
         chain.on_head(self._head_moved)
 
     @property
     def latest(self) -> FeedSlice | None:
-        """The message accepted last; None when there is no pending state."""
+        """The last accepted message; None if there is no pending state."""
         return self._blocks[-1].messages[-1] if self._blocks else None
 
     @property
     def age(self) -> float:
-        """Seconds since a message became pending state here, or since the start."""
+        """Seconds since a message last became pending state, or since the start."""
         return time.monotonic() - self._accepted_at
 
     @property
     def unverified(self) -> tuple[str, ...] | None:
-        """The names of what nobody here can check of the pending block; None without one."""
-        newest = self._blocks[-1:]  # one step, for the lock may be held as long as a slice runs
+        """The names of what this node cannot check in the pending block; None without one."""
+        newest = self._blocks[-1:]  # in one step, because the lock may be held for a whole slice
         return unverified(newest[0].messages[-1], newest[0].sliced.schedule) if newest else None
 
     def receive(self, message: FeedSlice) -> Verdict:
-        """Process the next message of the feed."""
+        """Processes the next message of the feed."""
         with self.lock:
             self.metrics.count("feed_messages_received_total")
-            # The same message again is a duplicate even where nothing is pending.
+            # A repeated message is a duplicate even if nothing is pending.
             repeated = message == self._received or self._has(message)
             self._received = message
             verdict = Verdict.DUPLICATE if repeated else classify(self.latest, message)
@@ -119,7 +119,7 @@ class FeedFollower:
             return verdict
 
     def _has(self, message: FeedSlice) -> bool:
-        """Whether just this message is part of a pending block."""
+        """Returns whether exactly this message is part of a pending block."""
         return any(
             block.base.block_number == message.block_number
             and message.index < len(block.messages)
@@ -128,12 +128,14 @@ class FeedFollower:
         )
 
     def interrupted(self) -> None:
-        """Drop the early messages, since the next one may not follow them; keep what is pending."""
+        """Drops the early messages because the next message may not follow them; keeps the pending
+        blocks.
+        """
         with self.lock:
             self._early.clear()
 
     def withdraw(self, reason: str) -> None:
-        """Drop all pending blocks."""
+        """Drops all pending blocks."""
         with self.lock:
             self._early.clear()
             if self._blocks:
@@ -145,7 +147,7 @@ class FeedFollower:
     # --- slices -----------------------------------------------------------------------------------
 
     def _process(self, message: FeedSlice) -> None:
-        """Execute a message whose parent is here; keep one whose parent may still come."""
+        """Executes a message whose parent is known; keeps it if its parent may still arrive."""
         head = self.chain.head
         if message.block_number <= head.number:
             self.metrics.count("feed_stale_total")
@@ -198,7 +200,9 @@ class FeedFollower:
         self.withdraw(str(error))
 
     def _begin(self, message: FeedSlice, base: FeedBase) -> _FollowedBlock:
-        """The first slice of a block, on the pending block before it or on the canonical head."""
+        """Executes the first slice of a block, on the previous pending block or the canonical
+        head.
+        """
         chain = self.chain
         if self._blocks:
             before = self._blocks[-1]
@@ -206,7 +210,7 @@ class FeedFollower:
             if before.finished is None:
                 before.finished = before.sliced.finish().layer
             parent, layer, previous = before.pending.header, before.finished, before.pending
-            # Only the feed knows the hash of a parent that is pending itself.
+            # Only the feed knows the hash of a pending parent.
             ancestors = [base.parent_hash, *before.ancestors]
         else:
             parent, layer, previous = chain.head.header, chain.layer_of(chain.head.hash), None
@@ -247,7 +251,7 @@ class FeedFollower:
         message: FeedSlice,
         transactions: list[Transaction] | None = None,
     ) -> PendingBlock:
-        """Execute a slice; Divergence where the message says what is not so."""
+        """Executes a slice. Raises Divergence if the message differs from the result."""
         if message.post_exec_tx is not None:
             raise Divergence(f"slice {message.id}: refunds after execution are not known here")
         for transaction in self._decoded(message) if transactions is None else transactions:
@@ -257,14 +261,15 @@ class FeedFollower:
                 raise Divergence(f"slice {message.id}: {error}") from error
         pending = with_withdrawals(sliced.close_slice(), message)
         check_outcome(pending, message, sliced.schedule)
-        # Without a state root the hash is provisional: builders fill its header differently.
+        # Without a state root the hash is provisional, because builders fill in the header
+        # differently.
         is_provisional = message.state_root == ZERO_HASH != message.block_hash
         if is_provisional and message.block_hash != pending.header.hash:
             self.metrics.count("feed_provisional_hash_mismatch_total")
         return pending
 
     def _add(self, sliced: SlicedBlock, transaction: Transaction) -> None:
-        """Execute a transaction, after its state was fetched where that is missing."""
+        """Executes a transaction, after fetching missing state."""
         while True:
             try:
                 sliced.add(transaction)
@@ -283,7 +288,9 @@ class FeedFollower:
             self._drain()
 
     def _reconcile(self, change: HeadChange) -> None:
-        """Drop the pending blocks that are canonical now; execute the others on the new head."""
+        """Drops the pending blocks that are canonical now, and executes the others on the new
+        head.
+        """
         shown = self._doubted | {block.base.block_number: block.pending for block in self._blocks}
         self._doubted = {}
         for block in change.added:
@@ -320,7 +327,7 @@ class FeedFollower:
             self.metrics.count("reconcile_rebased_total")
 
     def _drain(self) -> None:
-        """Execute the early messages of the block after this head."""
+        """Executes the early messages of the block after this head."""
         if self._blocks:
             return
         for message in self._early.take(self.chain.head.number + 1):
@@ -333,7 +340,7 @@ class FeedFollower:
 
 
 def agrees(pending: PendingBlock, block: Block) -> bool:
-    """Whether a canonical block has the pre-confirmed transactions, receipts and gas."""
+    """Returns whether a canonical block has the pre-confirmed transactions, receipts and gas."""
     header = block.header
     return (
         header.gas_used == pending.header.gas_used

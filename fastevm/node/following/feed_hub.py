@@ -1,4 +1,4 @@
-"""Publishes slices to the readers of the feed through bounded queues."""
+"""Sends slices to the readers of the feed through bounded queues."""
 
 import asyncio
 import logging
@@ -14,15 +14,15 @@ from fastevm.rpc_types.feed_formats import FeedFormat, feed_text
 
 log = logging.getLogger(__name__)
 
-QUEUE_MESSAGES = 100  # unsent messages of one reader; more of them end it
+QUEUE_MESSAGES = 100  # unsent messages of a reader; more of them disconnect it
 
 
 class SlowReader(Exception):
-    """A reader's queue overflowed and messages were lost; it should connect again."""
+    """A reader's queue overflowed and messages were lost. It should reconnect."""
 
 
 class FeedFaults(Struct):
-    """Fault injection for tests of followers: what happens to the next messages."""
+    """Faults for tests of followers: they change the next messages."""
 
     drop: int = 0
     duplicate: int = 0
@@ -31,7 +31,7 @@ class FeedFaults(Struct):
     _held: list[str] = field(default_factory=list)
 
     def apply(self, message: str, metrics: MetricsRegistry) -> list[tuple[float, str]]:
-        """The texts to send in place of this message, each with a delay in seconds."""
+        """Returns the texts to send instead of this message, each with a delay in seconds."""
         if self.drop:
             self.drop -= 1
             metrics.count(FAULTS.format("drop"))
@@ -71,10 +71,10 @@ class FeedFrame:
 
 
 class FeedHub:
-    """The feed of one node; ``publish`` runs on the builder's thread, all else on the loop.
+    """The feed of a node. ``publish`` runs on the builder's thread, everything else on the loop.
 
-    ``form``: of its messages. ``always_packed``: whether every reader gets Brotli, as from the
-    proxies of public feeds.
+    ``form``: format of its messages. ``always_packed``: send Brotli to every reader, as the
+    proxies of public feeds do.
     """
 
     def __init__(self, metrics: MetricsRegistry) -> None:
@@ -92,7 +92,7 @@ class FeedHub:
         return len(self._readers)
 
     def publish(self, pending: PendingBlock, first_new: int = 0) -> None:
-        """Send a slice to all readers."""
+        """Sends a slice to all readers."""
         previous, self._last_id = (
             self._last_id,
             f"{pending.header.number}-{pending.slice_index}",
@@ -114,9 +114,9 @@ class FeedHub:
                 return
 
     def open(self, address: str, *, limit: int, address_limit: int) -> "FeedReader":
-        """A new reader at ``address``; FeedReader.close ends it.
+        """Returns a new reader for ``address``; end it with FeedReader.close.
 
-        ConnectionRefusedError beyond ``limit`` readers, or ``address_limit`` of one address.
+        Raises ConnectionRefusedError beyond ``limit`` readers, or ``address_limit`` per address.
         """
         if len(self._readers) >= limit:
             raise ConnectionRefusedError(f"too many readers of the feed, limit {limit}")
@@ -131,7 +131,7 @@ class FeedHub:
         return reader
 
     def remove(self, reader: "FeedReader") -> None:
-        """Remove a reader."""
+        """Removes a reader."""
         if reader in self._readers:
             self._readers.discard(reader)
             self._by_address -= Counter((reader.address,))
@@ -142,7 +142,7 @@ class FeedHub:
 
 
 class FeedReader:
-    """The queue of messages of one reader."""
+    """The queue of messages for one reader."""
 
     def __init__(self, hub: FeedHub, address: str) -> None:
         self.address = address
@@ -152,7 +152,7 @@ class FeedReader:
         self._lost = False
 
     def offer(self, frame: FeedFrame) -> None:
-        """Queue a message; a full queue ends the reader."""
+        """Queues a message; a full queue disconnects the reader."""
         if len(self._queue) >= QUEUE_MESSAGES:
             self._lost = True
             self._queue.clear()
@@ -163,7 +163,7 @@ class FeedReader:
         self._arrived.set()
 
     async def frames(self) -> AsyncIterator[FeedFrame]:
-        """The messages in order. SlowReader when some were lost."""
+        """Yields the messages in order. Raises SlowReader if some were lost."""
         while True:
             await self._arrived.wait()
             self._arrived.clear()
@@ -173,5 +173,5 @@ class FeedReader:
                 yield self._queue.popleft()
 
     def close(self) -> None:
-        """Remove the reader from the feed."""
+        """Removes the reader from the feed."""
         self._hub.remove(self)

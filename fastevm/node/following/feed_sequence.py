@@ -1,4 +1,4 @@
-"""The sequence of a feed's messages: gaps, duplicates, restarts, and slices that come early."""
+"""The sequence of a feed's messages: gaps, duplicates, restarts and early slices."""
 
 from collections.abc import Iterator
 from enum import Enum
@@ -6,12 +6,12 @@ from enum import Enum
 from fastevm.core.primitives.replace import replace
 from fastevm.rpc_types.feed import FeedSlice
 
-EARLY_BLOCKS = 6  # ahead of the canonical head, that may begin before their parent is here
-EARLY_SLICES = 64  # of one block
+EARLY_BLOCKS = 6  # blocks above the canonical head that may start before their parent is known
+EARLY_SLICES = 64  # per block
 
 
 class Verdict(Enum):
-    """The relation of a message to the last accepted one; the values are labels of a metric."""
+    """The relation of a message to the last accepted one. The values are labels of a metric."""
 
     NEXT = "next"
     FIRST = "first"
@@ -26,10 +26,10 @@ class Verdict(Enum):
 
 
 def classify(latest: FeedSlice | None, new: FeedSlice) -> Verdict:
-    """The verdict on ``new`` after ``latest``, the last accepted message.
+    """Classifies ``new`` after ``latest``, the last accepted message.
 
-    ``latest`` is None where there is no pending state. RESTART, CONFLICT (the same place with
-    another content), GAP, INVALID_BLOCK and PREDECESSOR invalidate all pending state.
+    ``latest`` is None if there is no pending state. RESTART, CONFLICT (same index, other content),
+    GAP, INVALID_BLOCK and PREDECESSOR invalidate all pending state.
     """
     if latest is None:
         return Verdict.START if new.index == 0 else Verdict.MISSING_FIRST
@@ -48,12 +48,12 @@ def classify(latest: FeedSlice | None, new: FeedSlice) -> Verdict:
 
 
 def is_copy(one: FeedSlice, other: FeedSlice) -> bool:
-    """Whether two messages say the same, whatever each names as its predecessor."""
+    """Returns whether two messages are equal, apart from the predecessor that they name."""
     return one == other or replace(one, previous_id=other.previous_id) == other
 
 
 class EarlySlices:
-    """Messages whose parent block is not here yet; of each block from index 0 without gaps."""
+    """Messages whose parent block is not known yet; for each block, from index 0 without gaps."""
 
     def __init__(self) -> None:
         self._blocks: dict[int, list[FeedSlice]] = {}
@@ -62,7 +62,7 @@ class EarlySlices:
         return sum(map(len, self._blocks.values()))
 
     def keep(self, new: FeedSlice, head: int) -> bool:
-        """Keep a message until its parent comes; False for one that may not be kept.
+        """Keeps a message until its parent arrives. Returns False if it may not be kept.
 
         ``head``: the number of the canonical head.
         """
@@ -79,12 +79,12 @@ class EarlySlices:
         return True
 
     def take(self, number: int) -> Iterator[FeedSlice]:
-        """Remove and return the messages of a block in order; drop those of earlier blocks."""
+        """Removes and returns the messages of a block in order; drops those of earlier blocks."""
         found = self._blocks.pop(number, [])
         for old in [known for known in self._blocks if known < number]:
             del self._blocks[old]
         return iter(found)
 
     def clear(self) -> None:
-        """Drop all messages."""
+        """Drops all messages."""
         self._blocks.clear()

@@ -40,12 +40,12 @@ class NoFollower:
 
     @property
     def has_slices(self) -> bool:
-        """Whether a feed renews the pending block."""
+        """Whether a feed updates the pending block."""
         return False
 
     @property
     def guesses_pending(self) -> bool:
-        """Whether the pending block is a guess of this node, which nobody has promised."""
+        """Whether the pending block is built by this node, without a promise of the sequencer."""
         return False
 
     @property
@@ -55,7 +55,7 @@ class NoFollower:
 
     @property
     def upstream_age(self) -> float | None:
-        """Seconds since this node had the head of its upstream; None without an upstream."""
+        """Seconds since this node last had its upstream's head; None without an upstream."""
         return None
 
     @property
@@ -80,7 +80,7 @@ class NoFollower:
         return self.submission.submit_signed(raw, sender)
 
     def begin_to_forward(self, raw: bytes) -> Future[bytes]:
-        """Sends a transaction to the upstream; raises FastevmError without an upstream."""
+        """Sends a transaction to the upstream. Raises FastevmError without an upstream."""
         raise FastevmError("this node follows no other node")
 
     def metrics(self) -> Mapping[str, float]:
@@ -98,8 +98,8 @@ class Follower(NoFollower):
     """The part of a node that follows ``upstream_url``, and the feed of slices at ``feed_url``.
 
     It forwards submitted transactions to the upstream. ``add_block`` imports a canonical block.
-    ``publish(pending, notify)`` takes the pending block of the feed, ``publish_guess(pending)`` the
-    one that is built here without a feed. Other arguments as of `Node.follow`.
+    ``publish(pending, notify)`` receives the pending block of the feed, ``publish_guess(pending)``
+    the block built here without a feed. For other arguments see `Node.follow`.
     """
 
     forwards = True
@@ -143,12 +143,12 @@ class Follower(NoFollower):
 
     @property
     def has_slices(self) -> bool:
-        """Whether there is a feed, and as far as is known it sends more than headers."""
+        """Whether there is a feed that, as far as is known, sends more than headers."""
         return self.sync.has_slices
 
     @property
     def guesses_pending(self) -> bool:
-        """Whether the pending block is built here, so that nobody has promised it."""
+        """Whether the pending block is built here, without a promise of the sequencer."""
         return self.local_pending.is_built
 
     @property
@@ -158,7 +158,7 @@ class Follower(NoFollower):
 
     @property
     def upstream_age(self) -> float:
-        """Seconds since this node had the head of its upstream."""
+        """Seconds since this node last had its upstream's head."""
         return self.sync.upstream_age
 
     @property
@@ -182,7 +182,7 @@ class Follower(NoFollower):
         return self.begin_to_forward(raw).result()
 
     def submit_signed(self, raw: bytes, sender: bytes) -> bytes:
-        """Does the same: the upstream recovers the sender itself."""
+        """Does the same; the upstream recovers the sender itself."""
         return self.submit(raw)
 
     def begin_to_forward(self, raw: bytes) -> Future[bytes]:
@@ -198,7 +198,7 @@ class Follower(NoFollower):
             raise
 
     async def _forward(self, raw: bytes, transaction: Transaction) -> bytes:
-        """Sends a transaction to the upstream; if that refuses it, it leaves the pool."""
+        """Sends a transaction to the upstream. If the upstream refuses it, it leaves the pool."""
         pool = self.submission.pool
         try:
             await self.sync.forward(raw)

@@ -1,4 +1,4 @@
-"""A connection to the node that is followed: whether it holds, and what metrics and log tell."""
+"""A connection to the followed node, with its metrics and log messages."""
 
 import logging
 import time
@@ -13,9 +13,9 @@ RECONNECTS: Final = "{}_reconnects_total"  # counter
 
 
 class Link:
-    """One connection, which is opened again whenever it breaks.
+    """A connection that is reopened whenever it breaks.
 
-    ``name``: of its metrics and in the log. ``loss``: what its loss means for who reads the log.
+    ``name``: for its metrics and the log. ``loss``: the consequence of losing it, for the log.
     """
 
     def __init__(self, name: str, metrics: MetricsRegistry, *, loss: str = "") -> None:
@@ -24,7 +24,7 @@ class Link:
         self._lost_at: float | None = None
 
     def opened(self) -> None:
-        """Note that the connection is there; the log tells if it was there before."""
+        """Records that the connection is open; logs it if it was open before."""
         if self.holds:
             return
         self.holds = True
@@ -34,7 +34,7 @@ class Link:
             log.warning("%s: connected again after %.1f s", self.name, seconds)
 
     def broke(self, error: Exception) -> None:
-        """Note that the connection broke or could not be opened; the log tells why."""
+        """Records that the connection broke or could not be opened, and logs the reason."""
         text = str(error) or type(error).__name__
         if self.holds:
             self._lost_at = time.monotonic()

@@ -1,8 +1,8 @@
 """The sync service of a follower: canonical blocks over JSON-RPC, slices over the feed.
 
-The two connections are independent and are opened again when they break. The upstream decides what
-is canonical; a feed that cannot be followed leaves no pending block. A feed that is lost leaves the
-pending block as it was until that is too old, or the head moves past it.
+The two connections are independent and are reopened when they break. The upstream decides what is
+canonical. A feed that cannot be followed leaves no pending block. If the feed is lost, the pending
+block stays until it is too old, or until the head passes it.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ PENDING_AGE: Final = 5.0
 log = logging.getLogger(__name__)
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.25, 10.0  # seconds between attempts to connect
-PING_SECONDS = 2.0  # between pings on an idle feed; a pong must come within half of it
-SILENCE_SECONDS = 5.0  # without a message the feed is connected again
-FEED_FORM: Final = 'feed_form{{form="{}",frames="{}"}}'  # gauge of what the feed turned out to be
-FORWARDS_LIMIT: Final = 1_024  # transactions that wait for the upstream
-FORWARDS_AT_ONCE: Final = 64  # of them that are sent; an HTTP client has 100 connections
+PING_SECONDS = 2.0  # between pings on an idle feed; a pong must arrive within half of it
+SILENCE_SECONDS = 5.0  # without a message before the feed is reconnected
+FEED_FORM: Final = 'feed_form{{form="{}",frames="{}"}}'  # gauge: form of the feed
+FORWARDS_LIMIT: Final = 1_024  # transactions waiting for the upstream
+FORWARDS_AT_ONCE: Final = 64  # of these, sent concurrently; an HTTP client has 100 connections
 
 T = TypeVar("T")
 
@@ -51,17 +51,17 @@ class Backoff:
         self._next = first
 
     def reset(self) -> None:
-        """An attempt succeeded."""
+        """Resets the pause after a success."""
         self._next = self.first
 
     def pause(self) -> float:
-        """Seconds to wait before the next attempt."""
+        """Returns the seconds to wait before the next attempt."""
         pause, self._next = self._next, min(self.longest, self._next * 2)
         return pause
 
 
 class SyncService:
-    """The two tasks of a follower; ``start`` and ``stop`` run on its event loop.
+    """The two tasks of a follower. ``start`` and ``stop`` run on its event loop.
 
     ``on_foreign(text)`` is called after every attempt that finds the upstream on another chain.
     """
@@ -82,8 +82,10 @@ class SyncService:
         lag_seconds: float = 0.0,
         pending_age: float = PENDING_AGE,
     ) -> None:
-        """``jump`` and ``lag_seconds`` as of :class:`BlockImport`; ``pending_age``: seconds after
-        its newest slice, for which the pending block stays when the feed is lost; 0: no limit."""
+        """``jump`` and ``lag_seconds``: see :class:`BlockImport`. ``pending_age``: how many
+        seconds after its newest slice the pending block stays if the feed is lost; 0 for no
+        limit.
+        """
         self.chain, self.follower, self.metrics = chain, follower, metrics
         self.feed_url, self.poll_seconds = feed_url, poll_seconds
         self.first_pause, self.pending_age = first_pause, pending_age
@@ -112,22 +114,22 @@ class SyncService:
 
     @property
     def feed_age(self) -> float | None:
-        """Seconds since a message became pending state here; None without a feed of slices."""
+        """Seconds since a message last became pending state; None without a feed of slices."""
         return self.follower.age if self.has_slices else None
 
     @property
     def has_slices(self) -> bool:
-        """Whether there is a feed, and as far as is known it sends more than headers."""
+        """Whether there is a feed that, as far as is known, sends more than headers."""
         return self.feed_url is not None and not self._heads_only
 
     @property
     def connections(self) -> dict[str, bool]:
-        """Whether the connections hold, by name: that to the upstream, and to the feed if any."""
+        """Whether the connections are open, by name: to the upstream and, if any, to the feed."""
         links = [self._upstream_link, *([] if self.feed_url is None else [self._feed_link])]
         return {link.name: link.holds for link in links}
 
     async def start(self) -> None:
-        """Start the tasks; returns at once."""
+        """Starts the tasks and returns immediately."""
         self._loop = asyncio.get_running_loop()
         follow_blocks = self._forever(self._follow_blocks, self._upstream_link)
         self._tasks.append(asyncio.create_task(follow_blocks))
@@ -136,7 +138,7 @@ class SyncService:
             self._tasks.append(asyncio.create_task(follow_feed))
 
     async def stop(self) -> None:
-        """Stop the tasks and close the connections."""
+        """Stops the tasks and closes the connections."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -146,14 +148,16 @@ class SyncService:
         await self.upstream.close()
 
     def begin(self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        """Begin ``work`` on the event loop of the service, from any thread. UpstreamError."""
+        """Starts ``work`` on the event loop of the service, from any thread.
+        Raises UpstreamError.
+        """
         if self._loop is None:
             work.close()
             raise UpstreamError("the upstream node is not connected")
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     async def forward(self, raw: bytes) -> None:
-        """Submit a transaction to the upstream. RpcRefusal or UpstreamError."""
+        """Submits a transaction to the upstream. Raises RpcRefusal or UpstreamError."""
         if self._forwarding >= FORWARDS_LIMIT:
             raise UpstreamError(f"{FORWARDS_LIMIT} transactions wait for the upstream node already")
         self._forwarding += 1
@@ -166,7 +170,7 @@ class SyncService:
             self._forwarding -= 1
 
     async def _forever(self, attempt: Callable[[Backoff], Awaitable[None]], link: Link) -> None:
-        import aiohttp  # slow to import, and only a follower needs it
+        import aiohttp  # slow to import and only needed by followers
 
         backoff = Backoff(self.first_pause)
         while True:
@@ -210,7 +214,7 @@ class SyncService:
                 self._expiry = asyncio.create_task(self._expire())
 
     async def _expire(self) -> None:
-        """Withdraw the pending block of a feed that is lost, once its newest slice is too old."""
+        """Withdraws the pending block of a lost feed once its newest slice is too old."""
         await asyncio.to_thread(self.follower.interrupted)
         if not self.pending_age:
             return
@@ -226,7 +230,7 @@ class SyncService:
         self._expiry = None
 
     def _receive(self, reader: FeedReader, frame: str | bytes) -> bool:
-        """Take a message in; whether it announces a canonical block that is not here."""
+        """Processes a message. Returns whether it announces an unknown canonical block."""
         try:
             found = reader.read(frame)
         except FeedError as error:
@@ -244,7 +248,7 @@ class SyncService:
         return False
 
     def _feed_form_is(self, reader: FeedReader | None) -> None:
-        """Tell in the metrics and the log what the first message of a connection showed."""
+        """Records in metrics and log the form of a connection's first message."""
         if self._feed_form is not None:
             self.metrics.set(self._feed_form, 0)
         self._feed_form = None
@@ -271,7 +275,7 @@ class SyncService:
                 self.metrics.set("upstream_foreign", 0)
                 backoff.reset()
                 with contextlib.suppress(TimeoutError):
-                    # not wait_for: before Python 3.12 it can swallow a cancellation
+                    # not wait_for, which can swallow a cancellation before Python 3.12
                     async with asyncio.timeout(self.poll_seconds):
                         await self._announced.wait()
         except ForeignChain as error:
@@ -284,13 +288,13 @@ class SyncService:
 
 
 def loss_of_the_feed(pending_age: float) -> str:
-    """What happens when the feed is lost, for the log."""
+    """Returns the consequence of losing the feed, for the log."""
     kept = f"for up to {pending_age:g} s" if pending_age else "until the head moves past it"
     return f"the pending block is kept {kept}"
 
 
 async def fetch_block(url: str, number: int = 0) -> dict[str, Any]:
-    """A block of the upstream as JSON; retries until the upstream answers."""
+    """Returns a block of the upstream as JSON; retries until the upstream answers."""
     upstream, backoff = Upstream(url), Backoff()
     try:
         while True:

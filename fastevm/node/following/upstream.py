@@ -1,4 +1,4 @@
-"""The upstream node of a follower: calls over HTTP or WebSocket, and news of its head."""
+"""The upstream node of a follower: calls over HTTP or WebSocket, and notifications of its head."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from fastevm.rpc_client.messages import RpcRefusal, RpcUnreachable, checked_addr
 
 
 class UpstreamError(FastevmError):
-    """The upstream node cannot be reached, or what it answers cannot be followed."""
+    """The upstream cannot be reached, or its answer cannot be used."""
 
 
 class Upstream:
-    """The node that a follower follows; a WebSocket is opened when needed and again after it broke.
+    """The followed node. Its WebSocket is opened on demand and reopened after it broke.
 
-    ``on_head`` is called when a WebSocket upstream announces a head; over HTTP never. ValueError
-    for an address that is neither.
+    ``on_head`` is called if a WebSocket upstream announces a head, never over HTTP. Raises
+    ValueError for other kinds of addresses.
     """
 
     def __init__(self, url: str, *, on_head: Callable[[], None] = lambda: None) -> None:
@@ -31,7 +31,7 @@ class Upstream:
         self._opening = asyncio.Lock()
 
     async def call(self, method: str, *params: Any) -> Any:
-        """The result of a call; RpcRefusal or UpstreamError."""
+        """Returns the result of a call. Raises RpcRefusal or UpstreamError."""
         try:
             if self._http is not None:
                 return await self._http.call(method, *params)
@@ -40,7 +40,7 @@ class Upstream:
             raise UpstreamError(str(error)) from error
 
     async def close(self) -> None:
-        """Close the connections."""
+        """Closes the connections."""
         if self._heads is not None:
             self._heads.cancel()
         for client in (self._http, self._socket):
@@ -55,7 +55,7 @@ class Upstream:
         return self._socket
 
     async def _connect(self, socket: WebSocketClient) -> None:
-        """Open the connection and subscribe to its heads, where the node has subscriptions."""
+        """Opens the connection and subscribes to heads if the node supports subscriptions."""
         if self._heads is not None:
             self._heads.cancel()
         await socket.close()

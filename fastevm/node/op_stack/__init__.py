@@ -1,4 +1,4 @@
-"""Development chains of the OP stack: their genesis, and the predeploys that were written here."""
+"""Development chains of the OP stack: their genesis, and predeploys written for this package."""
 
 from fastevm.node.op_stack.op_genesis import DEFAULT_OP_FORK, OP_FORK_NAMES, op_stack_genesis
 

@@ -29,7 +29,7 @@ GAS_PRICE_ORACLE: Final = L1_BLOCK[:-1] + b"\x0f"
 PROXY_ADMIN: Final = L1_BLOCK[:-1] + b"\x18"
 BASE_FEE_VAULT: Final = L1_BLOCK[:-1] + b"\x19"
 OPERATOR_FEE_VAULT: Final = L1_BLOCK[:-1] + b"\x1b"
-# The code behind the proxy at 0x4200..00NN is at this address with NN at its end.
+# The code behind the proxy at 0x4200..00NN is at this address, ending in NN.
 CODE_NAMESPACE: Final = bytes.fromhex("c0d3c0d3c0d3c0d3c0d3c0d3c0d3c0d3c0d30000")
 OWN_ORACLE: Final = CODE_NAMESPACE[:-2] + b"\x01\x0f"  # calls the oracle of the genesis
 # keccak256("eip1967.proxy.implementation") - 1 (ERC-1967)
@@ -40,10 +40,10 @@ Account = dict[str, Any]
 
 
 def op_stack_genesis(genesis: Mapping[str, Any], fork: str = DEFAULT_OP_FORK) -> dict[str, Any]:
-    """``genesis`` (geth's format) of a chain that has the rules of ``fork`` from the start.
+    """Returns ``genesis`` (geth's format) for a chain with the rules of ``fork`` from the start.
 
-    The accounts of ``genesis`` stay, beside the predeploys. ValueError for a fork that is none of
-    OP_FORK_NAMES.
+    The accounts of ``genesis`` are kept besides the predeploys. Raises ValueError if ``fork`` is
+    not in OP_FORK_NAMES.
     """
     if fork not in OP_FORK_NAMES:
         raise ValueError(f"unknown fork {fork!r} of the OP stack; known are {OP_FORK_NAMES}")
@@ -85,7 +85,7 @@ def _without_system_contracts(alloc: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _predeploys(active: tuple[Fork, ...], owner: str | None) -> dict[str, Account]:
-    """The contracts of the genesis by address; ``owner`` may upgrade them."""
+    """Returns the contracts of the genesis by address; ``owner`` may upgrade them."""
     real = chains.find(SOURCE_OF_PREDEPLOYS).genesis()["alloc"]
     found: dict[str, Account] = {_name(bytes.fromhex(name)): real[name] for name in real}
     vault = found[_name(_code_of(BASE_FEE_VAULT))]["code"]

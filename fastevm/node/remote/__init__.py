@@ -1,4 +1,4 @@
-"""Nodes whose chain begins at a block of another node's chain."""
+"""Nodes whose chain continues from a block of another node's chain."""
 
 from fastevm.node.remote.remote_state import ForkedState, LocalState, PartialState
 from fastevm.node.remote.start import forked_chain

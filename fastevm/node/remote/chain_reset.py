@@ -14,9 +14,9 @@ from fastevm.node.remote.options import ForkOptions
 
 
 class ChainReset(NoReset):
-    """Begins another chain on ``node``.
+    """Replaces the chain of ``node``.
 
-    ``forked`` fetches the start of a fork, ``unforked`` makes that of a development chain.
+    ``forked`` fetches the start of a fork, ``unforked`` returns that of a development chain.
     """
 
     def __init__(
@@ -29,9 +29,10 @@ class ChainReset(NoReset):
         self.instance = os.urandom(INSTANCE_SIZE)
 
     def to_fork(self, url: str | None = None, block: BlockLike | None = None) -> None:
-        """Begins a fork at ``block`` (the newest) of the node at ``url`` (that of the last fork).
+        """Forks at ``block`` (default: the newest) of the node at ``url`` (default: the last
+        fork's).
 
-        Raises ForkError; ValueError for a wrong address or block, and without any address.
+        Raises ForkError, and ValueError for an invalid or missing address, or an invalid block.
         """
         fork = self.node.history
         known = None if fork is None else fork.options
@@ -44,11 +45,11 @@ class ChainReset(NoReset):
         self._begin(self._forked(replace(wanted, block="latest" if block is None else block)))
 
     def to_development(self) -> None:
-        """Begins a development chain, with its genesis."""
+        """Starts a development chain with its genesis."""
         self._begin(self._unforked())
 
     def _begin(self, start: ChainStart) -> None:
-        before = self.node.config  # whose times are those of the builder's thread
+        before = self.node.config  # its times are those of the builder's thread
         config = replace(
             start.config,
             block_time_ms=before.block_time_ms,

@@ -11,9 +11,9 @@ from fastevm.node.remote.fork_history import ForkHistory
 
 
 class ChainStart(Struct, frozen=True):
-    """Where a chain begins: its constants, its first block, the state after it.
+    """Where a chain starts: its constants, its first block and the state after it.
 
-    ``history``: the node that it was forked from.
+    ``history``: the node it was forked from.
     """
 
     config: ChainConfig

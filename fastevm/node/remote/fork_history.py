@@ -15,24 +15,28 @@ from fastevm.node.remote.options import ForkOptions
 from fastevm.rpc_client.messages import RpcRefusal
 
 Prepare = Callable[[RemoteState, ForkSchedule], Layer]
-"""Makes the first state of a chain from what is known of a block's state; see `start.prepared`."""
+"""Creates the first state of a chain from the known values of a block's state; see
+`start.prepared`.
+"""
 
 
 def open_source(options: ForkOptions) -> fork.RemoteSource:
-    """The state of the block that the options name. ForkError; ValueError for a wrong address."""
+    """Returns the state at the block that the options name. Raises ForkError, or ValueError for an
+    invalid address.
+    """
     return fork.RemoteSource.open(options.urls, options.block, **options.of_source())
 
 
 class ForkHistory:
-    """The node that a chain was forked from, at the block where that happened.
+    """The node that a chain was forked from, at the block of the fork.
 
-    It is the `StateSource` of the state there, so that another address may take over. ``newest``
-    answers for that state: the same source, or that of a later block which is executed here, since
-    what is not known has not changed in between.
+    It is the `StateSource` of the state there, so another endpoint may take over. ``newest``
+    provides that state: it is the same source, or that of a later block which was executed here,
+    because unknown values have not changed in between.
     """
 
     def __init__(self, source: fork.RemoteSource, options: ForkOptions, prepared: Prepare) -> None:
-        """``prepared`` makes the first state of a chain that begins at another block."""
+        """``prepared`` creates the first state of a chain that starts at another block."""
         self.source, self.options, self.prepared = source, options, prepared
         self.newest = source
         self.chain_id, self.block_number = source.chain_id, source.block_number
@@ -49,30 +53,32 @@ class ForkHistory:
         return self.source.endpoint
 
     def fetch(self, wanted: Wanted) -> Found:
-        """Values of the state at the fork. ForkError."""
+        """Returns values of the state at the fork. Raises ForkError."""
         return self.newest.fetch(wanted)
 
     def move(self, url: str) -> None:
-        """Ask another address from now on. ForkError unless it has the block of the fork too."""
+        """Uses another endpoint from now on. Raises ForkError unless it has the
+        block of the fork.
+        """
         options = replace(self.options, urls=(url,), block=self.block_hash, transaction=None)
         old, self.source = self.source, open_source(options)
         self.options, self.newest = options, self.source
         old.close()
 
     def request(self, method: str, params: Sequence[Any]) -> Any:
-        """The result of a call of the upstream. RpcRefusal, ForkError."""
+        """Returns the result of a call to the upstream. Raises RpcRefusal or ForkError."""
         return self.source.request(method, params)
 
     def has_block(self, block_hash: bytes) -> bool:
-        """Whether the upstream has this block, at the fork or before it. ForkError."""
+        """Returns whether the upstream has this block at or before the fork. Raises ForkError."""
         return self._is_held("eth_getBlockByHash", ["0x" + block_hash.hex(), False], "number")
 
     def has_transaction(self, tx_hash: bytes) -> bool:
-        """Whether a block at the fork or before it has this transaction. ForkError."""
+        """Returns whether a block at or before the fork has this transaction. Raises ForkError."""
         return self._is_held("eth_getTransactionByHash", ["0x" + tx_hash.hex()], "blockNumber")
 
     def close(self) -> None:
-        """Close the connections."""
+        """Closes the connections."""
         self.source.close()
 
     def summary(self) -> list[tuple[str, Any]]:
@@ -85,7 +91,7 @@ class ForkHistory:
         ]
 
     def metrics(self) -> dict[str, float]:
-        """The counters of the source, and where the chain was forked."""
+        """Returns the counters of the source, and where the chain was forked."""
         counters = {f"fork_{name}": value for name, value in self.source.counters.as_dict().items()}
         return counters | {"fork_block_number": self.number}
 

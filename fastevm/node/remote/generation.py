@@ -1,4 +1,4 @@
-"""A generation of known values: what runs read since its block, the rest one generation before."""
+"""A generation of known values: those read since its block, and the previous generation's."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from fastevm.fork import RemoteSource
 
 
 class Generation:
-    """The `StateSource` of a remote state that begins where another one was left.
+    """The `StateSource` of a remote state that continues where another one ended.
 
-    ``before``: the state of the source's block, above the older remote state. What is known there
-    costs no request; so a value stays known while it is read once in a generation. ``newest``:
-    where the rest is asked for, the newest block executed above this state; a value that is not
-    known has not changed until there.
+    ``before``: the state of the source's block, above the older remote state. Values known there
+    need no request, so a value stays known if it is read once per generation. ``newest``: provides
+    other values at the newest block executed above this state; unknown values have not changed
+    until there.
     """
 
     def __init__(self, source: RemoteSource, before: Layer) -> None:
@@ -23,10 +23,12 @@ class Generation:
         self.before: Layer | None = before
         self.chain_id, self.block_number = source.chain_id, source.block_number
         self.block_hash = source.block_hash
-        self.carried = 0  # values that came from the generation before
+        self.carried = 0  # values taken from the previous generation
 
     def fetch(self, wanted: Wanted) -> Found:
-        """All wanted values, of the generation before where it knows them. ForkError."""
+        """Returns all wanted values, from the previous generation if it has them. Raises
+        ForkError.
+        """
         before = self.before
         found = Found() if before is None else known_of(before, wanted)
         self.carried += len(found.accounts) + len(found.slots)
@@ -45,7 +47,9 @@ class Generation:
 
 
 def known_of(layer: Layer, wanted: Wanted) -> Found:
-    """What of the wanted accounts and slots a state above a remote one knows; nothing is asked."""
+    """Returns the wanted accounts and slots that a state above a remote one knows, without a
+    request.
+    """
     remote, found = layer.remote_state, Found()
     assert remote is not None
     for address in wanted.accounts:

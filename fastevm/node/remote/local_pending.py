@@ -1,7 +1,7 @@
-"""The pending block of a node that follows without a feed: built here, on the newest state.
+"""The pending block of a node that follows without a feed. It is built here, on the newest state.
 
-It holds what this node forwarded, and what the upstream says is pending where it says so. Nobody
-has promised its transactions: it answers reads and simulations, and no receipts.
+It contains what this node forwarded, and what the upstream reports as pending. Nobody has promised
+its transactions, so it serves reads and simulations but no receipts.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from fastevm.rpc_types.transactions import transaction_from_json
 
 log = logging.getLogger(__name__)
 
-OFFER_SECONDS: Final = 1.0  # between two questions for the upstream's pending block
-REFUSED_SECONDS: Final = 60.0  # until it is asked again after it refused
-OFFERED_LIMIT: Final = 1_024  # transactions of it that are taken
-FETCHED_TOGETHER: Final = 256  # transactions whose state is fetched in the same round trips
+OFFER_SECONDS: Final = 1.0  # between requests for the upstream's pending block
+REFUSED_SECONDS: Final = 60.0  # until the next request after a refusal
+OFFERED_LIMIT: Final = 1_024  # transactions taken from it
+FETCHED_TOGETHER: Final = 256  # transactions whose state is fetched together
 FILL_SECONDS: Final = 0.2  # of execution at a time, while no block is imported
-SLICES_LIMIT: Final = 64  # of a block, each a layer; then it is begun again
-AWAIT_SECONDS: Final = 0.02  # until transactions whose state is fetched are tried again
+SLICES_LIMIT: Final = 64  # per block, each a layer; then the block is started again
+AWAIT_SECONDS: Final = 0.02  # until transactions whose state is being fetched are tried again
 LATEST_SECONDS: Final = 5.0  # for a thread to end
 
 
@@ -57,7 +57,7 @@ class NoLocalPending:
 
 
 class LocalPending(NoLocalPending):
-    """Keeps a pending block above the head; ``publish`` is called with each, as it grows.
+    """Keeps a pending block above the head. ``publish`` is called with each version of it.
 
     ``history`` returns the upstream; ``state`` fetches the state of transactions.
     """
@@ -75,7 +75,7 @@ class LocalPending(NoLocalPending):
         self.history, self.publish = history, publish
         self.chain, self.pool, self.metrics = producer.chain, producer.pool, producer.metrics
         self._offered: dict[bytes, Transaction] = {}
-        self._guests: set[bytes] = set()  # of the pool, that nobody sent to this node
+        self._guests: set[bytes] = set()  # in the pool, but not sent to this node
         self._fetched: set[bytes] = set()  # those whose state was fetched
         self._ask_at = 0.0  # monotonic seconds
         self._wake, self._stopping = threading.Event(), False
@@ -124,13 +124,15 @@ class LocalPending(NoLocalPending):
                 pause = OFFER_SECONDS
 
     def _renew(self) -> float:
-        """Bring the pending block up to date; seconds to wait for the next time. FastevmError."""
+        """Updates the pending block. Returns the seconds until the next update. Raises
+        FastevmError.
+        """
         if time.monotonic() >= self._ask_at:
-            with suppress(ForkError):  # what it said before stands
+            with suppress(ForkError):  # its previous answer stays valid
                 self._ask()
         head = self.chain.head
         timestamp = head.header.timestamp + self._seconds_of_a_block()
-        self.state.prepare_block(head.header, timestamp)  # before the lock is held
+        self.state.prepare_block(head.header, timestamp)  # before taking the lock
         self._fetch_together(head, timestamp)
         with self.producer.lock:
             if self.chain.head is not head:
@@ -141,10 +143,10 @@ class LocalPending(NoLocalPending):
         return OFFER_SECONDS
 
     def _fetch_together(self, head: Block, timestamp: int) -> None:
-        """Fetch what all new transactions read, in a few round trips. ForkError.
+        """Fetches what all new transactions read in a few round trips. Raises ForkError.
 
-        They run as a block that guesses; what they do read in the pending block may differ, and is
-        fetched for each of them then.
+        They run as a block with guessed values; other values that they read in the pending block
+        are fetched for each transaction then.
         """
         waiting = [*self._offered.values()]
         for queue in self.pool.executable().values():
@@ -167,7 +169,7 @@ class LocalPending(NoLocalPending):
         self._fetched = (self._fetched & known) | {one.hash for one in fresh}
 
     def _build(self, timestamp: int) -> int:
-        """Add what is new to the block, or begin one; how many transactions were added."""
+        """Adds new transactions to the block, or starts a block. Returns how many were added."""
         producer = self.producer
         self._admit()
         if producer.open_block is not None and producer.open_block.index >= SLICES_LIMIT:
@@ -194,7 +196,9 @@ class LocalPending(NoLocalPending):
     # --- transactions of the upstream -------------------------------------------------------------
 
     def _admit(self) -> None:
-        """Put what the upstream offers into the pool; what it no longer offers leaves it."""
+        """Puts the upstream's pending transactions into the pool, and removes those no longer
+        pending there.
+        """
         gone = self._guests - self._offered.keys()
         self._guests -= gone
         if any(self.pool.find(one) is not None for one in gone):
@@ -204,13 +208,13 @@ class LocalPending(NoLocalPending):
         for tx_hash, transaction in self._offered.items():
             if tx_hash in self._guests or self.pool.find(tx_hash) is not None:
                 continue
-            with suppress(InvalidTransaction):  # it is in a block already, for example
+            with suppress(InvalidTransaction):  # for example because it is in a block already
                 self.pool.add(transaction)
                 self._guests.add(tx_hash)
                 self.metrics.count("local_pending_offered_total")
 
     def _ask(self) -> None:
-        """Ask the upstream for its pending block; one on another head says nothing."""
+        """Returns the upstream's pending block; None if it is on another head."""
         self._ask_at = time.monotonic() + OFFER_SECONDS
         self.metrics.count("local_pending_asked_total")
         try:
@@ -226,7 +230,7 @@ class LocalPending(NoLocalPending):
             self._offered = self._read(found["transactions"])
 
     def _read(self, listed: list[Any]) -> dict[bytes, Transaction]:
-        """The transactions of a block's JSON object by hash; those that are none are left out."""
+        """Returns the transactions of a block's JSON object by hash; invalid ones are skipped."""
         offered: dict[bytes, Transaction] = {}
         fresh: list[Transaction] = []
         for one in listed[:OFFERED_LIMIT]:

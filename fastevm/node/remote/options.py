@@ -1,4 +1,4 @@
-"""Command line options of a forked chain; names, units and defaults are those of anvil."""
+"""Command line options of a forked chain. Names, units and defaults are anvil's."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ HASH: Final = "0x[0-9a-fA-F]{64}"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForkOptions:
-    """Where a forked chain begins, and how its upstream is asked.
+    """Where a forked chain starts, and how its upstream is asked.
 
-    ``transaction``: 32 bytes, begin in front of it. ``chain_id``: that the upstream must have.
-    ``hardfork``: the name of the fork whose rules hold, where the chain's own are not known.
-    ``backoff`` and ``timeout`` in seconds. ``cache``: False for none, or its directory.
+    ``transaction``: 32 bytes; fork before it. ``chain_id``: that the upstream must have.
+    ``hardfork``: name of the fork to use if the chain's rules are unknown. ``backoff`` and
+    ``timeout``: seconds. ``cache``: its directory, or False for none.
     """
 
     urls: tuple[str, ...]
@@ -42,18 +42,18 @@ class ForkOptions:
 
     @property
     def first_url(self) -> str:
-        """The first address, without the block that may stand behind it."""
+        """Returns the first address without the block that may follow it."""
         return split_block(self.urls[0])[0]
 
     def of_source(self) -> dict[str, Any]:
-        """The keyword arguments of ``RemoteSource.open``."""
+        """Returns the keyword arguments of ``RemoteSource.open``."""
         names = ("headers", "chain_id", "backoff", "retries", "timeout", "rate_limit", "cache")
         more = ("compute_units_per_second", "offline")
         return {name: getattr(self, name) for name in names + more} | {"progress": False}
 
 
 def add_fork_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of a chain that is forked from another node's."""
+    """Adds the options of a chain forked from another node's."""
     group = parser.add_argument_group("fork of another node's chain")
     _add_place(group)
     _add_following(group)
@@ -134,7 +134,9 @@ def _add_cache(group: argparse._ArgumentGroup) -> None:
 
 
 def fork_options(arguments: argparse.Namespace) -> ForkOptions | None:
-    """What the options ask for; None without ``--fork-url``. ValueError where they disagree."""
+    """Returns the configuration; None without ``--fork-url``. Raises ValueError for contradicting
+    options.
+    """
     if not arguments.fork_url:
         _refuse_alone(arguments)
         return None
@@ -147,7 +149,7 @@ def fork_options(arguments: argparse.Namespace) -> ForkOptions | None:
     transaction = arguments.fork_transaction_hash
     if blocks and transaction is not None:
         raise ValueError("--fork-transaction-hash says already at which block to begin")
-    kept = not (arguments.no_storage_caching or arguments.follow)  # no block is a base for long
+    kept = not (arguments.no_storage_caching or arguments.follow)  # no block is the base for long
     return ForkOptions(
         urls=tuple(arguments.fork_url),
         block="latest" if stated is None else stated,
@@ -166,7 +168,7 @@ def fork_options(arguments: argparse.Namespace) -> ForkOptions | None:
 
 
 def _refuse_alone(arguments: argparse.Namespace) -> None:
-    """ValueError for options that mean nothing without ``--fork-url``."""
+    """Raises ValueError for options that have no effect without ``--fork-url``."""
     for name in ("block_number", "transaction_hash", "chain_id", "header", "offline"):
         if getattr(arguments, f"fork_{name}") not in (None, [], False):
             raise ValueError(f"--fork-{name.replace('_', '-')} needs --fork-url")

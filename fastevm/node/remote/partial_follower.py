@@ -35,12 +35,12 @@ from fastevm.rpc_types.blocks import header_json
 log = logging.getLogger(__name__)
 
 KNOWN_LIMIT: Final = 128 * 1024 * 1024  # bytes known in one generation; two or three are held
-GENERATION_BLOCKS: Final = 128  # the base is never older, so that no chain of layers is hashed
-LAG_SECONDS: Final = 3.0  # an address has several machines, of which one may be behind
-FOLLOWED_STATES: Final = 256  # of canonical blocks are kept, with the generations they lie on
-ACCOUNT_BYTES: Final = 400  # of an account that a block changed, with a few slots, about
+GENERATION_BLOCKS: Final = 128  # maximum age of the base, so that no chain of layers is hashed
+LAG_SECONDS: Final = 3.0  # an address may have several machines, of which one may lag
+FOLLOWED_STATES: Final = 256  # canonical blocks whose states are kept, with their generations
+ACCOUNT_BYTES: Final = 400  # estimated size of an account that a block changed, with a few slots
 
-# What an execution on a wrong value can get wrong; the rest of a header needs no state.
+# Header fields that depend on state; all others need no execution on state.
 OUTCOMES: Final = frozenset(RESULT_FIELDS) - {"state_root", "withdrawals_root"}
 
 
@@ -69,7 +69,7 @@ class PartialFollower:
         chain.on_head(self._head_moved)
 
     def add(self, block: Block) -> BlockResult:
-        """Verify and execute a block. InvalidBlock, ForkError.
+        """Verifies and executes a block. Raises InvalidBlock or ForkError.
 
         The caller holds the lock of the chain.
         """
@@ -92,7 +92,9 @@ class PartialFollower:
     # --- mismatches -------------------------------------------------------------------------------
 
     def _added_after_repair(self, block: Block) -> BlockResult:
-        """Add a block again, with the values that its parent's state has now. InvalidBlock."""
+        """Adds a block again, with freshly fetched values of its parent's state. Raises
+        InvalidBlock.
+        """
         parent = self._parent_of(block)
         truth = self._truth(block, parent)
         if truth is None:
@@ -116,7 +118,7 @@ class PartialFollower:
         return self.chain.add(block)
 
     def _truth(self, block: Block, parent: Block) -> Found | None:
-        """What the block reads of its parent's state, fetched anew; None where that is no help."""
+        """Returns the freshly fetched values that the block reads; None if they do not help."""
         state = RemoteState(self._history_at(parent))
         chain, header = self.chain, block.header
         schedule = chain.schedule_for_child(parent, header.timestamp)
@@ -150,7 +152,7 @@ class PartialFollower:
         return ForkHistory(self._source_at(block), self.history.options, self.history.prepared)
 
     def _ask_at(self, block: Block) -> None:
-        """Have values that its state lacks asked for at this block."""
+        """Makes missing values be requested at this block."""
         source = _source_of(self.chain.layer_of(block.hash))
         if source.newest.block_hash != block.hash:
             source.newest = self._source_at(block)
@@ -159,7 +161,7 @@ class PartialFollower:
         self._ask_at(self.chain.head)
 
     def is_full(self) -> bool:
-        """Whether the base is too old, or too much is known above it."""
+        """Returns whether the base is too old, or too much is known above it."""
         head = self.chain.head
         layer = self.chain.layer_of(head.hash)
         if head.number >= _source_of(layer).block_number + self.blocks:
@@ -167,10 +169,10 @@ class PartialFollower:
         return remote(layer).size + layer.account_count * ACCOUNT_BYTES > self.limit
 
     def move_base(self, block: Block, truth: Found | None = None) -> None:
-        """Begin a generation at a block. What nothing read in the last one is forgotten.
+        """Starts a generation at a block. Values that the last one did not read are forgotten.
 
-        ``truth``: values of its state that count more than those of the last generation. The states
-        of the blocks before keep theirs, so that a reorganisation may go back to them.
+        ``truth``: values of its state that override those of the last generation. The states of
+        earlier blocks keep theirs, so that a reorganisation may return to them.
         """
         layer = self.chain.layer_of(block.hash)
         old = _source_of(layer)
@@ -183,9 +185,9 @@ class PartialFollower:
         self.chain.replace_state(block.hash, Layer.remote(fresh))
 
     def begin_at(self, block: Block) -> None:
-        """Begin the chain anew at a block of the upstream; all that was known is forgotten.
+        """Restarts the chain at a block of the upstream and forgets all known values.
 
-        The caller holds the lock of the chain. ForkError.
+        The caller holds the lock of the chain. Raises ForkError.
         """
         config = self.chain.config
         history = self._history_at(block)
@@ -197,14 +199,16 @@ class PartialFollower:
 
 
 def _source_of(layer: Layer) -> ForkHistory | Generation:
-    """Where the values come from that the state lacks."""
+    """The source of values that the state lacks."""
     source = remote(layer).source
     assert isinstance(source, (ForkHistory, Generation))
     return source
 
 
 def differences(layer: Layer, truth: Found) -> dict[bytes, dict[str, Any]]:
-    """The accounts of which ``layer`` has other values than ``truth``, with the true ones."""
+    """Returns the accounts whose values in ``layer`` differ from ``truth``, with
+    the true values.
+    """
     wrong: dict[bytes, dict[str, Any]] = {}
     for address, found in truth.accounts.items():
         account = (layer.balance(address), layer.nonce(address), layer.code(address))

@@ -45,16 +45,16 @@ class LocalState:
 
     @property
     def history(self) -> ForkHistory | None:
-        """The node that has the blocks up to the fork; None if the chain begins with a genesis."""
+        """The node that has the blocks up to the fork; None if the chain starts with a genesis."""
         return None
 
     @property
     def jump(self) -> Callable[[Block], None] | None:
-        """Begins the chain anew at a block of the upstream; None if states must be complete."""
+        """Restarts the chain at a block of the upstream; None if states must be complete."""
         return None
 
     def add_block(self, block: Block | bytes) -> BlockResult:
-        """Imports a block, as :meth:`Chain.add`. The caller holds the producer's lock."""
+        """Imports a block like :meth:`Chain.add`. The caller holds the producer's lock."""
         return self.chain.add(block)
 
     def local_pending(
@@ -72,7 +72,7 @@ class LocalState:
 
 
 class ForkedState(LocalState):
-    """The part of a node whose chain goes on from a block of another node's chain.
+    """The part of a node whose chain continues from a block of another node's chain.
 
     ``newest`` returns the node's newest state, and the header that transactions on it run under.
     """
@@ -119,7 +119,7 @@ class PartialState(ForkedState):
 
     @property
     def history(self) -> ForkHistory:
-        """The upstream, at the block where the chain begins."""
+        """The upstream, at the block where the chain starts."""
         return self.follower.history
 
     @property
@@ -129,7 +129,7 @@ class PartialState(ForkedState):
 
     @property
     def jump(self) -> Callable[[Block], None]:
-        """Begins the chain anew at a block of the upstream that is too far ahead to be reached."""
+        """Restarts the chain at a block of the upstream that is too far ahead to reach."""
         return self._begin_at
 
     def add_block(self, block: Block | bytes) -> BlockResult:

@@ -1,4 +1,4 @@
-"""The beginning of a chain that is forked from another node's: rules, first block, state."""
+"""The start of a chain forked from another node's: rules, first block, state."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def forked_chain(
     block_time_ms: int | None = None,
     slice_interval_ms: int | None = None,
 ) -> ChainStart:
-    """The beginning of a chain that goes on from the block that the options name.
+    """Returns the start of a chain that continues from the block in the options.
 
-    ``accounts`` have 10,000 ether and no code there, above the fork. ``chain_id``: another one than
-    the upstream's. ForkError; ValueError for rules that cannot be, UnknownForkError.
+    ``accounts`` get 10,000 ether and no code above the fork. ``chain_id``: replaces the
+    upstream's. Raises ForkError, ValueError for invalid rules, and UnknownForkError.
     """
     source = open_source(options)
     config = fork.rules_of(source, options.hardfork)
@@ -54,9 +54,10 @@ def forked_chain(
 def prepared(
     state: RemoteState, schedule: ForkSchedule, accounts: Sequence[DevAccount] = ()
 ) -> Layer:
-    """The state at the fork with funded ``accounts``, fetched in one request. ForkError.
+    """Returns the state at the fork with funded ``accounts``, fetched in one request. Raises
+    ForkError.
 
-    An upstream for development may lack the system contracts of its rules; they are added.
+    A development upstream may lack the system contracts of its rules; they are added.
     """
     called = [one for one in schedule.system_contracts.values() if one in CONTRACTS]
     state.fetch(Wanted(accounts={*called, *(one.address for one in accounts)}))
@@ -67,7 +68,9 @@ def prepared(
 
 
 def _first_block(source: fork.RemoteSource, config: ChainConfig) -> Block:
-    """The block of the fork: its header alone, or all where fees depend on what it begins with."""
+    """Returns the block of the fork: only its header, or all of it if fees depend on its first
+    transaction.
+    """
     header = header_from_json(source.header).under_hash(source.block_hash)
     schedule = config.activations.at(header.number, header.timestamp)
     if not schedule.parameters["has_deposits"]:

@@ -23,11 +23,11 @@ from fastevm.simulate import CallRequest, StateView, call
 
 log = logging.getLogger(__name__)
 
-THREADS: Final = 8  # transactions that are simulated for their state at once
-SIMULATED_SECONDS: Final = 10.0  # of one of them
-RING: Final = 8_191  # slots of the beacon roots' contract, and of the block hashes' contract
-AHEAD: Final = 64  # seconds, and blocks, whose slots are fetched together
-QUEUE_SLOTS: Final = 56  # head of a queue of requests, and what one block takes out of it
+THREADS: Final = 8  # transactions simulated concurrently to find the state they read
+SIMULATED_SECONDS: Final = 10.0  # per simulation
+RING: Final = 8_191  # slots of the contracts of beacon roots and of block hashes
+AHEAD: Final = 64  # seconds and blocks whose slots are fetched together
+QUEUE_SLOTS: Final = 56  # head of a request queue, and what a block dequeues
 
 
 class TransactionState(MissingState):
@@ -43,7 +43,7 @@ class TransactionState(MissingState):
         self._seconds, self._numbers = range(0), range(0)
 
     def close(self) -> None:
-        """Begins no more fetches."""
+        """Starts no more fetches."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     @property
@@ -58,7 +58,7 @@ class TransactionState(MissingState):
         return tx_hash in self._fetching
 
     def begin(self, transaction: Transaction) -> None:
-        """Fetches what the transaction reads, in a thread of its own; returns immediately."""
+        """Fetches what the transaction reads in a thread of its own and returns immediately."""
         with self._lock:
             if transaction.hash in self._fetching:
                 return
@@ -87,11 +87,11 @@ class TransactionState(MissingState):
             call(self._view(layer, header), request, timeout=SIMULATED_SECONDS)
         except ForkError:
             raise
-        except FastevmError as error:  # it fails in the block as well, and says so there
+        except FastevmError as error:  # it fails in the block as well, which reports it
             log.debug("transaction 0x%s: %s", transaction.hash.hex(), error)
         state = remote(layer)
         state.fetch(Wanted(accounts={header.coinbase}))
-        state.fetch_missing()  # what a suspended run noted and this call did not read
+        state.fetch_missing()  # what a suspended run recorded and this call did not read
 
     def _fetch_logged(self, transaction: Transaction) -> None:
         try:
@@ -116,9 +116,11 @@ class TransactionState(MissingState):
     # --- blocks -----------------------------------------------------------------------------------
 
     def prepare_block(self, parent: Header, timestamp: int) -> None:
-        """Fetches what a child of ``parent`` at ``timestamp`` (seconds) reads by itself.
+        """Fetches what a child of ``parent`` at ``timestamp`` (seconds) reads outside its
+        transactions.
 
-        Fetches the same for the next blocks, so that later calls fetch nothing. Raises ForkError.
+        Also fetches it for the following blocks, so that later calls need no request. Raises
+        ForkError.
         """
         schedule = self.chain.schedule_for_child(parent, timestamp)
         known, contracts = Wanted(), schedule.system_contracts
@@ -147,7 +149,7 @@ class TransactionState(MissingState):
 
 
 def remote(layer: Layer) -> RemoteState:
-    """What a layer of a forked chain lies on."""
+    """Returns the remote state below a layer."""
     state = layer.remote_state
     assert state is not None
     return state
