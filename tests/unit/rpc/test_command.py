@@ -288,6 +288,6 @@ def test_caps_of_fees_and_of_calls_have_the_names_of_geth() -> None:
 
 def test_receipts_are_chosen_for_the_first_listener() -> None:
     node = node_of("--no-mining")
-    for options, given in ((("--receipts", "canonical"), False), ((), True)):
+    for options, given in ((("--receipts", "preconfirmed"), True), ((), False)):
         server = command.server_of(node, parsed(*options), command.DEFAULT_ACCESS, None)
         assert server.listeners[0].dialect.receipts_of_slices is given
