@@ -49,6 +49,9 @@ COMMANDS: Final = {
     "db": Command(
         "verify, repair, export or import a data directory", "fastevm.node.database_command"
     ),
+    "import": Command(
+        "verify and add the blocks of era1 files and exports", "fastevm.cli.import_blocks"
+    ),
     "fork": Command(
         "inspect, delete, export or import the disk cache of forks", "fastevm.fork.command"
     ),

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from fastevm.chain.block_files import blocks_of
 from fastevm.chain.chain import Chain
 from fastevm.chain.genesis import genesis_block
 from fastevm.chain.retention import ChainLimits, block_threads
@@ -33,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         if name == "repair":
             one.add_argument("--genesis", type=Path, metavar="FILE", help="where it is missing")
         if name in ("export", "import"):
-            one.add_argument("file", type=Path, help="blocks as RLP, one after the other")
+            one.add_argument("file", type=Path, help="concatenated RLP; import: also gzip, era1")
         if name == "export":
             one.add_argument("--first", type=int, default=1, metavar="NUMBER")
             one.add_argument("--last", type=int, metavar="NUMBER", help="the head")
@@ -136,9 +137,8 @@ def _export(arguments: argparse.Namespace) -> int:
 
 
 def _import(arguments: argparse.Namespace) -> int:
-    blocks = arguments.file.read_bytes()
     with _opened(arguments.datadir) as (_, chain):
-        count = chain.import_rlp(blocks)
+        count = sum(chain.import_rlp(block) for block in blocks_of(arguments.file))
         print(f"imported {count} blocks; the head is {chain.head.number}")
     return 0
 
