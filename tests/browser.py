@@ -11,7 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+import pytest
 
+from tests.shared_data import ROOT
+
+AXE = ROOT / "tests/clients/javascript/node_modules/axe-core/axe.min.js"
+needs_axe = pytest.mark.skipif(
+    not AXE.is_file(), reason="needs axe-core: `make test-all` installs it"
+)
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 START_SECONDS = 30.0
 ANSWER_SECONDS = 20.0
@@ -214,6 +221,17 @@ class Page:
                 type=kind, key=key, code=key, windowsVirtualKeyCode=code,
                 text="\r" if key == "Enter" and kind == "keyDown" else "",
             )  # fmt: skip
+
+    async def violations(self) -> list[str]:
+        """The rules of accessibility that axe-core finds violated, each with an element."""
+        await self.value(AXE.read_text() + ";0")
+        found: list[str] = json.loads(
+            await self.value(
+                "axe.run().then(({violations}) => JSON.stringify(violations.map("
+                "({id, nodes}) => `${id}: ${nodes[0].html}`)))"
+            )
+        )
+        return found
 
     async def screenshot(self, path: Path) -> None:
         """A PNG of the whole page."""

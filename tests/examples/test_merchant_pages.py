@@ -10,7 +10,7 @@ import pytest_asyncio
 from examples.merchant.demo import Demo, Options
 from examples.merchant.web import DEMO_ACTIONS
 from examples.merchant.words import CHECKS
-from tests.browser import Browser, Page, executable
+from tests.browser import Browser, Page, executable, needs_axe
 
 pytestmark = [
     pytest.mark.asyncio(loop_scope="module"),
@@ -135,6 +135,42 @@ async def test_a_capture_shows_as_pre_confirmed_before_its_block_is_closed(
     await state_on(buyer.page, order_id, "paid")
     labels = await buyer.page.value("window.labels")
     assert labels.index("Pre-confirmed") < labels.index("Paid")
+
+
+@needs_axe
+async def test_axe_finds_nothing(unhurried: Demo, browser: Browser) -> None:
+    empty = await browser.page(f"{unhurried.url}/merchant")
+    assert await empty.violations() == []
+    buyer = await Buyer.arrive(browser, unhurried, "Ada")
+    assert await buyer.page.violations() == []
+    order_id = await buyer.authorize()
+    await state_on(empty, order_id, "stored")
+    for size in ({"width": 1280, "height": 900}, PHONE):
+        for theme in ("light", "dark"):
+            for page in (buyer.page, empty):
+                await page.ask(
+                    "Emulation.setDeviceMetricsOverride",
+                    deviceScaleFactor=1, mobile=size is PHONE, **size,
+                )  # fmt: skip
+                features = [
+                    {"name": "prefers-color-scheme", "value": theme},
+                    {"name": "prefers-reduced-motion", "value": "reduce"},  # no fading colours
+                ]
+                await page.ask("Emulation.setEmulatedMedia", features=features)
+                assert await page.violations() == [], (theme, size)
+
+
+async def test_the_button_is_visible_without_scrolling(unhurried: Demo, browser: Browser) -> None:
+    """Nothing covers it: neither the bar below nor the header above."""
+    buyer = await Buyer.arrive(browser, unhurried, "Ada")
+    for _ in range(2):  # without orders beside the form, and with some
+        hit = await buyer.page.value(
+            "(() => { document.querySelector('main').scrollTop = 0;"
+            " const b = document.querySelector('#authorize').getBoundingClientRect();"
+            " return document.elementFromPoint(b.x + b.width / 2, b.bottom - 2)?.id })()"
+        )
+        assert hit == "authorize"
+        await buyer.authorize()
 
 
 async def test_money_is_given_back_and_the_transaction_is_shown(

@@ -16,8 +16,7 @@ from fastevm.bench.node.launch import ServerThread
 from fastevm.node import Mining, dev_node
 from fastevm.rpc.contract_files import ContractFiles
 from fastevm.rpc.explorer.alone import ExplorerServer
-from tests.browser import Browser, Page, executable
-from tests.clients.test_javascript import HERE as JAVASCRIPT
+from tests.browser import Browser, Page, executable, needs_axe
 from tests.shared_data import ROOT
 from tests.unit.rpc.test_methods_explanations import (
     HELLO,
@@ -37,7 +36,6 @@ pytestmark = [
     ),
 ]
 
-AXE = JAVASCRIPT / "node_modules/axe-core/axe.min.js"
 ARTIFACTS = ROOT / "fastevm/payments/contracts/artifacts"
 HOST = "127.0.0.1"
 PHONE = {"width": 390, "height": 844}
@@ -271,7 +269,7 @@ async def test_the_history_has_the_names_of_an_abi_that_is_given(
     await says(page, "execute", where=history)
 
 
-@pytest.mark.skipif(not AXE.is_file(), reason="needs axe-core: make test-all installs it")
+@needs_axe
 async def test_axe_finds_nothing(browser: Browser, shown: Shown) -> None:
     scene = shown.scene
     routes = ("/", "/pool", "/accounts", "/blocks", "/transactions", "/block/4",
@@ -281,14 +279,9 @@ async def test_axe_finds_nothing(browser: Browser, shown: Shown) -> None:
         for theme in ("light", "dark"):
             page = await opened(browser, shown.url, **size)
             await page.value(f"document.documentElement.dataset.theme = {theme!r}")
-            await page.value(AXE.read_text() + ";1")
             for route in routes:
                 await visit(page, route)
-                found = await page.value(
-                    "axe.run().then(({violations}) => JSON.stringify(violations.map("
-                    "({id, nodes}) => [id, nodes[0].html])))"
-                )
-                assert json.loads(found) == [], (route, theme, size)
+                assert await page.violations() == [], (route, theme, size)
 
 
 async def test_a_revert_is_told_in_words(browser: Browser, shown: Shown) -> None:
