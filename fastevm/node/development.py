@@ -23,7 +23,9 @@ from fastevm.node.chain_settings import ChainSettings
 from fastevm.node.impersonated_accounts import Impersonation
 from fastevm.node.next_block import NextBlock
 from fastevm.node.pool.pool import Content, TransactionPool
+from fastevm.node.production.block_clock import KeptTime
 from fastevm.node.production.block_producer import BlockProducer
+from fastevm.node.production.block_settings import BlockSettings
 from fastevm.node.production.miner import Miner
 from fastevm.node.remote.fork_history import ForkHistory
 from fastevm.node.remote.remote_state import LocalState
@@ -38,7 +40,7 @@ NO_RESET = "this node cannot begin another chain"
 
 
 class Snapshot(Struct, frozen=True):
-    """A chain at one moment: its head and state, the hashes in its pool, the offset of its clock.
+    """A chain at one moment: head, state, hashes in the pool, clock, decisions about next blocks.
 
     ``number``: of the head. ``amended``: the slots, by account, that `DevelopmentControls.amend`
     changed at that head after the snapshot; keys as the caller gave them.
@@ -48,7 +50,8 @@ class Snapshot(Struct, frozen=True):
     number: int
     layer: Layer
     pooled: frozenset[bytes]
-    offset: int
+    time: KeptTime
+    settings: BlockSettings
     amended: dict[str, set[str]] = field(default_factory=dict)
 
     def record_amendment(self, accounts: Mapping[str, Any]) -> None:
@@ -309,9 +312,14 @@ class DevelopmentControls(NoDevelopment):
         with self.producer.lock:
             number = next(self._numbers)
             pooled = frozenset(self.pool.hashes())
-            head, offset = self.chain.head, self.producer.clock.offset
+            head, producer = self.chain.head, self.producer
             self._snapshots[number] = Snapshot(
-                head.hash, head.number, self.chain.layer_of(head.hash), pooled, offset
+                head.hash,
+                head.number,
+                self.chain.layer_of(head.hash),
+                pooled,
+                producer.clock.kept(),
+                producer.settings.copy(),
             )
             while len(self._snapshots) > MAX_SNAPSHOTS:
                 del self._snapshots[next(iter(self._snapshots))]
@@ -339,7 +347,8 @@ class DevelopmentControls(NoDevelopment):
     def revert(self, number: int) -> bool:
         """Reverts to a snapshot and deletes it and all later ones; False if there is none.
 
-        The pool holds the transactions of the snapshot again; later ones are dropped.
+        The pool holds the transactions of the snapshot again; later ones are dropped. Clock, gas
+        limit, coinbase and what was set for the next block are the snapshot's, as in Hardhat.
         """
         with self.producer.lock:
             found = self._snapshots.get(number)
@@ -356,10 +365,10 @@ class DevelopmentControls(NoDevelopment):
             for tx_hash in self.pool.hashes() - found.pooled:
                 self.pool.drop(tx_hash)
             self.storage.compact_pool()
-            if self.producer.block_time is None:
-                self.producer.clock.set_now(self.chain.head.header.timestamp)
-            else:
-                self.producer.clock.offset = found.offset
+            self.producer.settings.restore(found.settings)
+            self.producer.clock.restore(found.time)
+            if self.producer.block_time is not None:  # its blocks come by the system's clock
+                self.producer.clock.offset = found.time.offset
             self.producer.restart()
             return True
 

@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 import time
-from typing import Final
+from typing import Final, NamedTuple
 
 MAX_TIMESTAMP: Final = 2**62  # seconds; far below 2**64, so that later blocks have timestamps too
+
+
+class KeptTime(NamedTuple):
+    """What a `BlockClock` was set to, at a system time in seconds."""
+
+    offset: int
+    interval: int | None
+    next: int | None
+    last: int | None
+    system_time: int
 
 
 class BlockClock:
@@ -72,3 +82,12 @@ class BlockClock:
         """Make ``timestamp`` (seconds) the current time; one set for the next block is void."""
         self.offset = timestamp - int(time.time())
         self._next, self._last = None, timestamp
+
+    def kept(self) -> KeptTime:
+        """What the clock is set to now."""
+        return KeptTime(self.offset, self.interval, self._next, self._last, int(time.time()))
+
+    def restore(self, kept: KeptTime) -> None:
+        """Continue from the time at which `kept` was called, as if none had passed since."""
+        self.offset = kept.offset - (int(time.time()) - kept.system_time)
+        self.interval, self._next, self._last = kept.interval, kept.next, kept.last

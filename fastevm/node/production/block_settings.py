@@ -30,6 +30,18 @@ class BlockSettings:
         self._parent: bytes | None = None
         self._of_children: dict[str, Any] = {}
 
+    def copy(self) -> BlockSettings:
+        """The same decisions, independent of later ones."""
+        same = BlockSettings()
+        same.restore(self)
+        return same
+
+    def restore(self, kept: BlockSettings) -> None:
+        """Decide as ``kept`` does, in place of what was decided."""
+        self.coinbase, self.gas_limit = kept.coinbase, kept.gas_limit
+        self.min_gas_price = kept.min_gas_price
+        self._parent, self._of_children = kept._parent, dict(kept._of_children)
+
     def set_child(self, parent: bytes, **decided: Any) -> None:
         """Decide about the children of the block with the hash ``parent``.
 
