@@ -373,16 +373,19 @@ class Chain:
         layer: Layer,
         *,
         archive: Archive | None = None,
+        states: Mapping[bytes, Layer] | None = None,
     ) -> None:
         """Removes all blocks and continues a saved chain of connected blocks.
 
-        For development only: nothing is executed. The only known state is ``layer``, that of the
-        last block; it need not have the block's root.
+        For development only: nothing is executed. The known states are ``layer``, that of the last
+        block, which need not have the block's root, and those of other blocks in ``states``, by
+        block hash.
         """
         (first, receipts), *others = blocks
         self._begin(config, first, layer, None, True)
         self.partial, self.archive = False, archive
         self.amendments += 1
+        known = states or {}
         entry = self._head
         entry.receipts = receipts
         for index, transaction in enumerate(first.transactions):
@@ -392,11 +395,16 @@ class Chain:
         for block, receipts in others:
             schedule = child_schedule(config, entry, block.header.timestamp)
             difficulty = entry.total_difficulty + block.header.difficulty
-            entry = BlockEntry(block, schedule, difficulty, receipts, None)
+            old = known.get(block.hash)
+            result = None if old is None else unexecuted_result(block.header, receipts, old)
+            entry = BlockEntry(block, schedule, difficulty, receipts, result)
             self._entries[block.hash] = entry
         if others:
             entry.result = unexecuted_result(entry.block.header, entry.receipts, layer)
-            self._head.result = None
+            old, head = known.get(first.hash), self._head
+            head.result = (
+                None if old is None else unexecuted_result(first.header, head.receipts, old)
+            )
             self._move_head(entry)
 
     @contextmanager

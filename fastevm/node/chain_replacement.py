@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from fastevm.chain.chain import Chain
 from fastevm.chain.config import ChainConfig
@@ -17,7 +17,7 @@ from fastevm.node.production.block_producer import BlockProducer
 from fastevm.node.production.simulated_l1 import attributes_source
 from fastevm.node.remote.fork_history import ForkHistory
 from fastevm.node.remote.remote_state import LocalState
-from fastevm.node.saved_state import dumped_state, read_state, saved_blocks
+from fastevm.node.saved_state import dumped_state, read_state, saved_blocks, saved_states
 from fastevm.rpc_types.anvil_state import BlockAndReceipts
 
 
@@ -65,7 +65,11 @@ class ChainReplacement:
         before.close()
 
     def resume_at(
-        self, config: ChainConfig, blocks: Sequence[BlockAndReceipts], layer: Layer
+        self,
+        config: ChainConfig,
+        blocks: Sequence[BlockAndReceipts],
+        layer: Layer,
+        states: Mapping[bytes, Layer] | None = None,
     ) -> None:
         """Continues a saved chain, as `Chain.resume`.
 
@@ -74,22 +78,24 @@ class ChainReplacement:
         producer = self.producer
         with producer.lock:
             self._drop_waiting()
-            self.chain.resume(config, blocks, layer, archive=Archive(ScratchBlocks()))
+            archive = Archive(ScratchBlocks())
+            self.chain.resume(config, blocks, layer, archive=archive, states=states)
             self._begin_source()
             self.forget()
             ahead = self.chain.head.header.timestamp - int(time.time())
             producer.clock.offset = max(0, ahead)
             producer.restart()
 
-    def dump_state(self) -> bytes:
+    def dump_state(self, *, historical: bool = False) -> bytes:
         """Returns the canonical chain and the state of its head as JSON text, as anvil writes it.
 
-        The block under construction is sealed first.
+        ``historical``: also the states of older blocks. The block under construction is sealed
+        first.
         """
         with self.producer.lock:
             self.producer.seal_open_block()
             self.producer.restart()
-            return dumped_state(self.chain)
+            return dumped_state(self.chain, historical=historical)
 
     def load_state(self, data: bytes) -> None:
         """Loads a chain that this node or anvil dumped: JSON, optionally compressed with gzip.
@@ -104,10 +110,11 @@ class ChainReplacement:
             if chain.journal is not None:
                 raise ValueError("a chain in a data directory cannot go on with another one")
             saved = read_state(data)
-            layer = with_amendments(chain.layer_of(chain.head.hash), saved.accounts)
+            below = chain.layer_of(chain.head.hash)
+            layer = with_amendments(below, saved.accounts)
             blocks = () if chain.partial else saved_blocks(saved, layer)
             if blocks:
-                self.resume_at(chain.config, blocks, layer)
+                self.resume_at(chain.config, blocks, layer, saved_states(saved, below))
             else:
                 chain.replace_state(chain.head.hash, layer)
             producer.restart()

@@ -463,9 +463,9 @@ class Node:
             if all(bad.hash != kept.hash for kept in self.bad_blocks):
                 self.bad_blocks.append(bad)
 
-    def dump_state(self) -> bytes:
+    def dump_state(self, *, historical: bool = False) -> bytes:
         """Returns the chain as JSON text, see `ChainReplacement.dump_state`."""
-        return self.development.required().replacement.dump_state()
+        return self.development.required().replacement.dump_state(historical=historical)
 
     def load_state(self, data: bytes) -> None:
         """Continues a chain that was dumped, see `ChainReplacement.load_state`."""

@@ -7,19 +7,24 @@ import zlib
 from typing import Any, Final
 
 from fastevm.chain.chain import Chain
+from fastevm.chain.genesis import with_amendments
 from fastevm.core.execution.types import Block, Header
 from fastevm.core.state.layer import Layer
 from fastevm.rpc_types.anvil_state import BlockAndReceipts, SavedChain, chain_json, read_chain
 
 MAX_SAVED_BLOCKS: Final = 100_000  # the newest blocks, with their transactions
+MAX_SAVED_STATES: Final = 1_000  # of blocks before the head
 MAX_STATE_BYTES: Final = 1 << 30  # of decompressed JSON text
 GZIP_MAGIC: Final = b"\x1f\x8b"
 GZIP_WINDOW: Final = zlib.MAX_WBITS | 16  # zlib's value for gzip
 COMPRESSION: Final = 6
 
 
-def dumped_state(chain: Chain) -> bytes:
-    """Returns the canonical chain and the state of its head, as JSON text."""
+def dumped_state(chain: Chain, *, historical: bool = False) -> bytes:
+    """Returns the canonical chain and the state of its head, as JSON text.
+
+    ``historical``: also the states of older blocks that the chain keeps, each as a whole.
+    """
     head = chain.head
     first = max(chain.genesis.number, head.number + 1 - MAX_SAVED_BLOCKS)
     blocks: list[BlockAndReceipts] = []
@@ -27,7 +32,11 @@ def dumped_state(chain: Chain) -> bytes:
         block = chain.block_by_number(number)
         assert block is not None
         blocks.append((block, tuple(chain.receipts_of(block.hash))))
-    return json.dumps(chain_json(chain.layer_of(head.hash), blocks)).encode()
+    states = None
+    if historical:
+        older = [block for block, _ in blocks[-1 - MAX_SAVED_STATES : -1]]
+        states = [(one, chain.layer_of(one.hash)) for one in older if chain.has_state(one.hash)]
+    return json.dumps(chain_json(chain.layer_of(head.hash), blocks, states)).encode()
 
 
 def read_state(data: bytes) -> SavedChain:
@@ -47,6 +56,34 @@ def saved_blocks(saved: SavedChain, layer: Layer) -> tuple[BlockAndReceipts, ...
         return tuple(saved.blocks)
     header = Header(**saved.environment, state_root=layer.state_root())
     return ((Block(header), ()),)
+
+
+def saved_states(saved: SavedChain, below: Layer) -> dict[bytes, Layer]:
+    """Returns the states after older blocks by block hash; each shares memory with the one before.
+
+    Accounts that the dump does not name are those of ``below``. Raises ValueError for a wrong
+    account.
+    """
+    states: dict[bytes, Layer] = {}
+    before: dict[str, Any] = {}
+    layer = below
+    for block, _ in saved.blocks:
+        accounts = saved.states.get(block.hash)
+        if accounts is not None:
+            layer = with_amendments(layer, _changes(before, accounts))
+            states[block.hash], before = layer, accounts
+    return states
+
+
+def _changes(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+    """Returns what makes the accounts ``after`` of those ``before``; null removes an account."""
+    changes: dict[str, Any] = dict.fromkeys(before.keys() - after.keys())
+    for name, account in after.items():
+        known = before.get(name)
+        if known != account:
+            zeroed = dict.fromkeys(() if known is None else known["storage"], "0x0")
+            changes[name] = {**account, "storage": zeroed | account["storage"]}
+    return changes
 
 
 def packed_state(data: bytes) -> bytes:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from fastevm.core.execution.transaction.unsigned_sender import (
     ADDRESS_LIMIT,
@@ -15,12 +15,15 @@ from fastevm.core.execution.transaction.unsigned_sender import (
 from fastevm.core.execution.types import Block, Header, Log, Receipt
 from fastevm.core.primitives.config_values import read_bytes, read_number
 from fastevm.core.primitives.hex import hex_bytes, quantity
+from fastevm.core.primitives.keccak import keccak256
 from fastevm.core.state.layer import Layer
 from fastevm.rpc_types.blocks import header_from_json, header_json
 from fastevm.rpc_types.transactions import Json, transaction_json, unchecked_transaction
 
 WORD_BYTES: Final = 32
 BLOB_FEE: Final = {"excess_blob_gas": 0, "blob_gasprice": 1}
+DELEGATION: Final = b"\xef\x01\x00"  # before the address (EIP-7702)
+STOP, JUMPDEST, PUSH1 = 0x00, 0x5B, 0x60
 PLACE: Final = frozenset({"blockHash", "blockNumber", "transactionIndex", "from"})
 HEADER_HAS_NO: Final = ("hash", "size", "totalDifficulty")
 
@@ -31,12 +34,14 @@ class SavedChain(Struct, frozen=True):
     """The content of a state file. ``accounts``: as in the ``alloc`` of a genesis file.
 
     ``blocks``: the newest blocks, oldest first, consecutive, with their receipts. ``environment``:
-    header members of the newest block if it is not in ``blocks``.
+    header members of the newest block if it is not in ``blocks``. ``states``: the accounts after
+    other blocks, by block hash.
     """
 
     accounts: dict[str, Any]
     blocks: tuple[BlockAndReceipts, ...]
     environment: dict[str, Any]
+    states: dict[bytes, dict[str, Any]] = field(default_factory=dict)
 
 
 # --- writing --------------------------------------------------------------------------------------
@@ -60,9 +65,15 @@ def accounts_json(layer: Layer) -> Json:
     return answer
 
 
-def chain_json(layer: Layer, blocks: Sequence[BlockAndReceipts]) -> Json:
+def chain_json(
+    layer: Layer,
+    blocks: Sequence[BlockAndReceipts],
+    states: Iterable[tuple[Block, Layer]] | None = None,
+) -> Json:
     """Returns the state file of a chain whose newest block, the last of ``blocks``, has the state
     ``layer``.
+
+    ``states``: other blocks with the states after them; None leaves them out.
     """
     head = blocks[-1][0].header
     return {
@@ -71,7 +82,7 @@ def chain_json(layer: Layer, blocks: Sequence[BlockAndReceipts]) -> Json:
         "best_block_number": head.number,
         "blocks": [_block_json(block) for block, _ in blocks],
         "transactions": [one for block, receipts in blocks for one in _mined(block, receipts)],
-        "historical_states": None,
+        "historical_states": None if states is None else [_state_json(*one) for one in states],
     }
 
 
@@ -86,6 +97,49 @@ def _environment_json(head: Header) -> Json:
         "prevrandao": hex_bytes(head.mix_hash),
         "blob_excess_gas_and_price": BLOB_FEE | {"excess_blob_gas": head.excess_blob_gas or 0},
         "slot_num": 0,
+    }
+
+
+def _state_json(block: Block, layer: Layer) -> tuple[str, Json]:
+    """Returns the hash of a block and the state after it. Code is analysed, as revm stores it."""
+    accounts, storage = {}, {}
+    for name, found in accounts_json(layer).items():
+        code = layer.code(bytes.fromhex(name[2:]))
+        accounts[name] = {
+            "balance": found["balance"],
+            "nonce": found["nonce"],
+            "code_hash": hex_bytes(keccak256(code)),
+            "code": _code_json(code),
+        }
+        storage[name] = {
+            quantity(int(slot, 16)): quantity(int(value, 16))
+            for slot, value in found["storage"].items()
+        }
+    return hex_bytes(block.hash), {"accounts": accounts, "storage": storage, "block_hashes": {}}
+
+
+def _code_json(code: bytes) -> Json:
+    if code[:3] == DELEGATION:
+        return {"Eip7702": {"delegated_address": hex_bytes(code[3:])}}
+    targets, at = bytearray((len(code) + 7) // 8), 0
+    while at < len(code):
+        if code[at] == JUMPDEST:
+            targets[at // 8] |= 1 << at % 8
+        pushed = code[at] - PUSH1 + 1
+        at += 1 + (pushed if 0 < pushed <= WORD_BYTES else 0)
+    overrun = at - len(code)  # of the data of the last push
+    stop = 0 if code and not overrun and code[-1] == STOP else 1
+    return {
+        "LegacyAnalyzed": {
+            "bytecode": hex_bytes(code + bytes(overrun + stop)),
+            "original_len": len(code),
+            "jump_table": {
+                "order": "bitvec::order::Lsb0",
+                "head": {"width": 8, "index": 0},
+                "bits": len(code),
+                "data": list(targets),
+            },
+        }
     }
 
 
@@ -169,9 +223,37 @@ def read_chain(found: Any) -> SavedChain:
         blocks = [_read_block(one, receipts) for one in found.get("blocks") or ()]
         accounts = {name: _read_account(one) for name, one in found["accounts"].items()}
         environment = _read_environment(found.get("block"))
+        states = {
+            read_bytes(name, "historical_states", 32): _read_state(state)
+            for name, state in found.get("historical_states") or ()
+        }
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"not a state as anvil dumps it: {error!r}") from error
-    return SavedChain(accounts, _joined(blocks), environment)
+    return SavedChain(accounts, _joined(blocks), environment, states)
+
+
+def _read_state(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the accounts of an older state, in the form of those of the newest one."""
+    return {
+        name: {
+            "balance": account["balance"],
+            "nonce": quantity(account["nonce"]),
+            "code": _read_code(account.get("code")),
+            "storage": dict(found["storage"].get(name) or {}),
+        }
+        for name, account in found["accounts"].items()
+    }
+
+
+def _read_code(found: Any) -> str:
+    """Returns code that revm stored: analysed and padded, or a delegation."""
+    if found is None:
+        return "0x"
+    ((kind, fields),) = found.items()
+    if kind == "Eip7702":
+        return hex_bytes(DELEGATION) + str(fields["delegated_address"])[2:]
+    code: str = fields["bytecode"]
+    return code[: 2 + 2 * int(fields["original_len"])]
 
 
 def _read_account(found: Mapping[str, Any]) -> dict[str, Any]:

@@ -20,7 +20,6 @@ DEFAULT_EPOCH: Final = 32  # blocks
 MAX_LOG_BLOCKS: Final = 1_000_000  # of one eth_getLogs: empty blocks cost 0.1 s
 ACCEPTED_SWITCHES: Final = (
     ("--steps-tracing", "--tracing"),
-    ("--preserve-historical-states",),
     ("--disable-min-priority-fee", "--no-priority-fee"),
 )
 ACCEPTED_VALUES: Final = (
@@ -191,6 +190,10 @@ def _add_state(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "-s", "--state-interval", type=seconds, metavar="SECONDS",
         help="write it every so many seconds as well",
+    )  # fmt: skip
+    group.add_argument(
+        "--preserve-historical-states", action="store_true",
+        help="write the states of up to 1000 older blocks, too, for reads and traces",
     )  # fmt: skip
     group.add_argument(
         "--config-out", type=Path, metavar="FILE",

@@ -26,6 +26,7 @@ class StateFile:
         if self.source is None and arguments.state is not None and self.target is not None:
             self.source = self.target if self.target.is_file() else None
         self.interval: float | None = arguments.state_interval
+        self.historical: bool = arguments.preserve_historical_states
         self._ended, self._writing = threading.Event(), threading.Lock()
 
     def __enter__(self) -> Self:
@@ -56,7 +57,7 @@ class StateFile:
         if self.target is not None:
             with self._writing:
                 part = self.target.with_name(self.target.name + ".part")
-                part.write_bytes(self.node.dump_state())
+                part.write_bytes(self.node.dump_state(historical=self.historical))
                 part.replace(self.target)
 
     def _run(self) -> None:

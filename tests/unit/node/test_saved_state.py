@@ -120,3 +120,34 @@ def test_a_chain_in_a_data_directory_stays(tmp_path: Path, used: Node) -> None:
         node.load_state(used.dump_state())
     assert node.directory is not None
     node.directory.close()
+
+
+def test_older_states_are_there_again(used: Node) -> None:
+    node = fresh()
+    node.load_state(used.dump_state(historical=True))
+    for number in range(4):
+        block = used.chain.block_by_number(number)
+        assert block is not None
+        found, wanted = node.chain.layer_of(block.hash), used.chain.layer_of(block.hash)
+        assert found.state_root() == wanted.state_root()
+    assert node.chain.oldest_state() == 0
+    node.development.rewriting.rollback(2)
+    assert node.chain.head.number == used.chain.head.number - 2
+    (after,) = node.mine()
+    assert after.header.parent_hash == node.chain.canonical_hash(after.number - 1)
+
+
+def test_what_was_deleted_between_two_states_stays_deleted() -> None:
+    node, name = fresh(), "0x" + BOB.hex()
+    node.development.amend({name: {"balance": "0x7", "storage": {"0x1": "0x2", "0x3": "0x4"}}})
+    node.mine()
+    node.development.amend({name: {"storage": {"0x1": "0x0"}}})
+    node.mine()
+    node.development.amend({name: None})
+    node.mine(2)
+    again = fresh()
+    again.load_state(node.dump_state(historical=True))
+    layers = [again.chain.layer_of(again.chain.canonical_hash(number)) for number in range(1, 5)]
+    assert [layer.storage(BOB, 1) for layer in layers] == [0, 0, 0, 0]
+    assert [layer.storage(BOB, 3) for layer in layers] == [4, 0, 0, 0]
+    assert [layer.balance(BOB) for layer in layers] == [7, 0, 0, 0]
