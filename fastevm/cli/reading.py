@@ -261,6 +261,13 @@ class Environment(Struct, frozen=True):
         )
         return next_base_fee(parent, schedule)
 
+    def knows_excess_blob_gas(self) -> bool:
+        """Returns whether the excess blob gas is given, or follows from the parent."""
+        names = ("parentExcessBlobGas", "parentBlobGasUsed")
+        return self.fields.get("currentExcessBlobGas") is not None or all(
+            self.fields.get(name) is not None for name in names
+        )
+
     def _excess_blob_gas(self, schedule: ForkSchedule) -> int:
         given = self.number("currentExcessBlobGas")
         if given is not None:

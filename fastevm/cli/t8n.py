@@ -107,9 +107,12 @@ def transitioned(options: Options, folder: Path) -> Transition:
         builder, transactions_of(transactions, schedule, options["state.chainid"]), options, folder
     )
     result, fault = _finished(builder)
+    base_fee = header.base_fee_per_gas
     return Transition(
-        schedule, header, builder.transactions, result, rejected, builder.withdrawals, fault
-    )
+        schedule, header, builder.transactions, result, rejected, builder.withdrawals, fault,
+        env.number("currentBaseFee") if base_fee is None else base_fee,
+        env.knows_excess_blob_gas(),
+    )  # fmt: skip
 
 
 def _schedule(options: Options, inputs: Inputs, env: Environment) -> tuple[ForkSchedule, bool]:

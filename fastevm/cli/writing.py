@@ -12,7 +12,7 @@ from fastevm.cli.options import IO_FAULT, STDERR, STDOUT, Options, ToolError
 from fastevm.core.execution.block.block_result import BlockResult
 from fastevm.core.execution.block.roots import ordered_root
 from fastevm.core.execution.transaction.transaction import Transaction
-from fastevm.core.execution.types import ZERO_ADDRESS, ZERO_HASH, Header, Log, Receipt, Withdrawal
+from fastevm.core.execution.types import ZERO_ADDRESS, Header, Log, Receipt, Withdrawal
 from fastevm.core.primitives import rlp
 from fastevm.core.primitives.hex import hex_bytes, hex_word, quantity
 from fastevm.core.primitives.keccak import keccak256
@@ -20,12 +20,15 @@ from fastevm.core.spec.schedule import ForkSchedule
 from fastevm.core.state.layer import Layer
 
 Json = dict[str, Any]
+# The hash of the block is not known; go-ethereum's tool writes this one, and no gas price.
+BLOCK_HASH = bytes.fromhex("1337").ljust(32, b"\0")
 
 
 class Transition(Struct, frozen=True):
     """An executed block: included and rejected transactions, and the outcome.
 
-    ``fault``: why the whole block is invalid, or None.
+    ``fault``: why the whole block is invalid, or None. ``base_fee``: of the block, or as given
+    before London. ``knows_excess_blob_gas``: whether the input determines the excess blob gas.
     """
 
     schedule: ForkSchedule
@@ -35,6 +38,8 @@ class Transition(Struct, frozen=True):
     rejected: list[tuple[int, str]]
     withdrawals: tuple[Withdrawal, ...] | None
     fault: str | None
+    base_fee: int | None
+    knows_excess_blob_gas: bool
 
 
 class Outputs:
@@ -104,19 +109,20 @@ def result_json(transition: Transition) -> Json:
         "logsHash": hex_bytes(_logs_hash(logs)),
         "logsBloom": hex_bytes(result.logs_bloom),
         "receipts": _receipts_json(transition),
-        "rejected": [{"index": i, "error": error} for i, error in transition.rejected],
         "currentDifficulty": None if rules["proof_of_stake"] else quantity(header.difficulty),
         "gasUsed": quantity(result.gas_used),
+        "requests": None,
     }
-    if header.base_fee_per_gas is not None:
-        answer["currentBaseFee"] = quantity(header.base_fee_per_gas)
+    if transition.rejected:
+        answer["rejected"] = [{"index": i, "error": error} for i, error in transition.rejected]
+    if transition.base_fee is not None:
+        answer["currentBaseFee"] = quantity(transition.base_fee)
     if transition.withdrawals is not None:
         paid = ordered_root([withdrawal.rlp() for withdrawal in transition.withdrawals])
         answer["withdrawalsRoot"] = hex_bytes(paid)
-    if header.excess_blob_gas is not None:
+    if header.excess_blob_gas is not None and transition.knows_excess_blob_gas:
         answer["currentExcessBlobGas"] = quantity(header.excess_blob_gas)
-    if result.blob_gas_used is not None:
-        answer["blobGasUsed"] = quantity(result.blob_gas_used)
+        answer["blobGasUsed"] = quantity(result.blob_gas_used or 0)
     if result.requests_hash is not None:
         answer["requestsHash"] = hex_bytes(result.requests_hash)
         answer["requests"] = [hex_bytes(request) for request in result.requests]
@@ -137,7 +143,7 @@ def _receipts_json(transition: Transition) -> list[Json]:
             "blockNumber": quantity(transition.header.number),
             "transactionHash": hex_bytes(transaction.hash),
             "transactionIndex": quantity(index),
-            "blockHash": hex_bytes(ZERO_HASH),
+            "blockHash": hex_bytes(BLOCK_HASH),
         }
         answers.append(_receipt_json(receipt, destination, log_index))
         log_index += len(receipt.logs)
@@ -147,7 +153,6 @@ def _receipts_json(transition: Transition) -> list[Json]:
 def _receipt_json(receipt: Receipt, destination: Json, first_log: int) -> Json:
     succeeded = receipt.status is None or receipt.status == 1
     answer: Json = {
-        "type": quantity(receipt.tx_type),
         "root": hex_bytes(receipt.post_state or b""),
         "status": quantity(int(succeeded)),
         "cumulativeGasUsed": quantity(receipt.cumulative_gas_used),
@@ -165,9 +170,11 @@ def _receipt_json(receipt: Receipt, destination: Json, first_log: int) -> Json:
         ],
         "contractAddress": hex_bytes(receipt.contract_address or ZERO_ADDRESS),
         "gasUsed": quantity(receipt.gas_used),
-        "effectiveGasPrice": quantity(receipt.effective_gas_price),
+        "effectiveGasPrice": None,
         **destination,
     }
+    if receipt.tx_type:
+        answer["type"] = quantity(receipt.tx_type)
     if receipt.blob_gas_used is not None:
         answer["blobGasUsed"] = quantity(receipt.blob_gas_used)
         answer["blobGasPrice"] = quantity(receipt.blob_gas_price or 0)
