@@ -141,8 +141,9 @@ class DiskCache:
 
     # --- values ---------------------------------------------------------------------------------
 
-    def put(self, block: CachedBlock, found: Found) -> None:
-        """Writes values of a block; does not overwrite existing values."""
+    def put(self, block: CachedBlock, found: Found, *, replaces: bool = False) -> None:
+        """Writes values of a block. ``replaces``: overwrites existing values."""
+        how = "replace" if replaces else "ignore"
         codes = {keccak256(one.code): one.code for one in found.accounts.values() if one.code}
         accounts = [
             (block.id, address, _shortest(one.balance), _shortest(one.nonce), _code_hash(one.code))
@@ -157,8 +158,8 @@ class DiskCache:
 
         def write(file: sqlite3.Connection) -> None:
             file.executemany("insert or ignore into code values(?, ?)", codes.items())
-            file.executemany("insert or ignore into account values(?, ?, ?, ?, ?)", accounts)
-            file.executemany("insert or ignore into slot values(?, ?, ?, ?)", slots)
+            file.executemany(f"insert or {how} into account values(?, ?, ?, ?, ?)", accounts)
+            file.executemany(f"insert or {how} into slot values(?, ?, ?, ?)", slots)
             file.executemany("insert or ignore into block_hash values(?, ?, ?)", hashes)
             file.executemany("insert or replace into latest_code values(?, ?, ?)", newest)
 

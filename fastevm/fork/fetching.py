@@ -99,8 +99,7 @@ class Fetching:
         fresh = self.collector.take_fresh()
         if fresh.accounts or fresh.slots or fresh.block_hashes:
             self.session.learn_codes(fresh)
-            if self.session.cache is not None and self.cached is not None:
-                self.session.cache.put(self.cached, fresh)
+            self.session.write(self.cached, fresh)
 
     def _add_checks(self, batch: StateBatch) -> None:
         """Reads values from other sources that have not been verified yet."""

@@ -39,7 +39,8 @@ class RemoteSource:
     def __init__(self, session: Session, opened: Opened) -> None:
         self.session, self._block = session, opened.block
         self._newest = opened.newest
-        self._cached = None if opened.volatile else session.cached_block(opened.block)
+        self._written = None if opened.volatile else session.cached_block(opened.block)
+        self._cached = self._written if session.reads_cache else None
         self._history = History(session, opened.block, self._cached)
         self._given: set[bytes] = set()  # accounts whose cached slots were all returned
         self._anvil = self._of_anvil() if self._cached is not None else None
@@ -66,10 +67,11 @@ class RemoteSource:
 
         ``block``: "latest", "safe", "finalized", "earliest", a number (negative: below the newest),
         or a hash; ``URL@BLOCK`` has precedence. Takes one round trip, two for a negative number.
-        ``cache``: a folder, or whether to use the default folder. The newest state of a development
-        chain can change, so it is only cached in an explicit folder. ``offline``: use only the
-        cache. ``chain_id``: the expected chain id. For other options see ``EndpointOptions``.
-        Raises ForkError, and ValueError for an invalid URL or block.
+        ``cache``: a folder, or whether to use the default folder. The state of a development chain
+        can change under the same block hash: it is read from the cache only with ``offline``, and
+        its newest state is only written to an explicit folder. ``offline``: use only the cache.
+        ``chain_id``: the expected chain id. For other options see ``EndpointOptions``. Raises
+        ForkError, and ValueError for an invalid URL or block.
         """
         addresses, chosen = addresses_and_block(urls, read_block(block))
         options = EndpointOptions(
@@ -155,13 +157,12 @@ class RemoteSource:
         """Fetches the values; at the newest block, drops values that may be of the next block."""
         newest = self._newest
         if newest is None or newest.is_passed:
-            return Fetching(self.session, self._block, self._cached, missing, known).run()
+            return Fetching(self.session, self._block, self._written, missing, known).run()
         found = Fetching(self.session, self._block, None, missing, known).run()
         if newest.was_passed():
             again = Wanted({*found.accounts}, {*found.slots}, {*found.block_hashes})
-            return Fetching(self.session, self._block, self._cached, again, Found()).run()
-        if self.session.cache is not None and self._cached is not None:
-            self.session.cache.put(self._cached, found)
+            return Fetching(self.session, self._block, self._written, again, Found()).run()
+        self.session.write(self._written, found)
         return found
 
     def request(self, method: str, params: Sequence[Any] = ()) -> Any:

@@ -87,6 +87,11 @@ class Session:
         return self.is_development and not self.keeps_newest
 
     @property
+    def reads_cache(self) -> bool:
+        """Whether cached values may be used: a development chain changes them under a block."""
+        return self.offline or not self.is_development
+
+    @property
     def key(self) -> str:
         """The cache key of the endpoint, which does not reveal its URL."""
         return hashlib.sha256("\n".join(sorted(self.endpoints.urls)).encode()).hexdigest()[:32]
@@ -124,6 +129,11 @@ class Session:
         if self.cache is None or self.identity is None:
             return None
         return self.cache.block(self.identity, pinned)
+
+    def write(self, block: CachedBlock | None, found: Found) -> None:
+        """Writes values to the cache; those of a development chain replace older ones."""
+        if self.cache is not None and block is not None:
+            self.cache.put(block, found, replaces=not self.reads_cache)
 
     def known_codes(
         self, block: CachedBlock | None, addresses: Iterable[bytes]

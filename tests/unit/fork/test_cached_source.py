@@ -59,10 +59,21 @@ def test_the_newest_state_of_a_development_chain_is_not_kept(
     endpoint.slots[(TOKEN, 1)] = 12  # as anvil_setStorageAt does, without a block
     assert source_of("latest", cache=True).fetch(WANTED).slots[(TOKEN, 1)] == 12
     assert source_of(10, cache=True).at(block(HEAD)).fetch(WANTED).slots[(TOKEN, 1)] == 12
-    source_of("latest", cache=tmp_path / "own").fetch(WANTED)
-    endpoint.forget()
-    source_of("latest", cache=tmp_path / "own").fetch(WANTED)
-    assert len(endpoint.bodies) == 1
+
+
+@pytest.mark.parametrize("chosen", ["latest", HEAD, 10, -1])
+@pytest.mark.parametrize("folder", ["default", "own"])
+def test_values_of_a_development_chain_never_come_from_the_disk(
+    endpoint: FakeEndpoint, source_of: Open, tmp_path: Path, chosen: str | int, folder: str
+) -> None:
+    endpoint.chain_id = 31337
+    cache = True if folder == "default" else tmp_path / folder
+    for value in (12, 13):
+        endpoint.slots[(TOKEN, 1)] = value  # without a block
+        assert source_of(chosen, cache=cache).fetch(WANTED).slots[(TOKEN, 1)] == value
+    if folder == "own" and chosen != -1:  # offline it is another block
+        offline = source_of(chosen, cache=cache, offline=True)
+        assert offline.fetch(WANTED).slots[(TOKEN, 1)] == 13
 
 
 def test_offline_nothing_is_asked_and_a_missing_key_is_named(
