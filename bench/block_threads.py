@@ -21,7 +21,7 @@ from fastevm.core.execution.transaction.senders import recover_senders
 
 
 def compare(one: Prepared, threads: int, rounds: int) -> str:
-    """The row of a block, with how many of its transactions ran again."""
+    """Returns the row of a block, with how many of its transactions were re-executed."""
     block = one.real.block
     recover_senders(block.transactions)
     before = counts()
@@ -33,7 +33,7 @@ def compare(one: Prepared, threads: int, rounds: int) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Print the rows."""
+    """Prints the rows."""
     parser = argparse.ArgumentParser(prog="python -m fastevm.bench.block_threads")
     parser.add_argument("folder", nargs="?", type=Path, default=SHARED / "real-blocks")
     parser.add_argument("--threads", type=int, default=2)

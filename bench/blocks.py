@@ -45,19 +45,20 @@ PUBLISHED_MS: Final = {
     13217637: 8.2, 13287210: 4.2, 14396881: 4.9, 15274915: 6.0, 15537393: 2.25, 15537394: 2.7,
     15538827: 9.3, 16146267: 8.1, 17034869: 3.7, 17666333: 14.4, 18085863: 7.8, 19426586: 8.0,
 }  # fmt: skip
-"""Block -> milliseconds, as pevm's authors measured them on their machine."""
+"""Block -> milliseconds measured by pevm's authors on their machine."""
 
 
 ALIKE: Final = 0.95
-"""Share of a block's messages that end as on the chain, from which a peer's time is compared."""
+"""Minimum share of a block's messages that must end as on the chain to compare a peer's time."""
 SIDES: Final = ("revm", "execution")
 
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """A block with the medians of its rounds, in seconds.
+    """A block with the medians of its rounds in seconds.
 
-    ``revm``: that of its messages on pyrevm; None if it was not asked or too many end otherwise.
+    ``revm``: that of its messages on pyrevm; None if it was not requested or too many messages
+    end differently.
     """
 
     number: int
@@ -69,21 +70,21 @@ class Timed:
 
     @property
     def speed(self) -> float:
-        """Million gas a second, with the senders known."""
+        """Million gas per second, with known senders."""
         return self.gas / self.execution / 1e6
 
     @property
     def speed_with_senders(self) -> float:
-        """Million gas a second, with the senders recovered on one thread."""
+        """Million gas per second, with senders recovered on one thread."""
         return self.gas / (self.execution + self.senders) / 1e6
 
 
 class WrongGas(Exception):
-    """A block used other gas than its header says."""
+    """A block used another amount of gas than its header says."""
 
 
 class Prepared:
-    """A block and its state, both made before the clock starts."""
+    """A block and its state, both prepared before the clock starts."""
 
     def __init__(self, name: str, fields: Mapping[str, Any]) -> None:
         self.real = RealBlock.read(name, fields)
@@ -97,21 +98,21 @@ class Prepared:
         self.succeeded: list[bool] = []
 
     def on_revm(self, revm: Revm, fields: Mapping[str, Any]) -> None:
-        """Hand the block to pyrevm, with what its transactions came to, if pyrevm can run it."""
+        """Sends the block and its outcome to pyrevm, if pyrevm can execute it."""
         recover_senders(self.real.block.transactions, threads=1)
         if revm.prepare(self.real, fields):
             receipts = self.run(self.real.block).receipts
             self.succeeded = [getattr(one, "success", True) for one in receipts]
 
     def round_on_revm(self, revm: Revm) -> None:
-        """Time one run on pyrevm of a block whose transactions end as on the chain."""
+        """Times one execution on pyrevm of a block whose transactions end as on the chain."""
         if self.succeeded:
             seconds, alike = revm.run(self.real.block.header.number, self.succeeded)
             if alike >= ALIKE:
                 self.revm.append(seconds)
 
     def round(self) -> None:
-        """Time one recovery and one execution."""
+        """Times one recovery and one execution."""
         transactions = tuple(map(Transaction.decode, self.encoded))
         self.senders.append(cpu_seconds(lambda: recover_senders(transactions, threads=1)))
         real = self.real.block
@@ -119,13 +120,15 @@ class Prepared:
         self.execution.append(cpu_seconds(lambda: self.execute(block)))
 
     def execute(self, block: Block) -> None:
-        """Run the block; `WrongGas` if it uses other gas than its header says."""
+        """Executes the block. Raises `WrongGas` if it uses another amount of gas than its header
+        says.
+        """
         result = self.run(block)
         if result.gas_used != block.header.gas_used:
             raise WrongGas(f"block {block.header.number} used {result.gas_used} gas")
 
     def timed(self) -> Timed:
-        """The medians so far."""
+        """Returns the medians so far."""
         block = self.real.block
         return Timed(
             block.header.number,
@@ -140,7 +143,7 @@ class Prepared:
 def prepared(
     folder: Path, most: int | None, revm: Revm | None = None, archive: str = ARCHIVE
 ) -> Iterator[Prepared]:
-    """The blocks of a folder that used gas, handed to pyrevm as well if it is there."""
+    """Returns the blocks of a folder that used gas, also sent to pyrevm if it is installed."""
     whole = (case for case in cases_of(folder, archive) if case[0] not in INCOMPLETE)
     for name, content in islice(whole, most):
         fields = msgspec.json.decode(content)
@@ -152,7 +155,7 @@ def prepared(
 
 
 def table(found: list[Timed]) -> Iterator[str]:
-    """A line for each block, and one for all."""
+    """Returns a line for each block, and one for all."""
     yield f"{'block':>9} {'txs':>5} {'Mgas':>6} {'ms':>7} {'Mgas/s':>7} {'+senders':>8} published"
     for one in found:
         published = PUBLISHED_MS.get(one.number)
@@ -174,14 +177,14 @@ def table(found: list[Timed]) -> Iterator[str]:
 
 
 def beside(one: Timed) -> str:
-    """What revm took for the block, in milliseconds, and how many times ours that is."""
+    """Returns revm's milliseconds for the block, and their ratio to ours."""
     if one.revm is None:
         return ""
     return f"   revm {one.revm * 1e3:>6.2f} ms {one.revm / one.execution:>5.2f} times"
 
 
 def measured(options: argparse.Namespace, revm: Revm | None) -> list[Prepared]:
-    """The blocks of the folder by number, after all rounds."""
+    """Returns the blocks of the folder by number, after all rounds."""
     archive = WITNESSES if options.witnesses else ARCHIVE
     found = prepared(options.folder, options.most, revm, archive)
     blocks = sorted(found, key=lambda one: one.real.block.header.number)
@@ -194,7 +197,7 @@ def measured(options: argparse.Namespace, revm: Revm | None) -> list[Prepared]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Time the blocks, print the table; 1 for a wrong result, 2 without blocks."""
+    """Times the blocks and prints the table. Returns 1 for a wrong result, 2 without blocks."""
     parser = argparse.ArgumentParser(prog="python -m fastevm.bench.blocks")
     parser.add_argument("folder", nargs="?", type=Path, default=SHARED / "real-blocks")
     parser.add_argument("--rounds", type=int, default=5)

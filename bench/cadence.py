@@ -24,16 +24,16 @@ from fastevm.rpc_client.asynchronous import AsyncJsonRpcClient
 from fastevm.rpc_client.messages import RpcRefusal
 
 CHAIN_ID = 31_337
-SIMULATION_SECONDS = 60.0  # that one request may take
+SIMULATION_SECONDS = 60.0  # per request
 DRAIN_SECONDS = 3.0
 SENDERS = 10
 SPINNER = "0x" + "00" * 19 + "cc"
-# Count a word down from the calldata, hashing 64 bytes of memory each round.
+# Counts a word down from the calldata, hashing 64 bytes of memory in each round.
 SPIN = "0x5f355b60405f205f526001900380600257" + "00"
 ROUNDS = 20_000
 TRIVIAL_EVERY = 0.01  # seconds
 
-# Aim, group and figure of the report, limit in milliseconds (a number of slices for `missed`).
+# Aim, group and figure of the report, limit in milliseconds (number of slices for `missed`).
 AIMS = (
     ("slices missed", "missed", None, 0.0),
     ("lateness of slices, p99", "lateness_ms", "p99", 10.0),
@@ -45,7 +45,7 @@ AIMS = (
 
 @dataclass(slots=True)
 class Watch:
-    """What clients of the node observed. Times in seconds of one clock."""
+    """What clients of the node observed. Times are seconds of the same clock."""
 
     sent: dict[str, float] = field(default_factory=dict)
     visible: list[float] = field(default_factory=list)
@@ -57,13 +57,13 @@ class Watch:
 
 
 def percentile(values: list[float], share: float) -> float:
-    """The value that ``share`` of the values do not exceed; 0 without values."""
+    """Returns the value that ``share`` of the values do not exceed; 0 without values."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0.0
 
 
 def simulation(rounds: int) -> dict[str, Any]:
-    """A payload of two blocks with two heavy calls each."""
+    """Returns a payload of two blocks with two heavy calls each."""
     call = {"to": SPINNER, "input": "0x" + rounds.to_bytes(32, "big").hex()}
     block = {"calls": [call, call]}
     first = block | {"stateOverrides": {SPINNER: {"code": SPIN}}}
@@ -71,7 +71,7 @@ def simulation(rounds: int) -> dict[str, Any]:
 
 
 async def simulate(url: str, watch: Watch, until: float, rounds: int) -> None:
-    """Send simulations over one connection, one after the other."""
+    """Sends simulations over one connection, sequentially."""
     payload = simulation(rounds)
     async with AsyncJsonRpcClient(url, timeout=SIMULATION_SECONDS) as client:
         while time.monotonic() < until:
@@ -86,7 +86,7 @@ async def simulate(url: str, watch: Watch, until: float, rounds: int) -> None:
 
 
 async def send(url: str, watch: Watch, until: float, rate: float) -> None:
-    """Send ``rate`` transactions per second, without drift."""
+    """Sends ``rate`` transactions per second, without drift."""
     accounts = dev_accounts(SENDERS)
     number, started = 0, time.monotonic()
     pending: set[asyncio.Task[None]] = set()
@@ -104,7 +104,7 @@ async def send(url: str, watch: Watch, until: float, rate: float) -> None:
 
 
 def payment(key: bytes, nonce: int) -> Transaction:
-    """A signed transfer of one wei."""
+    """Returns a signed transfer of one wei."""
     return Transaction.build(
         to=b"\xb0" * 20,
         value=1,
@@ -117,7 +117,7 @@ def payment(key: bytes, nonce: int) -> Transaction:
 
 
 async def submit(client: AsyncJsonRpcClient, transaction: Transaction, watch: Watch) -> None:
-    """Submit one transaction; its time counts from before the request."""
+    """Submits a transaction; its time starts before the request."""
     raw = "0x" + transaction.raw.hex()
     watch.sent[raw] = started = time.monotonic()
     try:
@@ -128,7 +128,7 @@ async def submit(client: AsyncJsonRpcClient, transaction: Transaction, watch: Wa
 
 
 async def ask(url: str, watch: Watch, until: float) -> None:
-    """Ask for the block number again and again over one connection."""
+    """Requests the block number continuously over one connection."""
     async with AsyncJsonRpcClient(url) as client:
         while (started := time.monotonic()) < until:
             try:
@@ -140,7 +140,7 @@ async def ask(url: str, watch: Watch, until: float) -> None:
 
 
 async def look(url: str, watch: Watch) -> None:
-    """Read the feed and note when each slice and each transaction appeared."""
+    """Reads the feed and records when each slice and each transaction appeared."""
     async with aiohttp.ClientSession() as session, session.ws_connect(url + "/feed") as socket:
         async for message in socket:
             now = time.monotonic()
@@ -154,7 +154,7 @@ async def look(url: str, watch: Watch) -> None:
 
 
 async def measure(url: str, options: argparse.Namespace) -> dict[str, Any]:
-    """Put the load on a node and report."""
+    """Puts the load on a node and returns the report."""
     watch, before = Watch(), await metrics(url)
     looking = asyncio.create_task(look(url, watch))
     await asyncio.sleep(1.0)
@@ -168,13 +168,13 @@ async def measure(url: str, options: argparse.Namespace) -> dict[str, Any]:
 
 
 async def metrics(url: str) -> dict[str, float]:
-    """The node's own numbers, by name."""
+    """Returns the node's own metrics by name."""
     async with aiohttp.ClientSession() as session, session.get(url + "/metrics") as response:
         return numbers_of(await response.text())
 
 
 def report(watch: Watch, before: dict[str, float], after: dict[str, float]) -> dict[str, Any]:
-    """The figures, in milliseconds."""
+    """Returns the figures in milliseconds."""
     gaps = [b - a for a, b in zip(watch.arrivals, watch.arrivals[1:], strict=False)]
     return {
         "slices": int(after["slice_lateness_ms_count"] - before["slice_lateness_ms_count"]),
@@ -192,7 +192,7 @@ def report(watch: Watch, before: dict[str, float], after: dict[str, float]) -> d
 
 
 def aims(found: dict[str, Any]) -> list[dict[str, object]]:
-    """The aims and how the figures meet them."""
+    """Returns the aims and whether the figures meet them."""
     return [
         aim(
             name,
@@ -205,13 +205,13 @@ def aims(found: dict[str, Any]) -> list[dict[str, object]]:
 
 
 def spread(seconds: list[float], digits: int = 1) -> dict[str, float]:
-    """Median, 99th percentile and largest, in milliseconds with so many ``digits``."""
+    """Returns median, 99th percentile and maximum in milliseconds, rounded to ``digits``."""
     shares = (("p50", 0.5), ("p99", 0.99), ("max", 1.0))
     return {name: round(1000 * percentile(seconds, share), digits) for name, share in shares}
 
 
 def main() -> int:
-    """Run and print JSON; 1 when an aim was missed."""
+    """Runs and prints JSON. Returns 1 if an aim was missed."""
     parser = argparse.ArgumentParser(prog="python -m fastevm.bench.cadence", description=__doc__)
     parser.add_argument("--seconds", type=float, default=60.0, help="of load (%(default)s)")
     parser.add_argument("--connections", type=int, default=16, help="with simulations (16)")

@@ -1,4 +1,4 @@
-"""``fastevm bench``: times programs on fastevm and on its peers, and writes what it found."""
+"""``fastevm bench``: times programs on fastevm and on its peers, and writes the results."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["add_arguments", "run"]
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Measure; 1 when a case gave other gas or output, 2 when there is nothing to measure."""
+    """Measures. Returns 1 if a case gave other gas or output, 2 if there is nothing to measure."""
     if arguments.node:
         return run_node(arguments)
     try:
@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def run_node(arguments: argparse.Namespace) -> int:
-    """Measure the node beside anvil; 2 when it cannot be started."""
+    """Measures the node against anvil. Returns 2 if it cannot be started."""
     try:
         found = suite.measure(progress, arguments.quick)
     except (LoadError, FastevmError, OSError) as error:
@@ -72,7 +72,7 @@ def run_node(arguments: argparse.Namespace) -> int:
 
 
 def measure_the_rest(large: bool) -> dict[str, Any]:
-    """The measurements that are no cases of a file."""
+    """Returns the measurements that are not cases of a file."""
     progress("calls from Python, blocks, threads, growth of the state")
     return {
         "border": call_overhead.measure(),
@@ -83,7 +83,7 @@ def measure_the_rest(large: bool) -> dict[str, Any]:
 
 
 def write_json(place: Path, found: dict[str, object]) -> None:
-    """Write the figures to a file, or print them where the place is a dash."""
+    """Writes the figures to a file, or prints them if the path is a dash."""
     text = json.dumps(found, indent=1)
     if place == Path("-"):
         print(text)
@@ -92,5 +92,5 @@ def write_json(place: Path, found: dict[str, object]) -> None:
 
 
 def progress(text: str) -> None:
-    """Print to standard error how far the run is."""
+    """Prints the progress to standard error."""
     print(text, file=sys.stderr, flush=True)

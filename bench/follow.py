@@ -42,7 +42,7 @@ COUNTERS = (
 
 
 class Load:
-    """Sends transactions of all holders in turn, and lets a block be made a second later."""
+    """Sends transactions of all holders in rotation, and has a block made one second later."""
 
     def __init__(self, upstream: Upstream, rate: int) -> None:
         self.upstream, self.rate = upstream, rate
@@ -51,7 +51,7 @@ class Load:
         self._numbers = itertools.count()
 
     def run(self, follower: NodeProcess | ServerThread, seconds: float) -> None:
-        """Load the upstream for so long; some transactions take the way through the follower."""
+        """Loads the upstream for a while; some transactions are forwarded by the follower."""
         until = time.monotonic() + seconds
         head = self.upstream.ask("eth_getBlockByNumber", "latest", False)
         times = itertools.count(int(head["timestamp"], 16) + 1)  # anvil may repeat one
@@ -82,7 +82,7 @@ class Load:
 
 
 class Simulations:
-    """Bundles on ``pending`` of the follower, one after the other, with the seconds of each."""
+    """Runs bundles on ``pending`` of the follower sequentially. Returns the seconds of each."""
 
     def __init__(self, follower: NodeProcess) -> None:
         self.follower = follower
@@ -115,7 +115,7 @@ class Simulations:
 
 
 def in_process(upstream: Upstream, seconds: float, rate: int) -> dict[str, Any]:
-    """The latency of bundles from Python, on the pending state of a follower in this process."""
+    """Measures bundles from Python on the pending state of a follower in this process."""
     upstream.ask("anvil_mine", hex(FIRST_BLOCKS))
     node = forked_node(
         ForkOptions(urls=(upstream.url,), cache=False), accounts=0, mining=Mining.NEVER
@@ -148,7 +148,7 @@ def in_process(upstream: Upstream, seconds: float, rate: int) -> dict[str, Any]:
 
 
 def percentiles(name: str, seconds: list[float]) -> dict[str, float]:
-    """The median and the tail in milliseconds, without the first tenth."""
+    """Returns median and tail in milliseconds, without the first tenth."""
     warm = sorted(seconds[len(seconds) // 10 :])
     return {
         f"{name}_p{percent}": round(warm[len(warm) * percent // 100] * 1000, 3)
@@ -157,7 +157,7 @@ def percentiles(name: str, seconds: list[float]) -> dict[str, float]:
 
 
 def measured(upstream: Upstream, seconds: float, rate: int) -> dict[str, Any]:
-    """What following the upstream for so long gave."""
+    """Follows the upstream for a while and returns the figures."""
     load = Load(upstream, rate)
     upstream.ask("anvil_mine", hex(FIRST_BLOCKS))
     options = ("--fork-url", upstream.url, "--follow", "--poll-interval", "50")
@@ -191,7 +191,7 @@ def measured(upstream: Upstream, seconds: float, rate: int) -> dict[str, Any]:
 
 
 def main() -> int:
-    """Measure; 1 when a block did not match."""
+    """Measures. Returns 1 if a block did not match."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--upstream", choices=("anvil", "own"), default="own")
     parser.add_argument("--seconds", type=float, default=600.0)

@@ -36,7 +36,7 @@ QUICK_BUNDLES: Final = 50
 QUICK_BLOCKS: Final = 20
 WARM_RUNS: Final = 5
 MANY_WARM_RUNS: Final = 50
-SHORT: Final = 0.2  # seconds cold: what is that short is asked more often
+SHORT: Final = 0.2  # seconds cold; shorter questions are repeated more often
 SIDES: Final = ("fastevm", "anvil", "pyrevm")
 BLOCK: Final = "block of 200"
 OPENING: Final = "open"
@@ -45,7 +45,7 @@ Question = tuple[str, Bundles]
 
 
 def questions(bundles: int) -> list[Question]:
-    """What each side is asked."""
+    """A question for each side."""
     return [
         ("balanceOf", [[market.balance_call(0, HOLDER)]]),
         (AIM, [[market.multicall(HOLDER)]]),
@@ -56,7 +56,7 @@ def questions(bundles: int) -> list[Question]:
 
 @dataclass(slots=True)
 class Figures:
-    """Runs of one question by one side. ``trips``: round trips."""
+    """The runs of one question by one side. ``trips``: round trips."""
 
     seconds: list[float] = field(default_factory=list)
     requests: int = 0
@@ -64,7 +64,7 @@ class Figures:
     received: int = 0  # bytes
 
     def shown(self) -> dict[str, float]:
-        """Medians, as they are written."""
+        """Returns medians for the report."""
         return {
             "seconds": round(statistics.median(self.seconds), 6), "requests": self.requests,
             "round_trips": self.trips, "bytes": self.received,
@@ -75,7 +75,7 @@ Found = dict[tuple[int, str, str, str], Figures]  # latency, question, temperatu
 
 
 class Comparison:
-    """All sides in front of one proxy."""
+    """All sides behind one proxy."""
 
     def __init__(
         self, upstream: Upstream, sides: Sequence[Side], progress: Callable[[str], None]
@@ -89,7 +89,7 @@ class Comparison:
         self.outputs: dict[str, list[bytes]] = {}
 
     def note(self, latency: int, question: str, temperature: str, side: str, took: float) -> None:
-        """Keep a time, and what went through the proxy since the last one."""
+        """Records a time and the traffic of the proxy since the last one."""
         figures = self.found.setdefault((latency, question, temperature, side), Figures())
         traffic = self.proxy.count_anew()
         figures.seconds.append(took)
@@ -97,7 +97,7 @@ class Comparison:
         figures.received = traffic.received
 
     def ask(self, latency: int, side: Side, question: Question) -> None:
-        """A fork of its own for the question: opened, asked cold, asked again."""
+        """Opens a fork for the question and asks it cold and again."""
         name, bundles = question
         self.proxy.count_anew()
         self.note(latency, OPENING, "cold", side.name, side.open(self.proxy.url, self.head))
@@ -110,7 +110,7 @@ class Comparison:
         side.close()
 
     def again(self, latency: int, side: Side) -> None:
-        """The block of many transactions, executed again in front of it."""
+        """Executes the block of many transactions again before it."""
         self.proxy.count_anew()
         took, succeeded = side.replay(self.proxy.url, self.busy)
         self.note(latency, BLOCK, "cold", side.name, took)
@@ -119,7 +119,7 @@ class Comparison:
             raise LoadError(f"{side.name}: {succeeded} transactions of the block succeed")
 
     def from_disk(self, latency: int, asked: Sequence[Question]) -> None:
-        """A fork fills a cache on the disk, another one reads it."""
+        """One fork fills a cache on disk, another one reads it."""
         for name, bundles in asked:
             with tempfile.TemporaryDirectory() as folder:
                 for filling in (True, False):
@@ -132,7 +132,7 @@ class Comparison:
                     side.close()
 
     def one_round(self, latency: int, sides: Sequence[Side], asked: Sequence[Question]) -> None:
-        """Each question once, by each side in turn."""
+        """Asks each side each question once, alternately."""
         self.proxy.wait_for(latency / 1000)
         for question in asked:
             for side in sides:
@@ -143,14 +143,14 @@ class Comparison:
             self.again(latency, side)
 
     def close(self) -> None:
-        """End the proxy and the sides."""
+        """Ends the proxy and the sides."""
         for side in self.sides:
             side.close()
         self.proxy.close()
 
 
 def sides_here(names: Sequence[str], progress: Callable[[str], None]) -> list[Side]:
-    """The sides of these names that can be had, ours first."""
+    """Returns the available sides of these names, ours first."""
     found: list[Side] = [Fastevm()] if Fastevm.name in names else []
     for make in (Anvil, Pyrevm):
         if make.name not in names:
@@ -163,7 +163,7 @@ def sides_here(names: Sequence[str], progress: Callable[[str], None]) -> list[Si
 
 
 def start_upstream(quick: bool, progress: Callable[[str], None]) -> Upstream:
-    """anvil with the market and many blocks; our node where anvil cannot be had."""
+    """Returns anvil with the market and many blocks; our node if anvil is not available."""
     blocks = QUICK_BLOCKS if quick else market_nodes.EMPTY_BLOCKS
     try:
         node = market_nodes.start_anvil(market.empty_genesis())
@@ -186,7 +186,9 @@ def measure(
     quick: bool = False,
     names: Sequence[str] = SIDES,
 ) -> dict[str, Any]:
-    """All figures: ``rounds`` at the first latency, and one of the peers' at each other one."""
+    """Returns all figures: ``rounds`` at the first latency, and one of the peers' at each other
+    one.
+    """
     asked = questions(QUICK_BUNDLES if quick else BUNDLES)
     with start_upstream(quick, progress) as upstream:
         comparison = Comparison(upstream, sides_here(names, progress), progress)
@@ -205,7 +207,7 @@ def measure(
 
 
 def document(found: Found, upstream: str) -> dict[str, Any]:
-    """The figures as they are written."""
+    """Formats the figures for the report."""
     rows = [
         {"latency_ms": latency, "question": question, "state": temperature, "side": side,
          **figures.shown()}
@@ -215,7 +217,7 @@ def document(found: Found, upstream: str) -> dict[str, Any]:
 
 
 def ratios(found: Found) -> list[dict[str, Any]]:
-    """How many times longer the peers take, and the part of the time without a fork."""
+    """Returns how many times longer the peers take, and the share of time without a fork."""
     rows = []
     for (latency, question, temperature, side), figures in found.items():
         ours = found.get((latency, question, temperature, "fastevm"))
@@ -229,7 +231,7 @@ def ratios(found: Found) -> list[dict[str, Any]]:
 
 
 def table(found: dict[str, Any]) -> str:
-    """The figures as text."""
+    """Formats the figures as text."""
     ratio = {
         (each["latency_ms"], each["question"], each["state"], each["side"]): each["times_ours"]
         for each in found["ratios"]
@@ -248,7 +250,7 @@ def table(found: dict[str, Any]) -> str:
 
 
 def main() -> int:
-    """Measure, print a table, write figures; 2 when it cannot be measured."""
+    """Measures, prints a table and writes figures. Returns 2 if nothing can be measured."""
     parser = argparse.ArgumentParser(
         prog="python -m fastevm.bench.fork", description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -280,7 +282,7 @@ def main() -> int:
 
 
 def progress(text: str) -> None:
-    """Print to standard error how far the run is."""
+    """Prints the progress to standard error."""
     print(text, file=sys.stderr, flush=True)
 
 

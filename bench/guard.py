@@ -25,24 +25,26 @@ from fastevm.bench.programs.loops import GUARDED
 
 BASELINE = Path(__file__).parent / "baseline.json"
 TOLERANCE = 1.05
-# A program may need so many times the instructions of another.
+# A program may need at most this many times the instructions of another.
 RATIOS = {("slots of a fork", "slots"): 1.10}
-WARM_UPS = 2  # calls before the one that counts
+WARM_UPS = 2  # calls before the one that is counted
 PROCESSES = 3
-SECONDS = 300  # that one process may take
+SECONDS = 300  # per process
 
-# The C function of EVM.call, where Python ends and the machine begins. Cython puts the names of the
-# packages before the class and a number behind it.
+# The C function of EVM.call, where Python ends and the machine begins. Cython puts package names
+# before the class and a number after it.
 BORDER = re.compile(rb"__pyx_pw_\w+_3EVM_\d+call(?=\0)")
 COMPILER = re.compile(rb"GCC: \([^)]*\) ([\d.]+)")
 
 
 class Unavailable(Exception):
-    """Instructions cannot be counted here; the text says why."""
+    """Instructions cannot be counted here. The message says why."""
 
 
 def border() -> str:
-    """The symbol to count in; Unavailable where counting is impossible or says nothing."""
+    """Returns the symbol to count in. Raises Unavailable if counting is impossible or
+    meaningless.
+    """
     if shutil.which("valgrind") is None:
         raise Unavailable("valgrind is not installed")
     found = BORDER.search(Path(fastevm.evm.machine.__file__).read_bytes())
@@ -52,7 +54,7 @@ def border() -> str:
 
 
 def tools() -> dict[str, str]:
-    """What decides about the number of instructions beside the source."""
+    """Returns what determines the number of instructions besides the source."""
     compiler = COMPILER.search(Path(fastevm.evm.machine.__file__).read_bytes())
     return {
         "machine": platform.machine(),
@@ -62,20 +64,20 @@ def tools() -> dict[str, str]:
 
 
 def check_comparable() -> None:
-    """Unavailable where the baseline is of other tools."""
+    """Raises Unavailable if the baseline was made with other tools."""
     recorded, here = json.loads(BASELINE.read_text())["tools"], tools()
     if recorded != here:
         raise Unavailable(f"the baseline is of {recorded}, this is {here}")
 
 
 def count() -> dict[str, int]:
-    """Program -> instructions of one call, on the build that is imported here."""
+    """Returns program -> instructions of one call with this build."""
     counts = [count_in_process() for _ in range(PROCESSES)]
     return {name: min(found[name] for found in counts) for name in counts[0]}
 
 
 def count_in_process() -> dict[str, int]:
-    """The counts of one process."""
+    """Returns the counts of one process."""
     symbol = border()
     with tempfile.TemporaryDirectory() as place:
         command = [
@@ -94,7 +96,7 @@ def count_in_process() -> dict[str, int]:
 
 
 def read_dumps(place: Path) -> dict[str, int]:
-    """The last dump of each program: callgrind numbers its dumps in the order of the calls."""
+    """Reads the last dump of each program. callgrind numbers its dumps in call order."""
     totals = {}
     for file in place.glob("out.*"):
         found = re.search(r"^(?:totals|summary): (\d+)", file.read_text(), re.M)
@@ -107,7 +109,7 @@ def read_dumps(place: Path) -> dict[str, int]:
 
 
 def run_programs() -> None:
-    """What callgrind watches: each program a few times."""
+    """Runs each program a few times under callgrind."""
     for program in GUARDED:
         call = program.call()
         for _ in range(WARM_UPS):
@@ -115,7 +117,7 @@ def run_programs() -> None:
 
 
 def compare(baseline: dict[str, int], found: dict[str, int]) -> list[str]:
-    """What grew beyond the tolerance, and what the baseline does not know."""
+    """Returns programs that exceed the tolerance, and programs without a baseline."""
     faults = []
     for name, instructions in found.items():
         if name not in baseline:
@@ -127,7 +129,7 @@ def compare(baseline: dict[str, int], found: dict[str, int]) -> list[str]:
 
 
 def dearer(found: dict[str, int]) -> list[str]:
-    """What costs more than it may beside another program, whatever the baseline says."""
+    """Returns programs that cost too much compared to another, whatever the baseline says."""
     return [
         f"{name}: {found[name] / found[other]:.2f} times the instructions of {other}"
         for (name, other), most in RATIOS.items()
@@ -136,18 +138,18 @@ def dearer(found: dict[str, int]) -> list[str]:
 
 
 def read_baseline() -> dict[str, int]:
-    """The instructions on record."""
+    """Returns the recorded instruction counts."""
     document: dict[str, dict[str, int]] = json.loads(BASELINE.read_text())
     return document["instructions"]
 
 
 def write_baseline(found: dict[str, int]) -> None:
-    """Put new counts on record, with the tools that gave them."""
+    """Records new counts with the tools that gave them."""
     BASELINE.write_text(json.dumps({"tools": tools(), "instructions": found}, indent=1) + "\n")
 
 
 def main() -> int:
-    """Count and compare, or write the baseline anew."""
+    """Counts and compares, or writes a new baseline."""
     parser = argparse.ArgumentParser(prog="python -m fastevm.bench.guard", description=__doc__)
     parser.add_argument("--update", action="store_true", help="write the counts as the baseline")
     parser.add_argument("--run", action="store_true", help=argparse.SUPPRESS)

@@ -47,11 +47,11 @@ NOBODY: Final = bytes(20)
 LONG: Final = 0.003  # seconds
 
 Case = tuple[Layer, Block, tuple[bytes, ...]]
-"""The state before a block, the block with its list, and hashes before it."""
+"""The state before a block, the block with its list, and hashes of earlier blocks."""
 
 
 def header_of(real: RealBlock) -> Header:
-    """The draft of a block of Amsterdam in the place of a real one."""
+    """Returns the draft of an Amsterdam block in place of a real one."""
     then = real.block.header
     return Header(
         parent_hash=then.parent_hash, coinbase=then.coinbase, number=then.number, difficulty=0,
@@ -63,7 +63,7 @@ def header_of(real: RealBlock) -> Header:
 
 
 def unsigned(transaction: Transaction) -> Transaction:
-    """The same call of the same sender with more gas."""
+    """Returns the same call of the same sender with more gas."""
     fields: dict[str, Any] = {
         "nonce": transaction.nonce, "to": transaction.to, "value": transaction.value,
         "data": transaction.data, "gas_limit": MORE_GAS * transaction.gas_limit,
@@ -75,7 +75,7 @@ def unsigned(transaction: Transaction) -> Transaction:
 
 
 def listed_block(fields: Mapping[str, Any]) -> Case:
-    """A block of Amsterdam with the transactions of a real one."""
+    """Returns a block of Amsterdam with the transactions of a real block."""
     real = RealBlock.read("", fields)
     contracts = accounts_of({**SYSTEM_CONTRACTS, **BUILDER_CONTRACTS})
     accounts = {**accounts_of(fields["pre"]["accounts"]), **contracts}
@@ -98,7 +98,7 @@ def listed_block(fields: Mapping[str, Any]) -> Case:
 
 
 def builder_of(case: Case, threads: int) -> BlockBuilder:
-    """A builder for the block, by its list where there are threads."""
+    """Returns a builder for the block; with several threads, one that uses its access list."""
     layer, block, ancestors = case
     return BlockBuilder(
         layer, block.header, schedule_for(FORK), chain_id=1, deposit_contract=NOBODY,
@@ -108,7 +108,7 @@ def builder_of(case: Case, threads: int) -> BlockBuilder:
 
 
 def seconds_alone(case: Case, options: argparse.Namespace) -> float:
-    """What the caller does before and after `add_all`: the least of some runs."""
+    """Times what the caller does before and after `add_all`: the minimum of some runs."""
     found: list[float] = []
     for _ in range(options.rounds):
         start = time.perf_counter()
@@ -124,7 +124,7 @@ def seconds_alone(case: Case, options: argparse.Namespace) -> float:
 
 
 def longest(case: Case, rounds: int) -> float:
-    """Seconds of the longest transaction."""
+    """Returns the seconds of the longest transaction."""
     found: list[list[float]] = []
     for _ in range(rounds):
         builder = builder_of(case, 1)
@@ -139,7 +139,7 @@ def longest(case: Case, rounds: int) -> float:
 
 
 def compare(case: Case, options: argparse.Namespace) -> tuple[Times, str]:
-    """The times of a block, and its row."""
+    """Returns the times of a block, and its row."""
     layer, block, ancestors = case
 
     def run(threads: int) -> object:
@@ -159,7 +159,7 @@ def compare(case: Case, options: argparse.Namespace) -> tuple[Times, str]:
 
 
 def blocks(folder: Path, above: int) -> Iterator[Case]:
-    """Those of the folder with more than so many transactions."""
+    """Returns the blocks of the folder with more than this many transactions."""
     for _, content in cases_of(folder, ARCHIVE):
         fields = msgspec.json.decode(content)
         if len(fields["transactions"]) > above:
@@ -167,7 +167,7 @@ def blocks(folder: Path, above: int) -> Iterator[Case]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Print the rows."""
+    """Prints the rows."""
     parser = argparse.ArgumentParser(prog="python -m fastevm.bench.listed_blocks")
     parser.add_argument("folder", nargs="?", type=Path, default=SHARED / "real-blocks")
     parser.add_argument("--threads", type=int, default=2)

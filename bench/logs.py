@@ -33,15 +33,15 @@ MANY: Final = 16  # connections
 TRANSACTIONS: Final = 200
 LOGS_OF_TRANSACTION: Final = 20
 BLOCKS_OF_TRANSACTION: Final = 10  # the first one has the transaction, the others are empty
-TOPICS: Final = 20  # taken in turn: each is that of 200 logs
-RATIO: Final = 0.2  # the most of anvil's CPU time that is aimed at
+TOPICS: Final = 20  # used in rotation: each is the topic of 200 logs
+RATIO: Final = 0.2  # aim: at most this share of anvil's CPU time
 ROUNDS: Final = 5
 SECONDS: Final = 0.8
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked for, and how many logs must come."""
+    """A question, and how many logs its answer must have."""
 
     name: str
     wanted: dict[str, Any]
@@ -58,7 +58,7 @@ class Side:
         self.address = fill(self.client)
 
     def questions(self) -> list[Question]:
-        """All logs, the 200 of one topic, and none."""
+        """Queries for all logs, for the 200 of one topic, and for none."""
         everything = {"fromBlock": "0x0", "toBlock": "latest", "address": self.address}
         topics = [shown(word(7))], [shown(word(TOPICS))]
         return [
@@ -71,19 +71,19 @@ class Side:
         ]  # fmt: skip
 
     def check(self, question: Question) -> None:
-        """LoadError when the answer is not what it should be."""
+        """Raises LoadError if the answer is wrong."""
         found = self.client.call("eth_getLogs", question.wanted)
         if len(found) != question.logs:
             name = self.node.name
             raise LoadError(f"{name} gives {len(found)} logs, not {question.logs}")
 
     def run(self, question: Question, connections: int, seconds: float) -> Sample:
-        """Ask over and over."""
+        """Asks repeatedly."""
         request = http(request_body("eth_getLogs", [question.wanted]))
         return self.loads[connections].run([request], seconds=seconds)
 
     def close(self) -> None:
-        """Close the connections and end the node."""
+        """Closes the connections and ends the node."""
         for load in self.loads.values():
             load.close()
         self.client.close()
@@ -91,7 +91,9 @@ class Side:
 
 
 def fill(client: JsonRpcClient) -> str:
-    """Put the logs into the chain of a node that makes blocks when told to; their address."""
+    """Writes the logs into the chain of a node that makes blocks on demand. Returns their
+    address.
+    """
     key = dev_accounts(1)[0].private_key
     deployed = signed(key, 0, data=deployment(EMITTER, {}), gas_limit=1_000_000)
     submit(client, [deployed])
@@ -106,7 +108,7 @@ def fill(client: JsonRpcClient) -> str:
 
 
 def mine(client: JsonRpcClient, blocks: int) -> None:
-    """Have blocks made."""
+    """Has blocks made."""
     client.batch([("evm_mine", [])] * blocks)
 
 
@@ -114,7 +116,7 @@ Found = dict[str, dict[str, dict[str, float]]]  # question and connections -> no
 
 
 def compare(sides: list[Side], rounds: int, seconds: float) -> Found:
-    """Ask all sides everything, in turns."""
+    """Asks all sides all questions, alternately."""
     samples: dict[str, dict[str, list[Sample]]] = {}
     for side in sides:
         for question in side.questions():
@@ -133,7 +135,7 @@ def compare(sides: list[Side], rounds: int, seconds: float) -> Found:
 
 
 def beside_anvil(progress: Callable[[str], None], rounds: int, seconds: float) -> Found:
-    """The figures over HTTP; those of this node alone where anvil cannot be had."""
+    """Returns the figures over HTTP; only this node's if anvil is not available."""
     with ExitStack() as opened:
         sides: list[Side] = []
         for start in (start_fastevm, start_anvil):
@@ -150,7 +152,7 @@ def beside_anvil(progress: Callable[[str], None], rounds: int, seconds: float) -
 
 
 def measure(progress: Callable[[str], None], quick: bool = False) -> dict[str, Any]:
-    """All figures: ``process`` (milliseconds) and ``http``."""
+    """Returns all figures: ``process`` (milliseconds) and ``http``."""
     progress("a million logs in the process")
     process = in_process.measure(rounds=3 if quick else in_process.ROUNDS)
     progress("4,000 logs over HTTP")
@@ -159,7 +161,7 @@ def measure(progress: Callable[[str], None], quick: bool = False) -> dict[str, A
 
 
 def aims(found: dict[str, Any]) -> list[dict[str, object]]:
-    """What is aimed at, and how it was met."""
+    """Returns the aims and whether they were met."""
     rows = in_process.aims(found["process"])
     for name, by_node in found["http"].items():
         if "anvil" in by_node:
@@ -169,7 +171,7 @@ def aims(found: dict[str, Any]) -> list[dict[str, object]]:
 
 
 def table(found: dict[str, Any]) -> str:
-    """The figures as text."""
+    """Formats the figures as text."""
     lines = [f"{name:36}{value:>14.3f}" for name, value in found["process"].items()]
     lines.append(f"\n{'over HTTP':32}{'cpu us':>10}{'anvil':>10}{'per s':>9}{'anvil':>9}")
     for name, by_node in found["http"].items():
@@ -182,7 +184,7 @@ def table(found: dict[str, Any]) -> str:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Measure and print."""
+    """Measures and prints."""
     parser = argparse.ArgumentParser(prog="python -m fastevm.bench.logs", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="one short round")
     parser.add_argument("--json", type=Path, help="write the figures here")

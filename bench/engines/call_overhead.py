@@ -1,4 +1,4 @@
-"""The overhead of a call from Python: parsing its arguments and making its result."""
+"""The overhead of a call from Python: parsing its arguments and creating its result."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LIMITS = {"empty call, 20-byte addresses": 1.2, "empty call, hex addresses": 1.6
 
 
 def measure() -> dict[str, float]:
-    """What was done -> microseconds."""
+    """Returns operation -> microseconds."""
     machine = fastevm.EVM()
     machine.set_account(CALLER, 10**18)
     machine.set_account(HELPER, code=b"\0")
@@ -46,5 +46,5 @@ def measure() -> dict[str, float]:
 
 
 def aims(found: dict[str, float]) -> list[dict[str, object]]:
-    """The aims in microseconds for what was measured here."""
+    """Returns the aims in microseconds for the measured operations."""
     return [aim(name, "us", limit, found[name]) for name, limit in LIMITS.items()]

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 
 def seconds_of(run: Callable[[], object], *, spend: float = 0.05, rounds: int = 5) -> float:
-    """Thread CPU seconds of one run: the median of rounds that take a given time together."""
+    """Returns the thread CPU seconds of one run: the median of rounds with a given total time."""
     start = time.thread_time_ns()
     run()
     once = max((time.thread_time_ns() - start) / 1e9, 1e-7)
@@ -23,14 +23,14 @@ def seconds_of(run: Callable[[], object], *, spend: float = 0.05, rounds: int = 
 
 
 def wall_seconds(run: Callable[[], object]) -> float:
-    """Wall seconds of one run, for what uses several threads."""
+    """Returns the wall seconds of one run, for work on several threads."""
     start = time.perf_counter_ns()
     run()
     return (time.perf_counter_ns() - start) / 1e9
 
 
 def cpu_seconds(run: Callable[[], object]) -> float:
-    """Thread CPU seconds of one run."""
+    """Returns the thread CPU seconds of one run."""
     start = time.thread_time_ns()
     run()
     return (time.thread_time_ns() - start) / 1e9

@@ -1,4 +1,4 @@
-"""The engines under test: fastevm in this process, each peer in a process of its own."""
+"""The engines under test: fastevm in this process, each peer in its own process."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class PeerError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """What the first run of a case gave, and the thread CPU seconds it took."""
+    """The outcome of a case's first run, and its thread CPU seconds."""
 
     outcome: Outcome
     seconds: float
-    warm_slots: bool = False  # the engine counts the slots of the prepared state as warm
+    warm_slots: bool = False  # the engine treats the slots of the prepared state as warm
 
 
 class Engine(Protocol):
@@ -47,7 +47,7 @@ class Engine(Protocol):
 
 
 def machine_for(case: Case) -> fastevm.EVM:
-    """A machine with the state and the block of a case."""
+    """Returns a machine with the state and the block of a case."""
     env = case.environment
     machine = fastevm.EVM(
         env.get("fork", "cancun"),
@@ -69,7 +69,7 @@ def machine_for(case: Case) -> fastevm.EVM:
 
 
 def call_for(case: Case) -> Callable[[], fastevm.ExecutionResult]:
-    """A case as something to call; each call starts from the same state."""
+    """Returns a case as a callable; each call starts from the same state."""
     payload, gas = call_of(case.document, slow=False)
     return partial(
         machine_for(case).call,
@@ -81,7 +81,7 @@ def call_for(case: Case) -> Callable[[], fastevm.ExecutionResult]:
 
 
 def outcome_of(result: fastevm.ExecutionResult) -> Outcome:
-    """A result in the terms of a case file."""
+    """Returns a result in the terms of a case file."""
     return Outcome(result.gas_used, "0x" + result.output[:256].hex(), result.success)
 
 
@@ -96,7 +96,7 @@ class Fastevm:
         self.calls: dict[str, Callable[[], fastevm.ExecutionResult]] = {}
 
     def prepare(self, case: Case) -> Prepared:
-        """Set a case up and run it once."""
+        """Prepares a case and runs it once."""
         self.calls[case.name] = call = call_for(case)
         start = time.thread_time_ns()
         result = call()
@@ -104,7 +104,7 @@ class Fastevm:
         return Prepared(outcome_of(result), seconds)
 
     def time(self, case: Case, runs: int) -> float:
-        """Thread CPU seconds of a number of runs."""
+        """Returns the thread CPU seconds of a number of runs."""
         call = self.calls[case.name]
         rounds = range(runs)
         start = time.thread_time_ns()
@@ -113,12 +113,12 @@ class Fastevm:
         return (time.thread_time_ns() - start) / 1e9
 
     def close(self) -> None:
-        """Release the machines."""
+        """Releases the machines."""
         self.calls.clear()
 
 
 class Peer:
-    """A peer behind a worker process that its own Python runs."""
+    """A peer behind a worker process of its own Python."""
 
     def __init__(self, name: str, module: str, python: Path, slow: bool) -> None:
         self.name = name
@@ -135,7 +135,7 @@ class Peer:
             raise
 
     def ask(self, **request: object) -> dict[str, Any]:
-        """One request and its answer; PeerError where the peer fails or ends."""
+        """Sends a request and returns the answer. Raises PeerError if the peer fails or ends."""
         assert self.process.stdin is not None and self.process.stdout is not None
         try:
             self.process.stdin.write(json.dumps(request) + "\n")
@@ -151,7 +151,7 @@ class Peer:
         return answer
 
     def prepare(self, case: Case) -> Prepared:
-        """Set a case up and run it once."""
+        """Prepares a case and runs it once."""
         answer = self.ask(
             do="prepare", name=case.name, environment=case.environment, case=case.document,
             slow=self.slow,
@@ -161,11 +161,11 @@ class Peer:
         return Prepared(outcome, answer["seconds"], found.get("warm_slots", False))
 
     def time(self, case: Case, runs: int) -> float:
-        """Thread CPU seconds of a number of runs."""
+        """Returns the thread CPU seconds of a number of runs."""
         return float(self.ask(do="time", name=case.name, runs=runs)["seconds"])
 
     def close(self) -> None:
-        """End the worker."""
+        """Ends the worker."""
         if self.process.stdin is not None:
             self.process.stdin.close()
         try:
@@ -176,15 +176,17 @@ class Peer:
 
 @dataclass(frozen=True, slots=True)
 class PeerKind:
-    """A peer: where its environment may be, and the module that runs cases there."""
+    """A peer: possible locations of its environment, and the module that runs cases there."""
 
     name: str
     module: str
     requirement: str
-    slow: bool  # it runs the shorter form of a case, and its time is scaled by gas
+    slow: bool  # it runs the shorter form of a case; its time is scaled by gas
 
     def python(self) -> Path | None:
-        """Its Python: FASTEVM_PEER_<NAME>, or that of .venv-<name> here or beside the code."""
+        """Returns its Python: FASTEVM_PEER_<NAME>, or that of .venv-<name> here or beside the
+        code.
+        """
         chosen = os.environ.get("FASTEVM_PEER_" + self.name.upper().replace("-", "_"))
         inside = Path(f".venv-{self.name}") / "bin" / "python"
         place = Path(chosen) if chosen else found_first(inside, ROOT / inside)
@@ -198,7 +200,7 @@ PEER_KINDS = (
 
 
 def start(names: list[str]) -> tuple[list[Engine], dict[str, str]]:
-    """The engines that can be started, fastevm first, and for each other one why not."""
+    """Returns the engines that can be started, fastevm first, and for each other one the reason."""
     engines: list[Engine] = [Fastevm()]
     missing: dict[str, str] = {}
     for kind in PEER_KINDS:
@@ -216,5 +218,5 @@ def start(names: list[str]) -> tuple[list[Engine], dict[str, str]]:
 
 
 def python_version() -> str:
-    """The version of the Python that runs fastevm."""
+    """Returns the version of the Python that runs fastevm."""
     return sys.version.split()[0]

@@ -20,14 +20,16 @@ from functools import partial
 from typing import Final, NamedTuple
 
 HASHED: Final = bytes(1 << 19)  # for each thread: a millisecond or two
-LEAST_HASHED: Final = 1 << 12  # bytes for each thread, beside the shortest work
-TRIALS: Final = 9  # of the work and of hashing, to find their lengths
-LEAST_GAIN: Final = 0.85  # of hashing, for each thread
-MOST_GAIN: Final = 1.1  # more says that the one thread was held up
+LEAST_HASHED: Final = 1 << 12  # bytes for each thread, for the shortest work
+TRIALS: Final = 9  # of the work and of hashing, to find their durations
+LEAST_GAIN: Final = 0.85  # of hashing, per thread
+MOST_GAIN: Final = 1.1  # a higher gain means that the run on one thread was interrupted
 
 
 class Times(NamedTuple):
-    """Seconds of wall, and ratios: of wall, of processor time, of hashing, of gain to hashing's."""
+    """Wall seconds, and ratios: of wall time, CPU time and hashing, and of our
+    gain to hashing's.
+    """
 
     alone: float
     shared: float
@@ -38,14 +40,16 @@ class Times(NamedTuple):
 
 
 class Medians(NamedTuple):
-    """Medians of the pairs that count, and how many do; where none does, medians of all."""
+    """Returns the medians of the valid pairs and their number; without valid pairs, medians of
+    all.
+    """
 
     times: Times
     pairs: int
 
 
 def timed(work: Callable[[], object]) -> tuple[float, float]:
-    """Seconds of wall and of processor time."""
+    """Returns wall and CPU seconds."""
     wall, processor = time.perf_counter(), time.process_time()
     work()
     return time.perf_counter() - wall, time.process_time() - processor
@@ -68,14 +72,16 @@ def _hash_in_turn(threads: int, data: bytes) -> None:
 
 
 def hashing_gain(pool: ThreadPoolExecutor, threads: int, data: bytes = HASHED) -> float:
-    """How much faster so many threads hash ``data``, each once, than one as many times."""
+    """Returns how much faster several threads hash ``data`` than one thread that hashes it as
+    often.
+    """
     alone, _ = timed(partial(_hash_in_turn, threads, data))
     shared, _ = timed(partial(_hash_on, pool, threads, data))
     return alone / shared
 
 
 def as_long_as(work: Callable[[], object], threads: int) -> bytes:
-    """Data of which so many hashes in turn take as long as the work, within the bounds."""
+    """Returns data whose hashing takes as long as the work, within the bounds."""
     wanted, hashing = (
         statistics.median(timed(one)[0] for _ in range(TRIALS))
         for one in (work, partial(_hash_in_turn, threads, HASHED))
@@ -84,7 +90,7 @@ def as_long_as(work: Callable[[], object], threads: int) -> bytes:
 
 
 def compared(run: Callable[[int], object], threads: int, rounds: int) -> Medians:
-    """Time ``run`` with one thread and with so many in turn."""
+    """Times ``run`` alternately with one thread and with several."""
     pairs: list[Times] = []
     good: list[Times] = []
     data = as_long_as(partial(run, 1), threads)
@@ -109,7 +115,7 @@ HEAD: Final = "   ms, 1   ms, N   gain  cpu x  hash  share  pairs"
 
 
 def row(medians: Medians) -> str:
-    """The times under ``HEAD``."""
+    """Formats the times under ``HEAD``."""
     times = medians.times
     return (
         f"{times.alone * 1e3:8.2f} {times.shared * 1e3:7.2f} {times.gain:6.2f}"

@@ -24,11 +24,11 @@ SPECIFICATIONS: Final = {
     "ArrowGlacier": "ARROW_GLACIER", "GrayGlacier": "GRAY_GLACIER", "Paris": "MERGE",
     "Shanghai": "SHANGHAI", "Cancun": "CANCUN",
 }  # fmt: skip
-"""Name of a fork here -> its name in pyrevm."""
+"""Fork name here -> fork name in pyrevm."""
 
 
 class Revm:
-    """pyrevm in a process of its own, which keeps the blocks that it was given."""
+    """pyrevm in a process of its own, which stores the blocks it receives."""
 
     def __init__(self) -> None:
         kind = next(kind for kind in PEER_KINDS if kind.name == "pyrevm")
@@ -38,7 +38,7 @@ class Revm:
         self.peer = Peer(kind.name, MODULE, python, slow=False)
 
     def prepare(self, real: RealBlock, fields: Mapping[str, Any]) -> bool:
-        """Hand a block over; False if pyrevm does not have its fork."""
+        """Sends a block. Returns False if pyrevm does not have its fork."""
         name = schedule_of(real.block.header, real.chain).name
         if name not in SPECIFICATIONS:
             return False
@@ -50,21 +50,23 @@ class Revm:
         return True
 
     def run(self, number: int, succeeded: Sequence[bool]) -> tuple[float, float]:
-        """Seconds of a run, and the share of messages that end as ``succeeded`` says."""
+        """Returns the seconds of a run, and the share of messages that end as
+        ``succeeded`` says.
+        """
         answer = self.peer.ask(do="run", name=number)
         pairs = zip(answer["succeeded"], succeeded, strict=True)
         alike = sum(theirs == ours for theirs, ours in pairs)
         return answer["seconds"], alike / len(succeeded)
 
     def close(self) -> None:
-        """End the process."""
+        """Ends the process."""
         self.peer.close()
 
 
 def block_of(
     real: RealBlock, fork: str, accounts: Mapping[bytes, Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """A block as the worker takes it: its environment, its state and its messages."""
+    """Returns a block as the worker expects it: its environment, its state and its messages."""
     header = real.block.header
     return {
         "fork": fork,
@@ -102,5 +104,5 @@ def block_of(
 
 
 def hexed(value: bytes) -> str:
-    """Bytes as a worker reads them."""
+    """Returns bytes as a worker reads them."""
     return "0x" + value.hex()

@@ -34,7 +34,7 @@ PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 def resident() -> int:
-    """Bytes of memory in use by this process; 0 where the system does not say."""
+    """Returns the memory in use by this process in bytes; 0 if the system does not report it."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * PAGE
     except OSError:
@@ -42,7 +42,7 @@ def resident() -> int:
 
 
 def layer_with(slots: int) -> fastevm.Layer:
-    """A state with two contracts, both with so many slots: one reads, one writes."""
+    """Returns a state with two contracts that have equally many slots: one reads, one writes."""
     layer = fastevm.Layer.of(
         {
             CALLER: {"balance": FUNDS},
@@ -53,12 +53,12 @@ def layer_with(slots: int) -> fastevm.Layer:
     for first in range(0, slots, CHUNK):
         storage = {slot: slot + 1 for slot in range(first, min(first + CHUNK, slots))}
         layer = layer.with_accounts({PROGRAM: {"storage": storage}, HELPER: {"storage": storage}})
-        layer.state_root()  # from here on the layers before it are not needed
+        layer.state_root()  # the layers before it are no longer needed
     return layer
 
 
 def nodes_touched(slots: int, touched: int) -> float:
-    """Expected trie nodes on the paths to so many random leaves of so many."""
+    """Returns the expected number of trie nodes on the paths to random leaves."""
     found = float(touched)
     places = 1.0
     while places < slots:
@@ -68,17 +68,17 @@ def nodes_touched(slots: int, touched: int) -> float:
 
 
 def visit(touched: int, slots: int, seed: int) -> bytes:
-    """Calldata for a walk over scattered slots, other ones for each seed."""
+    """Returns calldata for a walk over scattered slots, which depend on the seed."""
     return word(touched) + word(slots - 1) + word(seed * 0x14057B7EF767814F)
 
 
 def read_time(machine: fastevm.EVM, slots: int, seed: int) -> float:
-    """Seconds of reading random slots, other ones for each seed."""
+    """Returns the seconds of reading random slots, which depend on the seed."""
     return cpu_seconds(partial(machine.call, PROGRAM, visit(TOUCHED, slots, seed), gas=GAS))
 
 
 def middle_of_writes(machine: fastevm.EVM, slots: int) -> tuple[float, float]:
-    """Seconds of a transaction that writes random slots, and of the root after it."""
+    """Returns the seconds of a transaction that writes random slots, and of the root after it."""
     writes, roots = [], []
     for seed in range(ROUNDS):
         change = partial(
@@ -90,7 +90,7 @@ def middle_of_writes(machine: fastevm.EVM, slots: int) -> tuple[float, float]:
 
 
 def measure_size(slots: int) -> dict[str, float]:
-    """The figures for one size: nanoseconds, except where named otherwise."""
+    """Returns the figures for one size, in nanoseconds unless named otherwise."""
     before, records = resident(), records_in_use()["record_bytes"]
     layer = layer_with(slots)
     in_map = records_in_use()["record_bytes"] - records
@@ -112,9 +112,10 @@ def measure_size(slots: int) -> dict[str, float]:
 
 
 def measure(large: bool = False) -> list[dict[str, float]]:
-    """One row of figures for each size of the state.
+    """Yields one row of figures for each size of the state.
 
-    Each size has a process of its own: a heap where a million leaves were freed is slower.
+    Each size runs in its own process, because a heap in which a million leaves were freed is
+    slower.
     """
     found = []
     for slots in LARGE_SIZES if large else SIZES:

@@ -1,4 +1,4 @@
-"""Several threads, each with a machine of its own: the GIL is not held while a machine runs."""
+"""Several threads, each with its own machine: a running machine does not hold the GIL."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ LOOPS = 40_000
 
 
 def spin(call: Callable[[], object], runs: int) -> None:
-    """Run a number of times."""
+    """Runs a number of times."""
     for _ in range(runs):
         call()
 
 
 def measure() -> list[dict[str, float]]:
-    """Threads -> how much more work is done in the same wall time than by one thread."""
+    """Returns threads -> how much more work is done in the same wall time than by one thread."""
     model = next(program for program in GUARDED if program.name == "arithmetic")
     found: list[dict[str, float]] = []
     for count in range(1, (os.cpu_count() or 1) + 1):
@@ -35,7 +35,7 @@ def measure() -> list[dict[str, float]]:
 
 
 def run_all(calls: Sequence[Callable[[], object]]) -> None:
-    """Run all at the same time."""
+    """Runs all at the same time."""
     threads = [Thread(target=spin, args=(call, RUNS)) for call in calls]
     for thread in threads:
         thread.start()

@@ -1,4 +1,4 @@
-"""Times cases on engines in interleaved rounds, once each engine has proved the outcome."""
+"""Times cases on engines in interleaved rounds, after each engine has given the right outcome."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Effort:
     rounds: int  # measurements of each case on each engine
     seconds: float  # thread CPU time of one measurement, at least one run
     slow_rounds: int  # the same for engines a hundred times slower
-    slow_limit: float  # seconds: what takes longer in a first run is not repeated
+    slow_limit: float  # cases whose first run takes longer are not repeated
     slow_gas: float  # cases with more gas are not run on slow engines
 
 
@@ -29,21 +29,21 @@ QUICK = Effort(rounds=3, seconds=0.003, slow_rounds=1, slow_limit=0.05, slow_gas
 
 @dataclass
 class Figures:
-    """What was measured: seconds of a full case for each round, and what was left out."""
+    """The measurements: seconds of a full case for each round, and what was skipped."""
 
     seconds: dict[str, dict[str, list[float]]] = field(default_factory=dict)
     failures: list[str] = field(default_factory=list)  # fastevm gave another outcome
     notes: list[str] = field(default_factory=list)
 
     def median(self, case: str, engine: str) -> float | None:
-        """The middle of the rounds in seconds; None without a figure."""
+        """Returns the median of the rounds in seconds; None without a measurement."""
         rounds = self.seconds.get(case, {}).get(engine)
         return statistics.median(rounds) if rounds else None
 
 
 @dataclass
 class Entry:
-    """One case on one engine, with the right outcome and ready to be timed."""
+    """A case on an engine that gave the right outcome, ready to be timed."""
 
     case: Case
     engine: Engine
@@ -62,7 +62,7 @@ class Runner:
         self.figures = Figures()
 
     def measure(self, cases: list[Case]) -> Figures:
-        """All figures of the cases on the engines."""
+        """Returns all figures of the cases on the engines."""
         entries = [entry for case in cases for entry in self.prove(case)]
         for number in range(max((entry.rounds for entry in entries), default=0)):
             self.report(f"round {number + 1}")
@@ -77,7 +77,9 @@ class Runner:
         by_engine.setdefault(engine.name, []).append(seconds)
 
     def prove(self, case: Case) -> list[Entry]:
-        """The engines that run the case as expected, fastevm first; none where fastevm does not."""
+        """Returns the engines that give the expected outcome, fastevm first; none if fastevm does
+        not.
+        """
         found: list[Entry] = []
         for engine in self.engines:
             expected = case.expected(engine.slow)
@@ -100,9 +102,9 @@ class Runner:
         return found
 
     def excused(self, case: Case, engine: Engine, prepared: Prepared) -> bool:
-        """Whether the peer charges less only because it counts the prepared slots as warm.
+        """Returns whether the peer charges less only because it treats prepared slots as warm.
 
-        It then does less work than the case asks for; its figure is kept, to its advantage.
+        It then does less work than the case requires; its time is kept, to its advantage.
         """
         expected = case.expected(engine.slow)
         outcome = prepared.outcome
@@ -118,13 +120,13 @@ class Runner:
         self.figures.notes.append(f"{case.name} on {engine.name}: {text}")
 
     def plan(self, case: Case, engine: Engine, prepared: Prepared, entries: list[Entry]) -> None:
-        """Decide how often to run; a first run that took long enough is the only one."""
+        """Decides how often to run. If the first run took long enough, it is the only one."""
         effort = self.effort
         scale = case.scale(engine.slow)
         if engine.slow and prepared.seconds > effort.slow_limit:
             self.add(case, engine, prepared.seconds * scale)
             return
-        once = engine.time(case, 1)  # the first run also warms caches up
+        once = engine.time(case, 1)  # the first run also warms up caches
         runs = max(1, int(effort.seconds / max(once, 1e-7)))
         rounds = effort.slow_rounds if engine.slow else effort.rounds
         entries.append(Entry(case, engine, runs, rounds, scale))

@@ -23,12 +23,12 @@ DEPOSIT_CONTRACT = bytes(20)
 
 
 def keys(count: int) -> list[bytes]:
-    """Private keys, one for each sender."""
+    """Returns private keys, one for each sender."""
     return [(number + 1).to_bytes(32, "big") for number in range(count)]
 
 
 def state(owners: list[bytes]) -> Layer:
-    """Senders with ether and tokens, and the token."""
+    """Returns senders with ether and tokens, and the token."""
     accounts = {owner: {"balance": 10**20} for owner in owners}
     balances = {balance_slot(owner): 10**18 for owner in owners}
     token = {"nonce": 1, "code": TOKEN, "storage": balances}
@@ -36,7 +36,7 @@ def state(owners: list[bytes]) -> Layer:
 
 
 def signed(secrets: list[bytes], owners: list[bytes]) -> list[bytes]:
-    """Each sender sends the next one tokens: encoded transactions."""
+    """Returns encoded transactions in which each sender sends tokens to the next one."""
     return [
         Transaction.build(
             chain_id=CHAIN_ID, nonce=0, gas_limit=100_000, max_fee_per_gas=10**10,
@@ -48,7 +48,7 @@ def signed(secrets: list[bytes], owners: list[bytes]) -> list[bytes]:
 
 
 def make_block(layer: Layer, transactions: list[bytes]) -> Block:
-    """The sealed block of the transactions."""
+    """Returns the sealed block of the transactions."""
     parent = Header(
         gas_limit=100_000_000, base_fee_per_gas=10**9, withdrawals_root=bytes(32),
         excess_blob_gas=0, blob_gas_used=0, parent_beacon_block_root=bytes(32),
@@ -68,15 +68,15 @@ def make_block(layer: Layer, transactions: list[bytes]) -> Block:
 
 
 def decoded(transactions: list[bytes]) -> list[Transaction]:
-    """Transactions fresh from their bytes: no sender is known."""
+    """Decodes the transactions again, so that no sender is known."""
     return [Transaction.decode(raw) for raw in transactions]
 
 
 def measure(transfers: int = TRANSFERS) -> dict[str, float]:
-    """Milliseconds of the parts and millions of gas per second, each the best of three.
+    """Returns milliseconds of the parts and million gas per second, each the best of three.
 
-    Thread CPU time where one thread works, which a busy machine does not change; wall time for the
-    senders on several threads.
+    Thread CPU time for work on one thread, which does not depend on the machine's load; wall time
+    for sender recovery on several threads.
     """
     secrets = keys(transfers)
     owners = [public_key_address(secret) for secret in secrets]
@@ -112,10 +112,11 @@ def measure(transfers: int = TRANSFERS) -> dict[str, float]:
 
 
 def calls_alone(found: dict[str, float], cases: dict[str, dict[str, float]]) -> dict[str, float]:
-    """Mgas per second of such a block on each engine if its calls were all the work.
+    """Returns Mgas per second of such a block on each engine if its calls were the only work.
 
-    ``found`` is what `measure` gave, ``cases`` the microseconds of each engine by case. Signatures,
-    fees, receipts and roots are left out, so the other engines would be slower than this.
+    ``found``: the result of `measure`. ``cases``: microseconds of each engine by case.
+    Signatures, fees, receipts and roots are not included, so other engines would be slower than
+    this.
     """
     gas = found["gas"] / found["transfers"]
     return {
@@ -125,7 +126,7 @@ def calls_alone(found: dict[str, float], cases: dict[str, dict[str, float]]) -> 
 
 
 def run_block(layer: Layer, block: Block) -> None:
-    """Execute a block; its roots must be the header's."""
+    """Executes a block and asserts the roots of its header."""
     found = execute_block(
         layer, block, schedule_for(FORK), ancestors=[block.header.parent_hash], chain_id=CHAIN_ID,
         deposit_contract=DEPOSIT_CONTRACT,

@@ -1,7 +1,7 @@
-"""The nodes that are compared: fastevm's own and anvil, as processes on the loopback interface.
+"""The nodes under comparison: fastevm's own and anvil, as processes on the loopback interface.
 
-anvil is a binary inside the npm package `@foundry-rs/anvil`, which npm installs the first time;
-without npm anvil is left out, and the output says so.
+anvil is a binary in the npm package `@foundry-rs/anvil`, which npm installs on first use. Without
+npm anvil is skipped, and the output says so.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ OWN_WORK_SECONDS: Final = PRELOAD_SECONDS + 0.5  # until a node has begun to pre
 SETTLE_SECONDS: Final = 20.0
 SETTLED_SECONDS: Final = 0.4  # of an idle node
 IDLE_SHARE: Final = 0.1  # of a core: a node that uses less is idle
-GAS_LIMIT: Final = 1_000_000_000  # of a block, on both: gas is not what is measured
-BLOCK_TIME: Final = 2  # seconds, on both where blocks come by the clock
+GAS_LIMIT: Final = 1_000_000_000  # of a block on both nodes, so that gas is no limit
+BLOCK_TIME: Final = 2  # seconds, on both nodes if blocks come at an interval
 CHAIN_ID: Final = 31_337
 
 
 class ComparedNode(NodeProcess):
-    """A node that runs. ``started_in``: seconds from its start to its first answer.
+    """A running node. ``started_in``: seconds from its start to its first answer.
 
-    LoadError when it does not start.
+    Raises LoadError if it does not start.
     """
 
     def __init__(self, name: str, command: Sequence[str]) -> None:
@@ -58,11 +58,11 @@ class ComparedNode(NodeProcess):
             raise
 
     def load(self, connections: int) -> Load:
-        """Connections to it."""
+        """Opens connections to it."""
         return Load(self.port, self.pid, connections)
 
     def settle(self) -> None:
-        """Wait until it has preloaded what it loads after its start (a trusted setup)."""
+        """Waits until it has preloaded what it loads after its start (a trusted setup)."""
         time.sleep(max(0.0, self.answered + OWN_WORK_SECONDS - time.monotonic()))
         deadline = time.monotonic() + SETTLE_SECONDS
         while time.monotonic() < deadline:
@@ -73,7 +73,7 @@ class ComparedNode(NodeProcess):
 
 
 def start_fastevm(*options: str) -> ComparedNode:
-    """A development node with large blocks every two seconds."""
+    """Returns a development node with large blocks every two seconds."""
     genesis = dev_genesis(dev_accounts(10), chain_id=CHAIN_ID) | {"gasLimit": hex(GAS_LIMIT)}
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
         json.dump(genesis, file)
@@ -84,14 +84,14 @@ def start_fastevm(*options: str) -> ComparedNode:
 
 
 def start_anvil(*options: str) -> ComparedNode:
-    """anvil on the same accounts. LoadError where it cannot be had."""
+    """Returns anvil with the same accounts. Raises LoadError if it is not available."""
     command = [str(anvil_binary()), "--chain-id", str(CHAIN_ID)]
     command += ["--gas-limit", str(GAS_LIMIT), "--silent", *options]
     return ComparedNode("anvil", command)
 
 
 def anvil_folder() -> Path:
-    """Where npm puts anvil: build/anvil of the repository, or the user's cache without one."""
+    """Returns npm's location of anvil: build/anvil of the repository, or the user's cache."""
     if (ROOT / "setup.py").exists():
         return ROOT / "build" / "anvil"
     cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
@@ -99,7 +99,7 @@ def anvil_folder() -> Path:
 
 
 def anvil_binary() -> Path:
-    """The program, installed if need be. LoadError says why there is none."""
+    """Returns the program and installs it if needed. Raises LoadError with the reason."""
     chosen = os.environ.get("FASTEVM_PEER_ANVIL")
     folder = anvil_folder()
     program = Path(chosen) if chosen else folder / "node_modules" / ".bin" / "anvil"
@@ -119,6 +119,6 @@ def anvil_binary() -> Path:
 
 
 def direct(program: Path) -> Path:
-    """The binary that npm's script starts, so that its process is the node's."""
+    """Returns the binary that npm's script starts, so that the node's process is known."""
     found = sorted(program.resolve().parents[1].glob("anvil-*/bin/anvil*"))
     return found[0] if found else program

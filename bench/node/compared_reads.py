@@ -16,12 +16,12 @@ TRANSFER: Final = {"from": "0x" + "00" * 19 + "aa", "to": "0x" + "b0" * 20}
 
 
 def number_of(node: NodeProcess) -> int:
-    """The number of a node's head."""
+    """Returns the number of a node's head."""
     return int(node.ask("eth_blockNumber"), 16)
 
 
 def content_of(node: NodeProcess, number: int) -> dict[str, Any]:
-    """A block with its receipts and logs. RpcRefusal or RpcUnreachable."""
+    """Returns a block with its receipts and logs. Raises RpcRefusal or RpcUnreachable."""
     span = {"fromBlock": hex(number), "toBlock": hex(number)}
     with node.client() as client:
         return {
@@ -33,10 +33,10 @@ def content_of(node: NodeProcess, number: int) -> dict[str, Any]:
 
 @dataclass(slots=True)
 class ComparedReads:
-    """Questions at a steady rate from a thread of its own; an answer that differs is ``wrong``.
+    """Asks questions at a steady rate from its own thread; an answer that differs is ``wrong``.
 
-    A node that is being started again gives no answer, and one whose states reach back less far
-    refuses: these are ``unanswered``.
+    A node that is restarting gives no answer, and one with fewer states refuses: these are
+    ``unanswered``.
     """
 
     nodes: Sequence[NodeProcess]
@@ -48,7 +48,7 @@ class ComparedReads:
     _random: random.Random = field(default_factory=lambda: random.Random(1))
 
     def start(self) -> Thread:
-        """Begin; the thread, which ends after ``stop``."""
+        """Starts the thread, which ends after ``stop``."""
         thread = Thread(target=self._run, daemon=True)
         thread.start()
         return thread

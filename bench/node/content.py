@@ -1,4 +1,4 @@
-"""The contracts and the block of transfers that both nodes hold before they are compared."""
+"""The contracts and the block of transfers that both nodes contain before they are compared."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from fastevm.rpc_client.messages import RpcRefusal
 
 TOKEN_CASE: Final = "erc20/balanceOf"
 FUNDS: Final = 10**24  # of the token, for each account
-TRANSFERS: Final = 20  # in the block that getters ask for
+TRANSFERS: Final = 20  # in the block that getters request
 WAIT_SECONDS: Final = 10.0
 LOOK_EVERY: Final = 0.02
 ANSWER: Final = assemble("42 0 MSTORE 32 0 RETURN")
 
-# As many logs as the first word of calldata says: one topic, the number as data.
+# Emits as many logs as the first word of calldata says: one topic, the number as data.
 EMITTER: Final = assemble(
     """
     0 CALLDATALOAD
@@ -38,7 +38,7 @@ EMITTER: Final = assemble(
 
 
 def deployment(code: bytes, storage: dict[int, int]) -> bytes:
-    """Initcode that writes slots and deploys ``code``."""
+    """Returns initcode that writes slots and deploys ``code``."""
     writes = b"".join(
         push(value) + push(slot) + assemble("SSTORE") for slot, value in storage.items()
     )
@@ -53,14 +53,14 @@ def deployment(code: bytes, storage: dict[int, int]) -> bytes:
 
 
 def signed(key: bytes, nonce: int, **fields: Any) -> Transaction:
-    """A transaction that pays enough on either node."""
+    """Returns a transaction that pays enough on either node."""
     defaults = {"gas_limit": 21_000, "max_fee_per_gas": 10**11, "max_priority_fee_per_gas": 10**9}
     chosen = defaults | fields
     return Transaction.build(chain_id=CHAIN_ID, nonce=nonce, **chosen).sign(key)
 
 
 def shown(data: bytes) -> str:
-    """0x-hex."""
+    """Returns hex with 0x."""
     return "0x" + data.hex()
 
 
@@ -77,7 +77,7 @@ class Content:
 
 
 def submit(client: JsonRpcClient, transactions: Sequence[Transaction]) -> None:
-    """Send transactions in one batch; LoadError if one is refused."""
+    """Sends transactions in one batch. Raises LoadError if one is refused."""
     calls = [("eth_sendRawTransaction", [shown(t.raw)]) for t in transactions]
     for answer in client.batch(calls):
         if isinstance(answer, RpcRefusal):
@@ -85,7 +85,7 @@ def submit(client: JsonRpcClient, transactions: Sequence[Transaction]) -> None:
 
 
 def receipt_of(client: JsonRpcClient, tx_hash: str) -> dict[str, Any]:
-    """The receipt of a transaction once it is mined."""
+    """Returns the receipt of a transaction once it is mined."""
     deadline = time.monotonic() + WAIT_SECONDS
     while time.monotonic() < deadline:
         found = client.call("eth_getTransactionReceipt", tx_hash)
@@ -98,13 +98,13 @@ def receipt_of(client: JsonRpcClient, tx_hash: str) -> dict[str, Any]:
 
 
 def token_code() -> bytes:
-    """The compiled ERC-20 of the case file: balances in the mapping at slot 0."""
+    """Returns the compiled ERC-20 of the case file: balances in the mapping at slot 0."""
     case = named(DEFAULT_CASES)[TOKEN_CASE]
     return bytes.fromhex(case["pre"][case["to"]]["code"][2:])
 
 
 def prepare(client: JsonRpcClient) -> Content:
-    """Deploy the contracts from the first account and put transfers into one block."""
+    """Deploys the contracts from the first account and puts transfers into one block."""
     accounts = dev_accounts(10)
     key = accounts[0].private_key
     balances = {balance_slot(account.address): FUNDS for account in accounts}
@@ -122,7 +122,7 @@ def prepare(client: JsonRpcClient) -> Content:
         str(receipt_of(client, shown(t.hash))["contractAddress"]) for t in deployed
     )
     head = client.call("eth_blockNumber")
-    while client.call("eth_blockNumber") == head:  # a fresh block has room for all of them
+    while client.call("eth_blockNumber") == head:  # a new block has room for all of them
         time.sleep(LOOK_EVERY)
     to = bytes.fromhex(token[2:])
     sent = [
@@ -141,5 +141,5 @@ def prepare(client: JsonRpcClient) -> Content:
 
 
 def token_slot(address: bytes) -> str:
-    """The storage position of a balance."""
+    """Returns the storage position of a balance."""
     return hex(balance_slot(address))
