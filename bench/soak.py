@@ -38,6 +38,7 @@ from fastevm.bench.node.hostile_clients import HostileClients
 from fastevm.bench.node.launch import HOST, LoopThread, NodeProcess, fastevm_node, wait_for
 from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.node.dev_accounts import dev_accounts
+from fastevm.rpc.command import block_time, milliseconds
 from fastevm.rpc_client.messages import RpcRefusal, RpcUnreachable
 from fastevm.rpc_types.feed_formats import FeedFormat
 
@@ -424,7 +425,7 @@ class Soak:
 
 def _common_arguments(options: argparse.Namespace) -> list[str]:
     """What both nodes are told of their chain."""
-    times = ["--block-time", str(options.block_time)]
+    times = ["--block-time", f"{options.block_time}ms"]
     times += ["--slice-interval", str(options.slice_interval), "--states", str(KEPT_STATES)]
     return [*times, *(["--op", "--op-fork", options.op_fork] if options.op_fork else [])]
 
@@ -543,8 +544,8 @@ def main() -> int:
     parser.add_argument("--op-fork", metavar="NAME", help="a chain of the OP stack, with deposits")
     parser.add_argument("--feed-format", default=FeedFormat.FASTEVM.value, metavar="NAME")
     parser.add_argument("--feed-brotli", action="store_true", help="a feed packed with Brotli")
-    parser.add_argument("--block-time", type=int, default=2000, metavar="MS")
-    parser.add_argument("--slice-interval", type=int, default=200, metavar="MS")
+    parser.add_argument("--block-time", type=block_time, default=2000, metavar="TIME")
+    parser.add_argument("--slice-interval", type=milliseconds, default=200, metavar="TIME")
     options = parser.parse_args()
     with ExitStack() as stack:
         homes = [

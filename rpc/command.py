@@ -15,6 +15,7 @@ import fastevm.simulate as simulate
 from fastevm import node as nodes
 from fastevm.chain import named as chains
 from fastevm.chain.storage import StorageError
+from fastevm.core.primitives.duration import read_duration
 from fastevm.core.primitives.replace import replace
 from fastevm.errors import ForkError
 from fastevm.rpc.contract_files import ContractFiles, default_directories
@@ -63,6 +64,7 @@ NOT_FORKED = {
 """Options that a fork does not take, and what to do instead."""
 FORKED_THREADS = 16  # of a forked node, whose threads mostly wait for its upstream
 PROGRESS_BLOCKS = 1_000  # imported blocks from one line of progress to the next
+LONGEST_WITHOUT_UNIT = 60  # seconds of a block time without a unit
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -83,7 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     nodes.add_chain_arguments(parser)
     parser.add_argument("--threads", type=int, metavar="N", help="worker threads (all cores)")
     add_terminal_arguments(parser, tells=False)
-    parser.set_defaults(usage_error=parser.error, ipc_default=IPC_NAME)
+    parser.set_defaults(usage_error=parser.error, ipc_default=IPC_NAME, config_file=None)
 
 
 def add_listeners(group: argparse._ArgumentGroup, ipc: str) -> None:
@@ -203,7 +205,9 @@ def proxy(text: str) -> str:
     try:
         return str(ip_address(text))
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no IP address") from None
+        raise argparse.ArgumentTypeError(
+            f"invalid address {text!r}: expected an IP address"
+        ) from None
 
 
 def namespaces(text: str) -> frozenset[str]:
@@ -215,7 +219,7 @@ def namespaces(text: str) -> frozenset[str]:
 
 def address(text: str) -> Listener:
     if "@" in text or not text.rpartition(":")[2].isdigit():
-        raise argparse.ArgumentTypeError(f"{text!r} is no address and port")
+        raise argparse.ArgumentTypeError(f"invalid address {text!r}: expected HOST:PORT")
     return listener(text)
 
 
@@ -223,25 +227,26 @@ def _add_chain(group: argparse._ArgumentGroup) -> None:
     _add_genesis(group)
     group.add_argument(
         "--block-time",
-        type=int,
-        metavar="MS",
-        help="milliseconds from block to block (2000); builds on --genesis too. Who follows a chain"
-        " with blocks of less than a second must be told as well",
+        type=block_time,
+        metavar="TIME",
+        help="time from block to block, such as 200ms or 2s; a number is in seconds (2s). Also"
+        " builds blocks on a chain of --genesis. Followers of a chain with blocks of less than a"
+        " second need it too",
     )
     group.add_argument(
         "--slice-interval",
-        type=int,
+        type=milliseconds,
         default=200,
-        metavar="MS",
-        help="milliseconds from slice to slice (%(default)s)",
+        metavar="TIME",
+        help="time from slice to slice, such as 200ms; a number is in milliseconds (%(default)s)",
     )
     group.add_argument(
         "--pending-max-age",
         type=milliseconds,
-        metavar="MS",
+        metavar="TIME",
         default=int(Limits().pending_age * MILLISECONDS),
         help="age of the newest slice from which on pending means latest and /readyz"
-        " fails; 0: never (%(default)s)",
+        " fails, such as 5s; a number is in milliseconds; 0: never (%(default)s)",
     )
 
 
@@ -339,7 +344,7 @@ def limits_of(arguments: argparse.Namespace) -> Limits:
 def count(text: str) -> int:
     """Parse a number of at least one."""
     if not text.isascii() or not text.isdigit() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of at least 1")
+        raise argparse.ArgumentTypeError(f"invalid value {text!r}: expected a number >= 1")
     return int(text)
 
 
@@ -350,13 +355,13 @@ def number(text: str) -> int:
     except ValueError:
         found = -1
     if found < 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of at least 0")
+        raise argparse.ArgumentTypeError(f"invalid value {text!r}: expected a number >= 0")
     return found
 
 
 def port(text: str) -> int:
     if not text.isascii() or not text.isdigit() or int(text) > HIGHEST_PORT:
-        raise argparse.ArgumentTypeError(f"{text!r} is no port (0 to {HIGHEST_PORT})")
+        raise argparse.ArgumentTypeError(f"invalid port {text!r}: expected 0 to {HIGHEST_PORT}")
     return int(text)
 
 
@@ -364,13 +369,35 @@ def chain_id(text: str) -> int:
     try:
         return int(text, 16 if text[:2].lower() == "0x" else 10)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no chain id, as 31337 or 0x7a69") from None
+        raise argparse.ArgumentTypeError(
+            f"invalid chain id {text!r}: expected one such as 31337 or 0x7a69"
+        ) from None
 
 
 def milliseconds(text: str) -> int:
-    if not text.isascii() or not text.isdigit():
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of milliseconds")
-    return int(text)
+    """Parse a duration; a number without a unit is in milliseconds."""
+    return _milliseconds(text, "ms")
+
+
+def block_time(text: str) -> int:
+    """Parse a block time as milliseconds; a number without a unit is in seconds.
+
+    Refuses large numbers without a unit, which are probably milliseconds.
+    """
+    if text.isascii() and text.isdigit() and int(text) > LONGEST_WITHOUT_UNIT:
+        raise argparse.ArgumentTypeError(f"{text}: add a unit, as in {text}ms or {text}s")
+    return _milliseconds(text, "s")
+
+
+def _milliseconds(text: str, unit: str) -> int:
+    try:
+        seconds = read_duration(text, unit=unit)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    found = round(seconds * MILLISECONDS)
+    if found == 0 and seconds:
+        raise argparse.ArgumentTypeError(f"{text}: expected at least 1ms")
+    return found
 
 
 def listener(text: str) -> Listener:
@@ -381,17 +408,37 @@ def listener(text: str) -> Listener:
 
 
 def refuse_together(arguments: argparse.Namespace) -> None:
-    """A usage error for options that need another one, or exclude it."""
-    if arguments.import_file and not (arguments.genesis or arguments.chain):
-        arguments.usage_error("--import needs --genesis or --chain")
-    if arguments.override_amsterdam is not None and not (arguments.genesis or arguments.chain):
-        arguments.usage_error("--override-amsterdam needs --genesis or --chain")
-    if arguments.hardfork is not None and (arguments.genesis or arguments.chain):
-        arguments.usage_error("--hardfork: the chain of --genesis or --chain has its own forks")
-    if arguments.hardfork is not None and arguments.op:
-        arguments.usage_error("--hardfork is not with --op: --op-fork names its rules")
-    if arguments.op and (arguments.genesis or arguments.chain):
-        arguments.usage_error("--op makes a chain of its own: not with --genesis or --chain")
+    """Report a usage error for options that need another one, or exclude it."""
+    given = bool(arguments.genesis or arguments.chain)
+    hardfork = arguments.hardfork is not None
+    on_demand = arguments.no_mining or arguments.instant
+    for is_wrong, message in (
+        (arguments.import_file and not given, "--import needs --genesis or --chain"),
+        (
+            arguments.override_amsterdam is not None and not given,
+            "--override-amsterdam needs --genesis or --chain",
+        ),
+        (hardfork and given, "--hardfork: the chain of --genesis or --chain has its own forks"),
+        (hardfork and arguments.op, "--hardfork does not go with --op: use --op-fork"),
+        (arguments.op and given, "--op starts its own chain: not with --genesis or --chain"),
+        (arguments.op_fork is not None and not arguments.op, "--op-fork needs --op"),
+        (
+            arguments.chain_id is not None and given,
+            "--chain-id: the chain of --genesis or --chain has its own id",
+        ),
+        (
+            arguments.genesis_time is not None and given,
+            "--genesis-time: the chain of --genesis or --chain has its own",
+        ),
+        (
+            arguments.block_time is not None and on_demand,
+            "--block-time does not go with --no-mining or --instant, which have no schedule",
+        ),
+        (arguments.full_replay and arguments.datadir is None, "--full-replay needs --datadir"),
+        (arguments.quiet and arguments.verbose, "-q and -v exclude each other"),
+    ):
+        if is_wrong:
+            arguments.usage_error(message)
     for name, instead in NOT_FORKED.items() if arguments.fork_url else ():
         if getattr(arguments, name):
             arguments.usage_error(f"not with --fork-url: --{name.replace('_', '-')}: {instead}")
@@ -406,7 +453,6 @@ def run(arguments: argparse.Namespace) -> int:
     set_up_log()
     if arguments.explorer_for is not None:
         return watch(arguments)
-    refuse_together(arguments)
     left: bytes | None = None
     try:
         access = access_of(arguments)
@@ -515,6 +561,7 @@ def node_of(arguments: argparse.Namespace) -> Any:
 
     ForkError for an upstream that does not give what a fork needs.
     """
+    refuse_together(arguments)
     fork = nodes.fork_options(arguments)
     if fork is not None:
         return forked(arguments, fork)
@@ -592,7 +639,7 @@ def chain_of(
     return nodes.dev_node(
         accounts=arguments.accounts,
         hardfork=arguments.hardfork,
-        op_fork=arguments.op_fork if arguments.op else None,
+        op_fork=nodes.op_fork_of(arguments),
         timestamp=nodes.genesis_time(arguments, options["directory"]),
         **options,
     )

@@ -79,7 +79,7 @@ def start_fastevm(*options: str) -> ComparedNode:
         json.dump(genesis, file)
         file.flush()
         command = [sys.executable, "-m", "fastevm.rpc", "-q", "--genesis", file.name]
-        command += ["--block-time", str(BLOCK_TIME * 1000), *options]
+        command += ["--block-time", f"{BLOCK_TIME}s", *options]
         return ComparedNode("fastevm", command)
 
 

@@ -11,6 +11,7 @@ from typing import Final
 from examples.merchant.demo import Demo, Options
 from examples.merchant.requests import is_loopback
 from fastevm.payments import PaymentError
+from fastevm.rpc.command import block_time, milliseconds
 
 MOST_PORT: Final = 65_535
 
@@ -58,11 +59,12 @@ def options_of(arguments: list[str] | None = None) -> Options:
         default=defaults.node_port,
         help="fixed port, for a browser wallet that stores the node's address (0: any)",
     )
-    for name, default in (
-        ("--block-time", defaults.block_time),
-        ("--slice-interval", defaults.slice_interval),
-    ):
-        add(name, type=between(1), default=default, metavar="MS", help="(%(default)s)")
+    times = (
+        ("--block-time", block_time, defaults.block_time),
+        ("--slice-interval", milliseconds, defaults.slice_interval),
+    )
+    for name, kind, default in times:
+        add(name, type=kind, default=default, metavar="TIME", help="such as 2s (%(default)s ms)")
     add(
         "--confirmations",
         type=between(1),

@@ -82,7 +82,7 @@ class Demo:
         process = NodeProcess(
             port=options.node_port,
             options=[
-                "--block-time", str(options.block_time),
+                "--block-time", f"{options.block_time}ms",
                 "--slice-interval", str(options.slice_interval),
             ],
         )  # fmt: skip

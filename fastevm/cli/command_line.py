@@ -61,6 +61,7 @@ COMMANDS: Final = {
     "statetest": Command("run state tests, with optional traces", "fastevm.cli.statetest"),
     "t8n": Command("run the transactions of a block on a given state", "fastevm.cli.t8n"),
     "stateless": Command("verify blocks using their witnesses", "fastevm.cli.stateless"),
+    "spec": Command("print opcodes, prices and differences of forks", "fastevm.core.spec.__main__"),
     "simulate": Command("run an eth_simulateV1 payload on any state", "fastevm.cli.simulate"),
     "pay": Command("process the orders of a merchant's back end", "fastevm.payments.command"),
     "bench": Command(
@@ -68,7 +69,25 @@ COMMANDS: Final = {
         "fastevm.bench.command",
         options="fastevm.bench.options",
     ),
+    "completion": Command("print a completion script for a shell", "fastevm.cli.completion"),
 }
+
+
+EXTRAS: Final = {
+    "boa": "boa",
+    "brotli": "feed",
+    "eth_abi": "abi",
+    "eth_account": "payments",
+    "eth_tester": "eth-tester",
+    "eth_typing": "payments",
+    "eth_utils": "payments",
+    "hexbytes": "payments",
+    "psycopg": "payments-postgres",
+    "rich": "fork",
+    "web3": "web3",
+    "zstandard": "conformance",
+}
+"""The extra of fastevm that installs a module."""
 
 
 def parser(given: str | None = None) -> Parser:
@@ -93,9 +112,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"fastevm: {error}", file=sys.stderr)
         return 2
     words = sys.argv[1:] if argv is None else argv
-    arguments = parser(words[0] if words else None).parse_args(words)
     try:
+        arguments = parser(words[0] if words else None).parse_args(words)
         return int(arguments.run(arguments))
+    except ModuleNotFoundError as error:
+        extra = EXTRAS.get((error.name or "").partition(".")[0])
+        if extra is None:
+            raise
+        print(f'fastevm: {error}: pip install "fastevm[{extra}]"', file=sys.stderr)
+        return 1
     except (FastevmError, OSError) as error:
         print(f"fastevm: {error}", file=sys.stderr)
         return 1

@@ -55,11 +55,15 @@ class Parser(argparse.ArgumentParser):
         super().__init__(*args, **{"formatter_class": Formatter, **kw})
         self._fill = fill
 
-    def parse_known_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def]
-        """Rejects unknown options here, because the command's parser can suggest its options."""
+    def filled(self) -> None:
+        """Adds the command's options, if they are missing."""
         fill, self._fill = self._fill, None
         if fill is not None:
             fill(self)
+
+    def parse_known_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def]
+        """Rejects unknown options here, because the command's parser can suggest its options."""
+        self.filled()
         if self.configured is not None:
             try:
                 args = [*self.configured(self), *args]

@@ -115,7 +115,7 @@ class LocalNode:
 
     ``command``: ``dev`` mines a block for each transaction, like anvil; ``node`` produces slices
     every 200 ms. The other options are those of the command line, with ``_`` for ``-``:
-    ``LocalNode(chain_id=1, block_time=2)``, ``LocalNode("node", slice_interval=100)``,
+    ``LocalNode(chain_id=1, block_time=2)``, ``LocalNode("node", slice_interval="100ms")``,
     ``LocalNode(fork_url="https://...")``. Raises ValueError for invalid options.
 
     The node runs on its own thread until ``stop``, the end of a ``with`` block, or until the object

@@ -7,6 +7,7 @@ from fastevm.node.dev_chain import NO_WORK, STATE_GAS_LIMIT, usual_gas_limit
 from fastevm.node.development import DevelopmentControls
 from fastevm.node.from_fork import forked_node
 from fastevm.node.from_genesis import dev_node, genesis_node
+from fastevm.node.mnemonic import check_mnemonic, random_mnemonic
 from fastevm.node.node import Mining, Node
 from fastevm.node.options import (
     START_OVER,
@@ -17,6 +18,7 @@ from fastevm.node.options import (
     follow_upstream,
     genesis_time,
     node_options,
+    op_fork_of,
     open_directory,
 )
 from fastevm.node.pool.kzg import find_trusted_setup
@@ -46,6 +48,7 @@ __all__ = [
     "abandon_chain",
     "add_chain_arguments",
     "add_fork_arguments",
+    "check_mnemonic",
     "configure_feed",
     "dev_node",
     "find_trusted_setup",
@@ -57,8 +60,10 @@ __all__ = [
     "impersonated",
     "never_wait",
     "node_options",
+    "op_fork_of",
     "open_directory",
     "packed_state",
+    "random_mnemonic",
     "refuse_gap",
     "usual_gas_limit",
     "warm_up",

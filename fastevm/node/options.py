@@ -9,6 +9,7 @@ from typing import Any
 import fastevm.node.following as sync
 from fastevm.chain.retention import MIN_STATES, ChainLimits, block_threads
 from fastevm.chain.storage import DataDirectory, Fsync
+from fastevm.core.primitives.duration import read_duration
 from fastevm.errors import FastevmError
 from fastevm.node import op_stack
 from fastevm.node.dev_accounts import ETHER
@@ -53,9 +54,9 @@ def _add_production(group: argparse._ArgumentGroup) -> None:
     )  # fmt: skip
     names = op_stack.OP_FORK_NAMES
     group.add_argument(
-        "--op-fork", choices=names, default=op_stack.DEFAULT_OP_FORK, metavar="NAME",
-        help=f"its rules from the first block on, {names[0]} to {names[-1]}"
-        " (%(default)s)",
+        "--op-fork", choices=names, metavar="NAME",
+        help=f"with --op: the rules of the chain, {names[0]} to {names[-1]}"
+        f" ({op_stack.DEFAULT_OP_FORK})",
     )  # fmt: skip
 
 
@@ -86,15 +87,24 @@ def _add_storage(group: argparse._ArgumentGroup) -> None:
     )  # fmt: skip
 
 
+def _milliseconds(text: str) -> int:
+    try:
+        return max(1, round(read_duration(text, unit="ms") * MILLISECONDS))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
 def _state_count(text: str) -> int:
     if not text.isascii() or not text.isdigit() or int(text) < MIN_STATES:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of at least {MIN_STATES}")
+        raise argparse.ArgumentTypeError(
+            f"invalid value {text!r}: expected a number >= {MIN_STATES}"
+        )
     return int(text)
 
 
 def _thread_count(text: str) -> int:
     if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= MOST_THREADS:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 to {MOST_THREADS}")
+        raise argparse.ArgumentTypeError(f"invalid value {text!r}: expected 1 to {MOST_THREADS}")
     return int(text)
 
 
@@ -152,8 +162,9 @@ def _add_following(group: argparse._ArgumentGroup) -> None:
         help="WebSocket of the feed whose slices are pre-confirmed here (needs --upstream-url)",
     )  # fmt: skip
     group.add_argument(
-        "--poll-interval", type=int, default=200, metavar="MS",
-        help="milliseconds between questions for new upstream blocks (%(default)s)",
+        "--poll-interval", type=_milliseconds, default=200, metavar="TIME",
+        help="time between requests for new upstream blocks, such as 200ms; a number is in"
+        " milliseconds (%(default)s)",
     )  # fmt: skip
     group.add_argument(
         "--foreign-chain", choices=(START_OVER, STOP), default=START_OVER,
@@ -187,6 +198,11 @@ def node_options(arguments: argparse.Namespace, mining: Mining) -> dict[str, Any
         "trusted_setup": find_trusted_setup(arguments.trusted_setup),
         "limits": ChainLimits(states=arguments.states, threads=arguments.block_threads),
     }
+
+
+def op_fork_of(arguments: argparse.Namespace) -> str | None:
+    """Returns the OP-stack fork of the development chain; None for an Ethereum chain."""
+    return (arguments.op_fork or op_stack.DEFAULT_OP_FORK) if arguments.op else None
 
 
 def open_directory(arguments: argparse.Namespace) -> DataDirectory | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -67,10 +66,7 @@ def node_of(arguments: argparse.Namespace) -> Any:
 
     ValueError for a chain that cannot be, OSError for files, ForkError for its upstream.
     """
-    if arguments.mixed_mining and arguments.block_time is None:
-        raise ValueError("--mixed-mining needs --block-time")
-    if arguments.mnemonic_random is not None:
-        arguments.mnemonic = random_mnemonic(arguments.mnemonic_random)
+    refuse_together(arguments)
     demand = nodes.Mining.MANUAL if arguments.no_mining else nodes.Mining.INSTANT
     options = {
         "mining": demand,
@@ -96,6 +92,37 @@ def node_of(arguments: argparse.Namespace) -> Any:
     if arguments.config_out is not None:
         arguments.config_out.write_text(json.dumps(described(node, arguments), indent=2))
     return node
+
+
+def refuse_together(arguments: argparse.Namespace) -> None:
+    """Report a usage error for options that need another one, or exclude it.
+
+    Replaces the mnemonic if ``--mnemonic-random`` asks for that.
+    """
+    for is_wrong, message in (
+        (
+            arguments.mixed_mining and arguments.block_time is None,
+            "--mixed-mining needs --block-time",
+        ),
+        (
+            arguments.no_mining and arguments.block_time is not None,
+            "--no-mining and --block-time exclude each other",
+        ),
+        (
+            arguments.disable_block_gas_limit and arguments.gas_limit is not None,
+            "--gas-limit and --disable-block-gas-limit exclude each other",
+        ),
+        (arguments.quiet and arguments.verbose, "-q and -v exclude each other"),
+    ):
+        if is_wrong:
+            arguments.usage_error(message)
+    try:
+        if arguments.mnemonic_random is not None:
+            arguments.mnemonic = nodes.random_mnemonic(arguments.mnemonic_random)
+        elif arguments.mnemonic != nodes.TEST_MNEMONIC:
+            nodes.check_mnemonic(arguments.mnemonic)
+    except ValueError as error:
+        arguments.usage_error(str(error))
 
 
 def unforked(arguments: argparse.Namespace, options: dict[str, Any]) -> Any:
@@ -168,18 +195,6 @@ def changed_rules(arguments: argparse.Namespace) -> dict[str, int]:
         limit = arguments.code_size_limit
         changed |= {"max_code_size": limit, "max_initcode_size": 2 * limit}
     return changed
-
-
-def random_mnemonic(words: int) -> str:
-    """So many random words of BIP-39, 12 to 24; ValueError without the package that has them."""
-    try:
-        hdaccount: Any = import_module("eth_account.hdaccount")
-    except ImportError:
-        raise ValueError("--mnemonic-random needs the package eth-account") from None
-    try:
-        return str(hdaccount.generate_mnemonic(words, lang="english"))
-    except Exception as error:
-        raise ValueError(f"--mnemonic-random {words}: {error}") from None
 
 
 def described(node: Any, arguments: argparse.Namespace) -> dict[str, Any]:

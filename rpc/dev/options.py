@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import fastevm
 from fastevm import node as nodes
+from fastevm.core.primitives.duration import read_duration
 from fastevm.node.production import MAX_INTERVAL, MIN_INTERVAL
 from fastevm.rpc import command
 from fastevm.rpc.dialect import DEVELOPMENT_DIALECT
@@ -69,6 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         pending_max_age=0,
         max_log_blocks=MAX_LOG_BLOCKS,
         ipc_default=IPC_PATH,
+        config_file=None,
     )
 
 
@@ -88,7 +90,7 @@ def _add_accounts(group: argparse._ArgumentGroup) -> None:
     )  # fmt: skip
     words.add_argument(
         "--mnemonic-random", type=int, nargs="?", const=12, metavar="WORDS",
-        help="derive them from so many random words (12; needs the package eth-account)",
+        help="derive them from so many random words (12)",
     )  # fmt: skip
     group.add_argument(
         "--derivation-path", default=nodes.DERIVATION_PATH, metavar="PATH",
@@ -155,8 +157,9 @@ def _add_code_size(group: argparse._ArgumentGroup) -> None:
 
 def _add_mining(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
-        "-b", "--block-time", type=seconds, metavar="SECONDS",
-        help="make a block every so many seconds, also a fraction, not one for each transaction",
+        "-b", "--block-time", type=seconds, metavar="TIME",
+        help="make a block at this interval, such as 200ms or 2s, and not one for each transaction;"
+        " a number is in seconds",
     )  # fmt: skip
     group.add_argument(
         "--no-mining", "--no-mine", action="store_true", help="make blocks on demand (evm_mine)"
@@ -188,8 +191,8 @@ def _add_state(group: argparse._ArgumentGroup) -> None:
         help="write the chain at the end; into a directory as state.json",
     )  # fmt: skip
     group.add_argument(
-        "-s", "--state-interval", type=seconds, metavar="SECONDS",
-        help="write it every so many seconds as well",
+        "-s", "--state-interval", type=seconds, metavar="TIME",
+        help="also write it at this interval; a number is in seconds",
     )  # fmt: skip
     group.add_argument(
         "--preserve-historical-states", action="store_true",
@@ -225,11 +228,13 @@ class Refusal(argparse.Action):
 
 
 def seconds(text: str) -> float:
-    """Parse seconds above zero."""
+    """Parse a duration as seconds; a number without a unit is in seconds."""
     try:
-        found = float(text)
-    except ValueError:
-        found = 0.0
+        found = read_duration(text, unit="s")
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
     if not MIN_INTERVAL <= found <= MAX_INTERVAL:
-        raise argparse.ArgumentTypeError(f"{text!r} are no seconds of at least {MIN_INTERVAL}")
+        raise argparse.ArgumentTypeError(
+            f"invalid duration {text!r}: expected at least {MIN_INTERVAL}s"
+        )
     return found

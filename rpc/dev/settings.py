@@ -1,7 +1,7 @@
-"""Options of ``fastevm dev`` that stand in ``fastevm.toml`` or in the environment.
+"""Options of ``fastevm dev`` from ``fastevm.toml`` and the environment.
 
-The command line comes first, then variables, then the file, then defaults. Options that may be
-repeated add up.
+The command line overrides variables, which override the file, which overrides defaults. Options
+that may be repeated add up.
 """
 
 from __future__ import annotations
@@ -26,17 +26,22 @@ Words = list[str]
 def configured(
     parser: argparse.ArgumentParser, environment: Mapping[str, str] = os.environ
 ) -> Words:
-    """The options of file and variables as words of a command line, weakest first.
+    """Returns the options of file and variables as words of a command line, weakest first.
 
-    The file is ``fastevm.toml`` in the working directory, or that of FASTEVM_CONFIG; its table
-    ``[dev]`` has options by their long names. ValueError names the file and what is wrong in it.
+    The file is ``fastevm.toml`` in the working directory, or the one that FASTEVM_CONFIG names. Its
+    table ``[dev]`` has options by their long names. Sets the default of ``config_file`` to the file
+    in use. Raises ValueError with the file and the key for keys that nothing reads and for invalid
+    values.
     """
     named = environment.get(FILE_VARIABLE)
     path = FILE if named is None else Path(named)
     if named is not None and not path.is_file():
         raise ValueError(f"{FILE_VARIABLE}: there is no file {path}")
     known = _options(parser)
-    words = _of_file(path, known) if path.is_file() else []
+    words: Words = []
+    if path.is_file():
+        words = _of_file(path, known)
+        parser.set_defaults(config_file=path)
     for name, action in known.items():
         variable = PREFIX + name.upper().replace("-", "_")
         text = environment.get(variable)
@@ -55,11 +60,13 @@ def _of_file(path: Path, known: Mapping[str, argparse.Action]) -> Words:
     import tomllib  # for a file that is there: 2 ms of the start of every other node
 
     try:
-        table = tomllib.loads(path.read_text()).get(TABLE, {})
+        tables = tomllib.loads(path.read_text())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path}: {error}") from None
-    if not isinstance(table, dict):
-        raise ValueError(f"{path}: {TABLE} is no table")
+    table = tables.get(TABLE, {})
+    for key in tables:
+        if key != TABLE or not isinstance(table, dict):
+            raise ValueError(f"{path}: {key!r} is not read: options belong in [{TABLE}]")
     words: Words = []
     for key, value in table.items():
         name = key.replace("_", "-")
@@ -68,15 +75,15 @@ def _of_file(path: Path, known: Mapping[str, argparse.Action]) -> Words:
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise ValueError(f"{path}: unknown option {key!r} in [{TABLE}]{hint}")
         if isinstance(value, dict) or (known[name].nargs == 0 and not isinstance(value, bool)):
-            raise ValueError(f"{path}: [{TABLE}] {key}: {value!r} is no value of this option")
+            raise ValueError(f"{path}: [{TABLE}] {key}: {value!r} is not valid here")
         words += _words(name, known[name], value, f"{path}: [{TABLE}] {key}")
     return words
 
 
 def _words(name: str, action: argparse.Action, value: Any, where: str) -> Words:
-    """The words of one option; true for a switch, false for one that is left out.
+    """Returns the words of one option; none if its value is false.
 
-    ValueError says ``where`` a value stands that the option does not take.
+    Raises ValueError with ``where`` for a value that the option does not take.
     """
     if action.nargs == 0 or isinstance(value, bool):
         return [f"--{name}"] if value else []
@@ -92,4 +99,4 @@ def _check(action: argparse.Action, text: str, where: str) -> None:
     except (argparse.ArgumentTypeError, ValueError) as error:
         raise ValueError(f"{where}: {error}") from None
     if action.choices is not None and found not in action.choices:
-        raise ValueError(f"{where}: {text!r} is none of {', '.join(map(str, action.choices))}")
+        raise ValueError(f"{where}: {text!r} is not one of {', '.join(map(str, action.choices))}")

@@ -24,7 +24,7 @@ GOOD: dict[str, Any] = {
 
 def test_both_ends_agree_after_a_few_seconds_of_faults() -> None:
     options = ("--seconds", "4", "--pause", "0", "--kill-every", "2", "--rate", "20")
-    fast = ("--block-time", "500", "--slice-interval", "50")
+    fast = ("--block-time", "500ms", "--slice-interval", "50")
     run = subprocess.run(
         [sys.executable, "-m", "fastevm.bench.soak", *options, *fast],
         cwd=ROOT, capture_output=True, text=True, timeout=180, check=False,

@@ -22,6 +22,6 @@ def running_node(*options: str, module: Sequence[str] = ("fastevm.rpc",)) -> Ite
 @pytest.fixture(scope="module", params=["preconf", "geth"])
 def url(request: pytest.FixtureRequest) -> Iterator[str]:
     """The address of a node with short blocks, once in each dialect."""
-    options = ("--block-time", "300", "--slice-interval", "50", "--dialect", request.param)
+    options = ("--block-time", "300ms", "--slice-interval", "50", "--dialect", request.param)
     with running_node(*options) as found:
         yield found

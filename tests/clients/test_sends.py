@@ -22,7 +22,7 @@ KEYS = ["0x" + account.private_key.hex() for account in dev_accounts(6)]
 PROFILES: dict[str, tuple[str, ...]] = {
     "preconf": (),
     "geth": ("--dialect", "geth"),
-    "blocks of 200 ms": ("--block-time", "200"),
+    "blocks of 200 ms": ("--block-time", "200ms"),
     "dev": (),
 }
 CAST = next(iter(HERE.glob("node_modules/@foundry-rs/cast-*/bin/cast")), None)

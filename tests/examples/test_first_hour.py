@@ -16,7 +16,7 @@ LIMIT = 60  # seconds for one program
 
 def test_every_program_runs(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "fastevm", "node", "--chain-id", "84532", "--port", "0"]
-    node = NodeProcess([*command, "--block-time", "500", "--slice-interval", "100"])
+    node = NodeProcess([*command, "--block-time", "500ms", "--slice-interval", "100"])
     node.start()
     try:
         printed = ""

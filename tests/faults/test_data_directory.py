@@ -119,14 +119,17 @@ def test_a_directory_without_a_pace_takes_that_of_its_next_node(home: Home) -> N
     home.close()
 
 
-@pytest.mark.parametrize("option", ["--block-time", "--slice-interval", "--chain-id"])
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("--block-time", "1s"), ("--slice-interval", "100ms"), ("--chain-id", "1000")],
+)
 def test_the_command_line_says_what_differs(
-    tmp_path: Path, option: str, capsys: pytest.CaptureFixture
+    tmp_path: Path, option: str, value: str, capsys: pytest.CaptureFixture
 ) -> None:
     home = Home(tmp_path / "data")
     home.open(mining=Mining.CADENCE, accounts=10, timestamp=5)
     home.close()
-    words = ["node", "--datadir", str(home.path), "--port", "0", option, "1000"]
+    words = ["node", "--datadir", str(home.path), "--port", "0", option, value]
     assert main(words) != 0
     error = capsys.readouterr().err
     assert "Traceback" not in error

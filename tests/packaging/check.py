@@ -22,6 +22,7 @@ NEEDED = (
     "fastevm/evm/machine.pyi",
     "fastevm/py.typed",
     "fastevm/core/interpreter/opcodes.pxd",
+    "fastevm/node/bip39_english.txt",
     "fastevm/rpc/__init__.py",
     "fastevm/rpc/explorer/assets/index.html",
     "fastevm/rpc/explorer/assets/main.js",

@@ -109,7 +109,7 @@ class Chaos:
         self.database = Server(safe=True)
         command = [
             sys.executable, "-m", "fastevm", "node", "-q", "--datadir", str(folder / "node"),
-            "--block-time", "500", "--slice-interval", "100",
+            "--block-time", "500ms", "--slice-interval", "100",
         ]  # fmt: skip
         self.node = NodeProcess(command, log=folder / "node.log")
         self.receiver = Receiver()

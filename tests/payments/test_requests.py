@@ -83,7 +83,7 @@ async def test_a_capture_needs_few_requests_of_a_node_elsewhere(
         command = [str(anvil_binary()), "--silent", "--block-time", str(block_ms / 1_000)]
         process = NodeProcess(command)
     else:
-        process = fastevm_node("--block-time", str(block_ms))
+        process = fastevm_node("--block-time", f"{block_ms}ms")
     with process:
         client, transport = NodeClient(process.url), Counting(process.url, latency)
         remote = Remote(client)

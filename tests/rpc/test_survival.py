@@ -19,7 +19,7 @@ BOB = "0x" + "b0" * 20
 ZERO = "0x" + "00" * 32
 # PUSH0 PUSH0 LOG0 STOP behind a constructor that returns it.
 LOGGER_INIT = "635f5fa0005f526004601cf3"
-TIMES = ("--block-time", "500", "--slice-interval", "50")
+TIMES = ("--block-time", "500ms", "--slice-interval", "50")
 WAIT_SECONDS = 20.0
 
 

@@ -1,4 +1,4 @@
-"""Prints rules: ``python -m fastevm.core.spec list | show osaka | diff london shanghai``."""
+"""``fastevm spec``, also ``python -m fastevm.core.spec``: prints the rules of forks."""
 
 import argparse
 import os
@@ -162,27 +162,24 @@ def _is_number(text: str) -> bool:
     return text.lstrip("-").replace(",", "").isdigit() or text in ("-", "yes", "no")
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m fastevm.core.spec", description="Print the rules of the EVM's forks."
-    )
-    commands = parser.add_subparsers(dest="command", required=True)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the actions and their arguments."""
+    parser.description = "Print the rules of the EVM's forks."
+    commands = parser.add_subparsers(dest="spec_action", metavar="ACTION", required=True)
     commands.add_parser("list", help="all forks")
     show = commands.add_parser("show", help="all rules of one fork")
     show.add_argument("fork")
     compare = commands.add_parser("diff", help="what changes between two forks")
     compare.add_argument("old")
     compare.add_argument("new")
-    return parser
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def run(options: argparse.Namespace) -> int:
     """Runs the command. Returns the exit code: 0, or 2 for an unknown fork."""
-    options = _parser().parse_args(arguments)
     try:
-        if options.command == "list":
+        if options.spec_action == "list":
             text = listing()
-        elif options.command == "show":
+        elif options.spec_action == "show":
             text = shown(fork_named(options.fork))
         else:
             text = diff(fork_named(options.old), fork_named(options.new))
@@ -195,6 +192,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader closed the pipe (`| head`); avoid another error when stdout is flushed at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command with these arguments. Returns the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m fastevm.core.spec")
+    add_arguments(parser)
+    return run(parser.parse_args(arguments))
 
 
 if __name__ == "__main__":

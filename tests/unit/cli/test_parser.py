@@ -38,4 +38,4 @@ def test_an_error_stands_below_one_line_where_there_are_many_options(
         main([command, "--port", "70000"])
     usage, error = capsys.readouterr().err.splitlines()
     assert f"fastevm {command} --help" in usage
-    assert error.endswith("'70000' is no port (0 to 65535)")
+    assert error.endswith("invalid port '70000': expected 0 to 65535")

@@ -100,7 +100,7 @@ def test_options_that_mean_nothing_are_refused(
 
 def test_a_node_of_slices_moves_its_pending_block() -> None:
     thresholds = gc.get_threshold()
-    with LocalNode("node", slice_interval=50, block_time=400) as node:
+    with LocalNode("node", slice_interval=50, block_time="400ms") as node:
         assert gc.get_threshold() == thresholds, "garbage collection is the program's affair"
         payer, payee = node.accounts[:2]
         tx = node.request("eth_sendTransaction", [{"from": payer, "to": payee, "value": "0x1"}])

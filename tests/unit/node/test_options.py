@@ -21,5 +21,5 @@ def test_a_node_takes_as_many_threads_for_a_block_as_it_has_processors_up_to_a_l
 
 @pytest.mark.parametrize("text", ["0", "-1", "17", "two", "²"])
 def test_other_numbers_of_threads_are_refused(text: str) -> None:
-    with pytest.raises(argparse.ArgumentError, match="no number from 1 to 16"):
+    with pytest.raises(argparse.ArgumentError, match="expected 1 to 16"):
         parsed(f"--block-threads={text}")

@@ -136,7 +136,14 @@ FORKED = ("--fork-url", "http://127.0.0.1:1")
             ("--hardfork", "london", "--chain", "sepolia"),
             "the chain of --genesis or --chain has its own forks",
         ),
-        (("--hardfork", "london", "--op"), "--op-fork names its rules"),
+        (("--op-fork", "jovian"), "--op-fork needs --op"),
+        (("--no-mining", "--block-time", "2s"), "--block-time does not go with --no-mining"),
+        (("--instant", "--block-time", "2s"), "which have no schedule"),
+        (("--chain", "sepolia", "--chain-id", "5"), "has its own id"),
+        (("--chain", "sepolia", "--genesis-time", "5"), "has its own"),
+        (("--full-replay",), "--full-replay needs --datadir"),
+        (("-q", "-v"), "-q and -v exclude each other"),
+        (("--hardfork", "london", "--op"), "use --op-fork"),
     ],
 )
 def test_options_that_exclude_each_other_are_refused_with_what_to_do(
@@ -194,7 +201,7 @@ def test_limits_of_logs_are_set_by_options() -> None:
 def test_a_port_is_one_that_exists(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         parsed(f"--port={text}")
-    assert f"{text!r} is no port (0 to 65535)" in capsys.readouterr().err
+    assert f"invalid port {text!r}: expected 0 to 65535" in capsys.readouterr().err
     assert parsed("--port", "65535").port == 65_535
 
 
@@ -202,7 +209,7 @@ def test_a_chain_id_is_decimal_or_hexadecimal(capsys: pytest.CaptureFixture[str]
     assert parsed("--chain-id", "10").chain_id == parsed("--chain-id", "0xa").chain_id == 10
     with pytest.raises(SystemExit):
         parsed("--chain-id", "ten")
-    assert "'ten' is no chain id, as 31337 or 0x7a69" in capsys.readouterr().err
+    assert "invalid chain id 'ten': expected one such as 31337 or 0x7a69" in capsys.readouterr().err
 
 
 def test_a_fault_of_a_genesis_names_its_file(tmp_path: Path) -> None:
@@ -216,7 +223,7 @@ def test_a_fault_of_a_genesis_names_its_file(tmp_path: Path) -> None:
 def test_a_limit_is_a_number_of_at_least_one(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         parsed(f"--max-logs={text}")
-    assert f"{text!r} is no number of at least 1" in capsys.readouterr().err
+    assert f"invalid value {text!r}: expected a number >= 1" in capsys.readouterr().err
 
 
 def test_a_chain_by_name_is_the_published_one() -> None:
@@ -284,6 +291,34 @@ def test_caps_of_fees_and_of_calls_have_the_names_of_geth() -> None:
     assert found.tx_fee_cap == 2.5
     assert command.limits_of(found).call_gas == 1_000_000
     assert command.limits_of(parsed()).call_gas == Limits().call_gas
+
+
+@pytest.mark.parametrize(
+    ("text", "milliseconds"), [("2", 2000), ("0.5", 500), ("200ms", 200), ("1m", 60_000)]
+)
+def test_a_block_time_without_a_unit_is_in_seconds(text: str, milliseconds: int) -> None:
+    assert parsed("--block-time", text).block_time == milliseconds
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--block-time", "2000"), "2000: add a unit, as in 2000ms or 2000s"),
+        (("--block-time", "0.1ms"), "expected at least 1ms"),
+        (("--slice-interval", "soon"), "invalid duration 'soon'"),
+    ],
+)
+def test_an_ambiguous_or_wrong_duration_is_refused(
+    options: tuple[str, str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        parsed(*options)
+    assert message in " ".join(capsys.readouterr().err.split())
+
+
+def test_other_durations_without_a_unit_are_in_milliseconds() -> None:
+    found = parsed("--slice-interval", "100", "--pending-max-age", "1s", "--poll-interval", "0.5s")
+    assert (found.slice_interval, found.pending_max_age, found.poll_interval) == (100, 1000, 500)
 
 
 def test_receipts_are_chosen_for_the_first_listener() -> None:

@@ -79,7 +79,7 @@ def test_numbers_that_are_none_are_refused(
 ) -> None:
     with pytest.raises(SystemExit):
         parsed(*options.split())
-    assert "is no number of at least" in capsys.readouterr().err
+    assert "expected a number >= " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("option", "cap"), [((), 0), (("--enable-tx-gas-limit",), 1 << 24)])
@@ -203,8 +203,27 @@ def test_the_modes_of_mining() -> None:
     miner = mixed.development.miner
     assert (mixed.mines_at_once, miner.interval) == (True, 0.5)
     miner.stop()
-    with pytest.raises(ValueError, match="--mixed-mining needs --block-time"):
-        node_of("--mixed-mining")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--mixed-mining"], "--mixed-mining needs --block-time"),
+        (["--no-mining", "--block-time", "1"], "--no-mining and --block-time exclude"),
+        (["--gas-limit", "9", "--disable-block-gas-limit"], "exclude each other"),
+        (["-q", "-vv"], "-q and -v exclude each other"),
+        (["-m", "test test junk"], "the mnemonic has 3 words"),
+        (["--mnemonic", " ".join(["test"] * 12)], "the checksum of the mnemonic is wrong"),
+        (["--mnemonic-random", "13"], "no mnemonic has 13 words"),
+    ],
+)
+def test_contradictory_options_and_wrong_mnemonics_are_usage_errors(
+    options: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as exit_:
+        node_of(*options)
+    assert exit_.value.code == 2
+    assert message in " ".join(capsys.readouterr().err.split())
 
 
 def test_rules_number_and_gas_without_limit() -> None:
@@ -275,11 +294,13 @@ def test_options_come_from_the_line_then_variables_then_the_file(tmp_path: Path)
     ("text", "message"),
     [
         ("[dev]\nprot = 1\n", "unknown option 'prot' in [dev]; did you mean 'port'?"),
-        ("[dev]\nno-mining = 5\n", "no-mining: 5 is no value of this option"),
-        ("[dev]\nport = 65536\n", "[dev] port: '65536' is no port (0 to 65535)"),
-        ("[dev]\norder = 'x'\n", "[dev] order: 'x' is none of fees, fifo"),
+        ("[dev]\nno-mining = 5\n", "no-mining: 5 is not valid here"),
+        ("[dev]\nport = 65536\n", "[dev] port: invalid port '65536': expected 0 to 65535"),
+        ("[dev]\norder = 'x'\n", "[dev] order: 'x' is not one of fees, fifo"),
         ("[dev", "Expected"),
-        ("dev = 3", "dev is no table"),
+        ("dev = 3", "'dev' is not read: options belong in [dev]"),
+        ("[devel]", "'devel' is not read"),
+        ("port = 1", "'port' is not read"),
     ],
 )
 def test_what_is_wrong_in_the_file_is_told_with_its_name(
@@ -294,7 +315,7 @@ def test_what_is_wrong_in_the_file_is_told_with_its_name(
     assert str(caught.value).startswith(f"{path}: ") and message in str(caught.value)
     with pytest.raises(ValueError, match="there is no file"):
         configured(parser, {"FASTEVM_CONFIG": str(tmp_path / "none")})
-    with pytest.raises(ValueError, match="FASTEVM_BALANCE: 'x' is no number of at least 1"):
+    with pytest.raises(ValueError, match="FASTEVM_BALANCE: invalid value 'x': expected"):
         configured(parser, {"FASTEVM_BALANCE": "x"})
 
 
