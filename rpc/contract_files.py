@@ -68,7 +68,7 @@ class ContractFiles:
     """
 
     def __init__(self, directories: Sequence[Path] = ()) -> None:
-        self._directories = tuple(directories)
+        self.directories = tuple(directories)
         self._lock = Lock()
         self._known: list[KnownContract] | None = None
         self._found: dict[bytes, KnownContract | None] = {}
@@ -76,12 +76,12 @@ class ContractFiles:
 
     def find(self, code: bytes) -> KnownContract | None:
         """Returns the contract with this runtime code, or None."""
-        if not self._directories or len(code) < LEAST_CODE:
+        if not self.directories or len(code) < LEAST_CODE:
             return None
         key = keccak256(code)
         with self._lock:
             if self._known is None:
-                self._known = [known for folder in self._directories for known in _read(folder)]
+                self._known = [known for folder in self.directories for known in _read(folder)]
             if key not in self._found:
                 if len(self._found) >= FOUND_LIMIT:
                     self._found.clear()

@@ -53,8 +53,10 @@ def about(arguments: argparse.Namespace) -> list[str]:
     elif arguments.block_time is not None:
         more = " and for each transaction" if arguments.mixed_mining else ""
         blocks = f"A block every {arguments.block_time:g} s{more}."
+    file = arguments.config_file
     return [
         f"{blocks} A node whose pending state moves every 200 ms: fastevm node",
+        *([] if file is None else [f"Options of {safe(file)} are in use."]),
         "",
         f"Mnemonic:        {arguments.mnemonic}",
         f"Derivation path: {arguments.derivation_path}",

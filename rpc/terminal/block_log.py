@@ -15,8 +15,10 @@ import msgspec
 from fastevm import tracing
 from fastevm.core.primitives.hex import checksum_address, hex_bytes
 from fastevm.errors import FastevmError
+from fastevm.rpc.contract_files import ContractFiles
 from fastevm.rpc.methods.trace import base_of
 from fastevm.rpc.safe_text import cut
+from fastevm.rpc.source_lines import source_lines
 from fastevm.rpc.terminal.lines import Json
 from fastevm.rpc.terminal.options import TerminalOptions
 from fastevm.rpc.view import View
@@ -35,8 +37,8 @@ SELECTOR: Final = 4
 class Teller:
     """Makes the records of blocks; ``traces``: with call trees."""
 
-    def __init__(self, names: Names, *, traces: bool = False) -> None:
-        self.names, self.traces = names, traces
+    def __init__(self, names: Names, contracts: ContractFiles, *, traces: bool = False) -> None:
+        self.names, self.contracts, self.traces = names, contracts, traces
         self._trace = tracing.trace_transaction  # loaded with the teller
         self.logs_are_there = False  # code that writes to the console was seen
 
@@ -68,6 +70,9 @@ class Teller:
             told["contract"] = _address(receipt.contract_address)
         else:
             told["to"] = _address(transaction.to)
+            known = self.contracts.find(view.layer.code(transaction.to))
+            if known is not None:
+                told["contractName"] = cut(known.name)
             if transaction.data:
                 told["function"] = self.called(transaction.data)
         if transaction.value:
@@ -106,6 +111,10 @@ class Teller:
             told["console"] = lines
         if told["status"] == FAILED:
             told["reason"] = self.reason(tree)
+            told["source"] = [
+                f"{one['file']}:{one['line']}  {one['text'].strip()}"
+                for one in source_lines(self.contracts, view, index, tree)
+            ]
         if self.traces:
             told["trace"] = self.tree(tree, [CALLS_LIMIT])
 
@@ -140,10 +149,13 @@ class Teller:
         return told
 
 
-def teller_of(options: TerminalOptions) -> Teller:
-    """The teller that the options ask for; OSError for a directory that cannot be read."""
-    found = chain(common_entries(), *map(entries_of, options.abis))
-    return Teller(Names(found), traces=options.traces)
+def teller_of(options: TerminalOptions, contracts: ContractFiles) -> Teller:
+    """Returns the teller that the options ask for, with the names of artifact files.
+
+    Raises OSError for a directory that cannot be read.
+    """
+    found = chain(common_entries(), *map(entries_of, contracts.directories))
+    return Teller(Names(found), contracts, traces=options.traces)
 
 
 def console_lines(tree: Json) -> Iterator[str]:

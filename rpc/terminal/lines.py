@@ -46,7 +46,8 @@ class Lines:
         if "contract" in told:
             yield self._member("created", told["contract"], CYAN)
         else:
-            yield self._member("to", told["to"])
+            name = f"{told['contractName']} " if "contractName" in told else ""
+            yield self._member("to", f"{name}{told['to']}")
         if "function" in told:
             yield self._member("function", told["function"], YELLOW)
         if "value" in told:
@@ -63,6 +64,8 @@ class Lines:
         yield from self._console_lines(told)
         if "reason" in told:
             yield self._member("reverted", told["reason"], RED)
+        for line in told.get("source", ()):
+            yield self._member("at", line)
         trace = told.get("trace")
         if isinstance(trace, str):
             yield self._member("trace", trace)
@@ -103,8 +106,23 @@ class Lines:
         yield ""
 
     def _request(self, told: Json) -> Iterator[str]:
+        if "error" in told:
+            yield from self._failed_request(told)
+            return
+        if "waits" in told:
+            head = self._paint("Waiting", BOLD)
+            yield f"{head} {told['transaction']} {self._paint('waits: ' + told['waits'], YELLOW)}"
+            return
         params = f" {told['params']}"[:PARAMS_LIMIT] if "params" in told else ""
         yield self._paint(f"{told['method']}{params}", DIM)
+
+    def _failed_request(self, told: Json) -> Iterator[str]:
+        params = f" {told['params']}"[:PARAMS_LIMIT] if "params" in told else ""
+        head = self._paint(f"{told['method']}{params}", BOLD)
+        yield f"{head} {self._paint('failed: ' + told['error'], RED)}"
+        for name in ("from", "to", "function"):
+            if name in told:
+                yield self._member(name, told[name], YELLOW if name == "function" else "")
 
     def _left_out(self, told: Json) -> Iterator[str]:
         yield self._paint(f"... {told['count']} left out: more than {told['limit']} waited", RED)

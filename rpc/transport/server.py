@@ -49,6 +49,9 @@ WARM_UP: Final = "fastevm.rpc.warm_up"
 WARM_UP_AFTER: Final = 0.15  # seconds from the open listeners: the first answer does not wait
 
 ETHER: Final = 10**18
+GWEI: Final = 10**9
+PUBLIC_ACCOUNT: Final = bytes.fromhex("f39fd6e51aad88f6f4ce6ab8827279cfffb92266")
+"""The first account of the test mnemonic, whose keys everybody knows."""
 
 
 class Listener(Struct, frozen=True):
@@ -328,12 +331,13 @@ def banner(server: Server) -> str:
         lines += ["", "Private Keys", "=" * 18]
         for index, account in enumerate(node.accounts):
             lines.append(f"({index}) {hex_bytes(account.private_key)}")
+        if node.accounts[0].address == PUBLIC_ACCOUNT:
+            lines.append("These keys are public: never send real money to these accounts.")
         lines.append("")
     if node.history is not None:
         facts = (f"{name + ':':15} {value}" for name, value in node.history.summary())
         lines += ["Fork", "=" * 18, *facts, ""]
-    lines += ["Chain ID", "=" * 18, str(node.config.chain_id), ""]
-    lines += ["Head", "=" * 18, str(node.chain.head.number), ""]
+    lines += ["Chain", "=" * 18, *_chain_facts(node), ""]
     lines += addresses(server)
     for listener, url in zip(server.listeners, server.urls, strict=True):
         if listener.access.has_explorer(listener.host):
@@ -342,6 +346,19 @@ def banner(server: Server) -> str:
         body = '{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber","params":[]}'
         lines += ["", f"curl -s -H 'Content-Type: application/json' -d '{body}' {server.urls[0]}"]
     return "\n".join(lines)
+
+
+def _chain_facts(node: Node) -> list[str]:
+    """Return chain id, hardfork, head, base fee and gas limit."""
+    head = node.chain.head
+    fee = head.header.base_fee_per_gas
+    return [
+        f"Chain ID:   {node.config.chain_id}",
+        f"Hardfork:   {node.chain.schedule_of(head.hash).fork.name}",
+        f"Head:       {head.number}",
+        *([] if fee is None else [f"Base fee:   {fee / GWEI:g} gwei"]),
+        f"Gas limit:  {head.header.gas_limit:,}",
+    ]
 
 
 def addresses(server: Server) -> list[str]:

@@ -153,7 +153,7 @@ def test_records_are_json_values_of_a_line() -> None:
         "transaction", tx_hash, 0, "why",
     )  # fmt: skip
     assert (block["event"], block["transactions"]) == ("block", 1)
-    assert listening == {"event": "listening", "url": "http://127.0.0.1:1"}
+    assert (listening["event"], listening["url"]) == ("listening", "http://127.0.0.1:1")
 
 
 def test_names_come_from_abi_files(tmp_path: Path) -> None:
@@ -172,7 +172,9 @@ def test_what_does_not_fit_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
         terminal.request(None, b'{"method":"eth_chainId"}')
     terminal.start(dev_node(accounts=1, mining=Mining.INSTANT))
     terminal.stop()
-    assert out.getvalue() == "... 3 left out: more than 2 waited\neth_chainId\neth_chainId\n"
+    assert out.getvalue() == (
+        "... 3 left out: more than 2 waited\neth_chainId\n  ... repeated once\n"
+    )
 
 
 async def test_requests_are_told_where_they_are_asked_for() -> None:
@@ -189,7 +191,7 @@ async def test_requests_are_told_where_they_are_asked_for() -> None:
     for other in (b"[%b,%b]" % (body, body), b"{", b"[1]"):
         await dispatcher.answer(other)
     await asyncio.wait_for(server.stop(), 10)
-    assert out.getvalue() == 3 * "eth_chainId []\n" + "a body that is no JSON\n"
+    assert out.getvalue() == "eth_chainId []\n  ... repeated 2 times\na body that is no JSON\n"
 
 
 async def test_other_nodes_have_a_dispatcher_that_tells_nothing() -> None:
@@ -228,6 +230,9 @@ async def test_calls_tell_what_they_wrote_to_the_console() -> None:
     assert told == (
         "Call eth_call 0xCcCCccccCCCCcCCCCCCcCcCccCcCCCcCcccccccC\n  console   1\n"
         "Call eth_estimateGas 0xCcCCccccCCCCcCCCCCCcCcCccCcCCCcCcccccccC\n  console   2\n"
+        "eth_call failed: invalid argument 1: hex string without 0x prefix\n"
+        "  to        0xcccccccccccccccccccccccccccccccccccccccc\n"
+        "  function  0xf82c50f1\n"
     )
 
 
@@ -269,3 +274,99 @@ def test_nothing_is_told_while_logging_is_off() -> None:
     written = stand.told()
     assert told in written
     assert silent not in written
+
+
+class Served:
+    """A node with a listener, whose terminal writes to a buffer."""
+
+    def __init__(self, dialect: str = "geth", **options: Any) -> None:
+        self.stand = Stand()  # its terminal is not asked
+        self.out = io.StringIO()
+        terminal = Terminal(TerminalOptions(**options), self.out)
+        listener = Listener(DIALECTS[dialect], port=0)
+        self.server = Server(self.stand.node, simulate, [listener], threads=1, terminal=terminal)
+
+    async def ask(self, *calls: tuple[str, list[Any]]) -> str:
+        """Asks in one batch, or alone; all that the terminal wrote until its end."""
+        await self.server.start()
+        (dispatcher,) = self.server._open[0].dispatchers
+        bodies = [
+            {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+            for number, (method, params) in enumerate(calls)
+        ]
+        await dispatcher.answer(json.dumps(bodies[0] if len(bodies) == 1 else bodies).encode())
+        await asyncio.wait_for(self.server.stop(), 30)
+        self.stand.terminal.stop()
+        return self.out.getvalue()
+
+
+def call_of(to: bytes, data: bytes) -> dict[str, str]:
+    return {"from": "0x" + "ab" * 20, "to": "0x" + to.hex(), "data": "0x" + data.hex()}
+
+
+@pytest.mark.parametrize("dialect", ["geth", "preconf"])
+async def test_a_failed_request_is_logged_without_an_option(dialect: str) -> None:
+    failing = call_of(REVERTING, data_of("EnforcedPause()"))
+    told = await Served(dialect).ask(
+        ("eth_call", [failing, "latest"]), ("eth_chainId", []), ("eth_foo", [])
+    )
+    assert told.splitlines() == [
+        "eth_call failed: execution reverted: EnforcedPause()",
+        f"  from      0x{'ab' * 20}",
+        f"  to        0x{REVERTING.hex()}",
+        f"  function  0x{data_of('EnforcedPause()').hex()}",
+        "eth_foo failed: the method eth_foo does not exist/is not available",
+    ]
+
+
+async def test_answers_are_logged_as_json_with_time_duration_and_error() -> None:
+    told = await Served(requests=True, as_json=True).ask(("eth_chainId", []), ("eth_foo", []))
+    first, second = map(json.loads, told.splitlines())
+    assert (first["event"], first["method"]) == ("request", "eth_chainId")
+    assert "error" not in first
+    assert "does not exist" in second["error"]
+    for record in (first, second):
+        assert record["seconds"] >= 0
+        assert record["time"].endswith("+00:00")
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"nonce": 3}, "waits: nonce 3 is above the next one of its sender, 0"),
+        ({"max_fee_per_gas": 10}, "waits: fee below the base fee of "),
+    ],
+)
+async def test_a_transaction_that_waits_is_logged_with_the_reason(
+    fields: dict[str, int], reason: str
+) -> None:
+    served = Served()
+    values = {"nonce": 0, "max_fee_per_gas": 10**10, "max_priority_fee_per_gas": 1} | fields
+    made = Transaction.build(to=b"\xb0" * 20, gas_limit=21_000, chain_id=31_337, **values)
+    raw = made.sign(served.stand.node.accounts[0].private_key).raw
+    told = await served.ask(("eth_sendRawTransaction", ["0x" + raw.hex()]))
+    assert told.startswith("Waiting 0x")
+    assert reason in told
+
+
+async def test_an_executable_transaction_does_not_wait() -> None:
+    served = Served()
+    sender = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"
+    told = await served.ask(("eth_sendTransaction", [{"from": sender, "to": sender}]))
+    assert "Transaction " in told
+    assert "Waiting" not in told
+
+
+async def test_repeated_requests_are_counted() -> None:
+    told = await Served(requests=True).ask(*[("eth_blockNumber", [])] * 4, ("eth_chainId", []))
+    assert told == "eth_blockNumber\n  ... repeated 3 times\neth_chainId\n"
+
+
+def test_a_contract_of_an_artifact_file_has_its_name(tmp_path: Path) -> None:
+    code = REVERTS + bytes(20)  # files with shorter code are ignored
+    content = {"contractName": "Vault", "abi": [], "deployedBytecode": "0x" + code.hex()}
+    (tmp_path / "Vault.json").write_text(json.dumps(content))
+    stand = Stand(abis=(tmp_path,))
+    stand.node.development.amend({"0x" + REVERTING.hex(): {"code": code.hex()}})
+    stand.send(REVERTING)
+    assert "  to        Vault 0xDDdD" in stand.told()

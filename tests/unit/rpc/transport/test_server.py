@@ -55,7 +55,7 @@ async def test_the_banner_has_what_scripts_look_for() -> None:
     await server.stop()
     assert "(0) 0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266 (10000.000000 ETH)" in text
     assert "(0) 0x" + KEY.hex() in text
-    assert "Chain ID\n==================\n3503995874084926" in text
+    assert "Chain\n==================\nChain ID:   3503995874084926\nHardfork:   " in text
     assert f"Listening on {server.urls[0].removeprefix('http://')} (preconf)" in text
     assert "curl -s -H 'Content-Type: application/json' -d '{" in text
 
