@@ -17,13 +17,14 @@ define fits
 	[ "$$($(BIN)/python -c '$(VERSION)')" = "$$($(PYTHON) -c '$(VERSION)')" ]; }; } && echo yes
 endef
 ifneq ($(shell { $(fits); } 2>/dev/null),yes)
-.PHONY: $(BIN)/python $(addprefix $(VENV)/.,node test docs peers vectors clients ecosystem)
+.PHONY: $(BIN)/python $(addprefix $(VENV)/.,node test payments docs peers vectors clients ecosystem)
 endif
 
-.PHONY: help node test test-all test-rest check build runtime package lint docs conformance bench peers ecosystem fuzz guard sanitize sanitize-api races races-api clean distclean
+.PHONY: help node merchant test test-all test-rest check build runtime package lint docs conformance bench peers ecosystem fuzz guard sanitize sanitize-api races races-api clean distclean
 
 help:
 	@echo "make node         build and start a development node (ARGS='--port 8546' passes options)"
+	@echo "make merchant     build and start the example shop: a node, a token and two pages"
 	@echo "make test         build and run the tests that need only this repository (ARGS='-k trie' passes options to pytest)"
 	@echo "make test-all     also run the tests that need official tests, peers, browsers, databases or npm"
 	@echo "make check        run the linter and quick tests (under one minute)"
@@ -129,6 +130,13 @@ lint: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/cython-lint fastevm  # it calls pycodestyle by name
 	$(BIN)/mypy
+
+$(VENV)/.payments: pyproject.toml $(VENV)/.node
+	@$(INSTALL) ".[payments]" >$(LOG) 2>&1 || { cat $(LOG); exit 1; }
+	@touch $@
+
+merchant: $(VENV)/.payments runtime
+	@exec $(BIN)/python -m examples.merchant $(ARGS)
 
 $(VENV)/.docs: pyproject.toml $(VENV)/.node
 	$(INSTALL) ".[docs,notebooks]"

@@ -1,10 +1,11 @@
-"""Every command of the README does what it says."""
+"""Every command of the README and of the page with all features does what it says."""
 
 import json
 import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,7 +18,8 @@ from .unit.cli.support import alloc, env_of, transaction
 from .unit.conformance.made import counting, state_test
 
 README = (ROOT / "README.md").read_text()
-BLOCKS = re.findall(r"```(\w+)\n(.*?)```", README, re.S)
+FEATURES = (ROOT / "docs/start/features.md").read_text()
+BLOCKS = re.findall(r"```(\w+)\n(.*?)```", README + FEATURES, re.S)
 SHELL = [line for kind, text in BLOCKS if kind == "sh" for line in text.splitlines() if line]
 CONSOLE = [line for kind, text in BLOCKS if kind == "console" for line in text.splitlines()]
 COMMANDS = [line.split("  #")[0].strip() for line in SHELL]
@@ -26,8 +28,8 @@ COMMANDS = [line.split("  #")[0].strip() for line in SHELL]
 ELSEWHERE = {
     "make node": "builds; `fastevm node` is run here",
     "make test": "runs this test",
-    "python -m examples.merchant": "tests/examples/test_merchant_command.py",
-    "python -m examples.paid_api --once weather": "tests/examples/test_paid_api.py",
+    "make merchant": "tests/examples/test_merchant_command.py",
+    "make check": "runs linters and tests",
     "fastevm bench --node --quick": "takes minutes; tests/bench/test_node.py has its parts",
 }
 
@@ -49,7 +51,7 @@ def commands_of(beginning: str) -> list[str]:
 
 
 def prints_a_table(command: str, folder: Path) -> None:
-    assert len(run([sys.executable, *command.split()[1:]], folder).splitlines()) > 5
+    assert len(run(fastevm(*command.split()[1:]), folder).splitlines()) > 5
 
 
 def serves(command: str, folder: Path) -> None:
@@ -102,7 +104,7 @@ def times_a_program(command: str, folder: Path) -> None:
 
 
 RUNS: dict[str, Callable[[str, Path], None]] = {
-    "python -m fastevm.core.spec": prints_a_table,
+    "fastevm spec": prints_a_table,
     "fastevm dev": serves,
     "fastevm node": serves,
     "fastevm conformance all": passes_official_tests,
@@ -160,8 +162,25 @@ def in_folder(words: list[str], folder: Path) -> list[str]:
     return [*words[1:at], str(folder / words[at]), *words[at + 1 :]]
 
 
-def test_no_path_of_the_readme_is_missing_in_a_clone() -> None:
-    named = re.findall(r"`((?:fastevm|rpc|bench|tests|examples)/[\w./]+|[A-Z]+\.md)`", README)
-    assert named
-    for path in named:
-        assert (ROOT / path).exists(), path
+def test_links_of_the_readme_are_absolute_and_lead_to_files() -> None:
+    """Package indexes show the README without the repository around it."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    repository = project["urls"]["Repository"]
+    raw = repository.replace("github.com", "raw.githubusercontent.com")
+    links = re.findall(r"\]\(([^)]+)\)|src=\"([^\"]+)\"", README)
+    paths = []
+    for link in (first or second for first, second in links):
+        for base in (f"{repository}/blob/main/", f"{raw}/main/"):
+            if link.startswith(base):
+                paths.append(link.removeprefix(base))
+        assert link.startswith("https://"), link
+    assert len(paths) > 8
+    for path in paths:
+        assert (ROOT / path).is_file(), path
+
+
+def test_the_readme_has_three_numbers_of_the_results() -> None:
+    results = (ROOT / "bench/RESULTS.md").read_text()
+    assert "| `balanceOf` from Python, us | 2.5 | 0.92 |" in results
+    assert "| all | 87 | 0.29 |" in results  # 1 / 0.29 is 3.4
+    assert "| 0.92 µs | 3.4 times | 200 ms |" in README

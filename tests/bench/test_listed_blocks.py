@@ -1,14 +1,22 @@
 """The bench of blocks by their access lists: a line for each block."""
 
+from itertools import count
+from types import SimpleNamespace
+
 import pytest
 
 from fastevm.bench import listed_blocks
+from fastevm.bench.engines import on_threads
 from fastevm.core.execution.parallel import bal_executor
 
 
 def test_blocks_are_timed_on_one_thread_and_by_their_lists(
-    capsys: pytest.CaptureFixture[str],
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    seconds = count()  # each reading of the clock is a second later, on any machine
+    clock = SimpleNamespace(perf_counter=seconds.__next__, process_time=seconds.__next__)
+    for module in (listed_blocks, on_threads):
+        monkeypatch.setattr(module, "time", clock)
     before = bal_executor.counted()
     assert listed_blocks.main(["--rounds", "1", "--above", "1300", "--roots"]) == 0
     head, *rows = [line.split() for line in capsys.readouterr().out.splitlines()]

@@ -28,7 +28,7 @@ NAME = "node.example"
 CLIENT = "127.0.0.2"
 FOLDER = ROOT / "docs/public"
 CALL = {"jsonrpc": "2.0", "id": 1, "method": "eth_chainId"}
-SECONDS = 20.0
+SECONDS = 120.0  # a proxy starts in less than one on an idle machine
 
 
 def free_port() -> int:
@@ -98,6 +98,9 @@ def proxy(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str,
                     if probe.connect_ex(("127.0.0.1", port)) == 0:
                         break
                 time.sleep(0.05)
+            else:
+                process.kill()
+                pytest.fail(f"{name} did not listen within {SECONDS:g} s, or ended")
             yield url, server
             process.terminate()
 

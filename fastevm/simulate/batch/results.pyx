@@ -215,7 +215,8 @@ cdef class BundleResult:
         return found
 
     def __repr__(self) -> str:
+        error = self.error
+        reason = "" if error is None else f" error={str(error).removeprefix('err: ')!r}"
         return (
-            f"<BundleResult {self.index}: success={self.success} gas_used={self.gas_used}"
-            f"{'' if self.error is None else f' error={self.error}'}>"
+            f"<BundleResult {self.index}: success={self.success} gas_used={self.gas_used}{reason}>"
         )

@@ -327,3 +327,11 @@ def test_a_bundle_that_does_not_end_is_stopped_and_the_others_go_on() -> None:
     for late in (results[1], results[3]):
         assert isinstance(late.error, SimulationError)
         assert str(late.error) == "execution aborted (timeout = 0.2s)"
+
+
+def test_the_text_of_a_refused_bundle_has_its_reason() -> None:
+    poor = {"from": "0x" + "77" * 20, "to": "0x" + B.hex(), "value": "0x1"}
+    (refused,) = simulate_many(STATE, [{"blockStateCalls": [{"calls": [poor]}]}])
+    assert repr(refused).startswith(
+        "<BundleResult 0: success=False gas_used=0 error='insufficient funds for gas"
+    )

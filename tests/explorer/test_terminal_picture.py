@@ -1,0 +1,15 @@
+"""The picture of the terminal shows what the terminal writes today."""
+
+import re
+
+from tests.explorer.terminal_picture import picture, recorded
+from tests.shared_data import ROOT
+
+HASH = r"0x[0-9a-f]{60,64}"  # of transactions and blocks
+
+
+def test_the_picture_of_the_readme_is_up_to_date() -> None:
+    shown = (ROOT / "docs/assets/terminal.svg").read_text()
+    assert re.sub(HASH, "", shown) == re.sub(HASH, "", picture(recorded())), (
+        "run: python -m tests.explorer.terminal_picture docs/assets/terminal.svg"
+    )
