@@ -90,6 +90,7 @@ class Endpoint:
         masker: Redactor,
         counters: ForkCounters,
         max_answer: int = MAX_ANSWER_BYTES,
+        guarded: bool = False,
     ) -> None:
         self.url, self.name = url, redacted(url)
         self.batch_limit = batch_limit
@@ -97,6 +98,7 @@ class Endpoint:
         self._options: dict[str, Any] = {
             "timeout": timeout,
             "max_answer": max_answer,
+            "guarded": guarded,
             "headers": {"User-Agent": "fastevm", **headers},
             "compressed": not is_loopback(url),
         }

@@ -54,6 +54,7 @@ class EndpointOptions:
     first after ``backoff`` seconds, doubled each time; ``timeout`` is in seconds per request.
     ``compute_units_per_second`` throttles calls after the endpoint reported a rate limit, if
     ``rate_limit`` is true. ``batch_size``: calls per body. ``progress``: show a bar on a terminal.
+    ``guarded``: refuse link-local addresses and metadata services.
     """
 
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -64,6 +65,7 @@ class EndpointOptions:
     rate_limit: bool = True
     batch_size: int = DEFAULT_BATCH_SIZE
     progress: bool = True
+    guarded: bool = False
 
 
 class _Part(Struct, frozen=True):
@@ -125,6 +127,7 @@ class Endpoints:
                 batch_limit=max(1, options.batch_size),
                 masker=self.masker,
                 counters=counters,
+                guarded=options.guarded,
             )
             for url in self.urls
         ]

@@ -62,6 +62,7 @@ class RemoteSource:
         rate_limit: bool = True,
         batch_size: int = DEFAULT_BATCH_SIZE,
         progress: bool = True,
+        guarded: bool = False,
     ) -> Self:
         """Opens the state of ``block`` at an endpoint with one or several URLs.
 
@@ -83,6 +84,7 @@ class RemoteSource:
             rate_limit=rate_limit,
             batch_size=batch_size,
             progress=progress,
+            guarded=guarded,
         )
         session = _session(addresses, options, cache, offline)
         opened = open_session(session, chosen, chain_id)

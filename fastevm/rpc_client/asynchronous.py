@@ -64,7 +64,7 @@ async def _refuse_redirect(_: object, __: object, redirect: Any) -> None:
     )
 
 
-def _reason_of(error: Exception) -> str:
+def reason_of(error: Exception) -> str:
     """Why a connection failed. The texts of aiohttp name hosts, and paths that may hold a key."""
     status = getattr(error, "status", None)
     return type(error).__name__ if status is None else f"HTTP status {status}"
@@ -182,7 +182,7 @@ class WebSocketClient:
                 )
         except (self._aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
             await self.close()
-            raise self._failure(_reason_of(error)) from None
+            raise self._failure(reason_of(error)) from None
         self._reader = asyncio.create_task(self._read(self._socket))
 
     async def call(self, method: str, *params: Any) -> Any:

@@ -32,6 +32,7 @@ from fastevm.rpc_client.messages import (
     result_of,
     shown_address,
 )
+from fastevm.rpc_client.special_addresses import connect
 
 ERROR_STATUS: Final = 300  # HTTP statuses from here on are failures; redirects are not followed
 PIECE_BYTES: Final = 1 << 20  # of an answer, read at once
@@ -51,7 +52,8 @@ class JsonRpcClient:
     """Calls a node over HTTP or HTTPS. An object must be used by one thread only.
 
     ``timeout`` in seconds for each wait on the socket, and for a whole answer. ``headers`` are sent
-    with every request; ``compressed`` asks for gzip. The next call reopens a connection that the
+    with every request; ``compressed`` asks for gzip; ``guarded`` refuses link-local addresses and
+    metadata services, for a URL that came in a request. The next call reopens a connection that the
     node closed; no request is sent twice.
     """
 
@@ -63,6 +65,7 @@ class JsonRpcClient:
         max_answer: int = MAX_ANSWER_BYTES,
         headers: Mapping[str, str] | None = None,
         compressed: bool = False,
+        guarded: bool = False,
     ) -> None:
         parts = urlsplit(checked_address(url, "http", "https"))
         kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
@@ -72,6 +75,8 @@ class JsonRpcClient:
         if compressed:
             self._headers["Accept-Encoding"] = "gzip"
         self._connection = kind(parts.hostname or "", parts.port, timeout=timeout)
+        if guarded:
+            self._connection._create_connection = connect  # type: ignore[union-attr]
         self._ids = count(1)
 
     def call(self, method: str, *params: Any) -> Any:

@@ -24,7 +24,8 @@ from fastevm.node.following.block_import import BlockImport, ForeignChain
 from fastevm.node.following.feed_follower import FeedFollower
 from fastevm.node.following.link import Link
 from fastevm.node.following.upstream import Upstream, UpstreamError
-from fastevm.rpc_client.asynchronous import open_session
+from fastevm.rpc_client.asynchronous import open_session, reason_of
+from fastevm.rpc_client.messages import shown_address
 from fastevm.rpc_types.feed import MAX_MESSAGE_BYTES, FeedError
 from fastevm.rpc_types.feed_reader import FeedForm, FeedHead, FeedReader
 
@@ -189,6 +190,7 @@ class SyncService:
         import aiohttp
 
         assert self.feed_url is not None
+        name = shown_address(self.feed_url)  # the path may hold a key
         try:
             async with (
                 open_session() as session,
@@ -204,10 +206,12 @@ class SyncService:
                     async with asyncio.timeout(SILENCE_SECONDS):
                         message = await socket.receive()
                     if message.type not in (aiohttp.WSMsgType.TEXT, aiohttp.WSMsgType.BINARY):
-                        raise UpstreamError(f"{self.feed_url}: the feed ended")
+                        raise UpstreamError(f"{name}: the feed ended")
                     backoff.reset()
                     if await asyncio.to_thread(self._receive, reader, message.data):
                         self._announced.set()
+        except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
+            raise UpstreamError(f"{name}: {reason_of(error)}") from None
         finally:
             self._feed_form_is(None)
             if self._feed_link.holds and self._loop is not None:

@@ -40,8 +40,8 @@ class ChainReset(NoReset):
             raise ValueError("jsonRpcUrl: this chain is not forked from any")
         if known is None:
             known = ForkOptions(urls=())
-        urls = known.urls if url is None else (url,)
-        wanted = replace(known, urls=urls, transaction=None, chain_id=None)
+        wanted = known if url is None else known.for_request(url)
+        wanted = replace(wanted, transaction=None, chain_id=None)
         self._begin(self._forked(replace(wanted, block="latest" if block is None else block)))
 
     def to_development(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,6 +24,7 @@ class ForkOptions:
     ``transaction``: 32 bytes; fork before it. ``chain_id``: that the upstream must have.
     ``hardfork``: name of the fork to use if the chain's rules are unknown. ``backoff`` and
     ``timeout``: seconds. ``cache``: its directory, or False for none.
+    ``guarded``: refuse link-local addresses and metadata services, for a URL from a request.
     """
 
     urls: tuple[str, ...]
@@ -39,6 +40,16 @@ class ForkOptions:
     rate_limit: bool = True
     cache: bool | Path = True
     offline: bool = False
+    guarded: bool = False
+
+    def for_request(self, url: str) -> ForkOptions:
+        """These options for a URL that came in a request: guarded, and without secret headers.
+
+        A URL that the operator gave keeps the operator's options.
+        """
+        if url in self.urls:
+            return replace(self, urls=(url,))
+        return replace(self, urls=(url,), headers={}, guarded=True)
 
     @property
     def first_url(self) -> str:
@@ -48,7 +59,7 @@ class ForkOptions:
     def of_source(self) -> dict[str, Any]:
         """Returns the keyword arguments of ``RemoteSource.open``."""
         names = ("headers", "chain_id", "backoff", "retries", "timeout", "rate_limit", "cache")
-        more = ("compute_units_per_second", "offline")
+        more = ("compute_units_per_second", "offline", "guarded")
         return {name: getattr(self, name) for name in names + more} | {"progress": False}
 
 

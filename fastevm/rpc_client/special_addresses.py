@@ -1,0 +1,58 @@
+"""Addresses to which a URL that came in a request must not lead: link-local and metadata services.
+
+Metadata services of clouds give the keys of a machine to everybody who can connect from it. The
+check is made on each resolved address, and the connection uses that address.
+"""
+
+import socket
+from ipaddress import IPv6Address, IPv6Network, ip_address
+from typing import Any, Final
+
+METADATA: Final = frozenset(
+    map(
+        ip_address,
+        (
+            "fd00:ec2::254",  # AWS
+            "100.100.100.200",  # Alibaba Cloud
+            "168.63.129.16",  # Azure
+            "192.0.0.192",  # Oracle Cloud
+        ),
+    )
+)
+NAT64: Final = IPv6Network("64:ff9b::/96")  # RFC 6052: the last 32 bits are an IPv4 address
+
+
+class SpecialAddress(ValueError):
+    """A connection to a link-local address or a metadata service was refused; no retry helps."""
+
+
+def is_special(text: str) -> bool:
+    """Whether an IP address, or an IPv4 address inside of it, is one of this module's."""
+    address = ip_address(text.partition("%")[0])
+    if isinstance(address, IPv6Address):
+        inner = address.ipv4_mapped or address.sixtofour
+        if inner is None and address in NAT64:
+            inner = ip_address(int(address) & 0xFFFFFFFF)  # type: ignore[assignment]
+        if inner is not None:
+            return is_special(str(inner))
+    return (
+        address.is_link_local
+        or address.is_unspecified
+        or address.is_multicast
+        or address in METADATA
+    )
+
+
+def connect(address: tuple[str, int], timeout: Any = None, source: Any = None) -> socket.socket:
+    """Connect as `socket.create_connection` does; raises `SpecialAddress`."""
+    host, port = address
+    error: OSError | None = None
+    for *_, resolved in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+        found = str(resolved[0])
+        if is_special(found):
+            raise SpecialAddress("the address of the node is link-local or of a metadata service")
+        try:
+            return socket.create_connection((found, port), timeout, source)
+        except OSError as failed:
+            error = failed
+    raise error or OSError("the host has no address")
