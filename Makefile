@@ -20,7 +20,7 @@ ifneq ($(shell { $(fits); } 2>/dev/null),yes)
 .PHONY: $(BIN)/python $(addprefix $(VENV)/.,node test payments docs peers vectors clients ecosystem)
 endif
 
-.PHONY: help node merchant test test-all test-rest check build runtime package lint docs conformance bench peers ecosystem fuzz guard sanitize sanitize-api races races-api clean distclean
+.PHONY: help node merchant test test-all test-rest check build runtime package lint docs conformance bench peers ecosystem fuzz guard sanitize sanitize-api sanitize-requests races races-api clean distclean
 
 help:
 	@echo "make node         build and start a development node (ARGS='--port 8546' passes options)"
@@ -41,6 +41,7 @@ help:
 	@echo "make guard        count instructions under callgrind and compare with bench/baseline.json"
 	@echo "make sanitize     run tests on a build with the address and undefined-behaviour sanitizers"
 	@echo "make sanitize-api fuzz the public objects with these sanitizers for a minute"
+	@echo "make sanitize-requests fuzz the methods of a node with them for a minute"
 	@echo "make races        run tests of threads on a build with the thread sanitizer"
 	@echo "make races-api    fuzz the public objects with the thread sanitizer for a minute"
 	@echo "make clean        remove everything that was built; distclean: the Python environments as well"
@@ -249,31 +250,41 @@ sanitize: $(VENV)/.test
 	$(call checked_build,$(MEMORY_CHECKS))
 	cd build/checked-$(MEMORY_CHECKS) && $(UNDER_CHECKS) $(MEMORY_CHECKED) $(abspath $(BIN))/python -m pytest $(UNHURRIED) $(CHECKED_TESTS) $(ARGS)
 
-# What CI has time for: sequences of calls on public objects, whose own modules alone are checked,
-# and where memory goes from one thread to another.
-API_MODULES := fastevm/evm/*.pyx,fastevm/core/primitives/*_map.pyx,fastevm/core/primitives/slab.pyx,fastevm/core/state/*,fastevm/core/execution/*,fastevm/core/simulation/*,fastevm/simulate/batch/*
+# What CI has time for: sequences of calls on public objects and requests to nodes. Only the modules that they use
+# directly are checked, and where memory goes from one thread to another.
+API_MODULES := fastevm/evm/*.pyx fastevm/core/primitives/*_map.pyx fastevm/core/primitives/slab.pyx \
+	fastevm/core/state/* fastevm/core/execution/* fastevm/core/simulation/* fastevm/simulate/batch/*
+REQUEST_MODULES := fastevm/rpc_types/* fastevm/simulate/*.pyx fastevm/tracing/* fastevm/chain/logs/* \
+	fastevm/core/simulation/* fastevm/core/execution/transaction/*
 API_CALLS ?= 25000
+REQUEST_SECONDS ?= 60
 
-define checked_api
-mkdir -p build/checked-api-$(1)
-tar -cf - --exclude=__pycache__ --exclude=node_modules --exclude='fastevm/evm/*.so' \
-	--exclude='fastevm/core/primitives/*_map*.so' --exclude='fastevm/core/primitives/slab*.so' \
-	--exclude='fastevm/core/state/*.so' --exclude='fastevm/core/execution/*.so' \
-	--exclude='fastevm/core/simulation/*.so' --exclude='fastevm/simulate/batch/*.so' \
-	setup.py pyproject.toml fastevm rpc bench tests build/cython | tar -xf - -C build/checked-api-$(1)
-cd build/checked-api-$(1) && FASTEVM_TESTING=1 FASTEVM_SANITIZE=$(1) FASTEVM_ONLY='$(API_MODULES)' \
+comma := ,
+space := $(subst ,, )
+
+# Arguments: the sanitizers, the folder, the modules that are built with them.
+define checked_modules
+mkdir -p build/$(2)
+tar -cf - --exclude=__pycache__ --exclude=node_modules $(patsubst %,--exclude='%*.so',$(3:.pyx=)) \
+	setup.py pyproject.toml fastevm rpc bench tests build/cython | tar -xf - -C build/$(2)
+cd build/$(2) && FASTEVM_TESTING=1 FASTEVM_SANITIZE=$(1) FASTEVM_ONLY='$(subst $(space),$(comma),$(strip $(3)))' \
 	$(abspath $(BIN))/python setup.py --quiet build_ext --inplace
 endef
 
 API_FUZZ = $(abspath $(BIN))/python -X faulthandler -m tests.fuzz.public_api --calls $(API_CALLS)
 
 sanitize-api: build
-	$(call checked_api,$(MEMORY_CHECKS))
-	cd build/checked-api-$(MEMORY_CHECKS) && $(UNDER_CHECKS) $(MEMORY_CHECKED) $(API_FUZZ)
+	$(call checked_modules,$(MEMORY_CHECKS),checked-api-memory,$(API_MODULES))
+	cd build/checked-api-memory && $(UNDER_CHECKS) $(MEMORY_CHECKED) $(API_FUZZ)
+
+sanitize-requests: build
+	$(call checked_modules,$(MEMORY_CHECKS),checked-requests,$(REQUEST_MODULES))
+	cd build/checked-requests && $(UNDER_CHECKS) $(MEMORY_CHECKED) $(abspath $(BIN))/python \
+		-m tests.faults.request_fuzzer --messages 1000000000 --seconds $(REQUEST_SECONDS) $(ARGS)
 
 races-api: build
-	$(call checked_api,thread)
-	cd build/checked-api-thread && $(UNDER_CHECKS) $(RACES_CHECKED) $(API_FUZZ)
+	$(call checked_modules,thread,checked-api-threads,$(API_MODULES))
+	cd build/checked-api-threads && $(UNDER_CHECKS) $(RACES_CHECKED) $(API_FUZZ)
 
 # The thread sanitizer wants programs where they always were: no random addresses.
 races: $(VENV)/.test
