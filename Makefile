@@ -20,7 +20,7 @@ ifneq ($(shell { $(fits); } 2>/dev/null),yes)
 .PHONY: $(BIN)/python $(addprefix $(VENV)/.,node test payments docs peers vectors clients ecosystem)
 endif
 
-.PHONY: help node merchant test test-all test-rest check build runtime package lint docs conformance bench peers ecosystem fuzz guard sanitize sanitize-api sanitize-requests races races-api clean distclean
+.PHONY: help node merchant test test-all test-rest check build runtime package versions lint docs conformance bench peers ecosystem fuzz guard sanitize sanitize-api sanitize-requests races races-api clean distclean
 
 help:
 	@echo "make node         build and start a development node (ARGS='--port 8546' passes options)"
@@ -29,6 +29,7 @@ help:
 	@echo "make test-all     also run the tests that need official tests, peers, browsers, databases or npm"
 	@echo "make check        run the linter and quick tests (under one minute)"
 	@echo "make package      build sdist and wheel in build/dist, and try the wheel outside the tree"
+	@echo "make versions     build and try the sdist with the other supported Python versions on this machine"
 	@echo "make docs         build the documentation site in build/site (ARGS passes options to mkdocs)"
 	@echo "make lint         run ruff, mypy and cython-lint"
 	@echo "make conformance  run every official test below FASTEVM_SHARED (default ../shared)"
@@ -105,6 +106,19 @@ package: $(VENV)/.node
 	$(BIN)/python setup.py --quiet sdist --dist-dir build/dist
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir build/dist build/dist/*.tar.gz
 	$(BIN)/python -m tests.packaging.check build/dist
+
+# Builds the source distribution with the other supported Python versions that are installed, and tries the result.
+VERSIONS := 3.11 3.12 3.13
+versions: $(VENV)/.node
+	rm -rf build/versions
+	$(BIN)/python setup.py --quiet sdist --dist-dir build/versions
+	@for version in $(VERSIONS); do \
+		if ! python$$version -c '' 2>/dev/null; then echo "python$$version is not installed: skipped"; \
+		elif [ "$$version" != "$$($(BIN)/python -c '$(VERSION)' | tr ' ' .)" ]; then \
+			place=build/versions/python$$version; echo "python$$version: build and try"; \
+			python$$version -m venv $$place && $$place/bin/python -m pip install --quiet build/versions/*.tar.gz && \
+			(cd $$place && bin/python $(CURDIR)/tests/packaging/installed.py) || exit 1; \
+		fi; done
 
 # What needs no data, program or peer that a clone and the installed packages do not have. Tests of
 # these folders that do need more are skipped with the reason.

@@ -6,6 +6,16 @@ A revert or a halt inside the EVM is never an exception: it is a result.
 from typing import Any
 
 
+def error_text(error: BaseException) -> str:
+    """Returns the message of an error for users: an OSError without its number.
+
+    ``none.json: no such file or directory``, not ``[Errno 2] No such file ...: 'none.json'``.
+    """
+    if not isinstance(error, OSError) or error.strerror is None or error.filename is None:
+        return str(error)
+    return f"{error.filename}: {error.strerror[:1].lower()}{error.strerror[1:]}"
+
+
 class FastevmError(Exception):
     """Base of everything that this library raises on purpose. All of them can be pickled."""
 

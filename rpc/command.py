@@ -17,7 +17,7 @@ from fastevm.chain import named as chains
 from fastevm.chain.storage import StorageError
 from fastevm.core.primitives.duration import read_duration
 from fastevm.core.primitives.replace import replace
-from fastevm.errors import ForkError
+from fastevm.errors import ForkError, error_text
 from fastevm.rpc.contract_files import ContractFiles, default_directories
 from fastevm.rpc.dialect import CANONICAL, DEFAULT_DIALECT, DIALECTS, RECEIPTS, Dialect
 from fastevm.rpc.explorer.options import add_explorer, add_explorer_for, watch
@@ -471,7 +471,7 @@ def run(arguments: argparse.Namespace) -> int:
             nodes.abandon_chain(arguments)
             left = genesis
     except (ValueError, OSError, ForkError) as error:
-        print(f"fastevm node: {safe(error)}", file=sys.stderr)
+        print(f"fastevm node: {safe(error_text(error))}", file=sys.stderr)
         return 1
 
 

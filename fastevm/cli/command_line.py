@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from fastevm import __version__
 from fastevm.cli.parser import Parser
-from fastevm.errors import FastevmError
+from fastevm.errors import FastevmError, error_text
 
 
 class Command(NamedTuple):
@@ -122,7 +122,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f'fastevm: {error}: pip install "fastevm[{extra}]"', file=sys.stderr)
         return 1
     except (FastevmError, OSError) as error:
-        print(f"fastevm: {error}", file=sys.stderr)
+        print(f"fastevm: {error_text(error)}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -23,6 +24,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             "--cache-path", type=Path, metavar="DIR", help=f"folder of the cache ({cache_folder()})"
         )
         one.set_defaults(cache_action=action)
+        if name == "stats":
+            one.add_argument("--json", action="store_true", help="print one JSON value")
         if name == "clear":
             one.add_argument("--chain-id", type=int, metavar="ID", help="only this chain")
             one.add_argument(
@@ -36,6 +39,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Runs an action. Returns 0, or 1 if the cache cannot be used."""
     cache = DiskCache(arguments.cache_path or cache_folder())
+    if arguments.action != "import" and not cache.path.exists():
+        print(f"fastevm fork cache: {cache.path}: there is no cache", file=sys.stderr)
+        return 1 if arguments.action == "export" else 0
     try:
         arguments.cache_action(cache, arguments)
     except (ValueError, FileExistsError) as error:
@@ -48,6 +54,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _stats(cache: DiskCache, arguments: argparse.Namespace) -> None:
     stats = cache.stats()
+    if arguments.json:
+        counts = {name: count for name, count in stats.items() if name != "bytes"}
+        names = ("chain", "blocks", "first", "last")
+        chains = [dict(zip(names, chain, strict=True)) for chain in cache.chains()]
+        limits = {"bytes": stats["bytes"], "maxBytes": cache.max_bytes}
+        print(json.dumps({"path": str(cache.path), **limits, "counts": counts, "chains": chains}))
+        return
     print(f"{cache.path}: {stats.pop('bytes')} bytes, at most {cache.max_bytes}")
     for name, count in stats.items():
         print(f"{name:<12} {count:>12}")

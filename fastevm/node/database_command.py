@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import json
 import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from fastevm.chain.block_files import blocks_of
 from fastevm.chain.chain import Chain
@@ -31,6 +32,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         one = actions.add_parser(name, help=purpose, description=purpose)
         one.add_argument("--datadir", type=Path, required=True, metavar="DIR")
         one.set_defaults(database_action=action)
+        if name in ("verify", "stats", "prune"):
+            one.add_argument("--json", action="store_true", help="print one JSON value")
         if name == "repair":
             one.add_argument("--genesis", type=Path, metavar="FILE", help="where it is missing")
         if name in ("export", "import"):
@@ -53,6 +56,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _verify(arguments: argparse.Namespace) -> int:
     problems = 0
+    if arguments.json:
+        files = _files(arguments.datadir)
+        print(json.dumps({"datadir": str(arguments.datadir), "files": files}))
+        return 1 if any(one["problems"] for one in files) else 0
     for report in verify(arguments.datadir):
         counts = ", ".join(f"{count} {kind}" for kind, count in report.counts.items())
         print(f"{report.name}: {report.size} bytes, {counts or 'no records'}")
@@ -143,7 +150,28 @@ def _import(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _files(path: Path) -> list[dict[str, Any]]:
+    """Returns name, size in bytes, record counts and problems of each file of a directory."""
+    return [
+        {
+            "name": report.name,
+            "size": report.size,
+            "counts": report.counts,
+            "problems": list(report.problems),
+        }
+        for report in verify(path)
+    ]
+
+
+def _set_aside(path: Path) -> list[dict[str, Any]]:
+    return [{"name": one.name, "size": _size(one)} for one in set_aside_files(path)]
+
+
 def _stats(arguments: argparse.Namespace) -> int:
+    if arguments.json:
+        found = {"files": _files(arguments.datadir), "setAside": _set_aside(arguments.datadir)}
+        print(json.dumps({"datadir": str(arguments.datadir), **found}))
+        return 0
     for report in verify(arguments.datadir):
         print(f"{report.name:<18} {report.size:>14} bytes", *_shown(report.counts))
     aside = set_aside_files(arguments.datadir)
@@ -163,11 +191,14 @@ def _size(path: Path) -> int:
 
 def _prune(arguments: argparse.Namespace) -> int:
     with_lock = _existing(arguments.datadir)
+    if arguments.json:
+        found = {"deleted": arguments.yes, "setAside": _set_aside(arguments.datadir)}
+        print(json.dumps({"datadir": str(arguments.datadir), **found}))
     try:
         for path in set_aside_files(arguments.datadir):
-            print(
-                f"{'deleted' if arguments.yes else 'would delete'} {path.name}, {_size(path)} bytes"
-            )
+            if not arguments.json:
+                verb = "deleted" if arguments.yes else "would delete"
+                print(f"{verb} {path.name}, {_size(path)} bytes")
             if arguments.yes and path.is_dir():
                 shutil.rmtree(path)
             elif arguments.yes:

@@ -12,7 +12,7 @@ from fastevm import node as nodes
 from fastevm.chain import named as chains
 from fastevm.core.primitives.hex import checksum_address, hex_bytes
 from fastevm.core.primitives.replace import replace
-from fastevm.errors import ForkError
+from fastevm.errors import ForkError, error_text
 from fastevm.rpc.command import access_of, serve_node
 from fastevm.rpc.dev.options import DEFAULT_GAS_LIMIT, add_arguments
 from fastevm.rpc.dev.settings import configured
@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
             told = about(arguments)
             serve_node(node, arguments, access, client=client, development=True, about=told)
     except (ValueError, OSError, ForkError) as error:
-        print(f"fastevm dev: {safe(error)}", file=sys.stderr)
+        print(f"fastevm dev: {safe(error_text(error))}", file=sys.stderr)
         return 1
     return 0
 

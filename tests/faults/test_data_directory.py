@@ -1,5 +1,6 @@
 """Data directories whose files contradict each other, belong to another pace, or are traps."""
 
+import json
 import os
 from pathlib import Path
 
@@ -134,6 +135,17 @@ def test_the_command_line_says_what_differs(
     error = capsys.readouterr().err
     assert "Traceback" not in error
     assert ("holds another chain" if option == "--chain-id" else "was made with") in error
+
+
+def test_listings_are_one_json_value_on_request(home: Home, capsys: pytest.CaptureFixture) -> None:
+    for action in ("verify", "stats", "prune"):
+        capsys.readouterr()
+        assert db(home, action, "--json") == 0
+        found = json.loads(capsys.readouterr().out)
+        assert found["datadir"] == str(home.path)
+        if action != "prune":
+            blocks = next(one for one in found["files"] if one["name"] == "blocks.log")
+            assert blocks["size"] > 0 and blocks["problems"] == []
 
 
 # --- LOCK -----------------------------------------------------------------------------------------

@@ -39,3 +39,17 @@ def test_an_error_stands_below_one_line_where_there_are_many_options(
     usage, error = capsys.readouterr().err.splitlines()
     assert f"fastevm {command} --help" in usage
     assert error.endswith("invalid port '70000': expected 0 to 65535")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["node", "--genesis", "none.json"], "fastevm node: none.json: no such file or directory"),
+        (["dev", "--init", "none.json"], "fastevm dev: none.json: no such file or directory"),
+    ],
+)
+def test_a_missing_file_is_named_without_error_numbers(
+    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) == 1
+    assert capsys.readouterr().err == f"{message}\n"

@@ -1,5 +1,6 @@
 """``fastevm fork cache``."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,31 @@ def test_an_export_is_imported_into_another_folder(
     assert main(["fork", "cache", "export", out]) == 1
     assert main(["fork", "cache", "import", str(tmp_path / "nothing")]) == 1
     assert "not an exported cache" in capsys.readouterr().err
+
+
+def test_stats_are_one_json_value_on_request(
+    filled: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["fork", "cache", "stats", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["path"] == str(filled / "fork.sqlite")
+    assert found["counts"]["slot"] == 14
+    assert found["bytes"] < found["maxBytes"]
+    assert [(one["chain"], one["blocks"], one["last"]) for one in found["chains"]] == [
+        ("1", 1, 10),
+        ("31337:abcdef0123", 1, 10),
+    ]
+
+
+@pytest.mark.parametrize(("action", "code"), [("stats", 0), ("clear", 0), ("export", 1)])
+def test_a_missing_cache_is_not_created(
+    tmp_path: Path, action: str, code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    more = [str(tmp_path / "out")] if action == "export" else []
+    words = ["fork", "cache", action, "--cache-path", str(tmp_path / "none"), *more]
+    assert main(words) == code
+    assert "there is no cache" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_clearing_says_how_much(filled: Path, capsys: pytest.CaptureFixture[str]) -> None:
