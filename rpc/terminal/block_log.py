@@ -27,6 +27,7 @@ from fastevm.rpc_types.contract_names import Names, common_entries, entries_of, 
 from fastevm.tracing import TraceRequest
 
 CALLS: Final = TraceRequest(tracer="callTracer")
+CALLS_AND_LOGS: Final = TraceRequest(tracer="callTracer", config={"withLog": True})
 LOGS_LIMIT: Final = 50  # logs shown of a transaction
 CONSOLE_LIMIT: Final = 200  # lines of the console
 CALLS_LIMIT: Final = 500  # calls of a tree
@@ -100,7 +101,8 @@ class Teller:
 
     def _add_what_ran(self, told: Json, view: View, index: int) -> None:
         try:
-            text = self._trace(base_of(view), view.block.transactions, index, CALLS)
+            wanted = CALLS_AND_LOGS if self.traces else CALLS
+            text = self._trace(base_of(view), view.block.transactions, index, wanted)
         except (FastevmError, ValueError) as error:
             told["trace"] = f"not available: {error}"
             return
@@ -144,9 +146,18 @@ class Teller:
         left[0] -= len(shown)
         if shown:
             told["calls"] = [self.tree(one, left) for one in shown]
+        if frame.get("logs"):
+            told["logs"] = [self._tree_log(one) for one in frame["logs"][:LOGS_LIMIT]]
         if len(shown) < len(calls):
             told["callsLeftOut"] = len(calls) - len(shown)
         return told
+
+    def _tree_log(self, log: Json) -> Json:
+        """A log of a call; ``position``: the number of calls before it."""
+        topics, data = [_bytes(one) for one in log["topics"]], _bytes(log.get("data"))
+        name = self.names.event(topics, data)
+        shown = cut(name) if name else " ".join(log["topics"]) or "anonymous"
+        return {"event": shown, "position": int(log["position"], 16)}
 
 
 def teller_of(options: TerminalOptions, contracts: ContractFiles) -> Teller:

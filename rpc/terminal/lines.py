@@ -70,7 +70,7 @@ class Lines:
         if isinstance(trace, str):
             yield self._member("trace", trace)
         elif trace is not None:
-            yield from self._tree(trace, 2)
+            yield from self._tree(trace)
 
     def _console_lines(self, told: Json) -> Iterator[str]:
         for text in told.get("console", ()):
@@ -81,8 +81,8 @@ class Lines:
         yield f"{self._paint('Call', BOLD)} {told['method']} {told['to']}"
         yield from self._console_lines(told)
 
-    def _tree(self, frame: Json, depth: int) -> Iterator[str]:
-        indent = "  " * depth
+    def _tree(self, frame: Json, first: str = "    ", rest: str = "    ") -> Iterator[str]:
+        """The lines of a call and of what it did: ``first`` and ``rest`` are before its lines."""
         line = self._paint(f"[{frame['gasUsed']:,}] {frame['type']} {frame['to']}", DIM)
         if "function" in frame:
             line += f" {self._paint(frame['function'], YELLOW)}"
@@ -92,11 +92,15 @@ class Lines:
             line += f" {self._paint('reverted: ' + frame['reason'], RED)}"
         elif "output" in frame:
             line += f" -> {self._paint(frame['output'], CYAN)}"
-        yield indent + line
-        for one in frame.get("calls", ()):
-            yield from self._tree(one, depth + 1)
-        if "callsLeftOut" in frame:
-            yield f"{indent}  ... and {frame['callsLeftOut']} more"
+        yield first + line
+        parts = _parts(frame)
+        for number, part in enumerate(parts, 1):
+            branch, below = ("└─ ", "   ") if number == len(parts) else ("├─ ", "│  ")
+            if isinstance(part, str):
+                yield f"{rest}{self._paint(branch, DIM)}{self._paint(part, CYAN)}"
+            else:
+                branch, below = self._paint(branch, DIM), self._paint(below, DIM)
+                yield from self._tree(part, rest + branch, rest + below)
 
     def _block(self, told: Json) -> Iterator[str]:
         count = told["transactions"]
@@ -126,6 +130,24 @@ class Lines:
 
     def _left_out(self, told: Json) -> Iterator[str]:
         yield self._paint(f"... {told['count']} left out: more than {told['limit']} waited", RED)
+
+
+def _parts(frame: Json) -> list[Json | str]:
+    """The calls and events of a call in their order; a text for those that are left out."""
+    calls, logs = frame.get("calls", ()), frame.get("logs", ())
+    parts: list[Json | str] = []
+    for position in range(len(calls) + 1):
+        last = position == len(calls)
+        parts += [
+            f"emit {log['event']}"
+            for log in logs
+            if log["position"] == position or (last and log["position"] > position)
+        ]
+        if not last:
+            parts.append(calls[position])
+    if "callsLeftOut" in frame:
+        parts.append(f"... and {frame['callsLeftOut']} more")
+    return parts
 
 
 def ether(wei: int) -> str:

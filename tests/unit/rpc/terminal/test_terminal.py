@@ -140,8 +140,26 @@ def test_a_call_tree_is_shown_on_request() -> None:
     stand.send(CALLING, data_of("transfer(address,uint256)", "0x" + "b0" * 20, 5))
     lines = stand.told().splitlines()
     calls = [line for line in lines if "] CALL " in line or "] STATICCALL " in line]
-    assert [len(line) - len(line.lstrip()) for line in calls] == [4, 6, 8, 6, 8]
+    tree = [line[4:].partition("[")[0] for line in calls]
+    assert tree == ["", "├─ ", "│  └─ ", "└─ ", "   └─ "]
     assert "transfer(to: 0xB0B0" in calls[0]
+
+
+def test_a_call_tree_has_events_in_their_order() -> None:
+    stand = Stand(traces=True)
+    emitter = b"\xab" * 20
+    topic = keccak256(b"Paused(address)")
+    # LOG1 of a word, a call, LOG1 again
+    emit = bytes.fromhex("7f") + topic + bytes.fromhex("60205fa1")
+    called = bytes.fromhex("5f5f5f5f5f73") + LOGGING + bytes.fromhex("5af150")
+    stand.node.development.amend({"0x" + emitter.hex(): {"code": (emit + called + emit).hex()}})
+    stand.send(emitter)
+    lines = stand.told().splitlines()
+    start = next(at for at, line in enumerate(lines) if "] CALL 0xabab" in line)
+    tree = [line[4:].split("[")[0].rstrip() for line in lines[start : start + 5]]
+    assert [one.split("(")[0] for one in tree] == [
+        "", "├─ emit Paused", "├─", "│  └─", "└─ emit Paused",
+    ]  # fmt: skip
 
 
 def test_records_are_json_values_of_a_line() -> None:
