@@ -31,7 +31,9 @@ class BlockChoice(Struct, frozen=True):
         if self.hash is not None:
             return RpcCall("eth_getBlockByHash", ("0x" + self.hash.hex(), False))
         number = None if self.number is None else quantity(self.number)
-        return RpcCall("eth_getBlockByNumber", (number or self.tag or "latest", False))
+        named = number or self.tag or "latest"
+        exists = named in TAGS  # null is the answer of a server that is still starting
+        return RpcCall("eth_getBlockByNumber", (named, False), exists=exists)
 
     def __str__(self) -> str:
         if self.hash is not None:

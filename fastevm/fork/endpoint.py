@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import socket
 import threading
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -45,6 +46,7 @@ MIN_LATENCIES: Final = 20
 MIN_HEDGE_SECONDS: Final = 0.1
 RESTING_SECONDS: Final = 5.0  # how long a failed URL is avoided if there is another one
 STALE_SECONDS: Final = 1.0  # time within which a closed connection is detected
+NO_CONNECTION: Final = (ConnectionRefusedError, socket.gaierror)
 LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 READS: Final = ("eth_", "net_", "web3_", "debug_trace", "trace_", "anvil_nodeInfo")
 BATCH_SIZE = re.compile(r"too (large|many|big)|limit|max|exceed|at most|size|up to", re.I)
@@ -71,6 +73,10 @@ class BatchRefused(Exception):
         super().__init__(message)
         self.limit = limit
         self.about_size = about_size
+
+
+class NotConnected(RpcUnreachable):
+    """Nobody listens at the address, or no host has its name: nothing was sent."""
 
 
 class Endpoint:
@@ -172,6 +178,8 @@ class Endpoint:
                 self.close()
                 return self._post(body, repeatable)
             kind = AnswerTooLarge if too_large else RpcUnreachable
+            if isinstance(error.__cause__, NO_CONNECTION):
+                kind = NotConnected
             raise kind(self._redactor.text(error)) from None
         with self._lock:
             self._idle.append(client)

@@ -18,9 +18,16 @@ from fastevm.core.primitives.replace import replace
 from fastevm.errors import ForkError
 from fastevm.fork.call_list import RpcCall
 from fastevm.fork.counters import ForkCounters
-from fastevm.fork.endpoint import MISSING, BatchRefused, Endpoint, Limited, is_repeatable
+from fastevm.fork.endpoint import (
+    MISSING,
+    BatchRefused,
+    Endpoint,
+    Limited,
+    NotConnected,
+    is_repeatable,
+)
 from fastevm.fork.progress import Progress
-from fastevm.fork.rate_limit import DEFAULT_UNITS_PER_SECOND
+from fastevm.fork.rate_limit import DEFAULT_UNITS_PER_SECOND, compute_units
 from fastevm.fork.redact import Redactor
 from fastevm.fork.refusals import is_limited, means_no_block, means_no_state
 from fastevm.fork.request_defaults import DEFAULT_BACKOFF, DEFAULT_RETRIES, DEFAULT_TIMEOUT
@@ -38,6 +45,7 @@ MAX_IN_FLIGHT: Final = 16  # parallel requests
 BLOCK_RETRIES: Final = 3  # of calls about a block or state that some servers of the endpoint lack
 BLOCK_RETRY_SECONDS: Final = 0.2
 MAX_HEDGED_SHARE: Final = 0.1  # of all requests
+QUOTA_SHARE: Final = 0.5  # of the compute units of a second, that a batch has after a limit
 TICK_SECONDS: Final = 0.2  # between two updates of the progress
 CLIENT_ERRORS: Final = range(400, 500)
 NOT_ANSWERED: Final = -1  # error code of an optional call dropped with its batch
@@ -133,6 +141,7 @@ class Endpoints:
         ]
         self._next = random.randrange(len(self._all))
         self._closed = threading.Event()
+        self._connected = False  # whether any URL has ever answered
 
     @property
     def name(self) -> str:
@@ -232,6 +241,7 @@ class Endpoints:
             self.counters.add(retries=1)
         try:
             found = self._hedged(endpoint, mine)
+            self._connected = True
         except Limited as refusal:
             endpoint.bucket.limited()
             return self._limited(part, mine, endpoint, refusal)
@@ -289,7 +299,9 @@ class Endpoints:
         ):
             if indices:
                 again = replace(part, indices=tuple(indices), reason=f"{endpoint.name}: {reason}")
-                outcome.again.append(_later(again, endpoint, seconds))
+                size = _calls_within_quota(mine, endpoint) if indices is limited else len(indices)
+                later = _later(again, endpoint, seconds)
+                outcome.again += _parts_of(later.indices, later, size)
         return outcome
 
     def _may_be_elsewhere(self, part: _Part, call: RpcCall, answer: Answer) -> bool:
@@ -303,12 +315,18 @@ class Endpoints:
     def _limited(
         self, part: _Part, mine: Sequence[RpcCall], endpoint: Endpoint, limit: Limited
     ) -> _Outcome:
-        """Waits; splits a batch that repeatedly exceeds the rate limit."""
+        """Waits; splits a batch that exceeds the rate limit.
+
+        A batch that costs more than the quota of a second would never pass as a whole.
+        """
         seconds = self._backoff(part) if limit.seconds is None else limit.seconds
         if len(self._all) > 1:
             endpoint.failed()
             seconds = 0.0 if any(not one.rests for one in self._all) else seconds
         again = _later(replace(part, reason=str(limit)), endpoint, seconds)
+        size = _calls_within_quota(mine, endpoint)
+        if size < len(mine):
+            return _Outcome(again=_parts_of(again.indices, again, size))
         if part.attempt < 1 or len(mine) == 1:
             return _Outcome(again=[again])
         return _Outcome(again=_halves(again))
@@ -344,6 +362,11 @@ class Endpoints:
         self, part: _Part, calls: Sequence[RpcCall], endpoint: Endpoint, error: RpcUnreachable
     ) -> _Outcome:
         """Schedules a retry, if possible on another URL; a call that is not idempotent fails."""
+        tried = part.attempt + 1
+        if isinstance(error, NotConnected) and not self._connected and tried >= len(self._all):
+            raise ForkError(
+                str(error)
+            )  # it never answered: a wrong address is likelier than a pause
         without = self._without_optional(part, calls, str(error))
         if without is not None:
             return without
@@ -361,6 +384,14 @@ class Endpoints:
         """Returns the seconds before the next attempt: exponential backoff with jitter of 50 %."""
         whole: float = min(MAX_BACKOFF, self.options.backoff * 2**part.attempt)
         return whole * random.uniform(0.5, 1.0)
+
+
+def _calls_within_quota(calls: Sequence[RpcCall], endpoint: Endpoint) -> int:
+    """Returns how many of these calls cost a share of the endpoint's compute units of a second."""
+    units = compute_units(call.method for call in calls)
+    if endpoint.bucket.rate <= 0 or not units:
+        return len(calls)
+    return max(1, int(len(calls) * QUOTA_SHARE * endpoint.bucket.rate / units))
 
 
 def _parts_of(indices: Sequence[int], part: _Part, limit: int) -> list[_Part]:

@@ -35,6 +35,7 @@ PENDING_AGE: Final = 5.0
 log = logging.getLogger(__name__)
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.25, 10.0  # seconds between attempts to connect
+FEED_LONGEST_PAUSE = 0.8  # for the feed: pending is withdrawn while it is away
 PING_SECONDS = 2.0  # between pings on an idle feed; a pong must arrive within half of it
 SILENCE_SECONDS = 5.0  # without a message before the feed is reconnected
 FEED_FORM: Final = 'feed_form{{form="{}",frames="{}"}}'  # gauge: form of the feed
@@ -173,7 +174,8 @@ class SyncService:
     async def _forever(self, attempt: Callable[[Backoff], Awaitable[None]], link: Link) -> None:
         import aiohttp  # slow to import and only needed by followers
 
-        backoff = Backoff(self.first_pause)
+        longest = FEED_LONGEST_PAUSE if link is self._feed_link else LONGEST_PAUSE
+        backoff = Backoff(self.first_pause, longest)
         while True:
             try:
                 await attempt(backoff)

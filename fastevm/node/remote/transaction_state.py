@@ -26,8 +26,11 @@ log = logging.getLogger(__name__)
 THREADS: Final = 8  # transactions simulated concurrently to find the state they read
 SIMULATED_SECONDS: Final = 10.0  # per simulation
 RING: Final = 8_191  # slots of the contracts of beacon roots and of block hashes
-AHEAD: Final = 64  # seconds and blocks whose slots are fetched together
-QUEUE_SLOTS: Final = 56  # head of a request queue, and what a block dequeues
+FIRST_AHEAD: Final = 2  # seconds and blocks whose slots are fetched with the first block
+MAX_AHEAD: Final = (
+    64  # the same later: each fetch doubles it, so that many blocks need few requests
+)
+QUEUE_SLOTS: Final = 4  # head of a request queue; its entries are fetched if a block reads them
 
 
 class TransactionState(MissingState):
@@ -41,6 +44,7 @@ class TransactionState(MissingState):
         self._lock = threading.Lock()
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="fastevm-fork")
         self._seconds, self._numbers = range(0), range(0)
+        self._ahead = FIRST_AHEAD
 
     def close(self) -> None:
         """Starts no more fetches."""
@@ -119,17 +123,18 @@ class TransactionState(MissingState):
         """Fetches what a child of ``parent`` at ``timestamp`` (seconds) reads outside its
         transactions.
 
-        Also fetches it for the following blocks, so that later calls need no request. Raises
-        ForkError.
+        Also fetches it for some following blocks, so that later calls need no request: for few at
+        first, because an endpoint with a small quota has to answer before the node can start.
+        Raises ForkError.
         """
         schedule = self.chain.schedule_for_child(parent, timestamp)
         known, contracts = Wanted(), schedule.system_contracts
         if timestamp not in self._seconds:
-            self._seconds = range(timestamp, timestamp + AHEAD)
+            self._seconds = range(timestamp, timestamp + self._ahead)
             self._add_ring(known, contracts.get("BEACON_ROOTS_ADDRESS"), self._seconds, 2)
         if parent.number not in self._numbers:
             first = not self._numbers
-            self._numbers = range(parent.number, parent.number + AHEAD)
+            self._numbers = range(parent.number, parent.number + self._ahead)
             self._add_ring(known, contracts.get("HISTORY_STORAGE_ADDRESS"), self._numbers, 1)
             if first and schedule.parameters["has_fee_vaults"]:
                 known.accounts.update(FEE_VAULTS)
@@ -138,6 +143,7 @@ class TransactionState(MissingState):
                     known.accounts.add(contracts[name])
                     known.slots |= {(contracts[name], slot) for slot in range(QUEUE_SLOTS)}
         if known:
+            self._ahead = min(2 * self._ahead, MAX_AHEAD)
             remote(self.chain.layer_of(parent.hash)).fetch(known)
 
     def _add_ring(self, wanted: Wanted, contract: bytes | None, places: range, rings: int) -> None:

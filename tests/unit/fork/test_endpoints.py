@@ -172,6 +172,28 @@ def test_after_a_limit_calls_are_held_back_by_compute_units(
     assert time.monotonic() - began > 0.6
 
 
+@pytest.mark.parametrize("as_status", [True, False])
+def test_a_batch_above_the_quota_is_split_at_once(
+    endpoint: FakeEndpoint, asking: Make, as_status: bool
+) -> None:
+    """Repeated whole it would never pass: here no body of more than 16 calls does."""
+    real, sizes = endpoint.answer, []
+
+    def metered(asked: Any) -> Any:
+        sizes.append(len(asked) if isinstance(asked, list) else 1)
+        if sizes[-1] <= 16:
+            return real(asked)
+        error = {"code": 429, "message": "compute units per second exceeded"}
+        if as_status:
+            return {"id": None, "error": error}
+        return [{"id": one["id"], "error": error} for one in asked]
+
+    endpoint.answer = metered  # type: ignore[method-assign]
+    endpoints = asking(retries=1, compute_units_per_second=600)
+    assert endpoints.ask(BALANCES) == ["0x0"] * 40
+    assert sizes == [40, 15, 15, 10] or sorted(sizes[1:]) == [10, 15, 15]
+
+
 def test_what_the_own_rate_limit_holds_back_does_not_time_out(
     endpoint: FakeEndpoint, asking: Make
 ) -> None:
@@ -325,3 +347,28 @@ def test_a_forked_process_uses_connections_of_its_own(endpoint: FakeEndpoint, as
     assert os.waitpid(child, 0)[1] == 0
     endpoints.ask([CHAIN_ID])
     assert endpoint.connections == 2
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:1/v2/SECRETKEY0123456789", "http://no.invalid"])
+def test_an_address_where_nobody_listens_fails_at_once(asking: Make, url: str) -> None:
+    """Without a second attempt, whose pause would be a minute here."""
+    with pytest.raises(ForkError, match=r"127\.0\.0\.1:1|no\.invalid") as caught:
+        asking(url, backoff=60.0).ask([CHAIN_ID])
+    assert "SECRET" not in str(caught.value)
+
+
+def test_of_several_addresses_the_one_that_listens_is_asked(
+    endpoint: FakeEndpoint, asking: Make
+) -> None:
+    urls = ["http://127.0.0.1:1", "http://no.invalid", endpoint.url]
+    for _ in range(3):
+        assert asking(*urls).ask([CHAIN_ID]) == [hex(endpoint.chain_id)]
+
+
+def test_one_that_answered_before_is_waited_for(endpoint: FakeEndpoint, asking: Make) -> None:
+    endpoints = asking(retries=1, backoff=0.01)
+    endpoints.ask([CHAIN_ID])
+    endpoint.close()
+    endpoints._all[0].close()  # the connection that is still open
+    with pytest.raises(ForkError, match=r"after 2 attempts"):
+        endpoints.ask([CHAIN_ID])

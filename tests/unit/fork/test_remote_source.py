@@ -1,6 +1,7 @@
 """A remote source: its block, the values that it gives, and what it says when it cannot."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -139,3 +140,17 @@ def test_a_sibling_of_a_blocks_object_needs_no_question(
     endpoint.forget()
     assert source.at(block(11)).block_hash == block_hash(11)
     assert not endpoint.bodies
+
+
+@pytest.mark.parametrize("tag", ["latest", "safe"])
+def test_a_server_that_does_not_know_its_newest_block_yet_is_asked_again(
+    endpoint: FakeEndpoint, source_of: Open, tag: str
+) -> None:
+    real, left = endpoint.eth_getBlockByNumber, [2]
+
+    def starting(name: str, full: bool) -> Any:
+        left[0] -= name == tag
+        return None if name == tag and left[0] >= 0 else real(name, full)
+
+    endpoint.methods["eth_getBlockByNumber"] = starting
+    assert source_of(tag).block_number in (18, HEAD)

@@ -14,7 +14,7 @@ from fastevm.errors import InvalidTransaction
 from fastevm.node import Mining, Node, dev_node
 from fastevm.node.dev_chain import DEV_CHAIN_ID
 from fastevm.node.following import service
-from fastevm.node.following.service import Backoff
+from fastevm.node.following.service import FEED_LONGEST_PAUSE, Backoff
 from fastevm.rpc_types.feed import decode
 from tests.block_times import UNHURRIED_MS
 
@@ -314,3 +314,8 @@ def test_pauses_double_until_something_worked() -> None:
     assert [backoff.pause() for _ in range(8)] == [0.25, 0.5, 1, 2, 4, 8, 10, 10]
     backoff.reset()
     assert backoff.pause() == 0.25
+
+
+def test_pauses_of_the_feed_stay_below_a_second() -> None:
+    backoff = Backoff(longest=FEED_LONGEST_PAUSE)
+    assert [backoff.pause() for _ in range(4)] == [0.25, 0.5, 0.8, 0.8]
