@@ -126,6 +126,16 @@ def test_code_fits_the_page(page: Path) -> None:
     assert [line for line in lines if len(line) > COLUMNS] == []
 
 
+GUIDES = [page for page in pages() if page != DOCS / "index.md"]
+
+
+@pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.relative_to(DOCS).as_posix())
+def test_a_page_begins_with_what_its_reader_can_do_then(page: Path) -> None:
+    _, _, first, *_ = page.read_text().splitlines()
+    assert first.startswith(("After this page ", "After this tutorial ")), first
+    assert "This page " not in page.read_text()  # no page describes itself
+
+
 @pytest.mark.parametrize("page", pages(), ids=lambda page: page.relative_to(DOCS).as_posix())
 def test_tables_have_titles(page: Path) -> None:
     """A screen reader reads the title of its column with each cell."""

@@ -21,7 +21,12 @@ README = (ROOT / "README.md").read_text()
 FEATURES = (ROOT / "docs/start/features.md").read_text()
 BLOCKS = re.findall(r"```(\w+)\n(.*?)```", README + FEATURES, re.S)
 SHELL = [line for kind, text in BLOCKS if kind == "sh" for line in text.splitlines() if line]
-CONSOLE = [line for kind, text in BLOCKS if kind == "console" for line in text.splitlines()]
+CONSOLE = [
+    line
+    for kind, text in BLOCKS
+    if kind == "console"
+    for line in text.replace("\\\n", "").splitlines()
+]
 COMMANDS = [line.split("  #")[0].strip() for line in SHELL]
 
 # Commands that another test runs, or that take too long for one.

@@ -2,7 +2,10 @@
 
 const nameParts = () => {
   document.querySelector(".md-search[role=dialog]")?.setAttribute("aria-label", "Search");
-  document.querySelectorAll(".md-code__nav, .md-nav .md-nav").forEach((nav) => nav.setAttribute("role", "presentation"));
+  for (const nav of document.querySelectorAll(".md-code__nav, .md-nav .md-nav")) {
+    nav.setAttribute("role", "presentation"); // one landmark for the whole navigation
+    for (const name of ["aria-expanded", "aria-label", "aria-labelledby"]) nav.removeAttribute(name);
+  }
 };
 
 // Code and tables that scroll sideways can be reached with the keyboard.
@@ -14,7 +17,8 @@ const reachable = () => {
 };
 
 addEventListener("load", () => {
-  new MutationObserver(nameParts).observe(document.body, { childList: true, subtree: true });
+  new MutationObserver(nameParts).observe(document.body, {
+    childList: true, subtree: true, attributeFilter: ["aria-expanded"] });
   nameParts();
   reachable();
 });

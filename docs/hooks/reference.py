@@ -103,7 +103,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "reference/metrics.md": metrics_page,
 }
 SOURCES = {  # relative to docs/; targets of the edit links
-    "reference/command-line.md": "../fastevm/cli",
+    "reference/command-line.md": "../fastevm/cli/command_line.py",
     "reference/metrics.md": "../rpc/metrics.py",
 }
 

@@ -1,4 +1,4 @@
-"""MkDocs hook: documents of the repository as pages, and edit links."""
+"""MkDocs hook: documents of the repository as pages, and links that edit a page."""
 
 from __future__ import annotations
 
@@ -27,12 +27,10 @@ def repository_url() -> str | None:
 
 
 def on_config(config: Any) -> Any:
-    """Sets the repository and where its pages are edited."""
+    """Sets where pages are edited. With `repo_url` each page would ask GitHub for its stars."""
     url = repository_url()
     if url is not None:
-        config["repo_url"] = url
-        config["repo_name"] = "Source"
-        config["edit_uri"] = f"edit/{BRANCH}/docs/"
+        config["edit_uri"] = f"{url}/edit/{BRANCH}/docs/"
     return config
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from typing import Any, Final
 
@@ -14,7 +14,7 @@ from fastevm.rpc.dispatch.registry import METHODS, Method, Needs, Param, RunOn, 
 from fastevm.rpc.errors import REASONS, Wire
 
 FOLDER: Final = "reference/json-rpc"
-SOURCE: Final = "../rpc/methods"  # relative to docs/; target of the edit links
+SOURCES: Final = "../rpc/methods"  # relative to docs/; targets of the edit links
 MAX_EXAMPLE: Final = 900  # characters of a response; longer responses are cut
 PAYER: Final = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"
 PAYEE: Final = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
@@ -251,6 +251,15 @@ def pages() -> dict[str, str]:
     return made
 
 
+def source_of(space: str) -> str:
+    """The file that defines most methods of a namespace, relative to docs/."""
+    modules = Counter(
+        inspect.unwrap(method.handler).__module__.rpartition(".")[2]
+        for method in namespaces().get(space, METHODS).values()
+    )
+    return f"{SOURCES}/{modules.most_common(1)[0][0]}.py"
+
+
 def with_namespaces(items: Iterable[Any]) -> list[Any]:
     """The navigation with the pages of the namespaces below the index."""
     made: list[Any] = []
@@ -278,6 +287,6 @@ def on_files(files: Any, config: Any) -> Any:
 
     for path, content in pages().items():
         made = File.generated(config, path, content=content)
-        made.edit_uri = SOURCE
+        made.edit_uri = source_of(path.rpartition("/")[2].removesuffix(".md"))
         files.append(made)
     return files
