@@ -123,6 +123,17 @@ def check_attributes(
         raise Divergence(f"L1 attributes: the source hash is not 0x{expected.hex()}")
 
 
+def check_gas(transaction: Transaction, left: int) -> None:
+    """Raises Divergence if a transaction may use more gas than the ``left`` of its block.
+
+    Deposits take part in it as other transactions do; only system transactions (before Regolith)
+    do not. Without this check a deposit of 2^62 gas could run for ever.
+    """
+    if transaction.gas_limit > left and not transaction.is_system:
+        limit = transaction.gas_limit
+        raise Divergence(f"a transaction of {limit} gas, of which the block has {left} left")
+
+
 def with_withdrawals(pending: PendingBlock, message: FeedSlice) -> PendingBlock:
     """Returns the pending block with the withdrawals root of the message, if it has one."""
     if message.withdrawals_root == ZERO_HASH or pending.header.withdrawals_root is None:

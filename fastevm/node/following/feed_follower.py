@@ -21,6 +21,7 @@ from fastevm.chain.pending_block import PendingBlock
 from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.core.execution.types import ZERO_HASH, Block
 from fastevm.core.primitives.replace import replace
+from fastevm.core.simulation.deadline import Deadline, time_limit
 from fastevm.core.spec.schedule import ForkSchedule
 from fastevm.core.state.layer import Layer
 from fastevm.core.state.remote import resolved
@@ -29,6 +30,7 @@ from fastevm.node.following.feed_checks import (
     Divergence,
     check_attributes,
     check_draft,
+    check_gas,
     check_outcome,
     check_parent,
     draft_of,
@@ -43,6 +45,7 @@ from fastevm.rpc_types.feed import FeedBase, FeedSlice
 log = logging.getLogger(__name__)
 
 MAX_DEPTH = 3  # pending blocks above the canonical head
+SLICE_SECONDS = 10.0  # to execute a slice: 50 slice intervals
 
 INVALIDATING = {
     Verdict.RESTART,
@@ -64,6 +67,17 @@ class _FollowedBlock(Struct):
     messages: list[FeedSlice]
     pending: PendingBlock
     finished: Layer | None = None
+
+
+class _SliceLimit:
+    """Stops the execution of a slice; see `time_limit`."""
+
+    def __init__(self, sliced: SlicedBlock) -> None:
+        self.sliced = sliced
+
+    def set_deadline(self, deadline: Deadline) -> SlicedBlock:
+        """Returns whose ``cancel`` is called when the time is over."""
+        return self.sliced
 
 
 class FeedFollower:
@@ -254,11 +268,16 @@ class FeedFollower:
         """Executes a slice. Raises Divergence if the message differs from the result."""
         if message.post_exec_tx is not None:
             raise Divergence(f"slice {message.id}: refunds after execution are not known here")
-        for transaction in self._decoded(message) if transactions is None else transactions:
-            try:
-                self._add(sliced, transaction)
-            except InvalidTransaction as error:
-                raise Divergence(f"slice {message.id}: {error}") from error
+        with time_limit(_SliceLimit(sliced), SLICE_SECONDS):
+            for transaction in self._decoded(message) if transactions is None else transactions:
+                try:
+                    check_gas(transaction, sliced.header.gas_limit - sliced.gas_used)
+                    self._add(sliced, transaction)
+                except InvalidTransaction as error:
+                    reason = str(error)
+                    if error.code == "cancelled":
+                        reason = f"not executed after {SLICE_SECONDS:g} s"
+                    raise Divergence(f"slice {message.id}: {reason}") from error
         pending = with_withdrawals(sliced.close_slice(), message)
         check_outcome(pending, message, sliced.schedule)
         # Without a state root the hash is provisional, because builders fill in the header

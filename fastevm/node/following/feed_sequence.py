@@ -8,6 +8,9 @@ from fastevm.rpc_types.feed import FeedSlice
 
 EARLY_BLOCKS = 6  # blocks above the canonical head that may start before their parent is known
 EARLY_SLICES = 64  # per block
+EARLY_SIZE = 64 * 1024 * 1024  # bytes of memory of all early messages
+MESSAGE_SIZE = 2_048  # bytes of memory of a message without transactions
+TRANSACTION_SIZE = 64  # bytes of memory of a transaction, besides its own
 
 
 class Verdict(Enum):
@@ -52,11 +55,25 @@ def is_copy(one: FeedSlice, other: FeedSlice) -> bool:
     return one == other or replace(one, previous_id=other.previous_id) == other
 
 
+def size_of(message: FeedSlice) -> int:
+    """Returns about how many bytes of memory a message takes."""
+    transactions = sum(map(len, message.transactions)) + len(message.post_exec_tx or b"")
+    return MESSAGE_SIZE + TRANSACTION_SIZE * len(message.transactions) + transactions
+
+
 class EarlySlices:
-    """Messages whose parent block is not known yet; for each block, from index 0 without gaps."""
+    """Messages whose parent block is not known yet; for each block, from index 0 without gaps.
+
+    They take at most ``EARLY_SIZE`` bytes of memory.
+    """
 
     def __init__(self) -> None:
         self._blocks: dict[int, list[FeedSlice]] = {}
+
+    @property
+    def size(self) -> int:
+        """About how many bytes of memory the messages take."""
+        return sum(size_of(message) for kept in self._blocks.values() for message in kept)
 
     def __len__(self) -> int:
         return sum(map(len, self._blocks.values()))
@@ -67,6 +84,8 @@ class EarlySlices:
         ``head``: the number of the canonical head.
         """
         if not head < new.block_number <= head + EARLY_BLOCKS:
+            return False
+        if self.size + size_of(new) > EARLY_SIZE:
             return False
         kept = self._blocks.setdefault(new.block_number, [])
         if kept and new.payload_id != kept[0].payload_id and new.index == 0:
