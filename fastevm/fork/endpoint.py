@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import socket
@@ -26,6 +25,7 @@ from fastevm.fork.rate_limit import TokenBucket, compute_units
 from fastevm.fork.redact import Redactor, redacted
 from fastevm.fork.refusals import BATCH, TOO_MANY_REQUESTS, is_limited
 from fastevm.rpc_client.blocking import ERROR_STATUS, HttpAnswer, JsonRpcClient
+from fastevm.rpc_client.large_json import decode
 from fastevm.rpc_client.messages import (
     Answer,
     AnswerTooLarge,
@@ -280,9 +280,9 @@ def _is_about_the_batch(answer: Answer) -> bool:
 
 def _decoded(body: bytes) -> Any:
     try:
-        return msgspec.json.decode(body)
-    except (msgspec.DecodeError, RecursionError):
-        return json.loads(body)  # accepts numbers and characters that msgspec rejects
+        return decode(body, msgspec.json.decode)
+    except (ValueError, RecursionError):
+        return decode(body)  # json.loads accepts numbers and characters that msgspec rejects
 
 
 def _retry_after(headers: HTTPMessage) -> float | None:

@@ -7,13 +7,13 @@ that follows another node needs it.
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from importlib import import_module
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, Self
 
+from fastevm.rpc_client.large_json import PIECE, decode
 from fastevm.rpc_client.messages import (
     CONTENT_TYPE,
     MAX_ANSWER_BYTES,
@@ -100,7 +100,12 @@ class AsyncJsonRpcClient:
         """
         requests = [request_of(method, params, next(self._ids)) for method, params in calls]
         body = body_of(requests[0] if len(requests) == 1 else requests)
-        return answers_in(await self.send(body), requests) if requests else []
+        if not requests:
+            return []
+        answer = await self.send(body)
+        if len(answer) <= PIECE:
+            return answers_in(answer, requests)
+        return await asyncio.to_thread(answers_in, answer, requests)
 
     async def send(self, body: bytes) -> bytes:
         """Returns the answer to a body, unparsed. Raises RpcUnreachable."""
@@ -254,7 +259,12 @@ class WebSocketClient:
             async for message in socket:
                 if message.type not in (kinds.TEXT, kinds.BINARY):
                     break
-                for response in _objects_in(message.data):
+                text: str | bytes = message.data
+                if len(text) <= PIECE:
+                    found = _objects_in(text)
+                else:
+                    found = await asyncio.to_thread(_objects_in, text)
+                for response in found:
                     await self._take(response)
         finally:
             for future in self._waiting.values():
@@ -276,7 +286,7 @@ class WebSocketClient:
 
 def _objects_in(text: str | bytes) -> list[Request]:
     try:
-        value = json.loads(text)
+        value = decode(text)
     except (ValueError, RecursionError):
         return []
     found = value if isinstance(value, list) else [value]

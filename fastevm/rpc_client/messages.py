@@ -6,6 +6,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from fastevm.errors import FastevmError
+from fastevm.rpc_client.large_json import decode
 
 MAX_ANSWER_BYTES: Final = 64 * 1024 * 1024
 REQUEST_SECONDS: Final = 10.0
@@ -62,7 +63,7 @@ def request_body(method: str, params: Sequence[Any] = (), number: int = 1) -> by
 def answers_in(body: bytes | str, requests: Sequence[Request]) -> list[Answer]:
     """Returns an answer for each request, in order. Raises RpcUnreachable if one is missing."""
     try:
-        value = json.loads(body)
+        value = decode(body)
     except (ValueError, RecursionError):
         raise RpcUnreachable("the answer is not JSON") from None
     found = value if isinstance(value, list) else [value]

@@ -22,6 +22,7 @@ from fastevm.core.execution.types import EMPTY_ROOT, ZERO_HASH, Header
 from fastevm.core.primitives.config_values import read_number
 from fastevm.core.primitives.hex import hex_bytes
 from fastevm.errors import FastevmError
+from fastevm.rpc_client.large_json import decode as decode_json
 
 MAX_MESSAGE_BYTES = 32 * 1024 * 1024  # decompressed
 BROTLI_QUALITY = 5
@@ -203,7 +204,7 @@ def read_frame(frame: str | bytes, *, limit: int = MAX_MESSAGE_BYTES) -> Mapping
     if len(text) > limit:
         _fail("frame", "payload too large")
     try:
-        found = json.loads(text)
+        found = decode_json(text)
     except ValueError as error:
         raise FeedError(f"frame: {error}") from None
     return _object(found, "message")

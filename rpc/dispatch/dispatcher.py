@@ -14,12 +14,13 @@ from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.batch import Batch
 from fastevm.rpc.dispatch.client import CLIENT
 from fastevm.rpc.dispatch.coalesce import Coalescer
-from fastevm.rpc.dispatch.envelope import Call, parse_body
+from fastevm.rpc.dispatch.envelope import EAGER_SIZE, Call, Message, Refusal, parse_body
 from fastevm.rpc.dispatch.long_answer import Answer
 from fastevm.rpc.dispatch.registry import Method
 from fastevm.rpc.dispatch.runner import LIGHT_SIZE, CallRunner, in_memory
 from fastevm.rpc.dispatch.socket_request import SocketRequest
 from fastevm.rpc.dispatch.workers import Workers
+from fastevm.rpc.errors import RpcError
 from fastevm.rpc.methods import METHODS
 from fastevm.rpc.metrics import Metrics
 from fastevm.rpc_types.state_reads import Read, StateReads
@@ -71,13 +72,29 @@ class Dispatcher:
             if answer is not None:
                 return answer
         CLIENT.set(client)
-        parsed = parse_body(body, self.batch_items)
+        if len(body) > EAGER_SIZE:
+            return self._respond_to_large(body, request)
+        return self._respond_to(parse_body(body, self.batch_items), len(body), request)
+
+    async def _respond_to_large(self, body: bytes, request: SocketRequest | None) -> Answer:
+        """Answer a body that is parsed in a worker thread."""
+        try:
+            parsed = await self.workers.run(parse_body, body, self.batch_items)
+        except RpcError as error:  # too many requests are in progress
+            return self.runner.refuse(Refusal(b"null", error))
+        answer = self._respond_to(parsed, len(body), request)
+        return answer if isinstance(answer, bytes) else await answer
+
+    def _respond_to(
+        self, parsed: Message | list[Message], size: int, request: SocketRequest | None
+    ) -> bytes | Answering:
+        """Return the answer to a body of ``size`` bytes, or what is to be awaited for it."""
         if isinstance(parsed, list):
-            is_small = len(body) <= LIGHT_SIZE * len(parsed)
+            is_small = size <= LIGHT_SIZE * len(parsed)
             return Batch(self.runner, parsed, request, is_small).begin()
         if request is None and type(parsed) is Call and parsed.method in self.coalescer.names:
             return self.coalescer.join(parsed)
-        answer = self.runner.on_loop(parsed, request, len(body) <= LIGHT_SIZE)
+        answer = self.runner.on_loop(parsed, request, size <= LIGHT_SIZE)
         if answer is not None:
             return answer
         assert isinstance(parsed, Call)

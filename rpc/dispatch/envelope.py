@@ -13,6 +13,7 @@ import msgspec
 from fastevm.rpc.dispatch.long_answer import PIECE, Answer, LongAnswer
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.limits import METHOD_NAME_LIMIT, VALUES_LIMIT
+from fastevm.rpc_client.large_json import decode
 from fastevm.rpc_types.text.json_size import measure
 
 NULL: Final = b"null"
@@ -67,8 +68,9 @@ READ_TEXT: Final = (b'"eth_call"', b'"eth_simulateV1"')
 ZERO: Final = ord("0")
 _LITERAL_ID: Final = re.compile(rb'(?:0|-?[1-9][0-9]*|"[0-9A-Za-z_.:-]*")')
 
-# RecursionError: nesting deeper than the parser's stack is a parse error like any other
-_UNREADABLE: Final = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
+# RecursionError: nesting deeper than the parser's stack is a parse error like any other.
+# ValueError: of JSON that is read in pieces, of msgspec and of UTF-8.
+_UNREADABLE: Final = (ValueError, RecursionError)
 
 
 class Call(msgspec.Struct, gc=False):
@@ -125,7 +127,7 @@ def parse_params(raw: list[Any] | bytes) -> list[Any]:
     if not raw or raw == NULL:
         return []
     try:
-        params = _anything.decode(raw)
+        params = decode(raw, _anything.decode, strict=True)
     except _UNREADABLE:
         raise RpcError("parse_error") from None
     if not isinstance(params, list):

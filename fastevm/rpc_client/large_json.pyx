@@ -1,0 +1,108 @@
+"""Reads large JSON in pieces, so that other threads run in between.
+
+A parser holds the GIL from the first byte to the last: 30 MB of small objects stop an event loop
+for seconds, in whichever thread they are read. Here an array or object is cut between its items,
+without the GIL, into texts of about `PIECE` bytes, and these are parsed one after another.
+"""
+
+import json
+import re
+
+PIECE = 65_536  # bytes that are parsed at once
+DEPTH = 64  # arrays and objects in each other that are cut
+_KEY = re.compile(rb'[ \t\r\n]*("(?:[^"\\]|\\.)*")[ \t\r\n]*:', re.DOTALL)
+_BLANKS = b" \t\r\n"
+
+
+cdef enum:
+    QUOTE = 34
+    COMMA = 44
+    OPENING_BRACKET = 91
+    BACKSLASH = 92
+    CLOSING_BRACKET = 93
+    OPENING_BRACE = 123
+    CLOSING_BRACE = 125
+
+
+cdef Py_ssize_t item_end(const unsigned char* text, Py_ssize_t at, Py_ssize_t end) noexcept nogil:
+    """The position of the comma behind the item that begins at ``at``, or ``end``."""
+    cdef Py_ssize_t depth = 0
+    cdef unsigned char c
+    while at < end:
+        c = text[at]
+        if c == QUOTE:
+            at += 1
+            while at < end and text[at] != QUOTE:
+                at += 2 if text[at] == BACKSLASH else 1
+        elif c == OPENING_BRACKET or c == OPENING_BRACE:
+            depth += 1
+        elif c == CLOSING_BRACKET or c == CLOSING_BRACE:
+            depth -= 1
+        elif c == COMMA and depth == 0:
+            return at
+        at += 1
+    return end
+
+
+cdef Py_ssize_t piece_end(
+    const unsigned char* text, Py_ssize_t at, Py_ssize_t end, Py_ssize_t size
+) noexcept nogil:
+    """The end of a piece that begins at ``at``: of one large item, or of small ones in front of it.
+
+    Either a comma is there or ``end``.
+    """
+    cdef Py_ssize_t start = at
+    cdef Py_ssize_t stop = start - 1  # of the items that were taken
+    cdef Py_ssize_t found
+    while True:
+        found = item_end(text, at, end)
+        if found - at > size and stop >= start:
+            return stop  # the large item is the next piece
+        stop = found
+        if found == end or found - start > size:
+            return found
+        at = found + 1
+
+
+def decode(text, loads=json.loads, bint strict=False, int depth=DEPTH):
+    """The value of JSON in bytes, as ``loads`` reads it.
+
+    Raises what ``loads`` raises, and ValueError for text that is not JSON. What lies deeper than
+    ``depth`` large arrays and objects is parsed at once; ``strict``: ValueError for it.
+    """
+    if len(text) <= PIECE:
+        return loads(text)
+    cdef bytes body = text.encode() if isinstance(text, str) else bytes(text)
+    body = body.strip(_BLANKS)
+    opening, closing = body[:1], body[len(body) - 1:]
+    if (opening, closing) not in ((b"[", b"]"), (b"{", b"}")):
+        return loads(body)
+    if depth == 0:
+        if strict:
+            raise ValueError("large JSON is nested too deep")
+        return loads(body)
+    is_array = opening == b"["
+    found = [] if is_array else {}
+    cdef const unsigned char* chars = body
+    cdef Py_ssize_t at = 1, end = len(body) - 1, stop, size = PIECE
+    while True:
+        with nogil:
+            stop = piece_end(chars, at, end, size)
+        piece = body[at:stop]
+        if not piece.strip(_BLANKS):
+            if at == 1 and stop == end:  # all of it is blank
+                return found
+            raise ValueError("an item is missing")
+        if stop - at <= 2 * size + 1:  # small items, or one that is not much larger
+            part = loads(opening + piece + closing)
+            found.extend(part) if is_array else found.update(part)
+        elif is_array:
+            found.append(decode(piece, loads, strict, depth - 1))
+        else:
+            key = _KEY.match(piece)
+            if key is None:
+                raise ValueError("a member has no name")
+            found[loads(key[1])] = decode(piece[key.end():], loads, strict, depth - 1)
+        if stop == end:
+            return found
+        at = stop + 1
