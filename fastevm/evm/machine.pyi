@@ -70,12 +70,13 @@ class EVM:
         """Returns an EVM on the state of another node, fetched when it is read.
 
         ``url``: a JSON-RPC endpoint, or several endpoints of the same chain. ``block`` selects the
-        state and the block environment: a number, a hash, "latest", "safe", "finalized", or a
-        negative distance from the newest block. ``tx_index``: use the state before this transaction
-        of the block. ``hardfork``: rules for a chain with an unknown chain id. ``headers``,
-        ``cache``, ``offline`` and other ``options``: see `fastevm.fork.RemoteSource.open`. Request
-        counters are in ``state.remote_state.source.counters``. Raises ForkError if the endpoint
-        does not answer.
+        state and the block environment: a number, a hash, "latest", "safe", "finalized", a
+        negative distance from the newest block, or "pending": the newest state after the
+        transactions of the endpoint's pending block, which are executed here. ``tx_index``: use the
+        state before this transaction of the block. ``hardfork``: rules for a chain with an unknown
+        chain id. ``headers``, ``cache``, ``offline`` and other ``options``: see
+        `fastevm.fork.RemoteSource.open`. Request counters are in
+        ``state.remote_state.source.counters``. Raises ForkError if the endpoint does not answer.
         """
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from fastevm.core.execution.block.fees import blob_base_fee
 from fastevm.core.execution.types import Header
@@ -11,10 +11,12 @@ from fastevm.core.spec.schedule import ForkSchedule
 from fastevm.core.state.layer import Layer
 from fastevm.evm.machine import EVM
 from fastevm.fork.block_choice import BlockLike
-from fastevm.fork.remote_block import RemoteBlock
+from fastevm.fork.remote_block import RemoteBlock, pending_block
 from fastevm.fork.remote_source import RemoteSource
 from fastevm.fork.rules import rules_of
 from fastevm.rpc_types.blocks import header_from_json
+
+PENDING: Final = "pending"
 
 Machine = TypeVar("Machine", bound=EVM)
 
@@ -29,14 +31,18 @@ def forked_evm(
     **options: Any,
 ) -> Machine:
     """See ``EVM.fork``; ``kind``: the class of the machine."""
-    source = RemoteSource.open(url, block, **options)
+    pending = block == PENDING
+    source = RemoteSource.open(url, "latest" if pending else block, **options)
     config = rules_of(source, hardfork)
-    header = header_from_json(source.header)
+    found = pending_block(source) if pending else None
+    header = header_from_json(found or source.header)
     schedule = config.activations.at(header.number, header.timestamp, after_merge=None)
-    if tx_index is None:
+    if tx_index is None and found is None:
         layer = Layer.remote(source)
     else:
-        layer = RemoteBlock(source, config, source.block_hash).state_before(tx_index)
+        executed = RemoteBlock(source, config, found or source.block_hash)
+        count = len(executed.transactions) if tx_index is None else tx_index
+        layer = executed.state_before(count)
     return kind(schedule, state=layer, **environment_of_header(header, schedule, config.chain_id))
 
 

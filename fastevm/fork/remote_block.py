@@ -21,6 +21,7 @@ from fastevm.rpc_client.messages import RpcRefusal
 from fastevm.rpc_types.blocks import header_from_json
 from fastevm.rpc_types.transactions import transaction_from_json
 
+UNSEALED: Final = {"hash": 32, "nonce": 8, "miner": 20}  # bytes of members null in a pending block
 ASKED_AHEAD: Final = 32  # calls passed to the source for prefetching
 
 
@@ -30,8 +31,11 @@ class RemoteBlock:
     ``layer``: the state before it. Raises ForkError if the endpoint does not have the block.
     """
 
-    def __init__(self, source: RemoteSource, config: ChainConfig, block: int | bytes) -> None:
-        found = source.block_with_transactions(block)
+    def __init__(
+        self, source: RemoteSource, config: ChainConfig, block: int | bytes | Mapping[str, Any]
+    ) -> None:
+        """``block``: number, hash, or JSON object with full transactions."""
+        found = block if isinstance(block, Mapping) else source.block_with_transactions(block)
         if found is None:
             raise ForkError(f"{source.endpoint}: there is no block {_named(block)}")
         self.source, self.config, self.found = source, config, found
@@ -89,6 +93,20 @@ class RemoteBlock:
                 f"there is no index {index}"
             )
         return self.executed(index).snapshot()
+
+
+def pending_block(source: RemoteSource) -> Mapping[str, Any] | None:
+    """Returns the pending block with full transactions; None if none is above the newest block.
+
+    Members that geth leaves null until the block is sealed are zero. Raises ForkError.
+    """
+    found = source.batch([("eth_getBlockByNumber", ("pending", True))])[0]
+    if not isinstance(found, Mapping):
+        return None
+    zeros = {name: "0x" + "00" * size for name, size in UNSEALED.items()}
+    block = zeros | {name: value for name, value in found.items() if value is not None}
+    is_sealed = read_number(block.get("number"), "number") <= source.block_number
+    return None if is_sealed else block
 
 
 def receipt_of(source: RemoteSource, tx_hash: bytes | str) -> Mapping[str, Any]:
