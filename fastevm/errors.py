@@ -7,13 +7,15 @@ from typing import Any
 
 
 def error_text(error: BaseException) -> str:
-    """Returns the message of an error for users: an OSError without its number.
+    """Returns the message of an error for users; that of an OSError has no number.
 
-    ``none.json: no such file or directory``, not ``[Errno 2] No such file ...: 'none.json'``.
+    ``none.json: no such file or directory``, not ``[Errno 2] No such file ...: 'none.json'``. The
+    name of its class for an error without a message.
     """
-    if not isinstance(error, OSError) or error.strerror is None or error.filename is None:
-        return str(error)
-    return f"{error.filename}: {error.strerror[:1].lower()}{error.strerror[1:]}"
+    if not isinstance(error, OSError) or not error.strerror:
+        return str(error) or type(error).__name__
+    reason = f"{error.strerror[:1].lower()}{error.strerror[1:]}"
+    return reason if error.filename is None else f"{error.filename}: {reason}"
 
 
 class FastevmError(Exception):

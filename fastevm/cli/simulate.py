@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 
 from fastevm.chain.named import CHAIN_HELP, chosen_chain
 from fastevm.core.primitives.replace import replace
-from fastevm.errors import FastevmError
+from fastevm.errors import FastevmError, error_text
 from fastevm.node import genesis_node
 from fastevm.rpc_client.blocking import call_once
 from fastevm.rpc_client.messages import RpcRefusal
@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         blocks = simulated(arguments)
     except (FastevmError, ValueError, OSError) as error:
-        print(f"fastevm simulate: {error}", file=sys.stderr)
+        print(f"fastevm simulate: {error_text(error)}", file=sys.stderr)
         return 1
     print(table(blocks) if arguments.table else json.dumps(blocks, indent=2))
     return 0

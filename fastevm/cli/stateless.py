@@ -14,7 +14,7 @@ from fastevm.chain.stateless import Witness, WitnessError, verify
 from fastevm.core.execution.block.block_decoding import decode_block
 from fastevm.core.execution.types import Block
 from fastevm.core.primitives.config_values import read_bytes, read_number
-from fastevm.errors import FastevmError
+from fastevm.errors import FastevmError, error_text
 from fastevm.rpc_client.blocking import JsonRpcClient
 
 HTTP_SECONDS: Final = 120.0  # for a witness: the node executes the block
@@ -69,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
         began = time.perf_counter()
         verified = verify(given.block, given.witness, chain)
     except (FastevmError, ValueError, OSError) as error:
-        print(f"fastevm stateless: {error}", file=sys.stderr)
+        print(f"fastevm stateless: {error_text(error)}", file=sys.stderr)
         return 1
     milliseconds = 1e3 * (time.perf_counter() - began)
     print(f"block {given.block.number} 0x{given.block.hash.hex()} holds, {milliseconds:.0f} ms")

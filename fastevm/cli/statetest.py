@@ -15,7 +15,7 @@ from fastevm.conformance.sources import SourceError, test_files
 from fastevm.conformance.state import Execute, Played, StateTest, verdict
 from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.core.primitives.hex import hex_bytes, quantity
-from fastevm.errors import FastevmError
+from fastevm.errors import FastevmError, error_text
 from fastevm.evm.machine import EVM, ExecutionResult
 from fastevm.tracing.runner import execute_traced
 from fastevm.tracing.step_loggers import Eip3155Logger
@@ -75,7 +75,7 @@ def run_paths(paths: Sequence[str], arguments: argparse.Namespace) -> int:
     try:
         outcomes = [outcome_of(entry, arguments, sys.stderr) for entry in entries(paths, arguments)]
     except SourceError as error:
-        print(f"fastevm statetest: {error}", file=sys.stderr)
+        print(f"fastevm statetest: {error_text(error)}", file=sys.stderr)
         return NOTHING
     if not outcomes:
         print("fastevm statetest: no entry was selected", file=sys.stderr)

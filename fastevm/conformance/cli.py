@@ -15,7 +15,7 @@ from fastevm.conformance.runner import Selection, Suite, Tally, WorkerError, run
 from fastevm.conformance.skips import UNFINISHED
 from fastevm.conformance.sources import SourceError, is_archive
 from fastevm.core.spec.activation import activations_named
-from fastevm.errors import UnknownForkError
+from fastevm.errors import UnknownForkError, error_text
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -89,7 +89,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         return int(arguments.run_suite(arguments))
     except (SourceError, WorkerError) as error:
-        print(f"fastevm conformance: {error}", file=sys.stderr)
+        print(f"fastevm conformance: {error_text(error)}", file=sys.stderr)
         return 2
 
 

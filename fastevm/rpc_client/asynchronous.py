@@ -7,6 +7,7 @@ that follows another node needs it.
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from importlib import import_module
@@ -65,9 +66,17 @@ async def _refuse_redirect(_: object, __: object, redirect: Any) -> None:
 
 
 def reason_of(error: Exception) -> str:
-    """Why a connection failed. The texts of aiohttp name hosts, and paths that may hold a key."""
+    """Returns why a connection failed.
+
+    Does not return texts of aiohttp, which contain hosts, and paths that may contain a key.
+    """
     status = getattr(error, "status", None)
-    return type(error).__name__ if status is None else f"HTTP status {status}"
+    if status is not None:
+        return f"HTTP status {status}"
+    number = error.errno if isinstance(error, OSError) else None
+    if number is None or number <= 0:  # negative for names that cannot be resolved
+        return type(error).__name__
+    return os.strerror(number).lower()
 
 
 class AsyncJsonRpcClient:
@@ -127,7 +136,7 @@ class AsyncJsonRpcClient:
                 if response.status >= ERROR_STATUS:
                     raise self._failure(f"HTTP status {response.status}", response.status)
         except (self._aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
-            raise self._failure(type(error).__name__) from None
+            raise self._failure(reason_of(error)) from None
         return b"".join(parts)
 
     async def close(self) -> None:

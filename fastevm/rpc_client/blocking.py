@@ -17,6 +17,7 @@ from time import monotonic
 from typing import Any, Final, NamedTuple, Self
 from urllib.parse import SplitResult, unquote, urlsplit
 
+from fastevm.errors import error_text
 from fastevm.rpc_client.messages import (
     CONTENT_TYPE,
     MAX_ANSWER_BYTES,
@@ -109,7 +110,7 @@ class JsonRpcClient:
             sent = self._read(response, ends)
         except (OSError, HTTPException) as error:
             self.close()
-            raise self._failure(str(error) or type(error).__name__) from error
+            raise self._failure(error_text(error)) from error
         unzips = response.getheader("Content-Encoding") == "gzip"
         answer = self._unzipped(sent) if unzips else sent
         return HttpAnswer(response.status, response.headers, answer, len(sent))

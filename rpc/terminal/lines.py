@@ -114,7 +114,7 @@ class Lines:
             yield from self._failed_request(told)
             return
         if "waits" in told:
-            head = self._paint("Waiting", BOLD)
+            head = self._paint("Transaction", BOLD)
             yield f"{head} {told['transaction']} {self._paint('waits: ' + told['waits'], YELLOW)}"
             return
         params = f" {told['params']}"[:PARAMS_LIMIT] if "params" in told else ""

@@ -27,7 +27,8 @@ async def places_of(process: asyncio.subprocess.Process) -> dict[str, str]:
 
 
 async def test_it_serves_both_pages_and_leaves_nothing_behind() -> None:
-    assert COMMAND in (ROOT / "README.md").read_text()
+    makefile, readme = ((ROOT / name).read_text() for name in ("Makefile", "README.md"))
+    assert f"$(BIN)/{COMMAND} $(ARGS)" in makefile and "make merchant" in readme
     process = await asyncio.create_subprocess_exec(
         sys.executable, *COMMAND.split()[1:], "--port", "0", cwd=ROOT, stdout=subprocess.PIPE
     )

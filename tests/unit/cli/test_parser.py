@@ -46,6 +46,11 @@ def test_an_error_stands_below_one_line_where_there_are_many_options(
     [
         (["node", "--genesis", "none.json"], "fastevm node: none.json: no such file or directory"),
         (["dev", "--init", "none.json"], "fastevm dev: none.json: no such file or directory"),
+        (["stateless", "verify", "no"], "fastevm stateless: no: no such file or directory"),
+        (
+            ["dev", "--fork-url", "http://127.0.0.1:1", "--retries", "0"],
+            "fastevm dev: http://127.0.0.1:1: connection refused (after 1 attempts)",
+        ),
     ],
 )
 def test_a_missing_file_is_named_without_error_numbers(

@@ -363,7 +363,7 @@ async def test_a_transaction_that_waits_is_logged_with_the_reason(
     made = Transaction.build(to=b"\xb0" * 20, gas_limit=21_000, chain_id=31_337, **values)
     raw = made.sign(served.stand.node.accounts[0].private_key).raw
     told = await served.ask(("eth_sendRawTransaction", ["0x" + raw.hex()]))
-    assert told.startswith("Waiting 0x")
+    assert told.startswith("Transaction 0x")
     assert reason in told
 
 
@@ -372,7 +372,7 @@ async def test_an_executable_transaction_does_not_wait() -> None:
     sender = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"
     told = await served.ask(("eth_sendTransaction", [{"from": sender, "to": sender}]))
     assert "Transaction " in told
-    assert "Waiting" not in told
+    assert "waits" not in told
 
 
 async def test_repeated_requests_are_counted() -> None:
