@@ -8,10 +8,11 @@ from libc.string cimport memcpy
 from fastevm.evm.hook_calls cimport HostPrecompiles, Watch
 from fastevm.core.execution.block.block_context cimport context_put, environment_value
 from fastevm.core.execution.transaction.arguments cimport (
-    ancestor_hashes, as_bytes, integer, parse_address, unknown_name,
+    ancestor_hashes, integer, unknown_name,
 )
 from fastevm.core.execution.transaction.message_setup cimport MessageSetup
 from fastevm.core.interpreter.machine cimport BlockContext, machine_free, machine_new
+from fastevm.core.primitives.bytes_like cimport bytes_like, parse_address, slot_number
 from fastevm.core.primitives.hashes cimport Address, Hash
 from fastevm.core.spec.schedule cimport ForkSchedule
 from fastevm.core.state.layer cimport Layer
@@ -228,7 +229,7 @@ cdef class EvmBase:
         """Replace the account at the address, including its storage."""
         self.change(address, {
             "balance": integer(balance, "balance"), "nonce": integer(nonce, "nonce"),
-            "code": as_bytes(code), "storage": storage or {}, "reset": True,
+            "code": bytes_like(code, "code"), "storage": storage or {}, "reset": True,
         })
 
     def set_balance(self, address: bytes | str, balance: object) -> None:
@@ -241,46 +242,46 @@ cdef class EvmBase:
 
     def set_code(self, address: bytes | str, code: bytes | str) -> None:
         """Set the code of an account."""
-        self.change(address, {"code": as_bytes(code)})
+        self.change(address, {"code": bytes_like(code, "code")})
 
     def set_storage(self, address: bytes | str, slot: object, value: object) -> None:
         """Set a storage slot of an account."""
-        self.change(address, {"storage": {integer(slot, "slot"): integer(value, "value")}})
+        self.change(address, {"storage": {slot_number(slot, "slot"): integer(value, "value")}})
 
     cdef int change(self, object address, dict fields) except -1:
         """Replace fields of an account."""
         cdef Address key
-        parse_address(address, &key)
+        parse_address(address, &key, "address")
         self.state = self.layer.with_accounts({key.b[:20]: fields})
         return 0
 
     def balance(self, address: bytes | str) -> int:
         """Returns the balance in wei; 0 if the account does not exist."""
         cdef Address key
-        parse_address(address, &key)
+        parse_address(address, &key, "address")
         self.check_readable()
         return self.layer.balance(key.b[:20])
 
     def nonce(self, address: bytes | str) -> int:
         """Returns the nonce; 0 if the account does not exist."""
         cdef Address key
-        parse_address(address, &key)
+        parse_address(address, &key, "address")
         self.check_readable()
         return self.layer.nonce(key.b[:20])
 
     def code(self, address: bytes | str) -> bytes:
         """Returns the code; empty if there is none."""
         cdef Address key
-        parse_address(address, &key)
+        parse_address(address, &key, "address")
         self.check_readable()
         return self.layer.code(key.b[:20])
 
     def storage(self, address: bytes | str, slot: object) -> int:
         """Returns the value of a storage slot; 0 if nothing was stored."""
         cdef Address key
-        parse_address(address, &key)
+        parse_address(address, &key, "address")
         self.check_readable()
-        return self.layer.storage(key.b[:20], integer(slot, "slot"))
+        return self.layer.storage(key.b[:20], slot_number(slot, "slot"))
 
     def snapshot(self) -> Snapshot:
         """Takes a snapshot of state and block at no cost; ``revert`` or ``with`` restore it."""

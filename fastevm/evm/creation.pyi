@@ -1,22 +1,23 @@
 """Creates contracts with a message: ``EVM.create``."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-from fastevm.evm.machine import EVM, ExecutionResult, Trace
+from fastevm.core.primitives.bytes_like import BytesLike
+from fastevm.evm.machine import EVM, AccessList, ExecutionResult, Trace
 
 def create(
     evm: EVM,
-    initcode: bytes | str,
+    initcode: BytesLike,
     *,
-    sender: bytes | str = ...,
+    sender: BytesLike = ...,
     value: int = 0,
     gas: int = 30_000_000,
     gas_price: int = 0,
-    address: bytes | str | None = None,
-    origin: bytes | str | None = None,
+    address: BytesLike | None = None,
+    origin: BytesLike | None = None,
     commit: bool = False,
-    blob_hashes: Sequence[bytes | str] = (),
-    access_list: Iterable[tuple[bytes | str, Iterable[int | bytes]]] | None = None,
+    blob_hashes: Sequence[BytesLike] = (),
+    access_list: AccessList | None = None,
     timeout: float | None = None,
     trace: Trace | None = None,
 ) -> ExecutionResult: ...

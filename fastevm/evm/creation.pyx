@@ -6,11 +6,12 @@ from libc.string cimport memset
 
 from fastevm.evm.machine cimport EVM, ExecutionResult
 from fastevm.core.execution.transaction.arguments cimport (
-    as_bytes, gas_of, hash_run, parse_address, word_argument,
+    gas_of, hash_run, word_argument,
 )
 from fastevm.core.execution.transaction.message_setup cimport MessageSetup
 from fastevm.core.interpreter.addresses cimport create_address
 from fastevm.core.interpreter.machine cimport CREATE_MESSAGE, Message, TransactionContext
+from fastevm.core.primitives.bytes_like cimport bytes_like, parse_address
 from fastevm.core.primitives.hashes cimport Hash
 from fastevm.core.state.layer cimport Layer
 
@@ -29,7 +30,7 @@ def create(
     cdef Message message
     cdef TransactionContext terms
     cdef ExecutionResult result
-    cdef bytes code = as_bytes(initcode)
+    cdef bytes code = bytes_like(initcode, "initcode")
     cdef bytes hashes = hash_run(blob_hashes)
     memset(&terms, 0, sizeof(terms))
     if machine.is_limited(timeout) or trace is not None or access_list is not None:
@@ -39,7 +40,7 @@ def create(
         })
     memset(&message, 0, sizeof(Message))
     message.kind = CREATE_MESSAGE
-    parse_address(sender, &message.sender)
+    parse_address(sender, &message.sender, "sender")
     word_argument(&message.value, value, "value")
     message.data = <const uint8_t*>PyBytes_AS_STRING(code)
     message.size = PyBytes_GET_SIZE(code)
@@ -47,7 +48,7 @@ def create(
     choose_address(machine.layer, &message, address)
     terms.origin = message.sender
     if origin is not None:
-        parse_address(origin, &terms.origin)
+        parse_address(origin, &terms.origin, "origin")
     word_argument(&terms.gas_price, gas_price, "gas_price")
     terms.blob_hashes = <const Hash*>PyBytes_AS_STRING(hashes)
     terms.blob_hash_count = <uint32_t>(PyBytes_GET_SIZE(hashes) // 32)
@@ -60,7 +61,7 @@ def create(
 cdef int choose_address(Layer layer, Message* message, object address) except -1:
     """Set the address of the new contract."""
     if address is not None:
-        return parse_address(address, &message.recipient)
+        return parse_address(address, &message.recipient, "address")
     create_address(&message.recipient, &message.sender, layer.nonce(message.sender.b[:20]))
     return 0
 

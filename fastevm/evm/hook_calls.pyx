@@ -4,13 +4,13 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from libc.stdint cimport int64_t
 
-from fastevm.core.execution.transaction.arguments cimport as_bytes, gas_of, parse_address
+from fastevm.core.execution.transaction.arguments cimport gas_of
 from fastevm.core.interpreter.machine cimport (
     HOST_PRECOMPILE, Frame, Machine, PrecompileMove, machine_answer, machine_asked,
 )
 from fastevm.core.interpreter.status cimport PRECOMPILE_FAILED, REVERTED, STOPPED, Status
 from fastevm.core.primitives.buffer cimport buffer_append
-from fastevm.core.primitives.hashes cimport Address
+from fastevm.core.primitives.bytes_like cimport address_bytes, bytes_like, parse_address
 
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 
@@ -46,7 +46,7 @@ cdef class HostPrecompiles:
         if moves == NULL:
             raise MemoryError
         for i, address in enumerate(callables):
-            parse_address(address, &moves[<size_t>i].address)
+            parse_address(address, &moves[<size_t>i].address, "address")
             moves[<size_t>i].precompile = HOST_PRECOMPILE
         try:
             if idle is not None:
@@ -87,11 +87,11 @@ cdef tuple given(object answer):
     if answer is None:
         return b"", 0
     if not isinstance(answer, tuple):
-        return as_bytes(answer), 0
+        return bytes_like(answer, "output of a precompile"), 0
     if len(answer) != 2:
         raise TypeError(f"a precompile gives its output and its gas, not {len(answer)} values")
     output, gas = answer
-    return b"" if output is None else as_bytes(output), gas_of(gas)
+    return b"" if output is None else bytes_like(output, "output of a precompile"), gas_of(gas)
 
 
 class Precompiles(MutableMapping):
@@ -104,18 +104,18 @@ class Precompiles(MutableMapping):
 
     def __getitem__(self, address: bytes | str) -> object:
         cdef HostPrecompiles host = self._host
-        return host.callables[key_of(address)]
+        return host.callables[address_bytes(address, "address")]
 
     def __setitem__(self, address: bytes | str, run: object) -> None:
         cdef HostPrecompiles host = self._host
         if not callable(run):
             raise TypeError(f"a precompile is called, and {type(run).__name__} cannot be")
-        host.pack(host.callables | {key_of(address): run}, self._idle)
+        host.pack(host.callables | {address_bytes(address, "address"): run}, self._idle)
 
     def __delitem__(self, address: bytes | str) -> None:
         cdef HostPrecompiles host = self._host
         callables = dict(host.callables)
-        del callables[key_of(address)]
+        del callables[address_bytes(address, "address")]
         host.pack(callables, self._idle)
 
     def __iter__(self) -> Iterator[bytes]:
@@ -129,12 +129,6 @@ class Precompiles(MutableMapping):
     def __repr__(self) -> str:
         addresses = ", ".join([f"0x{address.hex()}" for address in self])
         return f"<precompiles in Python: {addresses or 'none'}>"
-
-
-cdef bytes key_of(object address):
-    cdef Address key
-    parse_address(address, &key)
-    return key.b[:20]
 
 
 def packed(callables: Mapping[bytes, object] | None) -> HostPrecompiles | None:

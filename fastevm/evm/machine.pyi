@@ -6,6 +6,7 @@ from typing import Any, Self, TypeAlias
 
 from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.core.execution.types import BlockEnvironment
+from fastevm.core.primitives.bytes_like import BytesLike
 from fastevm.core.spec.schedule import ForkSchedule
 from fastevm.core.state.layer import Layer
 from fastevm.evm.hook_calls import Precompiles
@@ -17,6 +18,13 @@ from fastevm.evm.snapshot import Snapshot
 # "gas", "coverage", "selectors" or a tracer of ``debug_traceTransaction``. A sequence of names
 # gives a dict by name, and so does a mapping from names to their options.
 Trace: TypeAlias = str | Iterable[str] | Mapping[str, Mapping[str, Any] | None]
+
+# Pairs of an address and slots, or the form of JSON-RPC: {"address": ..., "storageKeys": [...]}.
+AccessList: TypeAlias = Iterable[tuple[BytesLike, Iterable[int | BytesLike]] | Mapping[str, Any]]
+# (chain id, address, nonce, y parity, r, s), or the form of JSON-RPC.
+AuthorizationList: TypeAlias = Iterable[
+    tuple[int, BytesLike, int, int, int, int] | Mapping[str, Any]
+]
 
 class EVM:
     """An EVM over a state in memory. Only one thread may use it at a time.
@@ -46,13 +54,13 @@ class EVM:
         number: int = 1,
         timestamp: int = 1,
         gas_limit: int = 30_000_000,
-        coinbase: bytes | str = ...,
+        coinbase: BytesLike = ...,
         base_fee: int = 0,
         blob_base_fee: int = 1,
         difficulty: int = 0,
         prev_randao: int = 0,
         slot_number: int = 0,
-        block_hashes: Sequence[bytes] = (),
+        block_hashes: Sequence[BytesLike] = (),
     ) -> None: ...
     @classmethod
     def fork(
@@ -94,30 +102,30 @@ class EVM:
         number: int = ...,
         timestamp: int = ...,
         gas_limit: int = ...,
-        coinbase: bytes | str = ...,
+        coinbase: BytesLike = ...,
         base_fee: int = ...,
         blob_base_fee: int = ...,
         difficulty: int = ...,
         prev_randao: int = ...,
         slot_number: int = ...,
-        block_hashes: Sequence[bytes] = ...,
+        block_hashes: Sequence[BytesLike] = ...,
     ) -> None: ...
     def set_account(
         self,
-        address: bytes | str,
+        address: BytesLike,
         balance: int = 0,
         nonce: int = 0,
-        code: bytes | str = b"",
-        storage: Mapping[int, int] | None = None,
+        code: BytesLike = b"",
+        storage: Mapping[int, int] | Mapping[bytes, int] | None = None,
     ) -> None: ...
-    def set_balance(self, address: bytes | str, balance: int) -> None: ...
-    def set_nonce(self, address: bytes | str, nonce: int) -> None: ...
-    def set_code(self, address: bytes | str, code: bytes | str) -> None: ...
-    def set_storage(self, address: bytes | str, slot: int, value: int) -> None: ...
-    def balance(self, address: bytes | str) -> int: ...
-    def nonce(self, address: bytes | str) -> int: ...
-    def code(self, address: bytes | str) -> bytes: ...
-    def storage(self, address: bytes | str, slot: int) -> int: ...
+    def set_balance(self, address: BytesLike, balance: int) -> None: ...
+    def set_nonce(self, address: BytesLike, nonce: int) -> None: ...
+    def set_code(self, address: BytesLike, code: BytesLike) -> None: ...
+    def set_storage(self, address: BytesLike, slot: int | BytesLike, value: int) -> None: ...
+    def balance(self, address: BytesLike) -> int: ...
+    def nonce(self, address: BytesLike) -> int: ...
+    def code(self, address: BytesLike) -> bytes: ...
+    def storage(self, address: BytesLike, slot: int | BytesLike) -> int: ...
     @property
     def precompiles(self) -> Precompiles:
         """A mutable mapping of precompiles implemented in Python, by address."""
@@ -168,18 +176,18 @@ class EVM:
     def set_deadline(self, deadline: object) -> EVM: ...
     def call(
         self,
-        to: bytes | str,
-        data: bytes | str = b"",
+        to: BytesLike,
+        data: BytesLike = b"",
         *,
-        sender: bytes | str = ...,
+        sender: BytesLike = ...,
         value: int = 0,
         gas: int = 30_000_000,
         gas_price: int = 0,
-        origin: bytes | str | None = None,
+        origin: BytesLike | None = None,
         static: bool = False,
         commit: bool = False,
-        blob_hashes: Sequence[bytes | str] = (),
-        access_list: Iterable[tuple[bytes | str, Iterable[int | bytes]]] | None = None,
+        blob_hashes: Sequence[BytesLike] = (),
+        access_list: AccessList | None = None,
         timeout: float | None = None,
         trace: Trace | None = None,
     ) -> ExecutionResult:
@@ -192,17 +200,17 @@ class EVM:
 
     def create(
         self,
-        initcode: bytes | str,
+        initcode: BytesLike,
         *,
-        sender: bytes | str = ...,
+        sender: BytesLike = ...,
         value: int = 0,
         gas: int = 30_000_000,
         gas_price: int = 0,
-        address: bytes | str | None = None,
-        origin: bytes | str | None = None,
+        address: BytesLike | None = None,
+        origin: BytesLike | None = None,
         commit: bool = False,
-        blob_hashes: Sequence[bytes | str] = (),
-        access_list: Iterable[tuple[bytes | str, Iterable[int | bytes]]] | None = None,
+        blob_hashes: Sequence[BytesLike] = (),
+        access_list: AccessList | None = None,
         timeout: float | None = None,
         trace: Trace | None = None,
     ) -> ExecutionResult:
@@ -215,42 +223,50 @@ class EVM:
 
     def transact(
         self,
-        to: bytes | str | None = None,
-        data: bytes | str = b"",
+        to: BytesLike | None = None,
+        data: BytesLike = b"",
         *,
-        sender: bytes | str = ...,
+        sender: BytesLike = ...,
         value: int = 0,
         gas: int | None = None,
-        gas_price: int = 0,
+        gas_price: int | None = None,
         nonce: int | None = None,
+        chain_id: int | None = None,
         timeout: float | None = None,
         trace: Trace | None = None,
         type: int | None = None,
         max_fee_per_gas: int | None = None,
         max_priority_fee_per_gas: int | None = None,
-        access_list: Iterable[tuple[bytes, Iterable[int | bytes]]] | None = None,
+        access_list: AccessList | None = None,
         max_fee_per_blob_gas: int | None = None,
-        blob_versioned_hashes: Iterable[bytes] | None = None,
-        authorization_list: Iterable[tuple[int, bytes, int, int, int, int]] | None = None,
+        blob_versioned_hashes: Iterable[BytesLike] | None = None,
+        authorization_list: AuthorizationList | None = None,
     ) -> ExecutionResult: ...
     def most_gas(self) -> int: ...
-    def execute(self, transaction: Transaction) -> ExecutionResult: ...
+    def execute(
+        self,
+        transaction: Transaction,
+        *,
+        timeout: float | None = None,
+        trace: Trace | None = None,
+    ) -> ExecutionResult: ...
     def deploy(
         self,
-        initcode: bytes | str,
+        initcode: BytesLike,
         *,
-        sender: bytes | str = ...,
+        sender: BytesLike = ...,
         value: int = 0,
         gas: int | None = None,
-        gas_price: int = 0,
+        gas_price: int | None = None,
         nonce: int | None = None,
+        chain_id: int | None = None,
         timeout: float | None = None,
         trace: Trace | None = None,
         type: int | None = None,
         max_fee_per_gas: int | None = None,
         max_priority_fee_per_gas: int | None = None,
-        access_list: Iterable[tuple[bytes, Iterable[int | bytes]]] | None = None,
+        access_list: AccessList | None = None,
         max_fee_per_blob_gas: int | None = None,
-        blob_versioned_hashes: Iterable[bytes] | None = None,
-        authorization_list: Iterable[tuple[int, bytes, int, int, int, int]] | None = None,
+        blob_versioned_hashes: Iterable[BytesLike] | None = None,
+        authorization_list: AuthorizationList | None = None,
     ) -> ExecutionResult: ...

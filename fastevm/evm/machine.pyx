@@ -7,7 +7,7 @@ from libc.string cimport memset
 from fastevm.evm.base cimport EvmBase
 from fastevm.evm.result cimport ExecutionResult
 from fastevm.core.execution.transaction.arguments cimport (
-    as_bytes, gas_of, hash_run, integer, parse_address, word_argument,
+    gas_of, hash_run, integer, word_argument,
 )
 from fastevm.core.execution.transaction.message_setup cimport MessageSetup
 from fastevm.core.execution.transaction.refusals cimport refusal
@@ -34,9 +34,10 @@ from fastevm.core.interpreter.status cimport (
     HOST_CALL, NEEDS_STATE, OUT_OF_MEMORY, REVERTED, RUNNING, STOPPED, TRACE_FULL, Status,
 )
 from fastevm.core.execution.block.packed_logs cimport pack_logs
+from fastevm.core.primitives.bytes_like cimport address_bytes, bytes_like, parse_address
 from fastevm.core.primitives.hashes cimport Address, Hash
 from fastevm.core.primitives.intrinsics cimport atomic_load_int, atomic_store_int
-from fastevm.core.primitives.word cimport word_lt, word_to_int, word_zero
+from fastevm.core.primitives.word cimport word_is_zero, word_lt, word_to_int, word_zero
 from fastevm.core.spec.schedule cimport ForkSchedule
 from fastevm.core.state.remote_cache cimport misses_of_thread
 from fastevm.core.state.layer cimport Layer
@@ -94,8 +95,8 @@ cdef inline int read_message(
 ) except -1:
     """Fill in sender, recipient, value and gas; ``data`` must outlive the execution."""
     out.kind = CALL_MESSAGE
-    parse_address(to, &out.recipient)
-    parse_address(sender, &out.sender)
+    parse_address(to, &out.recipient, "to")
+    parse_address(sender, &out.sender, "sender")
     if value is not FREE:
         word_argument(&out.value, value, "value")
     out.data = <const uint8_t*>PyBytes_AS_STRING(data)
@@ -110,7 +111,7 @@ cdef inline int read_terms(
     """Fill in what code sees of the transaction; ``hashes`` must outlive the execution."""
     out.origin = sender[0]
     if origin is not None:
-        parse_address(origin, &out.origin)
+        parse_address(origin, &out.origin, "origin")
     if price is FREE:
         word_zero(&out.gas_price)
     else:
@@ -372,7 +373,7 @@ An EVM over a state in memory.
         """Runs a message call; keeps its changes if ``commit`` is true, else discards them.
 
         Charges no intrinsic gas or fees and does not change a nonce. ``origin`` is the result of
-        ORIGIN (default: the sender). ``static`` forbids changes of state, like STATICCALL.
+        ORIGIN (default: the sender). ``static`` forbids changes of state, like STATICCALL, and value.
         ``blob_hashes``: the results of BLOBHASH, 32 bytes each. ``access_list``: pairs of an
         address and slots that are warm from the start, at no cost. ``timeout``: seconds after which
         SimulationError is raised. ``trace`` selects the content of ``result.trace``, see
@@ -382,7 +383,7 @@ An EVM over a state in memory.
         """
         cdef Message message
         cdef TransactionContext terms
-        cdef bytes payload = as_bytes(data)
+        cdef bytes payload = bytes_like(data, "data")
         cdef bytes hashes = b"" if blob_hashes is NO_HASHES else hash_run(blob_hashes)
         memset(&terms, 0, sizeof(terms))
         if self.is_limited(timeout) or trace is not None or access_list is not None:
@@ -393,6 +394,8 @@ An EVM over a state in memory.
         memset(&message, 0, sizeof(Message))
         message.is_static = static
         read_message(&message, to, payload, sender, value, gas)
+        if static and not word_is_zero(&message.value):
+            raise ValueError("a static call cannot carry value")
         read_terms(&terms, &message.sender, origin, gas_price, hashes)
         return self.message(&message, &terms, payload, commit is not False and commit)
 
@@ -485,39 +488,41 @@ An EVM over a state in memory.
     def transact(
         self, to: bytes | str | None = None, data: bytes | str = b"", *,
         sender: bytes | str = ZERO_ADDRESS, value: object = 0, gas: object = None,
-        gas_price: object = 0, nonce: object = None, timeout: object = None,
-        trace: object = None, **fields: object,
+        gas_price: object = None, nonce: object = None, chain_id: object = None,
+        timeout: object = None, trace: object = None, **fields: object,
     ) -> ExecutionResult:
         """Executes a transaction (``to`` None creates a contract) and keeps its changes.
 
         Validity, intrinsic gas, fees, refunds and the nonce follow the rules of the fork; no
         signature is needed. Without ``gas`` the gas limit is the maximum of block and fork.
-        ``fields`` are further fields of ``Transaction.build``, such as ``max_fee_per_gas``,
-        ``access_list`` or ``authorization_list``. Raises InvalidTransaction, without changes, if no
-        block could contain the transaction, and SimulationError after ``timeout`` seconds.
+        ``chain_id`` defaults to the machine's. ``fields`` are further fields of
+        ``Transaction.build``, such as ``max_fee_per_gas``, ``access_list`` or
+        ``authorization_list``; without ``type``, they select the type. Raises InvalidTransaction,
+        without changes, if no block could contain the transaction, TypeError for fields that do not
+        go together, and SimulationError after ``timeout`` seconds.
         """
-        cdef Address from_, to_
         if self.is_limited(timeout) or trace is not None:
             return self.special((timeout, trace, None), EVM.transact, (to, data), {
                 "sender": sender, "value": value, "gas": gas, "gas_price": gas_price,
-                "nonce": nonce, **fields,
+                "nonce": nonce, "chain_id": chain_id, **fields,
             })
-        parse_address(sender, &from_)
-        if to is not None:
-            parse_address(to, &to_)
-        address = from_.b[:20]
+        address = address_bytes(sender, "sender")
+        target = None if to is None else address_bytes(to, "to")
+        payload = bytes_like(data, "data")
         amount = integer(value, "value")
-        if "max_fee_per_gas" not in fields:
+        if gas_price is not None:
             fields["gas_price"] = integer(gas_price, "gas_price")
+        if chain_id is None:
+            chain_id = self.context.chain_id
         if gas is None:
             gas = self.most_gas()
         if self.layer.remote_state is not None:
-            self.ask_ahead(address, None if to is None else to_.b[:20], as_bytes(data), amount)
+            self.ask_ahead(address, target, payload, amount)
         if nonce is None:
             nonce = self.layer.nonce(address)
         transaction = Transaction.build(
-            sender=address, to=None if to is None else to_.b[:20], data=as_bytes(data),
-            value=amount, gas_limit=integer(gas, "gas"), nonce=integer(nonce, "nonce"), **fields,
+            sender=address, to=target, data=payload, value=amount, chain_id=chain_id,
+            gas_limit=integer(gas, "gas"), nonce=integer(nonce, "nonce"), **fields,
         )
         return self.execute(transaction)
 
@@ -530,9 +535,13 @@ An EVM over a state in memory.
             return self.context.gas_limit
         return min(self.context.gas_limit, cap)
 
-    def execute(self, transaction: Transaction) -> ExecutionResult:
+    def execute(
+        self, transaction: Transaction, *, timeout: object = None, trace: object = None
+    ) -> ExecutionResult:
         """Executes a signed or built transaction and keeps its changes; see ``transact``."""
         cdef Transaction source = transaction
+        if self.is_limited(timeout) or trace is not None:
+            return self.special((timeout, trace, None), EVM.execute, (transaction,), {})
         cdef RemoteState remote = self.layer.remote_state
         cdef uint64_t before
         recover_senders([source], threads=1)

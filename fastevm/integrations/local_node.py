@@ -16,6 +16,7 @@ from typing import Any, Final, NoReturn, Self
 
 import msgspec
 
+from fastevm.core.primitives.deep_json import decode_json
 from fastevm.core.primitives.hex import checksum_address, hex_bytes
 from fastevm.errors import FastevmError
 from fastevm.integrations.local_channel import LocalChannel
@@ -195,7 +196,7 @@ class LocalNode:
         return msgspec.json.encode(call | {"params": json_value(params)})
 
     def _result(self, answer: bytes) -> Any:
-        found = msgspec.json.decode(answer)
+        found = decode_json(answer)
         error = found.get("error")
         if error is not None:
             raise NodeError(error["code"], error["message"], error.get("data"))

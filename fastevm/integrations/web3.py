@@ -8,13 +8,13 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Final, cast
 
-import msgspec
 from web3.exceptions import PersistentConnectionClosedOK
 from web3.providers.async_base import AsyncJSONBaseProvider
 from web3.providers.base import JSONBaseProvider
 from web3.providers.persistent import PersistentConnectionProvider
 from web3.types import RPCEndpoint, RPCResponse
 
+from fastevm.core.primitives.deep_json import decode_json
 from fastevm.integrations.local_channel import LocalChannel
 from fastevm.integrations.local_node import LocalNode, NodeAccount, NodeError
 
@@ -50,11 +50,11 @@ def _node_of(node: LocalNode | None, options: dict[str, Any]) -> tuple[LocalNode
 
 
 def _one(answer: bytes) -> RPCResponse:
-    return cast(RPCResponse, msgspec.json.decode(answer))
+    return cast(RPCResponse, decode_json(answer))
 
 
 def _many(answer: bytes) -> _Many:
-    return cast(_Many, msgspec.json.decode(answer))
+    return cast(_Many, decode_json(answer))
 
 
 class FastevmProvider(JSONBaseProvider):

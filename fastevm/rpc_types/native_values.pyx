@@ -1,10 +1,12 @@
 """Numbers, addresses and bytes from hex text, ints or bytes."""
 
+from cpython.buffer cimport PyObject_CheckBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.unicode cimport PyUnicode_AsUTF8AndSize
 from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memcpy, memset
 
+from fastevm.core.primitives.bytes_like cimport bytes_like
 from fastevm.core.primitives.hashes cimport Address
 from fastevm.core.primitives.hex cimport hex_decode
 from fastevm.core.primitives.word cimport Word, word_fits64, word_from_int, word_load
@@ -54,13 +56,16 @@ cdef int read_uint64(uint64_t* out, object value, str name) except -1:
 cdef int read_address(Address* out, object value, str name) except -1:
     cdef size_t count = 0
     cdef const char* digits
+    cdef bytes raw
     if isinstance(value, str):
         digits = digits_of(value, &count, name)
         if count == 40 and hex_decode(out.b, digits, 40):
             return 0
-    elif isinstance(value, bytes) and PyBytes_GET_SIZE(value) == 20:
-        memcpy(out.b, PyBytes_AS_STRING(value), 20)
-        return 0
+    elif PyObject_CheckBuffer(value):
+        raw = bytes_like(value, name)
+        if PyBytes_GET_SIZE(raw) == 20:
+            memcpy(out.b, PyBytes_AS_STRING(raw), 20)
+            return 0
     raise ValueError(f"{name}: expected an address of 20 bytes, found {value!r:.80}")
 
 
@@ -99,13 +104,13 @@ def bytes_of(value: object, name: str) -> bytes:
             return bytes.fromhex(value[2:])
         except ValueError:
             raise ValueError(f"{name}: expected an even number of hex digits") from None
-    if isinstance(value, bytes | bytearray | memoryview):
-        return bytes(value)
+    if PyObject_CheckBuffer(value):
+        return bytes_like(value, name)
     raise ValueError(f"{name}: expected bytes or hex text, found {type(value).__name__}")
 
 
 def word_of(value: object, name: str) -> int:
     """Returns a 256-bit number from 32 bytes, hex text or an int."""
-    if isinstance(value, bytes) and PyBytes_GET_SIZE(value) == 32:
+    if PyObject_CheckBuffer(value) and len(value) == 32:
         return int.from_bytes(value, "big")
     return quantity_of(value, name)

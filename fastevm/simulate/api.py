@@ -31,8 +31,8 @@ def simulate(
     hex text (or ints and bytes), a list of calls for one block, or a `SimulatePayload`.
     ``state_root`` False puts 32 zero bytes in its place, which saves most of the time of an empty
     block. ``block_spacing``: seconds from block to block, default the chain's block time.
-    ``gas_cap``: gas of all calls together (0: no bound); ``timeout``: seconds. ``block``: see
-    `fastevm.simulate.views.view_of`.
+    ``gas_cap``: gas of all calls together (0: no bound); ``timeout``: seconds. ``block``:
+    fields of the first block that runs on a state alone, see `fastevm.simulate.views.as_view`.
 
     Raises SimulationError for a payload that is refused as a whole and on timeout,
     InvalidTransaction for a call that breaks a rule, ValueError for what cannot be read. A call

@@ -35,6 +35,15 @@ class BlockOptions(TypedDict, total=False):
     prev_randao: int | None
 
 
+# Name of an option -> its block override, and the field of the header.
+BLOCK_FIELDS: Final = {
+    "number": ("number", "number"),
+    "timestamp": ("time", "timestamp"),
+    "gas_limit": ("gas_limit", "gas_limit"),
+    "base_fee": ("base_fee_per_gas", "base_fee_per_gas"),
+    "coinbase": ("fee_recipient", "coinbase"),
+    "prev_randao": ("prev_randao", "mix_hash"),
+}
 BLOCK_OPTIONS: Final = tuple(BlockOptions.__annotations__)
 # Of `simulate` and `simulate_many`; what is misspelt may have been one of them.
 SIMULATION_OPTIONS: Final = (
@@ -186,11 +195,31 @@ def era_fields(schedule: ForkSchedule, base_fee: int = 0) -> dict[str, Any]:
     return fields | {"extra_data": next_extra_data(Header(), schedule)}
 
 
-def as_view(state: Any, **block: Any) -> StateView:
-    """A StateView as it is; that before an EVM's block; or one of a state alone, see ``view_of``.
+def view_running(state: Any, **block: Any) -> StateView:
+    """Returns a view of a state alone on which the first simulated block has these fields."""
+    given = {name: value for name, value in block.items() if value is not None}
+    parent = {name: value for name, value in given.items() if name not in BLOCK_FIELDS}
+    named = view_of(state, **given).header  # reads and checks the values
+    if "number" in given:
+        parent["number"] = max(named.number - 1, 0)
+    if "timestamp" in given:
+        parent["timestamp"] = max(named.timestamp - DEFAULT_BLOCK_TIME_MS // 1000, 0)
+    view = view_of(state, **parent)
+    fields: dict[str, Any] = {
+        override: getattr(named, field)
+        for name, (override, field) in BLOCK_FIELDS.items()
+        if name in given
+    }
+    return replace(view, next_block=BlockOverrides(**fields))
 
-    ``block`` must be empty for a StateView and an EVM, which know their block themselves. TypeError
-    for a name that is no option.
+
+def as_view(state: Any, **block: Any) -> StateView:
+    """Returns the view that is simulated on: its first block is the named one.
+
+    A StateView is returned as it is. An EVM runs its own block next. For a state alone, ``block``
+    names fields of the block that runs; others follow from block 0 of chain 1. ``block`` must be
+    empty for a StateView and an EVM, which know their block themselves. Raises TypeError for an
+    unknown name, and for an EVM with hooks or precompiles in Python, which simulations do not call.
     """
     for name in block:
         if name not in BLOCK_OPTIONS:
@@ -199,11 +228,19 @@ def as_view(state: Any, **block: Any) -> StateView:
             raise TypeError(f"a simulation has no option {name!r}{hint}")
     is_machine = isinstance(getattr(state, "block", None), BlockEnvironment)
     if not is_machine and not isinstance(state, StateView):
-        return view_of(state, **block)
+        return view_running(state, **block)
     if block:
         owner = "an EVM" if is_machine else "a StateView"
         raise TypeError(f"{owner} knows its block: {', '.join(block)} cannot be given")
-    return view_before(state) if is_machine else state
+    if isinstance(state, StateView):
+        return state
+    for name in ("hooks", "precompiles"):
+        if getattr(state, name, None):
+            raise TypeError(
+                f"simulations do not call the {name} of an EVM: use EVM.call or EVM.transact, or"
+                f" simulate its state alone, as in simulate(evm.state, ...)"
+            )
+    return view_before(state)
 
 
 def spacing_of(view: StateView) -> int:

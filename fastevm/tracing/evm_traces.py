@@ -13,6 +13,8 @@ from typing import Any, Final
 import msgspec
 
 from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.primitives.bytes_like import address_of, bytes_of
+from fastevm.core.primitives.deep_json import decode_json
 from fastevm.core.primitives.hex import hex_bytes, hex_word
 from fastevm.core.simulation.values import CallOutcome, SimulatedLog
 from fastevm.core.state.layer import Layer
@@ -46,6 +48,7 @@ NAMES: Final[Mapping[str, tuple[str, Json]]] = {
 }
 STEPS: Final = "steps"
 TRACES_LIMIT: Final = 16  # traces per execution
+STEP_BYTES: Final = 16 * 1024 * 1024  # of the last step that a `limit` of steps lets through
 
 
 class AccessListTracer:
@@ -113,7 +116,10 @@ class Wanted:
     def renew(self) -> Observer:
         """Creates new tracers without records."""
         share = TRACE_BYTES_LIMIT // max(len(self.requests), 1)
-        self.tracers = {name: tracer_for(one, share) for name, one in self.requests.items()}
+        self.tracers = {
+            name: tracer_for(one, max(share, one.steps.limit + STEP_BYTES))
+            for name, one in self.requests.items()
+        }
         return observer_of([each.observer for each in self.tracers.values()])
 
     @property
@@ -137,20 +143,27 @@ def run_traced(
     """Returns ``run(evm, *args, **options)`` with its trace; see the module."""
     wanted = Wanted(trace)
     before, transient = evm.state, evm.transient_storage
-    forgets = run is not EVM.transact and not options.get("commit")
+    forgets = run not in (EVM.transact, EVM.execute) and not options.get("commit")
     if forgets and wanted.needs_states:
         options = {**options, "commit": True}
+    forgets = forgets and wanted.needs_states
     result = watched(evm, wanted.renew, run, (evm, *args), options)
     after = evm.state
-    if forgets and wanted.needs_states:
-        evm.state = before
-        evm.transient_storage = transient
-    finished = _finished(evm, result, run, args, options, before, after)
+    try:
+        finished = _finished(evm, result, run, args, options, before, after)
+        found = wanted.result(finished)
+    except BaseException:
+        forgets = True  # a caller that gets an exception expects no changes
+        raise
+    finally:
+        if forgets:
+            evm.state = before
+            evm.transient_storage = transient
     values = (
         result.success, result.output, result.gas_used, result.gas_refunded, result.logs,
         result.error, result.created_address,
     )  # fmt: skip
-    return restore_result(*values, wanted.result(finished))
+    return restore_result(*values, found)
 
 
 def _finished(
@@ -162,27 +175,31 @@ def _finished(
     before: Layer,
     after: Layer,
 ) -> Finished:
-    has_target = run in (EVM.call, EVM.transact)
+    if run is EVM.execute:
+        (transaction,) = args
+    else:
+        has_target = run in (EVM.call, EVM.transact)
+        transaction = _sent(evm, before, args if has_target else (None, *args), options)
     return Finished(
-        transaction=_sent(evm, before, args if has_target else (None, *args), options),
+        transaction=transaction,
         outcome=_outcome(result),
         coinbase=evm.block.coinbase,
         before=before,
         after=after,
-        precompiles=precompiles_of(evm.schedule) | {_bytes(each) for each in evm.precompiles},
+        precompiles=precompiles_of(evm.schedule) | {address_of(each) for each in evm.precompiles},
     )
 
 
 def _sent(evm: EVM, before: Layer, args: tuple[Any, ...], options: Json) -> Transaction:
     """Returns the call as a transaction, for the tracers."""
     to, data = args
-    sender, gas = _bytes(options["sender"]), options.get("gas")
+    sender, gas = address_of(options["sender"]), options.get("gas")
     authorizations = options.get("authorization_list")
     fields: Json = {} if authorizations is None else {"authorization_list": authorizations}
     return Transaction.build(
         sender=sender,
-        to=None if to is None else _bytes(to),
-        data=_bytes(data),
+        to=None if to is None else address_of(to),
+        data=bytes_of(data),
         value=int(options["value"]),
         gas_limit=evm.most_gas() if gas is None else int(gas),
         nonce=before.nonce(sender),
@@ -207,14 +224,10 @@ def _outcome(result: ExecutionResult) -> CallOutcome:
     )
 
 
-def _bytes(value: Any) -> bytes:
-    return bytes.fromhex(value[2:]) if isinstance(value, str) else bytes(value)
-
-
 def _values(found: Any) -> Any:
     """Decodes JSON text anywhere in a value."""
     if isinstance(found, msgspec.Raw):
-        return msgspec.json.decode(found)
+        return decode_json(found)
     if isinstance(found, dict):
         return {name: _values(one) for name, one in found.items()}
     return found

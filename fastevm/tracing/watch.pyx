@@ -19,7 +19,11 @@ cdef object observer_fault(Observer observer):
     if observer.starved:
         return MemoryError("no memory for a trace")
     if observer.overflowed:
-        return ResourceLimitError("trace", f"trace exceeds {TRACE_BYTES_LIMIT} bytes")
+        return ResourceLimitError(
+            "trace",
+            f"the trace exceeds {TRACE_BYTES_LIMIT} bytes: keep the first steps with"
+            " trace={'steps': {'limit': BYTES}}, or read the run with evm.hooks"
+        )
     return None
 
 

@@ -75,7 +75,7 @@ CASES = {
         evm = EVM()
         with pytest.raises(ValueError):
             evm.set_block(block_hashes=Liar([bytes(32)] * 100_000))
-        with pytest.raises(ValueError):
+        with pytest.raises(TypeError):
             evm.set_block(block_hashes=[None])
         assert evm.call(CONTRACT).success
     """,

@@ -158,7 +158,7 @@ cdef struct Machine:
     Account* ripemd          # precompile 3 after a call touched it: see keep_touch in machine.pyx
     KeccakCache keccak_cache  # digests of earlier messages, kept between executions
     # --- detail of the last halt, for geth's messages ---
-    uint8_t halt_opcode      # the byte that halted
+    uint8_t halt_opcode      # the byte that halted, or with which the message ended
     uint32_t halt_height     # stack items before it
     uint64_t halt_pc
 

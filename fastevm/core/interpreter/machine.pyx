@@ -362,6 +362,8 @@ cdef void close_frame(Machine* m, Status status) noexcept nogil:
     if status >= CANCELLED:
         give_up(m, status)
         return
+    if m.depth == 1 and status == STOPPED:
+        note_halt(m, f)
     release_code(f)
     m.depth -= 1
     if m.depth != 0:

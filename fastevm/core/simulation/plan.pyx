@@ -16,7 +16,7 @@ from fastevm.core.execution.transaction.transaction_data cimport (
     SET_CODE_TX,
     Tx,
 )
-from fastevm.core.primitives.exact_bytes cimport exactly
+from fastevm.core.primitives.bytes_like cimport bytes_like, sized_bytes
 from fastevm.core.primitives.arena cimport arena_free, arena_new, arena_reset
 from fastevm.core.primitives.word cimport (
     Word,
@@ -156,7 +156,8 @@ cdef bint call_defaults(
 
 
 cdef int put_bytes(uint8_t* out, object value, Py_ssize_t size, str name) except -1:
-    memcpy(out, exactly(value, size, name), size)
+    cdef bytes raw = sized_bytes(value, size, name)
+    memcpy(out, PyBytes_AS_STRING(raw), size)
     return 0
 
 
@@ -383,7 +384,7 @@ cdef class Plan:
     cdef int fill_call(self, PlannedCall* call, object request) except -1:
         cdef Tx* tx = &call.tx
         cdef size_t at = self.calls.count - 1
-        cdef bytes data = bytes(request.data)
+        cdef bytes data = bytes_like(request.data, "data")
         put_bytes(tx.sender.b, request.sender, 20, "from")
         if request.to is not None:
             tx.is_create = False

@@ -16,6 +16,7 @@ from typing import Any
 
 from fastevm.core.primitives.suggestion import nearest
 
+from fastevm.core.primitives.bytes_like cimport address_bytes, bytes_like, slot_number
 from fastevm.core.primitives.hashes cimport Address, Hash
 from fastevm.core.primitives.persistent_map cimport (
     MapNode,
@@ -225,9 +226,9 @@ cdef class Layer:
             self.attach(&reader)
             world_begin(w, &reader)
             for address, fields in accounts.items():
-                put_fields(w, unhexed(address), fields)
+                put_fields(w, address_bytes(address, "address"), fields)
             for address in removed:
-                world_remove_account(w, account_named(w, unhexed(address)))
+                world_remove_account(w, account_named(w, address_bytes(address, "address")))
             return self.commit(w)
         finally:
             world_free(w)
@@ -339,8 +340,6 @@ cdef class Layer:
         return map_count(self.accounts)
 
     cdef const AccountLeaf* leaf(self, bytes address) except? NULL:
-        if len(address) != 20:
-            raise ValueError(f"an address has 20 bytes, not {len(address)}")
         return <const AccountLeaf*>map_get(
             self.accounts, &ACCOUNT_MAP, <const uint8_t*><const char*>address
         )
@@ -353,58 +352,66 @@ cdef class Layer:
             return NULL
         return self.remote_state.account(&key)
 
-    def account(self, address: bytes) -> AccountValue | None:
+    def account(self, address: object) -> AccountValue | None:
         """Returns balance, nonce and code hash, or None if the account does not exist."""
-        cdef const AccountLeaf* leaf = self.leaf(address)
+        cdef bytes key = address_bytes(address, "address")
+        cdef const AccountLeaf* leaf = self.leaf(key)
         cdef const KnownAccount* known
         if leaf != NULL:
             return account_value(&leaf.balance, leaf.nonce, &leaf.code_hash)
-        known = self.remote_account(address)
+        known = self.remote_account(key)
         if known != NULL:
             return account_value(&known.entry.value, known.nonce, &known.code_hash)
         return None
 
-    def balance(self, address: bytes) -> int:
+    def balance(self, address: object) -> int:
         """Returns the balance in wei; 0 if the account does not exist."""
-        cdef const AccountLeaf* leaf = self.leaf(address)
+        cdef bytes key = address_bytes(address, "address")
+        cdef const AccountLeaf* leaf = self.leaf(key)
         cdef const KnownAccount* known
         if leaf != NULL:
             return word_to_int(&leaf.balance)
-        known = self.remote_account(address)
+        known = self.remote_account(key)
         return 0 if known == NULL else word_to_int(&known.entry.value)
 
-    def nonce(self, address: bytes) -> int:
+    def nonce(self, address: object) -> int:
         """Returns the nonce; 0 if the account does not exist."""
-        cdef const AccountLeaf* leaf = self.leaf(address)
+        cdef bytes key = address_bytes(address, "address")
+        cdef const AccountLeaf* leaf = self.leaf(key)
         cdef const KnownAccount* known
         if leaf != NULL:
             return leaf.nonce
-        known = self.remote_account(address)
+        known = self.remote_account(key)
         return 0 if known == NULL else known.nonce
 
-    def code(self, address: bytes) -> bytes:
+    def code(self, address: object) -> bytes:
         """Returns the code; empty if the account has none."""
-        cdef const AccountLeaf* leaf = self.leaf(address)
+        cdef bytes key = address_bytes(address, "address")
+        cdef const AccountLeaf* leaf = self.leaf(key)
         cdef const KnownAccount* known
         if leaf != NULL:
             return code_bytes(leaf.code)
-        known = self.remote_account(address)
+        known = self.remote_account(key)
         return b"" if known == NULL else code_bytes(known.code)
 
-    def storage(self, address: bytes, slot: object) -> int:
-        """Returns the value of a slot (0 <= slot < 2**256); 0 if nothing was stored."""
-        cdef const AccountLeaf* leaf = self.leaf(address)
+    def storage(self, address: object, slot: object) -> int:
+        """Returns the value of a slot; 0 if nothing was stored.
+
+        ``slot``: an int (0 <= slot < 2**256) or 32 bytes.
+        """
+        cdef bytes owner = address_bytes(address, "address")
+        cdef const AccountLeaf* leaf = self.leaf(owner)
         cdef const Word* found
         cdef Address account
         cdef Word key, value
-        word_from_named(&key, slot, "slot")
+        word_from_named(&key, slot_number(slot, "slot"), "slot")
         if leaf != NULL:
             found = word_map_get(leaf.storage, &key)
             if found != NULL:
                 return word_to_int(found)
         if self.remote_state is None:
             return 0
-        memcpy(account.b, <const char*>address, 20)
+        memcpy(account.b, <const char*>owner, 20)
         if mask_hides(mask_of(self.masks, &account), &key):
             return 0
         self.remote_state.slot(&account, &key, &value)
@@ -422,24 +429,27 @@ cdef class Layer:
         map_each(self.masks, collect_mask, <void*>found)
         return found
 
-    def storage_items(self, address: bytes) -> dict[int, int]:
+    def storage_items(self, address: object) -> dict[int, int]:
         """Returns all nonzero slots of an account."""
-        cdef const AccountLeaf* leaf = self.leaf(address)
+        cdef bytes key = address_bytes(address, "address")
+        cdef const AccountLeaf* leaf = self.leaf(key)
         cdef dict found = {}
         if leaf != NULL:
             word_map_each(leaf.storage, collect_slot, <void*>found)
         return found
 
-    def proof(self, address: bytes, slots: list[int]) -> AccountProof:
+    def proof(self, address: object, slots: object) -> AccountProof:
         """Returns Merkle proofs of an account and of its slots (EIP-1186).
 
         The nodes run from the root to the leaf or to where the path ends.
         """
-        account = self.account(address)
+        cdef bytes owner = address_bytes(address, "address")
+        cdef list numbers = [slot_number(slot, "slot") for slot in slots]
+        account = self.account(owner)
         self.update_tries()
         return prove_account(
-            self.trie, self.storage_tries, address, slots, account,
-            {slot: self.storage(address, slot) for slot in slots},
+            self.trie, self.storage_tries, owner, numbers, account,
+            {slot: self.storage(owner, slot) for slot in numbers},
         )
 
     def account_path(self, path: bytes) -> list[bytes]:
@@ -494,15 +504,6 @@ cdef bint collect_slot(const WordEntry* slot, void* context) noexcept with gil:
     return True
 
 
-cdef object unhexed(object value):
-    """Decodes a 0x-prefixed str; returns any other value unchanged."""
-    if not isinstance(value, str):
-        return value
-    if value[:2] not in ("0x", "0X"):
-        raise ValueError(f"hex text must begin with 0x: {value[:20]!r}")
-    return bytes.fromhex(value[2:])
-
-
 cdef Account* account_named(World* w, bytes address) except NULL:
     """Returns the world's record of an account."""
     cdef Address key
@@ -536,8 +537,8 @@ cdef int put_fields(World* w, bytes address, fields) except -1:
     nonce = uint64_from_named(PyNumber_Index(fields.get("nonce", a.nonce)), "nonce")
     code = a.code
     if "code" in fields:
-        data = unhexed(fields["code"])
-        if data is None or len(data) > LARGEST_CODE:
+        data = bytes_like(fields["code"], "code")
+        if len(data) > LARGEST_CODE:
             raise ValueError(f"code is at most {LARGEST_CODE} bytes")
         code = code_new(<const uint8_t*><const char*>data, len(data), NULL, False)
         if code == NULL:
@@ -548,7 +549,7 @@ cdef int put_fields(World* w, bytes address, fields) except -1:
     if fields.get("reset"):
         world_reset_storage(w, a)
     for slot, value in fields.get("storage", {}).items():
-        word_from_named(&slot_key, slot, "slot")
+        word_from_named(&slot_key, slot_number(slot, "slot"), "slot")
         word_from_named(&slot_value, value, "value")
         if not world_put_slot(w, a, &slot_key, &slot_value):
             raise MemoryError

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
+from fastevm.evm.contracts.human_readable import json_abi
 from fastevm.evm.contracts.source_map import SourceLocation, locations_of
 
 ARTIFACT_LIMIT: Final = 256 * 1024 * 1024  # maximum file size
@@ -32,11 +33,12 @@ def load_artifact(
 ) -> Artifact:
     """Reads an artifact.
 
-    ``source``: an ABI, an artifact, or the output of ``solc --standard-json``, ``solc
-    --combined-json``, ``vyper -f combined_json`` or ``vyper.compile_code``; as Python values, as
-    JSON text, or as a path. ``name`` selects a contract if there are several. ``root`` is the
-    folder of the sources of a source map, by default the working directory. Raises ValueError for
-    anything else, and if libraries are not linked.
+    ``source``: an ABI in JSON form or as texts in Solidity's syntax (see `human_readable`), an
+    artifact, or the output of ``solc --standard-json``, ``solc --combined-json``, ``vyper -f
+    combined_json`` or ``vyper.compile_code``; as Python values, as JSON text, or as a path.
+    ``name`` selects a contract if there are several. ``root`` is the folder of the sources of a
+    source map, by default the working directory. Raises ValueError for anything else, and if
+    libraries are not linked.
     """
     if isinstance(source, Artifact):
         return source
@@ -61,7 +63,7 @@ def load_artifact(
 def _contracts_in(source: Any, name: str) -> Iterator[tuple[str, Any]]:
     """Yields every contract with its key ``file:name``."""
     if isinstance(source, Sequence) and not isinstance(source, str):
-        yield name, {"abi": list(source)}
+        yield name, {"abi": json_abi(source)}
         return
     if not isinstance(source, Mapping):
         return

@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
 
 from fastevm.core.execution.types import Log
+from fastevm.core.primitives.bytes_like import BytesLike, address_of
 from fastevm.core.primitives.hex import checksum_address
 from fastevm.errors import FastevmError
 from fastevm.evm.contracts.artifacts import Artifact, load_artifact
-from fastevm.evm.contracts.interface import (
-    Event,
-    Interface,
-    decode,
-    encode,
-    gathered,
-    selector,
-    shown,
-    signature,
-)
+from fastevm.evm.contracts.contract_function import Called, ContractFunction
+from fastevm.evm.contracts.interface import Event, Function, Interface, shown
 from fastevm.evm.html_table import html_table
 from fastevm.evm.machine import EVM
 from fastevm.evm.result import ExecutionResult
-
-Item = Mapping[str, Any]
-READS = ("view", "pure")
 
 
 class ContractReverted(FastevmError):
@@ -46,36 +36,13 @@ class ContractReverted(FastevmError):
         self.result = result
 
 
-class Called(NamedTuple):
-    """The outcome of a call: decoded value, events and the whole result."""
+class NoCode(FastevmError):
+    """Raised when a function that has a result is called where there is no code."""
 
-    value: Any
-    events: list[Event]
-    result: ExecutionResult
-
-
-class ContractFunction(Protocol):
-    """A function of a contract. Calling it returns the decoded value: see ``Contract``.
-
-    ``terms`` are ``sender``, ``value``, ``gas``, ``trace`` and other arguments of the ``EVM``
-    method. ``abi`` is the ABI item, ``selector`` its four bytes.
-    """
-
-    abi: Item
-    selector: bytes
-
-    def __call__(self, *args: Any, **terms: Any) -> Any: ...
-    def call(self, *args: Any, **terms: Any) -> Called:
-        """Runs ``EVM.call``: changes are discarded unless ``commit`` is true."""
-
-    def transact(self, *args: Any, **terms: Any) -> Called:
-        """Runs ``EVM.transact``: a whole transaction."""
-
-    def encode(self, *args: Any) -> bytes:
-        """Returns the call data."""
-
-    def decode(self, output: bytes) -> Any:
-        """Decodes the output of the function."""
+    def __init__(self, function: str, address: str) -> None:
+        super().__init__(f"{function}: there is no code at {address}")
+        self.function = function
+        self.address = address
 
 
 class Contract:
@@ -85,23 +52,25 @@ class Contract:
 
     Every function is a method. Calling a view or pure function is a static call; calling another
     function is a message whose changes are kept, without fees or nonce. Both return the decoded
-    value and raise ``ContractReverted`` if the call fails. ``token.transfer.call(...)`` discards
-    changes, ``token.transfer.transact(...)`` is a transaction; both return ``Called``. Overloads
-    are selected by the number of arguments, or with ``token["transfer(address,uint256)"]``.
-    ``sender`` is the default sender of calls (default: the zero address). If a function has the
-    name of an attribute of this class, use ``contract["name"]``.
+    value and raise ``ContractReverted`` if the call fails, and ``NoCode`` if a result is expected
+    from an address without code. ``token.transfer.call(...)`` discards changes,
+    ``token.transfer.transact(...)`` is a transaction; both return ``Called``. Overloads are
+    selected by the number of arguments, or with ``token["transfer(address,uint256)"]``. ``sender``
+    is the default sender of calls (default: the zero address). If a function has the name of an
+    attribute of this class, use ``contract["name"]``.
     """
 
     def __init__(
-        self, evm: EVM, abi: Any, address: bytes | str | Contract, *,
-        sender: bytes | str | None = None, name: str | None = None,
+        self, evm: EVM, abi: Any, address: BytesLike | Contract, *,
+        sender: BytesLike | None = None, name: str | None = None,
+        root: str | Path | None = None,
     ) -> None:  # fmt: skip
-        artifact = load_artifact(abi, name)
+        artifact = load_artifact(abi, name, root=root)
         given = address.address if isinstance(address, Contract) else address
-        raw = bytes.fromhex(given[2:]) if isinstance(given, str) else bytes(given)
         self.evm, self.artifact = evm, artifact
         self.contract_name, self.abi = artifact.name, artifact.abi
-        self.address: str = checksum_address(raw)
+        self.raw_address = address_of(given)
+        self.address: str = checksum_address(self.raw_address)
         self.default_sender = sender
         self.interface = Interface(artifact.abi)
         hear = getattr(evm, "on_contract", None)  # set by subclasses that register their contracts
@@ -111,16 +80,16 @@ class Contract:
     def __getattr__(self, name: str) -> ContractFunction:
         if name == "interface" or name not in self.interface.functions:
             raise AttributeError(f"{type(self).__name__} has no function {name!r}")
-        return _bound(self, self.interface.functions[name])
+        return ContractFunction(self, self.interface.functions[name])
 
     def __getitem__(self, name: str) -> ContractFunction:
         """Returns a function by name or signature. Raises KeyError if there is none."""
-        items = self.interface.functions.get(name.partition("(")[0], [])
+        found = self.interface.functions.get(name.partition("(")[0], [])
         if "(" in name:
-            items = [item for item in items if signature(item) == name.replace(" ", "")]
-        if not items:
+            found = [each for each in found if each.signature == name.replace(" ", "")]
+        if not found:
             raise KeyError(name)
-        return _bound(self, items)
+        return ContractFunction(self, found)
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *self.interface.functions})
@@ -132,27 +101,41 @@ class Contract:
 
     def _repr_html_(self) -> str:
         """Returns an HTML table of the functions for notebooks."""
-        items = [item for found in self.interface.functions.values() for item in found]
-        rows = [
-            (selector(item), signature(item), item.get("stateMutability", "nonpayable"))
-            for item in items
-        ]
+        functions = [each for found in self.interface.functions.values() for each in found]
+        rows = [(each.selector, each.signature, each.mutability) for each in functions]
         title = f"{self.contract_name} at {self.address}"
         return html_table(title, ("selector", "function", ""), rows)
 
     def events_in(self, source: ExecutionResult | Called | Iterable[Log]) -> list[Event]:
         """Returns the events of this contract in a result or in logs; skips other contracts."""
-        result = source.result if isinstance(source, Called) else source
-        logs = result.logs if isinstance(result, ExecutionResult) else result
-        own = bytes.fromhex(self.address[2:])
-        found = [self.interface.event(log) for log in logs if log.address == own]
+        found = [self.interface.event(log) for log in self._own_logs(source)]
         return [event for event in found if event is not None]
 
-    def _called(self, item: Item, result: ExecutionResult) -> Called:
-        what = f"{self.contract_name}.{item['name']}"
+    def event_columns(
+        self, name: str, source: ExecutionResult | Called | Iterable[Log]
+    ) -> dict[str, list[Any]]:
+        """Returns the arguments of all events of a name as columns: argument -> values.
+
+        Much faster than ``events_in`` for many logs. Raises KeyError if the ABI does not have
+        exactly one event of this name.
+        """
+        topic, event = self.interface.event_named(name)
+        return event.columns(log for log in self._own_logs(source) if log.topics[:1] == (topic,))
+
+    def _own_logs(self, source: ExecutionResult | Called | Iterable[Log]) -> Iterable[Log]:
+        result = source.result if isinstance(source, Called) else source
+        logs = result.logs if isinstance(result, ExecutionResult) else result
+        own = self.raw_address
+        return (log for log in logs if log.address == own)
+
+    def value_of(self, function: Function, result: ExecutionResult) -> Any:
+        """Returns the decoded result of a function. Raises as calling the function does."""
         if not result.success:
-            raise _failure(what, self.interface, result)
-        return Called(_value(item, result.output), self.events_in(result), result)
+            raise _failure(f"{self.contract_name}.{function.name}", self.interface, result)
+        output = result.output
+        if not output and function.outputs and not self.evm.code(self.raw_address):
+            raise NoCode(f"{self.contract_name}.{function.name}", self.address)
+        return function.decode(output)
 
 
 class ContractType:
@@ -168,7 +151,7 @@ class ContractType:
         return self.artifact.name
 
     def at(
-        self, evm: EVM, address: bytes | str | Contract, *, sender: bytes | str | None = None
+        self, evm: EVM, address: BytesLike | Contract, *, sender: BytesLike | None = None
     ) -> Contract:
         """Returns the contract at an address."""
         return Contract(evm, self.artifact, address, sender=sender)
@@ -177,10 +160,10 @@ class ContractType:
         """Returns the init code with constructor arguments. Raises ValueError without bytecode."""
         if not self.artifact.bytecode:
             raise ValueError(f"{self.name} has no bytecode: it is an ABI only, or abstract")
-        return self.artifact.bytecode + encode(self.interface.constructor["inputs"], args)
+        return self.interface.constructor.encode(args, self.artifact.bytecode)
 
     def deploy(
-        self, evm: EVM, *args: Any, sender: bytes | str | None = None, **terms: Any
+        self, evm: EVM, *args: Any, sender: BytesLike | None = None, **terms: Any
     ) -> Contract:
         """Deploys the contract with a message (``EVM.create``), without fees, and returns it.
 
@@ -196,16 +179,19 @@ class ContractType:
 
     def __repr__(self) -> str:
         size = len(self.artifact.bytecode or b"")
-        inputs = shown(self.interface.constructor["inputs"])
+        inputs = shown(self.interface.constructor.inputs)
         return f"<contract type {self.name}({inputs}), {size} bytes of init code>"
 
 
-def contract(source: Any, *, name: str | None = None) -> ContractType:
+def contract(
+    source: Any, *, name: str | None = None, root: str | Path | None = None
+) -> ContractType:
     """Returns a contract type from an ABI or an artifact of solc, Vyper, Foundry or Hardhat.
 
-    ``source``: values, JSON text or a path, see ``load_artifact``; ``name`` selects a contract.
+    ``source``: values, JSON text or a path, see ``load_artifact``; ``name`` selects a contract;
+    ``root``: the folder of the sources of a source map.
     """
-    return ContractType(load_artifact(source, name))
+    return ContractType(load_artifact(source, name, root=root))
 
 
 def _failure(what: str, interface: Interface, result: ExecutionResult) -> ContractReverted:
@@ -213,73 +199,3 @@ def _failure(what: str, interface: Interface, result: ExecutionResult) -> Contra
     if result.output and words.startswith("execution reverted"):
         error, values, words = interface.reason(result.output)
     return ContractReverted(what, result, error, values, words)
-
-
-def _value(item: Item, output: bytes) -> Any:
-    outputs = item.get("outputs", [])
-    if not outputs:
-        return None
-    values = decode(outputs, output)
-    return values[0] if len(values) == 1 else gathered(outputs, values)
-
-
-def _fitting(items: Sequence[Item], args: Sequence[Any]) -> Item:
-    """Returns the overload with this many arguments. Raises TypeError unless exactly one fits."""
-    if len(items) == 1:
-        return items[0]
-    fits = [item for item in items if len(item["inputs"]) == len(args)]
-    if len(fits) != 1:
-        known = ", ".join(signature(item) for item in fits or items)
-        raise TypeError(f"ambiguous overload: select one with contract[signature]: {known}")
-    return fits[0]
-
-
-def _bound(owner: Contract, items: Sequence[Item]) -> ContractFunction:
-    """Returns a Python function, so that ``help`` and ``inspect`` show the signature."""
-
-    def called(method: Any, args: Sequence[Any], terms: dict[str, Any]) -> Called:
-        item = _fitting(items, args)
-        sender = owner.default_sender
-        terms = terms if sender is None else {"sender": sender, **terms}
-        return owner._called(item, method(owner.address, _call_data(item, args), **terms))
-
-    def run(*args: Any, **terms: Any) -> Any:
-        reads = _fitting(items, args).get("stateMutability") in READS
-        usual = {"static": True} if reads else {"commit": True}
-        return called(owner.evm.call, args, {**usual, **terms}).value
-
-    function: Any = run
-    function.call = lambda *args, **terms: called(owner.evm.call, args, terms)
-    function.transact = lambda *args, **terms: called(owner.evm.transact, args, terms)
-    function.encode = lambda *args: _call_data(_fitting(items, args), args)
-    function.decode = lambda output: _value(items[0], output)
-    function.abi, function.selector = items[0], selector(items[0])
-    function.__name__ = items[0]["name"]
-    function.__qualname__ = f"{owner.contract_name}.{items[0]['name']}"
-    function.__doc__ = "\n".join(map(_described, items))
-    function.__signature__ = _signature(items[0])
-    found: ContractFunction = function
-    return found
-
-
-def _call_data(item: Item, args: Sequence[Any]) -> bytes:
-    return selector(item) + encode(item["inputs"], args)
-
-
-def _described(item: Item) -> str:
-    outputs = shown(item.get("outputs", []))
-    returns = f" returns ({outputs})" if outputs else ""
-    how = item.get("stateMutability", "nonpayable")
-    return f"function {item['name']}({shown(item['inputs'])}) {how}{returns}"
-
-
-def _signature(item: Item) -> inspect.Signature:
-    kind = inspect.Parameter.POSITIONAL_ONLY
-    names = [one.get("name", "").lstrip("_") for one in item["inputs"]]
-    unique = len(set(names)) == len(names)
-    parameters = [
-        inspect.Parameter(name if unique and name.isidentifier() else f"arg{at}", kind)
-        for at, name in enumerate(names)
-    ]
-    terms = inspect.Parameter("terms", inspect.Parameter.VAR_KEYWORD)
-    return inspect.Signature([*parameters, terms])

@@ -1,176 +1,225 @@
-"""ABIs: encodes and decodes functions, events and errors with eth-abi."""
+"""ABIs: functions, events and errors, whose types are compiled when they are first used."""
 
 from __future__ import annotations
 
-from collections import namedtuple
 from collections.abc import Iterable, Mapping, Sequence
-from importlib import import_module
+from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 from fastevm.core.execution.types import Log
 from fastevm.core.primitives.hex import checksum_address
 from fastevm.core.primitives.keccak import keccak256
 from fastevm.core.simulation.revert import revert_message
+from fastevm.evm.contracts.codec import (
+    AbiDecodingError,
+    AbiEncodingError,
+    AbiType,
+    decode_column,
+    decode_values,
+    encode_values,
+)
+from fastevm.evm.contracts.values import Values, class_for
 
 Parameter = Mapping[str, Any]
 
 SELECTOR: Final = 4
 DYNAMIC: Final = ("string", "bytes", "tuple")
+READS: Final = ("view", "pure")
 
 
-def codec() -> Any:
-    """Returns eth-abi's codec. Raises ImportError, which names the extra to install."""
-    try:
-        return import_module("eth_abi")
-    except ImportError as error:
-        raise ImportError("contracts need eth-abi: pip install 'fastevm[abi]'") from error
+def compiled(parameter: Parameter) -> AbiType:
+    """Returns the type of a parameter."""
+    text: str = parameter["type"]
+    if not text.startswith("tuple"):
+        return AbiType(text)
+    parts = parameter["components"]
+    members = [(one.get("name") or "", compiled(one)) for one in parts]
+    # "tuple" is replaced by itself: arrays of tuples compile their item with the same members.
+    return AbiType(text, members, class_for([name for name, _ in members]))
 
 
-def type_of(parameter: Parameter) -> str:
-    """Returns the type of a parameter in signature form; tuples as their component types."""
-    kind: str = parameter["type"]
-    if not kind.startswith("tuple"):
-        return kind
-    return f"({','.join(map(type_of, parameter['components']))}){kind[len('tuple') :]}"
+def compiled_tuple(parameters: Sequence[Parameter]) -> AbiType:
+    """Returns the type of several parameters. Decoding does not name their values."""
+    return AbiType("tuple", [(one.get("name") or "", compiled(one)) for one in parameters])
 
 
 def shown(parameters: Iterable[Parameter]) -> str:
     """Formats parameters in Solidity syntax."""
-    return ", ".join(f"{type_of(one)} {one.get('name') or ''}".rstrip() for one in parameters)
+    return ", ".join(f"{compiled(one).name} {one.get('name') or ''}".rstrip() for one in parameters)
 
 
-def encode(parameters: Sequence[Parameter], values: Sequence[Any]) -> bytes:
-    """Encodes arguments. Raises TypeError for a wrong number, eth-abi's error for a wrong value."""
-    if len(parameters) != len(values):
-        wanted = f"({shown(parameters)})"
-        raise TypeError(f"{len(parameters)} arguments {wanted}, not {len(values)}")
-    given = [_encodable(one, value) for one, value in zip(parameters, values, strict=True)]
-    return bytes(codec().encode([type_of(one) for one in parameters], given))
+class Function:
+    """A function, constructor or error of an ABI: the item, its types and its selector."""
 
+    def __init__(self, item: Mapping[str, Any]) -> None:
+        self.item = item
+        self.name: str = item.get("name", "constructor")
+        self.inputs: Sequence[Parameter] = item.get("inputs", ())
+        self.outputs: Sequence[Parameter] = item.get("outputs", ())
+        self.mutability: str = item.get("stateMutability", "nonpayable")
+        self.reads = self.mutability in READS or bool(item.get("constant"))
+        self.names = [(one.get("name") or "") for one in self.inputs]
 
-def decode(parameters: Sequence[Parameter], data: bytes) -> tuple[Any, ...]:
-    """Decodes data. Tuples whose components have names are named tuples."""
-    values = codec().decode([type_of(one) for one in parameters], data)
-    return tuple(_named(one, value) for one, value in zip(parameters, values, strict=True))
+    @cached_property
+    def input_type(self) -> AbiType:
+        """The types of the arguments, as a tuple."""
+        return compiled_tuple(self.inputs)
 
+    @cached_property
+    def output_type(self) -> AbiType:
+        """The types of the results, as a tuple."""
+        return compiled_tuple(self.outputs)
 
-def _encodable(parameter: Parameter, value: Any) -> Any:
-    """Converts a value for eth-abi: contract -> address, mapping -> tuple, hex text -> bytes."""
-    kind = parameter["type"]
-    if kind.endswith("]"):
-        inner = {**parameter, "type": kind[: kind.rindex("[")]}
-        return [_encodable(inner, one) for one in value]
-    if kind == "tuple":
-        parts = parameter["components"]
-        if isinstance(value, Mapping):
-            value = [value[one["name"]] for one in parts]
-        return tuple(_encodable(one, each) for one, each in zip(parts, value, strict=True))
-    if kind == "address":
-        return getattr(value, "address", value)
-    if kind.startswith("bytes") and isinstance(value, str):
-        return bytes.fromhex(value.removeprefix("0x"))
-    return value
+    @cached_property
+    def output_class(self) -> type[Values] | None:
+        """The class of several results with names."""
+        return class_for([one.get("name") or "" for one in self.outputs])
 
+    @cached_property
+    def signature(self) -> str:
+        """``name(type,type)``, whose hash is the selector or topic."""
+        return self.name + self.input_type.name
 
-def _named(parameter: Parameter, value: Any) -> Any:
-    kind = parameter["type"]
-    if kind.endswith("]"):
-        inner = {**parameter, "type": kind[: kind.rindex("[")]}
-        return [_named(inner, one) for one in value]
-    if kind == "tuple":
-        parts = parameter["components"]
-        return gathered(parts, [_named(one, each) for one, each in zip(parts, value, strict=True)])
-    if kind == "address":
-        return checksum_address(bytes.fromhex(value[2:]))
-    return value
+    @cached_property
+    def selector(self) -> bytes:
+        """The first four bytes of the signature's hash."""
+        return keccak256(self.signature.encode())[:SELECTOR]
 
+    def encode(self, args: Sequence[Any], prefix: bytes | None = None) -> bytes:
+        """Returns the selector, or ``prefix``, and the arguments. The errors name the argument."""
+        if len(args) != len(self.inputs):
+            wanted = f"({shown(self.inputs)})"
+            raise TypeError(f"{self.name}: {len(self.inputs)} arguments {wanted}, not {len(args)}")
+        before = self.selector if prefix is None else prefix
+        if not args:
+            return before
+        try:
+            return encode_values(self.input_type, args, before)
+        except AbiEncodingError as error:
+            raise AbiEncodingError(f"{self.name}: {error}") from None
 
-def gathered(parameters: Sequence[Parameter], values: Sequence[Any]) -> Any:
-    """Returns a tuple of values, a named tuple if all parameters have names."""
-    names = [one.get("name") or "" for one in parameters]
-    fits = all(name.isidentifier() and not name.startswith("_") for name in names)
-    if names and fits and len(set(names)) == len(names):
-        return namedtuple("Values", names, rename=True)(*values)
-    return tuple(values)
+    def decode(self, output: bytes) -> Any:
+        """Returns the result: None without outputs, the value of one, the values of several."""
+        if not self.outputs:
+            return None
+        try:
+            values = decode_values(self.output_type, output)
+        except AbiDecodingError as error:
+            raise AbiDecodingError(f"{self.name}: {error}") from None
+        if len(values) == 1:
+            return values[0]
+        return values if self.output_class is None else self.output_class(values)
+
+    def described(self) -> str:
+        """Returns the function in Solidity syntax."""
+        outputs = f" returns ({shown(self.outputs)})" if self.outputs else ""
+        return f"function {self.name}({shown(self.inputs)}) {self.mutability}{outputs}"
 
 
 class Event(NamedTuple):
-    """A decoded log; ``args`` by name, or by position if a parameter has no name."""
+    """A decoded log. ``args``: the arguments by position, name and attribute."""
 
     name: str
-    args: dict[str, Any]
+    args: Values
     address: str
     log: Log
 
     def __repr__(self) -> str:
-        inside = ", ".join(f"{name}={value!r}" for name, value in self.args.items())
+        inside = ", ".join(f"{name}={value!r}" for name, value in self.args._asdict().items())
         return f"{self.name}({inside})"
+
+
+class EventType:
+    """An event of an ABI: which argument is in which topic, and their types."""
+
+    def __init__(self, item: Mapping[str, Any]) -> None:
+        self.item = item
+        self.name: str = item["name"]
+        inputs = item["inputs"]
+        self.indexed = [at for at, one in enumerate(inputs) if one.get("indexed")]
+        self.rest = [at for at, one in enumerate(inputs) if not one.get("indexed")]
+        # Of an indexed value of a dynamic type, the log contains only the hash.
+        self.topic_types = [
+            AbiType("bytes32") if is_hashed(inputs[at]) else compiled(inputs[at])
+            for at in self.indexed
+        ]
+        self.data_type = compiled_tuple([inputs[at] for at in self.rest])
+        names = [one.get("name") or str(at) for at, one in enumerate(inputs)]
+        self.names = names
+        self.make = class_for(names) or Values
+        self.is_flat = not self.data_type.is_dynamic
+
+    def decode(self, log: Log) -> Event | None:
+        """Returns the event; None if the log has another number of topics."""
+        if len(self.indexed) != len(log.topics) - 1:
+            return None
+        found: list[Any] = [None] * len(self.names)
+        for at, kind, topic in zip(self.indexed, self.topic_types, log.topics[1:], strict=True):
+            (found[at],) = decode_column(kind, (topic,))
+        for at, value in zip(self.rest, decode_values(self.data_type, log.data), strict=True):
+            found[at] = value
+        return Event(self.name, self.make(found), checksum_address(log.address), log)
+
+    def columns(self, logs: Iterable[Log]) -> dict[str, list[Any]]:
+        """Returns the arguments of many logs by name, as lists of the same length."""
+        chosen = [log for log in logs if len(log.topics) == len(self.indexed) + 1]
+        found: dict[str, list[Any]] = {name: [] for name in self.names}
+        for number, (at, kind) in enumerate(zip(self.indexed, self.topic_types, strict=True), 1):
+            found[self.names[at]] = decode_column(kind, [log.topics[number] for log in chosen])
+        rows = [decode_values(self.data_type, log.data) for log in chosen]
+        for column, at in enumerate(self.rest):
+            found[self.names[at]] = [row[column] for row in rows]
+        return found
+
+
+def is_hashed(parameter: Parameter) -> bool:
+    """Whether an indexed parameter is in the log as a hash."""
+    kind: str = parameter["type"]
+    return kind in DYNAMIC or kind.endswith("]")
 
 
 class Interface:
     """The items of an ABI, by selector (functions, errors) and by topic (events)."""
 
     def __init__(self, abi: Iterable[Mapping[str, Any]]) -> None:
-        self.functions: dict[str, list[Mapping[str, Any]]] = {}
-        self.constructor: Mapping[str, Any] = {"inputs": []}
-        self.events: dict[bytes, Mapping[str, Any]] = {}
-        self.errors: dict[bytes, Mapping[str, Any]] = {}
+        self.functions: dict[str, list[Function]] = {}
+        self.constructor = Function({"inputs": []})
+        self.events: dict[bytes, EventType] = {}
+        self.errors: dict[bytes, Function] = {}
         for item in abi:
             kind = item.get("type", "function")
             if kind == "function":
-                self.functions.setdefault(item["name"], []).append(item)
+                self.functions.setdefault(item["name"], []).append(Function(item))
             elif kind == "constructor":
-                self.constructor = item
+                self.constructor = Function(item)
             elif kind == "event" and not item.get("anonymous"):
-                self.events[keccak256(signature(item).encode())] = item
+                topic = keccak256(Function(item).signature.encode())
+                self.events[topic] = EventType(item)
             elif kind == "error":
-                self.errors[selector(item)] = item
+                error = Function(item)
+                self.errors[error.selector] = error
 
     def event(self, log: Log) -> Event | None:
         """Decodes a log; None if the ABI does not have the event."""
-        item = self.events.get(log.topics[0]) if log.topics else None
-        if item is None:
-            return None
-        indexed = [one for one in item["inputs"] if one.get("indexed")]
-        rest = [one for one in item["inputs"] if not one.get("indexed")]
-        if len(indexed) != len(log.topics) - 1:
-            return None
-        topics = iter(log.topics[1:])
-        found = {id(one): _topic(one, topic) for one, topic in zip(indexed, topics, strict=True)}
-        for one, value in zip(rest, decode(rest, log.data), strict=True):
-            found[id(one)] = value
-        args = {one.get("name") or str(at): found[id(one)] for at, one in enumerate(item["inputs"])}
-        return Event(item["name"], args, checksum_address(log.address), log)
+        found = self.events.get(log.topics[0]) if log.topics else None
+        return None if found is None else found.decode(log)
+
+    def event_named(self, name: str) -> tuple[bytes, EventType]:
+        """Returns the topic and the event of a name. Raises KeyError unless it is unique."""
+        found = [(topic, each) for topic, each in self.events.items() if each.name == name]
+        if len(found) != 1:
+            raise KeyError(f"{len(found)} events of the ABI have the name {name!r}")
+        return found[0]
 
     def reason(self, data: bytes) -> tuple[str | None, tuple[Any, ...], str]:
         """Decodes revert data: the custom error's name, its values, and a text."""
-        item = self.errors.get(data[:SELECTOR]) if len(data) >= SELECTOR else None
-        if item is None:
+        error = self.errors.get(data[:SELECTOR]) if len(data) >= SELECTOR else None
+        if error is None:
             return None, (), revert_message(data)
         try:
-            values = decode(item["inputs"], data[SELECTOR:])
-        except Exception:  # any error of eth-abi: the data has another shape
+            values = decode_values(error.input_type, data, SELECTOR)
+        except AbiDecodingError:  # the data has another shape
             return None, (), revert_message(data)
-        pairs = zip(item["inputs"], values, strict=True)
-        inside = ", ".join(
-            f"{one['name']}={value!r}" if one.get("name") else repr(value) for one, value in pairs
-        )
-        return item["name"], values, f"{item['name']}({inside})"
-
-
-def signature(item: Mapping[str, Any]) -> str:
-    """Returns ``name(type,type)``, whose hash is the selector or topic."""
-    return f"{item['name']}({','.join(map(type_of, item['inputs']))})"
-
-
-def selector(item: Mapping[str, Any]) -> bytes:
-    """Returns the four-byte selector of a function or error."""
-    return keccak256(signature(item).encode())[:SELECTOR]
-
-
-def _topic(parameter: Parameter, topic: bytes) -> Any:
-    """Decodes an indexed value; for dynamic types this is only the hash."""
-    kind = parameter["type"]
-    if kind in DYNAMIC or kind.endswith("]"):
-        return topic
-    return decode([parameter], topic)[0]
+        pairs = zip(error.names, values, strict=True)
+        inside = ", ".join(f"{name}={value!r}" if name else repr(value) for name, value in pairs)
+        return error.name, values, f"{error.name}({inside})"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -19,8 +20,9 @@ from eth_utils.exceptions import ValidationError as UtilsValidationError
 from fastevm.core.crypto.secp256k1 import public_key_address
 from fastevm.core.execution.transaction.sidecar import decode_pooled
 from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.execution.transaction.transaction_fields import Authorization
 from fastevm.core.execution.types import ZERO_ADDRESS, Withdrawal
-from fastevm.core.simulation.values import CallRequest, CallResult, StateView
+from fastevm.core.simulation.values import CallRequest, CallResult, SimulationError, StateView
 from fastevm.errors import FastevmError, InvalidTransaction
 from fastevm.integrations.eth_tester.tester_chain import CHAIN_ID, Mined, TesterChain
 from fastevm.integrations.eth_tester.tester_values import (
@@ -239,10 +241,7 @@ class Backend(BaseChainBackend):  # type: ignore[misc]
             base_fee = self.get_base_fee(block_number) or 0
             fields["max_fee_per_gas"] = transaction[fees[0]] + 2 * base_fee
         if "authorization_list" in fields:
-            fields["authorization_list"] = [
-                tuple(each[name] for name in ("chain_id", "address", "nonce", "y_parity", "r", "s"))
-                for each in fields["authorization_list"]
-            ]
+            fields["authorization_list"] = authorizations_of(transaction)
         is_typed = "gas_price" not in fields or "access_list" in fields
         chain_id = transaction.get("chain_id", CHAIN_ID if is_typed else None)
         nonce = transaction.get("nonce")
@@ -257,10 +256,8 @@ class Backend(BaseChainBackend):  # type: ignore[misc]
         )
 
     def _add(self, transaction: Transaction) -> bytes:
-        try:
+        with refused_transactions():
             return self.chain.add(transaction)
-        except InvalidTransaction as error:
-            raise RefusedTransactionError(str(error)) from error
 
     def send_transaction(self, transaction: Mapping[str, Any]) -> bytes:
         """Signs and executes a transaction of a known account; returns its hash."""
@@ -308,6 +305,7 @@ class Backend(BaseChainBackend):  # type: ignore[misc]
             value=transaction.get("value", 0),
             data=transaction.get("data", b""),
             access_list=transaction.get("access_list"),
+            authorization_list=authorizations_of(transaction),
             **self._offered(transaction, block_number),
         )
 
@@ -315,20 +313,42 @@ class Backend(BaseChainBackend):  # type: ignore[misc]
         return self.chain.view(self._block(block_number))
 
     def call(self, transaction: Mapping[str, Any], block_number: Any = "latest") -> bytes:
-        """Returns the output of a call after a block. Raises TransactionFailed with the reason."""
+        """Returns the output of a call after a block. Raises TransactionFailed with the reason.
+
+        Raises ValidationError for a call that breaks a rule, such as one that cannot be paid.
+        """
         request = self._request(transaction, block_number)
-        result = simulated_call(self._view(block_number), request)
+        with refused_transactions():
+            result = simulated_call(self._view(block_number), request)
         if not result.success:
             raise failure_of(result)
         return result.output
 
     def estimate_gas(self, transaction: Mapping[str, Any], block_number: Any = "latest") -> int:
-        """Returns a sufficient gas limit, after a block. Raises TransactionFailed."""
+        """Returns a sufficient gas limit, after a block. Raises TransactionFailed, or as `call`."""
         request = self._request(transaction, block_number)
-        found = estimated_gas(self._view(block_number), request)
+        with refused_transactions():
+            found = estimated_gas(self._view(block_number), request)
         if isinstance(found, CallResult):
             raise failure_of(found)
         return found
+
+
+@contextmanager
+def refused_transactions() -> Iterator[None]:
+    """Converts the exceptions of refused transactions and calls to eth-tester's."""
+    try:
+        yield
+    except (InvalidTransaction, SimulationError) as error:
+        raise RefusedTransactionError(str(error)) from error
+
+
+def authorizations_of(transaction: Mapping[str, Any]) -> tuple[Authorization, ...] | None:
+    """Returns the authorizations of a transaction of eth-tester; None if it has no list."""
+    listed = transaction.get("authorization_list")
+    if listed is None:
+        return None
+    return tuple(Authorization(*(each[name] for name in Authorization._fields)) for each in listed)
 
 
 def failure_of(result: CallResult) -> TransactionFailed:

@@ -11,7 +11,9 @@ cdef class Ended:
     cdef readonly Rules rules
     cdef readonly SentMessage sent
     cdef readonly ExecutionResult outcome
-    cdef readonly int opcode          # the opcode that halted
+    cdef readonly int opcode          # with which it halted or ended; 0 without code
+    cdef readonly bytes target        # None: it created a contract
+    cdef readonly object schedule
 
     cdef object spent(self)
 

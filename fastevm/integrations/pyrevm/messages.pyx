@@ -20,8 +20,11 @@ from fastevm.integrations.pyrevm.outcomes import ExecutionResult as Shown
 from fastevm.integrations.pyrevm.outcomes import Log, halt_reason
 from fastevm.tracing.runner import message_traced
 from fastevm.tracing.step_loggers import Eip3155Logger
+from fastevm.tracing.tracer import precompiles_of
 from fastevm.core.primitives.hex import checksum_address
 
+
+RETURN, SELFDESTRUCT = 0xf3, 0xff
 
 cdef int64_t HIGHEST_FRAME_GAS = 0x7fffffffffffffff
 
@@ -56,13 +59,20 @@ cdef class Ended:
     def is_halt(self) -> bool:
         return not str(self.outcome.error).startswith("execution reverted")
 
+    @property
+    def reason(self) -> str:
+        """revm's name of a success."""
+        if self.opcode == SELFDESTRUCT and self.sent.to is not None:
+            return "SelfDestruct"
+        returns = self.opcode == RETURN or self.sent.to is None or self.outcome.output
+        return "Return" if returns or self.target in precompiles_of(self.schedule) else "Stop"
+
     def result(self) -> Shown:
         """Returns the outcome in pyrevm's format."""
         outcome = self.outcome
         used, refunded = self.gas_used, self.gas_refunded
         if outcome.success:
-            reason = "Return" if outcome.output or self.sent.to is None else "Stop"
-            return Shown(True, False, reason, used, refunded, [Log(log) for log in outcome.logs])
+            return Shown(True, False, self.reason, used, refunded, [Log(log) for log in outcome.logs])
         halts = self.is_halt
         reason = halt_reason(str(outcome.error), self.opcode) if halts else "Revert"
         return Shown(False, halts, reason, used, 0, [])
@@ -161,12 +171,12 @@ cdef class Messages:
         cdef Ended ended = Ended.__new__(Ended)
         self._last = None
         ended.rules, ended.sent = self._rules, sent
+        ended.target, ended.schedule = to, self._evm.schedule
         if self._is_bare and to is not None and not self.tracing:
             ended.outcome = self.run_bare(sent, sender, to, static)
         else:
             ended.outcome = self.run(sent, sender, to, static)
-        if not ended.outcome.success:
-            ended.opcode = self._evm.machine.halt_opcode
+        ended.opcode = self._evm.machine.halt_opcode
         self._last = ended
         self._has_run = True
         if self.tracing:

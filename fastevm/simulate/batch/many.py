@@ -389,7 +389,8 @@ def simulate_many(
     finish. ``columns``: a `Columns` for each chunk in place of a `BundleResult` for each bundle.
     ``balances``: note which balances changed. ``progress`` is called with the number of finished
     bundles and their total (None if unknown). ``gas_cap``: gas of all calls of one bundle;
-    ``timeout``: seconds that one bundle may run. ``block``: see `view_of`.
+    ``timeout``: seconds that one bundle may run. ``block``: fields of the block that runs, for a
+    state alone (`fastevm.simulate.views.as_view`).
 
     Blocks are not sealed: there are no roots or hashes, and a block that lacks the protocol's own
     contracts is no error. A bundle that is refused has an ``error``; the others go on.

@@ -103,7 +103,6 @@ def test_numbers_that_do_not_fit_are_named(
         (lambda evm: EVM(basefee=3), "no 'basefee': did you mean 'base_fee'"),
         (lambda evm: evm.set_block(numbr=3), "no 'numbr': did you mean 'number'"),
         (lambda evm: evm.transact(C, max_fee_per_gass=1), "did you mean 'max_fee_per_gas'"),
-        (lambda evm: Transaction.build(to="a1" * 20), "to: expected bytes or 0x-prefixed hex"),
     ],
 )
 def test_mistakes_are_named(evm: EVM, use: Callable[[EVM], Any], message: str) -> None:

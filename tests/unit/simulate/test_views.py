@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import fastevm
-from fastevm import EVM, Layer, simulate_many
+from fastevm import EVM, Hooks, Layer, simulate_many
 from fastevm.simulate import SimulatedBlock, view_of
 from fastevm.simulate.views import BLOCK_OPTIONS
 
@@ -135,3 +135,32 @@ def test_a_misspelt_option_is_named_with_the_one_that_was_meant(state: Layer | E
     with pytest.raises(TypeError, match="no option 'numbr': did you mean 'number'"):
         list(fastevm.simulate_many(state, [], numbr=7))
     assert set(BLOCK_OPTIONS) == set(inspect.signature(view_of).parameters) - {"state"}
+
+
+NAMED = {"number": 77, "timestamp": 1_000, "base_fee": 9, "gas_limit": 12_345_678}
+
+
+@pytest.mark.parametrize("given", [{name: NAMED[name]} for name in NAMED] + [NAMED])
+def test_the_named_block_is_the_block_that_runs(given: dict[str, int]) -> None:
+    ops = {"number": "43", "timestamp": "42", "base_fee": "48", "gas_limit": "45"}
+    code = bytes.fromhex("".join(f"{ops[name]}60{32 * at:02x}52" for at, name in enumerate(given)))
+    code += bytes.fromhex(f"60{32 * len(given):02x}5ff3")
+    state = Layer.of({b"\x01" * 20: {"code": code}})
+    calls = [{"to": b"\x01" * 20, "gas": 100_000}]
+    expected = list(given.values())
+    assert words(fastevm.simulate(state, calls, **given)[0].calls[0].output) == expected  # type: ignore[arg-type]
+    bundle = next(simulate_many(state, [calls], threads=1, **given))  # type: ignore[call-overload]
+    assert words(bundle.calls[0].output) == expected
+
+
+def test_a_machine_whose_code_runs_in_python_is_not_simulated() -> None:
+    evm = machine()
+    evm.precompiles[b"\x55" * 20] = lambda data, gas: data
+    for run in (fastevm.simulate, simulate_many):
+        with pytest.raises(TypeError, match="precompiles of an EVM"):
+            run(evm, [[{"to": b"\x55" * 20}]])
+    del evm.precompiles[b"\x55" * 20]
+    assert fastevm.simulate(evm, [{"to": b"\x55" * 20}])
+    evm.hooks = Hooks(enter=print)
+    with pytest.raises(TypeError, match="hooks of an EVM"):
+        fastevm.simulate(evm, [{"to": b"\x55" * 20}])

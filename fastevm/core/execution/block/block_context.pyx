@@ -4,11 +4,11 @@ from libc.string cimport memcpy, memset
 
 from fastevm.core.execution.block.header cimport HeaderFields
 from fastevm.core.execution.transaction.arguments cimport (
-    parse_address,
     uint64_argument,
     word_argument,
 )
 from fastevm.core.interpreter.machine cimport BlockContext
+from fastevm.core.primitives.bytes_like cimport parse_address
 from fastevm.core.primitives.exact_bytes cimport exactly
 from fastevm.core.primitives.word cimport (
     word_copy, word_from_int, word_load, word_to_int, word_zero,
@@ -89,7 +89,7 @@ cdef bint context_put(BlockContext* context, str name, object value) except -1:
     elif name == "chain_id":
         context.chain_id = uint64_argument(value, name)
     elif name == "coinbase":
-        parse_address(value, &context.coinbase)
+        parse_address(value, &context.coinbase, "coinbase")
     elif name == "base_fee":
         word_argument(&context.base_fee, value, name)
     elif name == "blob_base_fee":

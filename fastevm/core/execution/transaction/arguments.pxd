@@ -1,28 +1,8 @@
 # Converts arguments from Python programs. All functions raise TypeError or ValueError with the
 # reason.
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_GET_SIZE
 from libc.stdint cimport int64_t, uint64_t
-from libc.string cimport memcpy
 
-from fastevm.core.primitives.hashes cimport Address
 from fastevm.core.primitives.word cimport Word, uint64_from_named, word_from_named
-
-
-cdef int parse_other_address(object value, Address* out) except -1
-cdef bytes bytes_of_other(object value)
-
-
-cdef inline int parse_address(object value, Address* out) except -1:
-    """Reads 20 bytes, or 40 hex digits with a 0x prefix."""
-    if PyBytes_CheckExact(value) and PyBytes_GET_SIZE(value) == 20:
-        memcpy(out.b, PyBytes_AS_STRING(value), 20)
-        return 0
-    return parse_other_address(value, out)
-
-
-cdef inline bytes as_bytes(object value):
-    """Reads bytes, or a string of hex digits with a 0x prefix."""
-    return <bytes>value if PyBytes_CheckExact(value) else bytes_of_other(value)
 
 
 # Returns an int, converted with __index__ if needed. A float is refused because it would be

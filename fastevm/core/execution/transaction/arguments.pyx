@@ -1,43 +1,12 @@
-"""Converts arguments from Python programs: addresses, data, numbers, hashes."""
+"""Converts arguments from Python programs: numbers and lists of hashes."""
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_GET_SIZE
 from cpython.long cimport PyLong_AsLongLongAndOverflow, PyLong_Check
 from cpython.number cimport PyNumber_Index
 from libc.stdint cimport int64_t
 
-from fastevm.core.primitives.hashes cimport Address
-from fastevm.core.primitives.hex cimport hex_decode
+from fastevm.core.primitives.bytes_like cimport sized_bytes
 
 from fastevm.core.primitives.suggestion import nearest
-
-
-cdef int parse_other_address(object value, Address* out) except -1:
-    cdef bytes text
-    if PyBytes_CheckExact(value):
-        if PyBytes_GET_SIZE(value) != 20:
-            raise ValueError(f"an address has 20 bytes, not {len(value)}")
-        return parse_address(value, out)
-    if isinstance(value, str):
-        text = (<str>value).encode("ascii", "replace")
-        if (
-            PyBytes_GET_SIZE(text) != 42 or text[:2] not in (b"0x", b"0X")
-            or not hex_decode(out.b, PyBytes_AS_STRING(text) + 2, 40)
-        ):
-            raise ValueError(f"not an address: {value!r}")
-        return 0
-    if isinstance(value, bytearray | memoryview):
-        return parse_other_address(bytes(value), out)
-    raise TypeError(f"an address is 20 bytes or a 0x-prefixed string, not {type(value).__name__}")
-
-
-cdef bytes bytes_of_other(object value):
-    if isinstance(value, str):
-        if value[:2] not in ("0x", "0X"):
-            raise ValueError(f"hex data must begin with 0x: {value[:20]!r}")
-        return bytes.fromhex(value[2:])
-    if isinstance(value, bytearray | memoryview):
-        return bytes(value)
-    raise TypeError(f"data is bytes or a 0x-prefixed string, not {type(value).__name__}")
 
 
 cdef object integer(object value, str name):
@@ -71,17 +40,12 @@ cdef object unknown_name(str what, object name, object known):
 
 cdef bytes hash_run(object hashes):
     """Concatenates hashes of 32 bytes. Raises ValueError for other sizes."""
-    found = [as_bytes(item) for item in hashes]
-    if any([len(item) != 32 for item in found]):
-        raise ValueError("hashes have 32 bytes each")
-    return b"".join(found)
+    return b"".join([sized_bytes(item, 32, "hash") for item in hashes])
 
 
 cdef list ancestor_hashes(object hashes):
     """Returns a new list of at most 256 hashes of 32 bytes. Raises ValueError otherwise."""
-    cdef list found = list(hashes)
-    if len(found) > 256 or any(
-        not PyBytes_CheckExact(item) or len(item) != 32 for item in found
-    ):
-        raise ValueError("block_hashes are at most 256 hashes of 32 bytes")
+    cdef list found = [sized_bytes(item, 32, "block_hashes") for item in hashes]
+    if len(found) > 256:
+        raise ValueError(f"block_hashes: expected at most 256 hashes, found {len(found)}")
     return found

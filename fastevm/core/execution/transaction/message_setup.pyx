@@ -1,7 +1,9 @@
 """Transient storage, warm accounts and a nonce for a message, besides state and block."""
 
-from fastevm.core.execution.transaction.arguments cimport integer, parse_address, word_argument
+from fastevm.core.execution.transaction.arguments cimport word_argument
+from fastevm.core.execution.transaction.transaction_encoding cimport access_list_entry
 from fastevm.core.interpreter.machine cimport CREATE_MESSAGE, Message
+from fastevm.core.primitives.bytes_like cimport parse_address, slot_number
 from fastevm.core.primitives.hashes cimport Address
 from fastevm.core.primitives.word cimport (
     Word, word_from_int, word_from_named, word_is_zero, word_to_int,
@@ -43,12 +45,10 @@ cdef tuple listed(object access_list):
     cdef Address key
     cdef Word word
     found = []
-    for address, slots in access_list:
-        parse_address(address, &key)
-        numbers = [
-            int.from_bytes(slot, "big") if isinstance(slot, bytes) else integer(slot, "slot")
-            for slot in slots
-        ]
+    for entry in access_list:
+        address, slots = access_list_entry(entry)
+        parse_address(address, &key, "address")
+        numbers = [slot_number(slot, "slot") for slot in slots]
         for number in numbers:
             word_from_named(&word, number, "slot")
         found.append((key.b[:20], tuple(numbers)))
@@ -62,8 +62,8 @@ cdef class MessageSetup:
         self.transient = {}
         self.warm = listed(access_list) if access_list else ()
         for (address, number), value in dict(values).items():
-            parse_address(address, &key)
-            word_argument(&slot, number, "slot")
+            parse_address(address, &key, "address")
+            word_argument(&slot, slot_number(number, "slot"), "slot")
             word_argument(&word, value, "value")
             if not word_is_zero(&word):
                 self.transient[key.b[:20], word_to_int(&slot)] = word_to_int(&word)
@@ -75,10 +75,10 @@ cdef class MessageSetup:
         if message.kind == CREATE_MESSAGE:
             use_nonce(w, &message.sender)
         for owner, slots in self.warm:
-            parse_address(owner, &address)
+            parse_address(owner, &address, "address")
             warm_slots(w, &address, slots)
         for (owner, number), amount in self.transient.items():
-            parse_address(owner, &address)
+            parse_address(owner, &address, "address")
             word_from_int(&slot, number)
             word_from_int(&value, amount)
             account = world_account(w, &address)

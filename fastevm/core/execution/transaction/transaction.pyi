@@ -1,9 +1,10 @@
 """The Python class of transactions."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, final
 
 from fastevm.core.execution.transaction.transaction_fields import AccessListEntry, Authorization
+from fastevm.core.primitives.bytes_like import BytesLike
 
 @final
 class Transaction:
@@ -15,11 +16,11 @@ class Transaction:
     raw: bytes
 
     @staticmethod
-    def decode(raw: bytes) -> Transaction: ...
+    def decode(raw: BytesLike) -> Transaction: ...
     @staticmethod
     def build(
         *,
-        sender: bytes | str | None = None,
+        sender: BytesLike | None = None,
         type: int | None = None,
         chain_id: int | None = None,
         nonce: int = 0,
@@ -27,13 +28,15 @@ class Transaction:
         gas_price: int | None = None,
         max_fee_per_gas: int | None = None,
         max_priority_fee_per_gas: int | None = None,
-        to: bytes | str | None = None,
+        to: BytesLike | None = None,
         value: int = 0,
-        data: bytes | str = b"",
-        access_list: Iterable[tuple[bytes, Iterable[int | bytes]]] | None = None,
+        data: BytesLike = b"",
+        access_list: Iterable[tuple[BytesLike, Iterable[int | BytesLike]] | Mapping[str, Any]]
+        | None = None,
         max_fee_per_blob_gas: int | None = None,
-        blob_versioned_hashes: Iterable[bytes] | None = None,
-        authorization_list: Iterable[tuple[int, bytes, int, int, int, int]] | None = None,
+        blob_versioned_hashes: Iterable[BytesLike] | None = None,
+        authorization_list: Iterable[tuple[int, BytesLike, int, int, int, int] | Mapping[str, Any]]
+        | None = None,
         v: int = 0,
         r: int = 0,
         s: int = 0,
@@ -41,7 +44,7 @@ class Transaction:
         mint: int | None = None,
         is_system: bool | None = None,
     ) -> Transaction: ...
-    def sign(self, private_key: bytes, *, chain_id: int | None = None) -> Transaction: ...
+    def sign(self, private_key: BytesLike, *, chain_id: int | None = None) -> Transaction: ...
     def signing_hash(self, *, chain_id: int | None = None) -> bytes: ...
     def effective_gas_price(self, base_fee: int) -> int: ...
     @property
@@ -100,5 +103,5 @@ class Transaction:
 
 def restore(raw: bytes, sender: bytes | None) -> Transaction: ...
 def sign_authorization(
-    private_key: bytes, *, chain_id: int, address: bytes, nonce: int
+    private_key: BytesLike, *, chain_id: int, address: BytesLike, nonce: int
 ) -> Authorization: ...

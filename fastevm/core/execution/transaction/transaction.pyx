@@ -18,8 +18,9 @@ from fastevm.core.execution.transaction.transaction_data cimport (
     ACCESS_LIST_TX, BLOB_TX, DEPOSIT_TX, LEGACY_TX, POST_EXEC_TX, SENDER_BAD_VALUES, SENDER_KNOWN,
     SENDER_NO_KEY, SENDER_UNKNOWN, AccessEntry, Authorization, Tx,
 )
-from fastevm.core.execution.transaction.transaction_encoding cimport bytes_named, encode_fields, encode_signed
+from fastevm.core.execution.transaction.transaction_encoding cimport encode_fields, encode_signed
 from fastevm.core.primitives.exact_bytes cimport exactly
+from fastevm.core.primitives.bytes_like cimport address_bytes, bytes_like, sized_bytes
 from fastevm.core.primitives.buffer cimport Buffer, buffer_free
 from fastevm.core.primitives.hashes cimport Hash
 from fastevm.core.primitives.keccak cimport keccak256
@@ -95,7 +96,7 @@ cdef class Transaction:
         Blob transactions come without their blobs. Raises `TransactionDecodeError`. The signature
         is decoded but not verified.
         """
-        return transaction_from(bytes(raw))
+        return transaction_from(bytes_like(raw, "transaction"))
 
     @staticmethod
     def build(*, sender=None, **fields):
@@ -119,7 +120,7 @@ cdef class Transaction:
             return transaction_from(encode_fields({**fields, "sender": sender}))
         transaction = transaction_from(encode_fields(fields))
         if sender is not None:
-            put_sender(transaction, bytes_named("sender", sender))
+            put_sender(transaction, address_bytes(sender, "sender"))
         return transaction
 
     def sign(self, private_key, *, chain_id=None):
@@ -131,7 +132,8 @@ cdef class Transaction:
         self.check_signable()
         if self.c.tx_type != LEGACY_TX and chain_id is not None and chain_id != self.c.chain_id:
             raise ValueError(f"chain_id: expected {self.c.chain_id}, found {chain_id}")
-        parity, r, s = sign_hash(self.signing_hash(chain_id=chain_id), private_key)
+        key = sized_bytes(private_key, 32, "private_key")
+        parity, r, s = sign_hash(self.signing_hash(chain_id=chain_id), key)
         if self.c.tx_type != LEGACY_TX:
             v = parity
         else:
@@ -353,7 +355,7 @@ def sign_authorization(private_key, *, chain_id, address, nonce):
     cdef Buffer scratch
     cdef Hash digest
     cdef bint ok
-    cdef bytes account = bytes(memoryview(address))
+    cdef bytes account = address_bytes(address, "address")
     memset(&a, 0, sizeof(a))
     memset(&scratch, 0, sizeof(scratch))
     word_from_int(&a.chain_id, chain_id)
@@ -363,5 +365,5 @@ def sign_authorization(private_key, *, chain_id, address, nonce):
     buffer_free(&scratch)
     if not ok:
         raise MemoryError
-    parity, r, s = sign_hash(take(digest.b, 32), private_key)
+    parity, r, s = sign_hash(take(digest.b, 32), sized_bytes(private_key, 32, "private_key"))
     return AuthorizationFields(chain_id, account, nonce, parity, r, s)

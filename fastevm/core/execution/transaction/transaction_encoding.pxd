@@ -7,7 +7,8 @@ from fastevm.core.primitives.hashes cimport Hash
 
 
 # The bytes of a field, given as bytes or hex text; TypeError with its name for anything else.
-cdef bytes bytes_named(str name, object value)
+# The address and slots of an entry: a pair, or a mapping as in JSON-RPC.
+cdef tuple access_list_entry(object entry)
 # The envelope of the fields that Transaction.build names; TransactionDecodeError, TypeError.
 cdef bytes encode_fields(dict fields)
 # The same transaction with another signature.

@@ -3,6 +3,8 @@ from cpython.bytes cimport PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
+from collections.abc import Mapping
+
 from fastevm.errors import TransactionDecodeError
 from fastevm.core.primitives.suggestion import nearest
 
@@ -10,6 +12,7 @@ from fastevm.core.execution.transaction.transaction_data cimport (
     ACCESS_LIST_TX, BLOB_TX, DEPOSIT_TX, DYNAMIC_FEE_TX, LEGACY_TX, SET_CODE_TX, Authorization, Tx,
 )
 from fastevm.core.primitives.buffer cimport Buffer, buffer_append, buffer_free
+from fastevm.core.primitives.bytes_like cimport bytes_like, slot_number
 from fastevm.core.primitives.hashes cimport Hash
 from fastevm.core.primitives.keccak cimport KeccakJob, keccak256_many
 from fastevm.core.primitives.rlp cimport (
@@ -22,11 +25,22 @@ from fastevm.core.primitives.word cimport Word, word_from_int, word_store
 # ----------------------------------------------------------------------------------------------
 # from fields given in Python
 
+ACCESS_MEMBERS = ("address", "storageKeys")
+AUTHORIZATION_MEMBERS = ("chainId", "address", "nonce", "yParity", "r", "s")
 FIELDS = frozenset((
     "type", "chain_id", "nonce", "gas_limit", "gas_price", "max_fee_per_gas",
     "max_priority_fee_per_gas", "to", "value", "data", "access_list", "max_fee_per_blob_gas",
     "blob_versioned_hashes", "authorization_list", "v", "r", "s",
 ))
+# Fields that only some types carry.
+CARRIERS = {
+    "max_fee_per_gas": (DYNAMIC_FEE_TX, BLOB_TX, SET_CODE_TX),
+    "max_priority_fee_per_gas": (DYNAMIC_FEE_TX, BLOB_TX, SET_CODE_TX),
+    "access_list": (ACCESS_LIST_TX, DYNAMIC_FEE_TX, BLOB_TX, SET_CODE_TX),
+    "max_fee_per_blob_gas": (BLOB_TX,),
+    "blob_versioned_hashes": (BLOB_TX,),
+    "authorization_list": (SET_CODE_TX,),
+}
 DEPOSIT_FIELDS = frozenset((
     "type", "source_hash", "sender", "to", "mint", "value", "gas_limit", "is_system", "data",
 ))
@@ -47,37 +61,44 @@ cdef int put_int(Buffer* out, str name, object value) except -1:
     return must(rlp_append_word(out, &word))
 
 
-cdef bytes bytes_named(str name, object value):
-    """The bytes of a field, given as bytes or as hex text."""
-    cdef bytes data
-    if isinstance(value, str):
-        try:
-            data = bytes.fromhex(value[2:])
-        except ValueError:
-            data = b""
-        if value[:2] not in ("0x", "0X") or 2 * len(data) + 2 != len(value):
-            raise TypeError(f"{name}: expected bytes or 0x-prefixed hex, found {value[:20]!r}")
-    elif isinstance(value, int):
-        raise TypeError(f"{name}: expected bytes, found an int")
-    else:
-        data = bytes(value)
-    return data
-
-
 cdef int put_bytes(Buffer* out, str name, object value) except -1:
-    cdef bytes data = bytes_named(name, value)
+    cdef bytes data = bytes_like(value, name)
     return must(rlp_append_bytes(out, <const uint8_t*><const char*>data, PyBytes_GET_SIZE(data)))
+
+
+cdef tuple members(dict entry, tuple names, str what):
+    """The members of a mapping in the form of JSON-RPC and web3.py."""
+    for name in entry:
+        if name not in names:
+            raise TypeError(f"{what}: unknown member {name!r}, expected {', '.join(names)}")
+    missing = [name for name in names if name not in entry]
+    if missing:
+        raise TypeError(f"{what}: an entry has no {missing[0]!r}")
+    return tuple([entry[name] for name in names])
+
+
+cdef tuple access_list_entry(object entry):
+    if isinstance(entry, Mapping):
+        return members(dict(entry), ACCESS_MEMBERS, "access_list")
+    return tuple(entry)
+
+
+cdef tuple authorization_entry(object entry):
+    if isinstance(entry, Mapping):
+        return members(dict(entry), AUTHORIZATION_MEMBERS, "authorization_list")
+    return tuple(entry)
 
 
 cdef int put_access_list(Buffer* out, object entries) except -1:
     cdef size_t outer = rlp_list_begin(out)
     cdef size_t inner, slots
-    for address, keys in entries:
+    for entry in entries:
+        address, keys = access_list_entry(entry)
         inner = rlp_list_begin(out)
         put_bytes(out, "access_list", address)
         slots = rlp_list_begin(out)
         for key in keys:
-            put_bytes(out, "access_list", key.to_bytes(32, "big") if isinstance(key, int) else key)
+            put_bytes(out, "access_list", slot_number(key, "access_list").to_bytes(32, "big"))
         must(rlp_list_end(out, slots))
         must(rlp_list_end(out, inner))
     return must(rlp_list_end(out, outer))
@@ -93,7 +114,8 @@ cdef int put_hashes(Buffer* out, object hashes) except -1:
 cdef int put_authorizations(Buffer* out, object authorizations) except -1:
     cdef size_t outer = rlp_list_begin(out)
     cdef size_t inner
-    for chain_id, address, nonce, y_parity, r, s in authorizations:
+    for entry in authorizations:
+        chain_id, address, nonce, y_parity, r, s = authorization_entry(entry)
         inner = rlp_list_begin(out)
         put_int(out, "authorization_list", chain_id)
         put_bytes(out, "authorization_list", address)
@@ -167,6 +189,9 @@ cdef int check_names(int tx_type, dict fields) except -1:
             raise TypeError(f"a {kind} has no field {name!r}{hint}")
     if DYNAMIC_FEE_TX <= tx_type <= SET_CODE_TX and fields.get("gas_price") is not None:
         raise TypeError("gas_price does not go with a transaction of two fee caps")
+    for name, types in CARRIERS.items():
+        if fields.get(name) and tx_type not in types:
+            raise TypeError(f"{name} does not go with a transaction of type {tx_type}")
     return 0
 
 

@@ -2,7 +2,7 @@
 
 import inspect
 import json
-import sys
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import pytest
 
 import fastevm
 from fastevm import EVM, Contract, ContractReverted, contract
-from fastevm.evm.contracts import load_artifact
+from fastevm.evm.contracts import AbiEncodingError, NoCode, load_artifact
 
 ARTIFACT = Path(fastevm.__file__).parent / "payments/contracts/artifacts/MemoToken.json"
 ADMIN, ALICE, BOB = ("0x" + f"{n:02x}" * 20 for n in (0xA1, 0xB2, 0xC3))
@@ -72,7 +72,7 @@ def test_arguments_are_counted_and_typed() -> None:
     coin = token()
     with pytest.raises(TypeError, match=r"2 arguments \(address to, uint256 value\), not 1"):
         coin.transfer(BOB)
-    with pytest.raises(Exception, match="256 bits"):
+    with pytest.raises(AbiEncodingError, match="transfer: value: uint256: expected 0 to"):
         coin.transfer(BOB, -1)
     with pytest.raises(AttributeError, match="no function 'transfr'"):
         coin.transfr  # noqa: B018
@@ -83,7 +83,7 @@ def test_arguments_are_counted_and_typed() -> None:
 
 def test_signatures_and_docs_are_shown() -> None:
     coin = token()
-    assert str(inspect.signature(coin.transfer)) == "(to, value, /, **terms)"
+    assert str(inspect.signature(coin.transfer)) == "(to, value, **terms)"
     doc = "function transfer(address to, uint256 value) nonpayable returns (bool)"
     assert coin.transfer.__doc__ == doc
     assert "transfer" in dir(coin)
@@ -165,13 +165,97 @@ def test_artifacts_of_every_compiler_are_read() -> None:
             load_artifact(nothing)
 
 
-def test_without_eth_abi_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    coin = token()
-    monkeypatch.setitem(sys.modules, "eth_abi", None)
-    with pytest.raises(ImportError, match=r"fastevm\[abi\]"):
-        coin.balanceOf(ALICE)
-
-
 def test_notebooks_show_its_functions() -> None:
     shown = token()._repr_html_()
     assert "<td>0xa9059cbb</td><td>transfer(address,uint256)</td><td>nonpayable</td>" in shown
+
+
+STRUCT_ABI = [
+    "struct Point { int24 x; uint160 y; }",
+    "struct Order { address owner; Point[] points; Point last; bytes note; }",
+    "function place(Order order, uint256 _count) returns (Order order, uint256 count)",
+    "function total() view returns (uint256)",
+    "error Refused(Point point, string reason)",
+    "event Placed(address indexed owner, uint256 indexed, string text)",
+    "constructor(address payable owner)",
+]
+
+
+def test_solidity_declarations_are_an_abi() -> None:
+    made = contract(STRUCT_ABI)
+    (place,) = made.interface.functions["place"]
+    point = "(int24,uint160)"
+    assert place.signature == f"place((address,{point}[],{point},bytes),uint256)"
+    assert made.interface.functions["total"][0].reads
+    assert [error.signature for error in made.interface.errors.values()] == [
+        f"Refused({point},string)"
+    ]
+    for wrong in (
+        "function",
+        "fun f()",
+        "function f(uint256",
+        "function f(uint7 a)",
+        "event E(a b c)",
+    ):
+        with pytest.raises(ValueError):
+            contract([wrong]).interface.functions["f"][0].signature  # noqa: B018
+
+
+def test_arguments_have_names() -> None:
+    coin = token()
+    assert coin.transfer(to=BOB, value=30, sender=ALICE) is True
+    assert coin.transfer(BOB, value=5, sender=ALICE) is True
+    assert coin.balanceOf(BOB) == 35
+    assert coin.transfer.encode(value=1, to=BOB) == coin.transfer.encode(BOB, 1)
+    with pytest.raises(TypeError, match="no argument 'amount'"):
+        coin.transfer.encode(BOB, 1, amount=3)
+    with pytest.raises(TypeError, match="2 arguments"):
+        coin.transfer(to=BOB)
+
+
+def test_a_result_is_expected_only_of_code() -> None:
+    coin = token()
+    nothing = Contract(coin.evm, coin.abi, "0x" + "dd" * 20)
+    for run in (nothing.name, nothing.name.call, lambda: nothing.transfer(BOB, 1)):
+        with pytest.raises(NoCode, match=r"Contract\.(name|transfer): there is no code at 0x"):
+            run()
+    with pytest.raises(ValueError, match="name: the data ends"):
+        coin.evm.set_code(nothing.address, "0x00")
+        nothing.name()
+
+
+def test_outcomes_are_compared_and_pickled() -> None:
+    coin = token()
+    called = coin.transfer.call(BOB, 5, sender=ALICE)
+    again = pickle.loads(pickle.dumps(called))
+    assert again == called and again.events[0].args.value == 5
+    same = echo([{"name": "one", "type": "uint8"}, {"name": "two", "type": "uint8"}])
+    values = pickle.loads(pickle.dumps(same.same(1, 2)))
+    assert values == (1, 2) and values.one == values["one"] == values[0] == 1
+    assert type(values) is type(same.same(3, 4)) and hash(values) == hash((1, 2))
+
+
+def test_errors_with_structs_are_pickled() -> None:
+    evm = EVM()
+    failing = Contract(evm, STRUCT_ABI, BOB)
+    data = bytes.fromhex("00" * 4)
+    (error,) = failing.interface.errors.values()
+    data = error.encode(({"x": -1, "y": 2}, "no"))
+    evm.set_code(BOB, bytes.fromhex(f"61{len(data):04x}600c5f3961{len(data):04x}5ffd") + data)
+    with pytest.raises(ContractReverted, match=r"Refused\(point=Values\(x=-1, y=2\)") as found:
+        failing.total()
+    again = pickle.loads(pickle.dumps(found.value))
+    assert again.error == "Refused" and again.values == ((-1, 2), "no")
+    assert again.values[0].x == -1 and str(again) == str(found.value)
+
+
+def test_events_have_the_shape_of_values_and_become_columns() -> None:
+    coin = token()
+    logs = [log for _ in range(3) for log in coin.transfer.call(BOB, 5, sender=ALICE).result.logs]
+    (event, *_) = coin.events_in(logs)
+    assert event.args == {"from": event.args[0], "to": event.args[1], "value": 5}
+    assert event.args == tuple(event.args) and dict(event.args)["value"] == event.args.value == 5
+    columns = coin.event_columns("Transfer", logs)
+    assert columns == {name: [event.args[name]] * 3 for name in ("from", "to", "value")}
+    with pytest.raises(KeyError):
+        coin.event_columns("Transfers", logs)

@@ -10,8 +10,9 @@ from eth_tester.exceptions import TransactionFailed, ValidationError
 from eth_tester.utils.backend_testing import BaseTestBackendDirect
 from eth_utils.exceptions import ValidationError as UtilsValidationError
 
+from fastevm.core.crypto.secp256k1 import public_key_address
 from fastevm.core.execution.transaction.sidecar import BlobSidecar, encode_pooled
-from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.execution.transaction.transaction import Transaction, sign_authorization
 from fastevm.integrations.eth_tester import Backend
 from fastevm.integrations.eth_tester.tester_chain import CHAIN_ID
 
@@ -176,3 +177,31 @@ def test_a_raw_transaction_may_come_with_its_blobs(backend: Backend) -> None:
     raw = encode_pooled(built.sign(key, chain_id=CHAIN_ID), sidecar)
     sent_hash = backend.send_raw_transaction(raw)
     assert backend.get_transaction_by_hash(sent_hash)["blob_versioned_hashes"]
+
+
+def test_calls_and_estimates_apply_authorizations(backend: Backend) -> None:
+    key = b"\x07" * 32
+    signed = sign_authorization(key, chain_id=CHAIN_ID, address=b"\xd0" * 20, nonce=0)
+    listed = [signed._asdict()]
+    sender, target = backend.get_accounts()[0], public_key_address(key)
+    call = {"from": sender, "to": target, "gas": 200_000, "data": b"", "value": 0}
+    with_list = {**call, "authorization_list": listed}
+    assert backend.estimate_gas(with_list) - backend.estimate_gas(call) >= 12_500
+    created = backend.get_transaction_receipt(
+        sent(backend, data=bytes.fromhex("6012600a5f3960125ff3") + bytes.fromhex(COUNTER))
+    )
+    backend.mine_blocks()
+    delegate = sign_authorization(
+        key, chain_id=CHAIN_ID, address=created["contract_address"], nonce=0
+    )
+    with_code = {**call, "authorization_list": [delegate._asdict()]}
+    assert backend.call(call) == b""
+    assert len(backend.call(with_code)) == 32
+
+
+def test_calls_and_estimates_that_are_refused_raise_validation_errors(backend: Backend) -> None:
+    sender = backend.get_accounts()[0]
+    call = {"from": sender, "to": b"\xb0" * 20, "value": 10**30, "gas": 100_000, "data": b""}
+    for run in (backend.call, backend.estimate_gas):
+        with pytest.raises(ValidationError):
+            run({**call, "max_fee_per_gas": 10**9, "max_priority_fee_per_gas": 2 * 10**9})

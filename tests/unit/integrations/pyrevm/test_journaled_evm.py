@@ -171,6 +171,35 @@ def test_a_static_message_changes_nothing_and_a_halt_has_its_reason() -> None:
         evm.message_call(A, C)
 
 
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ("", "Stop"),
+        ("00", "Stop"),
+        ("6001", "Stop"),
+        ("5f5ff3", "Return"),
+        ("60015ff3", "Return"),
+        ("5fff", "SelfDestruct"),
+    ],
+)
+@pytest.mark.parametrize("static", [False, True])
+def test_a_success_has_the_reason_of_revm(code: str, reason: str, static: bool) -> None:
+    if static and reason == "SelfDestruct":
+        return
+    evm = EVM()
+    evm.insert_account_info(C, AccountInfo(code=bytes.fromhex(code)))
+    evm.message_call(A, C, is_static=static)
+    assert evm.result.reason == reason
+
+
+def test_a_precompile_and_a_deployment_return() -> None:
+    evm = EVM()
+    evm.message_call(A, "0x" + "00" * 19 + "01")  # ecrecover of nothing: no output
+    assert evm.result.reason == "Return"
+    evm.deploy(A, b"\x00")
+    assert evm.result.reason == "Return"
+
+
 def test_a_message_shows_the_block_without_its_fee_until_another_is_set() -> None:
     block = BlockEnv(number=7, basefee=9)
     evm = EVM(Env(block=block), gas_limit=50_000)

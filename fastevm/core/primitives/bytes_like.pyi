@@ -1,0 +1,10 @@
+"""Reads what Python programs pass as bytes, addresses, hashes and slots."""
+
+from typing import TypeAlias
+
+# Subclasses such as HexBytes are included; text is hex with a 0x prefix.
+BytesLike: TypeAlias = bytes | bytearray | memoryview | str
+
+def bytes_of(value: BytesLike, name: str = "data") -> bytes: ...
+def address_of(value: BytesLike, name: str = "address") -> bytes: ...
+def word_of(value: int | BytesLike, name: str = "slot") -> int: ...

@@ -1,0 +1,36 @@
+"""The contract ABI: compiled types, and the functions that encode and decode with them."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, final
+
+from fastevm.core.primitives.bytes_like import BytesLike
+from fastevm.errors import FastevmError
+
+class AbiEncodingError(FastevmError, ValueError):
+    """A value that its ABI type cannot hold. The text names the argument."""
+
+class AbiDecodingError(FastevmError, ValueError):
+    """Data that is not what the ABI types describe."""
+
+class AbiTypeError(FastevmError, ValueError):
+    """A type that the contract ABI does not have."""
+
+@final
+class AbiType:
+    """A compiled type."""
+
+    name: str
+    head: int
+    is_dynamic: bool
+    def __init__(
+        self,
+        text: str,
+        members: list[tuple[str, AbiType]] | None = None,
+        make: Callable[[tuple[Any, ...]], Any] | None = None,
+    ) -> None: ...
+
+def encode_values(
+    types: AbiType, values: Sequence[Any] | Mapping[str, Any], prefix: bytes = b""
+) -> bytes: ...
+def decode_values(types: AbiType, data: BytesLike, start: int = 0) -> tuple[Any, ...]: ...
+def decode_column(kind: AbiType, words: Iterable[bytes]) -> list[Any]: ...

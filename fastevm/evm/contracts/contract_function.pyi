@@ -1,0 +1,48 @@
+"""Functions of contracts as Python callables."""
+
+import inspect
+from collections.abc import Mapping
+from typing import Any, NamedTuple, final
+
+from fastevm.evm.contracts.contract import Contract
+from fastevm.evm.contracts.interface import Event, Function
+from fastevm.evm.result import ExecutionResult
+
+class Called(NamedTuple):
+    """The outcome of a call: decoded value, events and the whole result."""
+
+    value: Any
+    events: list[Event]
+    result: ExecutionResult
+
+@final
+class ContractFunction:
+    """A function of a contract, or its overloads. Calling it returns the decoded value.
+
+    Arguments are given by position, or by the names of the ABI, with or without leading
+    underscores. Other keywords are ``sender``, ``value``, ``gas``, ``trace`` and further arguments
+    of the ``EVM`` method. If an argument that is not given by position has the name of such a
+    keyword, the keyword is the argument. ``abi`` is the ABI item, ``selector`` its four bytes.
+    """
+
+    __name__: str
+    __qualname__: str
+    __signature__: inspect.Signature
+    def __init__(self, contract: Contract, overloads: list[Function]) -> None: ...
+    def __call__(self, *args: Any, **terms: Any) -> Any: ...
+    def call(self, *args: Any, **terms: Any) -> Called:
+        """Runs ``EVM.call``: changes are discarded unless ``commit`` is true."""
+
+    def transact(self, *args: Any, **terms: Any) -> Called:
+        """Runs ``EVM.transact``: a whole transaction."""
+
+    def encode(self, *args: Any, **named: Any) -> bytes:
+        """Returns the call data."""
+
+    def decode(self, output: bytes) -> Any:
+        """Decodes the output of the function."""
+
+    @property
+    def abi(self) -> Mapping[str, Any]: ...
+    @property
+    def selector(self) -> bytes: ...

@@ -1,0 +1,157 @@
+"""Functions of contracts as Python callables."""
+
+import inspect
+from functools import partial
+from typing import NamedTuple
+
+from fastevm.evm.contracts.codec cimport AbiType, encode_after
+
+from fastevm.evm.contracts.codec import AbiEncodingError
+
+
+cdef dict STATIC = {"static": True}
+cdef dict COMMIT = {"commit": True}
+
+
+class Called(NamedTuple):
+    """The outcome of a call: decoded value, events and the whole result."""
+
+    value: object
+    events: list
+    result: object
+
+
+cdef class ContractFunction:
+    """A function of a contract, or its overloads. See the stub."""
+
+    cdef object contract
+    cdef list overloads
+
+    def __init__(self, contract: object, list overloads not None) -> None:
+        self.contract, self.overloads = contract, overloads
+
+    def __call__(self, *args, **terms):
+        """Runs a static call of a view or pure function, else a message whose changes are kept."""
+        contract = self.contract
+        function = self.overloads[0]
+        if terms or len(self.overloads) != 1:
+            function, args, terms = matched(self.overloads, args, terms)
+        if contract.default_sender is not None and "sender" not in terms:
+            terms["sender"] = contract.default_sender
+        usual = STATIC if function.reads else COMMIT
+        terms = {**usual, **terms} if terms else usual
+        result = contract.evm.call(contract.raw_address, encoded(function, args), **terms)
+        return contract.value_of(function, result)
+
+    def call(self, *args, **terms):
+        """Runs ``EVM.call``: changes are discarded unless ``commit`` is true."""
+        return self.run(self.contract.evm.call, args, terms)
+
+    def transact(self, *args, **terms):
+        """Runs ``EVM.transact``: a whole transaction."""
+        return self.run(self.contract.evm.transact, args, terms)
+
+    def encode(self, *args, **named):
+        """Returns the call data."""
+        function = self.overloads[0]
+        if named or len(self.overloads) != 1:
+            function, args, named = matched(self.overloads, args, named)
+        if named:
+            raise TypeError(f"{function.name} has no argument {next(iter(named))!r}")
+        return encoded(function, args)
+
+    def decode(self, output):
+        """Decodes the output of the function."""
+        return self.overloads[0].decode(output)
+
+    @property
+    def abi(self):
+        """The ABI item; of the first overload."""
+        return self.overloads[0].item
+
+    @property
+    def selector(self):
+        """The four bytes that select the function; of the first overload."""
+        return self.overloads[0].selector
+
+    @property
+    def __name__(self):
+        return self.overloads[0].name
+
+    @property
+    def __doc__(self):
+        return "\n".join([each.described() for each in self.overloads])
+
+    @property
+    def __signature__(self):
+        return signature_of(self.overloads[0])
+
+    def __getattr__(self, name):
+        if name == "__qualname__":  # a class cannot define it as a property
+            return f"{self.contract.contract_name}.{self.overloads[0].name}"
+        raise AttributeError(f"a function has no attribute {name!r}")
+
+    def __repr__(self):
+        return f"<{self.__doc__} of {self.contract!r}>"
+
+    def run(self, method, args, terms):
+        """Runs a method of the machine and returns everything about its outcome."""
+        contract = self.contract
+        function, args, terms = matched(self.overloads, args, terms)
+        if contract.default_sender is not None:
+            terms.setdefault("sender", contract.default_sender)
+        result = method(contract.raw_address, encoded(function, args), **terms)
+        return Called(contract.value_of(function, result), contract.events_in(result), result)
+
+
+cdef bytes encoded(object function, tuple args):
+    """Returns the selector and the arguments. The errors name the argument."""
+    cdef AbiType inputs
+    if len(args) != len(function.inputs):
+        return function.encode(args)  # raises
+    if not args:
+        return function.selector
+    inputs = function.input_type
+    try:
+        return encode_after(inputs, function.selector, args)
+    except AbiEncodingError as error:
+        raise AbiEncodingError(f"{function.name}: {error}") from None
+
+
+cdef tuple matched(list overloads, tuple args, dict named):
+    """Returns the overload that fits, all its arguments, and the keywords that are left."""
+    if len(overloads) == 1:
+        found = filled(overloads[0], args, named)
+        return (overloads[0], args, named) if found is None else found
+    fits = []
+    for function in overloads:
+        found = filled(function, args, named)
+        if found is not None:
+            fits.append(found)
+    if len(fits) != 1:
+        known = ", ".join([each.signature for each in overloads])
+        raise TypeError(f"ambiguous overload: select one with contract[signature]: {known}")
+    return fits[0]
+
+
+cdef tuple filled(object function, tuple args, dict named):
+    """Returns all arguments, from positions and keywords, or None if some are missing."""
+    if len(args) > len(function.inputs):
+        return None
+    terms, values = dict(named), list(args)
+    for name in function.names[len(args):]:
+        key = name if name in terms else name.lstrip("_")
+        if not key or key not in terms:
+            return None
+        values.append(terms.pop(key))
+    return function, tuple(values), terms
+
+
+cdef object signature_of(object function):
+    names = [name.lstrip("_") for name in function.names]
+    usable = len(set(names)) == len(names) and all([name.isidentifier() for name in names])
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD if usable else inspect.Parameter.POSITIONAL_ONLY
+    parameter = partial(inspect.Parameter, kind=kind)
+    shown = names if usable else [f"arg{at}" for at in range(len(names))]
+    terms = inspect.Parameter("terms", inspect.Parameter.VAR_KEYWORD)
+    return inspect.Signature([*[parameter(name) for name in shown], terms])

@@ -1,0 +1,149 @@
+"""Human-readable ABIs: Solidity declarations such as ``function f(uint256 a) view returns (bool)``.
+
+The format is the one of ethers and viem, with structs in declarations of their own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+DECLARATION: Final = re.compile(
+    r"\s*(function|event|error|constructor|struct|receive|fallback)\b\s*([\w$]*)\s*(.*?)\s*;?\s*",
+    re.S,
+)
+TOKEN: Final = re.compile(r"\s*([(),]|[\w$.]+(?:\[\d*\])*|\[\d*\])")
+LOCATIONS: Final = ("memory", "calldata", "storage", "payable")
+MUTABILITIES: Final = ("pure", "view", "nonpayable", "payable")
+VISIBILITIES: Final = ("external", "public", "internal", "private", "virtual", "override")
+SHOWN: Final = 80  # characters of a declaration in an error
+
+Json = dict[str, Any]
+
+
+def json_abi(items: Sequence[Any]) -> list[Mapping[str, Any]]:
+    """Returns the items in JSON form; those that are text are parsed. Raises ValueError."""
+    structs = {
+        found[2]: found[3]
+        for item in items
+        if isinstance(item, str) and (found := DECLARATION.fullmatch(item)) and found[1] == "struct"
+    }
+    read = [parsed(item, structs) if isinstance(item, str) else item for item in items]
+    return [item for item in read if item is not None]
+
+
+def parsed(text: str, structs: Mapping[str, str]) -> Json | None:
+    """Returns the item of one declaration; None for a struct."""
+    found = DECLARATION.fullmatch(text)
+    if found is None:
+        raise ValueError(f"not a declaration of an ABI: {text[:SHOWN]!r}")
+    kind, name, rest = found.groups()
+    if kind == "struct":
+        return None
+    reader = Reader(text, rest, structs)
+    item: Json = {"type": kind, "name": name}
+    item["inputs"] = reader.parameters()
+    words = reader.words()
+    if kind == "function":
+        item["outputs"] = reader.parameters() if words[-1:] == ["returns"] else []
+    if kind in ("event", "error"):
+        item["anonymous"] = "anonymous" in words
+    else:
+        item["stateMutability"] = next((w for w in words if w in MUTABILITIES), "nonpayable")
+    if kind in ("constructor", "receive", "fallback"):
+        del item["name"]
+    reader.end()
+    return item
+
+
+class Reader:
+    """Reads a declaration token by token."""
+
+    def __init__(self, text: str, rest: str, structs: Mapping[str, str], depth: int = 0) -> None:
+        self.text, self.structs, self.depth = text, structs, depth
+        self.tokens = TOKEN.findall(rest)
+        if TOKEN.sub("", rest).strip():
+            raise self.wrong(f"unexpected {TOKEN.sub('', rest).strip()[:SHOWN]!r}")
+        if depth > len(structs):
+            raise self.wrong("a struct contains itself")
+        self.at = 0
+
+    def wrong(self, why: str) -> ValueError:
+        """Returns the error for this declaration."""
+        return ValueError(f"{why} in {self.text[:SHOWN]!r}")
+
+    def next(self) -> str:
+        """Returns the next token; an empty text at the end."""
+        self.at += 1
+        return self.tokens[self.at - 1] if self.at <= len(self.tokens) else ""
+
+    def words(self) -> list[str]:
+        """Returns the words up to a parenthesis or the end."""
+        found = []
+        while self.at < len(self.tokens) and self.tokens[self.at] not in "(),":
+            found.append(self.next())
+        known = (*MUTABILITIES, *VISIBILITIES, "anonymous", "returns")
+        for word in found:
+            if word not in known:
+                raise self.wrong(f"unknown word {word!r}")
+        return found
+
+    def end(self) -> None:
+        """Raises ValueError if tokens are left."""
+        if self.at < len(self.tokens):
+            raise self.wrong(f"unexpected {self.tokens[self.at]!r}")
+
+    def parameters(self) -> list[Json]:
+        """Reads parameters in parentheses."""
+        if self.next() != "(":
+            raise self.wrong("expected '('")
+        found: list[Json] = []
+        if self.tokens[self.at : self.at + 1] == [")"]:
+            self.at += 1
+            return found
+        while True:
+            found.append(self.parameter())
+            token = self.next()
+            if token == ")":
+                return found
+            if token != ",":
+                raise self.wrong("expected ',' or ')'")
+
+    def parameter(self) -> Json:
+        """Reads a type and a name."""
+        first = self.tokens[self.at : self.at + 1]
+        if first == ["tuple"] or first == ["("]:
+            self.at += first == ["tuple"]
+            found = self.tuple_of(self.parameters())
+        else:
+            found = self.named_type(self.next())
+        while self.at < len(self.tokens) and self.tokens[self.at] not in "(),":
+            word = self.next()
+            if word == "indexed":
+                found["indexed"] = True
+            elif word not in LOCATIONS:
+                if "name" in found:
+                    raise self.wrong(f"unexpected {word!r}")
+                found["name"] = word
+        return {"name": "", **found}
+
+    def tuple_of(self, components: list[Json]) -> Json:
+        """Reads what follows the parenthesis of a tuple."""
+        suffix = ""
+        while self.tokens[self.at : self.at + 1] and self.tokens[self.at].startswith("["):
+            suffix += self.next()
+        return {"type": "tuple" + suffix, "components": components}
+
+    def named_type(self, text: str) -> Json:
+        """Returns the type of a name: elementary, or a struct."""
+        base, bracket, rest = text.partition("[")
+        if not base or not base[0].isalpha():
+            raise self.wrong("expected a type")
+        if base not in self.structs:
+            usual = {"uint": "uint256", "int": "int256"}
+            return {"type": usual.get(base, base) + bracket + rest}
+        body = self.structs[base].strip().removeprefix("{").removesuffix("}")
+        inside = ",".join(part for part in body.split(";") if part.strip())
+        reader = Reader(self.text, f"({inside})", self.structs, self.depth + 1)
+        return {"type": "tuple" + bracket + rest, "components": reader.parameters()}
