@@ -120,6 +120,24 @@ CASES = {
         assert evm.state.state_root() == root
         assert evm.transact(CONTRACT, gas=1_000_000).error == "out of gas"
     """,
+    "an alarm during a call": """
+        class Alarm(Exception):
+            pass
+
+        def raise_alarm(*_):
+            raise Alarm
+
+        evm = EVM()
+        evm.set_account(CONTRACT, code=LOOP)
+        for number in (signal.SIGALRM, signal.SIGUSR1, signal.SIGHUP):
+            signal.signal(number, raise_alarm)
+            threading.Timer(0.2, signal.raise_signal, [number]).start()
+            with pytest.raises(Alarm):
+                evm.call(CONTRACT, gas=10**12)
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        with pytest.raises(Alarm):
+            evm.call(CONTRACT, gas=10**12)
+    """,
     "a signal at any moment around the start of a run": """
         evm = EVM()
         evm.set_account(CONTRACT, code=LOOP)

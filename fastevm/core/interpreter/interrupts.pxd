@@ -1,5 +1,4 @@
-# Ctrl-C and SIGTERM during long executions: the machine pauses at its next jump, Python handles
-# them.
+# Signals during long executions: the machine pauses at its next jump, Python handles them.
 from fastevm.core.interpreter.machine cimport Machine
 
 

@@ -1,9 +1,11 @@
-"""Ctrl-C and SIGTERM during long executions: the machine pauses and Python handles the signal.
+"""Signals during long executions: the machine pauses and Python handles the signal.
 
+These are signals that programs handle: Ctrl-C, SIGTERM, SIGALRM, SIGHUP, SIGUSR1 and a few more.
 Python runs signal handlers on the main thread, between two of its own instructions, and code
 without the GIL runs none of these. A C handler in front of Python's handler writes a request that
 the machine checks at jumps. `signal.signal` replaces our handler; the next long execution notices
-this at a back-edge or call (two system calls). Executions of a fraction of a second skip the check.
+this at a back-edge or call (a system call for each signal). Executions of a fraction of a second
+skip the check.
 """
 
 from cpython.exc cimport PyErr_CheckSignals
@@ -19,11 +21,72 @@ cdef extern from "pythread.h" nogil:
     unsigned long PyThread_get_thread_ident()
 
 
-cdef extern from "fastevm/core/interpreter/interrupts.h" nogil:
+cdef extern from *:
+    """
+    #include <signal.h>
+
+    /* The request that a signal writes: PAUSE_REQUEST of cancellation.pxd. */
+    enum { FE_CANCEL_REQUEST = 1, FE_PAUSE_REQUEST = 2, FE_WATCHED = 8 };
+
+    static int fe_pause_request;
+    /* The flag of an execution that cannot pause: a signal cancels it, and it restarts if no handler
+       raises. */
+    static int* fe_stop_request;
+    static int fe_stopped;
+    /* SIGALRM is that of pytest-timeout. SIGPROF is not among them: profilers raise it a hundred
+       times a second. */
+    static const int fe_watched[FE_WATCHED] = {
+        SIGINT, SIGTERM, SIGALRM, SIGVTALRM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2,
+    };
+    static struct sigaction fe_replaced[FE_WATCHED];
+
+    /* Python's handler records the signal before the request is written: an execution that pauses
+     * immediately, on another thread than the one that got the signal, finds it recorded. */
+    static void fe_on_signal(int number, siginfo_t* info, void* context) {
+        int at = 0;
+        int* stop;
+        while (fe_watched[at] != number) at++;
+        if (fe_replaced[at].sa_flags & SA_SIGINFO) fe_replaced[at].sa_sigaction(number, info, context);
+        else fe_replaced[at].sa_handler(number);
+        __atomic_store_n(&fe_pause_request, FE_PAUSE_REQUEST, __ATOMIC_RELEASE);
+        stop = __atomic_load_n(&fe_stop_request, __ATOMIC_RELAXED);
+        if (stop) {
+            __atomic_store_n(&fe_stopped, 1, __ATOMIC_RELEASE);
+            __atomic_store_n(stop, FE_CANCEL_REQUEST, __ATOMIC_RELEASE);
+        }
+    }
+
+    static void fe_watch_run(int* stop) {
+        __atomic_store_n(&fe_stopped, 0, __ATOMIC_RELAXED);
+        __atomic_store_n(&fe_stop_request, stop, __ATOMIC_RELAXED);
+    }
+
+    static int fe_run_was_stopped(void) {
+        __atomic_store_n(&fe_stop_request, (int*)0, __ATOMIC_RELAXED);
+        return __atomic_exchange_n(&fe_stopped, 0, __ATOMIC_RELAXED);
+    }
+
+    static int fe_is_ours(const struct sigaction* action) {
+        return (action->sa_flags & SA_SIGINFO) && action->sa_sigaction == fe_on_signal;
+    }
+
+    /* Installs our handler in front of Python's handlers; default actions of signals stay. */
+    static void fe_watch_signals(void) {
+        for (int at = 0; at < FE_WATCHED; at++) {
+            struct sigaction found;
+            if (sigaction(fe_watched[at], NULL, &found) != 0 || fe_is_ours(&found)) continue;
+            if (found.sa_handler == SIG_DFL || found.sa_handler == SIG_IGN) continue;
+            fe_replaced[at] = found;
+            found.sa_flags |= SA_SIGINFO;
+            found.sa_sigaction = fe_on_signal;
+            sigaction(fe_watched[at], &found, NULL);
+        }
+    }
+    """
     int pause_request "fe_pause_request"
-    void watch_signals "fe_watch_signals"()
-    void watch_run "fe_watch_run"(int* stop)
-    int run_was_stopped "fe_run_was_stopped"()
+    void watch_signals "fe_watch_signals"() nogil
+    void watch_run "fe_watch_run"(int* stop) nogil
+    int run_was_stopped "fe_run_was_stopped"() nogil
 
 
 cdef bint is_unwatched = False  # a long execution started; handlers are unchecked
