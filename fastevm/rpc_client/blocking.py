@@ -77,7 +77,7 @@ class JsonRpcClient:
             self._headers["Accept-Encoding"] = "gzip"
         self._connection = kind(parts.hostname or "", parts.port, timeout=timeout)
         if guarded:
-            self._connection._create_connection = connect  # type: ignore[union-attr]
+            self._connection._create_connection = connect  # type: ignore[attr-defined]
         self._ids = count(1)
 
     def call(self, method: str, *params: Any) -> Any:
