@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Final
 
+from fastevm.cli.parser import Parser
+
 WORDS: Final = "words"
 SCRIPTS: Final = {
     "bash": """\
@@ -57,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
 def candidates(typed: Sequence[str]) -> list[str]:
     """Returns what may stand in place of the last word; empty for values without choices."""
     *before, last = typed
-    parser = import_module("fastevm.cli.command_line").parser(before[0] if before else None)
+    parser: Parser = import_module("fastevm.cli.command_line").parser(before[0] if before else None)
     option: argparse.Action | None = None
     for word in before:
         option = _options(parser).get(word) if word.startswith("-") else None
@@ -78,7 +80,7 @@ def _options(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
     return {word: one for one in shown for word in one.option_strings}
 
 
-def _subcommands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+def _subcommands(parser: argparse.ArgumentParser) -> dict[str, Parser]:
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             return dict(action.choices)

@@ -84,7 +84,7 @@ def _call(teller: Teller, request: dict[str, Any]) -> Json:
     elif str(request.get("method")).startswith("eth_sendRawTransaction"):
         try:
             sent = Transaction.decode(bytes.fromhex(str(asked).removeprefix("0x")))
-            sender = checksum_address(sent.sender)
+            sender = None if sent.sender is None else checksum_address(sent.sender)
         except (FastevmError, ValueError):
             return {}
         to = None if sent.to is None else checksum_address(sent.to)
@@ -107,7 +107,7 @@ def _why_it_waits(context: Context, tx_hash: Any) -> str | None:
     if not isinstance(tx_hash, str) or not node.mines_at_once:
         return None
     pooled = node.pool.find(bytes.fromhex(tx_hash[2:]))
-    if pooled is None:
+    if pooled is None or pooled.sender is None:
         return None
     expected = node.pool.next_nonce(pooled.sender)
     if pooled.nonce > expected:
