@@ -21,13 +21,14 @@ from fastevm.rpc.safe_text import cut
 from fastevm.rpc.source_lines import source_lines
 from fastevm.rpc.terminal.lines import Json
 from fastevm.rpc.terminal.options import TerminalOptions
+from fastevm.rpc.terminal.rerun_budget import LONGEST, SPENT, TOO_LARGE, TREE_SIZE, RerunBudget
 from fastevm.rpc.view import View
 from fastevm.rpc_types import console
 from fastevm.rpc_types.contract_names import Names, common_entries, entries_of, shortened
 from fastevm.tracing import TraceRequest
 
-CALLS: Final = TraceRequest(tracer="callTracer")
-CALLS_AND_LOGS: Final = TraceRequest(tracer="callTracer", config={"withLog": True})
+CALLS: Final = TraceRequest(tracer="callTracer", timeout=LONGEST)
+CALLS_AND_LOGS: Final = TraceRequest(tracer="callTracer", config={"withLog": True}, timeout=LONGEST)
 LOGS_LIMIT: Final = 50  # logs shown of a transaction
 CONSOLE_LIMIT: Final = 200  # lines of the console
 CALLS_LIMIT: Final = 500  # calls of a tree
@@ -40,6 +41,7 @@ class Teller:
 
     def __init__(self, names: Names, contracts: ContractFiles, *, traces: bool = False) -> None:
         self.names, self.contracts, self.traces = names, contracts, traces
+        self.budget = RerunBudget()
         self._trace = tracing.trace_transaction  # loaded with the teller
         self.logs_are_there = False  # code that writes to the console was seen
 
@@ -100,11 +102,18 @@ class Teller:
         return {"address": address, "event": topics or "anonymous", "data": shortened(log.data)}
 
     def _add_what_ran(self, told: Json, view: View, index: int) -> None:
+        if self.budget.is_spent:
+            told["trace"] = SPENT
+            return
         try:
             wanted = CALLS_AND_LOGS if self.traces else CALLS
-            text = self._trace(base_of(view), view.block.transactions, index, wanted)
+            with self.budget.charge():
+                text = self._trace(base_of(view), view.block.transactions, index, wanted)
         except (FastevmError, ValueError) as error:
             told["trace"] = f"not available: {error}"
+            return
+        if len(text) > TREE_SIZE:
+            told["trace"] = TOO_LARGE
             return
         self.logs_are_there = self.logs_are_there or CONSOLE_NAME in bytes(text)
         tree = msgspec.json.decode(text)

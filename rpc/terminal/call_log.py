@@ -16,6 +16,7 @@ from fastevm.rpc.context import Context
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.terminal.block_log import CALLS, console_lines
 from fastevm.rpc.terminal.lines import Json
+from fastevm.rpc.terminal.rerun_budget import TREE_SIZE, RerunBudget
 from fastevm.rpc.view import View
 from fastevm.rpc_types.call_object import decode_call
 from fastevm.rpc_types.overrides import decode_block_overrides, decode_state_overrides
@@ -30,25 +31,31 @@ def may_call(body: bytes) -> bool:
     return any(name in body for name in CALL_NAMES)
 
 
-def calls_of(context: Context, latest: View, body: bytes) -> Iterator[Json]:
+def calls_of(context: Context, latest: View, body: bytes, budget: RerunBudget) -> Iterator[Json]:
     """The record of each call in a body that wrote to the console.
 
-    ``latest``: the head when the request came.
+    ``latest``: the head when the request came. Calls beyond the ``budget`` are left out.
     """
+    if budget.is_spent:
+        return
     try:
         found = msgspec.json.decode(body)
     except msgspec.DecodeError:
         return
     for one in found if isinstance(found, list) else [found]:
         params = one.get("params") if isinstance(one, dict) else None
+        if budget.is_spent:
+            return
         if isinstance(params, list) and params and one.get("method") in METHODS:
             try:
-                yield from _call(context, latest, str(one["method"]), params)
+                with budget.charge():
+                    told = _call(context, latest, str(one["method"]), params)
+                yield from told
             except (FastevmError, RpcError, HeldUpstream, ValueError):
                 continue  # its answer told of it
 
 
-def _call(context: Context, latest: View, method: str, params: list[Any]) -> Iterator[Json]:
+def _call(context: Context, latest: View, method: str, params: list[Any]) -> list[Json]:
     asked, block, state, header = [*params, *[None] * OVERRIDES][:OVERRIDES]
     request = decode_call(asked)
     selector = LATEST_BLOCK if block is None else decode_block(block)
@@ -62,7 +69,10 @@ def _call(context: Context, latest: View, method: str, params: list[Any]) -> Ite
         gas_cap=context.limits.call_gas,
         shows_base_fee=context.dialect.free_calls_see_base_fee,
     )
+    if len(text) > TREE_SIZE:
+        return []
     lines = list(console_lines(msgspec.json.decode(text)))
-    if lines:
-        to = None if request.to is None else checksum_address(request.to)
-        yield {"event": "console", "method": method, "to": to, "console": lines}
+    if not lines:
+        return []
+    to = None if request.to is None else checksum_address(request.to)
+    return [{"event": "console", "method": method, "to": to, "console": lines}]

@@ -99,10 +99,11 @@ class Terminal:
         if self.options.requests and (not self.options.as_json or len(body) > BODY_LIMIT):
             self._hand_over(lambda: self._requests(body))
         teller = self._teller
-        told = self.options.console and teller is not None and teller.logs_are_there
-        if told and late.may_call(body):
-            latest = context.latest_view()
-            self._hand_over(lambda: late.calls_of(context, latest, body))
+        if teller is None or not self.options.console or not teller.logs_are_there:
+            return
+        if late.may_call(body):
+            latest, budget = context.latest_view(), teller.budget
+            self._hand_over(lambda: late.calls_of(context, latest, body, budget))
 
     def answer(self, context: Context, body: bytes, answer: Answer, seconds: float) -> None:
         """Log the requests of a body that failed; as JSON, all requests if they are wanted.

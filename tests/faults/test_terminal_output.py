@@ -2,6 +2,7 @@
 
 import pytest
 
+from fastevm.rpc.terminal.rerun_budget import BURST, SHARE, RerunBudget
 from tests.unit.rpc.terminal.test_terminal import LOGGING, REVERTING, Stand, data_of
 
 LONG = 9_000  # characters
@@ -20,3 +21,25 @@ def test_line_feeds_of_the_console_begin_few_lines() -> None:
     stand.send(LOGGING, data_of("log(string)", "\n" * 3_000))
     told = stand.told()
     assert told.count("\n") < 70 and "\\x0a" in told
+
+
+def test_what_is_executed_again_has_a_share_of_the_time() -> None:
+    now = [0.0]
+    budget = RerunBudget(lambda: now[0])
+    assert not budget.is_spent
+    with budget.charge():
+        now[0] += 2 * BURST
+    assert budget.is_spent
+    now[0] += (BURST + 0.1) / SHARE
+    assert not budget.is_spent
+
+
+def test_a_transaction_beyond_the_budget_is_reported_without_its_calls() -> None:
+    stand = Stand(traces=True)
+    teller = stand.terminal._told_by()
+    with teller.budget.charge():
+        teller.budget._left = -1_000.0
+    stand.send(LOGGING, data_of("log(string)", "text"))
+    told = stand.told()
+    assert "too much was executed again" in told
+    assert "text" not in told
