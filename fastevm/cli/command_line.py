@@ -76,7 +76,7 @@ COMMANDS: Final = {
 EXTRAS: Final = {
     "boa": "boa",
     "brotli": "feed",
-    "eth_abi": "abi",
+    "eth_abi": "payments",
     "eth_account": "payments",
     "eth_tester": "eth-tester",
     "eth_typing": "payments",

@@ -49,7 +49,7 @@ def test_an_error_stands_below_one_line_where_there_are_many_options(
         (["stateless", "verify", "no"], "fastevm stateless: no: no such file or directory"),
         (
             ["dev", "--fork-url", "http://127.0.0.1:1", "--retries", "0"],
-            "fastevm dev: http://127.0.0.1:1: connection refused (after 1 attempts)",
+            "fastevm dev: http://127.0.0.1:1: connection refused",
         ),
     ],
 )
