@@ -110,6 +110,14 @@ def _submitted(context: Context, argument: Any) -> Any:
         return {**given, "hash": hex_bytes(node.submit(decoded))}
 
 
+def _wants_removed(argument: dict[str, Any]) -> bool:
+    wanted = argument.get("includeRemoved")
+    try:
+        return False if wanted is None else decode_bool(wanted, field="includeRemoved")
+    except DecodeError as fault:
+        raise RpcError("invalid_argument", position=1, fault=fault) from None
+
+
 TOPICS: Final[dict[str, Callable[[str, Any], Topic]]] = {
     NEW_HEADS: _without_argument,
     LOGS: _logs,
@@ -141,7 +149,8 @@ def subscribe(context: Context, request: SocketRequest, name: Any, argument: Any
 
     ``newHeads``: a header for each new canonical block. ``logs``: canonical logs of a filter; those
     of blocks that left the chain come again, newest first, with ``removed`` true. With
-    ``fromBlock`` pending it is the same as ``pendingLogs`` where there are slices.
+    ``fromBlock`` pending it is the same as ``pendingLogs`` where there are slices. With
+    ``includeRemoved`` these also report logs that are withdrawn, with ``removed`` true.
     ``newPendingTransactions``: what the pool takes, as hash or (true) as object. ``syncing``: one
     ``false`` from a node that follows and has caught up. Every slice of the pre-confirmed block:
     ``newFlashblocks`` the whole block so far, ``pendingLogs`` its new logs,
@@ -169,6 +178,8 @@ def subscribe(context: Context, request: SocketRequest, name: Any, argument: Any
     if name == LOGS and topic.wanted is not None and decode_filter(argument).first.is_pending:
         makes_slices = context.node.slice_cadence_ms is not None
         topic = replace(topic, kind=PENDING_LOGS if makes_slices else LOGS)
+    if topic.kind == PENDING_LOGS and isinstance(argument, dict):
+        topic = replace(topic, removed=_wants_removed(argument))
     if name in TELL_OF_BLOCK:
         topic = replace(topic, full=context.dialect.receipts_tell_of_block)
     if topic.wanted is not None:

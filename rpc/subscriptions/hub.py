@@ -25,6 +25,7 @@ from fastevm.rpc.subscriptions.topics import (
     Topic,
     TransactionEvent,
 )
+from fastevm.rpc.subscriptions.withdrawn_logs import WithdrawnLogs
 
 log: Final = logging.getLogger("fastevm.rpc")
 
@@ -65,6 +66,7 @@ class Hub:
         self._awake = False
         self._wake = asyncio.Event()
         self._memory = SliceMemory()
+        self._sent = WithdrawnLogs(node)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
         self._scribe = ThreadPoolExecutor(1, thread_name_prefix="fastevm-events")
@@ -146,12 +148,12 @@ class Hub:
     def _on_head(self, change: HeadChange) -> None:
         # Who subscribes or waits from now on finds the new head.
         if self._topics or self._waiters:
-            self._hand_over(lambda: HeadEvent(self.node, change))
+            self._hand_over(lambda: HeadEvent(self.node, change, self._sent))
 
     def _on_slice(self, pending: PendingBlock, first_new: int) -> None:
         self.freshness.note(pending)
         new = range(first_new, len(pending.transactions))
-        self._hand_over(lambda: SliceEvent(self.node, pending, new, self._memory))
+        self._hand_over(lambda: SliceEvent(self.node, pending, new, self._memory, self._sent))
 
     def _on_transaction(self, transaction: Any) -> None:
         self.arrivals.append((next(self._numbers), transaction.hash))
@@ -207,6 +209,8 @@ class Hub:
         topics = [topic for topic in self._topics if topic.kind in kinds]
         if not topics or self._loop is None:
             return
+        if not any(topic.removed for topic in self._topics):
+            self._sent.clear()
         topics.sort(key=lambda topic: ORDER.index(topic.kind))
         job = self._loop.run_in_executor(self._scribe, _messages, events, topics)
         for topic, messages in await job:

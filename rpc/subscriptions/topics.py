@@ -14,6 +14,7 @@ from fastevm.errors import UnknownBlockError
 from fastevm.node import Node
 from fastevm.rpc.dispatch.envelope import encode
 from fastevm.rpc.log_filter import LogFilter
+from fastevm.rpc.subscriptions.withdrawn_logs import WithdrawnLogs
 from fastevm.rpc.view import View
 from fastevm.rpc_types.blocks import header_json
 from fastevm.rpc_types.transactions import transaction_json
@@ -50,7 +51,8 @@ class Topic(Struct, frozen=True):
 
     ``wanted`` selects logs, or transactions by their logs; ``full``: objects instead of hashes, or
     receipts that name the time of their block. ``hashes`` selects transactions, all if it is empty.
-    ``reorgs``: an inclusion is followed until it is final.
+    ``reorgs``: an inclusion is followed until it is final. ``removed``: also logs that are
+    withdrawn before they are canonical.
     """
 
     kind: str
@@ -58,6 +60,7 @@ class Topic(Struct, frozen=True):
     full: bool = False
     hashes: frozenset[bytes] = frozenset()
     reorgs: bool = False
+    removed: bool = False
 
     @property
     def memory(self) -> int:
@@ -100,11 +103,12 @@ class TransactionEvent:
 class HeadEvent:
     """The canonical chain changed."""
 
-    kinds = frozenset((NEW_HEADS, LOGS, TRANSACTION_RECEIPTS, TRANSACTION_INCLUSION))
+    kinds = frozenset((NEW_HEADS, LOGS, TRANSACTION_RECEIPTS, TRANSACTION_INCLUSION, PENDING_LOGS))
 
-    def __init__(self, node: Node, change: HeadChange) -> None:
+    def __init__(self, node: Node, change: HeadChange, sent: WithdrawnLogs) -> None:
         self.node = node
         self.change = change
+        self.sent = sent
 
     def hashes(self) -> Iterator[bytes]:
         """Return the hashes of the transactions that are canonical now."""
@@ -117,11 +121,18 @@ class HeadEvent:
         """
         if topic.kind == NEW_HEADS:
             return [encode(header_json(block.header, block.hash)) for block in self.change.added]
+        if topic.kind == PENDING_LOGS:
+            return selected(self.withdrawn, topic) if topic.removed else []
         if topic.kind == TRANSACTION_RECEIPTS:
             return list(self._receipts(topic))
         if topic.kind == TRANSACTION_INCLUSION:
             return ended(self.node, topic, list(self._inclusions(topic)))
         return selected(self.logs, topic)
+
+    @cached_property
+    def withdrawn(self) -> list[tuple[Log, bytes]]:
+        """The pre-confirmed logs that the new chain does not have."""
+        return self.sent.take(self.node.pending())
 
     def _receipts(self, topic: Topic) -> Iterator[bytes]:
         """An array of the wanted receipts of each new block that has any."""
@@ -194,7 +205,15 @@ class SliceEvent:
 
     kinds = frozenset((PENDING_LOGS, NEW_SLICES, NEW_SLICE_TRANSACTIONS))
 
-    def __init__(self, node: Node, pending: PendingBlock, new: range, memory: SliceMemory) -> None:
+    def __init__(
+        self,
+        node: Node,
+        pending: PendingBlock,
+        new: range,
+        memory: SliceMemory,
+        sent: WithdrawnLogs,
+    ) -> None:
+        self.sent = sent
         self.pending = pending
         self.view = View.of_pending(node, pending)
         self.new = new
@@ -207,7 +226,8 @@ class SliceEvent:
     def messages(self, topic: Topic) -> list[bytes]:
         """Return the block so far, or what is new in it: logs, hashes, or objects with outcome."""
         if topic.kind == PENDING_LOGS:
-            return selected([(entry, told) for _, entry, told in self.logs], topic)
+            new = selected([(entry, told) for _, entry, told in self.logs], topic)
+            return [*selected(self.withdrawn, topic), *new] if topic.removed else new
         if topic.kind == NEW_SLICES:
             return [self._block()]
         if not topic.full:
@@ -217,6 +237,22 @@ class SliceEvent:
             return self.outcomes
         hit = {index for index, entry, _ in self.logs if wanted.matches(entry)}
         return [told for index, told in zip(self.new, self.outcomes, strict=True) if index in hit]
+
+    @cached_property
+    def withdrawn(self) -> list[tuple[Log, bytes]]:
+        """The pre-confirmed logs that this slice does not have; its new ones are kept."""
+        gone, position = self.sent.take(self.pending), self._first_log
+        for index in self.new:
+            logs = self.pending.receipts[index].logs
+            self.sent.add(
+                self.pending.transactions[index].hash,
+                [
+                    (entry, self.view.log_text(entry, index, position + at, removed=True))
+                    for at, entry in enumerate(logs)
+                ],
+            )
+            position += len(logs)
+        return gone
 
     @cached_property
     def logs(self) -> list[tuple[int, Log, bytes]]:

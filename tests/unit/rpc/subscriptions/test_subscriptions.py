@@ -396,6 +396,39 @@ async def test_pending_logs_without_a_filter_are_all(stand: Stand, argument: lis
     ]
 
 
+async def test_withdrawn_logs_come_again_as_removed(stand: Stand) -> None:
+    client, node = await stand.client(), stand.node
+    told = await client.subscribe("pendingLogs", {"includeRemoved": True})
+    usual = await client.subscribe("pendingLogs", {})
+    logs = [receipt(Log(A, (), bytes([number]))) for number in range(3)]
+    node.publish(slice_of(node, 1, logs, 3))
+    first = [await client.note() for _ in range(6)]
+    sent = [log for name, log in first if name == told]
+    assert [log for name, log in first if name == usual] == sent
+    # the block begins again with the first transaction only
+    node.publish(slice_of(node, 0, logs[:1], 0))
+    assert await client.results(2) == [log | {"removed": True} for log in sent[:0:-1]]
+    await client.silence()
+    # what becomes canonical is not withdrawn
+    block = block_on(node, node.chain.head, Log(A, (), b"\0"))
+    node.chain.move(type(block)(block.header, (transaction(0),)))
+    await client.silence()
+    # a pending block that is replaced by a head without it
+    node.publish(slice_of(node, 1, logs, 3))
+    again = [await client.note() for _ in range(6)]
+    node.pending_block = None
+    node.chain.move(block_on(node, node.chain.head), remove=1)
+    removed = await client.results(3)
+    assert removed == [log | {"removed": True} for name, log in again[::-1] if name == told]
+    await client.silence()
+
+
+async def test_the_option_for_withdrawn_logs_is_a_boolean(stand: Stand) -> None:
+    client = await stand.client()
+    answer = await client.ask("eth_subscribe", "pendingLogs", {"includeRemoved": "yes"})
+    assert answer["error"]["code"] == -32602
+
+
 async def test_the_whole_block_with_every_slice(stand: Stand) -> None:
     client, node = await stand.client(), stand.node
     await client.subscribe("newFlashblocks")
