@@ -77,12 +77,28 @@ cdef bint executor_take(BlockExecutor* b) noexcept:
     return True
 
 
+# Forgets everything that belonged to the last owner of a machine. Its moved precompiles would take
+# part in the blocks of the next owner, and are freed memory by then.
+cdef void detach(Machine* m) noexcept nogil:
+    m.world = NULL
+    m.schedule = NULL
+    m.block = NULL
+    m.transaction = NULL
+    m.precompile_moves = NULL
+    m.precompile_move_count = 0
+    m.tracer = NULL
+    m.cancel = NULL
+    m.suspend_always = False
+    m.ripemd = NULL
+
+
 cdef void executor_leave(BlockExecutor* b) noexcept:
     global idle_machine, idle_world
     cdef Reader nothing
     if idle_machine == NULL and b.machine != NULL and b.world != NULL:
         memset(&nothing, 0, sizeof(nothing))
         machine_rest(b.machine)
+        detach(b.machine)
         world_begin(b.world, &nothing)
         idle_machine, idle_world = b.machine, b.world
         b.machine, b.world = NULL, NULL
