@@ -1,4 +1,4 @@
-"""A batch: calls are answered in their order, on the event loop as far as that goes.
+"""Answers batches: calls in their order, on the event loop as long as they are short.
 
 Calls for workers that follow each other are one job. The loop serves others every `LOOP_TIME`, a
 worker every `JOB_TIME`.
@@ -108,7 +108,7 @@ class Batch:
         """Answer the next message, and what follows it as far as a worker takes it along."""
         message = self.messages[self.position]
         assert isinstance(message, Call)
-        if self.runner.place_of(message) is RunOn.TASK:
+        if self.runner.run_on_of(message) is RunOn.TASK:
             self.add(in_memory(await self.runner.elsewhere(message), self.limit))
             return
         calls = self.calls_for_worker()
@@ -127,25 +127,25 @@ class Batch:
         except RpcError as error:  # no worker has room
             outcomes = [(error, 0.0)] * len(calls)
         for call, outcome in zip(calls, outcomes, strict=False):
-            self.add(self.runner.settle(call, outcome))
+            self.add(self.runner.finish(call, outcome))
 
     def calls_for_worker(self) -> list[Call]:
-        """Return the next call, wherever it belongs, and those behind it that belong to workers."""
+        """Return the next call and the calls after it that run in workers."""
         first = self.messages[self.position]
         assert isinstance(first, Call)
         calls = [first]
         for message in self.messages[self.position + 1 :]:
             if not isinstance(message, Call):
                 break
-            if self.runner.place_of(message) not in IN_WORKERS:
+            if self.runner.run_on_of(message) not in IN_WORKERS:
                 break
             calls.append(message)
         return calls
 
     def run_in_order(self, calls: list[Call], outcomes: list[Outcome]) -> None:
-        """Make calls one after the other, in a worker, as long as one job may take.
+        """Make calls one after another, in a worker, for `JOB_TIME` seconds.
 
-        The call at which a job is stopped is made again by the one that goes on, if it may be.
+        If the job is stopped, the next job repeats the call that was running if that is allowed.
         """
         started = perf_counter()
         size = self.size + sum(len(made) for made, _ in outcomes if isinstance(made, bytes))
@@ -154,7 +154,7 @@ class Batch:
             if position % GROUP == 0:
                 prepare(self.runner.context, calls[position : position + GROUP])
             outcome = self.runner.outcome(call)
-            if is_stopped() and self.runner.place_of(call) is RunOn.LIGHT:
+            if is_stopped() and self.runner.run_on_of(call) is RunOn.LIGHT:
                 return
             outcomes.append(outcome)
             if is_stopped():
@@ -165,7 +165,7 @@ class Batch:
                 return
 
     def add(self, answer: bytes) -> None:
-        """Keep an answer (nothing of a notification) and turn to the next message."""
+        """Keep an answer (empty for a notification) and go on with the next message."""
         self.position += 1
         if answer:
             self.answers.append(answer)
@@ -177,7 +177,7 @@ class Batch:
         self.counted = self.size
 
     def too_large(self, message: Message) -> bytes:
-        """Return what a call gets that has no room in the answer, or in all of them, any more."""
+        """Return the error of a call for whose answer its batch, or all batches, are too large."""
         error = RpcError("response_too_large")
         if self.size <= self.limit:
             error = RpcError("batches_too_large", limit=self.runner.context.limits.batches_size)

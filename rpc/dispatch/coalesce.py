@@ -1,6 +1,6 @@
 """Coalesces calls of a method that prepares several at once: senders are recovered in groups.
 
-Such calls stand in one batch, or came over several connections in one iteration of the event loop.
+They are calls of one batch, or calls that came over several connections in one loop iteration.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ GROUP: Final = 32  # calls that are prepared and answered in one iteration of th
 
 
 def prepare(context: Context, messages: Sequence[Message]) -> None:
-    """Prepare the calls of the first one's method."""
+    """Prepare all calls of the same method as the first call."""
     first = messages[0]
     method = METHODS.get(first.method) if type(first) is Call else None
     if method is None or method.prepare_many is None:
@@ -28,7 +28,7 @@ def prepare(context: Context, messages: Sequence[Message]) -> None:
     params = []
     for message in messages:
         if type(message) is Call and message.method == method.name:
-            with suppress(RpcError):  # said when the call is made
+            with suppress(RpcError):  # reported when the call runs
                 message.params = parse_params(message.params)
                 params.append(message.params)
     with suppress(NeedsWorker):  # a worker does it, if there is one to make the calls
@@ -36,9 +36,9 @@ def prepare(context: Context, messages: Sequence[Message]) -> None:
 
 
 class Coalescer:
-    """Single calls that came in one iteration of the loop; answered in the next, in their order.
+    """Collects the single calls of a loop iteration and answers them in order in the next.
 
-    ``answer``: from a call to its answer, or to what is awaited for it.
+    ``answer`` returns the answer to a call, or a future of it.
     """
 
     def __init__(
@@ -72,29 +72,29 @@ class Coalescer:
             CLIENT.set(client)
             answer = self.answer(call)
             if type(answer) is bytes:
-                settle(future, answer)
+                resolve(future, answer)
             else:
                 answer.add_done_callback(ResultForwarder(future))  # type: ignore[union-attr]
 
 
 class ResultForwarder:
-    """Hands the outcome of one future on to another."""
+    """Copies the result of one future to another."""
 
     def __init__(self, future: asyncio.Future[bytes]) -> None:
         self.future = future
 
     def __call__(self, done: Any) -> None:
-        """Called when the first one is done."""
+        """Called when the first future is done."""
         if done.cancelled():
             self.future.cancel()
         elif done.exception() is not None:
             if not self.future.done():
                 self.future.set_exception(done.exception())
         else:
-            settle(self.future, done.result())
+            resolve(self.future, done.result())
 
 
-def settle(future: asyncio.Future[bytes], answer: bytes) -> None:
-    """Give an answer to whoever still waits for it."""
+def resolve(future: asyncio.Future[bytes], answer: bytes) -> None:
+    """Set the result of a future unless its waiter has left."""
     if not future.done():
         future.set_result(answer)

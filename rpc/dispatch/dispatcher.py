@@ -1,7 +1,7 @@
-"""From a body to its answer: direct reads, single calls, batches, calls that are coalesced.
+"""Answers bodies: direct reads, single calls, batches and coalesced calls.
 
-What needs no thread and no waiting is answered at once, without a task of its own: `respond` gives
-the answer itself, or something to await.
+Requests that need no thread are answered immediately, without a task: `respond` returns either the
+answer or an awaitable.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ Answering = Coroutine[Any, Any, Answer] | Coroutine[Any, Any, bytes] | asyncio.F
 
 
 class Dispatcher:
-    """Answers the bodies of one listener; ``methods`` by name are what it serves."""
+    """Answers the bodies of one listener. ``methods``: the served methods by name."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class Dispatcher:
     def respond(
         self, body: bytes, client: str = "", request: SocketRequest | None = None
     ) -> bytes | Answering:
-        """Return the answer to ``body``, or what is to be awaited for it. See `answer`."""
+        """Return the answer to ``body``, or an awaitable of it. See `answer`."""
         if self.reads.read(body):
             answer = self._read()
             if answer is not None:
@@ -88,7 +88,7 @@ class Dispatcher:
     def _respond_to(
         self, parsed: Message | list[Message], size: int, request: SocketRequest | None
     ) -> bytes | Answering:
-        """Return the answer to a body of ``size`` bytes, or what is to be awaited for it."""
+        """Return the answer to a body of ``size`` bytes, or an awaitable of it."""
         if isinstance(parsed, list):
             is_small = size <= LIGHT_SIZE * len(parsed)
             return Batch(self.runner, parsed, request, is_small).begin()

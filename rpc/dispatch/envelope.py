@@ -1,8 +1,8 @@
-"""The JSON-RPC 2.0 envelope: bytes of a body to calls, answers to bytes.
+"""The JSON-RPC 2.0 envelope: parses bodies to calls and encodes answers.
 
-A body of well-formed requests is read in one go. Of any other the members are cut out as raw JSON
-and judged one by one, so that a broken one still gets an answer with the right id. The id is echoed
-byte for byte.
+A body of well-formed requests is decoded in one step. From any other body the members are cut out
+as raw JSON and checked one by one, so that a malformed request still gets an answer with its id.
+The id is echoed byte for byte.
 """
 
 import re
@@ -97,8 +97,8 @@ Message = Call | Refusal
 def parse_body(body: bytes, batch_items: int) -> Message | list[Message]:
     """Parse a body: one message, or the list of a batch of at most ``batch_items``.
 
-    A larger batch, and a body of more than `VALUES_LIMIT` values, is one refusal; nothing is built
-    of it.
+    A larger batch, and a body of more than `VALUES_LIMIT` values, gives one refusal and is not
+    parsed.
     """
     if len(body) > 2 * batch_items:  # a shorter one cannot hold more
         refusal = _too_large(body, batch_items)
@@ -175,7 +175,7 @@ def encode_batch(answers: list[bytes]) -> bytes:
 
 
 def _well_formed_calls(requests: list[_Request] | list[_TextRequest]) -> list[Message]:
-    """The calls of requests; none if one of them must be looked at member by member."""
+    """Return the calls of requests; empty if any request must be checked member by member."""
     calls: list[Message] = []
     for request in requests:
         name, call_id = request.method, bytes(request.id)
@@ -238,7 +238,7 @@ def _parse_message(raw: bytes) -> Message:
 
 
 def _is_utf8(body: bytes) -> bool:
-    """Whether all of a body is UTF-8; the parser does not look into members that it skips."""
+    """Return whether a body is UTF-8; the parser does not check members that it skips."""
     if body.isascii():
         return True
     try:
@@ -249,7 +249,7 @@ def _is_utf8(body: bytes) -> bool:
 
 
 def _is_scalar(raw: bytes) -> bool:
-    """Whether an id is a readable number, string, true, false or null."""
+    """Return whether an id is a valid number, string, true, false or null."""
     if raw[:1] in (b"{", b"["):
         return False
     try:

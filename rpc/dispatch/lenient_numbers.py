@@ -28,9 +28,9 @@ Decoded = TypeVar("Decoded")
 
 
 def decoded(decode: Callable[[Any], Decoded], value: Any, dialect: Dialect) -> Decoded:
-    """What ``decode`` makes of a parameter, or of its quantities in strict form.
+    """Decode a parameter; if that fails, decode it with its quantities in strict form.
 
-    DecodeError tells what is wrong with the parameter as it was given.
+    Raises DecodeError about the parameter as it was given.
     """
     try:
         return decode(value)

@@ -28,7 +28,7 @@ class LongAnswer:
 
     @property
     def is_spooled(self) -> bool:
-        """Whether some of it lies in a file."""
+        """Return whether a file holds a part of it."""
         return self.size > self.memory
 
     def answering(self, call_id: bytes, head: bytes, tail: bytes) -> LongAnswer:
@@ -49,7 +49,7 @@ def answer_memory(answer: Answer) -> int:
 
 
 def answer_of(texts: Iterable[bytes]) -> Answer:
-    """A text out of short ones; a long one stays in parts, so that no step takes long."""
+    """Join short texts; a long answer stays in parts, so that no step takes long."""
     parts: list[bytes] = []
     waiting: list[bytes] = []
     size = 0

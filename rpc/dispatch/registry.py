@@ -48,7 +48,7 @@ class Needs(Enum):
 
 
 class Param(Struct, frozen=True):
-    """One positional parameter: its decoder, and what a missing or null value means.
+    """A positional parameter: its decoder and its default.
 
     ``default_in`` gives the default where it depends on the dialect. ``strict`` replaces the
     decoder in dialects that refuse unknown members of overrides.
@@ -62,18 +62,18 @@ class Param(Struct, frozen=True):
     strict: Callable[[Any], Any] | None = None
 
     def may_miss(self, dialect: Dialect) -> bool:
-        """Whether the parameter may be left out in ``dialect``."""
+        """Return whether the parameter is optional in ``dialect``."""
         if self.required_by_interface:
             return not dialect.block_parameter_required
         return self.optional
 
     def missing(self, dialect: Dialect) -> Any:
-        """What a parameter that was left out means in ``dialect``."""
+        """Return the default of the parameter in ``dialect``."""
         return self.default if self.default_in is None else self.default_in(dialect)
 
 
 class Method(Struct, frozen=True):
-    """A method of the wire: ``handler(context, *decoded)`` returns a JSON value, or JSON as bytes.
+    """A JSON-RPC method: ``handler(context, *decoded)`` returns a JSON value, or JSON as bytes.
 
     ``direct``, of the context, the params as JSON text and the head of the answer (see
     `envelope.head_of`): the whole answer as JSON text, or None to ask the handler.
@@ -108,11 +108,11 @@ class Method(Struct, frozen=True):
 
     @property
     def is_long_running(self) -> bool:
-        """Whether its jobs go to the lane of long jobs."""
+        """Whether it runs as a long job."""
         return getattr(self.handler, "long_running", False)
 
     def bind(self, values: list[Any], dialect: Dialect) -> list[Any]:
-        """Decode positional ``values``; RpcError for a missing, bad or superfluous one."""
+        """Decode positional ``values``; raises RpcError for missing, invalid and extra values."""
         decoders = self.strict_decoders if dialect.refuses_unknown_overrides else self.decoders
         if len(values) == len(decoders) and None not in values:
             try:

@@ -1,4 +1,4 @@
-"""What a handler may do for the WebSocket client whose message it answers."""
+"""Subscriptions of the WebSocket client whose message a handler answers."""
 
 from typing import Protocol
 
@@ -6,7 +6,7 @@ from fastevm.rpc.subscriptions.topics import Topic
 
 
 class SocketRequest(Protocol):
-    """One message of a WebSocket client, as handlers see it."""
+    """The message of a WebSocket client that a handler answers."""
 
     def subscribe(self, topic: Topic) -> str: ...
     def unsubscribe(self, subscription_id: str) -> bool: ...

@@ -69,7 +69,7 @@ def require_worker(*, is_long: bool = False) -> None:
 
 
 def is_stopped() -> bool:
-    """Whether the job of this thread was stopped: what it has made last may be incomplete."""
+    """Return whether the job of this thread was stopped: its last result may be incomplete."""
     job: Job | None = getattr(_thread, "job", None)
     return job is not None and job.deadline.is_cancelled
 
@@ -81,7 +81,7 @@ def long_running(handler: T) -> T:
 
 
 class Job(Struct, eq=False):
-    """A call to make in a thread, and the future that waits for it.
+    """A call that a thread makes, and the future that waits for it.
 
     ``is_limited``: it is stopped after `SHORT_TIME` and begins anew as a long job.
     """
@@ -98,7 +98,7 @@ class Job(Struct, eq=False):
     context: Context = field(default_factory=copy_context)  # of who waits
 
     def run(self) -> tuple[Any, BaseException | None]:
-        """Make the call: its result, or what it raised without the frames that it went through."""
+        """Make the call. Returns its result, or its exception without a traceback."""
         try:
             with self.deadline.active():
                 return self.context.run(self.call, *self.args), None
@@ -106,12 +106,12 @@ class Job(Struct, eq=False):
             return None, released(error)
 
     def hand_over(self, result: Any, fault: BaseException | None) -> None:
-        """Let the loop know what the call gave."""
+        """Pass the result to the event loop."""
         with contextlib.suppress(RuntimeError):  # the loop may be closed by now
             self.loop.call_soon_threadsafe(self._finish, result, fault)
 
     def begin(self) -> None:
-        """Note the processor time of this thread."""
+        """Record the processor time of this thread."""
         self.started = time.thread_time()
         if self.is_limited:
             self.clock = time.pthread_getcpuclockid(threading.get_ident())
@@ -199,7 +199,7 @@ class Lane:
                 self._wake()
 
     def _wake(self) -> None:
-        """Let one idle thread look for a job: the one that had the last, its caches are warm."""
+        """Wake the idle thread that worked last, because its caches are warm."""
         if self._idle:
             self._idle.pop().release()
 

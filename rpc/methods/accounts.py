@@ -109,7 +109,7 @@ def with_sender(context: Context, request: CallRequest) -> CallRequest:
 async def send_transaction_sync(context: Context, request: CallRequest, wait: int | None) -> bytes:
     """Do the same and return the receipt, as eth_sendRawTransactionSync does."""
     wait = wait_within(context, wait)
-    with context.hub.place_to_wait():
+    with context.hub.waiter():
         told = await context.workers.run(send_next_of_account, context, request, long=True)
         return await receipt_within(context, told, wait)
 

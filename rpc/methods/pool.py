@@ -141,7 +141,7 @@ async def send_raw_transaction_sync(context: Context, raw: bytes, wait: int | No
     that forwards leaves that check to its upstream.
     """
     wait = wait_within(context, wait)
-    with context.hub.place_to_wait():
+    with context.hub.waiter():
         if context.node.forwards:
             told = await forward_raw_transaction(context, raw)
         else:

@@ -1,4 +1,4 @@
-"""What is new since a filter was polled: each keeps only how far its client knows the chain."""
+"""Finds what is new since a filter was polled; a filter stores only its last reported block."""
 
 from contextlib import suppress
 from threading import Lock
@@ -79,7 +79,7 @@ class ChainFilter(Struct):
     def _add_logs(
         self, context: Context, wanted: LogFilter, numbers: range, text: LogWriter
     ) -> int:
-        """Append the logs of the blocks; the number of the last one that was read."""
+        """Append the logs of the blocks. Returns the number of the last block that was read."""
         low, high = wanted.first.number, wanted.last.number
         start = numbers.start if low is None else max(numbers.start, low)
         end = numbers.stop - 1 if high is None else min(numbers.stop - 1, high)

@@ -22,7 +22,7 @@ class FilterQuota:
         self._lock = Lock()
 
     def take(self, address: str, size: int) -> None:
-        """Take room for an address; RpcError if there is not so much."""
+        """Reserve bytes for an address. Raises RpcError if there are too few."""
         with self._lock:
             most = self.address_limit
             if self._by_address[address] + size > most:

@@ -1,4 +1,4 @@
-"""The filters that clients poll, by id, bounded in number; an unpolled one expires."""
+"""The filters that clients poll, by id: bounded in number, and expiring if they are not polled."""
 
 import os
 import time
@@ -82,12 +82,12 @@ class Filters(Generic[Filter]):
             return found.filter
 
     def drop(self, filter_id: str) -> bool:
-        """Forget a filter; whether there was one with this id."""
+        """Remove a filter. Returns whether the id was known."""
         with self._lock:
             return self._remove(filter_id)
 
     def _expire(self, now: float) -> None:
-        """Remove what expired: it stands in front, for the order is that of the last use."""
+        """Remove expired filters, which come first: the order is that of the last use."""
         while self._filters:
             oldest, installed = next(iter(self._filters.items()))
             if now - installed.used < self.lifetime:

@@ -34,7 +34,7 @@ OVERRUN: Final = "events were lost, more than {limit} were waiting"
 
 
 class Subscriber(Protocol):
-    """Who is told: ``deliver`` queues a message and says whether more are welcome."""
+    """Receives messages: ``deliver`` queues a message and returns whether more may follow."""
 
     def deliver(self, payload: bytes) -> bool: ...
     def close(self, cause: str) -> None: ...
@@ -88,7 +88,7 @@ class Hub:
         self._scribe.shutdown(wait=False, cancel_futures=True)
 
     def subscribe(self, topic: Topic, subscriber: Subscriber) -> None:
-        """Tell ``subscriber`` from now on what happens about ``topic``."""
+        """Deliver events of ``topic`` to ``subscriber`` from now on."""
         self._topics.setdefault(topic, {})[subscriber] = None
         self._look_for_transactions()
 
@@ -107,12 +107,12 @@ class Hub:
 
     @property
     def subscriptions(self) -> int:
-        """How many subscriptions there are."""
+        """The number of subscriptions."""
         return sum(map(len, self._topics.values()))
 
     @contextmanager
-    def place_to_wait(self) -> Iterator[None]:
-        """Hold a place for who will wait for a transaction; RpcError when all are taken."""
+    def waiter(self) -> Iterator[None]:
+        """Reserve a waiter of a transaction. Raises RpcError if there are too many."""
         if self._waiting >= self.limits.sync_waiters:
             raise RpcError("overloaded", limit=self.limits.sync_waiters)
         self._waiting += 1
@@ -125,7 +125,7 @@ class Hub:
         """Wait until a transaction is where ``seen`` wants it; whether that came in time.
 
         ``seen`` is asked once listening has begun, and after every slice and block that has it. The
-        caller holds a `place_to_wait`.
+        caller holds a `waiter`.
         """
         arrived = asyncio.Event()
         self._waiters.setdefault(tx_hash, set()).add(arrived)
@@ -236,9 +236,9 @@ class Hub:
 
 
 def _messages(events: list[Event], topics: list[Topic]) -> list[tuple[Topic, list[bytes]]]:
-    """Return what each topic is to be told of each event, in the order of the events.
+    """Return the messages of each topic about each event, in the order of the events.
 
-    A topic that cannot be told anything is left out.
+    A topic whose messages cannot be made is left out.
     """
     answer = []
     for event in events:

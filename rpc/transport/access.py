@@ -34,7 +34,7 @@ SHORTEST_TOKEN: Final = 16  # characters
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address or name to listen on is this machine's own."""
+    """Return whether an address or name to listen on is loopback."""
     try:
         return ip_address(host).is_loopback
     except ValueError:
@@ -66,7 +66,7 @@ def known_namespaces() -> frozenset[str]:
 
 
 def parse_namespaces(text: str) -> frozenset[str]:
-    """Parse ``eth,debug,...``, or ``*`` for all; ValueError names one that does not exist."""
+    """Parse ``eth,debug,...``, or ``*`` for all. Raises ValueError for an unknown namespace."""
     names = frozenset(name.strip() for name in text.split(",") if name.strip())
     if ANY in names:
         return known_namespaces()
@@ -98,7 +98,7 @@ class Access(Struct, frozen=True):
     explorer: bool | None = None
 
     def refusal(self, host: str, origin: str | None) -> str | None:
-        """Why a request with these headers is refused: an unknown Host, a foreign page; or None."""
+        """Return why a request is refused (unknown Host, foreign page), or None."""
         if not self.allows_host(host):
             return "invalid host specified"
         if origin is not None and not self.allows_origin(origin):
@@ -106,7 +106,7 @@ class Access(Struct, frozen=True):
         return None
 
     def allows_host(self, header: str) -> bool:
-        """Whether a Host header is one of this server: a page of a rebound name has another."""
+        """Return whether a Host header names this server; DNS rebinding gives another name."""
         if ANY in self.hosts or not header:
             return True
         name = urlsplit(f"//{header}").hostname if _is_authority(header) else None
@@ -180,13 +180,13 @@ DEFAULT_ACCESS: Final = Access()
 
 
 class Keys(Struct, frozen=True):
-    """What opens the guarded namespaces: a bearer token, or tokens signed with a secret (JWT)."""
+    """Keys to the guarded namespaces: a bearer token, or a secret that signs tokens (JWT)."""
 
     token: str | None = None
     secret: bytes | None = None
 
     def open(self, header: str | None) -> bool:
-        """Whether an Authorization header holds one of them."""
+        """Return whether an Authorization header holds a valid key."""
         kind, _, text = (header or "").partition(" ")
         text = text.strip()
         if kind.lower() != "bearer" or not text:
@@ -199,7 +199,7 @@ class Keys(Struct, frozen=True):
 
 
 def read_token(path: Path) -> str:
-    """The bearer token in a file; ValueError for a short one or one of several words."""
+    """Read a bearer token from a file. Raises ValueError if it is short or has several words."""
     text = path.read_text().strip()
     if len(text) < SHORTEST_TOKEN or not text.isascii() or len(text.split()) != 1:
         raise ValueError(f"{path}: expected one word of at least {SHORTEST_TOKEN} characters")

@@ -98,7 +98,7 @@ class AiohttpApp:
 
 
 class WaitingProtocol(asyncio.Protocol):
-    """Stands for aiohttp's protocol until it is loaded; reading pauses."""
+    """Replaces aiohttp's protocol until that is loaded; reading pauses."""
 
     def __init__(self, app: AiohttpApp, connection: Connection) -> None:
         self.app = app

@@ -98,7 +98,7 @@ class Endpoint:
 
     @web.middleware
     async def clocks(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Tell the connection when a request begins and ends."""
+        """Notify the connection when a request begins and ends."""
         connection = connection_of(request)
         if connection is None:
             return await handler(request)
@@ -164,10 +164,7 @@ class Endpoint:
         return response
 
     async def greet(self, request: web.Request) -> web.StreamResponse:
-        """Begin a WebSocket conversation, give a browser the explorer, or answer an empty GET.
-
-        Health checks send the last one.
-        """
+        """Open a WebSocket, return the explorer to a browser, or answer a health check."""
         if request.headers.get("Upgrade", "").lower() == "websocket":
             return await self.converse(request)
         if self.explorer is not None and self.explorer.is_wanted(request):
@@ -292,7 +289,7 @@ class Endpoint:
         return web.Response(status=status, text=text + "\n")
 
     def _headers(self, request: web.Request) -> dict[str, str]:
-        """The page that asks may read the answer; one that may not never comes this far."""
+        """Return CORS headers. Pages that may not call were refused before."""
         origin = request.headers.get("Origin")
         return {} if origin is None else {ALLOW_ORIGIN: origin, "Vary": "Origin"}
 

@@ -1,4 +1,4 @@
-"""A client that may subscribe: its calls in progress, its subscriptions, the one task that sends.
+"""A client that may subscribe: its calls in progress, its subscriptions and its sender task.
 
 It speaks over a `Channel`: a WebSocket or a Unix socket.
 """
@@ -34,7 +34,7 @@ SLOW_READER: Final = "the client reads too slowly, {fullness}"
 
 
 class Channel(Protocol):
-    """How messages come from a client and go to it."""
+    """A connection that carries messages in both directions."""
 
     listens_on: bool
     """Whether a client that sends no more may still wait for answers."""
@@ -47,7 +47,7 @@ class Channel(Protocol):
 
 
 class Holder(Protocol):
-    """Who counts the memory of messages that are not answered yet."""
+    """Counts the memory of messages in progress."""
 
     def message_began(self, message: bytes) -> int:
         """Work on a message begins; the memory that it has until `message_ended`."""
@@ -110,7 +110,7 @@ class Subscription:
                 return
 
     def close(self, cause: str) -> None:
-        """End the subscription and tell the client why."""
+        """End the subscription and send the client the reason."""
         self.session.forget(self)
         error = RpcError("subscription_closed", cause=cause)
         params = {
@@ -138,7 +138,7 @@ class SessionRequest(Struct):
         return subscription.id
 
     def unsubscribe(self, subscription_id: str) -> bool:
-        """End a subscription; whether there was one with this id."""
+        """End a subscription. Returns whether the id was known."""
         return self.session.cancel(subscription_id)
 
     def begin(self) -> None:
@@ -149,7 +149,7 @@ class SessionRequest(Struct):
 
 
 class Session:
-    """Reads the messages of one client, answers them side by side, sends in one order."""
+    """Reads the messages of a client, answers them concurrently and sends the answers."""
 
     def __init__(
         self,
@@ -206,7 +206,7 @@ class Session:
         return subscription
 
     def cancel(self, subscription_id: str) -> bool:
-        """End a subscription; whether there was one with this id."""
+        """End a subscription. Returns whether the id was known."""
         subscription = self.subscriptions.get(subscription_id)
         if subscription is None:
             return False
@@ -259,7 +259,7 @@ class Session:
         request.begin()
 
     async def _whole(self, answer: LongAnswer) -> bytes:
-        """A long answer as one message; the error that it is too large, if a file has it."""
+        """Join a long answer to one message; an error if a file holds it and it is too large."""
         if answer.is_spooled and len(answer) > self.limits.batch_response_size:
             error = wire_error(RpcError("response_too_large"), self.dispatcher.context.dialect)
             return encode_error(answer.id, error)

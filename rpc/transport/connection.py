@@ -72,7 +72,7 @@ class Head(NamedTuple):
 
 
 class HttpListener:
-    """What the connections of one listener share.
+    """The state that the connections of one listener share.
 
     ``respond``: from a body and its client's address to the answer, or to what is awaited for it.
     ``after_answer`` is called once that was sent, or is awaited.
@@ -125,7 +125,7 @@ class HttpListener:
         return Connection(self)
 
     def share_of(self, connection: "Connection") -> LoopShare:
-        """The share of the loop that a connection uses; one of a proxy has a share of its own."""
+        """Return the loop share of a connection. Each connection of a proxy has its own."""
         if connection.address in self.proxies:
             return LoopShare(self.turns)
         return self.turns.share_of(connection.client)
@@ -218,7 +218,7 @@ class HttpListener:
             await asyncio.wait(tasks, timeout=seconds)
 
     def abort(self) -> None:
-        """End what is left of the connections."""
+        """Abort the remaining connections."""
         if self._sweeper is not None:
             self._sweeper.cancel()
         for connection in tuple(self.connections):
@@ -268,7 +268,7 @@ def memory_of(body: bytes) -> int:
 
 
 def is_start_of_head(data: bytes | bytearray, start: int) -> bool:
-    """Whether what lies from ``start`` on may become a head of the fast path with more bytes."""
+    """Return whether the data from ``start`` on may become a head of the fast path."""
     if len(data) - start >= HEAD_LIMIT or data.find(HEAD_END, start) >= 0:
         return False
     return REQUEST_LINE.startswith(bytes(data[start : start + len(REQUEST_LINE)]))
@@ -318,7 +318,7 @@ class Connection(asyncio.Protocol):
     # --- called by the loop ---
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin, if there is room."""
+        """Start, unless there are too many connections."""
         self.transport = transport
         peer = transport.get_extra_info("peername")
         self.address = peer[0] if isinstance(peer, tuple) else ""
@@ -399,7 +399,7 @@ class Connection(asyncio.Protocol):
     # --- requests on the fast path ---
 
     def take_turn(self) -> None:
-        """Go on, in turn if the client is over its share of the loop."""
+        """Answer requests; wait for a turn if the client is over its share of the loop."""
         share = self.share
         if share.is_over:
             self.is_due = True
@@ -463,7 +463,7 @@ class Connection(asyncio.Protocol):
         self.listener.after_answer()
 
     def answered(self, task: "asyncio.Future[bytes]") -> None:
-        """Send the answer of a request that took longer, and turn to the next one."""
+        """Send the answer of a request that took longer, and go on with the next request."""
         self.task, self.working = None, 0
         if task.cancelled() or self.transport.is_closing():
             return
@@ -542,7 +542,7 @@ class Connection(asyncio.Protocol):
             self.pass_on(data)
 
     def delegate_data(self, data: bytes) -> None:
-        """Pass bytes on; of a client that is over its share in turn, and nothing is read before."""
+        """Pass bytes on. Of a client over its share they wait for a turn, and reading pauses."""
         share = self.share
         if not share.is_over and not self.data:
             began = perf_counter()
@@ -702,7 +702,7 @@ class Connection(asyncio.Protocol):
 
 
 def connection_of(request: Any) -> Connection | None:
-    """The connection that an aiohttp request came over; None for one that has left."""
+    """Return the connection of an aiohttp request; None if the client has left."""
     transport = request.transport
     protocol = None if transport is None else transport.get_protocol()
     return protocol if isinstance(protocol, Connection) else None

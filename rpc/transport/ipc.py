@@ -34,7 +34,7 @@ LINE_END: Final = b"\n"
 
 
 class IpcListener(Struct, frozen=True):
-    """Where a dialect is served over a Unix socket; of ``access`` the namespaces count."""
+    """A dialect served over a Unix socket. Only the namespaces of ``access`` apply."""
 
     dialect: Dialect
     path: Path
@@ -106,7 +106,7 @@ class IpcServer:
 
 
 class IpcChannel:
-    """One connection: what it sends and what it is sent, and the memory of what waits."""
+    """A connection, and the memory of its messages in progress."""
 
     listens_on = True  # as programs do that close their end behind their last request
 
@@ -116,7 +116,7 @@ class IpcChannel:
         self.server, self.reader, self.writer = server, reader, writer
 
     async def messages(self) -> AsyncIterator[bytes]:
-        """Cut what comes into messages; one that can be none is answered, and the last."""
+        """Cut the stream into messages. Invalid data gets an error and ends the connection."""
         limits = self.server.limits
         stream = JsonStream(limits.body_size)
         while True:
@@ -145,7 +145,7 @@ class IpcChannel:
         await self.writer.drain()
 
     def refuse(self, fault: str) -> None:
-        """Tell the client what is wrong with what it sent."""
+        """Send the client an error about its message."""
         error = RpcError("stream_fault", fault=fault)
         answer = encode_error(b"null", wire_error(error, self.server.dispatcher.context.dialect))
         self.writer.writelines((answer, LINE_END))

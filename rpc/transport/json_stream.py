@@ -12,7 +12,7 @@ BACKSLASH: Final = ord("\\")
 
 
 class StreamFault(Exception):
-    """What came is no JSON object or array, or larger than one may be."""
+    """The data is not a JSON object or array, or too large."""
 
 
 class JsonStream:
@@ -31,7 +31,7 @@ class JsonStream:
 
     @property
     def unfinished(self) -> bool:
-        """Whether a value has begun and not ended."""
+        """Whether a value is incomplete."""
         return bool(self._data)
 
     def feed(self, data: bytes) -> Iterator[bytes]:
@@ -49,7 +49,7 @@ class JsonStream:
             yield value
 
     def _begins(self) -> bool:
-        """Drop blanks between values; whether a value stands in front now."""
+        """Drop blanks between values. Returns whether a value follows."""
         if not self._depth:
             blank = BLANK.match(self._data)
             assert blank is not None

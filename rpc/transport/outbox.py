@@ -1,4 +1,4 @@
-"""What waits to be sent to one connection: a queue with a bound in messages and in bytes."""
+"""The queue of messages to one connection, bounded in messages and bytes."""
 
 import asyncio
 from collections import deque
@@ -48,7 +48,7 @@ class Outbox:
 
     @property
     def full(self) -> bool:
-        """Whether nothing more may be added before something was taken."""
+        """Whether the queue is full."""
         return len(self._frames) >= self.messages or self._bytes >= self.size
 
     @property
@@ -61,7 +61,7 @@ class Outbox:
         return f"the queues of all clients hold {self.budget.limit} bytes"
 
     async def put(self, frame: Frame) -> None:
-        """Add a message, as soon as there is room."""
+        """Add a message; waits while the queue is full."""
         size = sum(map(len, frame))
         held = self._bytes + self._waiting
         if held and (held + size > self.hard_size or self.budget.used + size > self.budget.limit):
@@ -84,14 +84,14 @@ class Outbox:
         self._bytes = 0
 
     def offer(self, frame: Frame) -> bool:
-        """Add a message if there is room; whether there was."""
+        """Add a message unless the queue is full. Returns whether it was added."""
         if self.full or self.budget.used > self.budget.limit:
             return False
         self.push(frame)
         return True
 
     def push(self, frame: Frame) -> None:
-        """Add a message without asking for room: for the last words to a subscriber."""
+        """Add a message even to a full queue: the last message to a subscriber."""
         size = sum(map(len, frame))
         self._frames.append(frame)
         self._bytes += size
@@ -99,7 +99,7 @@ class Outbox:
         self._filled.set()
 
     async def take(self) -> Frame:
-        """Remove the oldest message, as soon as there is one."""
+        """Remove the oldest message; waits for one."""
         while not self._frames:
             self._filled.clear()
             await self._filled.wait()

@@ -10,7 +10,7 @@ ACCEPTED_TYPES: Final = frozenset((JSON_TYPE, "application/json-rpc", "applicati
 
 
 class Routes(Struct, frozen=True):
-    """What a listener has beside health: JSON-RPC with the feed, metrics, and the explorer."""
+    """The optional routes of a listener: JSON-RPC with the feed, metrics, explorer."""
 
     rpc: bool = True
     metrics: bool = True

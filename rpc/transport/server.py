@@ -55,7 +55,7 @@ PUBLIC_ACCOUNT: Final = bytes.fromhex("f39fd6e51aad88f6f4ce6ab8827279cfffb92266"
 
 
 class Listener(Struct, frozen=True):
-    """Where one dialect is served, and to whom; port 0 lets the system choose."""
+    """The address and access rules of a dialect. Port 0 lets the system choose."""
 
     dialect: Dialect
     host: str = DEFAULT_HOST
@@ -66,7 +66,7 @@ class Listener(Struct, frozen=True):
 def parse_listener(text: str) -> Listener:
     """Parse ``[dialect[/receipts]@]host:port``, ``host`` or ``:port``.
 
-    ``receipts``: one of ``RECEIPTS``. ValueError says what is wrong.
+    ``receipts``: one of ``RECEIPTS``. Raises ValueError.
     """
     names, at, place = text.rpartition("@")
     name, slash, receipts = names.partition("/")
@@ -261,7 +261,7 @@ class Server:
         self._open.append(opened)
 
     def dispatcher(self, dialect: Dialect) -> Dispatcher:
-        """What answers requests of this process, which come over no socket."""
+        """Return a dispatcher for requests from inside this process."""
         served = known_namespaces()
         return self._dispatcher(self._context(Listener(dialect), served), served)
 

@@ -22,7 +22,7 @@ TURN_TIME: Final = 0.002  # seconds for clients that wait, until other sockets a
 
 
 class LoopShare:
-    """The time that one client has used, and its work that waits. Connections of it hold this."""
+    """The time that a client has used, and its work that waits. Its connections share this."""
 
     __slots__ = ("__weakref__", "began", "is_over", "turns", "used", "waiting")
 
