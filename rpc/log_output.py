@@ -82,9 +82,9 @@ def bounded_lines(part: str) -> list[str]:
     return part[:TEXT_LIMIT].splitlines() + more
 
 
-def set_up_log() -> None:
-    """Write warnings and errors to standard error, unless the program has set up logging."""
+def set_up_log(level: int = logging.WARNING) -> None:
+    """Write records from ``level`` on to standard error, unless the program has set up logging."""
     handler = logging.StreamHandler()
     handler.setFormatter(SafeFormatter(FORMAT))
     handler.addFilter(RateLimit())
-    logging.basicConfig(level=logging.WARNING, handlers=[handler])
+    logging.basicConfig(level=level, handlers=[handler])

@@ -104,10 +104,11 @@ class Sales:
     async def refund(self, order_id: str, amount: str) -> None:
         """Refunds a decimal amount to the buyer; the pages show its progress."""
         units = amount_of(amount, DECIMALS)
-        done = len(await self.merchant.movements(order_id))
         # two concurrent clicks make one refund
-        key = f"{order_id}/refund/{done}"
-        await self.merchant.refund(order_id, units, key=key, until=MovementState.REQUESTED)
+        refund_id = str(len(await self.merchant.movements(order_id)))
+        await self.merchant.refund(
+            order_id, units, refund_id=refund_id, until=MovementState.REQUESTED
+        )
         self._touch([order_id])
 
     async def void(self, order_id: str) -> None:

@@ -63,7 +63,7 @@ COMMANDS: Final = {
     "stateless": Command("verify blocks using their witnesses", "fastevm.cli.stateless"),
     "spec": Command("print opcodes, prices and differences of forks", "fastevm.core.spec.__main__"),
     "simulate": Command("run an eth_simulateV1 payload on any state", "fastevm.cli.simulate"),
-    "pay": Command("process the orders of a merchant's back end", "fastevm.payments.command"),
+    "pay": Command("process the orders of a merchant's back end", "fastevm.cli.pay"),
     "bench": Command(
         "run benchmarks of this build and other EVMs",
         "fastevm.bench.command",

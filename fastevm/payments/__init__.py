@@ -6,9 +6,17 @@ as deep as the merchant's policy asks. `Merchant` does all of this against any J
 SECURITY.md lists what is protected and what is not.
 """
 
+try:
+    import eth_account  # noqa: F401
+except ImportError as error:
+    raise ImportError(
+        f"fastevm.payments needs an extra, pip install 'fastevm[payments]': {error}"
+    ) from None
+
 from fastevm.payments.amounts import amount
 from fastevm.payments.authorization import Authorization, Cancellation, Domain, Kind, Terms
 from fastevm.payments.errors import (
+    AlreadyRefunded,
     CaptureRefused,
     DuplicateOrder,
     IllegalTransition,
@@ -62,6 +70,7 @@ __all__ = [
     "KNOWN",
     "TRANSITIONS",
     "Actor",
+    "AlreadyRefunded",
     "Amounts",
     "AuditEntry",
     "Authorization",

@@ -61,6 +61,17 @@ class DuplicateOrder(PaymentError):
     """The order id belongs to other terms, or payer and nonce belong to another order."""
 
 
+class AlreadyRefunded(PaymentError):
+    """The order has a refund, and the call names none. ``movement`` is the newest refund."""
+
+    def __init__(self, movement: Any) -> None:
+        super().__init__(
+            f"order {movement.order_id}: already refunded {movement.amount} units as"
+            f" {movement.key!r} ({movement.state.value}); another refund needs a refund_id"
+        )
+        self.movement = movement
+
+
 class StaleOrder(PaymentError):
     """The order was changed by somebody else after it was read. Read it again."""
 

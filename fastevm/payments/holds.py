@@ -20,6 +20,7 @@ from fastevm.payments.authorization import Authorization, Domain, Kind, Terms
 from fastevm.payments.calls import call_data
 from fastevm.payments.contracts import artifact
 from fastevm.payments.errors import (
+    DuplicateOrder,
     IllegalTransition,
     InvalidTerms,
     LimitReached,
@@ -91,6 +92,44 @@ class HoldTerms(Struct, frozen=True):
             nonce=info.nonce(token.chain_id, self.deployment.escrow),
         )
         return Authorization(token, terms, Kind.RECEIVE), info.to_json()
+
+
+def same_order(known: Order, asked: Order, *, exact: bool) -> Order:
+    """Returns ``known`` if it has the terms of ``asked``; ``exact``: nonce and times too.
+
+    Raises DuplicateOrder, whose text shows what differs.
+    """
+    stored, wanted = _terms_of(known, exact), _terms_of(asked, exact)
+    if stored == wanted:
+        return known
+    names = sorted(name for name in stored | wanted if stored.get(name) != wanted.get(name))
+    shown = "; ".join(f"{name} {stored.get(name)}, asked {wanted.get(name)}" for name in names)
+    raise DuplicateOrder(f"order {known.id} exists with other terms: {shown}")
+
+
+def _terms_of(order: Order, exact: bool) -> dict[str, Any]:
+    """Returns what identifies an order; windows by their length unless ``exact``."""
+    authorization, terms = order.authorization, order.authorization.terms
+    domain = authorization.domain
+    found: dict[str, Any] = {
+        "token": f"{domain.token} on chain {domain.chain_id} ({domain.name!r} {domain.version!r})",
+        "kind": authorization.kind.value,
+        "payer": terms.payer,
+        "recipient": terms.recipient,
+        "value": terms.value,
+    }
+    if exact:
+        found |= {"valid_after": terms.valid_after, "valid_before": terms.valid_before}
+        found["nonce"] = "0x" + terms.nonce.hex()
+    elif order.annex:
+        info = PaymentInfo.from_json(order.annex)
+        start = info.pre_approval_expiry
+        found |= {"operator": info.operator, "receiver": info.receiver}
+        found["capture_within"] = f"{info.authorization_expiry - start} s after the signature"
+        found["refund_within"] = f"{info.refund_expiry - start} s after the signature"
+    else:
+        found["valid for"] = f"{terms.valid_before - terms.valid_after} s"
+    return found
 
 
 class Hold(NamedTuple):

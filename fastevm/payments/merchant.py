@@ -36,7 +36,9 @@ from fastevm.payments.calls import (
 from fastevm.payments.chain import Chain, head_of
 from fastevm.payments.erc6492 import refusal_of, unwrap, without_wrapper
 from fastevm.payments.errors import (
+    AlreadyRefunded,
     CaptureRefused,
+    DuplicateOrder,
     IllegalTransition,
     InvalidTerms,
     LimitReached,
@@ -49,7 +51,7 @@ from fastevm.payments.errors import (
 )
 from fastevm.payments.escrow import collecting_call
 from fastevm.payments.events import ChainLog, Entry, Event, entries
-from fastevm.payments.holds import Holds, HoldTerms
+from fastevm.payments.holds import Holds, HoldTerms, same_order
 from fastevm.payments.metrics import Metrics
 from fastevm.payments.movements import (
     Amounts,
@@ -57,7 +59,8 @@ from fastevm.payments.movements import (
     MovementKind,
     MovementState,
     amounts_of,
-    refund_of_the_rest,
+    newest_refund,
+    refund_key,
 )
 from fastevm.payments.node import NodeClient
 from fastevm.payments.orders import (
@@ -89,7 +92,7 @@ CAPTURE_SECONDS: Final = 60.0  # default timeout of capture() and cancel()
 AT_ONCE: Final = 16  # captures submitted concurrently
 SignatureLike = Signature | str | bytes | Sequence[int]
 
-_ON_THE_WAY: Final = (
+ON_THE_WAY: Final = (
     State.CAPTURING, State.CAPTURED, State.PAID, State.AUTHORIZING, State.HELD,
 )  # fmt: skip
 _BOOK: Final = (State.STORED, State.CAPTURING)
@@ -279,8 +282,9 @@ class Merchant:
         """Creates an order of ``value`` token units from ``payer``, valid for ``lifetime`` s.
 
         ``terms`` replaces all of these. With ``hold`` the money is first collected into an escrow:
-        call `hold`, then use `holds`. Calling again with the same id and terms returns the existing
-        order. Raises InvalidTerms, LimitReached, or DuplicateOrder if the id has other terms.
+        call `hold`, then use `holds`. Asked again with the same arguments, returns the existing
+        order in its current state, so that a checkout page can be reloaded. Raises InvalidTerms,
+        LimitReached, or DuplicateOrder, whose text shows both terms, if the order has others.
         """
         text(order_id, "order_id", longest=LONGEST_ID, least=1)
         text(reference, "reference", longest=LONGEST_REFERENCE)
@@ -292,6 +296,7 @@ class Merchant:
             return await self._add(
                 Order(id=order_id, authorization=authorization, reference=reference, annex=annex)
             )
+        exact = terms is not None
         if terms is None:
             terms = Terms.now(
                 payer, self.recipient, integer(value, "value"),
@@ -302,14 +307,30 @@ class Merchant:
         if kind is Kind.RECEIVE and self.route.account != self.recipient:
             raise InvalidTerms("kind: RECEIVE needs the recipient as the sender; use TRANSFER")
         made = Authorization(self.token, terms, kind)
-        return await self._add(Order(id=order_id, authorization=made, reference=reference))
+        order = Order(id=order_id, authorization=made, reference=reference)
+        return await self._add(order, exact=exact)
 
-    async def _add(self, order: Order) -> Order:
-        most, value = self.policy.most_per_order, order.authorization.terms.value
-        if most is not None and value > most:
-            self.metrics.count("limit_refusals_total", limit="order")
-            raise LimitReached(f"an order may have at most {most} units, found {value}")
-        return self._notify(await to_thread(self.store.add, order))
+    async def _add(self, order: Order, *, exact: bool = False) -> Order:
+        """Adds an order, or returns the one with the same terms; ``exact``: nonce and times too."""
+        known = await self._drafted(order.id)
+        if known is None:
+            most, value = self.policy.most_per_order, order.authorization.terms.value
+            if most is not None and value > most:
+                self.metrics.count("limit_refusals_total", limit="order")
+                raise LimitReached(f"an order may have at most {most} units, found {value}")
+            try:
+                return self._notify(await to_thread(self.store.add, order))
+            except DuplicateOrder:
+                known = await self._drafted(order.id)
+                if known is None:  # payer and nonce belong to another order
+                    raise
+        return same_order(known, order, exact=exact)
+
+    async def _drafted(self, order_id: str) -> Order | None:
+        try:
+            return await self.order(order_id)
+        except UnknownOrder:
+            return None
 
     async def accept(self, order_id: str, signature: SignatureLike) -> Order:
         """Verifies the payer's signature and stores it encrypted; the order becomes STORED.
@@ -490,7 +511,7 @@ class Merchant:
         if the order has ended or has no signature.
         """
         order = await self.order(order_id)
-        if order.state in _ON_THE_WAY:
+        if order.state in ON_THE_WAY:
             return await self.wait(order_id, until, timeout)
         begun = time.monotonic()
         try:
@@ -501,7 +522,7 @@ class Merchant:
             return await self._captured_by_others(order, refused, until, timeout)
         except (IllegalTransition, StaleOrder):
             order = await self.order(order_id)
-            if order.state not in _ON_THE_WAY:
+            if order.state not in ON_THE_WAY:
                 raise
         order = await self.wait(order_id, until, timeout)
         if order.paid:
@@ -617,7 +638,7 @@ class Merchant:
     async def wait(self, order_id: str, until: State, timeout: float = CAPTURE_SECONDS) -> Order:
         """Reconciles until the order reaches ``until``, stops moving, or ``timeout`` passes."""
         goals = {
-            State.CAPTURING: _ON_THE_WAY,
+            State.CAPTURING: ON_THE_WAY,
             State.CAPTURED: (State.CAPTURED, State.PAID),
         }.get(until, (until,))
         deadline = time.monotonic() + timeout
@@ -638,16 +659,17 @@ class Merchant:
         order_id: str,
         amount: int | None = None,
         *,
-        key: str | None = None,
+        refund_id: str | None = None,
         recipient: str | None = None,
         until: MovementState = MovementState.FINAL,
         timeout: float = CAPTURE_SECONDS,
     ) -> Movement:
         """Refunds ``amount`` units of a paid order, by default all that is refundable.
 
-        Refunds the payer unless ``recipient`` names another account. ``key`` identifies the refund:
-        the same key and terms refund once. Without a key there is one refund of each amount, and a
-        call for the rest returns the newest refund if nothing is refundable.
+        Refunds the payer unless ``recipient`` names another account. ``refund_id`` identifies the
+        refund within the order: the same id and terms refund once, two ids are two refunds, also of
+        the same amount. Without an id an order has one refund; the second call raises
+        AlreadyRefunded.
 
         The captured part of a hold is refunded through its escrow, to its payer only, and needs
         ``holds.allow_refunds``. Raises LimitReached for more than was captured, IllegalTransition
@@ -657,7 +679,7 @@ class Merchant:
         order = await self.order(order_id)
         if not order.paid and not (order.annex and order.state in (State.HELD, State.CAPTURED)):
             raise IllegalTransition(order.state, MovementKind.REFUND)
-        movement = await self._refund(order, amount, key, recipient)
+        movement = await self._refund(order, amount, refund_id, recipient)
         if order.annex:
             if movement.recipient != order.authorization.terms.payer:
                 raise InvalidTerms("recipient: an escrow refunds the payer only")
@@ -669,26 +691,34 @@ class Merchant:
             if movement.amount > left:
                 raise LimitReached(f"{left} units can be refunded, not {movement.amount}")
 
-        return await self._move(movement, check, until, timeout)
+        try:
+            return await self._move(movement, check, until, timeout, once=refund_id is None)
+        except LimitReached:
+            newest = newest_refund(await self.movements(order_id))
+            if refund_id is None and newest is not None:  # of another process
+                raise AlreadyRefunded(newest) from None
+            raise
 
     async def _refund(
-        self, order: Order, amount: int | None, key: str | None, recipient: str | None
+        self, order: Order, amount: int | None, refund_id: str | None, recipient: str | None
     ) -> Movement:
-        """Returns the movement that was requested."""
-        known = await to_thread(self.store.movement, key) if key is not None else None
-        if amount is None and known is not None:
-            amount = known.amount
-        elif amount is None:
-            others = await self.movements(order.id)
-            amount = amounts_of(order, others).refundable
-            if amount == 0 and key is None:
-                return refund_of_the_rest(others, recipient and address(recipient, "recipient"))
-        units = integer(amount, "amount", least=1)
+        """Returns the movement that was requested. Raises AlreadyRefunded."""
+        if refund_id is not None:
+            text(refund_id, "refund_id", longest=LONGEST_ID, least=1)
+        key, others = refund_key(order.id, refund_id), await self.movements(order.id)
+        newest = newest_refund(others)
+        if refund_id is None and newest is not None:
+            raise AlreadyRefunded(newest)
+        if amount is None:
+            known = next((movement for movement in others if movement.key == key), None)
+            amount = known.amount if known is not None else amounts_of(order, others).refundable
+            if amount == 0:
+                raise LimitReached("nothing can be refunded")
         return Movement(
-            key=text(key or f"{order.id}/refund/{units}", "key", longest=2 * LONGEST_ID, least=1),
+            key=key,
             order_id=order.id,
             kind=MovementKind.REFUND,
-            amount=units,
+            amount=integer(amount, "amount", least=1),
             recipient=address(recipient or order.authorization.terms.payer, "recipient"),
         )
 
@@ -717,8 +747,13 @@ class Merchant:
         check: Callable[[list[Movement]], None],
         until: MovementState,
         timeout: float,
+        *,
+        once: bool = False,
     ) -> Movement:
-        """Submits a token transfer once and waits; retries a failed one."""
+        """Submits a token transfer once and waits; retries a failed one.
+
+        ``once``: raises AlreadyRefunded if another process was first.
+        """
         known = await to_thread(self.store.movement, movement.key)
         if known is not None and known.terms != movement.terms:
             raise LimitReached(f"the key {movement.key!r} belongs to another movement")
@@ -733,6 +768,8 @@ class Merchant:
             reserved = await to_thread(self._reserve, movement, made, check, known is None)
             if reserved is not None:
                 await self.transactions.carry_on(reserved)
+            elif once:
+                raise AlreadyRefunded(await to_thread(self.store.movement, movement.key))
         return await self._wait_movement(movement.key, until, timeout)
 
     def _reserve(

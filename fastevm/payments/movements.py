@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct
 
-from fastevm.payments.errors import IllegalTransition, LimitReached
+from fastevm.payments.errors import IllegalTransition
 from fastevm.payments.orders import Order, Purpose, Settlement
 from fastevm.payments.reasons import Reason
 from fastevm.payments.states import State
@@ -131,18 +131,15 @@ class Amounts(NamedTuple):
         return self.captured - self.refunded
 
 
-def refund_of_the_rest(movements: list[Movement], recipient: str | None) -> Movement:
-    """Returns the newest refund of a fully refunded order.
+def refund_key(order_id: str, refund_id: str | None) -> str:
+    """Returns the key of an order's refund; without an id that of its only refund."""
+    return f"{order_id}/refund/{refund_id}" if refund_id is not None else f"{order_id}/refund"
 
-    ``movements``: those of the order, oldest first. Raises LimitReached if there is none, or if it
-    went to another ``recipient``.
-    """
-    for movement in reversed(movements):
-        if movement.kind is MovementKind.REFUND and movement.state is not MovementState.FAILED:
-            if recipient in (None, movement.recipient):
-                return movement
-            break
-    raise LimitReached("nothing can be refunded")
+
+def newest_refund(movements: Sequence[Movement]) -> Movement | None:
+    """Returns the newest refund that did not fail. ``movements``: of one order, oldest first."""
+    refunds = (movement for movement in reversed(movements) if movement.kind is MovementKind.REFUND)
+    return next((movement for movement in refunds if movement.state.counts), None)
 
 
 def amounts_of(order: Order, movements: Sequence[Movement]) -> Amounts:

@@ -7,6 +7,7 @@ recipient), not the orders, transactions and logs of other shops in the same dat
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any, Final, Protocol
 
 from fastevm.payments.database import Database, Watch
@@ -402,11 +403,12 @@ class Store(OrderStore, SubmissionStore, LedgerStore, OutboxStore, Protocol):
         ...
 
 
-def open_store(url: str = "sqlite:///payments.db") -> Store:
+def open_store(url: str = "sqlite:///payments.db", *, create: bool = True) -> Store:
     """Opens the store at a URL.
 
     ``sqlite:///relative/path``, ``sqlite:////absolute/path`` or ``postgresql://host/name``.
-    Creates a missing SQLite file and the tables, but no PostgreSQL database.
+    Creates a missing SQLite file, unless ``create`` is false, and the tables, but no PostgreSQL
+    database.
     ``sqlite:///:memory:`` lasts as long as the store. PostgreSQL needs the extra
     ``payments-postgres``. Raises :class:`StoreError`.
     """
@@ -417,7 +419,10 @@ def open_store(url: str = "sqlite:///payments.db") -> Store:
         raise StoreError(
             f"unknown store URL scheme {scheme!r}: expected {SQLITE}path or {POSTGRES[0]}host/name"
         )
-    return SqlStore(SqliteDatabase(url.removeprefix(SQLITE)))
+    path = url.removeprefix(SQLITE)
+    if not create and not Path(path).exists():
+        raise StoreError(f"store {path} does not exist")
+    return SqlStore(SqliteDatabase(path))
 
 
 def _postgres(url: str) -> Database:

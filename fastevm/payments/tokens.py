@@ -82,6 +82,28 @@ def known(chain_id: int, token: str) -> KnownToken | None:
     return None
 
 
+class Money(NamedTuple):
+    """How amounts of a token are written. Without a symbol amounts are base units."""
+
+    symbol: str
+    decimals: int
+
+    def units(self, amount: str | Decimal | int) -> int:
+        """Converts a decimal amount such as ``"12.50"`` to token units. Raises InvalidTerms."""
+        return amount_of(amount, self.decimals)
+
+    def decimal(self, units: int) -> str:
+        """Formats units as a decimal amount: ``12.50``."""
+        whole, part = divmod(units, 10**self.decimals)
+        decimals = f"{part:0{self.decimals}d}".rstrip("0").ljust(2, "0") if self.decimals else ""
+        return f"{whole}{'.' if decimals else ''}{decimals}"
+
+    def text(self, units: int) -> str:
+        """Formats units with thousands separators and the symbol: ``1,234.50 USDC``."""
+        whole, point, decimals = self.decimal(units).partition(".")
+        return f"{int(whole):,}{point}{decimals} {self.symbol or 'units'}"
+
+
 class Token(Struct, frozen=True):
     """A token as read from its contract.
 
@@ -109,15 +131,18 @@ class Token(Struct, frozen=True):
             _compare(found, expected)
         return found
 
+    @property
+    def money(self) -> Money:
+        """How its amounts are written."""
+        return Money(self.symbol, self.decimals)
+
     def units(self, amount: str | Decimal | int) -> int:
         """Converts a decimal amount such as ``"12.50"`` to token units. Raises InvalidTerms."""
-        return amount_of(amount, self.decimals)
+        return self.money.units(amount)
 
     def text(self, units: int) -> str:
         """Formats units as a decimal amount with the symbol."""
-        whole, part = divmod(units, 10**self.decimals)
-        decimals = f"{part:0{self.decimals}d}".rstrip("0").ljust(2, "0") if self.decimals else ""
-        return f"{whole:,}{'.' if decimals else ''}{decimals} {self.symbol}"
+        return self.money.text(units)
 
 
 async def _read(node: NodeClient, chain_id: int, token: str) -> Token:

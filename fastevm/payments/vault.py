@@ -6,8 +6,10 @@ row. Several keys form a ring: the first encrypts, all decrypt, so that keys can
 
 import base64
 import binascii
+import contextlib
 import hashlib
 import os
+import re
 import secrets
 from collections.abc import Sequence
 from typing import Final
@@ -21,6 +23,7 @@ KEY_VARIABLE: Final = "FASTEVM_PAYMENTS_KEY"
 KEY_LENGTH: Final = 32  # bytes
 MOST_KEYS: Final = 16
 
+_HEX: Final = re.compile(r"(?:0x)?([0-9a-fA-F]{64})")
 _FORMAT: Final = b"\x01"
 _ID_LENGTH: Final = 8
 _NONCE_LENGTH: Final = 12
@@ -41,11 +44,17 @@ class Vault:
 
     @classmethod
     def from_environment(cls, variable: str = KEY_VARIABLE) -> "Vault":
-        """Reads the ring from a variable: base64 keys, separated by commas, newest first."""
+        """Reads the ring from a variable: keys separated by commas, newest first.
+
+        A key is base64 of 32 bytes, as `new_key` returns it, or 64 hex digits.
+        """
         text = os.environ.get(variable, "")
         if not text.strip():
-            raise VaultError(f"{variable} is not set: set it to a key from new_key()")
-        return cls([_decoded(part, variable) for part in text.split(",")])
+            raise VaultError(
+                f"{variable} is not set: set it to the output of 'fastevm pay rotate-keys --new'"
+            )
+        parts = text.split(",")
+        return cls([_decoded(part.strip(), variable, at) for at, part in enumerate(parts, 1)])
 
     def seal(self, secret: bytes, context: str) -> bytes:
         """Encrypts ``secret`` for a context, which :meth:`open` needs again."""
@@ -89,8 +98,16 @@ def _bound(header: bytes, context: str) -> bytes:
     return header + context.encode()
 
 
-def _decoded(part: str, variable: str) -> bytes:
-    try:
-        return base64.b64decode(part.strip(), validate=True)
-    except (binascii.Error, ValueError):
-        raise VaultError(f"{variable}: expected keys in base64") from None
+def _decoded(part: str, variable: str, at: int) -> bytes:
+    """Decodes a key. Raises VaultError, whose text does not show it."""
+    if (digits := _HEX.fullmatch(part)) is not None:
+        return bytes.fromhex(digits[1])
+    with contextlib.suppress(binascii.Error, ValueError):
+        key = base64.b64decode(part, validate=True)
+        if len(key) == KEY_LENGTH:
+            return key
+    raise VaultError(
+        f"{variable}: key {at} has {len(part)} characters and is no key: expected base64 of "
+        f"{KEY_LENGTH} bytes (44 characters, as 'fastevm pay rotate-keys --new' prints) or "
+        f"{2 * KEY_LENGTH} hex digits; commas separate several keys"
+    )

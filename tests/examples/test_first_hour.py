@@ -20,7 +20,7 @@ def test_every_program_runs(tmp_path: Path) -> None:
     node.start()
     try:
         printed = ""
-        for number, program in enumerate(PROGRAMS):
+        for number, program in enumerate((*PROGRAMS, *PROGRAMS)):  # a tutorial may run twice
             file = tmp_path / f"program_{number}.py"
             text = (
                 program.replace(NODE, node.url)
@@ -36,5 +36,17 @@ def test_every_program_runs(tmp_path: Path) -> None:
             printed += done.stdout
     finally:
         node.stop()
-    assert "captured 12.50 USDC refunded 2.50 USDC" in printed
-    assert '200 {"weather": "sunny"}' in printed
+    assert printed.count("captured 12.50 USDC refunded 2.50 USDC") == 2
+    assert printed.count('200 {"weather": "sunny"}') == 2
+
+
+def test_the_tutorial_runs_twice(tmp_path: Path) -> None:
+    page = (ROOT / "docs/tutorials/take-a-payment.md").read_text()
+    (program,) = re.findall(r"```python\n(.*?)```", page, re.S)
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True,
+            timeout=LIMIT, env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert "captured 12.50 USDC" in done.stdout

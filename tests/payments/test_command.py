@@ -5,6 +5,7 @@ import base64
 import csv
 import io
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -53,14 +54,20 @@ async def test_orders_are_listed_and_shown_with_their_history(still: Market, pay
     code, output = await pay("list")
     assert code == 0
     assert [line.split()[:3] for line in output.splitlines()] == [
-        ["order-1", "paid", str(VALUE)],
-        ["order-2", "drafted", "5"],
+        ["order-1", "paid", "1.00"],
+        ["order-2", "drafted", "0.000005"],
     ]
+    assert "1.00 USDC" in output
+    assert f"{VALUE:,} units" in (await pay("list", "--raw"))[1]
+    code, output = await pay("list", "--node", "http://127.0.0.1:1")
+    assert code == 0 and f"{VALUE:,} units" in output
+    assert "amounts are in base units: token" in output and "127.0.0.1:1" in output
     assert len((await pay("list", "--state", "paid"))[1].splitlines()) == 1
     code, output = await pay("show", "order-1")
     assert code == 0
     for words in ("submitted for capture", "confirmed to depth", still.payer.address, "nonce"):
         assert words in output
+    assert "captured 1.00 USDC, refunded 0.00 USDC" in output
     assert (await pay("show", "order-9"))[0] == 1
 
 
@@ -72,12 +79,24 @@ async def test_an_order_is_captured_voided_and_refunded(still: Market, pay: Comm
     still.mine()
     code, output = await pay("retry", "order-1")
     assert (code, output.strip()) == (0, "order-1 is paid")
-    code, output = await pay("refund", "order-1", "--amount", "10", "--timeout", "0")
-    assert code == 0 and "is requested" in output
+    code, output = await pay("refund", "order-1", "--amount", "0.25", "--timeout", "0")
+    assert code == 0 and "order-1/refund of 0.25 USDC is requested" in output
     still.mine()
-    code, output = await pay("refund", "order-1", "--amount", "10")
-    assert code == 0 and "is final" in output
-    assert [movement.state for movement in await merchant.movements()] == [MovementState.FINAL]
+    await merchant.reconcile()
+    code, output = await pay("refund", "order-1", "--amount", "0.25")
+    assert code == 1 and "already refunded 0.25 USDC as order-1/refund (final)" in output
+    for _ in range(2):
+        refund = ("refund", "order-1", "--amount", "250000", "--raw", "--id", "lamp")
+        code, output = await pay(*refund, "--timeout", "0")
+        assert code == 0 and "order-1/refund/lamp of 250,000 units is" in output
+        still.mine()
+    await merchant.reconcile()
+    assert [movement.state for movement in await merchant.movements()] == [MovementState.FINAL] * 2
+    for wrong in ("0.0000001", "-1", "1e3", "x", "0"):
+        code, output = await pay("refund", "order-1", f"--amount={wrong}", "--id", "x")
+        assert code == 2 and "amount" in output, output
+    code, output = await pay("refund", "order-1", "--amount", "0.51", "--id", "x")
+    assert code == 1 and "500000 units can be refunded" in output
     await still.stored(merchant, "order-2")
     code, output = await pay("void", "order-2", "--why", "out of stock")
     assert code == 0 and "is voided" in output
@@ -109,11 +128,12 @@ async def test_accounting_gets_a_row_for_each_payment_and_refund(
     rows = list(csv.DictReader(io.StringIO(output)))
     assert code == 0
     assert [(row["kind"], row["state"], row["amount"]) for row in rows] == [
-        ("payment", "paid", str(VALUE)),
-        ("refund", "final", "7"),
-        ("payment", "drafted", "5"),
+        ("payment", "paid", "1.00"),
+        ("refund", "final", "0.000007"),
+        ("payment", "drafted", "0.000005"),
     ]
-    assert (rows[0]["captured"], rows[0]["refunded"]) == (str(VALUE), "7")
+    assert (rows[0]["captured"], rows[0]["refunded"]) == ("1.00", "0.000007")
+    assert {row["currency"] for row in rows} == {"USDC"}
     assert rows[0]["transaction_hash"].startswith("0x")
     for row in rows[:2]:
         receipt = await merchant.node.call("eth_getTransactionReceipt", row["transaction_hash"])
@@ -122,6 +142,10 @@ async def test_accounting_gets_a_row_for_each_payment_and_refund(
     assert rows[2]["gas_wei"] == ""
     assert rows[2]["reference"] == "'=HYPERLINK(1)", "no spreadsheet runs it"
     assert len((await pay("export", "--since", "2999-01-01"))[1].splitlines()) == 1
+    raw = list(csv.DictReader(io.StringIO((await pay("export", "--raw"))[1])))
+    assert [(row["amount"], row["currency"]) for row in raw] == [
+        (str(VALUE), "units"), ("7", "units"), ("5", "units"),
+    ]  # fmt: skip
 
 
 async def test_the_doctor_finds_what_is_wrong(still: Market, pay: Command) -> None:
@@ -150,6 +174,7 @@ async def test_endpoints_are_kept_by_the_command(still: Market, pay: Command) ->
     assert (await pay("webhooks", "--disable", "shop"))[1] == "shop is disabled\n"
     assert (await pay("webhooks", "--rotate", "shop"))[1].startswith(SECRET_PREFIX)
     assert (await pay("webhooks", "--rotate", "nobody"))[0] == 1
+    assert (await pay("webhooks", "--replay", "shop", "x"))[0] == 2
 
 
 async def test_a_store_with_several_shops_wants_to_know_which(still: Market, pay: Command) -> None:
@@ -160,6 +185,56 @@ async def test_a_store_with_several_shops_wants_to_know_which(still: Market, pay
     token, still.token = still.token, type(still.token)("Euro", "2", 1, "0x" + "cc" * 20)
     await still.merchant().draft("order-2", still.payer.address, 5)
     code, output = await pay("list")
-    assert code == 1 and "2 shops" in output
+    assert code == 2 and "2 shops" in output
     still.token = token
     assert "order-1" in (await pay("list", "--shop", first.shop))[1]
+
+
+READING = ["list", "show x", "export", "void x", "retry x", "refund x", "webhooks", "doctor", "run"]
+
+
+@pytest.mark.parametrize("command", READING)
+def test_no_command_creates_a_store(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "payments.db"
+    assert main(["pay", *command.split(), "--store", f"sqlite:///{path}"]) == 2
+    assert f"store {path} does not exist: pass --store" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ("list --store sqlite:////dev/null/x", "does not exist"),
+        ("list --store redis://x", "unknown store URL scheme"),
+        ("list --shop mine", "expected chain/token/recipient"),
+        ("export --since yesterday", "expected a day such as"),
+        ("run --depth 0", "expected a number >= 1"),
+        ("run --depth soon", "expected a number >= 1, safe or finalized"),
+        ("run --metrics 70000", "expected a port"),
+        ("retry x --timeout never", "expected seconds"),
+        ("refund", "required: order"),
+        ("lst", "did you mean 'list'"),
+        ("facilitator --node http://127.0.0.1:1", "FASTEVM_FACILITATOR_KEY is not set"),
+    ],
+)
+def test_wrong_words_are_explained(
+    words: str, text: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("FASTEVM_FACILITATOR_KEY", raising=False)
+    try:
+        code: object = main(["pay", *words.split()])
+    except SystemExit as left:
+        code = left.code
+    output = capsys.readouterr().err
+    assert code == 2 and text in output and "Traceback" not in output, output
+
+
+def test_a_file_that_is_no_store_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("not a database, but long enough for SQLite to look at it\n" * 50)
+    assert main(["pay", "list", "--store", f"sqlite:///{path}"]) == 2
+    assert f"store {path} cannot be opened" in capsys.readouterr().err

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from fastevm.payments import (
+    AlreadyRefunded,
     IllegalTransition,
     InvalidTerms,
     LimitReached,
@@ -53,13 +54,13 @@ async def test_a_refund_goes_back_to_the_payer(still: Market) -> None:
 
 async def test_refunds_in_parts_never_pass_what_was_captured(still: Market) -> None:
     merchant = await paid(still)
-    await asked(merchant, VALUE // 2, key="first")
-    await asked(merchant, VALUE // 2, key="first")
-    await asked(merchant, VALUE // 4, key="second")
+    await asked(merchant, VALUE // 2, refund_id="first")
+    await asked(merchant, VALUE // 2, refund_id="first")
+    await asked(merchant, VALUE // 4, refund_id="second")
     with pytest.raises(LimitReached, match=f"{VALUE // 4} units"):
-        await asked(merchant, VALUE // 2, key="third")
+        await asked(merchant, VALUE // 2, refund_id="third")
     with pytest.raises(LimitReached, match="another movement"):
-        await asked(merchant, VALUE // 8, key="first")
+        await asked(merchant, VALUE // 8, refund_id="first")
     still.mine()
     await merchant.reconcile()
     assert (await merchant.amounts("order-1")).refundable == VALUE // 4
@@ -70,7 +71,8 @@ async def test_refunds_in_parts_never_pass_what_was_captured(still: Market) -> N
 async def test_processes_that_refund_at_once_refund_once(still: Market) -> None:
     await paid(still)
     many = [still.merchant() for _ in range(4)]
-    await asyncio.gather(*(asked(one) for one in many))
+    ends = await asyncio.gather(*(asked(one) for one in many), return_exceptions=True)
+    assert sorted(type(end).__name__ for end in ends) == ["AlreadyRefunded"] * 3 + ["NoneType"]
     still.mine()
     await many[0].reconcile()
     assert await still.balance(many[0].node, still.payer.address) == FUNDS
@@ -79,26 +81,48 @@ async def test_processes_that_refund_at_once_refund_once(still: Market) -> None:
     assert len(many[0].store.submissions(movement=movement.key)) == 1
 
 
-async def test_a_refund_of_the_rest_that_is_asked_for_again_is_the_same_refund(
-    still: Market,
-) -> None:
+async def test_without_an_id_an_order_is_refunded_once(still: Market) -> None:
     merchant = await paid(still)
-    await asked(merchant)
-    await asked(still.merchant())
-    with pytest.raises(LimitReached):
-        await asked(merchant, recipient=still.stranger.address)
+    await asked(merchant, VALUE // 4)
+    text = f"already refunded {VALUE // 4} units as 'order-1/refund' .requested."
+    for amount in (None, VALUE // 4, VALUE // 2):
+        for one in (merchant, still.merchant()):
+            with pytest.raises(AlreadyRefunded, match=text):
+                await asked(one, amount)
     still.mine()
     await merchant.reconcile()
-    await asked(merchant)
+    with pytest.raises(AlreadyRefunded, match="final"):
+        await asked(merchant, recipient=still.stranger.address)
+    assert [movement.amount for movement in await merchant.movements("order-1")] == [VALUE // 4]
+
+
+async def test_two_refunds_of_the_same_amount_are_two_refunds(still: Market) -> None:
+    merchant = await paid(still)
+    for _ in range(2):
+        await asked(merchant, VALUE // 4, refund_id="lamp")
+        await asked(still.merchant(), VALUE // 4, refund_id="chair")
+    still.mine()
+    await merchant.reconcile()
+    keys = {movement.key for movement in await merchant.movements("order-1")}
+    assert keys == {"order-1/refund/lamp", "order-1/refund/chair"}
+    assert (await merchant.amounts("order-1")).refunded == VALUE // 2
+    await asked(merchant, refund_id="rest")
+    await asked(merchant, refund_id="rest")
+    still.mine()
+    await merchant.reconcile()
     assert await still.balance(merchant.node, still.payer.address) == FUNDS
-    assert [movement.amount for movement in await merchant.movements("order-1")] == [VALUE]
+    with pytest.raises(LimitReached, match="nothing"):
+        await asked(merchant, refund_id="more")
+    for wrong in ("", "x" * 129, "\x00"):
+        with pytest.raises(InvalidTerms, match="refund_id"):
+            await asked(merchant, refund_id=wrong)
 
 
 async def test_of_processes_that_refund_different_parts_the_sum_is_kept(still: Market) -> None:
     await paid(still)
     many = [still.merchant() for _ in range(4)]
     ends = await asyncio.gather(
-        *(asked(one, VALUE // 2, key=f"part-{at}") for at, one in enumerate(many)),
+        *(asked(one, VALUE // 2, refund_id=f"part-{at}") for at, one in enumerate(many)),
         return_exceptions=True,
     )
     assert sorted(type(one).__name__ for one in ends) == ["LimitReached"] * 2 + ["NoneType"] * 2

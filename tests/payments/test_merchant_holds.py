@@ -83,7 +83,7 @@ async def test_what_was_captured_of_a_hold_goes_back_through_its_escrow(still: M
     still.mine()
     await merchant.reconcile()
     with pytest.raises(MovementRefused):  # the refund collector may not take the tokens yet
-        await merchant.refund("order-1", VALUE // 4, key="return 1")
+        await merchant.refund("order-1", VALUE // 4, refund_id="return 1")
     asked = asyncio.create_task(merchant.holds.allow_refunds(still.token.token, VALUE))
     while not still.node.pool.executable_count:
         await asyncio.sleep(0.01)
@@ -93,7 +93,7 @@ async def test_what_was_captured_of_a_hold_goes_back_through_its_escrow(still: M
         await merchant.refund("order-1", 1, recipient=still.stranger.address)
     for _ in range(2):
         await merchant.refund(
-            "order-1", VALUE // 4, key="return 1", until=MovementState.REQUESTED, timeout=0
+            "order-1", VALUE // 4, refund_id="return 1", until=MovementState.REQUESTED, timeout=0
         )
     still.mine()
     await merchant.reconcile()
@@ -102,7 +102,7 @@ async def test_what_was_captured_of_a_hold_goes_back_through_its_escrow(still: M
     assert await still.balance(client, still.payer.address) == FUNDS - VALUE + VALUE // 4
     assert (await merchant.holds.hold("order-1")).held == (True, VALUE // 2, VALUE // 4)
     with pytest.raises(LimitReached):
-        await merchant.refund("order-1", VALUE // 2)
+        await merchant.refund("order-1", VALUE // 2, refund_id="return 2")
 
 
 async def test_a_reorganisation_takes_the_end_of_a_hold_back(still: Market) -> None:

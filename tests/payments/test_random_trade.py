@@ -163,7 +163,9 @@ class Trade(RuleBasedStateMachine):
         self.changed()
         acting = self.machines if both else [self.machines[at]]
         asked, now = VALUE // share, MovementState.REQUESTED
-        work = [one.refund(name, asked, until=now, timeout=0) for one in acting]
+        work = [
+            one.refund(name, asked, refund_id=str(share), until=now, timeout=0) for one in acting
+        ]
         self.check_results(self.ends(work))
 
     @rule(name=HOLDS, at=MACHINES, share=st.sampled_from([1, 2, 4]), both=st.booleans())

@@ -2,7 +2,6 @@
 
 import argparse
 import asyncio
-import sys
 import time
 from asyncio import to_thread
 from typing import Final, NamedTuple
@@ -11,7 +10,7 @@ from fastevm.payments.calls import call_data, separator_data
 from fastevm.payments.chain import FEE_CALLS, head_of, quote_of
 from fastevm.payments.commands.shared import add_node, merchant_of
 from fastevm.payments.erc6492 import MULTICALL
-from fastevm.payments.errors import NodeRefusal, PaymentError
+from fastevm.payments.errors import NodeRefusal
 from fastevm.payments.merchant import Merchant
 
 LATE_BLOCKS: Final = 10  # block times without a new block
@@ -47,11 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
         async with merchant_of(arguments) as merchant:
             return await findings(merchant, arguments.spender)
 
-    try:
-        found = asyncio.run(look())
-    except PaymentError as error:
-        print(f"fastevm pay: {error}", file=sys.stderr)
-        return 1
+    found = asyncio.run(look())
     for finding in found:
         print(f"{'ok  ' if finding.ok else 'FAIL'}  {finding.name:<10}  {finding.detail}")
     return 0 if all(finding.ok for finding in found) else 1

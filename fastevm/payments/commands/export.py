@@ -4,38 +4,54 @@ import argparse
 import csv
 import sys
 from collections.abc import Iterator
+from datetime import date
 from typing import Final
 
-from fastevm.payments.commands.shared import add_store, shop_of, shown_time
+from fastevm.payments.commands.shared import add_amounts, money_of, shop_of, shown_time
 from fastevm.payments.movements import Movement, amounts_of
 from fastevm.payments.orders import Order, Submission
 from fastevm.payments.store import Store, every_order
+from fastevm.payments.tokens import Money
 
 COLUMNS: Final = (
     "kind", "id", "order", "reference", "state", "chain_id", "token", "payer", "recipient",
-    "amount", "captured", "refunded", "gas_wei", "transaction_hash", "block_number", "block_hash",
-    "reason", "created", "updated",
+    "currency", "amount", "captured", "refunded", "gas_wei", "transaction_hash", "block_number",
+    "block_hash", "reason", "created", "updated",
 )  # fmt: skip
 FORMULAS: Final = ("=", "+", "-", "@", "\t", "\r")  # prefixes of formulas in spreadsheets
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options."""
-    add_store(parser)
-    parser.add_argument("--since", metavar="DAY", help="changed on this day (UTC) or later")
-    parser.add_argument("--until", metavar="DAY", help="changed before this day (UTC)")
+    add_amounts(parser)
+    parser.add_argument(
+        "--since", type=_day, metavar="DAY", help="changed on this day (UTC, YYYY-MM-DD) or later"
+    )
+    parser.add_argument(
+        "--until", type=_day, metavar="DAY", help="changed before this day (UTC, YYYY-MM-DD)"
+    )
+
+
+def _day(value: str) -> str:
+    try:
+        return date.fromisoformat(value).isoformat()
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"invalid value {value!r}: expected a day such as 2027-01-31"
+        ) from None
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Writes CSV to standard output. Amounts are in token units, gas in wei.
+    """Writes CSV to standard output. Amounts are decimal, in units with ``--raw``; gas is in wei.
 
     ``gas_wei`` is the cost of the row's transactions, including reverted and replaced ones.
     """
     store = shop_of(arguments)
+    money = money_of(arguments, store)
     writer = csv.writer(sys.stdout)
     writer.writerow(COLUMNS)
     try:
-        for row in rows(store):
+        for row in rows(store, money):
             updated = row[-1]
             early = arguments.since is not None and updated < arguments.since
             late = arguments.until is not None and updated >= arguments.until
@@ -46,17 +62,17 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def rows(store: Store) -> Iterator[list[str]]:
+def rows(store: Store, money: Money) -> Iterator[list[str]]:
     """Yields one row for each order and movement."""
     for order in every_order(store):
         movements = store.movements(order.id)
         sent = store.submissions(order_id=order.id)
-        yield _order(order, movements, _gas(sent, ""))
+        yield _order(order, movements, _gas(sent, ""), money)
         for movement in movements:
-            yield _movement(movement, order, _gas(sent, movement.key))
+            yield _movement(movement, order, _gas(sent, movement.key), money)
     for movement in store.movements(""):
         sent = store.submissions(movement=movement.key)
-        yield _movement(movement, None, _gas(sent, movement.key))
+        yield _movement(movement, None, _gas(sent, movement.key), money)
 
 
 def _gas(sent: list[Submission], movement: str) -> str:
@@ -69,13 +85,14 @@ def _gas(sent: list[Submission], movement: str) -> str:
     return str(sum(costs)) if costs else ""
 
 
-def _order(order: Order, movements: list[Movement], gas: str) -> list[str]:
+def _order(order: Order, movements: list[Movement], gas: str, money: Money) -> list[str]:
     authorization, terms = order.authorization, order.authorization.terms
     sums, settlement = amounts_of(order, movements), order.settlement
     return [
         "payment", order.id, order.id, order.reference, order.state.value,
         str(authorization.domain.chain_id), authorization.domain.token, terms.payer,
-        terms.recipient, str(terms.value), str(sums.captured), str(sums.refunded), gas,
+        terms.recipient, money.symbol or "units", money.decimal(terms.value),
+        money.decimal(sums.captured), money.decimal(sums.refunded), gas,
         *(map(str, (settlement.transaction_hash, settlement.block_number, settlement.block_hash))
           if settlement else ("", "", "")),
         order.reason.value if order.reason else "",
@@ -83,14 +100,14 @@ def _order(order: Order, movements: list[Movement], gas: str) -> list[str]:
     ]  # fmt: skip
 
 
-def _movement(movement: Movement, order: Order | None, gas: str) -> list[str]:
+def _movement(movement: Movement, order: Order | None, gas: str, money: Money) -> list[str]:
     domain = order.authorization.domain if order else None
     settlement = movement.settlement
     return [
         movement.kind.value, movement.key, movement.order_id, order.reference if order else "",
         movement.state.value, str(domain.chain_id) if domain else "",
         domain.token if domain else "", order.authorization.terms.payer if order else "",
-        movement.recipient, str(movement.amount), "", "", gas,
+        movement.recipient, money.symbol or "units", money.decimal(movement.amount), "", "", gas,
         *(map(str, (settlement.transaction_hash, settlement.block_number, settlement.block_hash))
           if settlement else ("", "", "")),
         movement.reason.value if movement.reason else "",

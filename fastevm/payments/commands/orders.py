@@ -3,7 +3,7 @@
 import argparse
 from itertools import islice
 
-from fastevm.payments.commands.shared import add_store, shop_of, shown_time
+from fastevm.payments.commands.shared import add_amounts, money_of, shop_of, shown_time
 from fastevm.payments.orders import PAGE
 from fastevm.payments.states import State
 from fastevm.payments.store import every_order
@@ -11,7 +11,7 @@ from fastevm.payments.store import every_order
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options."""
-    add_store(parser)
+    add_amounts(parser)
     names = [state.value for state in State]
     parser.add_argument(
         "--state", action="append", choices=names, help="only orders in this state; repeatable"
@@ -25,12 +25,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Prints the orders, then the unreadable rows."""
     store = shop_of(arguments)
+    money = money_of(arguments, store)
     states = None if arguments.state is None else [State(name) for name in arguments.state]
     for order in islice(every_order(store, states, payer=arguments.payer), arguments.limit):
         terms = order.authorization.terms
         reason = f"  {order.reason.value}" if order.reason else ""
         print(
-            f"{order.id}  {order.state.value:<11}  {terms.value:>15}  {terms.payer}"
+            f"{order.id}  {order.state.value:<11}  {money.text(terms.value):>15}  {terms.payer}"
             f"  {shown_time(order.updated_at)}{reason}"
         )
     for message in store.unreadable:

@@ -2,8 +2,8 @@
 
 import argparse
 
-from fastevm.payments.commands.shared import acting, add_node
-from fastevm.payments.merchant import Merchant
+from fastevm.payments.commands.shared import acting, add_node, seconds
+from fastevm.payments.merchant import ON_THE_WAY, Merchant
 from fastevm.payments.states import State
 
 
@@ -12,17 +12,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_node(parser)
     parser.add_argument("order", help="the order's id")
     parser.add_argument("--force", action="store_true", help="submit even if the preflight fails")
-    parser.add_argument("--timeout", type=float, default=60.0, metavar="SECONDS")
+    parser.add_argument("--timeout", type=seconds, default=60.0, metavar="SECONDS")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Captures, and prints the order's state."""
+    """Captures, and prints the order's state. Returns 1 if the capture failed."""
 
-    async def act(merchant: Merchant) -> str:
+    async def act(merchant: Merchant) -> tuple[str, bool]:
         order = await merchant.capture(
             arguments.order, until=State.PAID, timeout=arguments.timeout, force=arguments.force
         )
         reason = f": {order.reason.value} {order.detail}" if order.reason else ""
-        return f"{order.id} is {order.state.value}{reason}"
+        done = order.state in ON_THE_WAY
+        return f"{order.id} is {order.state.value}{reason}", done
 
     return acting(arguments, act)

@@ -2,41 +2,42 @@
 
 import argparse
 import asyncio
-import logging
-import sys
+import contextlib
 
 from aiohttp import web
 
 from fastevm.payments.commands.shared import add_node, merchant_of
-from fastevm.payments.errors import PaymentError
 from fastevm.payments.merchant import Merchant
 from fastevm.payments.webhooks import Sender
 
 HOST = "127.0.0.1"
 
 
+def port(value: str) -> int:
+    """Parses a port number."""
+    if not (value.isascii() and value.isdigit() and int(value) < 65_536):
+        raise argparse.ArgumentTypeError(f"invalid value {value!r}: expected a port, 0 to 65535")
+    return int(value)
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options."""
     add_node(parser)
-    parser.add_argument("--metrics", type=int, default=0, metavar="PORT", help="0: any free port")
+    parser.add_argument("--metrics", type=port, default=0, metavar="PORT", help="0: any free port")
     parser.add_argument(
         "--private", action="store_true", help="allow webhooks to private addresses"
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Runs until interrupted. Returns 1 if it cannot start."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    """Runs until interrupted. With ``--shop`` the store may be new."""
 
     async def serve() -> None:
-        async with merchant_of(arguments) as merchant:
+        async with merchant_of(arguments, create=arguments.shop is not None) as merchant:
             await _serve(merchant, arguments)
 
-    try:
+    with contextlib.suppress(KeyboardInterrupt):
         asyncio.run(serve())
-    except PaymentError as error:
-        print(f"fastevm pay: {error}", file=sys.stderr)
-        return 1
     return 0
 
 

@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import os
+import re
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -10,13 +11,13 @@ from datetime import UTC, datetime
 from typing import Final
 
 from fastevm.payments.authorization import Domain
-from fastevm.payments.errors import InvalidTerms, PaymentError
+from fastevm.payments.errors import InvalidTerms, PaymentError, StoreError, StoreUnavailable
 from fastevm.payments.merchant import Merchant
 from fastevm.payments.node import NodeClient
 from fastevm.payments.policy import TAGS, Policy
 from fastevm.payments.signer import KeySigner
 from fastevm.payments.store import Store, every_order, open_store
-from fastevm.payments.tokens import Token
+from fastevm.payments.tokens import Money, Token, known
 from fastevm.payments.vault import KEY_VARIABLE, Vault
 
 STORE_VARIABLE: Final = "FASTEVM_PAYMENTS_STORE"
@@ -24,6 +25,9 @@ NODE_VARIABLE: Final = "FASTEVM_PAYMENTS_NODE"
 SIGNER_VARIABLE: Final = "FASTEVM_PAYMENTS_SIGNER"
 DEFAULT_STORE: Final = "sqlite:///payments.db"
 DEFAULT_NODE: Final = "http://127.0.0.1:8545"
+ASK_SECONDS: Final = 3.0  # for a node that only knows how to show amounts
+
+_SHOP: Final = re.compile(r"\d{1,78}/0x[0-9a-fA-F]{40}/0x[0-9a-fA-F]{40}")
 
 
 def add_store(parser: argparse.ArgumentParser) -> None:
@@ -37,22 +41,67 @@ def add_store(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_node(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of commands that need a node and may send transactions."""
+def add_amounts(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of commands that show or take amounts."""
     add_store(parser)
+    _add_url(parser)
+    parser.add_argument("--raw", action="store_true", help="amounts in base units of the token")
+
+
+def _add_url(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--node", metavar="URL", default=os.environ.get(NODE_VARIABLE, DEFAULT_NODE),
         help=f"URL of the node (${NODE_VARIABLE}, {DEFAULT_NODE})",
     )  # fmt: skip
+
+
+def add_node(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of commands that need a node and may send transactions."""
+    if not any(action.dest == "node" for action in parser._actions):
+        add_store(parser)
+        _add_url(parser)
     parser.add_argument(
-        "--depth", default="1", metavar="N", help="confirmations, safe or finalized (default: 1)"
-    )
+        "--depth", default="1", type=depth, metavar="N",
+        help="confirmations, safe or finalized (default: 1)",
+    )  # fmt: skip
     parser.epilog = f"${SIGNER_VARIABLE} is the signing key, ${KEY_VARIABLE} the store's keys."
 
 
-def shop_of(arguments: argparse.Namespace) -> Store:
-    """Opens the store of the selected shop. Raises InvalidTerms if the selection is ambiguous."""
-    store = open_store(arguments.store)
+def depth(value: str) -> int | str:
+    """Parses ``--depth``."""
+    if value in TAGS:
+        return value
+    if not (value.isascii() and value.isdigit() and 1 <= int(value) <= 1_000_000):
+        raise argparse.ArgumentTypeError(
+            f"invalid value {value!r}: expected a number >= 1, {' or '.join(TAGS)}"
+        )
+    return int(value)
+
+
+def seconds(value: str) -> float:
+    """Parses a number of seconds."""
+    try:
+        found = float(value)
+    except ValueError:
+        found = -1.0
+    if not 0 <= found <= 1e9:
+        raise argparse.ArgumentTypeError(f"invalid value {value!r}: expected seconds >= 0")
+    return found
+
+
+def shop_of(arguments: argparse.Namespace, *, create: bool = False) -> Store:
+    """Opens the store of the selected shop; ``create``: also one that does not exist.
+
+    Raises InvalidTerms if the selection is ambiguous or the store cannot be opened.
+    """
+    if arguments.shop is not None and _SHOP.fullmatch(arguments.shop) is None:
+        raise InvalidTerms(f"--shop {arguments.shop!r}: expected chain/token/recipient")
+    try:
+        store = open_store(arguments.store, create=create)
+    except StoreUnavailable:
+        raise
+    except StoreError as error:
+        raise InvalidTerms(f"{error}: pass --store or set {STORE_VARIABLE}") from None
     if arguments.shop is not None:
         return store.scoped(arguments.shop)
     shops = [name for name in store.shops() if not name.startswith("x402/")]
@@ -63,12 +112,48 @@ def shop_of(arguments: argparse.Namespace) -> Store:
     return store.scoped(shops[0])
 
 
-def signer_of() -> KeySigner:
-    """Returns the signer of the key in the environment. Raises InvalidTerms if it is not set."""
-    key = os.environ.get(SIGNER_VARIABLE, "")
+def signer_of(variable: str = SIGNER_VARIABLE) -> KeySigner:
+    """Returns the signer of the key in a variable. Raises InvalidTerms, without the key."""
+    key = os.environ.get(variable, "").strip()
     if not key:
-        raise InvalidTerms(f"{SIGNER_VARIABLE} is not set: set it to the signing key")
-    return KeySigner(key)
+        raise InvalidTerms(f"{variable} is not set: set it to a private key, 64 hex digits")
+    try:
+        return KeySigner(key)
+    except InvalidTerms:
+        raise InvalidTerms(
+            f"{variable}: expected a private key of 64 hex digits, found {len(key)} characters"
+        ) from None
+
+
+def money_of(arguments: argparse.Namespace, store: Store) -> Money:
+    """Returns how to show the shop's amounts; in units if the node does not know the token."""
+    chain_id, token, _ = str(getattr(store, "shop", arguments.shop)).split("/")
+    if arguments.raw:
+        return Money("", 0)
+    row = known(int(chain_id), token)
+    if row is not None:
+        return Money(row.symbol, row.decimals)
+
+    async def ask() -> Money:
+        node = NodeClient(arguments.node)
+        try:
+            async with asyncio.timeout(ASK_SECONDS):
+                found = await Token.of(node, token)
+        finally:
+            await node.close()
+        if str(found.domain.chain_id) != chain_id:
+            raise InvalidTerms(f"it is on chain {found.domain.chain_id}, not {chain_id}")
+        return found.money
+
+    try:
+        return asyncio.run(ask())
+    except (PaymentError, TimeoutError) as error:
+        why = str(error) or "no answer"
+        print(
+            f"fastevm pay: amounts are in base units: token {token} could not be read: {why}",
+            file=sys.stderr,
+        )
+        return Money("", 0)
 
 
 async def domain_of(store: Store, shop: str, node: NodeClient) -> tuple[Domain, str]:
@@ -83,17 +168,18 @@ async def domain_of(store: Store, shop: str, node: NodeClient) -> tuple[Domain, 
 
 
 @asynccontextmanager
-async def merchant_of(arguments: argparse.Namespace) -> AsyncIterator[Merchant]:
-    """Opens the merchant of the selected shop."""
-    store = shop_of(arguments)
+async def merchant_of(
+    arguments: argparse.Namespace, *, create: bool = False
+) -> AsyncIterator[Merchant]:
+    """Opens the merchant of the selected shop; ``create``: also in a store that is new."""
+    store = shop_of(arguments, create=create)
     node = NodeClient(arguments.node)
     try:
         shop = getattr(store, "shop", arguments.shop)
         domain, recipient = await domain_of(store, shop, node)
-        depth = arguments.depth if arguments.depth in TAGS else int(arguments.depth)
         async with Merchant(
             node, store, Vault.from_environment(), domain, signer_of(),
-            policy=Policy(depth=depth), recipient=recipient,
+            policy=Policy(depth=arguments.depth), recipient=recipient,
         ) as merchant:  # fmt: skip
             yield merchant
     finally:
@@ -101,19 +187,18 @@ async def merchant_of(arguments: argparse.Namespace) -> AsyncIterator[Merchant]:
         store.close()
 
 
-def acting(arguments: argparse.Namespace, act: Callable[[Merchant], Awaitable[str]]) -> int:
-    """Runs ``act`` with the merchant and prints its text. Returns 1 on an error."""
+def acting(
+    arguments: argparse.Namespace, act: Callable[[Merchant], Awaitable[tuple[str, bool]]]
+) -> int:
+    """Runs ``act`` with the merchant and prints its text. Returns 0 if it succeeded, else 1."""
 
-    async def run() -> str:
+    async def run() -> tuple[str, bool]:
         async with merchant_of(arguments) as merchant:
             return await act(merchant)
 
-    try:
-        print(asyncio.run(run()))
-    except PaymentError as error:
-        print(f"fastevm pay: {error}", file=sys.stderr)
-        return 1
-    return 0
+    text, done = asyncio.run(run())
+    print(text)
+    return 0 if done else 1
 
 
 def shown_time(seconds: float) -> str:

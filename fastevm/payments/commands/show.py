@@ -2,15 +2,16 @@
 
 import argparse
 
-from fastevm.payments.commands.shared import add_store, shop_of, shown_time
+from fastevm.payments.commands.shared import add_amounts, money_of, shop_of, shown_time
 from fastevm.payments.movements import amounts_of
 from fastevm.payments.orders import Order
 from fastevm.payments.store import Store
+from fastevm.payments.tokens import Money
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options."""
-    add_store(parser)
+    add_amounts(parser)
     parser.add_argument("order", help="the order's id")
 
 
@@ -19,7 +20,8 @@ def run(arguments: argparse.Namespace) -> int:
     store = shop_of(arguments)
     try:
         order = store.order(arguments.order)
-        for line in (*_terms(order), *_sums(store, order), *_sent(store, order)):
+        money = money_of(arguments, store)
+        for line in (*_terms(order, money), *_sums(store, order, money), *_sent(store, order)):
             print(line)
         for entry in store.audit(order.id):
             change = f"{entry.before} -> {entry.after}" if entry.before else entry.after
@@ -30,7 +32,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _terms(order: Order) -> list[str]:
+def _terms(order: Order, money: Money) -> list[str]:
     authorization, terms = order.authorization, order.authorization.terms
     lines = [
         f"order       {order.id}",
@@ -40,7 +42,7 @@ def _terms(order: Order) -> list[str]:
         f"token       {authorization.domain.token} ({authorization.domain.name})",
         f"payer       {terms.payer}",
         f"recipient   {terms.recipient}",
-        f"value       {terms.value}",
+        f"value       {money.text(terms.value)}",
         f"valid       {shown_time(terms.valid_after)} to {shown_time(terms.valid_before)}",
         f"nonce       0x{terms.nonce.hex()}",
     ]
@@ -54,12 +56,13 @@ def _terms(order: Order) -> list[str]:
     return lines
 
 
-def _sums(store: Store, order: Order) -> list[str]:
+def _sums(store: Store, order: Order, money: Money) -> list[str]:
     movements = store.movements(order.id)
     sums = amounts_of(order, movements)
-    lines = [f"amounts     captured {sums.captured}, refunded {sums.refunded}"]
+    captured, refunded = money.text(sums.captured), money.text(sums.refunded)
+    lines = [f"amounts     captured {captured}, refunded {refunded}"]
     lines += [
-        f"{movement.kind.value:<10}  {movement.amount} to {movement.recipient}:"
+        f"{movement.kind.value:<10}  {money.text(movement.amount)} to {movement.recipient}:"
         f" {movement.state.value} ({movement.key})"
         for movement in movements
     ]

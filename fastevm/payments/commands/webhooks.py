@@ -2,6 +2,7 @@
 
 import argparse
 
+from fastevm.payments.amounts import integer
 from fastevm.payments.commands.shared import add_store, shop_of
 from fastevm.payments.outbox import DeliveryState
 from fastevm.payments.store import Store
@@ -48,7 +49,7 @@ def _done(store: Store, arguments: argparse.Namespace) -> str:
             return f"{name} is {'disabled' if disabled else 'enabled'}"
     if arguments.replay:
         name, first = arguments.replay
-        return f"{store.replay(name, int(first))} notices will be delivered again"
+        return f"{store.replay(name, integer(first, '--replay'))} notices will be delivered again"
     lines = []
     for endpoint in store.endpoints():
         waiting = store.deliveries(endpoint.id, DeliveryState.WAITING)

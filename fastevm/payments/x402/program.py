@@ -2,15 +2,17 @@
 
 import argparse
 import asyncio
+import contextlib
 import ipaddress
 import logging
 import os
-import sys
 from typing import Final
 
 from aiohttp import web
 
 from fastevm.payments.authorization import address
+from fastevm.payments.commands.serve import port
+from fastevm.payments.commands.shared import seconds, signer_of
 from fastevm.payments.errors import InvalidTerms, PaymentError
 from fastevm.payments.escrow import V1_1
 from fastevm.payments.node import NodeClient
@@ -49,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--store", default="sqlite:///facilitator.db", metavar="URL")
     parser.add_argument("--host", default="127.0.0.1")
-    parser.add_argument("--port", type=int, default=PORT, help=f"default {PORT}; 0 for any")
+    parser.add_argument("--port", type=port, default=PORT, help=f"default {PORT}; 0 for any")
     parser.add_argument(
         "--pay-to",
         action="append",
@@ -65,28 +67,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="wait for a canonical block; do not answer after pre-confirmation",
     )  # fmt: skip
     parser.add_argument(
-        "--settle-for", type=float, default=Rules().settle_for, metavar="SECONDS",
+        "--settle-for", type=seconds, default=Rules().settle_for, metavar="SECONDS",
         help="how long /settle waits before it answers settlement_pending",
     )  # fmt: skip
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Serves until interrupted. Returns 2 if it cannot start."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
-    try:
-        rules = _rules(arguments)
-        signer = KeySigner(_variable(SIGNER_VARIABLE))
-        vault = Vault.from_environment()
-    except PaymentError as error:
-        print(f"fastevm pay facilitator: {error}", file=sys.stderr)
-        return 2
-    try:
+    """Serves until interrupted."""
+    rules = _rules(arguments)
+    signer = signer_of(SIGNER_VARIABLE)
+    vault = Vault.from_environment()
+    with contextlib.suppress(KeyboardInterrupt):
         asyncio.run(_serve(arguments, rules, signer, vault))
-    except PaymentError as error:
-        print(f"fastevm pay facilitator: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        pass
     return 0
 
 
@@ -115,42 +107,31 @@ def _loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def _variable(name: str) -> str:
-    value = os.environ.get(name, "").strip()
-    if not value:
-        raise InvalidTerms(f"environment variable {name} is not set")
-    return value
-
-
 async def _serve(
     arguments: argparse.Namespace, rules: Rules, signer: KeySigner, vault: Vault
 ) -> None:
-    store = open_store(arguments.store)
-    nodes = [NodeClient(url) for url in arguments.node]
-    settlers = []
-    for node in nodes:
-        tokens = await _tokens(node, arguments.asset)
-        settlers.append(
-            ChainSettler(node, store, vault, signer, tokens, policy=Policy(), rules=rules)
-        )
-        served = ", ".join(f"{token.symbol} {token.domain.token}" for token in tokens)
-        print(f"Chain {settlers[-1].chain_id}: {served}", flush=True)
-    schemes = [AuthCapture()] if await _has_escrow(settlers) else []
-    app = application(Facilitator(settlers, schemes), os.environ.get(TOKEN_VARIABLE))
-    runner = web.AppRunner(app, access_log=None)
-    await runner.setup()
-    try:
-        site = web.TCPSite(runner, arguments.host, arguments.port)
-        await site.start()
-        assert site._server is not None
-        port = site._server.sockets[0].getsockname()[1]  # type: ignore[attr-defined]
+    async with contextlib.AsyncExitStack() as stack:
+        store = stack.enter_context(contextlib.closing(open_store(arguments.store)))
+        settlers: dict[int, ChainSettler] = {}
+        for url in arguments.node:
+            node = NodeClient(url)
+            stack.push_async_callback(node.close)
+            tokens = await _tokens(node, arguments.asset)
+            made = ChainSettler(node, store, vault, signer, tokens, policy=Policy(), rules=rules)
+            if settlers.setdefault(made.chain_id, made) is not made:
+                raise InvalidTerms(f"--node: two nodes have the chain id {made.chain_id}")
+            served = ", ".join(f"{token.symbol} {token.domain.token}" for token in tokens)
+            print(f"Chain {made.chain_id}: {served}", flush=True)
+        serving = list(settlers.values())
+        schemes = [AuthCapture()] if await _has_escrow(serving) else []
+        app = application(Facilitator(serving, schemes), os.environ.get(TOKEN_VARIABLE))
+        runner = web.AppRunner(app, access_log=None)
+        stack.push_async_callback(runner.cleanup)
+        await runner.setup()
+        await web.TCPSite(runner, arguments.host, arguments.port).start()
+        port = runner.addresses[0][1]
         print(f"Listening on http://{arguments.host}:{port} as {signer.address}", flush=True)
         await asyncio.Event().wait()
-    finally:
-        await runner.cleanup()
-        for node in nodes:
-            await node.close()
-        store.close()
 
 
 async def _has_escrow(settlers: list[ChainSettler]) -> bool:

@@ -1,18 +1,16 @@
 """``fastevm pay facilitator``: configurations that it refuses."""
 
-import argparse
 from typing import Any
 
 import pytest
 
+from fastevm.__main__ import main
 from fastevm.payments.vault import KEY_VARIABLE, new_key
 from fastevm.payments.x402 import program
 
 
-def options(*words: str) -> argparse.Namespace:
-    parser = argparse.ArgumentParser()
-    program.add_arguments(parser)
-    return parser.parse_args(["--node", "http://127.0.0.1:9", *words])
+def facilitator(*words: str) -> int:
+    return main(["pay", "facilitator", "--node", "http://127.0.0.1:9", *words])
 
 
 @pytest.fixture
@@ -27,15 +25,15 @@ def test_it_needs_its_keys(
     keys: None, monkeypatch: pytest.MonkeyPatch, capsys: Any, missing: str
 ) -> None:
     monkeypatch.delenv(missing)
-    assert program.run(options()) == 2
+    assert facilitator() == 2
     assert missing in capsys.readouterr().err
 
 
 def test_it_does_not_pay_for_anybody_on_a_public_address(keys: None, capsys: Any) -> None:
-    assert program.run(options("--host", "0.0.0.0")) == 2
+    assert facilitator("--host", "0.0.0.0") == 2
     assert "--pay-to" in capsys.readouterr().err
 
 
 def test_a_node_that_does_not_answer_is_said(keys: None, tmp_path: Any, capsys: Any) -> None:
-    assert program.run(options("--store", f"sqlite:///{tmp_path / 'x.db'}")) == 2
+    assert facilitator("--store", f"sqlite:///{tmp_path / 'x.db'}") == 1
     assert "127.0.0.1:9" in capsys.readouterr().err

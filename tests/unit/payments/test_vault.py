@@ -50,6 +50,26 @@ def test_the_ring_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch) ->
     assert repr(Vault.from_environment()) == "<Vault of 2 keys>"
 
 
+def test_a_key_may_be_hex(monkeypatch: pytest.MonkeyPatch) -> None:
+    sealed = Vault([OLD]).seal(SECRET, "x")
+    for text in (OLD.hex(), "0x" + OLD.hex().upper(), f" {OLD.hex()} "):
+        monkeypatch.setenv("FASTEVM_PAYMENTS_KEY", f"{new_key()},{text}")
+        assert Vault.from_environment().open(sealed, "x") == SECRET
+
+
+def test_a_wrong_key_is_explained_and_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    for wrong in ("my secret", OLD.hex()[:-2], "0x" + OLD.hex() + "00", OLD.hex() + "0="):
+        monkeypatch.setenv("FASTEVM_PAYMENTS_KEY", f"{new_key()},{wrong}")
+        with pytest.raises(VaultError) as raised:
+            Vault.from_environment()
+        text = str(raised.value)
+        assert f"key 2 has {len(wrong)} characters" in text and "rotate-keys --new" in text
+        assert "64 hex digits" in text and wrong not in text
+    monkeypatch.delenv("FASTEVM_PAYMENTS_KEY")
+    with pytest.raises(VaultError, match="rotate-keys --new"):
+        Vault.from_environment()
+
+
 @pytest.mark.parametrize("value", ["", " ", "not base64!", "c2hvcnQ=", ",".join([new_key()] * 17)])
 def test_a_bad_environment_is_refused_without_repeating_it(
     monkeypatch: pytest.MonkeyPatch, value: str

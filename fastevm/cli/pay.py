@@ -1,0 +1,80 @@
+"""``fastevm pay``: the command line of a merchant's operator.
+
+Exit codes: 0 if the command did what it says, 1 if it was refused or failed, 2 if arguments or
+settings are wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+from importlib import import_module
+from typing import Final, NamedTuple
+
+from fastevm.cli.parser import Parser
+from fastevm.rpc.log_output import set_up_log
+
+PROGRAM: Final = "fastevm pay"
+
+
+class Subcommand(NamedTuple):
+    """``module`` defines ``add_arguments(parser)`` and ``run(arguments)``, which returns the exit
+    code. With ``logs`` the program writes its log to standard error.
+    """
+
+    purpose: str
+    module: str
+    logs: bool = False
+
+    def fill(self, parser: Parser) -> None:
+        """Adds the command's options. Exits with 2 if the extra is not installed."""
+        try:
+            module = import_module(self.module)
+        except ImportError as error:
+            parser.exit(2, f"{PROGRAM}: {error}\n")
+        module.add_arguments(parser)
+        parser.set_defaults(pay=self, program=parser.prog)
+
+
+# Module names instead of imports, so that a command loads only what it needs.
+_OURS: Final = "fastevm.payments.commands"
+SUBCOMMANDS: Final[dict[str, Subcommand]] = {
+    "list": Subcommand("List orders", f"{_OURS}.orders"),
+    "show": Subcommand("Show an order with its history", f"{_OURS}.show"),
+    "retry": Subcommand("Retry the capture of an order", f"{_OURS}.retry"),
+    "void": Subcommand("Abandon an order and erase its signature", f"{_OURS}.void"),
+    "refund": Subcommand("Refund a paid order, fully or in part", f"{_OURS}.refund"),
+    "rotate-keys": Subcommand("Re-encrypt the store with the newest key", f"{_OURS}.rotate"),
+    "export": Subcommand("Export orders and movements as CSV", f"{_OURS}.export"),
+    "webhooks": Subcommand("List endpoints and pending deliveries; replay", f"{_OURS}.webhooks"),
+    "doctor": Subcommand("Check node, chain, token, gas, clock and store", f"{_OURS}.doctor"),
+    "run": Subcommand("Reconcile, send webhooks and serve metrics", f"{_OURS}.serve", logs=True),
+    "facilitator": Subcommand(
+        "Verify and settle x402 payments for other programs over HTTP",
+        "fastevm.payments.x402.program",
+        logs=True,
+    ),
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the commands; the options of one when it is selected."""
+    parser.epilog = "Needs the extra payments: pip install 'fastevm[payments]'."
+    commands = parser.add_subparsers(metavar="COMMAND", required=True, prog=PROGRAM)
+    for name, command in SUBCOMMANDS.items():
+        commands.add_parser(
+            name, help=command.purpose, description=command.purpose, fill=command.fill
+        )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Runs the selected subcommand. Returns the exit code."""
+    command: Subcommand = arguments.pay
+    set_up_log(logging.INFO if command.logs else logging.WARNING)
+    errors = import_module("fastevm.payments.errors")
+    try:
+        return int(import_module(command.module).run(arguments))
+    except errors.PaymentError as error:
+        print(f"{arguments.program}: {error}", file=sys.stderr)
+        return 2 if isinstance(error, errors.InvalidTerms | errors.VaultError) else 1

@@ -1,0 +1,67 @@
+"""A draft asked for again is the same order, so that a checkout page can be reloaded."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from fastevm.payments import DuplicateOrder, HoldTerms, Kind, LimitReached, State
+
+from .market import VALUE, Market
+from .stores import BOTH
+
+STORES = BOTH
+
+
+async def test_a_reloaded_checkout_gets_the_same_order(still: Market) -> None:
+    merchant = still.merchant(most_per_order=VALUE)
+    first = await merchant.draft("order-1", still.payer.address, VALUE, reference="two chairs")
+    still.now += 60
+    for one in (merchant, still.merchant()):
+        again = await one.draft("order-1", still.payer.address.lower(), VALUE)
+        assert again == first
+    await merchant.accept("order-1", still.signed(first))
+    assert (await merchant.draft("order-1", still.payer.address, VALUE)).state is State.STORED
+    with pytest.raises(LimitReached):
+        await merchant.draft("order-2", still.payer.address, VALUE + 1)
+
+
+async def test_processes_that_draft_together_get_one_order(still: Market) -> None:
+    many = [still.merchant() for _ in range(4)]
+    drafts = await asyncio.gather(
+        *(one.draft("order-1", still.payer.address, VALUE) for one in many)
+    )
+    assert len({draft.authorization.terms.nonce for draft in drafts}) == 1
+
+
+@pytest.mark.parametrize("hold", [None, HoldTerms()])
+async def test_other_terms_are_an_error_that_shows_both(
+    still: Market, hold: HoldTerms | None
+) -> None:
+    merchant, payer = still.merchant(), still.payer.address
+    first = await merchant.draft("order-1", payer, VALUE, hold=hold)
+    assert await merchant.draft("order-1", payer, VALUE, hold=hold) == first
+    other: dict[str, tuple[dict[str, Any], str]] = {
+        "value": ({"value": 7}, f"value {VALUE}, asked 7"),
+        "payer": (
+            {"payer": still.stranger.address},
+            f"payer {payer}, asked {still.stranger.address}",
+        ),
+    }
+    if hold is None:
+        other["lifetime"] = ({"lifetime": 60}, "valid for .* s, asked .* s")
+        other["kind"] = ({"kind": Kind.TRANSFER}, "kind ReceiveWithAuthorization, asked Transfer")
+        other["hold"] = ({"hold": HoldTerms()}, "recipient .* asked")
+        other["terms"] = ({"terms": still.terms()}, "nonce 0x.*, asked 0x.*")
+    else:
+        other["no hold"] = ({"hold": None}, "recipient .* asked")
+        other["window"] = (
+            {"hold": HoldTerms(capture_within=9_999)},
+            "capture_within .* s after the signature, asked 9099 s",
+        )
+    for changes, text in other.values():
+        asked = {"payer": payer, "value": VALUE, "hold": hold, **changes}
+        with pytest.raises(DuplicateOrder, match=text) as refused:
+            await merchant.draft("order-1", **asked)
+        assert "order-1 exists with other terms" in str(refused.value)
+    assert await merchant.order("order-1") == first

@@ -1,0 +1,43 @@
+"""What a user sees without the extra ``payments``."""
+
+import subprocess
+import sys
+
+# Hides the packages of the extra from a new interpreter.
+WITHOUT = """
+import sys
+
+class Hidden:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in ("eth_account", "eth_abi", "eth_utils", "eth_keys"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Hidden())
+"""
+
+
+def run(code: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", WITHOUT + code], capture_output=True, text=True, timeout=120
+    )
+
+
+def test_the_import_names_the_extra() -> None:
+    done = run("import fastevm.payments")
+    assert done.returncode == 1
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith("ImportError: fastevm.payments needs an extra")
+    assert "pip install 'fastevm[payments]'" in last
+
+
+def test_the_help_works_without_the_extra() -> None:
+    done = run("from fastevm.__main__ import main; main(['pay', '--help'])")
+    assert done.returncode == 0 and done.stderr == ""
+    assert "refund" in done.stdout and "fastevm[payments]" in done.stdout
+
+
+def test_a_command_names_the_extra() -> None:
+    for words in (["pay", "list"], ["pay", "refund", "--help"], ["pay", "facilitator"]):
+        done = run(f"import sys; from fastevm.__main__ import main; sys.exit(main({words!r}))")
+        assert done.returncode == 2 and "Traceback" not in done.stderr
+        assert "pip install 'fastevm[payments]'" in done.stderr
