@@ -226,6 +226,10 @@ def address(text: str) -> Listener:
 def _add_chain(group: argparse._ArgumentGroup) -> None:
     _add_genesis(group)
     group.add_argument(
+        "--slots-in-an-epoch", type=number, default=0, metavar="BLOCKS",
+        help="blocks from the newest down to ``safe``, and again to ``finalized`` (%(default)s)",
+    )  # fmt: skip
+    group.add_argument(
         "--block-time",
         type=block_time,
         metavar="TIME",
@@ -458,6 +462,7 @@ def run(arguments: argparse.Namespace) -> int:
         access = access_of(arguments)
         while True:
             node = node_of(arguments)
+            node.slots_in_an_epoch = arguments.slots_in_an_epoch
             genesis = node.chain.genesis.hash
             if genesis == left:
                 raise ValueError(

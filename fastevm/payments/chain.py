@@ -6,6 +6,7 @@ head has confirmed it.
 """
 
 import math
+from collections import deque
 from collections.abc import Mapping, Sequence
 from statistics import median_low
 from typing import Final
@@ -25,6 +26,9 @@ USUAL_BLOCK_SECONDS: Final = 2.0  # block time assumed until it is measured
 SLOW_BLOCK_SECONDS: Final = 5.0
 SHORTEST_BLOCK_SECONDS: Final = 0.05
 LONGEST_BLOCK_SECONDS: Final = 60.0
+RECENT_INCLUSIONS: Final = 16  # observations kept
+MOST_MARGIN: Final = 60  # seconds; longer waits count as this
+FIRST_MARGIN: Final = 12  # seconds; most until an inclusion was observed
 PASS_SECONDS: Final = 2.0  # that one poll may take in addition to the pause before it
 
 
@@ -106,6 +110,30 @@ def _median_tip(history: Answer) -> int | None:
     return median_low(paid) if paid else None
 
 
+class InclusionTimes:
+    """How long recent transactions waited for their block, in the chain's seconds.
+
+    Measured from the timestamp of the pending block at the submission to that of the block that
+    included the transaction, so clocks of machines do not matter.
+    """
+
+    def __init__(self) -> None:
+        self._recent: deque[int] = deque(maxlen=RECENT_INCLUSIONS)
+
+    def add(self, seconds: int) -> None:
+        """Adds an observation."""
+        self._recent.append(min(max(0, seconds), MOST_MARGIN))
+
+    def margin(self) -> int | None:
+        """Returns the seconds that a capture needs; None if nothing was observed yet.
+
+        The 90th percentile, because one stuck transaction says little, and a second for rounding.
+        """
+        if not self._recent:
+            return None
+        return 1 + sorted(self._recent)[len(self._recent) * 9 // 10]
+
+
 class Chain:
     """The state of the node's chain as far as this process has seen it."""
 
@@ -140,6 +168,15 @@ class Chain:
         seconds = (head.timestamp - begin.timestamp) / (head.number - begin.number)
         self.block_seconds = min(max(seconds, SHORTEST_BLOCK_SECONDS), LONGEST_BLOCK_SECONDS)
         self._paced = head.number - begin.number >= PACE_BLOCKS
+
+    async def measure(self) -> None:
+        """Measures the block time from stored blocks, unless that was done before."""
+        if self._paced:
+            return
+        head = head_of(await self.node.call("eth_getBlockByNumber", "latest", False))
+        asked = None if head is None else self.pace_call(head)
+        if head is not None and asked is not None:
+            self.pace(head, await self.node.call(asked[0], *asked[1]))
 
     def look(self, head: Head, now: float) -> None:
         """Adjusts the block time to a poll that saw ``head`` at ``now`` (monotonic seconds).

@@ -101,7 +101,11 @@ class NodeBehind(PaymentError):
 
 
 class LimitReached(PaymentError):
-    """A limit of the merchant's policy forbids the operation. Nothing was changed."""
+    """A limit forbids the operation; ``limit`` names that of a policy. Nothing was changed."""
+
+    def __init__(self, text: str, limit: str = "") -> None:
+        super().__init__(text)
+        self.limit = limit
 
 
 class VaultError(PaymentError):

@@ -7,6 +7,7 @@ it decides what must happen only once, and any process can finish what another s
 import asyncio
 import contextlib
 import logging
+import math
 import time
 from asyncio import to_thread
 from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Sequence
@@ -33,7 +34,7 @@ from fastevm.payments.calls import (
     transfer_data,
     wallet_data,
 )
-from fastevm.payments.chain import Chain, head_of
+from fastevm.payments.chain import FIRST_MARGIN, Chain, head_of
 from fastevm.payments.erc6492 import refusal_of, unwrap, without_wrapper
 from fastevm.payments.errors import (
     AlreadyRefunded,
@@ -80,7 +81,7 @@ from fastevm.payments.routes import Direct, Route
 from fastevm.payments.scanner import Scanner
 from fastevm.payments.signatures import Signature, fault_of
 from fastevm.payments.signer import Signer
-from fastevm.payments.states import State, Trigger
+from fastevm.payments.states import EXPOSED, State, Trigger
 from fastevm.payments.store import Store, every_log, every_order
 from fastevm.payments.transactions import Prepared, Transactions
 from fastevm.payments.vault import Vault
@@ -96,8 +97,6 @@ ON_THE_WAY: Final = (
     State.CAPTURING, State.CAPTURED, State.PAID, State.AUTHORIZING, State.HELD,
 )  # fmt: skip
 _BOOK: Final = (State.STORED, State.CAPTURING)
-# Authorized or captured, but not yet paid.
-EXPOSED: Final = (State.STORED, State.CAPTURING, State.AUTHORIZING, State.HELD, State.CAPTURED)
 
 
 class Merchant:
@@ -166,6 +165,7 @@ class Merchant:
         return Preflight(
             self.node, self.signer.address, self.signature_of,
             policy=self.policy,
+            margin=self.margin,
             outstanding=partial(
                 self.store.outstanding, self.token.chain_id, self.signer.address
             ),
@@ -342,25 +342,17 @@ class Merchant:
         order = await self.order(order_id)
         if order.state in _BOOK and self.signature_of(order) in (parsed, parsed.of_key):
             return order
-        await self._check_exposure(order)
         good = await self.verify(order.authorization, parsed)
-        if order.state is State.DRAFTED:
-            order = await self._change(order, Trigger.SIGN)
         sealed = self.vault.seal(good.secret_bytes, order.seal_context)
-        order = await self._change(order, Trigger.STORE, sealed=sealed)
+        limits = self.policy.exposure
+        try:
+            if order.state is State.DRAFTED:
+                order = await self._change(order, Trigger.SIGN, exposure=limits)
+            order = await self._change(order, Trigger.STORE, exposure=limits, sealed=sealed)
+        except LimitReached as error:
+            self.metrics.count("limit_refusals_total", limit=error.limit)
+            raise
         return self._notify(await to_thread(self.settler.apply_to_order, order.id))
-
-    async def _check_exposure(self, order: Order) -> None:
-        terms, policy = order.authorization.terms, self.policy
-        for name, most, payer in (
-            ("exposure", policy.most_exposure, None),
-            ("exposure_per_payer", policy.most_exposure_per_payer, terms.payer),
-        ):
-            exposed = 0 if most is None else await self.exposure(payer)
-            if most is not None and exposed + terms.value > most:
-                self.metrics.count("limit_refusals_total", limit=name)
-                whose = "" if payer is None else " of this payer"
-                raise LimitReached(f"{exposed} units{whose} are unpaid; the limit is {most}")
 
     async def exposure(self, payer: str | None = None) -> int:
         """Returns the units that are authorized or captured but unpaid, of one payer or of all."""
@@ -560,6 +552,20 @@ class Merchant:
 
         found = await asyncio.gather(*(capture_one(order_id) for order_id in order_ids))
         return dict(zip(order_ids, found, strict=True))
+
+    async def margin(self) -> int:
+        """Returns how many seconds before its expiry a capture is refused.
+
+        ``Policy.capture_in``, or the observed inclusion time. Until a capture of this process was
+        included, one block time of the chain, 1 to 12 s.
+        """
+        if self.policy.capture_in is not None:
+            return self.policy.capture_in
+        margin = self.transactions.inclusion.margin()
+        if margin is None:
+            await self.chain.measure()
+            margin = min(max(1, math.ceil(self.chain.block_seconds)), FIRST_MARGIN)
+        return margin
 
     async def hold(self, order_id: str, *, timeout: float = CAPTURE_SECONDS) -> Order:
         """Collects the money of an order into its escrow, once, and waits until it is held.

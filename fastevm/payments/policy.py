@@ -1,6 +1,6 @@
 """The merchant's policy: confirmation depth, fees, waiting times and limits."""
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec import Struct
 
@@ -12,13 +12,22 @@ MOST_BATCH: Final = 100  # captures in one transaction
 BATCH_GAS: Final = 8_000_000  # sum of the estimates; half of Osaka's transaction gas limit
 
 
+class Exposure(NamedTuple):
+    """Limits of what is authorized or captured and not paid, in token units; None: no limit."""
+
+    most: int | None = None
+    most_per_payer: int | None = None
+
+
 class Policy(Struct, frozen=True, kw_only=True):
     """A merchant's settings. Times are in seconds, fees in wei per gas, sums in token units.
 
     ``depth``: confirmations that make a captured payment paid, counting the payment's own block, or
     the node's tag ``safe`` or ``finalized``. ``first_block``: where a new store starts to read
-    logs, by default the head. Every log scan rereads ``overlap`` blocks. ``capture_in``: expected
-    time until a capture is included. ``forced_gas``: gas of a forced capture whose preflight fails.
+    logs, by default the head. Every log scan rereads ``overlap`` blocks. ``capture_in``: a
+    capture that would expire within this time after the pending block is refused; by default the
+    observed inclusion time (see `InclusionTimes`). ``forced_gas``: gas of a forced capture whose
+    preflight fails.
 
     ``tip``: fixed tip; by default the recent median between ``least_tip`` and ``most_tip``. A
     transaction is replaced after ``bump_blocks`` blocks and ``bump_least`` seconds without
@@ -35,7 +44,7 @@ class Policy(Struct, frozen=True, kw_only=True):
     overlap: int = 64
     first_block: int | None = None
     range_blocks: int = 2_000
-    capture_in: int = 10
+    capture_in: int | None = None
     poll: float = 0.2
     scan_every: float = 2.0
     tip: int | None = None
@@ -66,6 +75,11 @@ class Policy(Struct, frozen=True, kw_only=True):
             raise ValueError(f"batch: expected 1 to {MOST_BATCH}, found {self.batch}")
         if self.bump_percent < LEAST_BUMP_PERCENT:
             raise ValueError(f"bump_percent: expected {LEAST_BUMP_PERCENT} or more")
+
+    @property
+    def exposure(self) -> Exposure:
+        """The limits of what is not paid."""
+        return Exposure(self.most_exposure, self.most_exposure_per_payer)
 
     def fees(self, base_fee: int, tip: int) -> tuple[int, int]:
         """Returns fee cap and tip of a new transaction, given the recent ``tip``."""

@@ -7,7 +7,7 @@ failing capture before the capture costs gas.
 import time
 from asyncio import to_thread
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
 from msgspec import Struct
@@ -168,6 +168,7 @@ class Preflight:
         signature_of: Callable[[Order], Signature | None],
         *,
         policy: Policy,
+        margin: Callable[[], Awaitable[int]],
         outstanding: Callable[[], int] = lambda: 0,
         clock: Callable[[], float] = time.time,
         route: Route | None = None,
@@ -175,7 +176,8 @@ class Preflight:
         self.node = node
         self.sender, self.route = sender, route or Direct(sender)
         self.signature_of = signature_of
-        self.policy, self.capture_in = policy, policy.capture_in
+        self.policy, self.margin = policy, margin
+        self.capture_in = 0  # seconds after the pending block, as of the last check
         self.outstanding = outstanding
         self.quote: Quote | None = None
         self.promised = 0  # maximum cost of the sender's pending transactions, wei
@@ -191,6 +193,7 @@ class Preflight:
         if not orders:
             return []
         signatures = {order.id: self.signature_of(order) for order in orders}
+        self.capture_in = await self.margin()
         batch = Batch()
         batch.ask("chain", "eth_chainId")
         batch.ask("block", "eth_getBlockByNumber", PENDING, False)

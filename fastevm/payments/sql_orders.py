@@ -6,11 +6,12 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from fastevm.payments.database import Database, Row, marks
-from fastevm.payments.errors import DuplicateOrder, UnknownOrder, UnreadableRow
+from fastevm.payments.errors import DuplicateOrder, LimitReached, UnknownOrder, UnreadableRow
 from fastevm.payments.orders import PAGE, AuditEntry, Order
 from fastevm.payments.outbox import DRAFTED, order_data
+from fastevm.payments.policy import Exposure
 from fastevm.payments.rows import order_values, read_order, read_submission, readable
-from fastevm.payments.states import State, Trigger
+from fastevm.payments.states import EXPOSED, State, Trigger
 from fastevm.payments.unit_of_work import UnitOfWork
 
 log: Final = logging.getLogger(__name__)
@@ -163,7 +164,7 @@ class SqlOrders:
     def entitle(self, order_id: str, caller: str, *, anew: bool = False) -> str:
         """Returns the caller that may receive an order's result: the first that asked."""
         with self.unit() as unit:
-            if anew:
+            if anew and unit.order(order_id).state is State.STORED:
                 unit.execute(
                     "DELETE FROM entitled WHERE shop = ? AND order_id = ?", self.shop, order_id
                 )
@@ -178,10 +179,19 @@ class SqlOrders:
         return str(rows[0]["caller"]) if rows else ""
 
     def change(
-        self, order_id: str, trigger: Trigger, *, version: int | None = None, **members: Any
+        self,
+        order_id: str,
+        trigger: Trigger,
+        *,
+        version: int | None = None,
+        exposure: Exposure | None = None,
+        **members: Any,
     ) -> Order:
         """Applies a transition and writes its audit entry and notice."""
         with self.unit() as unit:
+            if exposure is not None and any(most is not None for most in exposure):
+                unit.connection.lock(f"exposure/{self.shop}")
+                _check_exposure(unit, order_id, exposure)
             return unit.change(order_id, trigger, version, members)
 
     def audit(self, order_id: str) -> list[AuditEntry]:
@@ -232,6 +242,24 @@ def _reseal(
         sealed, unit.shop, name,
     )  # fmt: skip
     return 1
+
+
+def _check_exposure(unit: UnitOfWork, order_id: str, exposure: Exposure) -> None:
+    """Raises LimitReached if the other unpaid orders and this one exceed the limits."""
+    terms = unit.order(order_id).authorization.terms
+    rows = unit.rows(
+        f"SELECT payer, value FROM orders WHERE shop = ? AND id <> ?"
+        f" AND state IN ({marks(len(EXPOSED))})",
+        unit.shop, order_id, *(state.value for state in EXPOSED),
+    )  # fmt: skip
+    for most, name, whose in (
+        (exposure.most, "exposure", ""),
+        (exposure.most_per_payer, "exposure_per_payer", " of this payer"),
+    ):
+        unpaid = sum(int(row["value"]) for row in rows if not whose or row["payer"] == terms.payer)
+        if most is not None and unpaid + terms.value > most:
+            text = f"{unpaid} units{whose} are unpaid; the limit is {most}"
+            raise LimitReached(text, name)
 
 
 def _same(found: Order, wanted: Order) -> Order:

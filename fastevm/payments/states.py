@@ -45,6 +45,8 @@ class State(Enum):
         return self in (State.CAPTURING, State.AUTHORIZING, State.CANCELLING)
 
 
+# Authorized or captured, but not yet paid.
+EXPOSED: Final = (State.STORED, State.CAPTURING, State.AUTHORIZING, State.HELD, State.CAPTURED)
 _OPEN: Final = frozenset(
     (
         State.DRAFTED, State.SIGNED, State.STORED, State.CAPTURING, State.AUTHORIZING, State.HELD,

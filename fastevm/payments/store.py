@@ -26,6 +26,7 @@ from fastevm.payments.orders import (
     Submission,
 )
 from fastevm.payments.outbox import Delivery, DeliveryState, Endpoint, Notice
+from fastevm.payments.policy import Exposure
 from fastevm.payments.reasons import Reason
 from fastevm.payments.sql_store import SqlStore
 from fastevm.payments.sqlite import SqliteDatabase
@@ -88,17 +89,25 @@ class OrderStore(Protocol):
     def entitle(self, order_id: str, caller: str, *, anew: bool = False) -> str:
         """Returns the caller that may receive an order's result: the first that asked.
 
-        ``anew`` replaces the earlier caller; an empty ``caller`` then only removes it.
+        ``anew`` replaces the earlier caller while the order is STORED, so that nothing was sent; an
+        empty ``caller`` then only removes it.
         """
         ...
 
     def change(
-        self, order_id: str, trigger: Trigger, *, version: int | None = None, **members: Any
+        self,
+        order_id: str,
+        trigger: Trigger,
+        *,
+        version: int | None = None,
+        exposure: Exposure | None = None,
+        **members: Any,
     ) -> Order:
         """Applies a transition and writes its audit entry and notice.
 
         ``members`` may be ``sealed``, ``annex``, ``settlement``, ``reason``, ``detail``. Raises
-        :class:`IllegalTransition`, or :class:`StaleOrder` if ``version`` is not the current one.
+        :class:`IllegalTransition`, :class:`StaleOrder` if ``version`` is not the current one, or
+        :class:`LimitReached` if the other unpaid orders and this one exceed ``exposure``.
         """
         ...
 

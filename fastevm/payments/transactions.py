@@ -19,7 +19,7 @@ from eth_utils.address import to_checksum_address
 from eth_utils.crypto import keccak
 
 from fastevm.core.primitives.replace import replace
-from fastevm.payments.chain import FEE_CALLS, Head, Quote, head_of, quote_of
+from fastevm.payments.chain import FEE_CALLS, Head, InclusionTimes, Quote, head_of, quote_of
 from fastevm.payments.erc6492 import calls_in, in_one_call
 from fastevm.payments.errors import (
     NodeRefusal,
@@ -56,6 +56,7 @@ SIGN_PAUSE: Final = 1.0  # seconds until a failed signer is called again
 NO_BLOCK: Final = 0  # block hash of a pre-confirmed receipt
 LEASE_MARGIN: Final = 10.0  # seconds after SIGN_LIMIT until another process may sign
 MOST_AHEAD: Final = 64  # pending transactions per account sent to the pool
+MOST_TIMED: Final = 1_024  # submissions whose inclusion is timed at the same time
 KNOWN_WORDS: Final = ("already known", "already imported")
 PAST_WORDS: Final = ("nonce too low",)
 FUNDS_WORDS: Final = ("insufficient funds",)
@@ -84,6 +85,7 @@ class Prepared(NamedTuple):
     least_nonce: int
     fields: dict[str, Any]
     head: int
+    time: int  # timestamp of the pending block, 0 if unknown
 
 
 class Transactions:
@@ -106,6 +108,9 @@ class Transactions:
         self.lease: float = getattr(signer, "sign_seconds", SIGN_LIMIT + LEASE_MARGIN)
         # used nonces without a receipt, and the head at which each was first seen
         self._missing: dict[int, int] = {}
+        self.inclusion = InclusionTimes()
+        # time of the pending block when a transaction was submitted, by its number
+        self._submitted_at: dict[int, int] = {}
 
     # --- sending ----------------------------------------------------------------------------------
 
@@ -135,6 +140,7 @@ class Transactions:
             draft=self.drafted(order.id, made),
             most_today=self.policy.most_per_day if purpose is Purpose.CAPTURE else None,
         )
+        self._submitted(reserved, made)
         return await self.carry_on(reserved)
 
     async def submit_many(
@@ -164,8 +170,13 @@ class Transactions:
             most_today=self.policy.most_per_day,
         )
         if reserved is not None:
+            self._submitted(reserved, made)
             await self.carry_on(reserved)
         return refused
+
+    def _submitted(self, reserved: Submission, made: Prepared) -> None:
+        if made.time and len(self._submitted_at) < MOST_TIMED:
+            self._submitted_at[reserved.number] = made.time
 
     async def prepare(self, to: str, data: bytes, gas: int | None = None) -> Prepared:
         """Builds a transaction that calls ``to``, with the current fees."""
@@ -192,7 +203,7 @@ class Transactions:
             "maxFeePerGas": quote.cap,
             "maxPriorityFeePerGas": quote.tip,
         }
-        return Prepared(self._pending, fields, 0 if head is None else head.number)
+        return Prepared(self._pending, fields, 0 if head is None else head.number, time_of(fees[0]))
 
     def drafted(self, order_id: str, made: Prepared) -> Callable[[int], Draft]:
         """Returns a function that encrypts the transaction once its nonce is known."""
@@ -396,7 +407,9 @@ class Transactions:
             (submission for submission in group if seen.outcomes[submission.number][0]), None
         )
         if included is not None:
-            await self._note_included(group, included, seen.outcomes[included.number][0])
+            receipt = seen.outcomes[included.number][0]
+            await self._note_included(group, included, receipt)
+            await self._measure(group, receipt, seen.head)
             return
         newest = group[-1]
         if newest.account_nonce < seen.nonce:
@@ -513,6 +526,26 @@ class Transactions:
             reason, detail = await self._failure(included, receipt)
             await self._note(included, Progress.REVERTED, reason, detail, cost_of(receipt))
 
+    async def _measure(
+        self, group: Sequence[Submission], receipt: dict[str, Any], head: Head | None
+    ) -> None:
+        """Observes the inclusion time of a transaction that this process submitted."""
+        if int(receipt["blockHash"] or "0x0", 16) == NO_BLOCK:
+            return
+        submitted = self._submitted_at.pop(group[0].number, None)
+        if submitted is None:
+            return
+        if head is not None and head.number == int(receipt["blockNumber"], 16):
+            included = head.timestamp
+        else:
+            try:
+                block = await self.node.call("eth_getBlockByNumber", receipt["blockNumber"], False)
+            except PaymentError:
+                return
+            included = time_of(block)
+        if included:
+            self.inclusion.add(included - submitted)
+
     async def _failures(
         self, included: Submission, receipt: dict[str, Any]
     ) -> dict[str, tuple[Reason, str]]:
@@ -602,6 +635,14 @@ class Transactions:
         new = await to_thread(self.store.replace, old, purpose, draft)
         if new is not None:
             await self.carry_on(new)
+
+
+def time_of(block: Any) -> int:
+    """Returns a block's timestamp; 0 if the node did not answer with a block."""
+    try:
+        return int(block["timestamp"], 16)
+    except (KeyError, TypeError, ValueError):
+        return 0
 
 
 def cost_of(receipt: dict[str, Any]) -> int:

@@ -185,9 +185,9 @@ class Market:
 
     # --- the back end -----------------------------------------------------------------------------
 
-    def client(self, *, feed: bool = False) -> NodeClient:
-        """Returns a client of the node."""
-        url = self.server.urls[0]
+    def client(self, *, feed: bool = False, early: bool = False) -> NodeClient:
+        """Returns a client of the node; ``early``: receipts of slices."""
+        url = self.server.urls[1 if early else 0]
         client = NodeClient(url, url.replace("http", "ws") if feed else None)
         self.clients.append(client)
         return client
@@ -290,7 +290,7 @@ async def market(
         node = dev_node(**{"block_time_ms": 1500, "slice_interval_ms": 100, **options})
     else:
         node = dev_node(mining=Mining.MANUAL, timestamp=START - 10, **options)
-    server = server_of(node, threads=2)
+    server = server_of(node, "preconf", "preconf/preconfirmed", threads=2)
     await server.start()
     made = Market(node, server, folder, store_url or f"sqlite:///{folder / 'payments.db'}")
     made.open()

@@ -81,7 +81,7 @@ async def test_depth_decides_when_a_capture_is_paid(still: Market) -> None:
 
 
 async def test_a_capture_is_pre_confirmed_before_it_is_canonical(still: Market) -> None:
-    merchant = still.merchant(feed=True)
+    merchant = still.merchant(node=still.client(feed=True, early=True))
     await still.stored(merchant)
     seen: list[State] = []
     merchant.on_change(_into(seen))

@@ -1,5 +1,7 @@
 """A merchant's limits: per order, per day, exposure; and their metrics."""
 
+import asyncio
+
 import pytest
 
 from fastevm.payments import CaptureRefused, InvalidTerms, LimitReached, PaymentError, State
@@ -30,6 +32,27 @@ async def test_what_is_authorized_and_not_paid_has_a_limit(still: Market) -> Non
     assert (await merchant.wait("order-1", State.PAID, 20)).paid
     await merchant.accept("order-3", still.signed(await merchant.order("order-3")))
     assert await merchant.exposure() == 2 * VALUE
+
+
+@pytest.mark.parametrize("limit", ["most_exposure", "most_exposure_per_payer"])
+async def test_processes_that_accept_together_keep_the_limit(still: Market, limit: str) -> None:
+    many = [still.merchant(**{limit: 3 * VALUE}) for _ in range(4)]
+    names = [f"order-{number}" for number in range(12)]
+    orders = [
+        await many[0].draft(name, still.payer.address, VALUE, terms=still.terms()) for name in names
+    ]
+    ends = await asyncio.gather(
+        *(many[at % 4].accept(order.id, still.signed(order)) for at, order in enumerate(orders)),
+        return_exceptions=True,
+    )
+    refused = [end for end in ends if isinstance(end, LimitReached)]
+    assert len(refused) == 9, ends
+    assert all("3000000 units" in str(end) for end in refused)
+    assert await many[0].exposure() == 3 * VALUE
+    states = [order.state for order in await many[0].orders()]
+    assert states.count(State.STORED) == 3
+    counted = sum(one.metrics.value("limit_refusals_total", limit=limit[5:]) for one in many)
+    assert counted == 9
 
 
 async def test_captures_of_a_day_have_a_limit_that_processes_share(still: Market) -> None:

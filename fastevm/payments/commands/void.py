@@ -21,8 +21,9 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         detail = text(arguments.why, "why", longest=LONGEST_REFERENCE)
         order = store.order(arguments.order)
-        members = {"sealed": None, "detail": detail}
-        order = store.change(order.id, Trigger.VOID, version=order.version, **members)
+        order = store.change(
+            order.id, Trigger.VOID, version=order.version, sealed=None, detail=detail
+        )
         print(f"{order.id} is {order.state.value}; ask the payer for a cancellation to be sure")
     finally:
         store.close()

@@ -298,13 +298,20 @@ class PaymentLocks:
         """Acquires the lock of a payment."""
         lock, waiting = self._locks.get(key, (asyncio.Lock(), 0))
         self._locks[key] = lock, waiting + 1
-        await lock.acquire()
+        try:
+            await lock.acquire()
+        except BaseException:  # the client is gone
+            self._leave(key)
+            raise
 
     def release(self, key: str) -> None:
         """Releases the lock of a payment."""
+        self._leave(key).release()
+
+    def _leave(self, key: str) -> asyncio.Lock:
         lock, waiting = self._locks[key]
-        lock.release()
         if waiting == 1:
             del self._locks[key]
         else:
             self._locks[key] = lock, waiting - 1
+        return lock

@@ -13,7 +13,6 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Final
-from urllib.parse import urlsplit
 
 from msgspec import Struct
 
@@ -30,7 +29,7 @@ from fastevm.payments.x402.messages import (
     decode_header,
     payment_required,
 )
-from fastevm.payments.x402.proofs import DECLARED, IDENTIFIER
+from fastevm.payments.x402.proofs import DECLARED, IDENTIFIER, split_address
 from fastevm.payments.x402.purchase import Purchase, Request, Run, as_json, key_of, later
 from fastevm.payments.x402.reasons import Unavailable
 
@@ -43,7 +42,9 @@ METHODS: Final = (
     "CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE",
 )  # fmt: skip
 ANY: Final = "*"
+IGNORED: Final = "".join(map(chr, range(33))) + "\x7f\x85\xa0\u2028\u2029"  # at a path's end
 
+_OF_PREFLIGHTS: Final = re.compile(r"access-control-|(?:vary|allow|cache-control)$", re.I)
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, section 5.6.2
 
 
@@ -105,8 +106,12 @@ class Paywall:
         return None
 
     def _sold(self, path: str) -> Iterator[tuple[str, Price]]:
-        """Yields method and price of every route that matches the path."""
-        path = re.sub(r"/{2,}", "/", path)
+        """Yields method and price of every route that matches the path.
+
+        Frameworks ignore a line feed at the end (``$`` of regular expressions), double slashes, and
+        a missing slash at the start, so these make no difference here.
+        """
+        path = re.sub(r"/{2,}", "/", "/" + path.rstrip(IGNORED))
         for method, pattern, price in self._routes:
             if pattern.fullmatch(path):
                 yield method, price
@@ -131,7 +136,7 @@ class Paywall:
             return refused
         if _is_preflight(request) and any(self._sold(request.path)):
             answer = await run()
-            kept = [header for header in answer.headers if header[0].lower() != "content-length"]
+            kept = [header for header in answer.headers if _OF_PREFLIGHTS.match(header[0])]
             return Reply(answer.status, kept)
         price = self.price_of(request)
         if price is None:
@@ -179,8 +184,7 @@ class Paywall:
         """Returns the public address of a request."""
         if self.resource_url is None:
             return request.url
-        parts = urlsplit(request.url)
-        return self.resource_url.rstrip("/") + parts._replace(scheme="", netloc="").geturl()
+        return self.resource_url.rstrip("/") + split_address(request.url)[1]
 
     def required(
         self, request: Request, sale: Sale, error: str, receipt: tuple[str, str] | None = None

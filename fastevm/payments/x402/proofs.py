@@ -15,7 +15,6 @@ import re
 import secrets
 from datetime import UTC, datetime
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 from eth_account import Account
 from eth_account.messages import encode_defunct
@@ -149,7 +148,7 @@ def answer(extension: Any, private_key: bytes | str, url: str) -> str:
     """
     members = as_object(extension, SIGN_IN)
     info = as_object(members.get("info"), "info")
-    if as_text(info, "uri") != url or as_text(info, "domain") != urlsplit(url).netloc:
+    if as_text(info, "uri") != url or as_text(info, "domain") != split_address(url)[0]:
         raise Malformed(f"{SIGN_IN}: the challenge is for another address")
     chains = members.get("supportedChains")
     names = [chain.get("chainId") for chain in chains] if isinstance(chains, list) else []
@@ -186,7 +185,7 @@ def signed_text(info: Json, payer: str, chain_id: int) -> str:
 def _info(nonce: str, payment: Payment, url: str, made_ms: int) -> Json:
     paid = payment.payload[AUTHORIZATION]["nonce"]
     return {
-        "domain": urlsplit(url).netloc,
+        "domain": split_address(url)[0],
         "uri": url,
         "version": "1",
         "statement": f"Send me again what I paid for with the payment {paid}.",
@@ -194,6 +193,12 @@ def _info(nonce: str, payment: Payment, url: str, made_ms: int) -> Json:
         "issuedAt": _time(made_ms),
         "expirationTime": _time(made_ms + CHALLENGE_MS),
     }
+
+
+def split_address(url: str) -> tuple[str, str]:
+    """Returns host with port, and path with query. Takes any text, also an invalid Host header."""
+    host, slash, path = url.partition("://")[2].partition("/")
+    return host, slash + path
 
 
 def _time(milliseconds: int) -> str:

@@ -41,6 +41,9 @@ class Shop:
         self.bodies.append(body)
         return f"secret weather, {len(body)} bytes".encode()
 
+    def answer(self, method: str, path: str, body: bytes) -> bytes:
+        return self.serve(body)
+
 
 @dataclass
 class Till:
@@ -77,7 +80,8 @@ CORS: Final = ("Access-Control-Allow-Origin", "*")
 @asynccontextmanager
 async def on_aiohttp(shop: Shop, wall: Paywall) -> AsyncIterator[int]:
     async def handler(request: web.Request) -> web.Response:
-        return web.Response(body=shop.serve(await request.read()), headers=dict([CORS]))
+        answer = shop.answer(request.method, request.path, await request.read())
+        return web.Response(body=answer, headers=dict([CORS]))
 
     app = web.Application(middlewares=[payment_middleware(wall)])
     app.router.add_route("*", "/{path:.*}", handler)
@@ -92,7 +96,7 @@ async def on_uvicorn(shop: Shop, wall: Paywall) -> AsyncIterator[int]:
         while more:
             message = await receive()
             body, more = body + message.get("body", b""), message.get("more_body", False)
-        answer = shop.serve(body)
+        answer = shop.answer(scope["method"], scope["path"], body)
         headers = [tuple(part.encode() for part in CORS)]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": answer})
@@ -125,7 +129,7 @@ def _wsgi(shop: Shop) -> Any:
             body = source.read()
         else:
             body = source.read(int(environ.get("CONTENT_LENGTH") or 0))
-        answer = shop.serve(body)
+        answer = shop.answer(environ["REQUEST_METHOD"], environ["PATH_INFO"], body)
         start_response("200 OK", [("Content-Length", str(len(answer))), CORS])
         return [answer]
 
@@ -156,7 +160,7 @@ async def on_werkzeug(shop: Shop, wall: Paywall) -> AsyncIterator[int]:
     loop = LoopThread()
     wall.engine = Elsewhere(wall.engine, asyncio.get_running_loop())
     app: Any = WsgiPaymentMiddleware(_wsgi(shop), wall, loop)
-    server = make_werkzeug("127.0.0.1", 0, app, request_handler=QuietWerkzeug)
+    server = make_werkzeug("127.0.0.1", 0, app, threaded=True, request_handler=QuietWerkzeug)
     async with _in_thread(server, loop) as port:
         yield port
 

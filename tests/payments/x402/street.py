@@ -128,7 +128,8 @@ def read_payment(offer: Requirements, payload: Json, version: int = 2) -> Paymen
 async def street(folder: Path, *, block_ms: int = 1_000, slice_ms: int = 100) -> Street:
     """Builds it: blocks every second, slices every 100 ms."""
     node = dev_node(chain_id=CHAIN_ID, block_time_ms=block_ms, slice_interval_ms=slice_ms)
-    server = Server(node, simulate, [Listener(DIALECTS["preconf"], port=0)], threads=2)
+    dialect = DIALECTS["preconf"].with_receipts("preconfirmed")
+    server = Server(node, simulate, [Listener(dialect, port=0)], threads=2)
     await server.start()
     client = NodeClient(server.urls[0])
     accounts = [Account.from_key(account.private_key) for account in node.accounts]

@@ -78,6 +78,31 @@ async def test_a_caller_without_a_key_gets_one_success(town: Street) -> None:
     assert await transfers(town) == [1]
 
 
+async def test_a_late_caller_does_not_take_over(town: Street) -> None:
+    """Of two processes one checks slowly, and continues when the other has been answered."""
+    offer = town.offer()
+    payment = town.payment(offer)
+    slow = town.settler()
+    checked, go = asyncio.Event(), asyncio.Event()
+    ask = slow.ask
+
+    async def wait(calls: Any) -> Any:
+        answers = await ask(calls)
+        checked.set()
+        await go.wait()
+        return answers
+
+    slow.ask = wait  # type: ignore[method-assign]
+    async with Facilitator([town.settler()]) as one, Facilitator([slow]) as other:
+        late = asyncio.create_task(other.settle(payment, offer, "late"))
+        await checked.wait()
+        assert (await one.settle(payment, offer, "first")).success
+        go.set()
+        assert (await late).reason == "duplicate_settlement"
+        assert (await one.settle(payment, offer, "first")).success
+    assert await transfers(town) == [1]
+
+
 async def test_another_signature_of_a_known_payment_is_refused(town: Street) -> None:
     offer = town.offer()
     payment = town.payment(offer)

@@ -26,6 +26,7 @@ from fastevm.payments.x402 import (
     Settled,
     Verified,
 )
+from fastevm.payments.x402.grants import PaymentLocks
 from fastevm.payments.x402.messages import Json, Malformed, decode_header
 from fastevm.payments.x402.proofs import SIGN_IN_HEADER, challenge
 
@@ -266,6 +267,22 @@ async def test_the_public_address_decides_and_not_the_host(payload: Json) -> Non
     assert (await wall.handle(inside, run)).status == 200
 
 
+@pytest.mark.parametrize("public", [None, "https://api.example"])
+async def test_an_invalid_host_is_no_failure(payload: Json, public: str | None) -> None:
+    wall = Paywall(Chain(payload["signature"]), {"/*": Sale([OFFER])}, resource_url=public)
+    headers = {name.lower(): value for name, value in header_of(payload, OFFER, None).items()}
+
+    async def run() -> Reply:
+        return Reply(200, [], b"secret weather")
+
+    for host in ("[", "[::1", "a]b", "", "x:y:z", "@", "//"):
+        asked = Request("GET", "/weather", f"http://{host}/weather", {})
+        assert (await wall.handle(asked, run)).status == 402
+    paid = Request("GET", "/weather", "http://[/weather", headers)
+    assert (await wall.handle(paid, run)).status == 200
+    assert (await wall.handle(paid, run)).status == 409
+
+
 # --- ids ------------------------------------------------------------------------------------------
 
 
@@ -395,6 +412,19 @@ async def test_an_encoded_question_mark_is_another_request(server: str, payload:
             status, answer = await exchange(port, raw("GET", paid, path=path))
             assert status == expected, (path, answer)
     assert len(shop.bodies) == 1
+
+
+async def test_a_request_that_is_given_up_leaves_no_lock() -> None:
+    locks = PaymentLocks()
+    await locks.acquire("a")
+    waiting = [asyncio.create_task(locks.acquire("a")) for _ in range(3)]
+    await asyncio.sleep(0)
+    for task in waiting:
+        task.cancel()
+    await asyncio.gather(*waiting, return_exceptions=True)
+    assert locks.held("a")
+    locks.release("a")
+    assert not locks.held("a")
 
 
 # --- several processes ----------------------------------------------------------------------------

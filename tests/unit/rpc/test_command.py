@@ -197,6 +197,18 @@ def test_limits_of_logs_are_set_by_options() -> None:
     assert (found.log_blocks, found.logs, found.log_index_size) == (500, 7, 3 * 2**20)
 
 
+def test_epochs_are_set_by_an_option(monkeypatch: pytest.MonkeyPatch) -> None:
+    served: list[int] = []
+
+    def serve(node: Any, *_: Any) -> None:
+        served.append(node.slots_in_an_epoch)
+
+    monkeypatch.setattr(command, "serve_node", serve)
+    for options in ((), ("--slots-in-an-epoch", "32")):
+        assert command.run(parsed(*options)) == 0
+    assert served == [0, 32]
+
+
 @pytest.mark.parametrize("text", ["65536", "-1", "http", "١"])
 def test_a_port_is_one_that_exists(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
