@@ -119,7 +119,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         extra = EXTRAS.get((error.name or "").partition(".")[0])
         if extra is None:
             raise
-        print(f'fastevm: {error}: pip install "fastevm[{extra}]"', file=sys.stderr)
+        hint = "" if "pip install" in str(error) else f': pip install "fastevm[{extra}]"'
+        print(f"fastevm: {error}{hint}", file=sys.stderr)
         return 1
     except (FastevmError, OSError) as error:
         print(f"fastevm: {error_text(error)}", file=sys.stderr)

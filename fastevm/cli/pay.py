@@ -28,12 +28,8 @@ class Subcommand(NamedTuple):
     logs: bool = False
 
     def fill(self, parser: Parser) -> None:
-        """Adds the command's options. Exits with 2 if the extra is not installed."""
-        try:
-            module = import_module(self.module)
-        except ImportError as error:
-            parser.exit(2, f"{PROGRAM}: {error}\n")
-        module.add_arguments(parser)
+        """Adds the command's options."""
+        import_module(self.module).add_arguments(parser)
         parser.set_defaults(pay=self, program=parser.prog)
 
 
@@ -60,7 +56,7 @@ SUBCOMMANDS: Final[dict[str, Subcommand]] = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the commands; the options of one when it is selected."""
-    parser.epilog = "Needs the extra payments: pip install 'fastevm[payments]'."
+    parser.epilog = 'Needs the extra payments: pip install "fastevm[payments]".'
     commands = parser.add_subparsers(metavar="COMMAND", required=True, prog=PROGRAM)
     for name, command in SUBCOMMANDS.items():
         commands.add_parser(

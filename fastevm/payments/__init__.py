@@ -8,9 +8,9 @@ SECURITY.md lists what is protected and what is not.
 
 try:
     import eth_account  # noqa: F401
-except ImportError as error:
-    raise ImportError(
-        f"fastevm.payments needs an extra, pip install 'fastevm[payments]': {error}"
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        f'{error}, which fastevm.payments needs: pip install "fastevm[payments]"', name=error.name
     ) from None
 
 from fastevm.payments.amounts import amount

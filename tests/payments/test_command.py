@@ -168,7 +168,12 @@ async def test_endpoints_are_kept_by_the_command(still: Market, pay: Command) ->
     await still.stored(still.merchant())
     code, secret = await pay("webhooks", "--add", "shop", "https://shop.example/hook")
     assert code == 0 and secret.startswith(SECRET_PREFIX)
-    assert (await pay("webhooks"))[1] == "shop  ok  0 waiting  https://shop.example/hook\n"
+    code, output = await pay("webhooks", "--add", "here", "http://\u2460\u2461\u2466.0.0.1/x")
+    assert code == 0 and "its address is not public; pass --private" in output
+    assert (await pay("webhooks", "--disable", "here"))[0] == 0
+    assert (await pay("webhooks"))[1].splitlines()[1:] == [
+        "shop  ok  0 waiting  https://shop.example/hook"
+    ]
     assert (await pay("webhooks", "--replay", "shop", "1"))[1].startswith("3 notices")
     assert "3 waiting" in (await pay("webhooks"))[1]
     assert (await pay("webhooks", "--disable", "shop"))[1] == "shop is disabled\n"

@@ -105,6 +105,9 @@ def shop_of(arguments: argparse.Namespace, *, create: bool = False) -> Store:
     if arguments.shop is not None:
         return store.scoped(arguments.shop)
     shops = [name for name in store.shops() if not name.startswith("x402/")]
+    if not shops:
+        store.close()
+        raise InvalidTerms("the store has no order yet: a shop begins with its first draft")
     if len(shops) != 1:
         store.close()
         known = ", ".join(shops) or "none"

@@ -1,13 +1,17 @@
 """``fastevm pay webhooks``: manages endpoints, lists pending deliveries, replays notices."""
 
 import argparse
+import sys
+
+from yarl import URL
 
 from fastevm.payments.amounts import integer
 from fastevm.payments.commands.shared import add_store, shop_of
 from fastevm.payments.outbox import DeliveryState
+from fastevm.payments.public_addresses import is_public
 from fastevm.payments.store import Store
 from fastevm.payments.vault import Vault
-from fastevm.payments.webhooks import add_endpoint, rotate_secret
+from fastevm.payments.webhooks import NOT_PUBLIC, add_endpoint, rotate_secret
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,7 +44,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _done(store: Store, arguments: argparse.Namespace) -> str:
     if arguments.add:
-        return add_endpoint(store, Vault.from_environment(), *arguments.add)
+        secret = add_endpoint(store, Vault.from_environment(), *arguments.add)
+        host = URL(arguments.add[1]).host or ""  # normalised as it is when it is connected to
+        if (":" in host or host.replace(".", "").isdigit()) and not is_public(host):
+            print(f"{arguments.program}: note: {NOT_PUBLIC}", file=sys.stderr)
+        return secret
     if arguments.rotate:
         return rotate_secret(store, Vault.from_environment(), arguments.rotate)
     for name, disabled in ((arguments.disable, True), (arguments.enable, False)):

@@ -16,7 +16,7 @@ def test_every_extra_exists() -> None:
     assert set(EXTRAS.values()) <= set(project["optional-dependencies"])
 
 
-@pytest.mark.parametrize("words", [["pay", "--help"], ["pay", "list", "--help"]])
+@pytest.mark.parametrize("words", [["pay", "list"], ["pay", "list", "--help"]])
 def test_a_command_without_its_packages_names_the_extra(
     words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -26,8 +26,8 @@ def test_the_import_names_the_extra() -> None:
     done = run("import fastevm.payments")
     assert done.returncode == 1
     last = done.stderr.strip().splitlines()[-1]
-    assert last.startswith("ImportError: fastevm.payments needs an extra")
-    assert "pip install 'fastevm[payments]'" in last
+    assert last.startswith("ModuleNotFoundError: No module named 'eth_account'")
+    assert last.endswith('fastevm.payments needs: pip install "fastevm[payments]"')
 
 
 def test_the_help_works_without_the_extra() -> None:
@@ -39,5 +39,5 @@ def test_the_help_works_without_the_extra() -> None:
 def test_a_command_names_the_extra() -> None:
     for words in (["pay", "list"], ["pay", "refund", "--help"], ["pay", "facilitator"]):
         done = run(f"import sys; from fastevm.__main__ import main; sys.exit(main({words!r}))")
-        assert done.returncode == 2 and "Traceback" not in done.stderr
-        assert "pip install 'fastevm[payments]'" in done.stderr
+        assert done.returncode == 1 and "Traceback" not in done.stderr
+        assert done.stderr.count('pip install "fastevm[payments]"') == 1
