@@ -30,7 +30,7 @@ __all__ = ["add_arguments", "configured", "run"]
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Serve the development node that the options describe until told to stop; 1 on bad input."""
+    """Serve the development node of the options until SIGINT or SIGTERM. Returns 1 on bad input."""
     set_up_log()
     try:
         access = access_of(arguments)
@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def about(arguments: argparse.Namespace) -> list[str]:
-    """What the banner says of this command, its blocks and its wallet."""
+    """Return the first lines of the banner: how blocks are made, and the wallet."""
     blocks = "A block for each transaction."
     if arguments.no_mining:
         blocks = "Blocks on demand (evm_mine)."
@@ -64,9 +64,9 @@ def about(arguments: argparse.Namespace) -> list[str]:
 
 
 def node_of(arguments: argparse.Namespace) -> Any:
-    """The node that the options ask for.
+    """Return the node of the options.
 
-    ValueError for a chain that cannot be, OSError for files, ForkError for its upstream.
+    Raises ValueError for an impossible chain, OSError for files and ForkError for the upstream.
     """
     refuse_together(arguments)
     demand = nodes.Mining.MANUAL if arguments.no_mining else nodes.Mining.INSTANT
@@ -128,7 +128,7 @@ def refuse_together(arguments: argparse.Namespace) -> None:
 
 
 def unforked(arguments: argparse.Namespace, options: dict[str, Any]) -> Any:
-    """The node on a chain of its own; its clock goes on from the first block."""
+    """Return the node on its own chain; the clock continues from the first block."""
     nodes.fork_options(arguments)  # refuses what means nothing without a fork
     node = dev_node(
         arguments.init,
@@ -149,7 +149,7 @@ def unforked(arguments: argparse.Namespace, options: dict[str, Any]) -> Any:
 
 
 def gas_limit_of(arguments: argparse.Namespace) -> int:
-    """Of a block, as given or as the fork needs it; ValueError for a name that no fork has."""
+    """Return the gas limit of a block. Raises ValueError for an unknown fork."""
     if arguments.disable_block_gas_limit:
         return NO_GAS_LIMIT
     if arguments.gas_limit is not None:
@@ -158,7 +158,7 @@ def gas_limit_of(arguments: argparse.Namespace) -> int:
 
 
 def dev_node(init: Path | None, **options: Any) -> Any:
-    """The node on a development chain; what is wrong with a genesis file is told with its name."""
+    """Return the node on a development chain. Errors of a genesis file contain its name."""
     if init is None:
         return nodes.dev_node(**options)
     genesis = chains.read_genesis(init)
@@ -169,7 +169,7 @@ def dev_node(init: Path | None, **options: Any) -> Any:
 
 
 def forked(arguments: argparse.Namespace, options: dict[str, Any]) -> Any:
-    """The node on a chain that begins at a block of another node's."""
+    """Return the node on a fork of another node's chain."""
     if arguments.follow:
         raise ValueError("a development node builds blocks itself; fastevm node has --follow")
     node: Any = nodes.forked_node(
@@ -189,7 +189,7 @@ def forked(arguments: argparse.Namespace, options: dict[str, Any]) -> Any:
 
 
 def changed_rules(arguments: argparse.Namespace) -> dict[str, int]:
-    """Parameters of the rules that the options change."""
+    """Return the parameters of the rules that the options change."""
     changed = {} if arguments.enable_tx_gas_limit else {"tx_gas_cap": 0}
     if arguments.disable_code_size_limit:
         changed |= {"max_code_size": 0, "max_initcode_size": 0}
@@ -200,7 +200,7 @@ def changed_rules(arguments: argparse.Namespace) -> dict[str, int]:
 
 
 def described(node: Any, arguments: argparse.Namespace) -> dict[str, Any]:
-    """What ``--config-out`` writes, under the names that anvil gives it."""
+    """Return what ``--config-out`` writes, with anvil's names."""
     first = node.chain.head.header
     return {
         "available_accounts": [checksum_address(one.address) for one in node.accounts],

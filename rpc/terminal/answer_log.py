@@ -13,7 +13,7 @@ from fastevm.errors import FastevmError
 from fastevm.rpc.context import Context
 from fastevm.rpc.methods.fees import next_base_fee
 from fastevm.rpc.safe_text import cut
-from fastevm.rpc.terminal.block_log import Teller
+from fastevm.rpc.terminal.block_log import Recorder
 from fastevm.rpc.terminal.lines import Json
 
 SENDS: Final = ("eth_sendRawTransaction", "eth_sendTransaction")
@@ -21,7 +21,7 @@ GWEI: Final = 10**9
 
 
 def answers_of(
-    context: Context, teller: Teller, body: bytes, answer: bytes, *, params: bool
+    context: Context, recorder: Recorder, body: bytes, answer: bytes, *, params: bool
 ) -> Iterator[Json]:
     """Yields a record for each request of a body: method, the error if it failed, why it waits.
 
@@ -34,8 +34,8 @@ def answers_of(
             record["params"] = msgspec.json.encode(request["params"]).decode()
         answered = answers.get(_key(request), {})
         if "error" in answered:
-            record["error"] = _reason(teller, answered["error"])
-            record |= _call(teller, request)
+            record["error"] = _reason(recorder, answered["error"])
+            record |= _call(recorder, request)
         elif record["method"] in SENDS:
             reason = _why_it_waits(context, answered.get("result"))
             if reason is not None:
@@ -57,14 +57,14 @@ def _key(message: dict[str, Any]) -> str:
     return repr(message.get("id"))
 
 
-def _reason(teller: Teller, error: Any) -> str:
+def _reason(recorder: Recorder, error: Any) -> str:
     """Returns the message of an error with the decoded revert data, if it has some."""
     if not isinstance(error, dict):
         return cut(str(error))
     message, data = str(error.get("message", "")), error.get("data")
     if "revert" in message and isinstance(data, str):
         try:
-            decoded = teller.names.revert(bytes.fromhex(data.removeprefix("0x")))
+            decoded = recorder.names.revert(bytes.fromhex(data.removeprefix("0x")))
         except ValueError:
             decoded = ""
         if decoded and decoded not in message:
@@ -72,7 +72,7 @@ def _reason(teller: Teller, error: Any) -> str:
     return cut(message)
 
 
-def _call(teller: Teller, request: dict[str, Any]) -> Json:
+def _call(recorder: Recorder, request: dict[str, Any]) -> Json:
     """Returns sender, receiver and function of the call or transaction in a request."""
     params = request.get("params")
     if not isinstance(params, list) or not params:
@@ -97,7 +97,7 @@ def _call(teller: Teller, request: dict[str, Any]) -> Json:
     except ValueError:
         return found
     if code and to:
-        found["function"] = teller.called(code)
+        found["function"] = recorder.called(code)
     return found
 
 

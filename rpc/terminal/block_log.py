@@ -1,7 +1,7 @@
-"""What is told of a block and of its transactions, as JSON values with names where they are known.
+"""Records of blocks and transactions as JSON values, with names where they are known.
 
-A transaction that runs code is executed once more, for its call tree: a receipt does not tell why
-it failed, nor what it wrote to the console.
+A transaction that runs code is executed again for its call tree, because a receipt contains neither
+the reason of a failure nor the output to the console.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ FAILED: Final = 0
 SELECTOR: Final = 4
 
 
-class Teller:
-    """Makes the records of blocks; ``traces``: with call trees."""
+class Recorder:
+    """Creates the records of blocks; ``traces``: with call trees."""
 
     def __init__(self, names: Names, contracts: ContractFiles, *, traces: bool = False) -> None:
         self.names, self.contracts, self.traces = names, contracts, traces
         self.budget = RerunBudget()
-        self._trace = tracing.trace_transaction  # loaded with the teller
-        self.logs_are_there = False  # code that writes to the console was seen
+        self._trace = tracing.trace_transaction  # loaded with the recorder
+        self.logs_are_there = False  # whether code that writes to the console ran
 
     def block(self, view: View) -> Iterator[Json]:
-        """The record of each transaction, then that of the block; nothing of an empty block."""
+        """Yields a record for each transaction, then one for the block; none for an empty block."""
         block = view.block
         for index in range(len(block.transactions)):
             yield self.transaction(view, index)
@@ -60,9 +60,9 @@ class Teller:
             }
 
     def transaction(self, view: View, index: int) -> Json:
-        """The record of one transaction."""
+        """Returns the record of a transaction."""
         transaction, receipt = view.block.transactions[index], view.receipts[index]
-        told: Json = {
+        record: Json = {
             "event": "transaction",
             "hash": hex_bytes(transaction.hash),
             "block": view.block.number,
@@ -70,67 +70,67 @@ class Teller:
             "from": _address(transaction.sender),
         }
         if transaction.to is None:
-            told["contract"] = _address(receipt.contract_address)
+            record["contract"] = _address(receipt.contract_address)
         else:
-            told["to"] = _address(transaction.to)
+            record["to"] = _address(transaction.to)
             known = self.contracts.find(view.layer.code(transaction.to))
             if known is not None:
-                told["contractName"] = cut(known.name)
+                record["contractName"] = cut(known.name)
             if transaction.data:
-                told["function"] = self.called(transaction.data)
+                record["function"] = self.called(transaction.data)
         if transaction.value:
-            told["value"] = str(transaction.value)
-        told |= {"gasUsed": receipt.gas_used, "gas": transaction.gas_limit}
-        told["status"] = receipt.status
+            record["value"] = str(transaction.value)
+        record |= {"gasUsed": receipt.gas_used, "gas": transaction.gas_limit}
+        record["status"] = receipt.status
         if receipt.logs:
-            told["logs"] = [self.log(log) for log in receipt.logs[:LOGS_LIMIT]]
-            told["logsLeftOut"] = max(0, len(receipt.logs) - LOGS_LIMIT)
+            record["logs"] = [self.log(log) for log in receipt.logs[:LOGS_LIMIT]]
+            record["logsLeftOut"] = max(0, len(receipt.logs) - LOGS_LIMIT)
         if receipt.status == FAILED or transaction.to is None or view.layer.code(transaction.to):
-            self._add_what_ran(told, view, index)
-        return told
+            self._add_what_ran(record, view, index)
+        return record
 
     def called(self, data: bytes) -> str:
-        """The function that data calls, with its values; else the selector. Long texts are cut."""
+        """Returns the function that data calls, with its values; else the selector; shortened."""
         return cut(self.names.call(data) or shortened(data[:SELECTOR]))
 
     def log(self, log: Any) -> Json:
-        """The record of a log."""
+        """Returns the record of a log."""
         address, name = _address(log.address), self.names.event(log.topics, log.data)
         if name is not None:
             return {"address": address, "event": cut(name)}
         topics = " ".join(map(hex_bytes, log.topics))
         return {"address": address, "event": topics or "anonymous", "data": shortened(log.data)}
 
-    def _add_what_ran(self, told: Json, view: View, index: int) -> None:
+    def _add_what_ran(self, record: Json, view: View, index: int) -> None:
         if self.budget.is_spent:
-            told["trace"] = SPENT
+            record["trace"] = SPENT
             return
         try:
             wanted = CALLS_AND_LOGS if self.traces else CALLS
             with self.budget.charge():
                 text = self._trace(base_of(view), view.block.transactions, index, wanted)
         except (FastevmError, ValueError) as error:
-            told["trace"] = f"not available: {error}"
+            record["trace"] = f"not available: {error}"
             return
         if len(text) > TREE_SIZE:
-            told["trace"] = TOO_LARGE
+            record["trace"] = TOO_LARGE
             return
         self.logs_are_there = self.logs_are_there or CONSOLE_NAME in bytes(text)
         tree = msgspec.json.decode(text)
         lines = list(console_lines(tree))
         if lines:
-            told["console"] = lines
-        if told["status"] == FAILED:
-            told["reason"] = self.reason(tree)
-            told["source"] = [
+            record["console"] = lines
+        if record["status"] == FAILED:
+            record["reason"] = self.reason(tree)
+            record["source"] = [
                 f"{one['file']}:{one['line']}  {one['text'].strip()}"
                 for one in source_lines(self.contracts, view, index, tree)
             ]
         if self.traces:
-            told["trace"] = self.tree(tree, [CALLS_LIMIT])
+            record["trace"] = self.tree(tree, [CALLS_LIMIT])
 
     def reason(self, frame: Json) -> str:
-        """Why a call failed. Long texts are cut."""
+        """Returns why a call failed, shortened."""
         if frame.get("error") == "execution reverted":
             return cut(self.names.revert(_bytes(frame.get("output"))))
         return cut(str(frame.get("error", "failed")))
@@ -138,28 +138,28 @@ class Teller:
     def tree(self, frame: Json, left: list[int]) -> Json:
         """A call with names, and what it called; ``left``: the number of calls still shown."""
         data, kind = _bytes(frame.get("input")), str(frame["type"])
-        told: Json = {"type": kind, "to": frame.get("to"), "gasUsed": int(frame["gasUsed"], 16)}
+        record: Json = {"type": kind, "to": frame.get("to"), "gasUsed": int(frame["gasUsed"], 16)}
         if int(frame.get("value", "0x0"), 16):
-            told["value"] = str(int(frame["value"], 16))
+            record["value"] = str(int(frame["value"], 16))
         creates = kind.startswith("CREATE")
         if frame.get("to") == CONSOLE:
-            told["function"] = console.text_of_call(data) or shortened(data)
+            record["function"] = console.text_of_call(data) or shortened(data)
         elif data and not creates:
-            told["function"] = self.called(data)
+            record["function"] = self.called(data)
         if "error" in frame:
-            told["reason"] = self.reason(frame)
+            record["reason"] = self.reason(frame)
         elif frame.get("output") and not creates:
-            told["output"] = shortened(_bytes(frame["output"]))
+            record["output"] = shortened(_bytes(frame["output"]))
         calls = frame.get("calls", ())
         shown = calls[: left[0]]
         left[0] -= len(shown)
         if shown:
-            told["calls"] = [self.tree(one, left) for one in shown]
+            record["calls"] = [self.tree(one, left) for one in shown]
         if frame.get("logs"):
-            told["logs"] = [self._tree_log(one) for one in frame["logs"][:LOGS_LIMIT]]
+            record["logs"] = [self._tree_log(one) for one in frame["logs"][:LOGS_LIMIT]]
         if len(shown) < len(calls):
-            told["callsLeftOut"] = len(calls) - len(shown)
-        return told
+            record["callsLeftOut"] = len(calls) - len(shown)
+        return record
 
     def _tree_log(self, log: Json) -> Json:
         """A log of a call; ``position``: the number of calls before it."""
@@ -169,17 +169,17 @@ class Teller:
         return {"event": shown, "position": int(log["position"], 16)}
 
 
-def teller_of(options: TerminalOptions, contracts: ContractFiles) -> Teller:
-    """Returns the teller that the options ask for, with the names of artifact files.
+def recorder_of(options: TerminalOptions, contracts: ContractFiles) -> Recorder:
+    """Returns the recorder of the options, with the names of artifact files.
 
     Raises OSError for a directory that cannot be read.
     """
     found = chain(common_entries(), *map(entries_of, contracts.directories))
-    return Teller(Names(found), contracts, traces=options.traces)
+    return Recorder(Names(found), contracts, traces=options.traces)
 
 
 def console_lines(tree: Json) -> Iterator[str]:
-    """What the calls of a tree, in their order, wrote to the console."""
+    """Yields the console output of the calls in a tree, in their order."""
     waiting, shown = [tree], 0
     while waiting:
         frame = waiting.pop()

@@ -1,4 +1,4 @@
-"""What calls wrote to the console: eth_call and eth_estimateGas, executed once more afterwards."""
+"""Console output of eth_call and eth_estimateGas, which are executed again for it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OVERRIDES: Final = 4  # parameters with both override objects
 
 
 def may_call(body: bytes) -> bool:
-    """Whether a body may hold a call."""
+    """Returns whether a body may contain a call."""
     return any(name in body for name in CALL_NAMES)
 
 
@@ -49,10 +49,10 @@ def calls_of(context: Context, latest: View, body: bytes, budget: RerunBudget) -
         if isinstance(params, list) and params and one.get("method") in METHODS:
             try:
                 with budget.charge():
-                    told = _call(context, latest, str(one["method"]), params)
-                yield from told
+                    record = _call(context, latest, str(one["method"]), params)
+                yield from record
             except (FastevmError, RpcError, HeldUpstream, ValueError):
-                continue  # its answer told of it
+                continue  # the answer contains the error
 
 
 def _call(context: Context, latest: View, method: str, params: list[Any]) -> list[Json]:

@@ -21,7 +21,7 @@ class Lines:
     def __init__(self, *, coloured: bool) -> None:
         self.coloured = coloured
 
-    def of(self, told: Json) -> str:
+    def of(self, record: Json) -> str:
         """The lines of a record, each with its end."""
         made = {
             "transaction": self._transaction,
@@ -29,7 +29,7 @@ class Lines:
             "request": self._request,
             "console": self._console,
             "left out": self._left_out,
-        }[told["event"]](told)
+        }[record["event"]](record)
         return "".join(f"{line}\n" for line in made)
 
     def _paint(self, text: Any, colour: str = "") -> str:
@@ -39,47 +39,47 @@ class Lines:
     def _member(self, name: str, text: Any, colour: str = "") -> str:
         return f"  {self._paint(name.ljust(WIDTH), DIM)}{self._paint(text, colour)}"
 
-    def _transaction(self, told: Json) -> Iterator[str]:
-        state = self._paint("failed", RED) if told["status"] == 0 else self._paint("ok", GREEN)
-        yield f"{self._paint('Transaction', BOLD)} {told['hash']} {state}"
-        yield self._member("from", told["from"])
-        if "contract" in told:
-            yield self._member("created", told["contract"], CYAN)
+    def _transaction(self, record: Json) -> Iterator[str]:
+        state = self._paint("failed", RED) if record["status"] == 0 else self._paint("ok", GREEN)
+        yield f"{self._paint('Transaction', BOLD)} {record['hash']} {state}"
+        yield self._member("from", record["from"])
+        if "contract" in record:
+            yield self._member("created", record["contract"], CYAN)
         else:
-            name = f"{told['contractName']} " if "contractName" in told else ""
-            yield self._member("to", f"{name}{told['to']}")
-        if "function" in told:
-            yield self._member("function", told["function"], YELLOW)
-        if "value" in told:
-            yield self._member("value", f"{ether(int(told['value']))} ETH")
-        yield self._member("gas", f"{told['gasUsed']:,} of {told['gas']:,}")
-        yield from self._outcome(told)
+            name = f"{record['contractName']} " if "contractName" in record else ""
+            yield self._member("to", f"{name}{record['to']}")
+        if "function" in record:
+            yield self._member("function", record["function"], YELLOW)
+        if "value" in record:
+            yield self._member("value", f"{ether(int(record['value']))} ETH")
+        yield self._member("gas", f"{record['gasUsed']:,} of {record['gas']:,}")
+        yield from self._outcome(record)
 
-    def _outcome(self, told: Json) -> Iterator[str]:
-        for log in told.get("logs", ()):
+    def _outcome(self, record: Json) -> Iterator[str]:
+        for log in record.get("logs", ()):
             data = f" {log['data']}" if "data" in log else ""
             yield self._member("log", f"{log['event']}{data} at {log['address']}", CYAN)
-        if told.get("logsLeftOut"):
-            yield self._member("log", f"... and {told['logsLeftOut']} more")
-        yield from self._console_lines(told)
-        if "reason" in told:
-            yield self._member("reverted", told["reason"], RED)
-        for line in told.get("source", ()):
+        if record.get("logsLeftOut"):
+            yield self._member("log", f"... and {record['logsLeftOut']} more")
+        yield from self._console_lines(record)
+        if "reason" in record:
+            yield self._member("reverted", record["reason"], RED)
+        for line in record.get("source", ()):
             yield self._member("at", line)
-        trace = told.get("trace")
+        trace = record.get("trace")
         if isinstance(trace, str):
             yield self._member("trace", trace)
         elif trace is not None:
             yield from self._tree(trace)
 
-    def _console_lines(self, told: Json) -> Iterator[str]:
-        for text in told.get("console", ()):
+    def _console_lines(self, record: Json) -> Iterator[str]:
+        for text in record.get("console", ()):
             for line in text.split("\n", CONSOLE_BREAKS):
                 yield self._member("console", line, GREEN)
 
-    def _console(self, told: Json) -> Iterator[str]:
-        yield f"{self._paint('Call', BOLD)} {told['method']} {told['to']}"
-        yield from self._console_lines(told)
+    def _console(self, record: Json) -> Iterator[str]:
+        yield f"{self._paint('Call', BOLD)} {record['method']} {record['to']}"
+        yield from self._console_lines(record)
 
     def _tree(self, frame: Json, first: str = "    ", rest: str = "    ") -> Iterator[str]:
         """The lines of a call and of what it did: ``first`` and ``rest`` are before its lines."""
@@ -102,34 +102,36 @@ class Lines:
                 branch, below = self._paint(branch, DIM), self._paint(below, DIM)
                 yield from self._tree(part, rest + branch, rest + below)
 
-    def _block(self, told: Json) -> Iterator[str]:
-        count = told["transactions"]
+    def _block(self, record: Json) -> Iterator[str]:
+        count = record["transactions"]
         plural = "" if count == 1 else "s"
-        head = self._paint(f"Block {told['number']}", BOLD)
-        yield f"{head} {told['hash']} {count} transaction{plural}, {told['gasUsed']:,} gas"
+        head = self._paint(f"Block {record['number']}", BOLD)
+        yield f"{head} {record['hash']} {count} transaction{plural}, {record['gasUsed']:,} gas"
         yield ""
 
-    def _request(self, told: Json) -> Iterator[str]:
-        if "error" in told:
-            yield from self._failed_request(told)
+    def _request(self, record: Json) -> Iterator[str]:
+        if "error" in record:
+            yield from self._failed_request(record)
             return
-        if "waits" in told:
-            head = self._paint("Transaction", BOLD)
-            yield f"{head} {told['transaction']} {self._paint('waits: ' + told['waits'], YELLOW)}"
+        if "waits" in record:
+            head, reason = self._paint("Transaction", BOLD), f"waits: {record['waits']}"
+            yield f"{head} {record['transaction']} {self._paint(reason, YELLOW)}"
             return
-        params = f" {told['params']}"[:PARAMS_LIMIT] if "params" in told else ""
-        yield self._paint(f"{told['method']}{params}", DIM)
+        params = f" {record['params']}"[:PARAMS_LIMIT] if "params" in record else ""
+        yield self._paint(f"{record['method']}{params}", DIM)
 
-    def _failed_request(self, told: Json) -> Iterator[str]:
-        params = f" {told['params']}"[:PARAMS_LIMIT] if "params" in told else ""
-        head = self._paint(f"{told['method']}{params}", BOLD)
-        yield f"{head} {self._paint('failed: ' + told['error'], RED)}"
+    def _failed_request(self, record: Json) -> Iterator[str]:
+        params = f" {record['params']}"[:PARAMS_LIMIT] if "params" in record else ""
+        head = self._paint(f"{record['method']}{params}", BOLD)
+        yield f"{head} {self._paint('failed: ' + record['error'], RED)}"
         for name in ("from", "to", "function"):
-            if name in told:
-                yield self._member(name, told[name], YELLOW if name == "function" else "")
+            if name in record:
+                yield self._member(name, record[name], YELLOW if name == "function" else "")
 
-    def _left_out(self, told: Json) -> Iterator[str]:
-        yield self._paint(f"... {told['count']} left out: more than {told['limit']} waited", RED)
+    def _left_out(self, record: Json) -> Iterator[str]:
+        yield self._paint(
+            f"... {record['count']} left out: more than {record['limit']} waited", RED
+        )
 
 
 def _parts(frame: Json) -> list[Json | str]:

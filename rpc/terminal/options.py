@@ -1,4 +1,4 @@
-"""The options of the terminal's output."""
+"""Options of the terminal output."""
 
 import argparse
 from pathlib import Path
@@ -13,10 +13,10 @@ REQUESTS, PARAMS, TRACES = 1, 2, 3  # from how many -v on they are shown
 
 
 class TerminalOptions(Struct, frozen=True):
-    """What is shown, and how. ``abis``: directories of ABI files. ``as_json``: a value a line.
+    """What is shown, and how. ``abis``: directories of ABI files. ``as_json``: one value per line.
 
-    ``console``: what contracts write there. ``coloured``: with the escapes of a terminal; None:
-    where the output is one.
+    ``console``: with the console output of contracts. ``coloured``: with escape sequences; None: if
+    the output is a terminal.
     """
 
     requests: bool = False
@@ -29,7 +29,7 @@ class TerminalOptions(Struct, frozen=True):
 
 
 def add_terminal_arguments(parser: argparse.ArgumentParser, *, tells: bool) -> None:
-    """Add the options to a parser; ``tells``: transactions are shown without an option."""
+    """Add the options; ``tells``: transactions are shown without an option."""
     group = parser.add_argument_group("terminal")
     group.add_argument(
         "-q", "--quiet", "--silent", action="store_true",
@@ -71,7 +71,7 @@ def _add_styles(group: argparse._ArgumentGroup) -> None:
 
 
 def terminal_options(arguments: argparse.Namespace) -> TerminalOptions | None:
-    """What the options ask for; None where nothing is to be shown."""
+    """Return the options; None if nothing is shown."""
     verbose = arguments.verbose
     if arguments.quiet or not (arguments.tells or verbose):
         return None

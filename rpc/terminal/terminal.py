@@ -1,7 +1,7 @@
-"""Tells a developer what happens in the node: in a thread of its own, behind a bounded queue.
+"""Writes what happens in the node to the terminal, in a thread with a bounded queue.
 
-Whoever has something to tell only hands it over. What does not fit in the queue is counted, and
-the number is told: the node never waits for its reader.
+Callers only add work to the queue. If it is full, the work is counted and dropped, and a line
+reports the number: the node never waits for the terminal.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ from fastevm.rpc.view import View
 
 log: Final = logging.getLogger("fastevm.rpc")
 
-QUEUE_LIMIT: Final = 1_000  # blocks and requests that wait to be told
-BODY_LIMIT: Final = 1024 * 1024  # bytes of a body whose requests are named
+QUEUE_LIMIT: Final = 1_000  # blocks and requests in the queue
+BODY_LIMIT: Final = 1024 * 1024  # bytes of a body whose requests are shown
 ERROR: Final = b'"error":'  # in an answer that may hold one
 SEND: Final = b"eth_send"  # in a body that may send a transaction
-END_SECONDS: Final = 2.0  # that the last lines get at the end
-TELL_AFTER: Final = 0.005  # seconds from what happened after a silence: its client comes first
+END_SECONDS: Final = 2.0  # for the last lines when the node stops
+QUIET_SECONDS: Final = 0.005  # delay after an idle phase, so that the client is served first
 
 Work = Callable[[], Iterator[Json]]
 
 
 class Terminal:
-    """Writes what the node does to ``out``, standard output if it is None."""
+    """Writes to ``out``; to standard output if it is None."""
 
     def __init__(self, options: TerminalOptions, out: TextIO | None = None) -> None:
         self.options = options
@@ -56,19 +56,19 @@ class Terminal:
         self._last_line, self._repeated = "", 0
         self._queue: Queue[Work | None] = Queue(QUEUE_LIMIT)
         self._thread = Thread(target=self._run, name="fastevm-terminal", daemon=True)
-        self._teller: late.Teller | None = None
+        self._recorder_made: late.Recorder | None = None
         coloured = options.coloured
         if coloured is None:
             coloured = self.out.isatty() and "NO_COLOR" not in os.environ
         self._lines = Lines(coloured=coloured)
 
     def start(self, node: Node) -> None:
-        """Begin to tell of a node's blocks."""
+        """Start the thread and log the blocks of a node."""
         self._thread.start()
         node.on_head(lambda change: self._head_moved(node, change))
 
     def stop(self) -> None:
-        """Tell what waits, for a while, and end."""
+        """Write what is in the queue, for `END_SECONDS` at most, and end the thread."""
         try:
             self._queue.put(None, timeout=END_SECONDS)
         except Full:
@@ -76,33 +76,33 @@ class Terminal:
         self._thread.join(END_SECONDS)
 
     def dispatcher(self, *parts: Any) -> Dispatcher:
-        """A dispatcher of these parts, whose requests the terminal hears of."""
-        made = ToldDispatcher(*parts)
+        """Return a dispatcher of these parts whose requests are logged."""
+        made = LoggedDispatcher(*parts)
         self._contracts = made.context.contracts
-        made.tell, made.tell_answer = self.request, self.answer
+        made.log_request, made.log_answer = self.request, self.answer
         return made
 
     def warm_up(self) -> None:
-        """Load what the first block needs, in the thread."""
+        """Load the modules for the first block in the thread."""
         self._hand_over(self._loaded)
 
     def listening(self, urls: Sequence[str]) -> None:
-        """Tell where the node is reached."""
-        told = [{"event": "listening", "url": url} for url in urls]
-        self._hand_over(lambda: iter(told))
+        """Log the addresses of the node."""
+        record = [{"event": "listening", "url": url} for url in urls]
+        self._hand_over(lambda: iter(record))
 
     def request(self, context: Context, body: bytes) -> None:
-        """Tell of the requests in a body, and of what its calls write to the console.
+        """Log the requests in a body, and what its calls write to the console.
 
-        Calls are executed once more, as soon as code was seen that writes there.
+        Calls are executed again once code that writes there has run.
         """
         if self.options.requests and (not self.options.as_json or len(body) > BODY_LIMIT):
             self._hand_over(lambda: self._requests(body))
-        teller = self._teller
-        if teller is None or not self.options.console or not teller.logs_are_there:
+        recorder = self._recorder_made
+        if recorder is None or not self.options.console or not recorder.logs_are_there:
             return
         if late.may_call(body):
-            latest, budget = context.latest_view(), teller.budget
+            latest, budget = context.latest_view(), recorder.budget
             self._hand_over(lambda: late.calls_of(context, latest, body, budget))
 
     def answer(self, context: Context, body: bytes, answer: Answer, seconds: float) -> None:
@@ -121,7 +121,7 @@ class Terminal:
         options = self.options
         logs_all = options.requests and options.as_json
         for record in late.answers_of(
-            context, self._told_by(), body, answer, params=options.params
+            context, self._recorder(), body, answer, params=options.params
         ):
             if logs_all or "error" in record or "waits" in record:
                 yield record | {"seconds": round(seconds, 6)}
@@ -141,45 +141,45 @@ class Terminal:
     # --- in the thread ----------------------------------------------------------------------------
 
     def _next(self) -> Work | None:
-        """The next thing to tell; after a silence it waits a little: clients are served first."""
+        """Return the next work; after an idle phase with a delay, so that clients come first."""
         was_silent = self._queue.empty()
         work = self._queue.get()
         if was_silent and work is not None:
-            time.sleep(TELL_AFTER)
+            time.sleep(QUIET_SECONDS)
         return work
 
     def _run(self) -> None:
         while (work := self._next()) is not None:
             try:
-                self._tell(work)
-            except OSError:  # nobody reads any more
+                self._log(work)
+            except OSError:  # the reader has closed the output
                 return
             except Exception:
-                log.exception("what happened could not be told")
+                log.exception("an event could not be logged")
         with suppress(OSError):
             self._write_repeated()
             self.out.flush()
 
-    def _tell(self, work: Work) -> None:
+    def _log(self, work: Work) -> None:
         left_out, self._left_out = self._left_out, 0
         if left_out:
             self._write({"event": "left out", "count": left_out, "limit": QUEUE_LIMIT})
-        for told in work():
-            self._write(told)
+        for record in work():
+            self._write(record)
         self.out.flush()
 
-    def _write(self, told: Json) -> None:
+    def _write(self, record: Json) -> None:
         if not self.options.console:
-            told.pop("console", None)
+            record.pop("console", None)
         if self.options.as_json:
-            told["time"] = datetime.now(UTC).isoformat(timespec="milliseconds")
-            self.out.write(msgspec.json.encode(told).decode() + "\n")
+            record["time"] = datetime.now(UTC).isoformat(timespec="milliseconds")
+            self.out.write(msgspec.json.encode(record).decode() + "\n")
         else:
-            self._write_lines(self._lines.of(told), told)
+            self._write_lines(self._lines.of(record), record)
 
-    def _write_lines(self, lines: str, told: Json) -> None:
+    def _write_lines(self, lines: str, record: Json) -> None:
         """Write lines; a request like the one before is only counted."""
-        if told["event"] == "request" and lines == self._last_line:
+        if record["event"] == "request" and lines == self._last_line:
             self._repeated += 1
             return
         self._write_repeated()
@@ -193,19 +193,19 @@ class Terminal:
             self._repeated = 0
 
     def _loaded(self) -> Iterator[Json]:
-        self._told_by()
+        self._recorder()
         return iter(())
 
-    def _told_by(self) -> late.Teller:
-        if self._teller is None:
+    def _recorder(self) -> late.Recorder:
+        if self._recorder_made is None:
             contracts = self._contracts or ContractFiles(self.options.abis)
-            self._teller = late.teller_of(self.options, contracts)
-        return self._teller
+            self._recorder_made = late.recorder_of(self.options, contracts)
+        return self._recorder_made
 
     def _blocks(self, node: Node, change: HeadChange) -> Iterator[Json]:
         for block in change.added:
             if block.transactions:
-                yield from self._told_by().block(View(node, block))
+                yield from self._recorder().block(View(node, block))
 
     def _requests(self, body: bytes) -> Iterator[Json]:
         if len(body) > BODY_LIMIT:
@@ -214,36 +214,36 @@ class Terminal:
         try:
             found = msgspec.json.decode(body)
         except msgspec.DecodeError:
-            yield {"event": "request", "method": "a body that is no JSON"}
+            yield {"event": "request", "method": "a body that is not JSON"}
             return
         for one in found if isinstance(found, list) else [found]:
             if isinstance(one, dict):
-                told: Json = {"event": "request", "method": str(one.get("method"))}
+                record: Json = {"event": "request", "method": str(one.get("method"))}
                 if self.options.params and "params" in one:
-                    told["params"] = msgspec.json.encode(one["params"]).decode()
-                yield told
+                    record["params"] = msgspec.json.encode(one["params"]).decode()
+                yield record
 
 
-class ToldDispatcher(Dispatcher):
-    """A dispatcher whose requests are told."""
+class LoggedDispatcher(Dispatcher):
+    """A dispatcher whose requests and answers the terminal logs."""
 
-    tell: Callable[[Context, bytes], None]
-    tell_answer: Callable[[Context, bytes, Answer, float], None]
+    log_request: Callable[[Context, bytes], None]
+    log_answer: Callable[[Context, bytes, Answer, float], None]
 
     def respond(
         self, body: bytes, client: str = "", request: SocketRequest | None = None
     ) -> bytes | Answering:
-        """As of any dispatcher; the terminal gets the body before, and the answer after."""
-        self.tell(self.context, body)
+        """Like `Dispatcher.respond`; the terminal gets the body before and the answer after."""
+        self.log_request(self.context, body)
         started = perf_counter()
         found = super().respond(body, client, request)
         if isinstance(found, bytes):
-            self.tell_answer(self.context, body, found, perf_counter() - started)
+            self.log_answer(self.context, body, found, perf_counter() - started)
             return found
 
         def answered(task: asyncio.Future[Any]) -> None:
             if not task.cancelled() and task.exception() is None:
-                self.tell_answer(self.context, body, task.result(), perf_counter() - started)
+                self.log_answer(self.context, body, task.result(), perf_counter() - started)
 
         task: asyncio.Future[Any] = asyncio.ensure_future(found)
         task.add_done_callback(answered)

@@ -36,9 +36,9 @@ def test_what_is_executed_again_has_a_share_of_the_time() -> None:
 
 def test_a_transaction_beyond_the_budget_is_reported_without_its_calls() -> None:
     stand = Stand(traces=True)
-    teller = stand.terminal._told_by()
-    with teller.budget.charge():
-        teller.budget._left = -1_000.0
+    recorder = stand.terminal._recorder()
+    with recorder.budget.charge():
+        recorder.budget._left = -1_000.0
     stand.send(LOGGING, data_of("log(string)", "text"))
     told = stand.told()
     assert "too much was executed again" in told

@@ -209,7 +209,7 @@ async def test_requests_are_told_where_they_are_asked_for() -> None:
     for other in (b"[%b,%b]" % (body, body), b"{", b"[1]"):
         await dispatcher.answer(other)
     await asyncio.wait_for(server.stop(), 10)
-    assert out.getvalue() == "eth_chainId []\n  ... repeated 2 times\na body that is no JSON\n"
+    assert out.getvalue() == "eth_chainId []\n  ... repeated 2 times\na body that is not JSON\n"
 
 
 async def test_other_nodes_have_a_dispatcher_that_tells_nothing() -> None:
