@@ -52,11 +52,23 @@ class TransactionDecodeError(FastevmError, ValueError):
 
 
 class InvalidBlock(FastevmError):
-    """A block that breaks a rule: which block and field, what was expected and what was found."""
+    """A block that breaks a rule: which block and field, what was expected and what was found.
 
-    def __init__(self, number: int | None, field: str, *, expected: Any, found: Any) -> None:
+    ``text`` replaces the last two where a rule has words of its own.
+    """
+
+    def __init__(
+        self,
+        number: int | None,
+        field: str,
+        *,
+        expected: Any = None,
+        found: Any = None,
+        text: str | None = None,
+    ) -> None:
         where = "block" if number is None else f"block {number}"
-        super().__init__(f"{where}: {field}: expected {_shown(expected)}, found {_shown(found)}")
+        rule = f"expected {_shown(expected)}, found {_shown(found)}" if text is None else text
+        super().__init__(f"{where}: {field}: {rule}")
         self.number = number
         self.field = field
         self.expected = expected

@@ -12,7 +12,7 @@ from fastevm.core.execution.types import Block, Receipt
 from fastevm.core.primitives.hex import quantity
 from fastevm.node import Node
 from fastevm.rpc.dispatch.workers import require_worker_above_limit
-from fastevm.rpc_types.blocks import block_json
+from fastevm.rpc_types.blocks import block_json, block_millis
 from fastevm.rpc_types.l1_fees import L1FeeMembers
 from fastevm.rpc_types.receipts import ReceiptWriter
 from fastevm.rpc_types.transactions import DEPOSIT, mined_transaction_json
@@ -99,7 +99,8 @@ class View(Struct, eq=False):
         """What writes its receipts and logs."""
         if self._writer is None:
             header = self.block.header
-            self._writer = ReceiptWriter(self.hash, header.number, header.timestamp)
+            millis = block_millis(self.block) or 0
+            self._writer = ReceiptWriter(self.hash, header.number, header.timestamp, millis)
         return self._writer
 
     def first_log(self, index: int) -> int:

@@ -10,6 +10,7 @@ from fastevm.chain.config import ChainConfig
 from fastevm.chain.storage_protocols import ArchivedBlock
 from fastevm.core.execution.block.block_result import RESULT_FIELDS, BlockResult
 from fastevm.core.execution.block.validation import validate_body, validate_header
+from fastevm.core.execution.op_stack.base_time import check_deposits, check_progression, stored_part
 from fastevm.core.execution.pow.ethash import validate_seal
 from fastevm.core.execution.transaction.transaction_fields import DEPOSIT_TX
 from fastevm.core.execution.types import Block, Header, Receipt
@@ -52,7 +53,6 @@ def check_unexecuted(
     config: ChainConfig, block: Block, parent: BlockEntry, schedule: ForkSchedule
 ) -> None:
     """Raises InvalidBlock if a rule is broken that needs no execution: header, body, parent."""
-    config.check_rules_known(block.number, block.header.timestamp)
     validate_header(
         block.header,
         parent.block.header,
@@ -61,16 +61,32 @@ def check_unexecuted(
         least_timestamp_step=config.least_timestamp_step,
     )
     validate_body(block, schedule)
+    check_deposits(block, schedule)
     if parent.schedule.fork is not schedule.fork:
         check_activation_block(block, schedule)
+
+
+def check_base_time(
+    block: Block, parent: BlockEntry, parent_layer: Layer, schedule: ForkSchedule
+) -> None:
+    """Raise InvalidBlock for a block of Denim (Base) that does not come 200 ms after its parent.
+
+    ``parent_layer``: the state after the parent.
+    """
+    part = None
+    if parent.schedule.parameters["has_base_time"]:
+        part = stored_part(parent_layer)
+    check_progression(block, parent.block.header, part, schedule)
 
 
 def check_activation_block(block: Block, schedule: ForkSchedule) -> None:
     """Raises InvalidBlock for a user transaction in the first block of a fork since Jovian.
 
-    Source: OP Stack specification, Jovian, derivation, "Activation Block Rules".
+    Forks of Base from Beryl on do not have this rule. Source: OP Stack specification, Jovian,
+    derivation, "Activation Block Rules".
     """
-    if not schedule.parameters["has_da_footprint"]:
+    rules = schedule.parameters
+    if not rules["has_da_footprint"] or rules["native_contracts"]:
         return
     for index, transaction in enumerate(block.transactions):
         if transaction.type != DEPOSIT_TX:

@@ -9,6 +9,7 @@ from typing import Any
 
 from fastevm.chain.block_entry import (
     BlockEntry,
+    check_base_time,
     check_seals,
     check_unexecuted,
     child_schedule,
@@ -33,6 +34,7 @@ from fastevm.core.execution.block.block import execute_block
 from fastevm.core.execution.block.block_decoding import decode_block, item_size
 from fastevm.core.execution.block.block_result import BlockResult
 from fastevm.core.execution.block.validation import Generation, validate_ommers, validate_result
+from fastevm.core.execution.op_stack.base_time import check_result
 from fastevm.core.execution.types import Block, Header, Receipt
 from fastevm.core.primitives.replace import replace
 from fastevm.core.spec.schedule import ForkSchedule
@@ -470,6 +472,7 @@ class Chain:
         if self.check_seals:
             check_seals(block, schedule)
         layer = self.state_before(parent.block.header, header.timestamp)
+        check_base_time(block, parent, layer, schedule)
         result = execute_block(
             layer,
             block,
@@ -481,6 +484,7 @@ class Chain:
             threads=self.limits.threads,
         )
         validate_result(self.comparable(header, schedule, result), result, block.access_list)
+        check_result(block, result.receipts, result.layer, schedule)
         block = block.with_access_list(result.access_list)
         difficulty = parent.total_difficulty + header.difficulty
         return BlockEntry(block, schedule, difficulty, result.receipts, result), result

@@ -12,7 +12,6 @@ from fastevm.core.primitives.config_values import read_bytes, read_number
 from fastevm.core.primitives.replace import replace
 from fastevm.core.spec.activation import MAINNET, Activations
 from fastevm.core.spec.parameters import Value
-from fastevm.errors import InvalidBlock
 
 MAINNET_DEPOSIT_CONTRACT = bytes.fromhex("00000000219ab540356cbb839cbe05303d7705fa")
 DAO_EXTRA_DATA = b"dao-hard-fork"
@@ -22,9 +21,6 @@ DEFAULT_BLOCK_TIME_MS = 2_000
 DEFAULT_SLICE_INTERVAL_MS = 200
 MS_PER_SECOND = 1_000
 
-# Forks of Base whose tokens (B20) and blocks of 200 ms are not known here.
-UNSUPPORTED_FORKS = ("berylTime", "cobaltTime", "denimTime")
-
 
 class ChainConfig(Struct, frozen=True, kw_only=True):
     """The constants of a chain.
@@ -33,7 +29,7 @@ class ChainConfig(Struct, frozen=True, kw_only=True):
     ``slice_interval_ms``: milliseconds between blocks and between pre-confirmed slices that this
     node builds. ``fixed_block_time``: every block has its parent's time plus the block time;
     blocks of a feed are checked for it. ``shares_seconds``: a block may have its parent's
-    timestamp. ``unsupported_from``: timestamp (seconds) of the first fork that is not supported.
+    timestamp. ``parameters``: the values set by `with_parameters`.
     """
 
     chain_id: int
@@ -43,7 +39,6 @@ class ChainConfig(Struct, frozen=True, kw_only=True):
     slice_interval_ms: int = DEFAULT_SLICE_INTERVAL_MS
     fixed_block_time: bool = False
     shares_seconds: bool = False
-    unsupported_from: int | None = None
     parameters: Mapping[str, Value] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -90,9 +85,7 @@ class ChainConfig(Struct, frozen=True, kw_only=True):
             raise ValueError("config.chainId: missing")
         name = "depositContractAddress"
         deposit_contract = config.get(name) or ZERO_ADDRESS.hex()
-        activations = Activations.from_genesis_config(
-            {key: value for key, value in config.items() if key not in UNSUPPORTED_FORKS}
-        )
+        activations = Activations.from_genesis_config(config)
         made = cls(
             chain_id=read_number(config["chainId"], "config.chainId"),
             activations=activations,
@@ -101,7 +94,6 @@ class ChainConfig(Struct, frozen=True, kw_only=True):
             slice_interval_ms=slice_interval_ms,
             fixed_block_time=fixed_block_time,
             shares_seconds=shares_seconds,
-            unsupported_from=_unsupported_from(config),
         )
         return made.with_parameters(parameters or {})
 
@@ -112,29 +104,12 @@ class ChainConfig(Struct, frozen=True, kw_only=True):
         activations = self.activations.with_parameters(**values)
         return replace(self, activations=activations, parameters={**self.parameters, **values})
 
-    def check_rules_known(self, number: int, timestamp: int) -> None:
-        """Raises InvalidBlock for a block of an unsupported fork."""
-        end = self.unsupported_from
-        if end is not None and timestamp >= end:
-            raise InvalidBlock(
-                number,
-                "timestamp",
-                expected=f"less than {end}: this version does not know the rules of the fork there",
-                found=timestamp,
-            )
-
     def extra_data_at(self, number: int) -> bytes | None:
         """Returns the extra data that this block must have (EIP-779); None if any is allowed."""
         fork = self.activations.dao_block
         if fork is not None and fork <= number < fork + DAO_EXTRA_DATA_BLOCKS:
             return DAO_EXTRA_DATA
         return None
-
-
-def _unsupported_from(config: Mapping[str, Any]) -> int | None:
-    given = {key: config.get(key) for key in UNSUPPORTED_FORKS}
-    times = [read_number(at, f"config.{key}") for key, at in given.items() if at is not None]
-    return min(times, default=None)
 
 
 MAINNET_CONFIG = ChainConfig(

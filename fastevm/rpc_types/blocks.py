@@ -9,6 +9,7 @@ from operator import attrgetter
 from typing import Any, Final
 
 from fastevm.core.execution.block.block_decoding import decode_block
+from fastevm.core.execution.op_stack.base_time import timestamp_millis
 from fastevm.core.execution.pow.rewards import block_rewards
 from fastevm.core.execution.types import (
     EMPTY_LIST_HASH,
@@ -33,15 +34,30 @@ _WRITERS: Final = tuple(
 _written_values: Final = attrgetter(*(row.name for row in JSON_FIELDS))
 
 
-def header_json(header: Header, block_hash: bytes) -> Json:
-    """Returns the members of a header. Fields that its fork does not have are omitted."""
+def header_json(header: Header, block_hash: bytes, timestamp_ms: int | None = None) -> Json:
+    """Returns the members of a header. Fields that its fork does not have are omitted.
+
+    ``timestamp_ms``: of a block whose transactions set milliseconds (Base, Denim).
+    """
     answer: Json = {
         member: write(value)
         for (member, write), value in zip(_WRITERS, _written_values(header), strict=True)
         if value is not None
     }
     answer["hash"] = hex_bytes(block_hash)
+    if timestamp_ms is not None:
+        answer["timestampMs"] = quantity(timestamp_ms)
     return answer
+
+
+def head_json(block: Block, block_hash: bytes) -> Json:
+    """Return the header of a block, with the milliseconds that its transactions set."""
+    return header_json(block.header, block_hash, block_millis(block))
+
+
+def block_millis(block: Block) -> int | None:
+    """Return the timestamp of a block in milliseconds; None where blocks have whole seconds."""
+    return timestamp_millis(block.header, block.transactions)
 
 
 def block_json(
@@ -57,7 +73,7 @@ def block_json(
     ``is_pending``: the block is pre-confirmed, so its transactions have no block hash.
     ``receipts`` have the nonces of deposits.
     """
-    answer = header_json(block.header, block_hash)
+    answer = head_json(block, block_hash)
     place = None if is_pending else block_hash
     answer["size"] = quantity(block.size)
     answer["uncles"] = [hex_bytes(ommer.hash) for ommer in block.ommers]

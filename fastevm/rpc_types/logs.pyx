@@ -42,7 +42,7 @@ cdef enum:
 # The place of an emitter's logs.
 cdef void put_place(JsonText* t, const LogRecords* r, const Emitter* emitter) noexcept nogil:
     cdef LogPlace place = LogPlace(
-        r.number, r.timestamp, emitter.index, &r.hash[0], &emitter.hash[0]
+        r.number, r.timestamp, r.timestamp_ms, emitter.index, &r.hash[0], &emitter.hash[0]
     )
     json_log_place(t, &place)
 

@@ -6,9 +6,14 @@ from fastevm.core.execution.types import Receipt
 
 @final
 class ReceiptWriter:
-    """Writes the receipts and logs of one block; ``timestamp`` in Unix seconds, 32-byte hashes."""
+    """Writes the receipts and logs of one block; ``timestamp`` in Unix seconds, 32-byte hashes.
 
-    def __new__(cls, block_hash: bytes, number: int, timestamp: int) -> ReceiptWriter: ...
+    ``timestamp_ms``: in Unix milliseconds on chains whose blocks have them, else 0.
+    """
+
+    def __new__(
+        cls, block_hash: bytes, number: int, timestamp: int, timestamp_ms: int = 0
+    ) -> ReceiptWriter: ...
     def receipt(
         self,
         receipt: Receipt,

@@ -69,12 +69,16 @@ cdef class ReceiptWriter:
     """Writes the receipts and logs of one block; see the stub."""
 
     cdef bytes block_hash
-    cdef uint64_t number, timestamp
+    cdef uint64_t number, timestamp, timestamp_ms
 
-    def __cinit__(self, bytes block_hash not None, uint64_t number, uint64_t timestamp) -> None:
+    def __cinit__(
+        self, bytes block_hash not None, uint64_t number, uint64_t timestamp,
+        uint64_t timestamp_ms=0,
+    ) -> None:
         self.block_hash = block_hash
         self.number = number
         self.timestamp = timestamp
+        self.timestamp_ms = timestamp_ms
 
     def receipt(
         self, receipt: object, transaction: object, uint64_t index, uint64_t first_log,
@@ -189,7 +193,9 @@ cdef class ReceiptWriter:
         cdef size_t count = 0
         hashes[0] = exactly(self.block_hash, 32, "block hash")
         hashes[1] = exactly(transaction_hash, 32, "transaction hash")
-        place = LogPlace(self.number, self.timestamp, index, hashes[0], hashes[1])
+        place = LogPlace(
+            self.number, self.timestamp, self.timestamp_ms, index, hashes[0], hashes[1]
+        )
         json_log_begin(t, exactly(log.address, 20, "address"))
         for topic in log.topics:
             json_log_topic(t, count, exactly(topic, 32, "topic"))

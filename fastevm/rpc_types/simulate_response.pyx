@@ -156,7 +156,7 @@ cdef void put_tail(
 ) noexcept nogil:
     """Sets what all logs of a call share: its position in the chain."""
     cdef LogPlace place = LogPlace(
-        block.header.number, block.header.timestamp, index, &block.hash.b[0], &tx_hash.b[0]
+        block.header.number, block.header.timestamp, 0, index, &block.hash.b[0], &tx_hash.b[0]
     )
     json_log_place(t, &place)
 

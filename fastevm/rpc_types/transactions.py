@@ -7,6 +7,7 @@ transaction is the price it paid, an unprotected legacy transaction has no ``cha
 from collections.abc import Mapping
 from typing import Any, Final
 
+from fastevm.core.execution.op_stack.base_time import timestamp_millis
 from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.core.execution.transaction.transaction_fields import DEPOSIT_TX
 from fastevm.core.execution.types import Block, Receipt
@@ -35,6 +36,9 @@ def mined_transaction_json(
     answer["blockNumber"] = quantity(header.number)
     answer["blockTimestamp"] = quantity(header.timestamp)
     answer["transactionIndex"] = quantity(index)
+    millis = None if block_hash is None else timestamp_millis(header, block.transactions)
+    if millis is not None:
+        answer["blockTimestampMs"] = quantity(millis)
     if receipt is not None and receipt.deposit_nonce is not None:
         answer["nonce"] = quantity(receipt.deposit_nonce)
     if receipt is not None and receipt.deposit_receipt_version is not None:

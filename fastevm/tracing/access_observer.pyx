@@ -36,8 +36,10 @@ from fastevm.core.interpreter.opcodes cimport (
 )
 from fastevm.core.interpreter.status cimport OUT_OF_GAS, STACK_OVERFLOW
 from fastevm.core.interpreter.tracer cimport (
+    TRACE_ACCESS,
     TRACE_ENTER,
     TRACE_STEP,
+    AccessRecord,
     EnterRecord,
     StepRecord,
     StepTrace,
@@ -82,7 +84,7 @@ cdef struct Access:
 
 
 cdef class AccessObserver(Observer):
-    """Collects the accesses of opcodes.
+    """Collects the accesses of opcodes and of native contracts.
 
     ``accounts``: accounts read or called, and beneficiaries of SELFDESTRUCT; ``callees``: accounts
     called; ``created``: addresses of creations; ``slots``: slots by contract. ``skip_failed``:
@@ -98,7 +100,7 @@ cdef class AccessObserver(Observer):
     cdef size_t count
 
     def __cinit__(self, *, bint skip_failed=False) -> None:
-        self.trace = StepTrace(steps=True, calls=True, stack_words=0, limit=1)
+        self.trace = StepTrace(steps=True, calls=True, accesses=True, stack_words=0, limit=1)
         self.skips_failed = skip_failed
         self.accounts, self.callees, self.created, self.slots = set(), set(), set(), {}
 
@@ -114,6 +116,8 @@ cdef class AccessObserver(Observer):
                 self.step_over(<const StepRecord*>head)
             elif head.kind == TRACE_ENTER:
                 self.entered(<const EnterRecord*>head)
+            elif head.kind == TRACE_ACCESS:
+                self.accessed(<const AccessRecord*>head)
             at += head.size
         tracer_clear(self.trace.c)
         self.next_access.kind = NO_ACCESS
@@ -144,6 +148,14 @@ cdef class AccessObserver(Observer):
             access.kind = CREATION
             access.address = frame.recipient
             self.note(&access)
+
+    cdef void accessed(self, const AccessRecord* record) noexcept nogil:
+        cdef Access access
+        memset(&access, 0, sizeof(access))
+        access.kind = SLOT_ACCESS if record.is_slot else ACCOUNT_ACCESS
+        access.address = record.address
+        word_copy(&access.key, &record.key)
+        self.note(&access)
 
     cdef void look_ahead(self, const Frame* f) noexcept nogil:
         cdef uint32_t height = <uint32_t>(f.base - f.sp)

@@ -1,6 +1,6 @@
 """Executes a transaction on the traced loop and passes its records to one or more observers."""
 
-from libc.stdint cimport uint64_t
+from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memset
 
 from fastevm.core.execution.transaction.transact cimport TxRun, transact_abandon, transact_begin, transact_run
@@ -17,6 +17,7 @@ from fastevm.core.execution.transaction.transaction_result cimport (
 from fastevm.core.interpreter.machine cimport Machine
 from fastevm.core.interpreter.status cimport SUSPENDED, TRACE_FULL
 from fastevm.core.interpreter.tracer cimport (
+    TRACE_ACCESS,
     TRACE_STEP,
     StepTrace,
     TraceHead,
@@ -48,13 +49,19 @@ cdef class Observer:
         return self.observe(m)
 
 
+cdef bint wants(const Tracer* tracer, uint32_t kind) noexcept nogil:
+    if kind == TRACE_STEP:
+        return tracer.steps
+    return tracer.accesses if kind == TRACE_ACCESS else tracer.calls
+
+
 # Appends the records that `to` wants. False if out of memory.
 cdef bint share(const Tracer* source, Tracer* to) noexcept nogil:
     cdef size_t at = 0
     cdef const TraceHead* head
     while at < source.records.size:
         head = <const TraceHead*>(source.records.bytes + at)
-        if to.steps if head.kind == TRACE_STEP else to.calls:
+        if wants(to, head.kind):
             if not buffer_append(&to.records, head, head.size):
                 return False
         at += head.size
@@ -73,6 +80,7 @@ cdef class PairObserver(Observer):
             steps=a.steps or b.steps, calls=a.calls or b.calls,
             stack_words=max(a.stack_words if a.steps else 0, b.stack_words if b.steps else 0),
             memory=a.memory or b.memory, return_data=a.return_data or b.return_data,
+            accesses=a.accesses or b.accesses,
             limit=min(a.limit, b.limit),
         )
 

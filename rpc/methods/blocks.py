@@ -10,7 +10,7 @@ from fastevm.rpc.dispatch.params import BLOCK, FULL, HASH, INDEX, NUMBER_OR_TAG
 from fastevm.rpc.dispatch.registry import RunOn, method
 from fastevm.rpc.dispatch.workers import require_worker_above_limit
 from fastevm.rpc.view import View
-from fastevm.rpc_types.blocks import Json, header_json, uncle_json
+from fastevm.rpc_types.blocks import Json, head_json, uncle_json
 
 
 def _by_hash(context: Context, block_hash: bytes) -> View | None:
@@ -64,7 +64,7 @@ def get_header_by_hash(context: Context, block_hash: bytes) -> Json | None:
 def _header_json(context: Context, view: View | None) -> Json | None:
     if view is None:
         return None
-    return _sealed(context, view, header_json(view.block.header, view.hash))
+    return _sealed(context, view, head_json(view.block, view.hash))
 
 
 method("erigon_getHeaderByNumber", NUMBER_OR_TAG)(get_header_by_number)

@@ -16,7 +16,7 @@ from fastevm.rpc.dispatch.envelope import encode
 from fastevm.rpc.log_filter import LogFilter
 from fastevm.rpc.subscriptions.withdrawn_logs import WithdrawnLogs
 from fastevm.rpc.view import View
-from fastevm.rpc_types.blocks import header_json
+from fastevm.rpc_types.blocks import head_json
 from fastevm.rpc_types.transactions import transaction_json
 
 NEW_HEADS: Final = "newHeads"
@@ -120,7 +120,7 @@ class HeadEvent:
         They leave in the opposite order in which they came, marked as removed.
         """
         if topic.kind == NEW_HEADS:
-            return [encode(header_json(block.header, block.hash)) for block in self.change.added]
+            return [encode(head_json(block, block.hash)) for block in self.change.added]
         if topic.kind == PENDING_LOGS:
             return selected(self.withdrawn, topic) if topic.removed else []
         if topic.kind == TRANSACTION_RECEIPTS:

@@ -31,6 +31,7 @@ cdef struct Emitter:
 cdef struct LogRecords:
     uint64_t number
     uint64_t timestamp
+    uint64_t timestamp_ms    # 0 = the chain's blocks have no milliseconds
     uint8_t hash[32]
     uint32_t log_count
     uint32_t bucket_shift

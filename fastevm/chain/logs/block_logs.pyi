@@ -18,6 +18,7 @@ class BlockLogs:
         block_hash: bytes,
         transactions: Sequence[Hashed],
         receipts: Sequence[Receipt],
+        timestamp_ms: int = 0,
     ) -> BlockLogs: ...
     @property
     def number(self) -> int: ...

@@ -134,13 +134,18 @@ cdef class BlockLogs:
         bytes block_hash,
         transactions: Sequence[object],
         receipts: Sequence[Receipt],
+        timestamp_ms: int = 0,
     ) -> None:
-        """``block_hash``: 32 bytes. Each of the ``transactions`` has a ``hash`` and a receipt."""
+        """``block_hash``: 32 bytes. Each of the ``transactions`` has a ``hash`` and a receipt.
+
+        ``timestamp_ms``: in milliseconds on chains whose blocks have them, else 0.
+        """
         cdef list logs = []
         cdef list emitters = []
         cdef size_t values = 0, size = 0
         self.records.number = number
         self.records.timestamp = timestamp
+        self.records.timestamp_ms = timestamp_ms
         copy_exactly(self.records.hash, block_hash, 32)
         for index, receipt in enumerate(receipts):
             if receipt.logs:

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from fastevm.chain.fork_choice import HeadChange
 from fastevm.chain.logs.block_logs import BlockLogs, LogQuery
+from fastevm.core.execution.op_stack.base_time import timestamp_millis
 from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.core.execution.types import ZERO_HASH, Block, Header, Receipt
 
@@ -199,8 +200,14 @@ class LogIndex:
         been dropped.
         """
         receipts = self.chain.receipts_of(block.hash)
+        header, transactions = block.header, block.transactions
         return BlockLogs(
-            block.number, block.header.timestamp, block.hash, block.transactions, receipts
+            block.number,
+            header.timestamp,
+            block.hash,
+            transactions,
+            receipts,
+            timestamp_millis(header, transactions) or 0,
         )
 
     def of_pending(self, pending: Preconfirmed) -> BlockLogs:

@@ -14,6 +14,12 @@ from fastevm.chain.stateless.witness_state import WitnessState
 from fastevm.core.execution.block.block import execute_block
 from fastevm.core.execution.block.block_result import BlockResult
 from fastevm.core.execution.block.validation import validate_body, validate_header, validate_result
+from fastevm.core.execution.op_stack.base_time import (
+    check_deposits,
+    check_progression,
+    check_result,
+    stored_part,
+)
 from fastevm.core.execution.op_stack.predeploys import L2_TO_L1_MESSAGE_PASSER
 from fastevm.core.execution.types import Block, Header, Receipt
 from fastevm.core.primitives.replace import replace
@@ -73,7 +79,6 @@ def verify(block: Block, witness: Witness, chain: ChainConfig) -> Verified:
 def check_header(block: Block, parent: Header, chain: ChainConfig) -> None:
     """Validates a block without executing it. Raises InvalidBlock."""
     header = block.header
-    chain.check_rules_known(header.number, header.timestamp)
     schedule = schedule_of(header, chain)
     validate_header(
         header,
@@ -83,12 +88,18 @@ def check_header(block: Block, parent: Header, chain: ChainConfig) -> None:
         least_timestamp_step=chain.least_timestamp_step,
     )
     validate_body(block, schedule)
+    check_deposits(block, schedule)
 
 
 def schedule_of(header: Header, chain: ChainConfig) -> ForkSchedule:
     """Returns the rules of a block. Under proof of stake, blocks have no difficulty."""
     after_merge = None if header.difficulty else True
     return chain.activations.at(header.number, header.timestamp, after_merge=after_merge)
+
+
+def has_base_time(chain: ChainConfig, header: Header) -> bool:
+    """Whether a block has milliseconds (Base, Denim)."""
+    return bool(schedule_of(header, chain).parameters["has_base_time"])
 
 
 def executed(
@@ -107,8 +118,11 @@ def executed(
     schedule = schedule_of(header, chain)
     remote = RemoteState(state, resolves=True)
     try:
+        before = state_before(chain.activations, Layer.remote(remote), parent, header.timestamp)
+        part = stored_part(before) if has_base_time(chain, parent) else None
+        check_progression(block, parent, part, schedule)
         result = execute_block(
-            state_before(chain.activations, Layer.remote(remote), parent, header.timestamp),
+            before,
             block,
             schedule,
             chain_id=chain.chain_id,
@@ -117,6 +131,7 @@ def executed(
             state_root=False,
             root_of=state.root_after,
         )
+        check_result(block, result.receipts, result.layer, schedule)
     except StateNotKnown as error:
         raise remote.failure or WitnessError(str(error)) from None
     roots: dict[str, Any] = {"state_root": state.root_after(result.layer)}

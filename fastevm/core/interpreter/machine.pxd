@@ -3,6 +3,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from fastevm.core.interpreter.status cimport Status
 from fastevm.core.interpreter.tracer cimport Tracer
+from fastevm.core.native.call cimport NativeCall
 from fastevm.core.primitives.buffer cimport Buffer
 from fastevm.core.primitives.hashes cimport Address, Hash
 from fastevm.core.primitives.keccak_cache cimport KeccakCache
@@ -52,6 +53,7 @@ cdef struct PrecompileMove:
 
 
 cdef enum:
+    NATIVE_CONTRACT = 0xfe   # number for a native contract: see core/native
     HOST_PRECOMPILE = 0xff   # number for a precompile that the host runs: HOST_CALL
 
 
@@ -180,4 +182,7 @@ cdef Status machine_run(Machine* m) noexcept nogil
 # PRECOMPILE_FAILED, with the output in `m.output`. Using more gas than it has is OUT_OF_GAS.
 cdef const Frame* machine_asked(const Machine* m) noexcept nogil
 cdef void machine_answer(Machine* m, Status status, int64_t gas_used) noexcept nogil
+# Describes the top frame as the call of a native contract: for a host that answers a HOST_CALL and
+# changes state. Afterwards it sets the frame's gas through `machine_answer`.
+cdef void machine_native_call(Machine* m, NativeCall* call) noexcept nogil
 cdef const char* status_text(Status status) noexcept nogil    # geth's messages

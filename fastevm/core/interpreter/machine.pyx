@@ -1,13 +1,13 @@
 """Enters and leaves frames until a message ends or requests something from the host."""
 
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawMalloc
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from fastevm.core.primitives.cancellation cimport CANCEL_REQUEST, LOOK_REQUEST, PAUSE_REQUEST
 from fastevm.core.interpreter.loop cimport run_untraced, run_traced
 from fastevm.core.interpreter.ops.calls cimport is_occupied
-from fastevm.core.interpreter.recorder cimport record_enter, record_leave
+from fastevm.core.interpreter.recorder cimport record_access, record_enter, record_leave
 from fastevm.core.interpreter.state_gas cimport begin_state_gas, charge_state, leave_state_gas
 from fastevm.core.interpreter.status cimport (
     ADDRESS_COLLISION,
@@ -39,6 +39,16 @@ from fastevm.core.interpreter.status cimport (
     UNDEFINED_OPCODE,
 )
 from fastevm.core.interpreter.tracer cimport tracer_is_full
+from fastevm.core.native.call cimport (
+    NATIVE_CANCELLED,
+    NATIVE_NEEDS_STATE,
+    NATIVE_OUT_OF_MEMORY,
+    NATIVE_REVERTED,
+    NATIVE_RUNNING,
+    NativeCall,
+)
+from fastevm.core.native.contracts cimport native_run
+from fastevm.core.native.routing cimport native_at
 from fastevm.core.precompiles.registry cimport (
     PRECOMPILE_CANCELLED,
     PRECOMPILE_INVALID,
@@ -150,7 +160,7 @@ cdef uint32_t find_precompile(const Machine* m, const Address* address) noexcept
         if address_eq(&m.precompile_moves[i].address, address):
             return m.precompile_moves[i].precompile
     if (load64(address.b) | load64(address.b + 8)) != 0:
-        return 0
+        return NATIVE_CONTRACT if native_at(m.schedule, address) != 0 else 0
     return precompile_at(m.schedule, address)
 
 
@@ -171,6 +181,68 @@ cdef Status run_precompile(Machine* m, Frame* f, uint32_t number) noexcept nogil
     if outcome == PRECOMPILE_INVALID:
         return PRECOMPILE_FAILED
     return OUT_OF_MEMORY if outcome == PRECOMPILE_NO_MEMORY else OUT_OF_GAS
+
+
+cdef void describe_native(Machine* m, const Frame* f, NativeCall* call) noexcept nogil:
+    call.world = m.world
+    call.schedule = m.schedule
+    call.keccak_cache = &m.keccak_cache
+    call.output = &m.output
+    call.account = f.account
+    call.caller = f.caller
+    word_copy(&call.value, &f.value)
+    call.data = f.data
+    call.size = f.data_size
+    call.gas = f.gas
+    call.is_static = f.is_static
+    call.is_delegated = f.kind == CALLCODE_MESSAGE or f.kind == DELEGATECALL_MESSAGE
+    call.timestamp = m.block.timestamp
+    call.chain_id = m.block.chain_id
+    call.cancel = f.cancel
+    if m.tracer != NULL and m.tracer.accesses:
+        call.observe = record_access
+        call.observer = m
+
+
+cdef void machine_native_call(Machine* m, NativeCall* call) noexcept nogil:
+    describe_native(m, &m.frames[m.depth - 1], call)
+
+
+cdef Status status_of_native(const NativeCall* call) noexcept nogil:
+    if call.status == NATIVE_RUNNING:
+        return STOPPED
+    if call.status == NATIVE_REVERTED:
+        return REVERTED
+    if call.status == NATIVE_NEEDS_STATE:
+        return NEEDS_STATE
+    if call.status == NATIVE_CANCELLED:
+        return CANCELLED
+    return OUT_OF_MEMORY if call.status == NATIVE_OUT_OF_MEMORY else OUT_OF_GAS
+
+
+# Runs the top frame, which is the call of a native contract. If state is missing, the frame is back
+# at its start: the loop calls this function again.
+cdef Status run_native(Machine* m, Frame* f) noexcept nogil:
+    cdef NativeCall call
+    cdef uint64_t log_index = m.world.log_index
+    cdef Status status
+    if unlikely(m.suspend_always):
+        m.suspend_mark = not m.suspend_mark
+        if m.suspend_mark:
+            return SUSPENDED
+    if not begin_effects(m, f):
+        return OUT_OF_MEMORY
+    memset(&call, 0, sizeof(call))
+    describe_native(m, f, &call)
+    native_run(native_at(m.schedule, &f.code_address), &call)
+    status = status_of_native(&call)
+    f.gas = call.gas
+    if status == NEEDS_STATE:
+        world_rollback(m.world, &f.checkpoint)
+        m.world.log_index = log_index
+        m.output.size = 0
+        f.gas = f.gas_start
+    return status
 
 
 cdef void set_registers(Machine* m, Frame* f) noexcept nogil:
@@ -206,7 +278,7 @@ cdef bint begin_effects(Machine* m, Frame* f) noexcept nogil:
     return callee == NULL or creates(f) or world_touch(m.world, callee)
 
 
-# Enters the frame described above the top frame. RUNNING: the loop must run it. Any other status:
+# Enters the frame described above the top frame. RUNNING: machine_run must run it. Any other status:
 # the frame ended immediately.
 cdef Status open_frame(Machine* m, Frame* f) noexcept nogil:
     cdef uint32_t precompile = 0
@@ -225,10 +297,12 @@ cdef Status open_frame(Machine* m, Frame* f) noexcept nogil:
         return f.refused
     if unlikely(atomic_load_int(<const int*>f.cancel) == CANCEL_REQUEST):
         return CANCELLED
-    if not begin_effects(m, f):
-        return OUT_OF_MEMORY
     if not creates(f):
         precompile = find_precompile(m, &f.code_address)
+    if precompile == NATIVE_CONTRACT:
+        return RUNNING  # without code: machine_run calls run_native
+    if not begin_effects(m, f):
+        return OUT_OF_MEMORY
     if precompile != 0:
         return run_precompile(m, f, precompile)
     if f.analysed == NULL:
@@ -477,12 +551,15 @@ cdef Status machine_run(Machine* m) noexcept nogil:
     cdef Frame* f
     cdef Status status
     while m.depth != 0:
-        if m.tracer != NULL and tracer_is_full(m.tracer):
-            return TRACE_FULL
-        if m.cancel != NULL and unlikely(is_paused(m)):
-            return SUSPENDED
         f = &m.frames[m.depth - 1]
-        if m.tracer != NULL and m.tracer.steps:
+        # Hosts that read a trace or look at a paused machine find bytecode in the top frame.
+        if unlikely(f.pc == NULL):
+            status = run_native(m, f)
+        elif m.tracer != NULL and tracer_is_full(m.tracer):
+            return TRACE_FULL
+        elif m.cancel != NULL and unlikely(is_paused(m)):
+            return SUSPENDED
+        elif m.tracer != NULL and m.tracer.steps:
             status = run_traced(f)
         else:
             status = run_untraced(f)

@@ -18,6 +18,11 @@ cdef void forget_step(Machine* m) noexcept nogil
 # Record that a frame starts (at the machine's depth) or ends (with the machine's output).
 cdef Status record_enter(Machine* m, const Frame* f) noexcept nogil
 cdef Status record_leave(Machine* m, Status status, int64_t gas_used) noexcept nogil
+# Records that a native contract accesses an account, or a slot if `key` is not NULL. Out of memory
+# ends the execution. `machine` is a Machine.
+cdef void record_access(
+    void* machine, const Address* address, const Word* key
+) noexcept nogil
 # Records SELFDESTRUCT as a frame that transfers the balance to the beneficiary.
 cdef Status record_destruction(
     Machine* m, const Frame* f, const Address* beneficiary, const Word* balance

@@ -14,10 +14,12 @@ from fastevm.core.interpreter.status cimport (
     Status,
 )
 from fastevm.core.interpreter.tracer cimport (
+    TRACE_ACCESS,
     TRACE_ENTER,
     TRACE_LEAVE,
     TRACE_SELFDESTRUCT,
     TRACE_STEP,
+    AccessRecord,
     EnterRecord,
     LeaveRecord,
     StepRecord,
@@ -25,7 +27,9 @@ from fastevm.core.interpreter.tracer cimport (
     tracer_claim,
     tracer_is_full,
 )
+from fastevm.core.primitives.hashes cimport Address
 from fastevm.core.primitives.word cimport Word, word_copy
+from fastevm.core.state.records cimport WORLD_OUT_OF_MEMORY
 
 
 cdef uint8_t* append(uint8_t* at, const void* data, size_t size) noexcept nogil:
@@ -125,6 +129,23 @@ cdef Status record_leave(Machine* m, Status status, int64_t gas_used) noexcept n
     r.data_size = size
     append(<uint8_t*>r + sizeof(LeaveRecord), m.output.bytes, size)
     return RUNNING
+
+
+cdef void record_access(
+    void* machine, const Address* address, const Word* key
+) noexcept nogil:
+    cdef Machine* m = <Machine*>machine
+    cdef AccessRecord* r = <AccessRecord*>tracer_claim(
+        m.tracer, TRACE_ACCESS, sizeof(AccessRecord), 0
+    )
+    if r == NULL:
+        m.world.need = WORLD_OUT_OF_MEMORY
+        return
+    r.head.depth = m.depth
+    r.address = address[0]
+    r.is_slot = key != NULL
+    if key != NULL:
+        word_copy(&r.key, key)
 
 
 cdef Status record_destruction(

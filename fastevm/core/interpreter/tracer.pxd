@@ -12,6 +12,7 @@ cdef enum TraceKind:
     TRACE_STEP = 1
     TRACE_ENTER = 2
     TRACE_LEAVE = 3
+    TRACE_ACCESS = 4
 
 
 cdef enum:
@@ -65,9 +66,18 @@ cdef struct LeaveRecord:
     uint64_t data_size
 
 
+# A native contract reads or writes an account or a slot. Opcodes have no such records.
+cdef struct AccessRecord:
+    TraceHead head
+    Address address
+    Word key                  # if is_slot
+    bint is_slot
+
+
 cdef struct Tracer:
     bint steps                # record steps: uses the traced loop
     bint calls                # record frames entered and left
+    bint accesses             # record accesses of native contracts
     bint chooses              # record only steps of `chosen` opcodes
     uint64_t chosen[4]        # a bit for each opcode
     uint32_t stack_words      # maximum number of top stack words per step

@@ -13,5 +13,6 @@ class StepTrace:
         memory: bool = False,
         return_data: bool = False,
         limit: int = 16777216,
+        accesses: bool = False,
     ) -> None: ...
     def drain(self) -> list[dict[str, Any]]: ...

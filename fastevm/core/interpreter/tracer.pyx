@@ -127,6 +127,15 @@ cdef dict leave_values(const LeaveRecord* r):
     }
 
 
+cdef dict access_values(const AccessRecord* r):
+    return {
+        "kind": "access",
+        "depth": r.head.depth,
+        "address": payload_bytes(r.address.b, 20),
+        "slot": word_to_int(&r.key) if r.is_slot else None,
+    }
+
+
 cdef class StepTrace:
     """The trace records of an execution.
 
@@ -134,11 +143,13 @@ cdef class StepTrace:
     entered and left (hardly slower). ``stack_words``: maximum number of stack words per step, from
     the top; None = the whole stack. ``memory`` and ``return_data``: include their bytes.
     ``limit``: bytes after which execution stops until `drain` is called; one record always fits.
+    ``accesses``: a record for each account or slot that a native contract reads or writes.
     """
 
     def __cinit__(
         self, *, bint steps=True, bint calls=False, stack_words: int | None = None,
         bint memory=False, bint return_data=False, size_t limit=DEFAULT_LIMIT,
+        bint accesses=False,
     ):
         self.c = tracer_new()
         if self.c == NULL:
@@ -149,6 +160,7 @@ cdef class StepTrace:
             self.c.stack_words = stack_words
         self.c.memory = memory
         self.c.return_data = return_data
+        self.c.accesses = accesses
         self.c.limit = limit if limit != 0 else 1
 
     def __dealloc__(self):
@@ -170,6 +182,8 @@ cdef class StepTrace:
                 records.append(step_values(<const StepRecord*>head))
             elif head.kind == TRACE_ENTER:
                 records.append(enter_values(<const EnterRecord*>head))
+            elif head.kind == TRACE_ACCESS:
+                records.append(access_values(<const AccessRecord*>head))
             else:
                 records.append(leave_values(<const LeaveRecord*>head))
             at += head.size

@@ -5,7 +5,7 @@ from bisect import bisect_right
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from fastevm.core.primitives.config_values import read_number
+from fastevm.core.primitives.config_values import read_bytes, read_number
 from fastevm.errors import UnknownForkError
 
 from . import eips as e
@@ -41,7 +41,7 @@ class Activations:
     The merge is where the total difficulty reaches ``terminal_total_difficulty``; ``merge_block``
     is the first block after it, if known. ``netsplit_block`` is the virtual fork in the fork id
     (EIP-3675), ``dao_block`` the block of the DAO's irregular balance moves, and ``canyon_time``
-    the timestamp of Canyon (OP stack).
+    and ``denim_time`` the timestamps of Canyon (OP stack) and Denim (Base).
     """
 
     __slots__ = (
@@ -53,6 +53,7 @@ class Activations:
         "by_time",
         "canyon_time",
         "dao_block",
+        "denim_time",
         "merge_block",
         "merge_fork",
         "netsplit_block",
@@ -80,7 +81,8 @@ class Activations:
         self.terminal_total_difficulty = terminal_total_difficulty
         self.netsplit_block = netsplit_block
         self.dao_block = _dao_block(self.by_block) if dao_block is None else dao_block
-        self.canyon_time = _canyon_time(self.by_time)
+        self.canyon_time = _time_of(op.CANYON, self.by_time)
+        self.denim_time = _time_of(op.DENIM, self.by_time)
         self._block_numbers = _ascending(a.number for a in self.by_block)
         self._timestamps = _ascending(a.timestamp for a in self.by_time)
         # Packed on first use, except schedules with blobs: packing them now reports invalid values.
@@ -104,7 +106,8 @@ class Activations:
         Petersburg with Constantinople. The DAO fork (``daoForkSupport``) and the three glaciers are
         optional. Raises ValueError for forks out of order and for unknown rules: another key that
         ends in ``Time``, or a blob fork without an entry in ``blobSchedule``. If there is an
-        ``optimism`` object (op-geth), the forks are those of the OP stack.
+        ``optimism`` object (op-geth), the forks are those of the OP stack; with a ``base`` object
+        or keys of Base's forks, those of Base.
         """
         if config.get("optimism") is not None:
             return cls(**_op_stack(config))
@@ -264,8 +267,8 @@ def _dao_block(activations: tuple[BlockActivation, ...]) -> int | None:
     return next((a.number for a in activations if a.number and e.EIP_779 in a.fork.eips), None)
 
 
-def _canyon_time(activations: tuple[TimeActivation, ...]) -> int | None:
-    return next((a.timestamp for a in activations if op.CANYON in a.fork.all_eips), None)
+def _time_of(eip: Eip, activations: tuple[TimeActivation, ...]) -> int | None:
+    return next((a.timestamp for a in activations if eip in a.fork.all_eips), None)
 
 
 def _ascending(points: Iterable[int]) -> list[int]:
@@ -396,17 +399,21 @@ _INCLUDED = {
     "pragueTime": "isthmusTime",
     "osakaTime": "karstTime",
 }
+_ADMIN_KEY = "activationAdminAddress"  # Base: who may switch features of native tokens
 _IRRELEVANT = ("pectraBlobScheduleTime",)  # a setting of the batcher, not an execution rule
 
 
 def _op_stack(config: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of :class:`Activations` for a configuration with an ``optimism`` object."""
+    config = _with_base_times(config)
     before, canyon = _fee_constants(config["optimism"])
-    last = f.AZUL if config.get(f.AZUL.config_key) is not None else f.KARST
-    steps = [
-        _Step(fork.config_key, fork, fork.eips) for fork in (*f.OP_FORKS[1:-1], last, f.LAGOON)
-    ]
+    base = any(config.get(fork.config_key) is not None for fork in f.BASE_FORKS)
+    last = f.BASE_FORKS if base else (f.KARST, f.LAGOON)
+    steps = [_Step(fork.config_key, fork, fork.eips) for fork in (*f.OP_FORKS[1:-1], *last)]
     steps = [s._replace(eips=(*s.eips, canyon)) if s.fork is f.CANYON else s for s in steps]
+    if config.get(_ADMIN_KEY) is not None:
+        admin = op.activation_admin(read_bytes(config[_ADMIN_KEY], _ADMIN_KEY, 20))
+        steps = [s._replace(eips=(*s.eips, admin)) if s.fork is f.BERYL else s for s in steps]
     keys = {step.key for step in steps}
     _check_known_times(config, {*keys, *_INCLUDED, *_IRRELEVANT})
     for key, including in _INCLUDED.items():
@@ -423,6 +430,21 @@ def _op_stack(config: Mapping[str, Any]) -> dict[str, Any]:
         "terminal_total_difficulty": 0,
         "merge_fork": merge_fork,
     }
+
+
+def _with_base_times(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Returns the configuration with Base's own object of fork times (``base``) in our keys."""
+    base = config.get("base")
+    if base is None:
+        return config
+    if not isinstance(base, Mapping):
+        raise ValueError("base: expected an object")
+    admin = {key: base[key] for key in (_ADMIN_KEY,) if key in base}
+    times = {f"{name}Time": value for name, value in base.items() if name != _ADMIN_KEY}
+    for key, value in {**times, **admin}.items():
+        if config.get(key, value) != value:
+            raise ValueError(f"{key}: expected {value} as in base, found {config[key]}")
+    return {**config, **times, **admin}
 
 
 def _fee_constants(optimism: Any) -> tuple[Eip, Eip]:

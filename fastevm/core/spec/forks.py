@@ -301,6 +301,9 @@ _OSAKA_ON_L2 = (e.EIP_7823, e.EIP_7825, e.EIP_7883, e.EIP_7910, e.EIP_7939, e.EI
 KARST = JOVIAN.then("Karst", *_OSAKA_ON_L2, op.KARST, config_key="karstTime")
 LAGOON = KARST.then("Lagoon", op.LAGOON, config_key="lagoonTime")
 AZUL = JOVIAN.then("Azul", *_OSAKA_ON_L2, op.AZUL, config_key="azulTime")
+BERYL = AZUL.then("Beryl", op.BERYL, config_key="berylTime")
+COBALT = BERYL.then("Cobalt", op.COBALT, config_key="cobaltTime")
+DENIM = COBALT.then("Denim", op.DENIM, config_key="denimTime")
 
 OP_FORKS: tuple[Fork, ...] = (
     BEDROCK,
@@ -317,8 +320,11 @@ OP_FORKS: tuple[Fork, ...] = (
 )
 """The forks of OP-stack chains that are active on some chain, in order.
 
-Base has Azul in place of Karst. No chain has scheduled Lagoon yet.
+Base has ``BASE_FORKS`` in place of Karst. No chain has scheduled Lagoon yet.
 """
+
+BASE_FORKS: tuple[Fork, ...] = (AZUL, BERYL, COBALT, DENIM)
+"""The forks of Base after Jovian, in order."""
 
 FORKS: tuple[Fork, ...] = (
     FRONTIER,
@@ -353,7 +359,7 @@ def _key(name: str) -> str:
 
 _BY_KEY: dict[str, Fork] = {
     _key(name): fork
-    for fork in (*FORKS, AMSTERDAM_2026_04, *OP_FORKS, AZUL, LAGOON)
+    for fork in (*FORKS, AMSTERDAM_2026_04, *OP_FORKS, *BASE_FORKS, LAGOON)
     for name in (fork.name, *fork.aliases)
 }
 _BY_KEY["latest"] = BPO2  # mainnet's newest fork

@@ -123,3 +123,31 @@ LAGOON = Eip(
     0, "Gas refunds defined by the sequencer", parameters={"has_post_exec": True}, name="Lagoon"
 )
 AZUL = Eip(0, "Osaka's opcodes and prices", name="Azul")
+BERYL = Eip(
+    0,
+    "Native tokens (B20), their factory, policies and feature switches",
+    parameters={"native_contracts": 1, "b20_version": 1},
+    name="Beryl",
+)
+COBALT = Eip(
+    0,
+    "Seizure, composite policies, scheduled multipliers of native tokens",
+    parameters={"b20_version": 2},
+    name="Cobalt",
+)
+DENIM = Eip(
+    0,
+    "Blocks every 200 ms, inverted policies of native tokens",
+    parameters={"b20_version": 3, "has_base_time": True},
+    name="Denim",
+)
+
+
+def activation_admin(address: bytes) -> Eip:
+    """The address (20 bytes) that switches features of native tokens on one chain of Base."""
+    return Eip(
+        0,
+        "Admin of Base's ActivationRegistry",
+        parameters={"activation_admin": int.from_bytes(address, "big")},
+        name=f"activation admin 0x{address.hex()}",
+    )

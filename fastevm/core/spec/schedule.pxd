@@ -131,6 +131,12 @@ cdef struct Schedule:
     bint commits_to_withdrawals
     bint has_post_exec                  # gas refunds in a last transaction
 
+    # --- Base ---
+    int64_t native_contracts            # 0 none, 1 those of Base: see core/native
+    int64_t b20_version                 # native tokens: 0 none, 1 Beryl, 2 Cobalt, 3 Denim
+    uint64_t activation_admin[3]        # of the ActivationRegistry unless its storage has one; limbs
+    bint has_base_time                  # blocks every 200 ms; a deposit holds the milliseconds
+
     # --- Amsterdam ---
     int64_t state_gas_version           # 0 none, 1 devnet of April 2026, 2 Amsterdam
     int64_t state_byte_cost             # state gas; 0 = depends on the block's gas limit

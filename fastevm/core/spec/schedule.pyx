@@ -50,6 +50,7 @@ cdef class ForkSchedule:
         self.c = {
             **parameters,
             "gas": _price_table(rules.opcodes),
+            "activation_admin": _limbs(parameters["activation_admin"], 3),
             "precompile_active": _precompile_table(rules.precompiles, False, lambda name: True),
             "precompile_max_input": _precompile_table(
                 rules.precompiles, 0, lambda name: parameters.get(INPUT_LIMITS.get(name), 0)
@@ -93,6 +94,10 @@ def _restored(fork, blobs):
 
 
 _packed = lru_cache(maxsize=256)(ForkSchedule)
+
+
+def _limbs(number, count):
+    return [number >> (64 * i) & (2**64 - 1) for i in range(count)]
 
 
 def _price_table(opcodes):

@@ -77,7 +77,6 @@ def check_draft(draft: Header, parent: Header, schedule: ForkSchedule, config: C
     Checks the base fee, the form of the extra data, the timestamp and, if the rules bound it, the
     gas limit.
     """
-    config.check_rules_known(draft.number, draft.timestamp)
     step = config.least_timestamp_step
     if config.fixed_block_time:
         step = config.block_time_ms // MS_PER_SECOND

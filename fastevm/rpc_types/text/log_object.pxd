@@ -17,6 +17,7 @@ from fastevm.rpc_types.text.json_writer cimport (
 cdef struct LogPlace:
     uint64_t block_number
     uint64_t block_timestamp      # Unix seconds
+    uint64_t block_timestamp_ms   # 0 = the chain's blocks have no milliseconds
     uint64_t transaction_index
     const uint8_t* block_hash
     const uint8_t* transaction_hash
@@ -50,6 +51,9 @@ cdef inline void json_log_place(JsonText* t, const LogPlace* place) noexcept nog
     json_hex(t, place.block_hash, 32)
     json_put(t, b',"blockTimestamp":')
     json_quantity(t, place.block_timestamp)
+    if place.block_timestamp_ms != 0:
+        json_put(t, b',"blockTimestampMs":')
+        json_quantity(t, place.block_timestamp_ms)
 
 
 # `log_index` counts over the block. `removed`: its block left the canonical chain.

@@ -59,13 +59,15 @@ def validate_header(
     """Validates a header against its parent under the header's ``schedule``.
 
     Raises :class:`InvalidBlock`. ``extra_data``: the exact extra data required (DAO fork, EIP-779).
-    ``least_timestamp_step`` is 0 on chains whose blocks may share a second. ``prefix`` precedes the
-    field name in errors. Proof of work is not checked.
+    ``least_timestamp_step`` is 0 on chains whose blocks may share a second; blocks with
+    milliseconds always may. ``prefix`` precedes the field name in errors. Proof of work is not
+    checked.
     """
     check = _Check(header, prefix, parent.number + 1)
     check.equal("parent_hash", parent.hash)
     check.equal("number", parent.number + 1)
-    check.within("timestamp", parent.timestamp + least_timestamp_step, None)
+    step = 0 if schedule.parameters["has_base_time"] else least_timestamp_step
+    check.within("timestamp", parent.timestamp + step, None)
     for row in LATER_FIELDS:
         check.present(row.name, bool(schedule.parameters[row.flag]))
     check.within("gas_limit", *gas_limit_bounds(parent, schedule))

@@ -6,22 +6,11 @@ from fastevm.core.interpreter.machine cimport Frame
 from fastevm.core.interpreter.state_gas cimport store_slot
 from fastevm.core.interpreter.status cimport OUT_OF_GAS, RUNNING, STATIC_VIOLATION, Status
 from fastevm.core.primitives.intrinsics cimport unlikely
-from fastevm.core.primitives.word cimport Word, word_copy, word_eq, word_is_zero
-from fastevm.core.spec.schedule cimport (
-    SSTORE_CREATE,
-    SSTORE_DELETE,
-    SSTORE_DIRTY,
-    SSTORE_DIRTY_DELETE,
-    SSTORE_DIRTY_UNDELETE,
-    SSTORE_NOOP,
-    SSTORE_RESTORE,
-    SSTORE_RESTORE_ZERO,
-    SSTORE_UNDELETE_RESTORE,
-    SSTORE_UPDATE,
-)
+from fastevm.core.primitives.word cimport Word, word_copy
+from fastevm.core.spec.schedule cimport SSTORE_NOOP
 from fastevm.core.state.account cimport Slot
+from fastevm.core.state.sstore cimport sstore_change
 from fastevm.core.state.world cimport (
-    slot_original,
     world_add_refund,
     world_is_cold_slot,
     world_record_slot,
@@ -45,39 +34,6 @@ cdef inline Status op_sload(Frame* f, Word* sp) noexcept nogil:
     return RUNNING
 
 
-cdef inline int dirty_transition(
-    const Word* original, const Word* current, const Word* new
-) noexcept nogil:
-    """The transition of a slot already changed in this transaction (EIP-2200)."""
-    cdef bint restores = word_eq(original, new)
-    if word_is_zero(original):
-        return SSTORE_RESTORE_ZERO if restores else SSTORE_DIRTY
-    if word_is_zero(current):
-        return SSTORE_UNDELETE_RESTORE if restores else SSTORE_DIRTY_UNDELETE
-    if restores:
-        return SSTORE_RESTORE
-    return SSTORE_DIRTY_DELETE if word_is_zero(new) else SSTORE_DIRTY
-
-
-cdef inline int sstore_transition(
-    const Word* original, const Word* current, const Word* new
-) noexcept nogil:
-    if word_eq(new, current):
-        return SSTORE_NOOP
-    if not word_eq(original, current):
-        return dirty_transition(original, current, new)
-    if word_is_zero(current):
-        return SSTORE_CREATE
-    return SSTORE_DELETE if word_is_zero(new) else SSTORE_UPDATE
-
-
-cdef inline int sstore_change(const Frame* f, const Slot* s, const Word* new) noexcept nogil:
-    """Without net metering the price depends only on the current and the new value."""
-    if f.schedule.sstore_net_metering:
-        return sstore_transition(slot_original(f.world, s), &s.current, new)
-    return sstore_transition(&s.current, &s.current, new)
-
-
 cdef inline Status op_sstore(Frame* f, Word* sp) noexcept nogil:
     cdef Slot* s
     cdef int change
@@ -91,7 +47,7 @@ cdef inline Status op_sstore(Frame* f, Word* sp) noexcept nogil:
     world_record_slot(f.world, f.account, s)
     if world_is_cold_slot(f.world, f.account, s):
         f.gas -= f.schedule.cold_sstore_surcharge
-    change = sstore_change(f, s, &sp[1])
+    change = sstore_change(f.schedule, f.world, s, &sp[1])
     if unlikely(f.schedule.state_gas_version != 0):
         return store_slot(f, s, change, &sp[1])
     f.gas -= f.schedule.sstore_cost[change]

@@ -10,10 +10,9 @@ import pytest
 
 from fastevm import fork_id
 from fastevm.chain import named as chains
-from fastevm.chain.config import UNSUPPORTED_FORKS, ChainConfig
+from fastevm.chain.config import ChainConfig
 from fastevm.chain.genesis import genesis_block
 from fastevm.core.primitives.replace import replace
-from fastevm.errors import InvalidBlock
 from tests.op_stack_data import OP_STACK
 from tests.shared_data import ROOT
 
@@ -96,12 +95,15 @@ def test_the_blocks_of_a_chain_come_at_its_pace() -> None:
     assert chains.find("hoodi").config().block_time_ms == 12_000
 
 
-def test_base_ends_where_its_tokens_become_precompiles() -> None:
-    config = chains.find("base").config()
-    config.check_rules_known(1, 1_782_410_399)
-    with pytest.raises(InvalidBlock, match="less than 1782410400"):
-        config.check_rules_known(1, 1_782_410_400)
-    chains.find("unichain").config().check_rules_known(1, 2**40)
+def test_base_has_native_tokens_and_then_milliseconds() -> None:
+    admins = {"base": "ce3a3bee7e72e2a24079f3c0cb3b97740ed425a9"}
+    admins["base-sepolia"] = "5f43072722f59964d886cbb507f6a85ca0759d42"
+    for name, admin in admins.items():
+        activations = chains.find(name).config().activations
+        last = activations.by_time[-1]
+        assert (last.fork.name, last.timestamp) == ("Denim", activations.denim_time)
+        rules = activations.at(2**40, last.timestamp).parameters
+        assert rules["activation_admin"] == int(admin, 16)
 
 
 # Those of Ethereum from go-ethereum, core/forkid/forkid_test.go, Amsterdam's from ethrex, pull
@@ -251,7 +253,7 @@ def test_the_rules_follow_the_time_of_a_block() -> None:
         times = {
             at: key.removesuffix("Time").casefold()  # of several at one time the last one
             for key, at in chain.fork_config.items()
-            if key.endswith("Time") and key not in UNSUPPORTED_FORKS
+            if key.endswith("Time")
         }
         activations, number = chain.config().activations, 2**40
         for at, fork in times.items():

@@ -92,6 +92,10 @@ OF_THE_OP_STACK = (
     "has_da_footprint",
     "commits_to_withdrawals",
     "has_post_exec",
+    "native_contracts",
+    "b20_version",
+    "activation_admin",
+    "has_base_time",
 )
 # What Amsterdam brings, and what only its state of April 2026 had.
 AMSTERDAM = {

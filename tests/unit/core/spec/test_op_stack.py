@@ -5,7 +5,15 @@ import pytest
 from fastevm.core.spec import op_stack
 from fastevm.core.spec.activation import Activations
 from fastevm.core.spec.eips import Eip
-from fastevm.core.spec.forks import AZUL, KARST, LAGOON, OP_FORKS, fork_named, resolve
+from fastevm.core.spec.forks import (
+    AZUL,
+    BASE_FORKS,
+    KARST,
+    LAGOON,
+    OP_FORKS,
+    fork_named,
+    resolve,
+)
 from fastevm.core.spec.parameters import PARAMETERS
 from fastevm.core.spec.schedule import schedule_for
 from fastevm.errors import UnknownForkError
@@ -89,6 +97,18 @@ def test_azul_is_karst_with_jovians_pairing_limit():
     assert azul.opcodes == karst.opcodes
 
 
+def test_forks_of_base_change_native_contracts_only():
+    names = ("native_contracts", "b20_version", "has_base_time")
+    values = [tuple(resolve(fork).parameters[name] for name in names) for fork in BASE_FORKS]
+    assert values == [(0, 0, False), (1, 1, False), (1, 2, False), (1, 3, True)]
+    azul = resolve(AZUL)
+    for fork in BASE_FORKS:
+        rules = resolve(fork)
+        assert (rules.opcodes, rules.precompiles) == (azul.opcodes, azul.precompiles)
+        differing = {n for n in azul.parameters if azul.parameters[n] != rules.parameters[n]}
+        assert differing <= set(names)
+
+
 def test_lagoon_is_a_switch_that_adds_refunds():
     lagoon, karst = resolve(LAGOON), resolve(KARST)
     assert {n for n in lagoon.parameters if lagoon.parameters[n] != karst.parameters[n]} == {
@@ -145,6 +165,20 @@ def test_the_forks_with_the_usual_constants_are_the_named_ones():
     chain = Activations.from_genesis_config({"optimism": {}, "regolithTime": 0, "karstTime": 7})
     assert chain.at(1, 0).fork is fork_named("Regolith")
     assert chain.at(1, 7).fork is KARST
+
+
+def test_base_may_give_its_forks_and_their_admin_in_an_object():
+    base = {"azul": 3, "beryl": 4, "cobalt": 5, "denim": 6, "activationAdminAddress": f"0x{7:040x}"}
+    chain = Activations.from_genesis_config({"optimism": {}, "jovianTime": 0, "base": base})
+    names = [chain.at(1, time).name for time in (2, 3, 4, 5, 6)]
+    assert names == ["Jovian", "Azul", "Beryl", "Cobalt", "Denim"]
+    assert [chain.at(1, time).parameters["activation_admin"] for time in (3, 4, 6)] == [0, 7, 7]
+    with pytest.raises(ValueError, match="denimTime: expected 6 as in base, found 7"):
+        Activations.from_genesis_config({"optimism": {}, "base": base, "denimTime": 7})
+    with pytest.raises(ValueError, match="base: expected an object"):
+        Activations.from_genesis_config({"optimism": {}, "base": 7})
+    with pytest.raises(UnknownForkError, match="zenithTime"):
+        Activations.from_genesis_config({"optimism": {}, "base": {**base, "zenith": 9}})
 
 
 def test_base_has_azul_instead_of_karst():

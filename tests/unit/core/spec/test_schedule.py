@@ -2,8 +2,9 @@
 
 import pytest
 
+from fastevm.core.spec import op_stack
 from fastevm.core.spec.blobs import BlobParameters
-from fastevm.core.spec.forks import BERLIN, FORKS, OSAKA, fork_named
+from fastevm.core.spec.forks import BERLIN, DENIM, FORKS, OSAKA, fork_named
 from fastevm.core.spec.opcodes import BY_VALUE
 from fastevm.core.spec.parameters import PARAMETERS
 from fastevm.core.spec.schedule import ForkSchedule, schedule_for
@@ -19,6 +20,8 @@ OF_THE_TABLE = {
     "bls12_g2_msm_max_input",
     "bls12_pairing_max_input",
 }
+# Arrays of limbs in the struct.
+ADDRESSES = {"activation_admin"}
 TABLES = {"gas", "precompile_active", "precompile_max_input", "sstore_cost", "sstore_refund"}
 
 
@@ -26,12 +29,19 @@ TABLES = {"gas", "precompile_active", "precompile_max_input", "sstore_cost", "ss
 def test_the_struct_holds_every_parameter(fork):
     schedule = schedule_for(fork)
     packed = schedule.packed()
-    fields = packed.keys() - TABLES
+    fields = packed.keys() - TABLES - ADDRESSES
     changing = {p.name for p in PARAMETERS.values() if not p.constant}
-    assert fields == changing - OF_THE_ROWS - OF_THE_TABLE
+    assert fields == changing - OF_THE_ROWS - OF_THE_TABLE - ADDRESSES
     assert {name: packed[name] for name in fields} == {
         name: schedule.parameters[name] for name in fields
     }
+
+
+def test_addresses_are_packed_as_limbs():
+    address = bytes(range(1, 21))
+    schedule = schedule_for(DENIM.then("Denim", op_stack.activation_admin(address)))
+    limbs = schedule.packed()["activation_admin"]
+    assert sum(limb << 64 * i for i, limb in enumerate(limbs)) == int.from_bytes(address, "big")
 
 
 @pytest.mark.parametrize("fork", FORKS, ids=NAMES)

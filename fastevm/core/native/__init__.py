@@ -1,0 +1,1 @@
+"""Contracts that clients implement: they read and write state, unlike precompiles."""

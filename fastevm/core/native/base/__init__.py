@@ -1,0 +1,1 @@
+"""Base's native contracts: tokens (B20), their factory, policies and feature switches."""

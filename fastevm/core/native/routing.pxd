@@ -1,0 +1,25 @@
+# Which addresses are native contracts in a fork.
+from libc.stdint cimport uint32_t
+
+from fastevm.core.native.base.addresses cimport base_contract_at, base_is_warm
+from fastevm.core.primitives.hashes cimport Address
+from fastevm.core.primitives.intrinsics cimport likely
+from fastevm.core.spec.schedule cimport Schedule
+
+
+# Values of `Schedule.native_contracts`.
+cdef enum NativeFamily:
+    NO_FAMILY = 0
+    BASE_FAMILY = 1
+
+
+cdef inline uint32_t native_at(const Schedule* schedule, const Address* address) noexcept nogil:
+    """The number of the native contract at the address, or 0."""
+    if likely(schedule.native_contracts == NO_FAMILY):
+        return 0
+    return base_contract_at(address)
+
+
+cdef inline bint native_is_warm(const Schedule* schedule, const Address* address) noexcept nogil:
+    """Whether the account is warm at the start of a transaction."""
+    return schedule.native_contracts != NO_FAMILY and base_is_warm(address)
