@@ -56,6 +56,7 @@ NOT_FORKED = {
     "chain": "the upstream's chain is taken",
     "genesis": "the upstream's chain is taken",
     "op": "the upstream's rules are taken (--hardfork names others)",
+    "base": "the upstream's rules are taken (--hardfork names others)",
     "disable_tx_gas_limit": "the upstream's rules are taken",
     "datadir": "blocks that are built on a fork end with the process; what was fetched is kept"
     " anyway, in --cache-path",
@@ -426,6 +427,10 @@ def refuse_together(arguments: argparse.Namespace) -> None:
         (hardfork and arguments.op, "--hardfork does not go with --op: use --op-fork"),
         (arguments.op and given, "--op starts its own chain: not with --genesis or --chain"),
         (arguments.op_fork is not None and not arguments.op, "--op-fork needs --op"),
+        (hardfork and arguments.base, "--hardfork does not go with --base: use --base-fork"),
+        (arguments.base and given, "--base starts its own chain: not with --genesis or --chain"),
+        (arguments.base_fork is not None and not arguments.base, "--base-fork needs --base"),
+        (arguments.base and arguments.op, "--base does not go with --op"),
         (
             arguments.chain_id is not None and given,
             "--chain-id: the chain of --genesis or --chain has its own id",

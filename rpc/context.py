@@ -8,7 +8,7 @@ from fastevm.chain import PendingBlock
 from fastevm.chain.logs import LogIndex
 from fastevm.core.execution.types import Block
 from fastevm.core.primitives.hex import quantity
-from fastevm.node import ForkHistory, Node
+from fastevm.node import ForkHistory, Node, is_forecast
 from fastevm.rpc.before_fork import HeldUpstream
 from fastevm.rpc.block_id import EARLIEST, FINALIZED, LATEST, PENDING, SAFE, BlockId
 from fastevm.rpc.contract_files import ContractFiles
@@ -94,11 +94,15 @@ class Context(Struct, frozen=True, kw_only=True):
 
         Without pre-confirmed state ``pending`` means the latest block. ``safe`` and ``finalized``
         lie one and two epochs below it (``Node.slots_in_an_epoch``, as anvil counts them). Epochs
-        have no blocks where no other node can take back what the chain accepted.
+        have no blocks where no other node can take back what the chain accepted. Where blocks have
+        milliseconds, which come without slices, ``pending`` is a forecast for calls alone: as a
+        block it is the latest one.
 
         HeldUpstream for the block at which a chain was forked, and for those before it.
         """
         found = self.found(block_id)
+        if found is not None and found.pending is not None and is_forecast(found.pending):
+            found = self.latest_view()
         if found is not None and self.node.history is not None:
             genesis = self.node.chain.genesis
             if found.pending is None and found.block is genesis:  # its header alone is here

@@ -8,7 +8,7 @@ from fastevm.node.development import DevelopmentControls
 from fastevm.node.from_fork import forked_node
 from fastevm.node.from_genesis import dev_node, genesis_node
 from fastevm.node.mnemonic import check_mnemonic, random_mnemonic
-from fastevm.node.node import Mining, Node
+from fastevm.node.node import Mining, Node, is_forecast
 from fastevm.node.options import (
     START_OVER,
     STOP,
@@ -58,6 +58,7 @@ __all__ = [
     "genesis_node",
     "genesis_time",
     "impersonated",
+    "is_forecast",
     "never_wait",
     "node_options",
     "op_fork_of",

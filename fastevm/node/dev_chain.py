@@ -55,10 +55,10 @@ class DevChain(Struct, frozen=True, kw_only=True):
     ``balance`` (wei) of each account, ``base_fee`` (wei) of the first block, ``timestamp`` of it in
     seconds (None: now), ``number`` of it, ``gas_limit`` of all (None: the usual one of the fork).
     ``hardfork``: a fork of mainnet by a name that `fork_named` knows, or ``latest``; blocks of one
-    before the merge have a difficulty, no reward. ``op_fork``: the rules of that fork of the OP
-    stack. ``create2_proxy``: the deterministic deployment proxy is there. ``genesis_file``: a
-    genesis in geth's format, whose members, accounts and forks count before those above; not its
-    chain id, if there is one above.
+    before the merge have a difficulty, no reward. A fork of Base counts as ``op_fork``: the rules
+    of that fork of the OP stack or of Base. ``create2_proxy``: the deterministic deployment proxy
+    is there. ``genesis_file``: a genesis in geth's format, whose members, accounts and forks count
+    before those above; not its chain id, if there is one above.
     """
 
     chain_id: int | None = None
@@ -87,7 +87,9 @@ class DevChain(Struct, frozen=True, kw_only=True):
             "config": {"chainId": DEV_CHAIN_ID, **self._forks()},
             "alloc": alloc,
             "difficulty": hex(0 if _is_merged(self.fork) else DEFAULT_DIFFICULTY),
-            "gasLimit": hex(self.gas_limit or usual_gas_limit(self.hardfork, DEV_GAS_LIMIT)),
+            "gasLimit": hex(
+                self.gas_limit or usual_gas_limit(self.layer2_fork or self.hardfork, DEV_GAS_LIMIT)
+            ),
             "baseFeePerGas": hex(self.base_fee),
             "timestamp": hex(int(time.time()) if self.timestamp is None else self.timestamp),
             "number": hex(self.number),
@@ -96,14 +98,28 @@ class DevChain(Struct, frozen=True, kw_only=True):
         genesis = _merged(genesis, self.genesis_file or {})
         if self.chain_id is not None:
             genesis["config"]["chainId"] = self.chain_id
-        return genesis if self.op_fork is None else op_stack.op_stack_genesis(genesis, self.op_fork)
+        fork = self.layer2_fork
+        return genesis if fork is None else op_stack.op_stack_genesis(genesis, fork)
+
+    @property
+    def layer2_fork(self) -> str | None:
+        """The fork of the OP stack or of Base that all blocks have; None on a chain of Ethereum."""
+        if self.op_fork is not None:
+            return self.op_fork
+        name = (self.hardfork or "").casefold()
+        return name if name in op_stack.BASE_FORK_NAMES else None
+
+    @property
+    def block_millis(self) -> int | None:
+        """The milliseconds between blocks that the rules require; None if they require none."""
+        return None if self.layer2_fork is None else op_stack.block_millis(self.layer2_fork)
 
     @property
     def fork(self) -> Fork:
-        """Returns the fork of all blocks. Raises ValueError for a name that is not
+        """Returns the fork of Ethereum of all blocks. Raises ValueError for a name that is not
         a mainnet fork.
         """
-        if self.hardfork is None or self.hardfork.lower() == LATEST:
+        if self.hardfork is None or self.hardfork.lower() == LATEST or self.layer2_fork is not None:
             return DEFAULT_FORK
         try:
             found = fork_named(self.hardfork)
@@ -156,7 +172,9 @@ def _merged(genesis: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any]
 def usual_gas_limit(hardfork: str | None, before: int) -> int:
     """Returns the gas limit of a development chain: ``before`` up to the fork with state gas.
 
-    Raises ValueError for a name that is not a mainnet fork.
+    On a chain of Base it is that of Base. Raises ValueError for a name that is no fork.
     """
+    if hardfork is not None and hardfork.casefold() in op_stack.BASE_FORK_NAMES:
+        return op_stack.base_gas_limit(hardfork.casefold())
     fork = DevChain(hardfork=hardfork).fork
     return before if FORKS.index(fork) < FORKS.index(AMSTERDAM) else STATE_GAS_LIMIT

@@ -49,6 +49,11 @@ def dev_node(
     if begun.timestamp is None and stored is not None:
         genesis["timestamp"] = hex(read_number(stored.get("timestamp", 0), "timestamp"))
     options |= {"mining": mining, "directory": directory, "accounts": funded}
+    millis = begun.block_millis
+    if millis is not None:
+        for name in ("block_time_ms", "slice_interval_ms"):
+            if options.setdefault(name, millis) != millis:
+                raise ValueError(f"{name}: the rules require {millis}, found {options[name]}")
     if begun.parameters:
         options["parameters"] = begun.parameters | options.get("parameters", {})
     node = genesis_node(genesis, **options)

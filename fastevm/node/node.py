@@ -37,6 +37,7 @@ from fastevm.chain.storage import DataDirectory
 from fastevm.core.crypto.secp256k1 import lanes_state
 from fastevm.core.execution.block.block_decoding import decode_block
 from fastevm.core.execution.block.block_result import BlockResult
+from fastevm.core.execution.op_stack.base_time import millis_part
 from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.core.execution.types import Block, Header
 from fastevm.core.primitives.processor import IN_USE, REPLACED
@@ -74,6 +75,11 @@ class Mining(Enum):
     CADENCE = "cadence"
     INSTANT = "instant"
     MANUAL = "manual"
+
+
+def is_forecast(pending: PendingBlock) -> bool:
+    """Returns whether nobody promises a pending block: one with milliseconds has no slices."""
+    return millis_part(pending.transactions) is not None
 
 
 class Node:
@@ -284,6 +290,9 @@ class Node:
     @property
     def pre_confirms(self) -> bool:
         """Whether the builder of the pending block promises it; else this node guesses it."""
+        pending = self._pending
+        if pending is not None and is_forecast(pending):
+            return False
         return not self.follower.guesses_pending
 
     @property
@@ -356,7 +365,14 @@ class Node:
             self._slice_listeners.notify(pending)
 
     def built(self, pending: PendingBlock) -> None:
-        """Publishes a slice of this node; it is written to the data directory first."""
+        """Publishes a slice of this node; it is written to the data directory first.
+
+        Of a forecast only what the block begins with is pending, without a notice.
+        """
+        if is_forecast(pending):
+            if pending.slice_index == 0:
+                self.publish(pending, notify=False)
+            return
         self.storage.keep_slice(pending)
         self.publish(pending)
 

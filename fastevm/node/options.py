@@ -58,6 +58,16 @@ def _add_production(group: argparse._ArgumentGroup) -> None:
         help=f"with --op: the rules of the chain, {names[0]} to {names[-1]}"
         f" ({op_stack.DEFAULT_OP_FORK})",
     )  # fmt: skip
+    group.add_argument(
+        "--base", action="store_true",
+        help="the development chain is one of Base, with native tokens (B20), above a simulated L1",
+    )  # fmt: skip
+    names = op_stack.BASE_FORK_NAMES
+    group.add_argument(
+        "--base-fork", choices=names, metavar="NAME",
+        help=f"with --base: the rules of the chain, {names[0]} to {names[-1]}, which has a block"
+        f" every 200 ms ({op_stack.DEFAULT_BASE_FORK})",
+    )  # fmt: skip
 
 
 def _add_storage(group: argparse._ArgumentGroup) -> None:
@@ -201,7 +211,9 @@ def node_options(arguments: argparse.Namespace, mining: Mining) -> dict[str, Any
 
 
 def op_fork_of(arguments: argparse.Namespace) -> str | None:
-    """Returns the OP-stack fork of the development chain; None for an Ethereum chain."""
+    """Returns the OP-stack or Base fork of the development chain; None for an Ethereum chain."""
+    if arguments.base:
+        return arguments.base_fork or op_stack.DEFAULT_BASE_FORK
     return (arguments.op_fork or op_stack.DEFAULT_OP_FORK) if arguments.op else None
 
 

@@ -12,7 +12,10 @@ MILLISECONDS: Final = 1_000
 
 
 class TimeControl:
-    """Changes the clock of a producer; pre-confirmed transactions are sealed before."""
+    """Changes the clock of a producer; pre-confirmed transactions are sealed before.
+
+    Every change raises ValueError where the rules of the chain set the timestamps.
+    """
 
     def __init__(self, producer: BlockProducer) -> None:
         self.producer = producer
@@ -23,6 +26,7 @@ class TimeControl:
         ValueError for a time above MAX_TIMESTAMP.
         """
         with self.producer.lock:
+            self.producer.require_free_timestamps()
             clock = self.producer.clock
             clock.check(clock.now() + seconds)
             self.producer.seal_open_block()
@@ -39,6 +43,7 @@ class TimeControl:
         if timestamp >= LEAST_MILLISECONDS:
             timestamp //= MILLISECONDS
         with self.producer.lock:
+            self.producer.require_free_timestamps()
             self.producer.clock.check(timestamp)
             self.producer.seal_open_block()
             before = self.producer.next_timestamp(int(time.time()))
@@ -63,6 +68,7 @@ class TimeControl:
         Whether there was an interval before. ValueError for one above MAX_TIMESTAMP.
         """
         with self.producer.lock:
+            self.producer.require_free_timestamps()
             clock = self.producer.clock
             clock.check(seconds or 0)
             self.producer.seal_open_block()
@@ -73,6 +79,7 @@ class TimeControl:
     def check(self, timestamp: int) -> None:
         """ValueError for a timestamp that the next block cannot have."""
         producer, block = self.producer, self.producer.open_block
+        producer.require_free_timestamps()
         producer.clock.check(timestamp)
         newest = producer.chain.head.header
         if block is not None and block.has_chosen:

@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 
 from fastevm.core.execution.types import Log
 from fastevm.core.primitives.keccak import keccak256
+from fastevm.core.spec.schedule import ForkSchedule
 from fastevm.evm import EVM
 
 FACTORY = bytes.fromhex("b20f000000000000000000000000000000000000")
@@ -64,12 +65,13 @@ class Outcome(NamedTuple):
 class NativeState:
     """A state with Base's features on, and the contracts that calls have changed.
 
-    ``fork``: "beryl", "cobalt" or "denim". ``timestamp`` in seconds. ``features`` are switched on.
+    ``fork``: "beryl", "cobalt", "denim" or a schedule. ``timestamp`` in seconds. ``features`` are
+    switched on.
     """
 
     def __init__(
         self,
-        fork: str,
+        fork: str | ForkSchedule,
         *,
         chain_id: int = 8453,
         timestamp: int = 1,

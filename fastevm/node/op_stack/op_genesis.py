@@ -1,8 +1,10 @@
-"""The genesis of a development chain of the OP stack, from that of a real one.
+"""The genesis of a development chain of the OP stack or of Base, from that of a real one.
 
 Predeploys and preinstalled contracts are those of Ink's genesis (MIT, Optimism). L1Block and
 GasPriceOracle are this package's own (``sources``): those of Ink's genesis do not know the forks
 from Isthmus on, which real chains reached by upgrade transactions.
+On a chain of Base every feature of the native tokens is active; who owns the predeploys may switch
+them.
 """
 
 from __future__ import annotations
@@ -15,14 +17,25 @@ from typing import Any, Final
 import fastevm.chain.named as chains
 from fastevm.chain.system_contracts import HISTORY_STORAGE, SYSTEM_CONTRACTS
 from fastevm.core.execution.block.fees import FeeParameters
+from fastevm.core.execution.op_stack.base_time import BLOCK_MILLIS, SECOND_MILLIS
 from fastevm.core.execution.op_stack.predeploys import L1_BLOCK, SEQUENCER_FEE_VAULT
-from fastevm.core.spec.forks import ECOTONE, FJORD, ISTHMUS, JOVIAN, OP_FORKS, Fork
+from fastevm.core.spec.forks import (
+    BASE_FORKS,
+    ECOTONE,
+    FJORD,
+    ISTHMUS,
+    JOVIAN,
+    OP_FORKS,
+    Fork,
+)
 from fastevm.core.spec.op_stack import BASE_FEE_CHANGE_DENOMINATOR_CANYON, ELASTICITY_MULTIPLIER
 from fastevm.core.spec.schedule import schedule_for
 
 SOURCE_OF_PREDEPLOYS: Final = "ink"
 OP_FORK_NAMES: Final = tuple(fork.name.casefold() for fork in OP_FORKS)
 DEFAULT_OP_FORK: Final = OP_FORK_NAMES[-1]
+BASE_FORK_NAMES: Final = tuple(fork.name.casefold() for fork in BASE_FORKS)
+DEFAULT_BASE_FORK: Final = BASE_FORK_NAMES[-1]
 MIN_BASE_FEE: Final = 1_000_000  # wei, from Jovian on
 
 GAS_PRICE_ORACLE: Final = L1_BLOCK[:-1] + b"\x0f"
@@ -36,30 +49,67 @@ OWN_ORACLE: Final = CODE_NAMESPACE[:-2] + b"\x01\x0f"  # calls the oracle of the
 IMPLEMENTATION_SLOT: Final = "0x360894a13ba1a3210667c828492db98dca3e2076cc3735a920a3ca505d382bbc"
 SLOT_0: Final = "0x" + bytes(32).hex()
 
+BASE_GAS_LIMIT: Final = 400_000_000  # of a block of 2 s
+BASE_BLOCK_SECONDS: Final = 2
+ACTIVATION_REGISTRY: Final = bytes.fromhex("8453000000000000000000000000000000000001")
+NATIVE_CODE: Final = "0xef"
+TRUE: Final = "0x" + (1).to_bytes(32, "big").hex()
+# Slots of the ActivationRegistry: whether policies, assets and stablecoins are active.
+FEATURE_SLOTS: Final = (
+    "0x8c5327ddcca092db72284503162323c6e8d392394b1d5c71991227bbc26f7c07",
+    "0x819420403a306232adb8ee78d9f35b5090371155b34376cf9b020e30029278e5",
+    "0xca7c276524c5aeaac4d56c8a3d36eb5f9a64f60841fb65b539c99c21ca7df109",
+)
+
 Account = dict[str, Any]
 
 
 def op_stack_genesis(genesis: Mapping[str, Any], fork: str = DEFAULT_OP_FORK) -> dict[str, Any]:
     """Returns ``genesis`` (geth's format) for a chain with the rules of ``fork`` from the start.
 
-    The accounts of ``genesis`` are kept besides the predeploys. Raises ValueError if ``fork`` is
-    not in OP_FORK_NAMES.
+    The accounts of ``genesis`` are kept besides the predeploys; the first one owns these. Raises
+    ValueError if ``fork`` is in neither OP_FORK_NAMES nor BASE_FORK_NAMES.
     """
-    if fork not in OP_FORK_NAMES:
-        raise ValueError(f"unknown fork {fork!r} of the OP stack; known are {OP_FORK_NAMES}")
-    active = OP_FORKS[: OP_FORK_NAMES.index(fork) + 1]
+    active = active_forks(fork)
     alloc = _without_system_contracts(genesis["alloc"])
     owner = next(iter(alloc), None)
     return {
         **genesis,
-        "config": _config(genesis["config"]["chainId"], active),
+        "config": _config(genesis["config"]["chainId"], active, owner),
         "alloc": _predeploys(active, owner) | alloc,
         "coinbase": "0x" + SEQUENCER_FEE_VAULT.hex(),
         "extraData": "0x" + _extra_data(active).hex(),
     }
 
 
-def _config(chain_id: int, active: tuple[Fork, ...]) -> dict[str, Any]:
+def active_forks(fork: str) -> tuple[Fork, ...]:
+    """Returns the forks of a chain up to ``fork``. Raises ValueError for an unknown name."""
+    if fork in BASE_FORK_NAMES:
+        common = OP_FORKS[: OP_FORKS.index(JOVIAN) + 1]
+        return common + BASE_FORKS[: BASE_FORK_NAMES.index(fork) + 1]
+    if fork not in OP_FORK_NAMES:
+        known = OP_FORK_NAMES + BASE_FORK_NAMES
+        raise ValueError(f"unknown fork {fork!r} of the OP stack; known are {known}")
+    return OP_FORKS[: OP_FORK_NAMES.index(fork) + 1]
+
+
+def block_millis(fork: str) -> int | None:
+    """Returns the milliseconds between blocks that ``fork`` requires; None if it requires none."""
+    return BLOCK_MILLIS if _rules(active_forks(fork))["has_base_time"] else None
+
+
+def base_gas_limit(fork: str) -> int:
+    """Returns the gas limit of Base's blocks: so much for each second."""
+    millis = block_millis(fork) or BASE_BLOCK_SECONDS * SECOND_MILLIS
+    return BASE_GAS_LIMIT * millis // (BASE_BLOCK_SECONDS * SECOND_MILLIS)
+
+
+def _rules(active: tuple[Fork, ...]) -> Mapping[str, Any]:
+    return schedule_for(active[-1]).parameters
+
+
+def _config(chain_id: int, active: tuple[Fork, ...], owner: str | None) -> dict[str, Any]:
+    has_admin = owner is not None and _rules(active)["b20_version"]
     return {
         "chainId": chain_id,
         "terminalTotalDifficulty": 0,
@@ -69,14 +119,19 @@ def _config(chain_id: int, active: tuple[Fork, ...]) -> dict[str, Any]:
             "eip1559DenominatorCanyon": BASE_FEE_CHANGE_DENOMINATOR_CANYON,
         },
         **{fork.config_key: 0 for fork in active},
+        **({"activationAdminAddress": owner} if has_admin else {}),
     }
 
 
 def _extra_data(active: tuple[Fork, ...]) -> bytes:
-    version = schedule_for(active[-1]).parameters["fee_parameters_version"]
+    rules = _rules(active)
+    version = rules["fee_parameters_version"]
     if not version:
         return b""
-    constants = BASE_FEE_CHANGE_DENOMINATOR_CANYON, ELASTICITY_MULTIPLIER, MIN_BASE_FEE
+    # The base fee changes as much in a second whatever the block time is.
+    slower = BASE_BLOCK_SECONDS * SECOND_MILLIS // BLOCK_MILLIS if rules["has_base_time"] else 1
+    denominator = BASE_FEE_CHANGE_DENOMINATOR_CANYON * slower
+    constants = denominator, ELASTICITY_MULTIPLIER, MIN_BASE_FEE
     return FeeParameters(int(version), *constants).extra_data()
 
 
@@ -102,6 +157,10 @@ def _predeploys(active: tuple[Fork, ...], owner: str | None) -> dict[str, Accoun
         _store(found, PROXY_ADMIN, {SLOT_0: "0x" + owner.removeprefix("0x").rjust(64, "0")})
     if ISTHMUS in active:
         found[_name(HISTORY_STORAGE)] = SYSTEM_CONTRACTS[_name(HISTORY_STORAGE)]
+    if _rules(active)["b20_version"]:
+        flags_on = dict.fromkeys(FEATURE_SLOTS, TRUE)
+        registry = {"code": NATIVE_CODE, "balance": "0x0", "storage": flags_on}
+        found[_name(ACTIVATION_REGISTRY)] = registry
     return found
 
 

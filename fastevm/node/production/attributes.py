@@ -44,6 +44,13 @@ class AttributesSource:
         """Returns the attributes of a child of ``parent`` at ``timestamp`` (seconds)."""
         raise NotImplementedError
 
+    def fixed_timestamp(self, parent: Block) -> int | None:
+        """Returns the timestamp (seconds) that a child of ``parent`` must have.
+
+        None if the rules leave it to the clock.
+        """
+        return None
+
     def deposit(self, wanted: Deposit) -> Transaction:
         """Returns the transaction of a deposit; raises DepositRefused without an L1."""
         raise DepositRefused(NO_DEPOSITS)

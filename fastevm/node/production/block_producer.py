@@ -32,6 +32,10 @@ log = logging.getLogger(__name__)
 
 NEVER = math.inf
 MIN_TRANSACTION_GAS = 21_000
+FIXED_TIMESTAMPS = (
+    "on this chain every block comes 200 ms after its parent: no timestamp can be chosen;"
+    " mine blocks to let time pass"
+)
 MAX_FETCHES = 16  # of state that one transaction lacks, before it waits for the next block
 MAX_TRIES = 4  # executions of a transaction that deadlines stopped, before the pool drops it
 
@@ -138,10 +142,18 @@ class BlockProducer:
 
     def next_timestamp(self, system_time: int) -> int:
         """The timestamp of a child of the head, by the system's clock at ``system_time``."""
+        fixed = self.source.fixed_timestamp(self.chain.head)
+        if fixed is not None:
+            return fixed
         parent = self.chain.head.header.timestamp
         return self.clock.next_timestamp(
             system_time, parent, self.chain.config.least_timestamp_step
         )
+
+    def require_free_timestamps(self) -> None:
+        """ValueError if the rules of the chain set the timestamp of every block."""
+        if self.source.fixed_timestamp(self.chain.head) is not None:
+            raise ValueError(FIXED_TIMESTAMPS)
 
     def fill(
         self,
@@ -218,8 +230,11 @@ class BlockProducer:
 
         ``timestamp`` (seconds): of the first block, not below what its parent allows. ``interval``:
         seconds that pass on the clock before each block. Fewer blocks are made when ``is_stopped``,
-        which is asked before each, or when the producer stops.
+        which is asked before each, or when the producer stops. ValueError for a timestamp or an
+        interval where the rules of the chain set the timestamps.
         """
+        if timestamp is not None or interval is not None:
+            self.require_free_timestamps()
         blocks: list[Block] = []
         with self.lock:
             if timestamp is not None or (interval is not None and count):

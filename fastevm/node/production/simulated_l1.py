@@ -10,6 +10,12 @@ from typing import Final
 
 from fastevm.chain.chain import Chain
 from fastevm.chain.fork_choice import HeadChange
+from fastevm.core.execution.op_stack.base_time import (
+    DEPOSIT_GAS,
+    base_time_deposit,
+    next_millis,
+    stored_part,
+)
 from fastevm.core.execution.op_stack.l1_attributes import (
     DEPOSITOR,
     USER_DOMAIN,
@@ -24,6 +30,8 @@ from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.core.execution.transaction.transaction_fields import DEPOSIT_TX
 from fastevm.core.execution.types import Block
 from fastevm.core.primitives.keccak import keccak256
+from fastevm.core.spec.schedule import ForkSchedule
+from fastevm.core.state.remote import resolved
 from fastevm.node.production.attributes import AttributesSource, BlockAttributes, EthereumAttributes
 from fastevm.node.production.deposits import Deposit, DepositRefused
 
@@ -68,14 +76,35 @@ class SimulatedL1(AttributesSource):
     def attributes(self, parent: Block, timestamp: int) -> BlockAttributes:
         """The attributes of a child of ``parent`` at ``timestamp`` (seconds)."""
         number = timestamp // L1_BLOCK_SECONDS
-        first = self._attributes_deposit(parent, timestamp)
+        first = [self._attributes_deposit(parent, timestamp)]
+        gas = parent.header.gas_limit - ATTRIBUTES_GAS
+        if self._has_base_time(self.chain.schedule_for_child(parent, timestamp)):
+            _, part = next_millis(parent.header, self._part_of(parent), timestamp)
+            first.append(base_time_deposit(parent.number + 1, part))
+            gas -= DEPOSIT_GAS
         return BlockAttributes(
             timestamp=timestamp,
             coinbase=SEQUENCER_FEE_VAULT,
             prev_randao=_digest(b"randao", number),
             parent_beacon_block_root=_digest(b"beacon block", number),
-            transactions=(first, *self._fitting(parent.header.gas_limit - ATTRIBUTES_GAS)),
+            transactions=(*first, *self._fitting(gas)),
         )
+
+    def fixed_timestamp(self, parent: Block) -> int | None:
+        """The timestamp of a child 200 ms after ``parent``, if its rules have BaseTime."""
+        part = self._part_of(parent)
+        return None if part is None else next_millis(parent.header, part, 0)[0]
+
+    def _part_of(self, parent: Block) -> int | None:
+        """The milliseconds of a block; None before Denim."""
+        if not self._has_base_time(self.chain.schedule_of(parent.hash)):
+            return None
+        layer = self.chain.layer_of(parent.hash)
+        return int(resolved(layer, lambda: stored_part(layer)))
+
+    @staticmethod
+    def _has_base_time(schedule: ForkSchedule) -> bool:
+        return bool(schedule.parameters["has_base_time"])
 
     def _attributes_deposit(self, parent: Block, timestamp: int) -> Transaction:
         schedule = self.chain.schedule_for_child(parent, timestamp)
@@ -117,7 +146,9 @@ class SimulatedL1(AttributesSource):
 
         DepositRefused for one that no portal would take.
         """
-        limit = min(MAX_DEPOSIT_GAS, self.chain.head.header.gas_limit - ATTRIBUTES_GAS)
+        limit = min(
+            MAX_DEPOSIT_GAS, self.chain.head.header.gas_limit - ATTRIBUTES_GAS - DEPOSIT_GAS
+        )
         if wanted.gas_limit > limit:
             raise DepositRefused(f"a deposit has at most {limit} gas, not {wanted.gas_limit}")
         if len(wanted.data) > MAX_DEPOSIT_DATA:

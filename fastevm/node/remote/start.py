@@ -8,6 +8,7 @@ import fastevm.fork as fork
 from fastevm.chain.config import ChainConfig
 from fastevm.chain.genesis import read_accounts
 from fastevm.chain.system_contracts import BUILDER_CONTRACTS, SYSTEM_CONTRACTS
+from fastevm.core.execution.op_stack.base_time import BLOCK_MILLIS
 from fastevm.core.execution.types import Block
 from fastevm.core.primitives.replace import replace
 from fastevm.core.spec.schedule import ForkSchedule
@@ -46,6 +47,10 @@ def forked_chain(
     )
     block = _first_block(source, config)
     schedule = config.activations.at(block.number, block.header.timestamp)
+    if schedule.parameters["has_base_time"]:
+        if block_time_ms not in (None, BLOCK_MILLIS):
+            raise ValueError(f"block time: the rules require {BLOCK_MILLIS}, found {block_time_ms}")
+        config = replace(config, block_time_ms=BLOCK_MILLIS, slice_interval_ms=BLOCK_MILLIS)
     history = ForkHistory(source, options, prepared)
     layer = prepared(RemoteState(history), schedule, accounts)
     return ChainStart(config, block, layer, history)

@@ -144,6 +144,11 @@ FORKED = ("--fork-url", "http://127.0.0.1:1")
         (("--full-replay",), "--full-replay needs --datadir"),
         (("-q", "-v"), "-q and -v exclude each other"),
         (("--hardfork", "london", "--op"), "use --op-fork"),
+        ((*FORKED, "--base"), "--hardfork names others"),
+        (("--hardfork", "london", "--base"), "use --base-fork"),
+        (("--op", "--base"), "--base does not go with --op"),
+        (("--base", "--chain", "sepolia"), "--base starts its own chain"),
+        (("--base-fork", "beryl"), "--base-fork needs --base"),
     ],
 )
 def test_options_that_exclude_each_other_are_refused_with_what_to_do(

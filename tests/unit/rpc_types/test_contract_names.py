@@ -7,7 +7,9 @@ import pytest
 from eth_abi import encode
 
 from fastevm.core.primitives.keccak import keccak256
+from fastevm.rpc_types.contract_abi import entry_of_json
 from fastevm.rpc_types.contract_names import Names, common_entries, entries_of, shortened
+from tests.shared_data import SHARED
 
 WHO = "0xB0B0b0B0B0B0B0b0B0B0B0b0b0b0b0B0b0b0B0B0"
 WORD = bytes(12) + bytes.fromhex(WHO[2:])
@@ -84,3 +86,20 @@ def test_a_custom_error_has_the_name_of_its_file(names: Names, tmp_path: Path) -
 
 def test_long_data_is_shortened() -> None:
     assert shortened(bytes(65)) == "0x" + "00" * 64 + "... (65 bytes)"
+
+
+def test_native_tokens_of_base_have_names(names: Names) -> None:
+    called = names.call(data_of("transferWithMemo(address,uint256,bytes32)", WHO, 5, bytes(32)))
+    assert called == f"transferWithMemo(to: {WHO}, amount: 5, memo: 0x{bytes(32).hex()})"
+    memo = keccak256(b"Memo(address,bytes32)")
+    assert names.event((memo, WORD, WORD), b"") == f"Memo(caller: {WHO}, memo: 0x{WORD.hex()})"
+
+
+@pytest.mark.parametrize(
+    "name", ["IB20Asset.v2", "IB20Stablecoin.v2", "IB20Factory.v1", "IPolicyRegistry.v3"]
+)
+def test_the_whole_interface_of_native_tokens_has_names(name: str) -> None:
+    abi = SHARED / "base" / "abi" / f"{name}.json"
+    entries = [entry_of_json(one) for one in json.loads(abi.read_text())]
+    known = {(entry.kind, entry.signature) for entry in common_entries()}
+    assert {(entry.kind, entry.signature) for entry in entries if entry is not None} <= known
