@@ -98,6 +98,14 @@ class StateNotKnown(FastevmError):
     """A remote state lacks a value here, and the thread that asks does not wait for any."""
 
 
+class ExecutionFailed(FastevmError):
+    """Raised by ``ExecutionResult.check``: the call reverted or halted. ``result``: the result."""
+
+    def __init__(self, message: str, result: Any) -> None:
+        super().__init__(message)
+        self.result = result
+
+
 class Revert(FastevmError):
     """Raised by a precompile in Python: the call reverts with ``data``, ``gas_used`` is paid."""
 

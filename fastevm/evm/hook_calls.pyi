@@ -4,13 +4,14 @@ from collections.abc import Callable, Iterator, MutableMapping
 from typing import TypeAlias
 
 from fastevm.core.primitives.bytes_like import BytesLike
+from fastevm.evm.stateful import StatefulPrecompile
 
 # (input, gas) -> output, or (output, gas used).
 Precompile: TypeAlias = Callable[[bytes, int], BytesLike | tuple[BytesLike | None, int] | None]
 
 class Watch: ...
 
-class Precompiles(MutableMapping[BytesLike, Precompile]):
+class Precompiles(MutableMapping[BytesLike, Precompile | StatefulPrecompile]):
     """The precompiles of a machine that are implemented in Python, by address.
 
     A call to such an address runs ``callable(input, gas)`` with the input (bytes) and the available
@@ -21,13 +22,14 @@ class Precompiles(MutableMapping[BytesLike, Precompile]):
     address has no code unless ``set_code`` sets some (Solidity checks for code before a call), and
     it is cold like other addresses.
 
-    Inside the callable, using the machine raises RuntimeError. Over a remote state, an execution
-    and its callables are repeated until no value is missing. More than 1,024 precompiles raise
-    ResourceLimitError.
+    ``fastevm.evm.stateful(run)`` is called with a ``PrecompileCall`` instead, which reads and
+    writes the state of the run. Inside a callable, using the machine raises RuntimeError. Over a
+    remote state, an execution and its callables are repeated until no value is missing. More than
+    1,024 precompiles raise ResourceLimitError.
     """
 
-    def __getitem__(self, address: BytesLike) -> Precompile: ...
-    def __setitem__(self, address: BytesLike, run: Precompile) -> None: ...
+    def __getitem__(self, address: BytesLike) -> Precompile | StatefulPrecompile: ...
+    def __setitem__(self, address: BytesLike, run: Precompile | StatefulPrecompile) -> None: ...
     def __delitem__(self, address: BytesLike) -> None: ...
     def __iter__(self) -> Iterator[bytes]: ...
     def __len__(self) -> int: ...

@@ -10,11 +10,13 @@ from fastevm.core.interpreter.machine cimport (
 )
 from fastevm.core.interpreter.status cimport PRECOMPILE_FAILED, REVERTED, STOPPED, Status
 from fastevm.core.primitives.buffer cimport buffer_append
+from fastevm.evm.precompile_call cimport PrecompileCall, begin_call
 from fastevm.core.primitives.bytes_like cimport address_bytes, bytes_like, parse_address
 
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 
 from fastevm.errors import PrecompileFailed, ResourceLimitError, Revert
+from fastevm.evm.stateful import StatefulPrecompile
 
 
 cdef class Watch:
@@ -65,10 +67,18 @@ cdef class HostPrecompiles:
         cdef Status status = STOPPED
         cdef int64_t used = 0
         cdef bytes output = b""
+        cdef PrecompileCall call
         run = self.callables[f.code_address.b[:20]]
         data = (<const char*>f.data)[:f.data_size] if f.data_size else b""
         try:
-            output, used = given(run(data, f.gas))
+            if isinstance(run, StatefulPrecompile):
+                call = begin_call(m, f, data)
+                try:
+                    output, used = given(run(call))
+                finally:
+                    call.machine = NULL
+            else:
+                output, used = given(run(data, f.gas))
         except Revert as revert:
             status, output, used = REVERTED, revert.data, gas_of(revert.gas_used)
         except PrecompileFailed:

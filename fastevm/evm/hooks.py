@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
-from fastevm.core.spec.opcodes import op_named
+from fastevm.core.primitives.suggestion import nearest
+from fastevm.core.spec.opcodes import OPCODES, op_named
 
 
 class CallStart(NamedTuple):
@@ -73,4 +74,9 @@ class Hooks(Struct, frozen=True, kw_only=True):
         if isinstance(self.opcodes, str):
             raise TypeError("opcodes must be a sequence of mnemonics, not a str")
         for name in self.opcodes:
-            op_named(name)  # raises KeyError for an unknown mnemonic
+            try:
+                op_named(name)
+            except KeyError:
+                near = nearest(name.upper(), [op.mnemonic for op in OPCODES])
+                hint = f": did you mean {near[0]!r}?" if near else ""
+                raise ValueError(f"unknown opcode {name!r}{hint}") from None

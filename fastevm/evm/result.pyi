@@ -8,8 +8,9 @@ from fastevm.core.execution.types import Log
 class ExecutionResult:
     """The immutable result of a call or a transaction. ``error`` is None exactly on success.
 
-    Results with equal values are equal, whatever their traces. ``trace`` is the requested trace, or
-    None.
+    A result is true if it is a success; if not, ``check()`` raises
+    ``fastevm.errors.ExecutionFailed``. Results with equal values are equal, whatever their traces.
+    ``trace`` is the requested trace, or None.
     """
 
     success: bool
@@ -21,6 +22,8 @@ class ExecutionResult:
     created_address: bytes | None
     trace: Any
 
+    def __bool__(self) -> bool: ...
+    def check(self) -> ExecutionResult: ...
     def _repr_html_(self) -> str: ...
 
 def restore_result(

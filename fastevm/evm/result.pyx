@@ -5,6 +5,7 @@ from fastevm.core.execution.block.packed_logs cimport unpack_logs
 from importlib import import_module
 
 from fastevm.core.execution.types import Log
+from fastevm.errors import ExecutionFailed
 
 
 SHOWN_OUTPUT = 64  # bytes of the output in a repr
@@ -21,6 +22,15 @@ cdef class ExecutionResult:
             self.log_values = unpack_logs(self.packed_logs)
             self.packed_logs = None
         return self.log_values
+
+    def __bool__(self) -> bool:
+        return self.success
+
+    def check(self) -> ExecutionResult:
+        """Returns this result. Raises ExecutionFailed, with the reason, if it is a failure."""
+        if not self.success:
+            raise ExecutionFailed(str(self.error), self)
+        return self
 
     def __repr__(self) -> str:
         outcome = "success" if self.success else f"error={self.error!r}"

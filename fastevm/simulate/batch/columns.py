@@ -30,7 +30,9 @@ class Columns(Struct, frozen=True, kw_only=True):
     ``output``, and its size at the end (calls + 1). ``errors``: position of a refused bundle to its
     exception. With balances, one row for each account that a bundle made richer or poorer:
     ``balance_bundle``: its position; ``balance_address``: 20 bytes; ``balance_change``: wei as 32
-    bytes, two's complement, big-endian (rows of bytes in NumPy, else one run of bytes).
+    bytes, two's complement, big-endian (rows of bytes in NumPy, else one run of bytes). One row for
+    each log: ``log_call``: the position of its call among all calls of these columns;
+    ``log_address``: 20 bytes; ``log_topics``, ``log_data``: as in the log.
     """
 
     first: int
@@ -44,6 +46,10 @@ class Columns(Struct, frozen=True, kw_only=True):
     balance_bundle: Any
     balance_address: Any
     balance_change: Any
+    log_call: Any
+    log_address: Any
+    log_topics: list[tuple[bytes, ...]]
+    log_data: list[bytes]
 
     def output_of(self, call: int) -> bytes:
         """The output of a call, counted over all calls of these columns."""
@@ -118,6 +124,7 @@ def columns_of(results: Results) -> Columns:
     """The columns of the results of some bundles."""
     packed = results.columns()
     bundles, addresses, changes = results.balances()
+    log_calls, logs = results.logs()
     return Columns(
         first=results.first,
         calls=_numbers(packed["calls"]),
@@ -130,6 +137,10 @@ def columns_of(results: Results) -> Columns:
         balance_bundle=_numbers(bundles),
         balance_address=_rows(addresses, 20),
         balance_change=_rows(changes, 32),
+        log_call=_numbers(log_calls),
+        log_address=_rows(b"".join(log.address for log in logs), 20),
+        log_topics=[log.topics for log in logs],
+        log_data=[log.data for log in logs],
     )
 
 

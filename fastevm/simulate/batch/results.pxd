@@ -38,3 +38,5 @@ cdef class Results:
 cdef class BundleResult:
     cdef Results results
     cdef size_t at
+
+    cdef tuple values(self)

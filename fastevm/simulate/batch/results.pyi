@@ -3,7 +3,7 @@
 from array import array
 from typing import Any, final
 
-from fastevm.core.simulation.values import CallOutcome
+from fastevm.core.simulation.values import CallOutcome, SimulatedLog
 
 @final
 class Results:
@@ -20,10 +20,11 @@ class Results:
     def results(self) -> list[BundleResult]: ...
     def columns(self) -> dict[str, Any]: ...
     def balances(self) -> tuple[array[int], bytes, bytes]: ...
+    def logs(self) -> tuple[array[int], list[SimulatedLog]]: ...
 
 @final
 class BundleResult:
-    """What one bundle gave."""
+    """What one bundle gave. Results with equal values are equal; a pickle has the whole chunk."""
 
     @property
     def index(self) -> int: ...

@@ -123,6 +123,26 @@ cdef class Results:
         return {"calls": starts, "status": status, "gas_used": gas, "max_used_gas": most,
                 "offsets": offsets, "output": bytes(output)}
 
+    def logs(self) -> tuple[array[int], list[object]]:
+        """The logs of all calls in order, and for each the position of its call."""
+        cdef const BundleRecord* bundle
+        cdef size_t i, j, position = 0
+        calls, found = array("Q"), []
+        for i in range(<size_t>self.count):
+            bundle = self.bundle(i)
+            apart = self.apart.get(i)
+            for j in range(bundle.call_count):
+                if apart is not None:
+                    logs = apart[j].logs
+                elif record_at(&self.calls, bundle.first_call + j).log_count:
+                    logs = self.outcome(bundle.first_call + j).logs
+                else:
+                    logs = ()
+                calls.extend([position] * len(logs))
+                found.extend(logs)
+                position += 1
+        return calls, found
+
     def balances(self) -> tuple[array[int], bytes, bytes]:
         """Changes of balances: positions of bundles, addresses (20 bytes each), and changes in wei
         (32 bytes each, two's complement, big-endian)."""
@@ -214,9 +234,35 @@ cdef class BundleResult:
                 found[delta[i].address.b[:20]] = change - MODULUS if change >= SIGN else change
         return found
 
+    cdef tuple values(self):
+        error = self.error
+        refused = None if error is None else (type(error), str(error))
+        return self.index, self.success, self.gas_used, self.calls, self.balance_changes, refused
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, BundleResult):
+            return NotImplemented
+        return self.values() == (<BundleResult>other).values()
+
+    def __hash__(self) -> int:
+        return hash((self.index, self.success, self.gas_used, self.calls))
+
+    def __reduce__(self) -> object:
+        # A pickle contains the results of the whole chunk, at most once for all its bundles.
+        return bundle_result, (self.results, self.at)
+
     def __repr__(self) -> str:
         error = self.error
         reason = "" if error is None else f" error={str(error).removeprefix('err: ')!r}"
         return (
             f"<BundleResult {self.index}: success={self.success} gas_used={self.gas_used}{reason}>"
         )
+
+
+def bundle_result(Results results not None, size_t at) -> BundleResult:
+    """Restores a pickled result."""
+    cdef BundleResult result = BundleResult.__new__(BundleResult)
+    if at >= <size_t>results.count:
+        raise ValueError(f"there is no bundle {at} in a chunk of {results.count}")
+    result.results, result.at = results, at
+    return result

@@ -103,7 +103,7 @@ def test_console_lines_are_collected() -> None:
 def test_hooks_are_checked_when_they_are_made() -> None:
     with pytest.raises(TypeError, match="must be callable"):
         Hooks(enter=5)  # type: ignore[arg-type]
-    with pytest.raises(KeyError):
+    with pytest.raises(ValueError):
         Hooks(opcodes=("SSTOR",))
     with pytest.raises(TypeError, match="sequence"):
         Hooks(opcodes="SSTORE")  # type: ignore[arg-type]

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 import fastevm
-from fastevm import EVM, Layer, Transaction, blob_base_fee, simulate_many
-from fastevm.errors import FastevmError, UnknownForkError
+from fastevm import EVM, Hooks, Layer, Transaction, blob_base_fee, simulate_many
+from fastevm.errors import ExecutionFailed, FastevmError, UnknownForkError
 from fastevm.simulate import CallRequest, SimulationError, call, view_of
 
 A = "0x" + "a1" * 20
@@ -414,3 +414,17 @@ def test_a_run_ends_with_its_time(endless: EVM, on_main_thread: bool) -> None:
 
 def test_states_without_accounts_have_words_too() -> None:
     assert repr(Layer.empty()) == "<Layer: 0 accounts>"
+
+
+def test_a_result_is_checked_and_has_the_truth_of_its_success(evm: EVM) -> None:
+    evm.set_code(C, "0x5f5ffd")
+    failed, done = evm.call(C), evm.call(b"\x0d" * 20)
+    assert done and done.check() is done and not failed
+    with pytest.raises(ExecutionFailed, match="execution reverted") as found:
+        failed.check()
+    assert pickle.loads(pickle.dumps(found.value)).result == failed
+
+
+def test_an_unknown_opcode_is_suggested() -> None:
+    with pytest.raises(ValueError, match="'SLOADD': did you mean 'SLOAD'"):
+        Hooks(opcodes=("SLOADD",))

@@ -335,3 +335,26 @@ def test_the_text_of_a_refused_bundle_has_its_reason() -> None:
     assert repr(refused).startswith(
         "<BundleResult 0: success=False gas_used=0 error='insufficient funds for gas"
     )
+
+
+def test_results_are_compared_and_pickled() -> None:
+    payloads = [[{"to": b"\x09" * 20, "value": "0x1"}], [{"to": b"\x08" * 20}]]
+    first, second = (
+        list(simulate_many(Layer.empty(), payloads, threads=1, balances=True)) for _ in range(2)
+    )
+    assert first == second and first[0] != first[1]
+    again = pickle.loads(pickle.dumps(first))
+    assert again == first and [each.index for each in again] == [0, 1]
+
+
+def test_columns_have_the_logs() -> None:
+    code = bytes.fromhex("602a5f52" + "600760205fa1" + "5f5fa0")  # LOG1 of 42, LOG0
+    state = Layer.of({b"\x09" * 20: {"code": code}})
+    quiet, loud = {"to": b"\x08" * 20}, {"to": b"\x09" * 20}
+    (columns,) = simulate_many(
+        state, [[quiet, loud], [loud]], threads=1, columns=True, chunk_size=2
+    )
+    assert list(columns.log_call) == [1, 1, 2, 2]
+    assert bytes(columns.log_address) == b"\x09" * 80
+    assert columns.log_topics == [((7).to_bytes(32, "big"),), ()] * 2
+    assert columns.log_data == [(42).to_bytes(32, "big"), b""] * 2
