@@ -27,6 +27,7 @@ TESTED = {
     "clients/cast.md": "tests/test_client_pages.py",
     "fork.md": "tests/test_fork_page.py",
     "preconfirmations.md": "tests/test_docs.py",
+    "start/features.md": "tests/test_readme.py",
 }
 """Pages whose commands another test runs in order."""
 
