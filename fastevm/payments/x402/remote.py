@@ -20,6 +20,7 @@ from fastevm.payments.x402.messages import (
     as_object,
     strict_json,
 )
+from fastevm.payments.x402.proofs import IDENTIFIER
 from fastevm.payments.x402.reasons import Unavailable
 from fastevm.rpc_client.asynchronous import open_session
 
@@ -139,7 +140,9 @@ def _body(payment: Payment, offer: Requirements) -> Json:
     else:
         payload = {"accepted": payment.accepted.show() if payment.accepted else {}}
         payload |= {"resource": dict(payment.resource)} if payment.resource else {}
-        payload |= {"extensions": dict(payment.extensions)} if payment.extensions else {}
+        # the id is a secret between payer and seller
+        told = {name: info for name, info in payment.extensions.items() if name != IDENTIFIER}
+        payload |= {"extensions": told} if told else {}
         requirements = offer.show()
     payload |= {"x402Version": payment.version, "payload": dict(payment.payload)}
     return {

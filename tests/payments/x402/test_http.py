@@ -1,12 +1,20 @@
 """The facilitator over HTTP: answers, statuses and authorization."""
 
+import asyncio
 import json
 from typing import Any
 
 import aiohttp
 import pytest
+from aiohttp import web
 
-from fastevm.payments.x402 import Facilitator, RemoteFacilitator, Unavailable, application
+from fastevm.payments.x402 import (
+    Facilitator,
+    Payment,
+    RemoteFacilitator,
+    Unavailable,
+    application,
+)
 from fastevm.payments.x402.messages import decode_header, encode_header
 
 from .street import CHAIN_ID, Served, Street
@@ -128,6 +136,43 @@ async def test_a_facilitator_that_is_down_leaves_the_outcome_open(town: Street) 
         await remote.verify(payment, offer)
     assert (await remote.settle(payment, offer)).pending
     await remote.close()
+
+
+async def test_a_remote_facilitator_follows_no_redirect_and_bounds_answers(town: Street) -> None:
+    reached: list[str] = []
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        kind = request.match_info["kind"]
+        reached.append(kind)
+        assert b"bazaar" in await request.read() and b"pay_secret" not in await request.read()
+        if kind == "redirects":
+            raise web.HTTPTemporaryRedirect(f"/parts/{request.match_info['path']}")
+        parts = web.StreamResponse()
+        await parts.prepare(request)
+        body = b'{"isValid": true, "success": true}' + b" " * (200_000 if kind == "long" else 0)
+        for at in range(0, len(body), 10_000 if kind == "long" else 10):
+            await parts.write(body[at : at + (10_000 if kind == "long" else 10)])
+            await asyncio.sleep(0.01)
+        return parts
+
+    app = web.Application()
+    app.router.add_post("/{kind}/{path}", answer)
+    offer = town.offer()
+    extensions = {"payment-identifier": {"info": {"id": "pay_secret" + "0" * 20}}, "bazaar": {}}
+    members = {"x402Version": 2, "payload": town.buyer().payload(offer), "accepted": offer.show()}
+    payment = Payment.read({**members, "extensions": extensions})
+    async with Served(app) as served:
+        for kind in ("redirects", "long"):
+            remote = RemoteFacilitator(f"{served.url}/{kind}")
+            with pytest.raises(Unavailable):
+                await remote.verify(payment, offer)
+            assert (await remote.settle(payment, offer)).pending
+            await remote.close()
+        assert reached == ["redirects"] * 2 + ["long"] * 2
+        remote = RemoteFacilitator(f"{served.url}/parts")
+        assert (await remote.verify(payment, offer)).valid
+        assert (await remote.settle(payment, offer, "mine")).success
+        await remote.close()
 
 
 def test_headers_hold_what_they_are_given() -> None:
