@@ -288,6 +288,12 @@ class TransactionPool:
         with self._lock:
             return self.run_times.expected(pooled.transaction, pooled.sender)
 
+    def drop_too_slow(self, pooled: PooledTransaction, details: str) -> None:
+        """Drops a transaction that no block has time for, and refuses the sender's similar ones."""
+        with self._lock:
+            self.run_times.refuse_from(pooled.sender, pooled.transaction.gas_limit)
+            self.drop(pooled.hash, f"{TOO_SLOW}: {details}")
+
     def learn_time(self, pooled: PooledTransaction, seconds: float, gas: int | None) -> None:
         """Counts an execution of ``seconds``, which used ``gas``; None if it was stopped."""
         with self._lock:
@@ -365,9 +371,9 @@ class TransactionPool:
         reason = self._drop_reasons.get(transaction.hash, "")
         if reason.startswith(TOO_SLOW):
             refuse("too_slow", reason)
-        expected = self.run_times.expected_of_sender(transaction, sender)
-        if expected > self.max_seconds:
-            text = f"by the sender's last ones {expected:.1f} s, limit {self.max_seconds:.1f} s"
+        least = self.run_times.refused_from(sender)
+        if least is not None and transaction.gas_limit >= least:
+            text = f"one of this sender with {least} gas did, use a lower gas limit"
             refuse("too_slow", f"{TOO_SLOW}: {text}")
 
     def _check(

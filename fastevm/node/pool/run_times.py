@@ -15,6 +15,7 @@ LONG_SECONDS: Final = 0.04  # a transaction that takes longer does not run betwe
 UNKNOWN_RATE: Final = 20e-9  # seconds per gas of unknown code: the slowest precompile takes as much
 LEARN_GAS: Final = round(SLOW_SECONDS / UNKNOWN_RATE)  # a lower gas limit is never slow
 MAX_RATES: Final = 8_192  # senders, and codes, that are remembered
+MIN_USED_SHARE: Final = 1 / 8  # of the gas limit; otherwise fixed costs count as time per gas
 FORGETTING: Final = 0.2  # weight of a faster execution; a slower one counts immediately
 
 
@@ -24,20 +25,28 @@ class RunTimes:
     def __init__(self) -> None:
         self._senders: OrderedDict[bytes, float] = OrderedDict()
         self._codes: OrderedDict[bytes, float] = OrderedDict()
+        self._refused: OrderedDict[bytes, int] = OrderedDict()  # gas limits, by sender
 
     def expected(self, transaction: Transaction, sender: bytes) -> float:
         """Returns the seconds that a transaction may take with all its gas."""
         gas: int = transaction.gas_limit
         if gas < LEARN_GAS:
             return gas * UNKNOWN_RATE
-        code = UNKNOWN_RATE
-        if transaction.to is not None:
-            code = self._codes.get(transaction.to, UNKNOWN_RATE)
+        if transaction.to is None:
+            return gas * self._senders.get(sender, UNKNOWN_RATE)
+        code = self._codes.get(transaction.to, UNKNOWN_RATE)
         return gas * max(code, self._senders.get(sender, 0.0))
 
-    def expected_of_sender(self, transaction: Transaction, sender: bytes) -> float:
-        """Returns the same by what the sender's own transactions took; 0 if none is known."""
-        return float(transaction.gas_limit * self._senders.get(sender, 0.0))
+    def refuse_from(self, sender: bytes, gas_limit: int) -> None:
+        """Remembers that a transaction of the sender with this gas limit took too long."""
+        known = self._refused.pop(sender, gas_limit)
+        self._refused[sender] = min(known, gas_limit)
+        if len(self._refused) > MAX_RATES:
+            self._refused.popitem(last=False)
+
+    def refused_from(self, sender: bytes) -> int | None:
+        """Returns the lowest such gas limit of the sender; None if there is none."""
+        return self._refused.get(sender)
 
     def learn(
         self, transaction: Transaction, sender: bytes, seconds: float, gas: int | None
@@ -46,7 +55,8 @@ class RunTimes:
         if transaction.gas_limit < LEARN_GAS:
             return
         stopped_rate = max(seconds / transaction.gas_limit, UNKNOWN_RATE)
-        rate = stopped_rate if gas is None else seconds / gas
+        used = max(gas or 0, transaction.gas_limit * MIN_USED_SHARE)
+        rate = stopped_rate if gas is None else seconds / used
         _learn(self._senders, sender, rate)
         if transaction.to is not None:
             _learn(self._codes, transaction.to, rate)

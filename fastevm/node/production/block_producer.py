@@ -18,7 +18,7 @@ from fastevm.core.execution.types import Block, Receipt
 from fastevm.core.primitives.replace import replace
 from fastevm.core.state.remote import resolved
 from fastevm.errors import ForkError, InvalidTransaction
-from fastevm.node.pool.pool import TOO_SLOW, TransactionPool
+from fastevm.node.pool.pool import TransactionPool
 from fastevm.node.pool.pooled_transaction import PooledTransaction
 from fastevm.node.pool.run_times import LEARN_GAS, LONG_SECONDS
 from fastevm.node.production.attributes import AttributesSource, BlockAttributes
@@ -396,7 +396,9 @@ class BlockProducer:
             is_long = pooled.cpu_seconds > pool.max_seconds or pooled.stopped >= MAX_TRIES
             if self.runs_long and is_long:
                 text = f"stopped after {pooled.cpu_seconds:.2f} s, limit {pool.max_seconds:.2f} s"
-                self._drop(pooled, f"{TOO_SLOW}: {text}")
+                log.debug("transaction 0x%s left the pool: %s", pooled.hash.hex(), text)
+                self.metrics.count("transactions_too_slow_total")
+                pool.drop_too_slow(pooled, text)
             else:
                 pool.set_aside(pooled)
         elif error.code in RETRYABLE:
@@ -406,12 +408,9 @@ class BlockProducer:
             self.missing_state.begin(transaction)
             pool.set_aside(pooled)
         else:
-            self._drop(pooled, f"no block can include it: {error}")
-
-    def _drop(self, pooled: PooledTransaction, reason: str) -> None:
-        log.debug("transaction 0x%s left the pool: %s", pooled.hash.hex(), reason)
-        self.metrics.count("transactions_refused_total")
-        self.pool.drop(pooled.hash, reason)
+            log.debug("transaction 0x%s left the pool: %s", pooled.hash.hex(), error)
+            self.metrics.count("transactions_refused_total")
+            pool.drop(pooled.hash, f"no block can include it: {error}")
 
     def _add(self, transaction: Transaction, *, waits: bool) -> Receipt:
         """Adds a transaction to the block; fetches what it reads if the caller ``waits``."""

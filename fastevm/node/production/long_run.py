@@ -30,11 +30,12 @@ def raise_priority() -> None:
 class LongRun:
     """The execution of one transaction in a block that nothing else may use meanwhile.
 
-    ``receipt`` or ``error`` is the result, ``seconds`` the CPU time. They are set when ``is_done``.
+    ``expected_end`` is in monotonic seconds. ``receipt`` or ``error`` is the result, ``seconds``
+    the CPU time; they are set when ``is_done``.
     """
 
-    def __init__(self, block: SlicedBlock, pooled: PooledTransaction) -> None:
-        self.block, self.pooled = block, pooled
+    def __init__(self, block: SlicedBlock, pooled: PooledTransaction, expected_end: float) -> None:
+        self.block, self.pooled, self.expected_end = block, pooled, expected_end
         self.receipt: Receipt | None = None
         self.error: Exception | None = None
         self.seconds = 0.0

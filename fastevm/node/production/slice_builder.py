@@ -26,6 +26,8 @@ ERROR_LOG_SECONDS = 1.0  # between two log lines about errors
 MISSED_MS = 50.0  # a slice that is published later than this counts as missed
 MAX_RUN_SHARE = 0.5  # of the block time, that the execution of a transaction may take
 LONG_SAFETY = 1.25  # factor on the expected time of a long transaction
+MAX_WAIT_LATE = 0.025  # seconds after its closing time that a slice waits for a long transaction
+LATE_FILL_SECONDS = 0.01  # for others in such a slice, which is less than MISSED_MS late
 MAX_LONG_CHECKED = 8  # long transactions that are checked for room before a slice
 
 
@@ -183,7 +185,7 @@ class SliceBuilder(BlockProducer):
             self._wake.clear()
             return
         self._align_block(tick)
-        self._begin_long(tick)
+        self._execute_long(tick)
         if not self.exhausted:
             self._sleep_until(self._timing.measure_at(tick), tick)
         executable = self.pool.executable_count
@@ -191,9 +193,7 @@ class SliceBuilder(BlockProducer):
         self._sleep_until(fill_at, tick)
         if self.stopping:
             return
-        run = self._long
-        if run is not None and tick.index < self._cadence.slices:
-            run.wait(self._timing.close_at(tick))
+        self._await_long(tick)
         with self.lock:
             if self.paused or self.open_block is None:
                 return
@@ -215,6 +215,8 @@ class SliceBuilder(BlockProducer):
         if self._is_running_long() and tick.index < self._cadence.slices:
             return self.open_block.close_empty_slice()
         deadline = self._timing.close_at(tick)
+        if self._long is not None and tick.index < self._cadence.slices:
+            deadline = max(deadline, time.monotonic() + LATE_FILL_SECONDS)
         added = self.fill(self._gas_budget(tick), deadline)
         filled = time.monotonic()
         pending = self.close_slice()
@@ -260,6 +262,28 @@ class SliceBuilder(BlockProducer):
         else:
             raise run.error or RuntimeError("a long transaction ended without a result")
 
+    def _execute_long(self, tick: Tick) -> None:
+        """Executes long transactions until it is time for the others; the last may still run."""
+        until = self._timing.measure_at(tick)
+        self._begin_long(tick)
+        while (run := self._long) is not None and time.monotonic() < until and not self.stopping:
+            run.wait(until)
+            with self.lock:
+                if run is self._long and run.is_done:
+                    self._end_long()
+                    self._begin_long(tick)
+
+    def _await_long(self, tick: Tick) -> None:
+        """Waits until the slice has to be closed, or a moment longer if that should suffice.
+
+        Otherwise all that waits behind a transaction of 0.2 s would miss a slice of 0.2 s.
+        """
+        run, closing = self._long, self._timing.close_at(tick)
+        if run is None or tick.index == self._cadence.slices:
+            return
+        is_near = run.expected_end <= closing + MAX_WAIT_LATE
+        run.wait(closing + MAX_WAIT_LATE if is_near else closing)
+
     def _begin_long(self, tick: Tick) -> None:
         """Starts the best long transaction that has time and gas in the block.
 
@@ -280,9 +304,13 @@ class SliceBuilder(BlockProducer):
                 if pooled is None:
                     return
                 if self._has_room(pooled, block, tick):
-                    self._long = LongRun(block, pooled)
+                    expected = self._expected_seconds(pooled)
+                    self._long = LongRun(block, pooled, time.monotonic() + expected)
                     return
                 self.pool.set_aside(pooled)
+
+    def _expected_seconds(self, pooled: PooledTransaction) -> float:
+        return max(self.pool.expected_seconds(pooled), pooled.cpu_seconds)
 
     def _has_room(self, pooled: PooledTransaction, block: SlicedBlock, tick: Tick) -> bool:
         """Returns whether a long transaction can end in this block, with the gas for that slice.
@@ -292,8 +320,7 @@ class SliceBuilder(BlockProducer):
         if self.missing_state.is_fetching(pooled.hash):
             return False
         slices, interval = self._cadence.slices, self._cadence.interval
-        seconds = LONG_SAFETY * max(self.pool.expected_seconds(pooled), pooled.cpu_seconds)
-        ends = time.monotonic() + seconds
+        ends = time.monotonic() + LONG_SAFETY * self._expected_seconds(pooled)
         if ends > self._cadence.block_end(tick) - FILL_START * interval:
             return tick.index == 1 and block.has_gas_for(pooled.transaction, block.header.gas_limit)
         last = tick.index + max(0, math.ceil((ends - self._timing.close_at(tick)) / interval))

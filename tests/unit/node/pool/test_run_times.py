@@ -59,6 +59,28 @@ def test_a_stopped_execution_is_at_least_as_slow_as_unknown_code() -> None:
     assert expected(times, signed()) == 2.0
 
 
+def test_the_fixed_costs_of_a_cheap_execution_do_not_count_as_time_per_gas() -> None:
+    times = RunTimes()
+    learn(times, signed(), 0.0001, 25_000)
+    assert expected(times, signed()) < 0.001
+
+
+def test_a_creation_is_judged_by_its_sender() -> None:
+    times = RunTimes()
+    learn(times, signed(to=None), 0.002, GAS)
+    assert expected(times, signed(to=None)) == 0.002
+    assert expected(times, signed(1, to=None)) == GAS * UNKNOWN_RATE
+
+
+def test_the_lowest_gas_limit_that_took_too_long_is_remembered_by_sender() -> None:
+    times = RunTimes()
+    assert times.refused_from(CODE) is None
+    times.refuse_from(CODE, GAS)
+    times.refuse_from(CODE, GAS - 5)
+    times.refuse_from(CODE, GAS)
+    assert times.refused_from(CODE) == GAS - 5
+
+
 def test_only_so_many_rates_are_remembered() -> None:
     times = RunTimes()
     for number in range(MAX_RATES + 5):
