@@ -18,10 +18,10 @@ from threading import Thread
 from typing import Any, Final
 
 from fastevm.bench.cadence import spread
-from fastevm.bench.node.hostile_clients import LOOP_CODE, LOOPED
 from fastevm.bench.node.hostile_load import ask
 from fastevm.bench.node.launch import HOST, NodeProcess, fastevm_node
 from fastevm.bench.node.load import http, size_of
+from fastevm.bench.programs.loops import LOOP_CODE, LOOPED
 from fastevm.bench.report.figures import aim
 from fastevm.rpc_client.messages import request_body
 

@@ -18,10 +18,9 @@ from typing import Any, Final
 from fastevm.bench.cadence import spread
 from fastevm.bench.node.compared import ComparedNode, start_fastevm
 from fastevm.bench.node.content import Content, prepare, receipt_of, shown, signed, submit
-from fastevm.bench.node.hostile_clients import LOOP_CODE, LOOPED
 from fastevm.bench.node.launch import HOST
 from fastevm.bench.node.load import Connection, http, size_of
-from fastevm.bench.programs.loops import word
+from fastevm.bench.programs.loops import LOOP_CODE, LOOPED, word
 from fastevm.bench.report.figures import aim
 from fastevm.node.dev_accounts import dev_accounts
 from fastevm.rpc_client.blocking import JsonRpcClient

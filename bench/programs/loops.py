@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import fastevm
 from fastevm.bench.programs.assembler import assemble
@@ -17,6 +17,9 @@ HELPER = b"\xbb" * 20
 CALLER = b"\xcc" * 20
 FUNDS = 10**24
 GAS = 10**12
+# Code for a state override, and an account to override: JUMPDEST PUSH0 JUMP, which never ends.
+LOOP_CODE: Final = "0x5b5f56"
+LOOPED: Final = "0x" + "00" * 19 + "bb"
 LOOP_GAS = 10**8  # with more than 300,000,000 a run is prepared for signals first
 
 

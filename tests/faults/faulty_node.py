@@ -27,9 +27,7 @@ def switch_faults(node: Any) -> None:
 
 def main() -> int:
     """Serve a node until it is told to stop."""
-    parser = argparse.ArgumentParser(
-        prog="python -m fastevm.bench.node.faulty_node", description=__doc__
-    )
+    parser = argparse.ArgumentParser(prog="python -m tests.faults.faulty_node", description=__doc__)
     command.add_arguments(parser)
     arguments = parser.parse_args()
     node = command.node_of(arguments)

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from fastevm.bench.node.launch import HOST, LoopThread
 from fastevm.bench.node.load import batch_of, http
+from fastevm.bench.programs.loops import LOOP_CODE, LOOPED
 from fastevm.rpc_client.messages import request_body
 
 MEGABYTE: Final = 1 << 20
@@ -35,9 +36,6 @@ UPGRADE: Final = (
     "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
 ).encode()
 PONG: Final = b"\x8a\x80mask"
-# JUMPDEST PUSH0 JUMP: a loop until the gas or the time is over.
-LOOP_CODE: Final = "0x5b5f56"
-LOOPED: Final = "0x" + "00" * 19 + "bb"
 
 Reader = asyncio.StreamReader
 Writer = asyncio.StreamWriter

@@ -4,7 +4,7 @@ A process that was started a minute ago uses less than one of an hour, so a node
 time to time is judged by its lives: what earlier and later ones used at the same age, and what a
 long one gained after it was warm. Hostile clients make it use more for minutes, so that what it
 used is the least of some minutes: what it never gave back. The command
-``python -m fastevm.bench.node.memory_growth FILE`` judges the samples of an earlier soak again.
+``python -m tests.faults.memory_growth FILE`` judges the samples of an earlier soak again.
 """
 
 from __future__ import annotations

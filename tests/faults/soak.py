@@ -29,18 +29,18 @@ from typing import Any
 from urllib.error import HTTPError
 
 from fastevm.bench.cadence import CHAIN_ID, SENDERS
-from fastevm.bench.node import memory_growth
-from fastevm.bench.node.compared_reads import ComparedReads, content_of, number_of
-from fastevm.bench.node.cut_link import CutLink
-from fastevm.bench.node.faulty_node import BLOCK_FAULTS
-from fastevm.bench.node.full_disk import full_disk
-from fastevm.bench.node.hostile_clients import HostileClients
 from fastevm.bench.node.launch import HOST, LoopThread, NodeProcess, fastevm_node, wait_for
 from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.node.dev_accounts import dev_accounts
 from fastevm.rpc.command import block_time, milliseconds
 from fastevm.rpc_client.messages import RpcRefusal, RpcUnreachable
 from fastevm.rpc_types.feed_formats import FeedFormat
+from tests.faults import memory_growth
+from tests.faults.compared_reads import ComparedReads, content_of, number_of
+from tests.faults.cut_link import CutLink
+from tests.faults.faulty_node import BLOCK_FAULTS
+from tests.faults.full_disk import full_disk
+from tests.faults.hostile_clients import HostileClients
 
 DRAIN_SECONDS = 60.0
 SETTLE_SECONDS = 1.0  # after a fault before the follower's metrics are read
@@ -125,7 +125,7 @@ class Soak:
         common = _common_arguments(options)
         files = ("--datadir", str(self.homes["builder"] / "chain"))
         feed = ["--feed-format", options.feed_format, *["--feed-brotli"] * options.feed_brotli]
-        program = ("fastevm.bench.node.faulty_node",)
+        program = ("tests.faults.faulty_node",)
         self.builder = fastevm_node(*common, *files, *feed, module=program, log=logs["builder"])
         self.builder.start()
         self.clients = LoopThread()
@@ -519,7 +519,7 @@ def failures(found: dict[str, Any]) -> list[str]:
 
 def main() -> int:
     """Run and print JSON; 1 when something is wrong."""
-    parser = argparse.ArgumentParser(prog="python -m fastevm.bench.soak", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.faults.soak", description=__doc__)
     parser.add_argument("--seconds", type=float, default=600.0, help="of faults (%(default)s)")
     parser.add_argument("--rate", type=float, default=50.0, help="transactions per second (50)")
     parser.add_argument("--pause", type=float, default=0.5, help="seconds between faults (0.5)")

@@ -7,8 +7,8 @@ from typing import Any
 import aiohttp
 import pytest
 
-from fastevm.bench.node.hostile_clients import LOOP_CODE, LOOPED
 from fastevm.bench.node.launch import HOST, server_of
+from fastevm.bench.programs.loops import LOOP_CODE, LOOPED
 from fastevm.node import dev_node
 from fastevm.rpc.limits import Limits
 from fastevm.rpc.transport.server import Server

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fastevm.bench.node.memory_growth import (
+from tests.faults.memory_growth import (
     LEAST_SAMPLES,
     MEGABYTE,
     PEAK_BYTES,

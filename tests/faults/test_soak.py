@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fastevm.bench.options import ROOT
-from fastevm.bench.soak import SIGNS, failures
+from tests.faults.soak import SIGNS, failures
 
 GOOD: dict[str, Any] = {
     "different_blocks": [],
@@ -26,7 +26,7 @@ def test_both_ends_agree_after_a_few_seconds_of_faults() -> None:
     options = ("--seconds", "4", "--pause", "0", "--kill-every", "2", "--rate", "20")
     fast = ("--block-time", "500ms", "--slice-interval", "50")
     run = subprocess.run(
-        [sys.executable, "-m", "fastevm.bench.soak", *options, *fast],
+        [sys.executable, "-m", "tests.faults.soak", *options, *fast],
         cwd=ROOT, capture_output=True, text=True, timeout=180, check=False,
     )  # fmt: skip
     assert run.stdout, run.stderr

@@ -9,10 +9,10 @@ import pytest
 from fastevm import EVM, simulate_many
 from fastevm.bench.options import DEFAULT_CASES
 from fastevm.bench.programs.cases import named
-from fastevm.bench.remote import faulty_endpoints as faulty
 from fastevm.bench.remote import market
 from fastevm.bench.remote.market_nodes import Upstream
 from fastevm.bench.remote.proxy import Proxy
+from tests.faults import faulty_endpoints as faulty
 
 STANDARD_TRIPS = 3  # of a cold call where only the standard methods are served
 TRACED_TRIPS = 1  # where prestate traces are, once that is known

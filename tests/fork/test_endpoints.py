@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from fastevm.bench.remote import faulty_endpoints as faulty
 from fastevm.bench.remote.market_nodes import Upstream
 from fastevm.bench.remote.proxy import Endpoint, Proxy
 from fastevm.errors import ForkError
 from fastevm.fork.remote_source import RemoteSource
+from tests.faults import faulty_endpoints as faulty
 from tests.fork import truth
 
 KEY = "k3y-of-a-customer"

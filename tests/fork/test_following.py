@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from fastevm.bench.node.launch import ServerThread, wait_for
-from fastevm.bench.remote import faulty_endpoints as faulty
 from fastevm.bench.remote.proxy import Endpoint, Proxy
 from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.core.primitives.hex import hex_bytes, hex_word
 from fastevm.node import Mining, Node, dev_node, forked_node
 from fastevm.node.dev_accounts import DevAccount, dev_accounts
 from fastevm.node.remote.options import ForkOptions
+from tests.faults import faulty_endpoints as faulty
 
 SECONDS = 30.0
 COUNTER, PAYER = b"\xc0" * 20, b"\xc2" * 20

@@ -8,7 +8,6 @@ from typing import Any, Self
 
 import pytest
 
-from fastevm.bench.remote import faulty_endpoints as faulty
 from fastevm.bench.remote import market, market_nodes
 from fastevm.bench.remote.market_nodes import Upstream
 from fastevm.bench.remote.proxy import Endpoint, Proxy
@@ -16,6 +15,7 @@ from fastevm.core.state.source import Wanted
 from fastevm.errors import ForkError
 from fastevm.fork.remote_source import RemoteSource
 from fastevm.rpc_client.messages import Call
+from tests.faults import faulty_endpoints as faulty
 from tests.fork import truth
 from tests.fork.test_endpoints import HURRIED, check_text
 

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from fastevm.bench.remote import faulty_endpoints as endpoints
 from fastevm.bench.remote import market
 from fastevm.bench.remote.market_nodes import Upstream
 from fastevm.bench.remote.proxy import Endpoint, Proxy
 from fastevm.rpc_client.blocking import JsonRpcClient
 from fastevm.rpc_client.messages import RpcRefusal, RpcUnreachable
+from tests.faults import faulty_endpoints as endpoints
 
 HEAD = ("eth_blockNumber", [])
 
