@@ -1,4 +1,4 @@
-"""Admission to the pool: the rules of a transaction by itself, and the funds of its sender."""
+"""Admission to the pool: the rules for one transaction, and the funds of its sender."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -24,7 +24,7 @@ MIN_BLOB_FEE_CAP = 1  # wei
 MAX_BYTES = 128 * 1024
 MAX_BLOB_TX_BYTES = 1024 * 1024  # without the blobs
 
-# Messages of go-ethereum's pool where its block processor words a rule differently, by code.
+# Messages of go-ethereum's pool by code, if they differ from those of its block processor.
 POOL_TEXTS = {
     "intrinsic_gas": "intrinsic gas too low: gas {have}, minimum needed {want}",
     "floor_gas": "insufficient gas for floor data gas cost: gas {have}, minimum needed {want}",
@@ -49,13 +49,13 @@ def check_pooled(
     max_bytes: int = MAX_BYTES,
     setup: TrustedSetup | None = None,
 ) -> BlobSidecar | None:
-    """Return the sidecar that the pool keeps: a blob transaction's, in the version of the rules.
+    """Returns the sidecar that the pool keeps, in the version of the rules; None without blobs.
 
-    InvalidTransaction when no block under ``schedule`` could hold the transaction. The rules are
-    checked in the order of go-ethereum, so that the same one is reported. ``gas_limit``: of the
-    head block. ``fee_cap``: the most that a transaction may offer for its gas, in wei; 0 for no
-    cap. ``allows_unprotected``: legacy transactions need no chain id (EIP-155). ``min_tip``: wei
-    for each gas. ``max_bytes``: of one without blobs. ``setup``: checks the proofs of blobs.
+    Raises InvalidTransaction if no block under ``schedule`` could include the transaction. The
+    rules are checked in the order of go-ethereum, so that both report the same one. ``gas_limit``:
+    of the head block. ``fee_cap``: the most in wei that a transaction may offer for its gas; 0 for
+    no limit. ``allows_unprotected``: legacy transactions need no chain id (EIP-155). ``min_tip``:
+    wei per gas. ``max_bytes``: size limit without blobs. ``setup``: checks the proofs of blobs.
     """
     rules = schedule.parameters
     _check_fee_cap(transaction, fee_cap)
@@ -116,7 +116,7 @@ def _check_sizes(transaction: Transaction, rules: Mapping[str, Any], max_bytes: 
 
 
 def _check_rules(transaction: Transaction, schedule: ForkSchedule, chain_id: int) -> None:
-    """The rules of the fork, with the messages of a pool."""
+    """Checks the rules of the fork; raises with the messages of go-ethereum's pool."""
     try:
         check_transaction(transaction, schedule, chain_id=chain_id)
     except InvalidTransaction as error:
@@ -134,7 +134,7 @@ def _refuse_price(code: str, details: str) -> None:
 def check_funds(
     queue: SenderQueue, balance: int, new: PooledTransaction, old: PooledTransaction | None
 ) -> None:
-    """Raise InvalidTransaction unless the account covers the transaction.
+    """Raises InvalidTransaction unless the account covers the transaction.
 
     The balance must also cover all executable transactions of the sender together. ``old``: the
     transaction that ``new`` replaces.

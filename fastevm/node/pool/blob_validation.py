@@ -1,4 +1,4 @@
-"""Checks of a blob transaction's sidecar: its version, its counts, its hashes, its proofs."""
+"""Checks the sidecar of a blob transaction: version, counts, hashes and proofs."""
 
 from hashlib import sha256
 
@@ -22,17 +22,17 @@ def checked_sidecar(
     schedule: ForkSchedule,
     setup: TrustedSetup | None,
 ) -> BlobSidecar:
-    """Return the sidecar (EIP-4844, EIP-7594) in the version that the rules ask for.
+    """Returns the sidecar (EIP-4844, EIP-7594) in the version that the rules require.
 
     Since Osaka that has a proof for every cell, before it one for every blob. Clients that prove
     blobs are served after Osaka, too: their proofs are replaced by those of the cells, as
-    go-ethereum does. InvalidTransaction if the sidecar does not prove the hashes. Proofs are
+    go-ethereum does. Raises InvalidTransaction if the sidecar does not prove the hashes. Proofs are
     checked last because they take milliseconds.
     """
     hashes = transaction.blob_versioned_hashes
     if sidecar is None:
         refuse("missing_sidecar", "missing sidecar in blob transaction")
-    # One EIP brought both the most blobs of a transaction and proofs of cells.
+    # EIP-7594 introduced both the limit of blobs per transaction and cell proofs.
     wanted = CELL_PROOF_VERSION if schedule.parameters["blob_max_per_tx"] else 0
     if sidecar.version > wanted:
         text = f"Wrong sidecar format: have version {sidecar.version}, want version {wanted}"

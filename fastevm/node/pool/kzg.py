@@ -1,7 +1,7 @@
 """KZG proofs of blobs, checked by ckzg's C library without the GIL.
 
-The Python functions of ckzg keep the GIL for the milliseconds (and, on loading, seconds) that they
-take, which would hold up the next slice; its C functions are called directly instead.
+The Python functions of ckzg hold the GIL for milliseconds, and for seconds to load the setup. That
+would delay the next slice, so this module calls the C functions directly.
 """
 
 import contextlib
@@ -45,9 +45,9 @@ class TrustedSetup:
     def verify_blobs(
         self, blobs: Sequence[bytes], commitments: Sequence[bytes], proofs: Sequence[bytes]
     ) -> bool:
-        """Whether each proof fits its blob and commitment (EIP-4844).
+        """Returns whether each proof fits its blob and commitment (EIP-4844).
 
-        ValueError for bytes that are no field elements or points.
+        Raises ValueError for bytes that are no field elements or points.
         """
         joined = (b"".join(blobs), b"".join(commitments), b"".join(proofs))
         return self._verify("verify_blob_kzg_proof_batch", *joined, _ctypes().c_uint64(len(blobs)))
@@ -55,9 +55,9 @@ class TrustedSetup:
     def verify_cells(
         self, blobs: Sequence[bytes], commitments: Sequence[bytes], proofs: Sequence[bytes]
     ) -> bool:
-        """Whether all 128 proofs of each blob fit its cells and its commitment (EIP-7594).
+        """Returns whether all 128 proofs of each blob fit its cells and commitment (EIP-7594).
 
-        ValueError for bytes that are no field elements or points.
+        Raises ValueError for bytes that are no field elements or points.
         """
         count = CELLS_PER_BLOB * len(blobs)
         indices = (_ctypes().c_uint64 * count)(*(list(range(CELLS_PER_BLOB)) * len(blobs)))
@@ -71,25 +71,25 @@ class TrustedSetup:
         )
 
     def cell_proofs(self, blobs: Sequence[bytes]) -> list[bytes]:
-        """Return the 128 proofs of each blob's cells in a row (EIP-7594), 0.2 s for each blob.
+        """Returns the 128 cell proofs of each blob, concatenated (EIP-7594); takes 0.2 s per blob.
 
-        ValueError for bytes that are no field elements.
+        Raises ValueError for bytes that are no field elements.
         """
         return [proof for blob in blobs for proof in self._cells_and_proofs(blob, proves=True)[1]]
 
     def load(self) -> None:
-        """Read the setup now. OSError or ValueError when the file cannot be used."""
+        """Loads the setup now. Raises OSError or ValueError if the file cannot be used."""
         with self._lock:
             if self._settings is None:
                 self._settings = _load(self.path)
 
     def preload(self) -> None:
-        """Read the setup in a thread that gives way to all others; a failure is only reported."""
+        """Loads the setup in a thread of the lowest priority; only logs a failure."""
         Thread(target=self._preload, name="fastevm-kzg", daemon=True).start()
 
     @property
     def loaded(self) -> bool:
-        """Whether proofs can be checked at once."""
+        """Whether the setup is loaded, so that proofs can be checked immediately."""
         return self._settings is not None
 
     def _preload(self) -> None:
@@ -104,7 +104,7 @@ class TrustedSetup:
         return self._cells_and_proofs(blob, proves=False)[0]
 
     def _cells_and_proofs(self, blob: bytes, *, proves: bool) -> tuple[bytes, list[bytes]]:
-        """The cells of a blob in a row and, if asked for, the proof of each."""
+        """Returns the cells of a blob, concatenated, and their proofs if these are wanted."""
         self.load()
         cells = _ctypes().create_string_buffer(CELLS_PER_BLOB * CELL_BYTES)
         proofs = _ctypes().create_string_buffer(CELLS_PER_BLOB * G1_BYTES) if proves else None
@@ -122,10 +122,10 @@ class TrustedSetup:
 
 
 def find_trusted_setup(path: Path | None = None) -> TrustedSetup | None:
-    """The setup at ``path``, else of FASTEVM_TRUSTED_SETUP, else of eth-account if installed.
+    """Returns the setup at ``path``, else of FASTEVM_TRUSTED_SETUP, else of eth-account.
 
-    The file has the text format of the ceremony's clients. None when there is none; OSError when
-    the one that was named does not exist.
+    The file has the text format of the ceremony's clients. Returns None if there is none. Raises
+    OSError if the named file does not exist.
     """
     named = path or (Path(os.environ[SETUP_VARIABLE]) if SETUP_VARIABLE in os.environ else None)
     if named is not None:

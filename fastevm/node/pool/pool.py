@@ -166,14 +166,14 @@ class TransactionPool:
         return None if pooled is None else pooled.transaction
 
     def sidecar(self, tx_hash: bytes) -> BlobSidecar | None:
-        """The sidecar of a transaction in the pool, or of one included lately."""
+        """Returns the sidecar of a pooled or recently included transaction."""
         for pooled in (self._by_hash, self._confirmed, self._sidecars):
             if tx_hash in pooled:
                 return pooled[tx_hash].sidecar
         return None
 
     def blob(self, versioned_hash: bytes) -> bytes | None:
-        """The blob with this versioned hash, of a transaction whose sidecar is still kept."""
+        """Returns the blob with this versioned hash if the pool still keeps its sidecar."""
         with self._lock:
             kept = [*self._by_hash.values(), *self._confirmed.values(), *self._sidecars.values()]
         for pooled in kept:
@@ -183,9 +183,9 @@ class TransactionPool:
         return None
 
     def next_nonce(self, address: bytes, known: int | None = None) -> int:
-        """The nonce after all included and all executable transactions of the account.
+        """Returns the nonce after all included and executable transactions of the account.
 
-        ``known``: its nonce in a state that the caller has read; the answer is not below it.
+        ``known``: its nonce in a state that the caller has read; the result is never lower.
         """
         with self._lock:
             sender = self._queues.get(address)
@@ -193,25 +193,25 @@ class TransactionPool:
         return nonce if known is None else max(nonce, known)
 
     def is_ahead_of(self, accounts: Layer) -> bool:
-        """Whether the pool may count a nonce as used that is not in this state.
+        """Returns whether the pool may count a nonce as used that this state does not.
 
-        It waits for no lock. A transaction that is included is executable, then its sender's nonce
-        is about to change, then the pool has the state with it: asked for in this order.
+        Takes no lock. A transaction is first executable, then its sender is in ``_changed``, then
+        the pool has the state that includes it. Checking in this order misses none.
         """
         return bool(self._executable.count or self._changed) or self._accounts is not accounts
 
     def executable(self) -> Content:
-        """The executable transactions, by sender and nonce."""
+        """Returns the executable transactions, by sender and nonce."""
         return self.content()[0]
 
     def queued(self) -> Content:
-        """The queued transactions, by sender and nonce."""
+        """Returns the queued transactions, by sender and nonce."""
         return self.content()[1]
 
     def content(self) -> tuple[Content, Content]:
-        """The executable and the queued transactions, by sender and nonce.
+        """Returns the executable and the queued transactions, by sender and nonce.
 
-        Sender by sender, so that the builder waits for the lock of one of them at most.
+        Takes the lock once per sender, so that the builder never waits long for it.
         """
         with self._lock:
             senders = list(self._queues)
@@ -225,7 +225,7 @@ class TransactionPool:
         return executable, queued
 
     def content_of(self, address: bytes) -> tuple[dict[int, Transaction], dict[int, Transaction]]:
-        """The executable and the queued transactions of a sender, by nonce."""
+        """Returns the executable and the queued transactions of a sender, by nonce."""
         with self._lock:
             sender = self._queues.get(address)
             waiting = [] if sender is None else sorted(sender.by_nonce.items())
@@ -235,7 +235,7 @@ class TransactionPool:
             )
 
     def hashes(self) -> set[bytes]:
-        """The hashes of all in the pool and of all pre-confirmed and not yet canonical."""
+        """Returns the hashes of pooled, and of pre-confirmed but not yet canonical transactions."""
         with self._lock:
             return {*self._by_hash, *self._confirmed}
 
@@ -270,7 +270,7 @@ class TransactionPool:
         return self._next_of(self._ordered.pop)
 
     def best_long(self) -> PooledTransaction | None:
-        """Returns the next transaction that may take most of a slice, likewise."""
+        """Returns the next transaction that may take most of a slice; used like ``best``."""
         return self._next_of(self._ordered.pop_long)
 
     def _next_of(self, pop: Callable[[], PooledTransaction | None]) -> PooledTransaction | None:
@@ -300,12 +300,12 @@ class TransactionPool:
             self.run_times.learn(pooled.transaction, pooled.sender, seconds, gas)
 
     def set_aside(self, pooled: PooledTransaction) -> None:
-        """The transaction does not fit; its sender is skipped until the next ``open_slice``."""
+        """Skips a transaction that does not fit, and its sender, until the next ``open_slice``."""
         with self._lock:
             self._ordered.set_aside(pooled)
 
     def confirm(self, pooled: PooledTransaction) -> None:
-        """The transaction is in the block under construction; the sender's next one is offered."""
+        """Marks a transaction as included in the open block; offers the sender's next one."""
         with self._lock:
             self._confirmed[pooled.hash] = pooled
             self._use_nonce(pooled.sender, pooled.nonce, pooled.authorities, spent=pooled.cost)
@@ -317,7 +317,7 @@ class TransactionPool:
             self._trim_queued()
 
     def sealed(self, transactions: Iterable[Transaction]) -> None:
-        """The block that was built with these transactions is canonical."""
+        """Forgets these transactions: the block that includes them is canonical."""
         with self._lock:
             for transaction in transactions:
                 self._include(transaction)
@@ -329,10 +329,11 @@ class TransactionPool:
         included: Iterable[Transaction] = (),
         returned: Iterable[Transaction] = (),
     ) -> None:
-        """The canonical chain changed: blocks with ``included`` joined, with ``returned`` left it.
+        """Updates the pool after a change of the canonical chain.
 
-        ``accounts``: the state to build on. Transactions that were confirmed for a block that is
-        given up are added again where they are still valid.
+        ``accounts``: the state to build on. ``included``: transactions of blocks that joined the
+        chain. ``returned``: transactions of blocks that left it. These, and the ones that were
+        confirmed for an abandoned block, are added again if they are still valid.
         """
         with self._lock:
             here = set()
@@ -357,7 +358,7 @@ class TransactionPool:
 
     @contextmanager
     def readmitting(self, hashes: Container[bytes]) -> Iterator[None]:
-        """Within it, `reset` adds no other transactions again than these."""
+        """In this context, `reset` adds only these transactions again."""
         self._readmitted = hashes
         try:
             yield
@@ -367,7 +368,7 @@ class TransactionPool:
     # --- inside: rules ----------------------------------------------------------------------------
 
     def _check_time(self, transaction: Transaction, sender: bytes) -> None:
-        """Raises InvalidTransaction for what the builder could not execute before."""
+        """Raises InvalidTransaction if the builder could not execute it, or a similar one."""
         reason = self._drop_reasons.get(transaction.hash, "")
         if reason.startswith(TOO_SLOW):
             refuse("too_slow", reason)
@@ -398,7 +399,7 @@ class TransactionPool:
     def _check_delegation(
         self, sender: SenderQueue, new: PooledTransaction, old: PooledTransaction | None
     ) -> None:
-        """Raise where a delegated account would have more than one transaction (EIP-7702)."""
+        """Raises if a delegated account would have more than one transaction (EIP-7702)."""
         if new.sender in self._authorities or self._has_delegated(new):
             if not sender.executable_count and new.nonce != sender.nonce:
                 refuse("delegated_gap", "gapped-nonce tx from delegated accounts")
@@ -413,7 +414,7 @@ class TransactionPool:
                 refuse("authority_reserved", "authority already reserved")
 
     def _has_delegated(self, new: PooledTransaction) -> bool:
-        """Whether the sender has code, which is a delegation unless a contract is impersonated."""
+        """Returns whether the sender has code: a delegation, unless it is impersonated."""
         return bool(self._accounts.code(new.sender)) and not is_impersonated(new.transaction)
 
     def _check_capacity(
@@ -499,7 +500,7 @@ class TransactionPool:
         if new.nonce > sender.frontier:
             self._move(sender, new, QUEUED)
         self._promote(sender)
-        if new.subpool is NO_SUBPOOL:  # not covered after all: it waits for funds
+        if new.subpool is NO_SUBPOOL:  # not covered: it waits for funds
             self._move(sender, new, QUEUED)
         while self._executable.count > self.limits.executable:
             lowest = self._executable.lowest(self.next_fees)
@@ -565,7 +566,7 @@ class TransactionPool:
         self._queues[pooled.sender].refresh()
 
     def _rank_again(self, sender: SenderQueue) -> None:
-        """A replacement changed what the transactions after it rank by."""
+        """Ranks a sender again after a replacement, which changes the ranks that follow."""
         sender.is_stale = True
         sender.refresh()
         self._executable.push(sender.by_nonce[sender.frontier - 1])
@@ -611,8 +612,8 @@ class TransactionPool:
         self._set_nonce(sender, max(sender.nonce, nonce + 1))
 
     def _include(self, transaction: Transaction) -> None:
-        """A canonical block includes the transaction."""
-        if transaction.type == DEPOSIT_TX:  # it has no nonce; its sender's comes with ``settle``
+        """Removes a transaction that a canonical block includes."""
+        if transaction.type == DEPOSIT_TX:  # it uses no nonce; `settle` brings its sender's
             assert transaction.sender is not None
             self._changed.add(transaction.sender)
             return
@@ -627,7 +628,7 @@ class TransactionPool:
                 del self._sidecars[next(iter(self._sidecars))]
 
     def _set_nonce(self, sender: SenderQueue, nonce: int) -> None:
-        """Remove the transactions below ``nonce`` and find the executable ones again."""
+        """Removes the transactions below ``nonce`` and determines the executable ones again."""
         waiting = sender.by_nonce
         if nonce < sender.nonce:
             self._demote(sender, sender.nonce)
@@ -666,7 +667,7 @@ class TransactionPool:
             del self._queues[address]
 
     def _reenter(self, transactions: Iterable[Transaction]) -> None:
-        """Add the transactions again that are still valid."""
+        """Adds the transactions again that are still valid."""
         for transaction in transactions:
             kept = self._sidecars.pop(transaction.hash, None)
             try:

@@ -159,14 +159,14 @@ class SenderQueue:
 
 
 def authorities_of(transaction: Transaction) -> frozenset[bytes]:
-    """The signers of the authorizations of a transaction, without invalid signatures."""
+    """Returns the signers of the valid authorizations of a transaction."""
     if transaction.type != SET_CODE_TX:
         return NO_AUTHORITIES
     return frozenset(one for one in transaction.authorities if one is not None)
 
 
 def cost_of(transaction: Transaction) -> int:
-    """The most that a transaction can take from its sender, in wei."""
+    """Returns the most that a transaction can take from its sender, in wei."""
     cost = transaction.gas_limit * transaction.max_fee_per_gas + transaction.value
     if transaction.type != BLOB_TX:
         return cost
@@ -175,5 +175,5 @@ def cost_of(transaction: Transaction) -> int:
 
 
 def refuse(code: str, message: str) -> NoReturn:
-    """Raise InvalidTransaction."""
+    """Raises InvalidTransaction."""
     raise InvalidTransaction(code, message)

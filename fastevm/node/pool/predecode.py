@@ -1,4 +1,4 @@
-"""Predecoding: raw transactions decoded ahead, with the senders recovered several at a time."""
+"""Predecoding: decodes raw transactions before they are submitted, several at a time."""
 
 from collections.abc import Sequence
 from itertools import islice
@@ -13,10 +13,10 @@ MAX_PREDECODED = 2_048  # not taken yet; the oldest are dropped
 
 
 class PredecodedTransactions:
-    """A cache of decoded transactions that are submitted soon; for any thread.
+    """A cache of decoded transactions that will be submitted soon; thread-safe.
 
-    Recovering eight senders side by side takes a quarter of the time per signature. Nothing else is
-    checked here, and a predecoded transaction need not be submitted.
+    Recovering eight senders together takes a quarter of the time per signature. Only the encoding
+    is checked. A predecoded transaction need not be submitted.
     """
 
     def __init__(self) -> None:
@@ -26,9 +26,9 @@ class PredecodedTransactions:
         return len(self._decoded)
 
     def predecode(self, raws: Sequence[bytes]) -> None:
-        """Decode these canonical bytes, MAX_PREDECODED_AT_ONCE at most.
+        """Decodes these canonical bytes, at most MAX_PREDECODED_AT_ONCE.
 
-        Bytes that are no transaction are left out.
+        Skips bytes that are no transaction.
         """
         decoded: dict[bytes, Transaction] = {}
         for raw in raws[:MAX_PREDECODED_AT_ONCE]:
@@ -44,9 +44,9 @@ class PredecodedTransactions:
             self._decoded.pop(raw, None)
 
     def take(self, raw: bytes) -> tuple[Transaction, BlobSidecar | None]:
-        """The transaction of these bytes and its sidecar, decoded now if it was not before.
+        """Returns the transaction of these bytes and its sidecar; decodes it if it is not cached.
 
-        TransactionDecodeError.
+        Raises TransactionDecodeError for bytes that are no transaction.
         """
         transaction = self._decoded.pop(raw, None)
         return decode_pooled(raw) if transaction is None else (transaction, None)

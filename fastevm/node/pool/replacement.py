@@ -1,4 +1,4 @@
-"""The replacement rule: how much more a transaction must offer to replace one of its nonce."""
+"""Replacement: how much more a transaction must offer to replace another of the same nonce."""
 
 from fastevm.node.pool.pooled_transaction import BLOB_TX, PooledTransaction, refuse
 
@@ -11,10 +11,10 @@ MESSAGE = "replacement transaction underpriced"
 def check_replacement(
     old: PooledTransaction, new: PooledTransaction, *, cap_alone: bool = False
 ) -> None:
-    """Raise InvalidTransaction unless ``new`` may replace ``old``, which has the same nonce.
+    """Raises InvalidTransaction unless ``new`` may replace ``old``, which has the same nonce.
 
-    Both fee caps must rise by 10 %, with blobs all three by 100 %. The least price is rounded down
-    (integer division), as in go-ethereum. ``cap_alone``: any higher fee cap will do, as in anvil.
+    Both fee caps must rise by 10 %, all three of a blob transaction by 100 %. The required price is
+    rounded down, as in go-ethereum. ``cap_alone``: any higher fee cap suffices, as in anvil.
     """
     if cap_alone:
         if new.caps.fee <= old.caps.fee:

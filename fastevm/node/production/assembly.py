@@ -26,11 +26,11 @@ def assemble_block(
     *,
     gas_target: int = DEFAULT_GAS_TARGET,
 ) -> tuple[Block, BlockResult]:
-    """Execute the transactions in their order and seal the block; the chain does not change.
+    """Executes the transactions in order and seals the block; does not change the chain.
 
     ``transactions`` come after those of the attributes. The gas limit moves from the parent's
-    towards ``gas_target``. InvalidTransaction for the first transaction that cannot be included,
-    InvalidBlock for a timestamp not after the parent's.
+    towards ``gas_target``. Raises InvalidTransaction for the first transaction that cannot be
+    included, and InvalidBlock if the timestamp is not after the parent's.
     """
     if attributes.timestamp < parent.header.timestamp + chain.config.least_timestamp_step:
         raise InvalidBlock(

@@ -1,4 +1,4 @@
-"""What a block begins with: the attributes that something outside of the builder decides."""
+"""Attributes of a block that the builder gets from elsewhere, such as a consensus client."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ NO_DEPOSITS = "this node makes no blocks that begin with deposits"
 class BlockAttributes(Struct, frozen=True, kw_only=True):
     """What a consensus client decides about a block. ``timestamp`` in seconds.
 
-    ``extra_data`` gives way to fee parameters where the rules put these there. The block begins
-    with ``transactions``, in this order: the deposits of a chain of the OP stack. ``gas_limit``
-    and ``base_fee`` (wei) follow from the parent where they are None.
+    If the rules put fee parameters into the extra data, they replace ``extra_data``. The block
+    begins with ``transactions``, in this order: the deposits of an OP-stack chain. ``gas_limit``
+    and ``base_fee`` (wei) follow from the parent if they are None.
     """
 
     timestamp: int

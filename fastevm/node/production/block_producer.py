@@ -1,4 +1,4 @@
-"""Builds blocks from the pool: begins a block, fills its slices, seals it; knows no due times."""
+"""Builds blocks from the pool: begins a block, fills its slices, seals it. Has no clock."""
 
 import logging
 import math
@@ -58,10 +58,10 @@ class BuilderFaults(Struct):
 
 
 class BlockProducer:
-    """One block under construction on the head of a chain; ``source`` says what it begins with.
+    """Builds one block at a time on the head of a chain; ``source`` gives its attributes.
 
-    ``lock`` guards the block under construction and every addition to the chain. ``publish`` is
-    called with each new pending block and must return at once.
+    ``lock`` guards the open block and every addition to the chain. ``publish`` is called with each
+    new pending block and must return immediately.
     """
 
     fails = False  # whether the last slice ended with an error
@@ -99,9 +99,9 @@ class BlockProducer:
     # --- one block --------------------------------------------------------------------------------
 
     def begin(self, timestamp: int) -> PendingBlock:
-        """Begin a child of the head; its first slice, for the caller to publish.
+        """Begins a child of the head and returns its first slice, for the caller to publish.
 
-        That slice has the transactions that the block begins with, and no others.
+        That slice has only the transactions that the block begins with.
 
         ``timestamp``: of the block by the system's clock, in seconds. The producer's clock adds its
         offset, and the timestamp is at least that of the parent plus the configured step.
@@ -124,24 +124,24 @@ class BlockProducer:
         )
 
     def opens_with(self, attributes: BlockAttributes) -> tuple[object, ...]:
-        """What a child of the head with these attributes follows from."""
+        """Returns everything that determines an empty child of the head: a key for caches."""
         return self.chain.head.hash, self.chain.amendments, self.chain.config, attributes
 
     def keep_spare(self, attributes: BlockAttributes, block: SlicedBlock) -> None:
-        """Keep a block that was opened to be looked at, for the next one that is sealed at once.
+        """Keeps a block that was opened only to be read; the next block can use it.
 
-        It has no transactions besides those that it begins with. Called with the lock.
+        It has only the transactions that it begins with. The caller holds the lock.
         """
         self._spare = self.opens_with(attributes), block
 
     def attributes(self, system_time: int) -> BlockAttributes:
-        """What a child of the head begins with, by the system's clock at ``system_time``."""
+        """Returns the attributes of a child of the head begun at ``system_time`` (seconds)."""
         head = self.chain.head
         found = self.source.attributes(head, self.next_timestamp(system_time))
         return self.settings.applied(found, head.hash)
 
     def next_timestamp(self, system_time: int) -> int:
-        """The timestamp of a child of the head, by the system's clock at ``system_time``."""
+        """Returns the timestamp of a child of the head begun at ``system_time`` (seconds)."""
         fixed = self.source.fixed_timestamp(self.chain.head)
         if fixed is not None:
             return fixed
@@ -191,13 +191,13 @@ class BlockProducer:
         return added
 
     def close_slice(self) -> PendingBlock:
-        """Close a slice: the block so far, whose state the pool uses from now on."""
+        """Closes a slice and returns the block so far; the pool uses its state from now on."""
         pending = self._current_block().close_slice()
         self.pool.settle(pending.layer)
         return pending
 
     def seal(self) -> Block:
-        """Compute the roots and make the block canonical; no block is under construction then."""
+        """Computes the roots and makes the block canonical. Leaves no open block."""
         block = self._current_block()
         if self.faults.seal_without_last and block.has_chosen:
             self.faults.seal_without_last = False
@@ -226,12 +226,12 @@ class BlockProducer:
         interval: int | None = None,
         is_stopped: Callable[[], bool] = lambda: False,
     ) -> list[Block]:
-        """Build and seal ``count`` blocks at once from what the pool holds.
+        """Builds and seals ``count`` blocks immediately, with transactions of the pool.
 
         ``timestamp`` (seconds): of the first block, not below what its parent allows. ``interval``:
-        seconds that pass on the clock before each block. Fewer blocks are made when ``is_stopped``,
-        which is asked before each, or when the producer stops. ValueError for a timestamp or an
-        interval where the rules of the chain set the timestamps.
+        seconds by which the clock advances before each block. Builds fewer blocks if the producer
+        stops, or if ``is_stopped``, which is called before each, returns True. Raises ValueError
+        for a timestamp or an interval if the rules of the chain set the timestamps.
         """
         if timestamp is not None or interval is not None:
             self.require_free_timestamps()
@@ -241,7 +241,7 @@ class BlockProducer:
                 self.seal_open_block()
             if timestamp is not None:
                 self.clock.set_next(timestamp)
-            system_time = int(time.time())  # of all blocks, so that the interval is exact
+            system_time = int(time.time())  # one for all blocks, so that the interval is exact
             for _ in range(count):
                 if self.stopping or is_stopped():
                     break
@@ -253,7 +253,7 @@ class BlockProducer:
         return blocks
 
     def mine_each(self) -> list[Block]:
-        """Build and seal a block for each transaction of the pool that can be included now."""
+        """Builds and seals a block for each transaction of the pool that can be included now."""
         blocks: list[Block] = []
         with self.lock:
             while self.pool.executable_count and not self.stopping:
@@ -265,9 +265,9 @@ class BlockProducer:
         return blocks
 
     def mine_with(self, transactions: Iterable[Transaction]) -> Block:
-        """Build and seal a block with just these transactions, besides those it begins with.
+        """Builds and seals a block with only these transactions after those it begins with.
 
-        InvalidTransaction for the first one that cannot be included; there is no block then.
+        Raises InvalidTransaction for the first that cannot be included, and then builds no block.
         """
         with self.lock:
             self._begin_whole(int(time.time()))
@@ -280,13 +280,13 @@ class BlockProducer:
             return self.seal()
 
     def stop(self) -> None:
-        """Build no more blocks; what `mine` has under way ends after its block."""
+        """Builds no more blocks; `mine` ends after its current block."""
         self.stopping = True
         with self.lock:
             pass
 
     def seal_open_block(self) -> None:
-        """Seal the block under construction if it has chosen transactions, else drop it."""
+        """Seals the open block if it has chosen transactions; otherwise drops it."""
         with self.lock:
             if self.open_block is not None and self.open_block.has_chosen:
                 self.seal()
@@ -294,14 +294,14 @@ class BlockProducer:
 
     @property
     def coinbase(self) -> bytes:
-        """Who gets the fees of the next blocks, 20 bytes."""
+        """The address that receives the fees of the next blocks, 20 bytes."""
         return self.settings.coinbase or self.source.coinbase
 
     # --- a producer that builds on demand only; `SliceBuilder` overrides these --------------------
 
     @property
     def block_time(self) -> float | None:
-        """Seconds between the blocks that this producer makes by itself; None if it makes none."""
+        """Seconds between blocks that are built without a request; None: none are."""
         return None
 
     @property
@@ -310,18 +310,18 @@ class BlockProducer:
         return False
 
     def start(self) -> None:
-        """Starts to make blocks by itself."""
+        """Starts building blocks without requests, if this producer does that."""
 
     def pause(self, wanted: bool) -> None:
-        """Stops making blocks by itself, or continues."""
+        """Pauses or resumes building blocks without requests."""
 
     def restart(self) -> None:
-        """Drop the block under construction, to begin again with the head and the time of now."""
+        """Drops the open block; the next one begins with the current head and time."""
         with self.lock:
             self.abandon()
 
     def abandon(self) -> None:
-        """Drop the block under construction; its transactions are executable again."""
+        """Drops the open block; its transactions become executable again."""
         self.open_block = None
         head = self.chain.head
         self.pool.reset(self.chain.layer_of(head.hash))
@@ -335,17 +335,17 @@ class BlockProducer:
         return self.seal()
 
     def _begin_whole(self, timestamp: int) -> None:
-        """Begin a child of the head that is sealed at once: nobody reads its slices."""
+        """Begins a child of the head that is sealed immediately: nobody reads its slices."""
         self._open(timestamp, is_whole=True)
         if self._current_block().begins_with:
-            self.close_slice()  # the pool has to know what they have changed
+            self.close_slice()  # the pool needs the state after them
 
     def _current_block(self) -> SlicedBlock:
         assert self.open_block is not None, "no block was begun"
         return self.open_block
 
     def _is_awaited(self, pooled: PooledTransaction, deadline: float) -> bool:
-        """Whether a transaction waits for its state; without a deadline this waits for it too."""
+        """Returns whether a transaction waits for its state; without a deadline, fetches it."""
         state, transaction = self.missing_state, pooled.transaction
         if deadline != NEVER:
             return state.is_fetching(transaction.hash)
@@ -453,7 +453,7 @@ class BlockProducer:
             block.resume()
 
     def _without_last(self, block: SlicedBlock) -> SlicedBlock:
-        """The block without its last transaction (an injected fault)."""
+        """Returns the block without its last transaction (an injected fault)."""
         transactions = block.close_slice().transactions
         attributes = self.source.attributes(self.chain.head, block.header.timestamp)
         attributes = self.settings.applied(attributes, self.chain.head.hash)
@@ -465,7 +465,7 @@ class BlockProducer:
         return other
 
     def _head_moved(self, change: HeadChange) -> None:
-        """Update the pool when imported blocks changed the canonical chain."""
+        """Updates the pool after imported blocks changed the canonical chain."""
         with self.lock:
             if self._sealing:
                 return

@@ -1,4 +1,4 @@
-"""What a developer decided about the next blocks, in place of the rules and the source."""
+"""Settings of a developer for the next blocks, which override the rules and the source."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MAX_BASE_FEE: Final = 2**128 - 1  # wei; what a block costs still fits into 256 
 
 
 class BlockSettings:
-    """Decisions about all later blocks, and about the children of one block.
+    """Settings for all later blocks, and for the children of one block.
 
     ``coinbase`` (20 bytes) and ``gas_limit`` hold until they change; None leaves them to the source
     and the rules. ``min_gas_price`` (wei): what a transaction must offer. Methods may be called
@@ -23,7 +23,7 @@ class BlockSettings:
         self.clear()
 
     def clear(self) -> None:
-        """Leave everything to the source and the rules again."""
+        """Removes all settings."""
         self.coinbase: bytes | None = None
         self.gas_limit: int | None = None
         self.min_gas_price = 0
@@ -43,7 +43,7 @@ class BlockSettings:
         self._parent, self._of_children = kept._parent, dict(kept._of_children)
 
     def set_child(self, parent: bytes, **decided: Any) -> None:
-        """Decide about the children of the block with the hash ``parent``.
+        """Sets attributes of the children of the block with the hash ``parent``.
 
         ``base_fee`` in wei, ``prev_randao`` of 32 bytes.
         """
@@ -52,12 +52,12 @@ class BlockSettings:
         self._of_children |= decided
 
     def base_fee_after(self, parent: bytes) -> int | None:
-        """The base fee in wei that was set for the children of a block, if one was."""
+        """Returns the base fee in wei that was set for the children of a block; None if not set."""
         found: int | None = self._of_child(parent).get("base_fee")
         return found
 
     def applied(self, attributes: BlockAttributes, parent: bytes) -> BlockAttributes:
-        """The attributes of a child of ``parent`` with what was decided."""
+        """Returns the attributes of a child of ``parent`` with the settings applied."""
         decided = dict(self._of_child(parent))
         if self.coinbase is not None:
             decided["coinbase"] = self.coinbase

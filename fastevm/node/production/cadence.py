@@ -29,8 +29,8 @@ class Tick(Struct, frozen=True):
 class Cadence:
     """The ticks of blocks of ``block_time_ms`` in slices of ``interval_ms``.
 
-    Every tick is computed from ``anchor``, so errors do not add up. Where the block time is no
-    multiple of the interval the first slice is shorter, and the last one ends with the block.
+    Every tick is computed from ``anchor``, so errors do not add up. If the block time is no
+    multiple of the interval, the first slice is shorter; the last one ends with the block.
     """
 
     def __init__(self, block_time_ms: int, interval_ms: int, anchor: float) -> None:
@@ -40,23 +40,23 @@ class Cadence:
         self.anchor = anchor
 
     def tick(self, number: int) -> Tick:
-        """The tick of this number, from 0."""
+        """Returns the tick with this number, from 0."""
         block, index = divmod(number, self.slices)
         offset = self._first_ms / MS + index * self.interval
         return Tick(number, index + 1, self.anchor + block * self.block_time + offset)
 
     def block_of(self, tick: Tick) -> int:
-        """The number of the tick's block, counted from the anchor."""
+        """Returns the number of the tick's block, counted from the anchor."""
         return tick.number // self.slices
 
     def block_end(self, tick: Tick) -> float:
-        """When the block of this tick is sealed."""
+        """Returns when the block of this tick is sealed."""
         return self.anchor + (self.block_of(tick) + 1) * self.block_time
 
     def after(self, number: int, now: float) -> tuple[Tick, int]:
-        """The tick to wait for after ``number``, and how many were skipped.
+        """Returns the tick to wait for after ``number``, and how many were skipped.
 
-        A tick is skipped when the next one is due already.
+        A tick is skipped if the next one is already due.
         """
         tick, skipped = self.tick(number + 1), 0
         while tick.due + self.interval < now:
@@ -65,7 +65,7 @@ class Cadence:
 
 
 def aligned_anchor(block_time_ms: int, wall: float, monotonic: float) -> float:
-    """The monotonic time of the last moment at which wall time was a multiple of the block time."""
+    """Returns the monotonic time when wall time was last a multiple of the block time."""
     return monotonic - wall % (block_time_ms / MS)
 
 
@@ -76,44 +76,44 @@ class Average:
         self.value = value
 
     def update(self, seconds: float) -> None:
-        """Include a measurement."""
+        """Adds a measurement."""
         self.value += SMOOTHING * (seconds - self.value)
 
 
 class SliceTiming:
-    """The moments of a slice before its due time, from the measured costs of the last slices."""
+    """The schedule of a slice before its due time, from the measured times of the last slices."""
 
     def __init__(self, interval: float) -> None:
         self.interval = interval
         self._transaction, self._closing = Average(50e-6), Average(0.001)
 
     def measure_at(self, tick: Tick) -> float:
-        """When the executable transactions are counted, to choose when filling begins."""
+        """Returns when the executable transactions are counted to choose when filling begins."""
         return tick.due - FILL_START * self.interval
 
     def fill_at(self, tick: Tick, executable: int, *, exhausted: bool = False) -> float:
-        """When filling begins. ``exhausted``: the deadline stopped the slice before."""
+        """Returns when filling begins. ``exhausted``: a deadline stopped the previous slice."""
         if exhausted:
             return tick.due - EXHAUSTED_FILL_START * self.interval
         expected = SAFETY * (executable * self._transaction.value + self._closing.value)
         return tick.due - min(max(MIN_FILL_SECONDS, expected), FILL_START * self.interval)
 
     def close_at(self, tick: Tick) -> float:
-        """The deadline of filling: when the slice is closed."""
+        """Returns when the slice is closed: the deadline of filling."""
         margin = max(MIN_CLOSING_SECONDS, SAFETY * self._closing.value)
         return tick.due - min(margin, MAX_CLOSING * self.interval)
 
     def publish_at(self, tick: Tick) -> float:
-        """When the closed slice is published."""
+        """Returns when the closed slice is published."""
         return tick.due - min(PUBLISH_AHEAD, MAX_PUBLISH_AHEAD * self.interval)
 
     @property
     def idle_seconds(self) -> float:
-        """How long after a slice nothing has to be done for the next one."""
+        """Seconds after a slice in which the next one needs no work."""
         return (1 - FILL_START) * self.interval
 
     def learn(self, transactions: int, filling: float, closing: float) -> None:
-        """Include the measured seconds of a slice with so many transactions."""
+        """Adds the measured seconds of a slice with this number of transactions."""
         if transactions:
             self._transaction.update(filling / transactions)
         self._closing.update(closing)

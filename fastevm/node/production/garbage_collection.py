@@ -1,6 +1,6 @@
-"""Full garbage collections right after a slice, where they delay no slice.
+"""Runs full garbage collections right after a slice, when they delay no slice.
 
-A full collection stops every thread: 100 ms were measured in a node that had just started.
+A full collection stops every thread, for 100 ms in a node that has just started.
 """
 
 import gc
@@ -22,23 +22,24 @@ class Collector:
         self._thresholds: tuple[int, int, int] | None = None
 
     def start(self) -> None:
-        """Disable automatic full collections."""
+        """Disables automatic full collections."""
         self._thresholds = gc.get_threshold()
         gc.set_threshold(*YOUNG_THRESHOLDS)
         self._settled = False
         self._due = time.monotonic() + SETTLE_SECONDS
 
     def stop(self) -> None:
-        """Restore the settings of before."""
+        """Restores the previous settings."""
         if self._thresholds is not None:
             gc.set_threshold(*self._thresholds)
             gc.unfreeze()
             self._thresholds = None
 
     def collect(self, left: float) -> None:
-        """Collect if it is due and expected to take less than ``left`` seconds.
+        """Collects if it is due and expected to take less than ``left`` seconds.
 
-        The first call freezes all objects instead: modules, classes and code stay alive anyway.
+        The first call freezes all objects instead: modules, classes and code live as long as the
+        process.
         """
         now = time.monotonic()
         if self._thresholds is None or now < self._due or 2 * self.last_seconds > left:

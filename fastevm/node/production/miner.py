@@ -17,10 +17,10 @@ STOP_SECONDS = 5.0  # for the thread to end
 
 
 class Miner:
-    """Tells a producer when to make blocks; ``automine``: one for each transaction at once.
+    """Makes a producer build blocks. ``automine``: immediately for each transaction.
 
-    A producer that builds slices does so until the first change of the mode, and again when an
-    interval of its own block time is asked for.
+    A producer of slices continues until the mode first changes, and again if the interval is set to
+    its own block time.
     """
 
     def __init__(
@@ -30,7 +30,7 @@ class Miner:
         *,
         automine: bool = False,
     ) -> None:
-        """``paused``: called after the producer was paused or goes on."""
+        """``paused`` is called after the producer paused or resumed."""
         self.producer, self.paused, self.automine = producer, paused, automine
         self.interval: float | None = producer.block_time
         self._lock = threading.Lock()
@@ -38,9 +38,9 @@ class Miner:
         self._ended = threading.Event()
 
     def set_automine(self, wanted: bool) -> None:
-        """Make a block for each transaction at once, with no interval, or stop to.
+        """Builds a block for each transaction immediately and none at an interval, or stops that.
 
-        Where blocks come at an interval, only the first changes anything.
+        While blocks are built at an interval, False changes nothing.
         """
         with self._lock:
             if self.automine and self.interval is None and not wanted:
@@ -51,9 +51,9 @@ class Miner:
                     self.producer.mine()
 
     def set_interval(self, seconds: float | None, *, automine: bool = False) -> None:
-        """Make a block every so many seconds, and on demand; None or 0: on demand only.
+        """Builds a block every ``seconds`` and on demand; None or 0: only on demand.
 
-        ``automine``: for each transaction too. ValueError for seconds that are none.
+        ``automine``: for each transaction too. Raises ValueError for an interval out of bounds.
         """
         if seconds is not None and seconds != 0 and not MIN_INTERVAL <= seconds <= MAX_INTERVAL:
             raise ValueError(f"interval {seconds}: expected {MIN_INTERVAL} to {MAX_INTERVAL} s")
@@ -61,7 +61,7 @@ class Miner:
             self._set_mode(automine=automine, interval=float(seconds) if seconds else None)
 
     def stop(self) -> None:
-        """Make no more blocks at an interval."""
+        """Stops building blocks at an interval."""
         with self._lock:
             self._end_thread()
 
@@ -89,6 +89,6 @@ class Miner:
         while not ended.wait(max(0.0, due - time.monotonic())):
             try:
                 self.producer.mine()
-            except Exception:  # the next block is tried in its turn
+            except Exception:  # the next block is built at its time
                 log.exception("a block could not be made")
             due = max(due + interval, time.monotonic())

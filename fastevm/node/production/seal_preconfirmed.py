@@ -14,10 +14,10 @@ from fastevm.node.production.sliced_block import SlicedBlock
 def seal_preconfirmed(
     chain: Chain, preconfirmed: PreconfirmedBlock
 ) -> tuple[Block, BlockResult] | None:
-    """Seal a block with the pre-confirmed transactions.
+    """Seals a block with the pre-confirmed transactions.
 
-    None when it has none or is no child of the head. FastevmError when its execution gives another
-    result than before.
+    Returns None if there are none or if the block is no child of the head. Raises FastevmError if
+    the execution gives another result than before.
     """
     head = chain.head
     if preconfirmed.draft.parent_hash != head.hash or not preconfirmed.transactions:

@@ -1,4 +1,4 @@
-"""A simulated L1: what the blocks of a development chain of the OP stack begin with.
+"""A simulated L1: the attributes and deposits of a development chain of the OP stack.
 
 Source: the OP Stack specification, L1 attributes, deposits, and "Attributes Builder" of each fork.
 """
@@ -57,9 +57,9 @@ DA_FOOTPRINT_GAS_SCALAR = 400
 class SimulatedL1(AttributesSource):
     """The L1 below a development chain: a block every 12 seconds of the chain's own time.
 
-    A block of L1 follows from its number alone, its number from the time: so every node, and the
-    same node after a restart, sees the same L1. Deposits that wait are included in the next block
-    that has room; they stay until a canonical block has them.
+    The number of an L1 block determines its content, and the time determines the number. So every
+    node, also after a restart, sees the same L1. A waiting deposit is included in the next block
+    with enough gas, and kept until a canonical block includes it.
     """
 
     coinbase = SEQUENCER_FEE_VAULT
@@ -74,7 +74,7 @@ class SimulatedL1(AttributesSource):
     # --- blocks -----------------------------------------------------------------------------------
 
     def attributes(self, parent: Block, timestamp: int) -> BlockAttributes:
-        """The attributes of a child of ``parent`` at ``timestamp`` (seconds)."""
+        """Returns the attributes of a child of ``parent`` at ``timestamp`` (seconds)."""
         number = timestamp // L1_BLOCK_SECONDS
         first = [self._attributes_deposit(parent, timestamp)]
         gas = parent.header.gas_limit - ATTRIBUTES_GAS
@@ -125,7 +125,7 @@ class SimulatedL1(AttributesSource):
         )
 
     def _fitting(self, gas: int) -> list[Transaction]:
-        """The deposits that the next block includes: a deposit without gas breaks its block."""
+        """Returns the deposits for the next block: a deposit without gas makes it invalid."""
         found: list[Transaction] = []
         for deposit in list(self._waiting.values()):
             gas -= deposit.gas_limit
@@ -142,9 +142,9 @@ class SimulatedL1(AttributesSource):
     # --- deposits ---------------------------------------------------------------------------------
 
     def deposit(self, wanted: Deposit) -> Transaction:
-        """A deposit as the newest block of L1 would have it; `add` includes it.
+        """Returns the transaction of a deposit in the newest L1 block; `add` queues it.
 
-        DepositRefused for one that no portal would take.
+        Raises DepositRefused for a deposit that the portal would reject.
         """
         limit = min(
             MAX_DEPOSIT_GAS, self.chain.head.header.gas_limit - ATTRIBUTES_GAS - DEPOSIT_GAS
@@ -170,20 +170,20 @@ class SimulatedL1(AttributesSource):
         )
 
     def add(self, deposit: Transaction) -> None:
-        """Include a deposit at the start of the next block that has room for it.
+        """Queues a deposit for the start of the next block that has enough gas.
 
-        DepositRefused when too many wait.
+        Raises DepositRefused if too many deposits wait.
         """
         if len(self._waiting) >= MAX_WAITING:
             raise DepositRefused(f"{MAX_WAITING} deposits wait for a block")
         self._waiting[deposit.hash] = deposit
 
     def drop(self, tx_hash: bytes) -> None:
-        """Forget a deposit that waits."""
+        """Removes a waiting deposit."""
         self._waiting.pop(tx_hash, None)
 
     def is_waiting(self, tx_hash: bytes) -> bool:
-        """Whether this deposit is in no canonical block yet."""
+        """Returns whether this deposit is in no canonical block yet."""
         return tx_hash in self._waiting
 
 
@@ -199,7 +199,7 @@ def attributes_source(chain: Chain, coinbase: bytes) -> AttributesSource:
 
 
 def l1_attributes(number: int, before: L1Attributes | None) -> L1Attributes:
-    """What a block says of L1's block ``number``; ``before``: what its parent said."""
+    """Returns the L1 attributes of a block under L1 block ``number``; ``before``: its parent's."""
     repeated = before is not None and before.number == number
     return L1Attributes(
         number=number,
@@ -218,7 +218,7 @@ def l1_attributes(number: int, before: L1Attributes | None) -> L1Attributes:
 
 
 def l1_block_hash(number: int) -> bytes:
-    """The hash of the block of L1 with this number."""
+    """Returns the hash of the L1 block with this number."""
     return _digest(b"block", number)
 
 

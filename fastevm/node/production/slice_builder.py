@@ -63,7 +63,7 @@ class SliceBuilder(BlockProducer):
     # --- from other threads -----------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begin the first block and start the thread."""
+        """Begins the first block and starts the thread."""
         if self.collects_garbage:
             self._collector.start()
         config = self.chain.config
@@ -76,7 +76,7 @@ class SliceBuilder(BlockProducer):
         self.thread.start()
 
     def stop(self) -> None:
-        """Stop after the slice under way; the unsealed block is dropped."""
+        """Stops after the current slice and drops the unsealed block."""
         self.stopping = True
         self._wake.set()
         super().stop()
@@ -88,7 +88,7 @@ class SliceBuilder(BlockProducer):
 
     @property
     def block_time(self) -> float:
-        """Seconds from block to block."""
+        """Seconds between two blocks."""
         return self._cadence.block_time
 
     @property
@@ -97,7 +97,7 @@ class SliceBuilder(BlockProducer):
         return not self.paused
 
     def pause(self, wanted: bool) -> None:
-        """Build no slices until told to go on; what was pre-confirmed is sealed first."""
+        """Stops building slices, after sealing what was pre-confirmed; False: continues."""
         with self.lock:
             if wanted and not self.paused:
                 self.seal_open_block()
@@ -105,10 +105,10 @@ class SliceBuilder(BlockProducer):
             self._wake.set()
 
     def mine(self, count: int = 1, **options: Any) -> list[Block]:
-        """Seal the block under construction now, with what the pool holds, and ``count - 1`` more.
+        """Seals the open block now, with transactions of the pool, and ``count - 1`` more blocks.
 
-        Pre-confirmed transactions keep their positions: where another timestamp is asked for, the
-        block that holds them is sealed first.
+        Pre-confirmed transactions keep their positions: if ``timestamp`` is set, their block is
+        sealed first.
         """
         with self.lock:
             blocks = super().mine(count, **options)
@@ -116,7 +116,7 @@ class SliceBuilder(BlockProducer):
         return blocks
 
     def seal_open_block(self) -> None:
-        """Publish and seal the block under construction if it has chosen transactions."""
+        """Publishes and seals the open block if it has chosen transactions."""
         with self.lock:
             self._end_long()
             if self.open_block is not None and self.open_block.has_chosen:
@@ -124,7 +124,7 @@ class SliceBuilder(BlockProducer):
             super().seal_open_block()
 
     def restart(self) -> None:
-        """Begin a new block on the head as it is now, and publish it."""
+        """Begins a new block on the current head and publishes it."""
         with self.lock:
             super().restart()
             self._publish_empty()
@@ -155,7 +155,7 @@ class SliceBuilder(BlockProducer):
             tick = self._next_tick(tick.number)
 
     def _fail(self, error: Exception) -> None:
-        """Count and log an error, at most one line a second, and drop the block."""
+        """Counts an error, logs at most one per second, and drops the block."""
         self.fails = True
         self.metrics.count("slice_failures_total")
         now = time.monotonic()
@@ -166,7 +166,7 @@ class SliceBuilder(BlockProducer):
         try:
             with self.lock:
                 self.abandon()
-        except Exception as second:  # the next slice fails with it and is reported
+        except Exception as second:  # the next slice fails the same way and reports it
             log.debug("the block could not be dropped: %s", second)
 
     def _next_tick(self, number: int) -> Tick:
@@ -179,7 +179,7 @@ class SliceBuilder(BlockProducer):
         return tick
 
     def _slice(self, tick: Tick) -> None:
-        """Fill, close and publish the slice of a tick; seal the block with its last slice."""
+        """Fills, closes and publishes the slice of a tick; seals the block after its last slice."""
         if self.paused:
             self._wake.wait(self._cadence.interval)
             self._wake.clear()
@@ -237,7 +237,7 @@ class SliceBuilder(BlockProducer):
     # --- long transactions ------------------------------------------------------------------------
 
     def _current_block(self) -> SlicedBlock:
-        """Returns the block, for one user: a long transaction that runs in it is stopped."""
+        """Returns the open block for exclusive use: stops a long transaction that runs in it."""
         self._end_long()
         return super()._current_block()
 
@@ -276,7 +276,7 @@ class SliceBuilder(BlockProducer):
     def _await_long(self, tick: Tick) -> None:
         """Waits until the slice has to be closed, or a moment longer if that should suffice.
 
-        Otherwise all that waits behind a transaction of 0.2 s would miss a slice of 0.2 s.
+        Otherwise a transaction of 0.2 s would make those behind it miss a slice of 0.2 s.
         """
         run, closing = self._long, self._timing.close_at(tick)
         if run is None or tick.index == self._cadence.slices:
@@ -287,7 +287,7 @@ class SliceBuilder(BlockProducer):
     def _begin_long(self, tick: Tick) -> None:
         """Starts the best long transaction that has time and gas in the block.
 
-        Not right after a slice that its deadline stopped: transactions that wait go first, once.
+        After a slice that its deadline stopped, the transactions that wait go first, once.
         """
         with self.lock:
             if self._long is not None and self._long.block is not self.open_block:
@@ -340,7 +340,7 @@ class SliceBuilder(BlockProducer):
         self.metrics.set("seal_seconds", time.monotonic() - started)
 
     def _align_block(self, tick: Tick) -> None:
-        """Make the block under construction the one of this tick."""
+        """Seals or begins blocks until the open block is the one of this tick."""
         with self.lock:
             if self.paused:
                 return
@@ -373,7 +373,7 @@ class SliceBuilder(BlockProducer):
             self._wake.set()
 
     def _sleep_until(self, moment: float, tick: Tick, *, is_closed: bool = False) -> None:
-        """Sleep. A moved head begins a new block at once, unless the slice ``is_closed``."""
+        """Sleeps. If the head moves, begins a new block, unless the slice ``is_closed``."""
         while not self.stopping and (left := moment - time.monotonic()) > 0:
             if not self._wake.wait(left):
                 return

@@ -25,10 +25,10 @@ from fastevm.node.production.attributes import BlockAttributes
 class SlicedBlock:
     """Executes transactions on a state; each closed slice is an immutable pending block.
 
-    ``guesses``: over a remote state what is not known is guessed and noted there, for a block that
-    is run to find out what it reads; else a transaction that reads it is refused.
-    ``begins_with``: how many of its transactions every block on this parent would begin with.
-    ``cancel`` may be called from any thread, everything else from one.
+    ``guesses``: over a remote state, an unknown value is guessed and recorded, for a block that is
+    executed to find out what it reads. Otherwise a transaction that reads it is refused.
+    ``begins_with``: the number of transactions that every block on this parent begins with.
+    Any thread may call ``cancel``. Only one thread may call the other methods.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class SlicedBlock:
 
     @property
     def header(self) -> Header:
-        """The header so far; roots and gas are those of the draft."""
+        """The header; roots and gas are still those of the draft."""
         return self._builder.header
 
     @property
@@ -87,27 +87,27 @@ class SlicedBlock:
 
     @property
     def has_chosen(self) -> bool:
-        """Whether there are transactions besides those that the block begins with."""
+        """Whether there are transactions beyond those that the block begins with."""
         return self.count > self.begins_with
 
     def has_gas_for(self, transaction: Transaction, gas_budget: int) -> bool:
-        """Whether a transaction fits with all its gas in what the whole block may use so far."""
+        """Returns whether the transaction's gas limit fits into ``gas_budget`` of the block."""
         return self._builder.has_gas_for(transaction, gas_budget)
 
     def add(self, transaction: Transaction) -> Receipt:
-        """Execute a transaction; InvalidTransaction changes nothing."""
+        """Executes a transaction. InvalidTransaction changes nothing."""
         return self._builder.add(transaction)
 
     def cancel(self) -> None:
-        """Stop the transaction under way: it raises InvalidTransaction with code ``cancelled``."""
+        """Stops the current transaction: `add` raises InvalidTransaction, code ``cancelled``."""
         self._builder.cancel()
 
     def resume(self) -> None:
-        """Accept transactions again after ``cancel``."""
+        """Accepts transactions again after ``cancel``."""
         self._builder.resume()
 
     def close_slice(self) -> PendingBlock:
-        """Close a slice: the block so far as an immutable value."""
+        """Closes a slice; returns the block so far as an immutable value."""
         self.index += 1
         builder = self._builder
         transactions = builder.transactions
@@ -119,7 +119,7 @@ class SlicedBlock:
             "gas_used": builder.gas_used,
         }
         if self.schedule.parameters["commits_to_withdrawals"]:
-            changes["withdrawals_root"] = ZERO_HASH  # a root of the state, as the other one
+            changes["withdrawals_root"] = ZERO_HASH  # a storage root, unknown like the state root
         if self.header.block_access_list_hash is not None:
             changes["block_access_list_hash"] = access_list_hash(builder.access_list() or b"")
         if self.header.blob_gas_used is not None:
@@ -151,16 +151,16 @@ class SlicedBlock:
         return self._closed
 
     def finish(self) -> BlockResult:
-        """End the block without a state root; a child can be executed on its layer."""
+        """Ends the block without a state root. A child can be executed on its layer."""
         return self._builder.finish(state_root=False)
 
     def seal(self) -> tuple[Block, BlockResult]:
-        """End the block with all its roots."""
+        """Ends the block with all its roots."""
         return self._builder.seal()
 
 
 def payload_id(parent_hash: bytes, timestamp: int, attempt: int) -> bytes:
-    """Eight bytes that differ for each attempt at a block on this parent."""
+    """Returns eight bytes that differ for each attempt at a block on this parent."""
     seed = parent_hash + timestamp.to_bytes(8, "big") + attempt.to_bytes(8, "big")
     return keccak256(seed)[:PAYLOAD_ID_SIZE]
 
@@ -173,10 +173,10 @@ def open_child_block(
     parent: Block | None = None,
     guesses: bool = False,
 ) -> SlicedBlock:
-    """Begin a child of a block, with the transactions of its attributes; see `SlicedBlock`.
+    """Begins a child of a block, with the transactions of its attributes; see `SlicedBlock`.
 
-    ``parent``: None for the head, which only who holds the lock of the producer may ask for: it
-    moves. InvalidTransaction where a transaction of the attributes cannot be included.
+    ``parent``: None for the head. Then the caller must hold the lock of the producer, because the
+    head moves. Raises InvalidTransaction if a transaction of the attributes cannot be included.
     """
     parent, timestamp = parent or chain.head, attributes.timestamp
     schedule = chain.schedule_for_child(parent.header, timestamp)
