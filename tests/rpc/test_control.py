@@ -164,7 +164,7 @@ def payments(node: Node, count: int) -> list[str]:
 
 @pytest.mark.parametrize("method", ["eth_sendRawTransaction", "eth_sendRawTransactionSync"])
 def test_transactions_that_wait_for_their_block_leave_a_worker_free(method: str) -> None:
-    node = dev_node(mining=Mining.INSTANT, accounts=64)
+    node = dev_node(mining=Mining.INSTANT)
     account = hex_bytes(node.accounts[0].address)
     with ServerThread(node) as server, ThreadPoolExecutor() as pool:
         raws = payments(node, server.server.workers.threads)

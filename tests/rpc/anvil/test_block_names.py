@@ -21,7 +21,6 @@ NAMES: Final = (
     "finalized",
     "0x0",
     "0x1",
-    "0x6",
     "0xfffff",
 )
 EMPTY: Final[tuple[Any, ...]] = ([], "0x")
