@@ -111,16 +111,22 @@ class Wanted:
         if len(self.requests) > TRACES_LIMIT:
             raise TracingError(f"more than {TRACES_LIMIT} traces of one run")
         self.tracers: dict[str, Tracer] = {}
-        self.renew()
+        self._create()
+        self._is_new = True
 
     def renew(self) -> Observer:
-        """Creates new tracers without records."""
+        """Returns the observer of tracers without records: new ones, except for the first run."""
+        if not self._is_new:
+            self._create()
+        self._is_new = False
+        return observer_of([each.observer for each in self.tracers.values()])
+
+    def _create(self) -> None:
         share = TRACE_BYTES_LIMIT // max(len(self.requests), 1)
         self.tracers = {
             name: tracer_for(one, max(share, one.steps.limit + STEP_BYTES))
             for name, one in self.requests.items()
         }
-        return observer_of([each.observer for each in self.tracers.values()])
 
     @property
     def needs_states(self) -> bool:

@@ -30,9 +30,10 @@ cdef struct FunctionCosts:
 
 cdef class Profile(Observer):
     cdef PcTable* tables
-    cdef size_t table_count
+    cdef size_t table_count   # tables with a code
+    cdef size_t table_room    # allocated tables
     cdef FunctionCosts* costs
-    cdef size_t function_count
+    cdef size_t cost_room     # allocated costs
     cdef Opened* opened
     cdef dict codes           # (address, is init code) -> index in `tables`
     cdef dict functions       # (address, selector) -> index in `costs`

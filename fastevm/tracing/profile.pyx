@@ -21,18 +21,18 @@ cdef enum:
     CODES_LIMIT = 4096        # per execution
     FUNCTIONS_LIMIT = 65536
     CALL_STIPEND = 2300       # gas of a call with value that the caller does not pay
-    FIRST_SIZE = 4096         # pcs
-    NO_FUNCTION = FUNCTIONS_LIMIT
+    FIRST_SIZE = 256          # pcs, codes and functions; most executions are short
+    NO_FUNCTION = 0           # costs of frames that are not functions
 
 
 cdef class Profile(Observer):
     """Records every op, which makes execution several times slower."""
 
     def __cinit__(self, *args: object, **options: object) -> None:
-        self.tables = <PcTable*>calloc(CODES_LIMIT, sizeof(PcTable))
-        self.costs = <FunctionCosts*>calloc(FUNCTIONS_LIMIT + 1, sizeof(FunctionCosts))
         self.opened = <Opened*>calloc(MOST_OPEN, sizeof(Opened))
-        if self.tables == NULL or self.costs == NULL or self.opened == NULL:
+        self.tables = <PcTable*>enlarged(NULL, &self.table_room, 1, sizeof(PcTable))
+        self.costs = <FunctionCosts*>enlarged(NULL, &self.cost_room, 1, sizeof(FunctionCosts))
+        if self.opened == NULL:
             raise MemoryError
         self.codes, self.functions = {}, {}
 
@@ -101,13 +101,19 @@ cdef class Profile(Observer):
         f.table = <size_t>self.codes.setdefault((address, creates), len(self.codes))
         if f.table >= CODES_LIMIT:
             raise MemoryError(f"a profile of more than {CODES_LIMIT} codes")
+        self.tables = <PcTable*>enlarged(
+            self.tables, &self.table_room, f.table + 1, sizeof(PcTable)
+        )
         self.table_count = <size_t>len(self.codes)
         f.function = NO_FUNCTION
         if r.message_kind != TRACE_SELFDESTRUCT:
             key = (address, None if creates else data)
-            f.function = <size_t>self.functions.setdefault(key, len(self.functions))
+            f.function = <size_t>self.functions.setdefault(key, len(self.functions) + 1)
         if f.function > FUNCTIONS_LIMIT:
             raise MemoryError(f"a profile of more than {FUNCTIONS_LIMIT} functions")
+        self.costs = <FunctionCosts*>enlarged(
+            self.costs, &self.cost_room, f.function + 1, sizeof(FunctionCosts)
+        )
         return 0
 
     cdef void see_leave(self, const LeaveRecord* r) noexcept nogil:
@@ -140,6 +146,22 @@ cdef class Profile(Observer):
             costs = &self.costs[<size_t>place]
             found[key] = (costs.calls, costs.gas, costs.own)
         return found
+
+
+cdef void* enlarged(void* items, size_t* room, size_t wanted, size_t size) except NULL:
+    """Returns the array with room for ``wanted`` items; new items are zero."""
+    cdef size_t more = room[0] if room[0] != 0 else FIRST_SIZE
+    cdef void* found
+    if wanted <= room[0]:
+        return items
+    while more < wanted:
+        more *= 2
+    found = realloc(items, more * size)
+    if found == NULL:
+        raise MemoryError
+    memset(<char*>found + room[0] * size, 0, (more - room[0]) * size)
+    room[0] = more
+    return found
 
 
 cdef bint grow(PcTable* t, uint64_t pc) noexcept nogil:
