@@ -48,7 +48,7 @@ from fastevm.core.native.call cimport (
     NativeCall,
 )
 from fastevm.core.native.contracts cimport native_run
-from fastevm.core.native.routing cimport native_at
+from fastevm.core.native.routing cimport delegated_code, native_at
 from fastevm.core.precompiles.registry cimport (
     PRECOMPILE_CANCELLED,
     PRECOMPILE_INVALID,
@@ -472,7 +472,7 @@ cdef Status follow_delegation(Machine* m, Frame* f) noexcept nogil:
         return NEEDS_STATE
     world_warm_account(m.world, delegate)
     world_record_account(m.world, delegate)
-    f.analysed = delegate.code
+    f.analysed = delegated_code(m.schedule, delegate)
     return RUNNING
 
 

@@ -5,6 +5,8 @@ from fastevm.core.native.base.addresses cimport base_contract_at, base_is_warm
 from fastevm.core.primitives.hashes cimport Address
 from fastevm.core.primitives.intrinsics cimport likely
 from fastevm.core.spec.schedule cimport Schedule
+from fastevm.core.state.account cimport Account
+from fastevm.core.state.code cimport Code
 
 
 # Values of `Schedule.native_contracts`.
@@ -23,3 +25,8 @@ cdef inline uint32_t native_at(const Schedule* schedule, const Address* address)
 cdef inline bint native_is_warm(const Schedule* schedule, const Address* address) noexcept nogil:
     """Whether the account is warm at the start of a transaction."""
     return schedule.native_contracts != NO_FAMILY and base_is_warm(address)
+
+
+cdef inline Code* delegated_code(const Schedule* schedule, const Account* delegate) noexcept nogil:
+    """The code that an account executes by its delegation: a precompile has none (EIP-7702)."""
+    return NULL if native_is_warm(schedule, &delegate.address) else delegate.code

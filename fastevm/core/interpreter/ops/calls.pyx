@@ -2,6 +2,7 @@
 
 from libc.stdint cimport UINT64_MAX, int64_t, uint8_t, uint64_t
 
+from fastevm.core.native.routing cimport delegated_code
 from fastevm.core.interpreter.addresses cimport create2_address, create_address
 from fastevm.core.interpreter.frame cimport missing, written
 from fastevm.core.interpreter.machine cimport DELEGATECALL_MESSAGE
@@ -171,7 +172,9 @@ cdef Status begin_call(
     f.gas -= gas
     describe_call(f, child, kind, target, value)
     describe_spans(f, child, spans)
-    child.analysed = target.code if delegate == NULL else delegate.code
+    child.analysed = target.code
+    if delegate != NULL:
+        child.analysed = delegated_code(f.schedule, delegate)
     child.owns_code = False
     child.gas = gas + (f.schedule.call_stipend if moves_value else 0)
     child.refused = RUNNING

@@ -334,6 +334,7 @@ cdef bint run_announced(Context* c, Slice inner) noexcept nogil:
         c.call.output.size = 0
         return True
     if c.call.status == NATIVE_REVERTED and not c.has_panicked:
+        c.is_undispatched = False  # the outer call was dispatched
         return fail_bytes(c, INTERNAL_CALL_FAILED, inner)
     return False
 

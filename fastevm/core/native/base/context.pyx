@@ -17,7 +17,7 @@ from fastevm.core.native.base.names cimport (
 from fastevm.core.native.call cimport (
     NATIVE_OUT_OF_GAS, native_account, native_append,
     native_append_word, native_end, native_load, native_log, native_revert, native_set_code,
-    native_store, native_writable,
+    native_store,
 )
 from fastevm.core.primitives.hashes cimport Address
 from fastevm.core.primitives.intrinsics cimport store32_big
@@ -248,8 +248,7 @@ cdef bint store_text(Context* c, const Word* slot, Slice text) noexcept nogil:
     cdef Word header
     # Beryl leaves the end of a longer old string in place.
     if c.version >= COBALT and not (
-        native_writable(c.call)
-        and load(c, slot, &header)
+        load(c, slot, &header)
         and count_words(c, &header, &words)
         and clear_words(c, slot, (text.size + 31) >> 5 if is_long else 0, words)
     ):
@@ -273,7 +272,7 @@ cdef bint delete_text(Context* c, const Word* slot) noexcept nogil:
 
 cdef bint plant(Context* c, Account* account) noexcept nogil:
     cdef uint8_t marker = MARKER
-    return native_set_code(c.call, account, &marker, 1)
+    return account.code != NULL or native_set_code(c.call, account, &marker, 1)
 
 
 # --- results --------------------------------------------------------------------------------------

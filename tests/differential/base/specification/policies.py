@@ -283,9 +283,7 @@ class Policies:
 
     def existing(self, policy: int) -> int:
         """The word of a policy that a mutation names, by its literal id."""
-        known = 0
-        if is_well_formed(self.f, policy):
-            known = policy_word(self.f, policy)
+        known = policy_word(self.f, policy)
         if not known & EXISTS:
             raise error("PolicyNotFound()")
         return known
@@ -309,7 +307,7 @@ class Policies:
             raise error("ChildPoliciesOutsideOfRange()")
         bases = [self.stripped(child) for child in children]
         for base in bases:
-            if not is_well_formed(self.f, base) or not policy_word(self.f, base) & EXISTS:
+            if not policy_word(self.f, base) & EXISTS:
                 raise error("PolicyNotFound()")
         for child, base in zip(children, bases, strict=True):
             if base in (ALWAYS_ALLOW, ALWAYS_BLOCK) or is_composite(base):

@@ -454,14 +454,17 @@ class Token:
         if not self.privileged:
             self.require_admins()
             self.require_role(self.role_admin(name))
-        self.take(name, account, keep_last=True)
+        self.keep_last_admin(name, account)
+        self.take(name, account)
         return b""
 
-    def take(self, name: bytes, account: bytes, *, keep_last: bool) -> None:
+    def keep_last_admin(self, name: bytes, account: bytes) -> None:
+        if name == DEFAULT_ADMIN and self.holds(name, account) and self.load(ADMIN_COUNT) == 1:
+            raise error("LastAdminCannotRenounce()")
+
+    def take(self, name: bytes, account: bytes) -> None:
         if not self.holds(name, account):
             return
-        if name == DEFAULT_ADMIN and keep_last and self.load(ADMIN_COUNT) == 1:
-            raise error("LastAdminCannotRenounce()")
         self.store(mapping(ROLES, name, key(account)), 0)
         if name == DEFAULT_ADMIN:
             self.store(ADMIN_COUNT, self.load(ADMIN_COUNT) - 1)
@@ -471,14 +474,15 @@ class Token:
     def renounce(self, name: bytes, confirmation: bytes) -> bytes:
         if confirmation != self.f.caller:
             raise error("AccessControlBadConfirmation()")
-        self.take(name, self.f.caller, keep_last=True)
+        self.keep_last_admin(name, self.f.caller)
+        self.take(name, self.f.caller)
         return b""
 
     def renounce_last_admin(self) -> bytes:
         self.require_role(DEFAULT_ADMIN)
         if self.load(ADMIN_COUNT) != 1:
             raise error("NotSoleAdmin()")
-        self.take(DEFAULT_ADMIN, self.f.caller, keep_last=False)
+        self.take(DEFAULT_ADMIN, self.f.caller)
         self.log("LastAdminRenounced(address)", self.caller_key())
         return b""
 
@@ -559,7 +563,8 @@ class Token:
         return self.product(raw, self.effective()) // WAD
 
     def raw(self, scaled: int) -> int:
-        return self.product(scaled, WAD) // self.effective()
+        multiplier = self.effective()
+        return self.product(scaled, WAD) // multiplier
 
     def product(self, a: int, b: int) -> int:
         if a * b > MOST:
