@@ -121,7 +121,7 @@ def feature_slot(feature: str) -> int:
 
 def run_file(content: Mapping[str, Any]) -> dict[str, Any]:
     """Runs the calls of a parsed file; returns the outcomes and the storage as JSON values."""
-    options = {
+    options: dict[str, Any] = {
         name: _number(content[name]) for name in ("chain_id", "timestamp") if name in content
     }
     state = NativeState(content["fork"], **options)
@@ -141,7 +141,9 @@ def run_file(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _read_call(members: Mapping[str, Any]) -> NativeCall:
-    options = {name: _number(members[name]) for name in ("value", "gas") if name in members}
+    options: dict[str, Any] = {
+        name: _number(members[name]) for name in ("value", "gas") if name in members
+    }
     if "sender" in members:
         options["sender"] = _bytes(members["sender"])
     if "static" in members:
