@@ -159,8 +159,8 @@ def summary(fork: str, root: str, played: Played) -> dict[str, Any]:
     result = played.result
     members = {
         "stateRoot": root,
-        "output": hex_bytes(result.output if result else b""),
-        "gasUsed": quantity(result.gas_used if result else 0),
+        "output": hex_bytes(b"" if result is None else result.output),
+        "gasUsed": quantity(0 if result is None else result.gas_used),
         "pass": result is not None and result.success,
         "fork": fork,
     }

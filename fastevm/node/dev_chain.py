@@ -174,7 +174,10 @@ def usual_gas_limit(hardfork: str | None, before: int) -> int:
 
     On a chain of Base it is that of Base. Raises ValueError for a name that is no fork.
     """
-    if hardfork is not None and hardfork.casefold() in op_stack.BASE_FORK_NAMES:
-        return op_stack.base_gas_limit(hardfork.casefold())
+    name = (hardfork or "").casefold()
+    if name in op_stack.BASE_FORK_NAMES:
+        return op_stack.base_gas_limit(name)
+    if name in op_stack.OP_FORK_NAMES:
+        return before
     fork = DevChain(hardfork=hardfork).fork
     return before if FORKS.index(fork) < FORKS.index(AMSTERDAM) else STATE_GAS_LIMIT

@@ -15,6 +15,7 @@ FORKS = {1: "beryl", 2: "cobalt", 3: "denim"}
 CHAIN_ID = 31337  # a chain without an admin of its own
 ADMIN = int.from_bytes(PEOPLE[3], "big")
 CREATE = bytes.fromhex("62975e6a")
+UNSPECIFIED_TEXT = b"memory allocation failed"  # Beryl's for an absurd length of an array
 
 
 def prepared() -> Journal:
@@ -84,6 +85,8 @@ def difference(seed: int, length: int) -> str | None:
         }
         if is_text_of_parameters(fork, wanted, theirs):
             expected["output"], found["output"] = CREATE, ours.output[:4]
+        if UNSPECIFIED_TEXT in ours.output:
+            expected["output"], found["output"] = theirs.output[:4], ours.output[:4]
         for name, value in expected.items():
             if found[name] != value:
                 return (

@@ -201,7 +201,7 @@ def test_what_the_own_rate_limit_holds_back_does_not_time_out(
     began = time.monotonic()
     endpoints = asking(compute_units_per_second=1_000, timeout=0.2, batch_size=10)
     assert len(endpoints.ask(BALANCES * 3)) == len(BALANCES) * 3  # 2,400 units
-    assert time.monotonic() - began > 4 * 0.2
+    assert time.monotonic() - began > 2 * 0.2  # much longer than the timeout
 
 
 def test_an_endpoint_that_never_answers_costs_the_timeout_only(

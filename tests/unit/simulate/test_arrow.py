@@ -105,6 +105,10 @@ def test_columns_of_a_batch_are_a_table() -> None:
         balance_bundle=array("Q", [4]),
         balance_address=b"\xa1" * 20,
         balance_change=b"\1" * 32,
+        log_call=array("Q"),
+        log_address=b"",
+        log_topics=[],
+        log_data=[],
     )
     table = columns.table()
     read = {name: buffers for name, _, buffers in table.columns}

@@ -187,17 +187,3 @@ def test_what_is_not_checked_is_named(genesis: dict[str, Any]) -> None:
     sink.receive(replace(subblock(source.slice()), blob_gas_used=None))
     left = {"state_root", "block_hash", "withdrawals_root", "blob_gas_used"}
     assert set(sink.follower.unverified) == always | left
-
-
-def test_a_block_of_unknown_rules_is_not_begun() -> None:
-    genesis = op_genesis()
-    beryl = int(genesis["timestamp"], 16) + 2
-    genesis["config"]["berylTime"] = beryl
-    source, sink = OpSource(genesis), OpSink(genesis)
-    sink.receive(source.begin())
-    assert sink.place() == (1, 0)
-    sink.node.add_block(source.seal().rlp())
-    sink.receive(source.begin())
-    assert sink.place() is None
-    with pytest.raises(Exception, match=f"less than {beryl}"):
-        sink.node.add_block(source.seal().rlp())
