@@ -20,12 +20,12 @@ from fastevm.core.execution.parallel.parallel import counts
 from fastevm.core.execution.transaction.senders import recover_senders
 
 
-def compare(one: Prepared, threads: int, rounds: int) -> str:
+def compare(item: Prepared, threads: int, rounds: int) -> str:
     """Returns the row of a block, with how many of its transactions were re-executed."""
-    block = one.real.block
+    block = item.real.block
     recover_senders(block.transactions)
     before = counts()
-    run: Callable[..., object] = one.run
+    run: Callable[..., object] = item.run
     times = compared(lambda number: run(block, threads=number), threads, rounds)
     ran, again = (counts()[name] - before[name] for name in ("ran", "repeated"))
     share = f"{again / ran:6.1%} ran again" if ran else "on one thread"
@@ -43,9 +43,9 @@ def main(arguments: list[str] | None = None) -> int:
     if options.threads < 2:
         parser.error("--threads is at least 2")
     print(f"{'block':>8} {'txs':>5} {HEAD}")
-    for one in prepared(options.folder, None):
-        if len(one.real.block.transactions) > options.above:
-            print(compare(one, options.threads, options.rounds), flush=True)
+    for item in prepared(options.folder, None):
+        if len(item.real.block.transactions) > options.above:
+            print(compare(item, options.threads, options.rounds), flush=True)
     return 0
 
 

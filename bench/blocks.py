@@ -91,7 +91,7 @@ class Prepared:
         given = fields["pre"].get("accounts")
         layer = Layer.of(accounts_of(given) if given else self.real.accounts_read())
         self.run = self.real.executor_on(layer)
-        self.encoded = [one.raw for one in self.real.block.transactions]
+        self.encoded = [transaction.raw for transaction in self.real.block.transactions]
         self.execution: list[float] = []
         self.senders: list[float] = []
         self.revm: list[float] = []
@@ -102,7 +102,7 @@ class Prepared:
         recover_senders(self.real.block.transactions, threads=1)
         if revm.prepare(self.real, fields):
             receipts = self.run(self.real.block).receipts
-            self.succeeded = [getattr(one, "success", True) for one in receipts]
+            self.succeeded = [getattr(receipt, "success", True) for receipt in receipts]
 
     def round_on_revm(self, revm: Revm) -> None:
         """Times one execution on pyrevm of a block whose transactions end as on the chain."""
@@ -147,52 +147,52 @@ def prepared(
     whole = (case for case in cases_of(folder, archive) if case[0] not in INCOMPLETE)
     for name, content in islice(whole, most):
         fields = msgspec.json.decode(content)
-        one = Prepared(name, fields)
-        if one.real.block.header.gas_used:
+        item = Prepared(name, fields)
+        if item.real.block.header.gas_used:
             if revm is not None:
-                one.on_revm(revm, fields)
-            yield one
+                item.on_revm(revm, fields)
+            yield item
 
 
 def table(found: list[Timed]) -> Iterator[str]:
     """Returns a line for each block, and one for all."""
     yield f"{'block':>9} {'txs':>5} {'Mgas':>6} {'ms':>7} {'Mgas/s':>7} {'+senders':>8} published"
-    for one in found:
-        published = PUBLISHED_MS.get(one.number)
+    for item in found:
+        published = PUBLISHED_MS.get(item.number)
         yield (
-            f"{one.number:>9} {one.transactions:>5} {one.gas / 1e6:>6.1f}"
-            f" {one.execution * 1e3:>7.2f} {one.speed:>7.0f} {one.speed_with_senders:>8.0f}"
-            f" {published or '':>9}" + beside(one)
+            f"{item.number:>9} {item.transactions:>5} {item.gas / 1e6:>6.1f}"
+            f" {item.execution * 1e3:>7.2f} {item.speed:>7.0f} {item.speed_with_senders:>8.0f}"
+            f" {published or '':>9}" + beside(item)
         )
-    execution, senders = sum(one.execution for one in found), sum(one.senders for one in found)
-    gas = sum(one.gas for one in found) / 1e6
+    execution, senders = sum(item.execution for item in found), sum(item.senders for item in found)
+    gas = sum(item.gas for item in found) / 1e6
     yield (
-        f"{'all':>9} {sum(one.transactions for one in found):>5} {gas:>6.1f}"
+        f"{'all':>9} {sum(item.transactions for item in found):>5} {gas:>6.1f}"
         f" {execution * 1e3:>7.1f} {gas / execution:>7.0f} {gas / (execution + senders):>8.0f}"
     )
-    compared = [one for one in found if one.revm is not None]
+    compared = [item for item in found if item.revm is not None]
     if compared:
-        theirs, ours = (sum(getattr(one, side) or 0 for one in compared) for side in SIDES)
+        theirs, ours = (sum(getattr(item, side) or 0 for item in compared) for side in SIDES)
         yield f"{len(compared)} blocks on revm: {theirs * 1e3:.1f} ms, {theirs / ours:.2f} times"
 
 
-def beside(one: Timed) -> str:
+def beside(timed: Timed) -> str:
     """Returns revm's milliseconds for the block, and their ratio to ours."""
-    if one.revm is None:
+    if timed.revm is None:
         return ""
-    return f"   revm {one.revm * 1e3:>6.2f} ms {one.revm / one.execution:>5.2f} times"
+    return f"   revm {timed.revm * 1e3:>6.2f} ms {timed.revm / timed.execution:>5.2f} times"
 
 
 def measured(options: argparse.Namespace, revm: Revm | None) -> list[Prepared]:
     """Returns the blocks of the folder by number, after all rounds."""
     archive = WITNESSES if options.witnesses else ARCHIVE
     found = prepared(options.folder, options.most, revm, archive)
-    blocks = sorted(found, key=lambda one: one.real.block.header.number)
+    blocks = sorted(found, key=lambda item: item.real.block.header.number)
     for _ in range(max(options.rounds, 1)):
-        for one in blocks:
-            one.round()
+        for block in blocks:
+            block.round()
             if revm is not None:
-                one.round_on_revm(revm)
+                block.round_on_revm(revm)
     return blocks
 
 
@@ -220,10 +220,10 @@ def main(arguments: list[str] | None = None) -> int:
     finally:
         if revm is not None:
             revm.close()
-    found = [one.timed() for one in blocks]
+    found = [block.timed() for block in blocks]
     print("\n".join(table(found)))
     if options.report:
-        report.write(options.report, blocks_found={"blocks": [asdict(one) for one in found]})
+        report.write(options.report, blocks_found={"blocks": [asdict(item) for item in found]})
     return 0
 
 

@@ -36,8 +36,8 @@ def run(arguments: argparse.Namespace) -> int:
         effort = QUICK if arguments.quick else THOROUGH
         figures = Runner(running, effort, progress).measure(chosen)
     finally:
-        for one in running:
-            one.close()
+        for item in running:
+            item.close()
     found = document.build(chosen, figures, running, missing, arguments.quick)
     if arguments.report is not None and not arguments.quick:
         found["measures"] = measure_the_rest(arguments.large)

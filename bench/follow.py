@@ -61,7 +61,7 @@ class Load:
                 through = len(raws) // FORWARDED_EACH
                 for way, some in ((client, raws[through:]), (forwarding, raws[:through])):
                     answers = way.batch([("eth_sendRawTransaction", [raw]) for raw in some])
-                    self.refused += sum(isinstance(one, RpcRefusal) for one in answers)
+                    self.refused += sum(isinstance(answer, RpcRefusal) for answer in answers)
                     self.sent += len(answers)
                 time.sleep(max(0.0, started + BLOCK_SECONDS - time.monotonic()))
                 client.call("evm_mine", {"timestamp": next(times)})

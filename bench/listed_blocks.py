@@ -80,8 +80,8 @@ def listed_block(fields: Mapping[str, Any]) -> Case:
     contracts = accounts_of({**SYSTEM_CONTRACTS, **BUILDER_CONTRACTS})
     accounts = {**accounts_of(fields["pre"]["accounts"]), **contracts}
     recover_senders(real.block.transactions)
-    for one in real.block.transactions:
-        account = accounts.setdefault(one.sender or NOBODY, {"balance": 0})
+    for item in real.block.transactions:
+        account = accounts.setdefault(item.sender or NOBODY, {"balance": 0})
         account["balance"] += RICH
     layer = Layer.of(accounts)
     builder = BlockBuilder(
@@ -134,7 +134,7 @@ def longest(case: Case, rounds: int) -> float:
             builder.add(transaction)
             times.append(time.perf_counter())
         found.append([end - start for start, end in pairwise(times)])
-    least: list[float] = [min(one) for one in zip(*found, strict=True)]
+    least: list[float] = [min(item) for item in zip(*found, strict=True)]
     return max(least)
 
 

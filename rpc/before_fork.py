@@ -68,10 +68,10 @@ def logs_of_block_upstream(
 
 
 def _choices(wanted: LogFilter) -> Json:
-    topics = [[hex_bytes(one) for one in sorted(position)] or None for position in wanted.topics]
+    topics = [[hex_bytes(item) for item in sorted(position)] or None for position in wanted.topics]
     answer: Json = {"topics": topics} if topics else {}
     if wanted.addresses:
-        answer["address"] = [hex_bytes(one) for one in sorted(wanted.addresses)]
+        answer["address"] = [hex_bytes(address) for address in sorted(wanted.addresses)]
     return answer
 
 

@@ -510,8 +510,8 @@ def serve_node(
     server.about = about
     if development:
 
-        def told(one: Any) -> Any:
-            return replace(one, dialect=one.dialect.of_development())
+        def told(item: Any) -> Any:
+            return replace(item, dialect=item.dialect.of_development())
 
         server.listeners = tuple(map(told, server.listeners))
         server.ipc = None if server.ipc is None else told(server.ipc)
@@ -525,7 +525,7 @@ def server_of(
     """The listeners that the options describe."""
     dialect = dialect_of(arguments)
     listeners = [Listener(dialect, arguments.host, arguments.port), *(arguments.listen or ())]
-    listeners = [replace(one, access=access) for one in listeners]
+    listeners = [replace(item, access=access) for item in listeners]
     metrics, shown = arguments.metrics_listen, terminal_options(arguments)
     server = Server(
         node,

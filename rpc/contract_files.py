@@ -153,11 +153,11 @@ def _contract(content: Any, path: Path, root: Path) -> KnownContract | None:
     if not isinstance(text, str):
         return None
     text = text.removeprefix("0x")
-    links = [(one.start() // 2, one.end() // 2) for one in _PLACEHOLDER.finditer(text)]
+    links = [(item.start() // 2, item.end() // 2) for item in _PLACEHOLDER.finditer(text)]
     code = bytes.fromhex(_PLACEHOLDER.sub("0" * 40, text))
     if len(code) < LEAST_CODE:
         return None
-    words = [(one.start() + 1, one.end()) for one in _IMMUTABLE.finditer(code)]
+    words = [(item.start() + 1, item.end()) for item in _IMMUTABLE.finditer(code)]
     name = content.get("contractName")
     return KnownContract(
         name=name if isinstance(name, str) else path.name.partition(".")[0],

@@ -32,7 +32,7 @@ class LogFilter(Struct, frozen=True, kw_only=True):
     def memory(self) -> int:
         """Bytes of memory of all alternatives."""
         choices = (self.addresses, *self.topics)
-        return sum(sys.getsizeof(one) + CHOICE_SIZE * len(one) for one in choices)
+        return sum(sys.getsizeof(choice) + CHOICE_SIZE * len(choice) for choice in choices)
 
     def without_range(self) -> "LogFilter":
         """Return the same selection of logs, whatever their block."""

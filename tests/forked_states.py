@@ -50,8 +50,8 @@ def nothing() -> OwnLayer:
 class KindOfOwn(type):
     """What is an instance of a class here is one of the class it stands for, too."""
 
-    def __instancecheck__(cls, one: object) -> bool:
-        return isinstance(one, cls.__mro__[1])
+    def __instancecheck__(cls, item: object) -> bool:
+        return isinstance(item, cls.__mro__[1])
 
 
 class ForkedLayer(OwnLayer, metaclass=KindOfOwn):
@@ -109,11 +109,11 @@ def begin() -> None:
             with contextlib.suppress(ImportError):
                 importlib.import_module(module.name)
     replaced = {id(OwnLayer): ForkedLayer, id(OwnEVM): ForkedEVM}
-    for name, one in list(sys.modules.items()):
+    for name, item in list(sys.modules.items()):
         if name.partition(".")[0] == "fastevm":
-            for word, value in list(vars(one).items()):
+            for word, value in list(vars(item).items()):
                 if id(value) in replaced:
-                    setattr(one, word, replaced[id(value)])
+                    setattr(item, word, replaced[id(value)])
     fastevm.Layer, fastevm.EVM = ForkedLayer, ForkedEVM
     Node._new_remote = remote_of
 

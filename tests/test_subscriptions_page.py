@@ -36,4 +36,4 @@ def test_the_message_has_the_members_of_the_example() -> None:
 
 
 def test_every_format_is_there() -> None:
-    assert rows("`--feed-format`") == [one.value for one in FeedFormat]
+    assert rows("`--feed-format`") == [item.value for item in FeedFormat]

@@ -62,8 +62,8 @@ def _hash(data: bytes) -> None:
 def _hash_on(pool: ThreadPoolExecutor, threads: int, data: bytes) -> None:
     others = [pool.submit(_hash, data) for _ in range(threads - 1)]
     _hash(data)
-    for one in others:
-        one.result()
+    for other in others:
+        other.result()
 
 
 def _hash_in_turn(threads: int, data: bytes) -> None:
@@ -83,8 +83,8 @@ def hashing_gain(pool: ThreadPoolExecutor, threads: int, data: bytes = HASHED) -
 def as_long_as(work: Callable[[], object], threads: int) -> bytes:
     """Returns data whose hashing takes as long as the work, within the bounds."""
     wanted, hashing = (
-        statistics.median(timed(one)[0] for _ in range(TRIALS))
-        for one in (work, partial(_hash_in_turn, threads, HASHED))
+        statistics.median(timed(item)[0] for _ in range(TRIALS))
+        for item in (work, partial(_hash_in_turn, threads, HASHED))
     )
     return HASHED[: max(LEAST_HASHED, int(len(HASHED) * min(1.0, wanted / hashing)))]
 

@@ -92,13 +92,13 @@ def block_of(
         },
         "messages": [
             {
-                "from": hexed(one.sender or b""),
-                "to": None if one.to is None else hexed(one.to),
-                "data": hexed(one.data),
-                "value": hex(one.value),
-                "gas": one.gas_limit,
+                "from": hexed(transaction.sender or b""),
+                "to": None if transaction.to is None else hexed(transaction.to),
+                "data": hexed(transaction.data),
+                "value": hex(transaction.value),
+                "gas": transaction.gas_limit,
             }
-            for one in real.block.transactions
+            for transaction in real.block.transactions
         ],
     }
 

@@ -51,10 +51,10 @@ def greedy_bodies(connections: int, is_cheap: bool = False) -> list[bytes]:
     call = {"to": LOOPED, "gas": GAS}
     bundle = {"transactions": [call] * BUNDLED_CALLS}
     many = request_body("eth_callMany", [[bundle], {"blockNumber": "latest"}, code])
-    one = request_body("eth_call", [call, "latest", code])
+    item = request_body("eth_call", [call, "latest", code])
     if is_cheap:
-        one = request_body("eth_blockNumber")
-    return [many] * BUNDLES + [one] * max(connections - BUNDLES, 0)
+        item = request_body("eth_blockNumber")
+    return [many] * BUNDLES + [item] * max(connections - BUNDLES, 0)
 
 
 async def repeat(port: int, body: bytes) -> None:

@@ -181,7 +181,7 @@ class HostileLoad:
         """Until each was answered once, on a busy machine too; TimeoutError if one never is."""
         until = time.monotonic() + FIRST_ANSWERS_SECONDS
         time.sleep(2.0)
-        while missing := [one for one in methods if not self._is_answered(one)]:
+        while missing := [method for method in methods if not self._is_answered(method)]:
             if time.monotonic() > until:
                 raise TimeoutError(f"no answer in {FIRST_ANSWERS_SECONDS} s: {', '.join(missing)}")
             time.sleep(ASK_EVERY)

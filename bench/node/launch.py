@@ -239,7 +239,9 @@ def server_of(
     """
     listeners = [parse_listener(f"{name}@{HOST}:{port}") for name in dialects or ("preconf",)]
     if development:
-        listeners = [replace(one, dialect=one.dialect.of_development()) for one in listeners]
+        listeners = [
+            replace(listener, dialect=listener.dialect.of_development()) for listener in listeners
+        ]
     return Server(node, simulator, listeners, **options)
 
 

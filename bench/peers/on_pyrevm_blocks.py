@@ -54,8 +54,8 @@ def answer(request: "dict[str, Any]") -> "dict[str, Any]":
     found = BLOCKS[request["name"]]
     evm = machine(found)
     messages = [
-        (one["from"], one["to"], data(one["data"]), number(one["value"]), one["gas"])
-        for one in found["messages"]
+        (item["from"], item["to"], data(item["data"]), number(item["value"]), item["gas"])
+        for item in found["messages"]
     ]
     start = time.thread_time()
     succeeded = [run(evm, message) for message in messages]

@@ -164,7 +164,9 @@ def lone_cases() -> dict[str, tuple[bytes, dict[str, Any]]]:
     """Cases of one contract: name -> the address that it has here, and its account."""
     found = {}
     for name, case in named(DEFAULT_CASES).items():
-        accounts = [(at, one) for at, one in case["pre"].items() if len(one.get("code", "0x")) > 2]
+        accounts = [
+            (at, item) for at, item in case["pre"].items() if len(item.get("code", "0x")) > 2
+        ]
         if len(accounts) == 1 and accounts[0][0] == case["to"]:
             found[name] = (place(name), accounts[0][1])
     return found

@@ -78,14 +78,14 @@ def real_blocks(found: list[dict[str, Any]]) -> list[str]:
     """The parts about real blocks, from the figures of `fastevm.bench.blocks.Timed`."""
 
     def speeds(seconds: Callable[[dict[str, Any]], float]) -> list[tuple[str, float]]:
-        return [(str(one["number"]), one["gas"] / seconds(one) / 1e6) for one in found]
+        return [(str(item["number"]), item["gas"] / seconds(item) / 1e6) for item in found]
 
     return [
         "<h2>Real blocks</h2>",
-        bars("Mgas/s by block, senders known", speeds(lambda one: one["execution"])),
+        bars("Mgas/s by block, senders known", speeds(lambda item: item["execution"])),
         bars(
             "Mgas/s by block, senders recovered on one thread",
-            speeds(lambda one: one["execution"] + one["senders"]),
+            speeds(lambda item: item["execution"] + item["senders"]),
         ),
     ]
 

@@ -179,8 +179,8 @@ def notes(name: str, method: Method) -> str:
 
 def same(method: Method, other: Method) -> bool:
     """Whether two names stand for one function."""
-    one, two = inspect.unwrap(method.handler), inspect.unwrap(other.handler)
-    return (one.__module__, one.__qualname__) == (two.__module__, two.__qualname__)
+    item, two = inspect.unwrap(method.handler), inspect.unwrap(other.handler)
+    return (item.__module__, item.__qualname__) == (two.__module__, two.__qualname__)
 
 
 # --- pages ---

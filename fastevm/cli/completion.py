@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Prints the script, or the candidates for the last of the typed words."""
     if arguments.shell == WORDS:
         typed = arguments.typed[1:] if arguments.typed[:1] == ["--"] else arguments.typed
-        text = "".join(f"{one}\n" for one in candidates(typed or [""]))
+        text = "".join(f"{candidate}\n" for candidate in candidates(typed or [""]))
     else:
         text = SCRIPTS[arguments.shell]
     print(text, end="")
@@ -67,7 +67,7 @@ def candidates(typed: Sequence[str]) -> list[str]:
             parser = subcommands[word]
             parser.filled()
     if option is not None and option.nargs != 0:
-        found = [str(one) for one in option.choices or ()]
+        found = [str(choice) for choice in option.choices or ()]
     elif last.startswith("-"):
         found = [word for word in _options(parser) if word.startswith("--")]
     else:
@@ -76,8 +76,8 @@ def candidates(typed: Sequence[str]) -> list[str]:
 
 
 def _options(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
-    shown = (one for one in parser._actions if one.help != argparse.SUPPRESS)
-    return {word: one for one in shown for word in one.option_strings}
+    shown = (action for action in parser._actions if action.help != argparse.SUPPRESS)
+    return {word: item for item in shown for word in item.option_strings}
 
 
 def _subcommands(parser: argparse.ArgumentParser) -> dict[str, Parser]:
@@ -88,12 +88,12 @@ def _subcommands(parser: argparse.ArgumentParser) -> dict[str, Parser]:
 
 
 def _choices(parser: argparse.ArgumentParser) -> list[str]:
-    positional = (one for one in parser._actions if not one.option_strings)
+    positional = (action for action in parser._actions if not action.option_strings)
     subcommands = argparse._SubParsersAction
     return [
         str(choice)
-        for one in positional
-        if one.choices and not isinstance(one, subcommands)
-        for choice in one.choices
+        for item in positional
+        if item.choices and not isinstance(item, subcommands)
+        for choice in item.choices
         if choice != WORDS
     ]

@@ -46,15 +46,15 @@ class Input(NamedTuple):
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the subcommand ``verify`` and its options."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    one = actions.add_parser("verify", help="execute a block on its witness and compare all roots")
-    one.add_argument(
+    item = actions.add_parser("verify", help="execute a block on its witness and compare all roots")
+    item.add_argument(
         "file", nargs="?", type=Path, help="JSON with chainId, block (RLP) and witness"
     )
-    one.add_argument("--url", help="URL of a node with debug_executionWitness")
-    one.add_argument("--block", default="latest", help="number, hash or tag (%(default)s)")
-    one.add_argument("--save", type=Path, metavar="FILE", help="save the answer of the node")
-    one.add_argument("--chain", metavar="NAME", help="default: by chain id; " + CHAIN_HELP)
-    one.add_argument("--genesis", type=Path, metavar="FILE", help="genesis file of the chain")
+    item.add_argument("--url", help="URL of a node with debug_executionWitness")
+    item.add_argument("--block", default="latest", help="number, hash or tag (%(default)s)")
+    item.add_argument("--save", type=Path, metavar="FILE", help="save the answer of the node")
+    item.add_argument("--chain", metavar="NAME", help="default: by chain id; " + CHAIN_HELP)
+    item.add_argument("--genesis", type=Path, metavar="FILE", help="genesis file of the chain")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -30,7 +30,7 @@ def list_of(block: Json) -> bytes | None:
     found = block.get("blockAccessList")
     if found is None:
         found = (block.get("rlp_decoded") or {}).get("blockAccessList")
-    return None if found is None else encode_access_list([_account(one) for one in found])
+    return None if found is None else encode_access_list([_account(item) for item in found])
 
 
 def is_reason(expected: str, error: InvalidBlock) -> bool:

@@ -22,10 +22,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the subcommands: one per suite, and `all`, `real` and `rpc`."""
     suites = parser.add_subparsers(dest="suite", metavar="SUITE", required=True)
     for name, (_, purpose) in SUITES.items():
-        one = suites.add_parser(name, help=purpose, description=f"Official tests: {purpose}.")
-        one.add_argument("paths", nargs="+", metavar="PATH", help="file, folder or archive")
-        add_options(one)
-        one.set_defaults(run_suite=partial(run_one, only(name)))
+        item = suites.add_parser(name, help=purpose, description=f"Official tests: {purpose}.")
+        item.add_argument("paths", nargs="+", metavar="PATH", help="file, folder or archive")
+        add_options(item)
+        item.set_defaults(run_suite=partial(run_one, only(name)))
     every = suites.add_parser("all", help="tests of all kinds, each with its suite")
     every.add_argument("paths", nargs="+", metavar="PATH", help="file, folder or archive")
     add_options(every)

@@ -48,8 +48,8 @@ class NotedState(WitnessState):
     def fetch(self, wanted: Wanted) -> Found:
         """See `WitnessState.fetch`."""
         found = super().fetch(wanted)
-        for address, one in found.accounts.items():
-            self.noted[address] |= {"balance": one.balance, "nonce": one.nonce, "code": one.code}
+        for address, item in found.accounts.items():
+            self.noted[address] |= {"balance": item.balance, "nonce": item.nonce, "code": item.code}
         for (address, slot), value in found.slots.items():
             self.noted[address].setdefault("storage", {})[slot] = value
         return found
@@ -80,7 +80,7 @@ class RealBlock(NamedTuple):
     @property
     def ancestors(self) -> tuple[bytes, ...]:
         """Ancestor hashes, parent first; zeros for unknown hashes."""
-        known = {int(n): bytes_of(one) for n, one in self.fields["block_hashes"].items()}
+        known = {int(n): bytes_of(item) for n, item in self.fields["block_hashes"].items()}
         known.setdefault(self.block.number - 1, self.block.header.parent_hash)
         least = max(min(known), self.block.number - WINDOW)
         return tuple(known.get(n, ZERO_HASH) for n in range(self.block.number - 1, least - 1, -1))
@@ -93,7 +93,7 @@ class RealBlock(NamedTuple):
         """Returns the accounts that it reads from its witness, for Layer.of."""
         state = self._witness(NotedState)
         self._executed_on(state)
-        return {address: one for address, one in state.noted.items() if any(one.values())}
+        return {address: item for address, item in state.noted.items() if any(item.values())}
 
     def _witness(self, kind: type[State]) -> State:
         pre, header = self.fields["pre"], self.block.header

@@ -142,7 +142,7 @@ class TracedBlock:
         if kind != "calltrace":  # recorded before the tracer included code hashes
             found = without_code_hashes(found)
         if kind == "difftrace":  # and before it omitted accounts that did not exist
-            wanted["pre"] = {name: one for name, one in wanted["pre"].items() if one != EMPTY}
+            wanted["pre"] = {name: item for name, item in wanted["pre"].items() if item != EMPTY}
         return same(wanted, found)
 
     def receipt(self, index: int) -> Outcome:
@@ -200,7 +200,7 @@ def without_code_hashes(found: Any) -> Any:
     """Returns a trace without code hashes, which the recording does not contain."""
     if not isinstance(found, dict):
         return found
-    return {key: without_code_hashes(one) for key, one in found.items() if key != "codeHash"}
+    return {key: without_code_hashes(item) for key, item in found.items() if key != "codeHash"}
 
 
 def same(wanted: Any, found: Any) -> Outcome:
@@ -224,7 +224,7 @@ def first_difference(wanted: Any, found: Any, path: str) -> Mismatch | None:
     if isinstance(wanted, list) and isinstance(found, list) and len(wanted) == len(found):
         pairs = enumerate(zip(wanted, found, strict=True))
         differences = (first_difference(*pair, f"{path}[{at}]") for at, pair in pairs)
-        return next((one for one in differences if one), None)
+        return next((difference for difference in differences if difference), None)
     if wanted == found:
         return None
     return Mismatch(f"{path}: {json.dumps(wanted)[:200]}", json.dumps(found)[:200])

@@ -29,7 +29,7 @@ def read_accounts(
     first = True
     for address in sorted(addresses):
         code = codes.get(address, b"")
-        method = next((one for one in HASH_METHODS if batch.capabilities.get(one)), None)
+        method = next((item for item in HASH_METHODS if batch.capabilities.get(item)), None)
         if method is not None and len(code) >= MIN_KNOWN_CODE:
             _by_hash(batch, method, address, code)
         elif batch.capabilities.get(Capability.ACCOUNT_INFO):
@@ -89,7 +89,7 @@ def _by_hash(batch: StateBatch, method: Capability, address: bytes, code: bytes)
 
 def _try_hash(batch: StateBatch, address: bytes, code: bytes) -> None:
     """Tries the first untried method to read a code hash, beside ordinary reads of the account."""
-    method = next((one for one in HASH_METHODS if batch.capabilities.get(one) is None), None)
+    method = next((item for item in HASH_METHODS if batch.capabilities.get(item) is None), None)
     if method is None or method in batch.tried:
         return
     batch.tried.add(method)

@@ -93,8 +93,8 @@ class CallHints:
         read, traced = batch.collector.found, self.traced
         if not traced.accounts:
             return
-        same = all(read.accounts.get(one, its) == its for one, its in traced.accounts.items())
-        same = same and all(read.slots.get(one, its) == its for one, its in traced.slots.items())
+        same = all(read.accounts.get(item, its) == its for item, its in traced.accounts.items())
+        same = same and all(read.slots.get(item, its) == its for item, its in traced.slots.items())
         batch.capabilities.set(Capability.PRESTATE, same)
         if not same:
             self.named_accounts.update(traced.accounts)

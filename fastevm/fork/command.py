@@ -19,21 +19,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     cache = subjects.add_parser("cache", help=purpose, description=purpose)
     actions = cache.add_subparsers(dest="action", metavar="ACTION", required=True)
     for name, (action, purpose) in ACTIONS.items():
-        one = actions.add_parser(name, help=purpose, description=purpose)
-        one.add_argument(
+        item = actions.add_parser(name, help=purpose, description=purpose)
+        item.add_argument(
             "--cache-path", type=Path, metavar="DIR", help=f"folder of the cache ({cache_folder()})"
         )
-        one.set_defaults(cache_action=action)
+        item.set_defaults(cache_action=action)
         if name == "stats":
-            one.add_argument("--json", action="store_true", help="print one JSON value")
+            item.add_argument("--json", action="store_true", help="print one JSON value")
         if name == "clear":
-            one.add_argument("--chain-id", type=int, metavar="ID", help="only this chain")
-            one.add_argument(
+            item.add_argument("--chain-id", type=int, metavar="ID", help="only this chain")
+            item.add_argument(
                 "--down-to", type=int, metavar="BYTES",
                 help="delete the least recently used blocks until the file has at most BYTES",
             )  # fmt: skip
         if name in ("export", "import"):
-            one.add_argument("file", type=Path)
+            item.add_argument("file", type=Path)
 
 
 def run(arguments: argparse.Namespace) -> int:

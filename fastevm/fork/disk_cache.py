@@ -144,10 +144,20 @@ class DiskCache:
     def put(self, block: CachedBlock, found: Found, *, replaces: bool = False) -> None:
         """Writes values of a block. ``replaces``: overwrites existing values."""
         how = "replace" if replaces else "ignore"
-        codes = {keccak256(one.code): one.code for one in found.accounts.values() if one.code}
+        codes = {
+            keccak256(account.code): account.code
+            for account in found.accounts.values()
+            if account.code
+        }
         accounts = [
-            (block.id, address, _shortest(one.balance), _shortest(one.nonce), _code_hash(one.code))
-            for address, one in found.accounts.items()
+            (
+                block.id,
+                address,
+                _shortest(item.balance),
+                _shortest(item.nonce),
+                _code_hash(item.code),
+            )
+            for address, item in found.accounts.items()
         ]
         slots = [
             (block.id, address, _shortest(slot), _shortest(value))
@@ -280,7 +290,7 @@ class DiskCache:
             if chain_id is None:
                 for table in ("endpoint", "chain", "latest_code"):
                     file.execute(f"delete from {table}")
-            self._delete(file, [one for (one,) in ids])
+            self._delete(file, [item for (item,) in ids])
             return len(ids)
 
         deleted = self._write(write)

@@ -202,7 +202,10 @@ class Endpoint:
             raise RpcUnreachable(f"{self.name}: the answer is not JSON") from None
         if isinstance(value, list):
             found = responses_by_id(value)
-            answers = [self._answer(one, found.get(one["id"]), answer.status) for one in requests]
+            answers = [
+                self._answer(request, found.get(request["id"]), answer.status)
+                for request in requests
+            ]
             if len(requests) > 1 and all(map(_is_about_the_batch, answers)):
                 self._check_whole(answer, value[0], requests)
             return answers
@@ -230,8 +233,8 @@ class Endpoint:
         if is_limited(found) or answer.status == TOO_MANY_REQUESTS:
             raise Limited(text, _retry_after(answer.headers))
         if isinstance(found, RpcRefusal):
-            numbers = [int(one) for one in BATCH_NUMBER.findall(found.message)]
-            fitting = [one for one in numbers if 0 < one < len(requests)]
+            numbers = [int(item) for item in BATCH_NUMBER.findall(found.message)]
+            fitting = [number for number in numbers if 0 < number < len(requests)]
             about_size = bool(BATCH_SIZE.search(found.message))
             limit = max(fitting, default=None) if about_size else None
             raise BatchRefused(text, limit, about_size=about_size)

@@ -146,17 +146,17 @@ class Endpoints:
     @property
     def name(self) -> str:
         """The URLs without their keys."""
-        return ", ".join(one.name for one in self._all)
+        return ", ".join(item.name for item in self._all)
 
     @property
     def batch_limit(self) -> int:
         """The number of calls that every URL accepts per body, as far as known."""
-        return min(one.batch_limit for one in self._all)
+        return min(item.batch_limit for item in self._all)
 
     @batch_limit.setter
     def batch_limit(self, limit: int) -> None:
-        for one in self._all:
-            one.batch_limit = min(one.batch_limit, max(1, limit))
+        for item in self._all:
+            item.batch_limit = min(item.batch_limit, max(1, limit))
 
     def ask(self, calls: Sequence[RpcCall], on_answers: OnAnswers | None = None) -> list[Answer]:
         """Returns the answers in order of the calls: a result or RpcRefusal each.
@@ -188,8 +188,8 @@ class Endpoints:
     def close(self) -> None:
         """Closes the connections. Threads that wait for an answer get ForkError."""
         self._closed.set()
-        for one in self._all:
-            one.close()
+        for item in self._all:
+            item.close()
 
     def _attempt_all(self, calls: Sequence[RpcCall], began: float, progress: Progress) -> Any:
         """Yields each part with its outcome until every call has an answer."""
@@ -208,9 +208,9 @@ class Endpoints:
             for future in done:
                 part = running.pop(future)
                 outcome = future.result()
-                for one in outcome.again:
-                    todo.extend(_parts_of(one.indices, one, self.batch_limit))
-                    self._check(one, limit)
+                for item in outcome.again:
+                    todo.extend(_parts_of(item.indices, item, self.batch_limit))
+                    self._check(item, limit)
                 yield part, outcome
 
     def _why_ended(self, limit: _TimeLimit) -> str:
@@ -257,7 +257,7 @@ class Endpoints:
             return self._all[0]
         self._next += 1
         turn = [self._all[(self._next + k) % len(self._all)] for k in range(len(self._all))]
-        return min(turn, key=lambda one: (one.rests, one is part.last))
+        return min(turn, key=lambda item: (item.rests, item is part.last))
 
     def _hedged(self, endpoint: Endpoint, calls: Sequence[RpcCall]) -> list[Answer]:
         """Returns the answers; sends a slow request a second time (hedging)."""
@@ -272,7 +272,7 @@ class Endpoints:
         self.counters.add(hedges=1)
         second = _in_thread(lambda: other.exchange(calls))
         done, _ = wait([first, second], return_when=FIRST_COMPLETED)
-        good = [one for one in done if one.exception() is None]
+        good = [item for item in done if item.exception() is None]
         return (good or [first if first not in done else second])[0].result()
 
     def _answered(
@@ -322,7 +322,7 @@ class Endpoints:
         seconds = self._backoff(part) if limit.seconds is None else limit.seconds
         if len(self._all) > 1:
             endpoint.failed()
-            seconds = 0.0 if any(not one.rests for one in self._all) else seconds
+            seconds = 0.0 if any(not item.rests for item in self._all) else seconds
         again = _later(replace(part, reason=str(limit)), endpoint, seconds)
         size = _calls_within_quota(mine, endpoint)
         if size < len(mine):
@@ -376,7 +376,7 @@ class Endpoints:
         if not all(is_repeatable(calls[index]) for index in part.indices):
             raise ForkError(str(error))
         endpoint.failed()
-        others = any(not one.rests for one in self._all)
+        others = any(not item.rests for item in self._all)
         again = replace(part, reason=str(error))
         return _Outcome(again=[_later(again, endpoint, 0.0 if others else self._backoff(part))])
 

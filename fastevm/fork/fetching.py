@@ -78,8 +78,9 @@ class Fetching:
         accounts |= _delegates(found)
         slots = self.wanted.slots | self.hints.named_slots
         return Wanted(
-            accounts={one for one in accounts if one not in found.accounts} - known.accounts.keys(),
-            slots={one for one in slots if one not in found.slots} - known.slots.keys(),
+            accounts={account for account in accounts if account not in found.accounts}
+            - known.accounts.keys(),
+            slots={slot for slot in slots if slot not in found.slots} - known.slots.keys(),
             block_hashes=self.wanted.block_hashes
             - found.block_hashes.keys()
             - known.block_hashes.keys(),
@@ -135,7 +136,7 @@ class Fetching:
 
     def _count(self) -> None:
         found = self.collector.found
-        codes = sum(1 for one in found.accounts.values() if one.code)
+        codes = sum(1 for account in found.accounts.values() if account.code)
         self.session.counters.add(accounts=len(found.accounts), slots=len(found.slots), codes=codes)
 
     def _first_missing(self) -> str:

@@ -44,7 +44,7 @@ def addresses_and_block(
 ) -> tuple[list[str], BlockChoice]:
     """Returns the URLs without their blocks, and the first block among them."""
     split = [split_block(url) for url in ([urls] if isinstance(urls, str) else urls)]
-    named = [one for _, one in split if one is not None]
+    named = [item for _, item in split if item is not None]
     return [url for url, _ in split], named[0] if named else block
 
 
@@ -130,8 +130,8 @@ def _open_offline(session: Session, chosen: BlockChoice, chain_id: int | None) -
     if session.cache is None:
         raise ForkError("offline: there is no cache to read")
     last = session.recall()
-    known = [one for one, *_ in session.cache.chains()]
-    fits = [one for one in known if chain_id is None or _id_in(one) == chain_id]
+    known = [item for item, *_ in session.cache.chains()]
+    fits = [item for item in known if chain_id is None or _id_in(item) == chain_id]
     if last is not None and chain_id in (None, _id_in(last[0])):
         fits = [last[0]]
     for identity in fits:

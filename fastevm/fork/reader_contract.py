@@ -35,8 +35,8 @@ GAS_OF_A_SLOT: Final = 2_800  # a cold read and nonzero call data
 GAS_OF_A_CALL: Final = 60_000
 # System contracts, whose slots may change before the first call of a simulated block.
 CHANGED_BY_BLOCKS: Final = frozenset(
-    bytes.fromhex(one)
-    for one in (
+    bytes.fromhex(name)
+    for name in (
         "000f3df6d732807ef1319fb7b8bb8522d0beac02",
         "0000f90827f1c53a10cb7a02335b175320002935",
         "00000961ef480eb55e80d19ad83579a64c007002",

@@ -37,7 +37,7 @@ class Redactor:
         found = {part for url in urls for part in _secrets_of(url)}
         for value in (headers or {}).values():
             found |= {value, *value.split()[1:]}
-        self._secrets = sorted((one for one in found if len(one) >= MIN_SECRET), key=len)[::-1]
+        self._secrets = sorted((item for item in found if len(item) >= MIN_SECRET), key=len)[::-1]
 
     def text(self, message: object) -> str:
         """Returns ``message`` without keys, on one line, at most ``MAX_TEXT`` characters."""

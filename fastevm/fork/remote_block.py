@@ -43,7 +43,7 @@ class RemoteBlock:
         self.hash = read_bytes(found.get("hash"), "hash", 32)
         if self.header.number == 0:
             raise ForkError("the genesis block has no transactions")
-        self.transactions = tuple(transaction_from_json(one) for one in found["transactions"])
+        self.transactions = tuple(transaction_from_json(item) for item in found["transactions"])
         self.schedule = config.activations.at(
             self.header.number, self.header.timestamp, after_merge=None
         )
@@ -134,11 +134,15 @@ def reads_of(transactions: Sequence[Transaction]) -> Wanted:
     """
     kinds: dict[tuple[bytes | None, bytes], Mapping[str, Any]] = {}
     wanted = Wanted()
-    for one in transactions:
-        wanted.accounts.update(address for address in (one.sender, one.to) if address is not None)
-        kind = (one.to, one.data[:4])
-        if one.sender is not None and kind not in kinds and len(kinds) < ASKED_AHEAD:
-            kinds[kind] = call_object(one.sender, one.to, one.data, one.value)
+    for transaction in transactions:
+        wanted.accounts.update(
+            address for address in (transaction.sender, transaction.to) if address is not None
+        )
+        kind = (transaction.to, transaction.data[:4])
+        if transaction.sender is not None and kind not in kinds and len(kinds) < ASKED_AHEAD:
+            kinds[kind] = call_object(
+                transaction.sender, transaction.to, transaction.data, transaction.value
+            )
     wanted.calls = list(kinds.values())
     return wanted
 

@@ -196,14 +196,16 @@ class RemoteSource:
         if capabilities.get(Capability.BLOCK_RECEIPTS) is not False:
             found = self.batch([("eth_getBlockReceipts", (block["number"],))])[0]
             if isinstance(found, list) and all(
-                one.get("blockHash") == block["hash"] for one in found
+                item.get("blockHash") == block["hash"] for item in found
             ):
                 capabilities.set(Capability.BLOCK_RECEIPTS, True)
                 return found
             if is_unsupported(found):
                 capabilities.set(Capability.BLOCK_RECEIPTS, False)
-        hashes = [one["hash"] if isinstance(one, Mapping) else one for one in block["transactions"]]
-        answers = self.batch([("eth_getTransactionReceipt", (one,)) for one in hashes])
+        hashes = [
+            item["hash"] if isinstance(item, Mapping) else item for item in block["transactions"]
+        ]
+        answers = self.batch([("eth_getTransactionReceipt", (item,)) for item in hashes])
         for answer in answers:
             if not isinstance(answer, Mapping) or answer.get("blockHash") != block["hash"]:
                 raise ForkError(f"{self.endpoint}: no receipts of block {block['number']}")

@@ -141,7 +141,7 @@ class Session:
         """Returns codes that these accounts had at any block."""
         wanted = set(addresses)
         with self._lock:
-            found = {one: self._codes[one] for one in wanted if one in self._codes}
+            found = {item: self._codes[item] for item in wanted if item in self._codes}
         if self.cache is not None and block is not None and wanted - found.keys():
             found.update(self.cache.codes(block, wanted - found.keys()))
         return found

@@ -64,7 +64,7 @@ def _try_methods(batch: StateBatch, read: Sequence[Slot], many: bool) -> None:
         return
     if batch.capabilities.get(Capability.STORAGE_VALUES) is None:
         _storage_values(batch, sample[0], _comparer(batch, Capability.STORAGE_VALUES))
-    elif many and not any(batch.capabilities.get(one) for one in LADDER):
+    elif many and not any(batch.capabilities.get(item) for item in LADDER):
         steady = [slot for slot in read if slot[0] not in CHANGED_BY_BLOCKS]
         for group in _grouped(steady[:SAMPLE], SAMPLE):
             if batch.capabilities.get(Capability.SIMULATE_READER) is None:
@@ -93,7 +93,7 @@ def _storage_values(batch: StateBatch, group: SlotGroups, take: Take) -> None:
 
 
 def _simulate_reader(batch: StateBatch, group: SlotGroups, take: Take) -> None:
-    pieces = [(one, list(part)) for one, slots in group.items() for part in _pieces(slots)]
+    pieces = [(item, list(part)) for item, slots in group.items() for part in _pieces(slots)]
     block = {
         "stateOverrides": reader_override([*group]),
         "calls": [reader_call(address, slots) for address, slots in pieces],

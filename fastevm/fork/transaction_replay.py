@@ -96,7 +96,7 @@ def differences(receipt: Receipt, expected: Mapping[str, Any]) -> list[str]:
     gas_used = read_number(expected.get("gasUsed"), "gasUsed")
     if gas_used != receipt.gas_used:
         found.append(f"gas used: {receipt.gas_used} here, {gas_used} on the chain")
-    logs = [_log(one) for one in expected.get("logs") or ()]
+    logs = [_log(item) for item in expected.get("logs") or ()]
     if len(logs) != len(receipt.logs):
         found.append(f"logs: {len(receipt.logs)} here, {len(logs)} on the chain")
     for index, (own, other) in enumerate(zip(receipt.logs, logs, strict=False)):

@@ -249,26 +249,26 @@ class Engine:
         tell(lambda: run.steps)
         return root
 
-    def _look_at(self, one: Computation) -> None:
+    def _look_at(self, computation: Computation) -> None:
         """Handles new contracts and ``console.log``, like titanoboa's subclass of py-evm."""
-        if one.msg.to == CONSOLE_ADDRESS:
-            schema, payload = abi_decode("(string,bytes)", one.msg.data[4:])
+        if computation.msg.to == CONSOLE_ADDRESS:
+            schema, payload = abi_decode("(string,bytes)", computation.msg.data[4:])
             print(*abi_decode(schema, payload), file=sys.stderr)
-        if one.msg.is_create and not one.is_error:
-            self._register(one)
-        for child in one.children:
+        if computation.msg.is_create and not computation.is_error:
+            self._register(computation)
+        for child in computation.children:
             self._look_at(child)
 
-    def _register(self, one: Computation) -> None:
+    def _register(self, computation: Computation) -> None:
         """Registers contracts created from blueprints, and minimal proxies."""
-        address, env = one.msg.storage_address, self.env
-        maker = env._code_registry.get(one.msg.code)
-        if maker is None and is_eip1167_contract(one.output):
-            maker = env.lookup_contract(extract_eip1167_address(one.output))
+        address, env = computation.msg.storage_address, self.env
+        maker = env._code_registry.get(computation.msg.code)
+        if maker is None and is_eip1167_contract(computation.output):
+            maker = env.lookup_contract(extract_eip1167_address(computation.output))
         if maker is not None and hasattr(maker, "deployer"):
             made = maker.deployer.at(Address(address))
             if hasattr(made, "created_from"):
-                made.created_from = Address(one.msg.sender)
+                made.created_from = Address(computation.msg.sender)
             env.register_contract(address, made)
 
 

@@ -282,20 +282,20 @@ def is_entered(current: Computation, step: dict[str, Any]) -> bool:
     return not message.is_create and target == int.from_bytes(message.code_address, "big")
 
 
-def prepare(one: Computation) -> None:
+def prepare(computation: Computation) -> None:
     """Initialises the details of a frame and its callees."""
-    one.__dict__["_details"] = SimpleNamespace(
+    computation.__dict__["_details"] = SimpleNamespace(
         pcs=[], child_pcs=[], writes=[], gas={}, memory="0x", open=None, last=0
     )
-    for child in one.children:
+    for child in computation.children:
         prepare(child)
 
 
-def finish(one: Computation) -> None:
+def finish(computation: Computation) -> None:
     """Computes the gas of the last step of each frame."""
-    details = one.__dict__["_details"]
+    details = computation.__dict__["_details"]
     if details.open is not None:
         pc, _ = details.open
         details.gas[pc] = details.gas.get(pc, 0) + details.last
-    for child in one.children:
+    for child in computation.children:
         finish(child)

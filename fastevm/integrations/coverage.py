@@ -78,23 +78,23 @@ class Coverage:
         ]
 
 
-def row_of(one: Reached) -> tuple[str, str, str, str]:
+def row_of(item: Reached) -> tuple[str, str, str, str]:
     """Returns the cells of a contract: functions (ABI), lines (source map) or instructions."""
     functions, missed = "", []
-    if one.artifact is not None:
-        known = selectors(one.artifact.abi)
-        unused = [name for selector, name in known.items() if selector not in one.called]
+    if item.artifact is not None:
+        known = selectors(item.artifact.abi)
+        unused = [name for selector, name in known.items() if selector not in item.called]
         functions = f"{len(known) - len(unused)} of {len(known)}"
         missed = [", ".join(unused[:NAMES_SHOWN])] if unused else []
-    locations = {} if one.artifact is None else one.artifact.locations
+    locations = {} if item.artifact is None else item.artifact.locations
     if locations:
         whole = set(locations.values())
-        reached = {locations[pc] for pc in one.pcs if pc in locations}
+        reached = {locations[pc] for pc in item.pcs if pc in locations}
         missed += spans(location.line for location in whole - reached)
-        return one.name, functions, share(len(reached), len(whole)), "; ".join(missed)
-    starts = set(instructions(one.code))  # execution may also end past the last instruction
-    count = share(len(one.pcs & starts), len(starts)) if starts else str(len(one.pcs))
-    return one.name, functions, f"{count} instructions", "; ".join(missed)
+        return item.name, functions, share(len(reached), len(whole)), "; ".join(missed)
+    starts = set(instructions(item.code))  # execution may also end past the last instruction
+    count = share(len(item.pcs & starts), len(starts)) if starts else str(len(item.pcs))
+    return item.name, functions, f"{count} instructions", "; ".join(missed)
 
 
 def share(part: int, whole: int) -> str:

@@ -29,20 +29,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the actions and their options."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     for name, (action, purpose) in ACTIONS.items():
-        one = actions.add_parser(name, help=purpose, description=purpose)
-        one.add_argument("--datadir", type=Path, required=True, metavar="DIR")
-        one.set_defaults(database_action=action)
+        item = actions.add_parser(name, help=purpose, description=purpose)
+        item.add_argument("--datadir", type=Path, required=True, metavar="DIR")
+        item.set_defaults(database_action=action)
         if name in ("verify", "stats", "prune"):
-            one.add_argument("--json", action="store_true", help="print one JSON value")
+            item.add_argument("--json", action="store_true", help="print one JSON value")
         if name == "repair":
-            one.add_argument("--genesis", type=Path, metavar="FILE", help="where it is missing")
+            item.add_argument("--genesis", type=Path, metavar="FILE", help="where it is missing")
         if name in ("export", "import"):
-            one.add_argument("file", type=Path, help="concatenated RLP; import: also gzip, era1")
+            item.add_argument("file", type=Path, help="concatenated RLP; import: also gzip, era1")
         if name == "export":
-            one.add_argument("--first", type=int, default=1, metavar="NUMBER")
-            one.add_argument("--last", type=int, metavar="NUMBER", help="the head")
+            item.add_argument("--first", type=int, default=1, metavar="NUMBER")
+            item.add_argument("--last", type=int, metavar="NUMBER", help="the head")
         if name == "prune":
-            one.add_argument("--yes", action="store_true", help="delete; else only list")
+            item.add_argument("--yes", action="store_true", help="delete; else only list")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -59,7 +59,7 @@ def _verify(arguments: argparse.Namespace) -> int:
     if arguments.json:
         files = _files(arguments.datadir)
         print(json.dumps({"datadir": str(arguments.datadir), "files": files}))
-        return 1 if any(one["problems"] for one in files) else 0
+        return 1 if any(file["problems"] for file in files) else 0
     for report in verify(arguments.datadir):
         counts = ", ".join(f"{count} {kind}" for kind, count in report.counts.items())
         print(f"{report.name}: {report.size} bytes, {counts or 'no records'}")
@@ -164,7 +164,7 @@ def _files(path: Path) -> list[dict[str, Any]]:
 
 
 def _set_aside(path: Path) -> list[dict[str, Any]]:
-    return [{"name": one.name, "size": _size(one)} for one in set_aside_files(path)]
+    return [{"name": file.name, "size": _size(file)} for file in set_aside_files(path)]
 
 
 def _stats(arguments: argparse.Namespace) -> int:

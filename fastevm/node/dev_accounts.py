@@ -80,10 +80,12 @@ def _indices(path: str) -> list[int]:
     """Returns the indices of a path such as m/44'/60'/0'/0/ (BIP-32)."""
     root, *steps = path.strip("/").split("/")
     digits = [step.rstrip("'") for step in steps]
-    if root != "m" or not all(one.isascii() and one.isdigit() for one in digits):
+    if root != "m" or not all(digit.isascii() and digit.isdigit() for digit in digits):
         raise ValueError(f"derivation path {path!r}: expected one such as {DERIVATION_PATH}")
-    found = [int(one) + HARDENED * (one != step) for one, step in zip(digits, steps, strict=True)]
-    if any(one >= 2 * HARDENED for one in found):
+    found = [
+        int(item) + HARDENED * (item != step) for item, step in zip(digits, steps, strict=True)
+    ]
+    if any(item >= 2 * HARDENED for item in found):
         raise ValueError(f"derivation path {path!r}: an index is below 2**31")
     return found
 

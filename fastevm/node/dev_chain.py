@@ -77,7 +77,7 @@ class DevChain(Struct, frozen=True, kw_only=True):
         lacks.
         """
         balance = {"balance": hex(self.balance)}
-        alloc: dict[str, Any] = {"0x" + one.address.hex(): balance for one in accounts}
+        alloc: dict[str, Any] = {"0x" + account.address.hex(): balance for account in accounts}
         alloc |= SYSTEM_CONTRACTS
         if FORKS.index(self.fork) >= FORKS.index(AMSTERDAM):
             alloc |= BUILDER_CONTRACTS
@@ -137,7 +137,7 @@ class DevChain(Struct, frozen=True, kw_only=True):
     def _forks(self) -> dict[str, int]:
         """Returns the configuration members that activate every fork at the first block."""
         fork = self.fork
-        keys = [one.config_key for one in FORKS[: FORKS.index(fork) + 1]]
+        keys = [item.config_key for item in FORKS[: FORKS.index(fork) + 1]]
         forks = {key: 0 for key in keys if key not in ("", DAO.config_key)}
         if fork is CONSTANTINOPLE:  # includes Petersburg if that has no block of its own
             forks[PETERSBURG.config_key] = NEVER
@@ -164,7 +164,7 @@ def _merged(genesis: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any]
         if not isinstance(members, Mapping):
             raise ValueError(f"{name}: expected an object")
         if name == "alloc":
-            members = {"0x" + key.removeprefix("0x").lower(): one for key, one in members.items()}
+            members = {"0x" + key.removeprefix("0x").lower(): item for key, item in members.items()}
         merged[name] = {**genesis[name], **members}
     return merged
 

@@ -76,7 +76,7 @@ def _add_storage(group: argparse._ArgumentGroup) -> None:
         help="keep the chain here and go on from there (it ends with the process)",
     )  # fmt: skip
     group.add_argument(
-        "--fsync", choices=[one.value for one in Fsync], default=Fsync.EVERYSEC.value,
+        "--fsync", choices=[item.value for item in Fsync], default=Fsync.EVERYSEC.value,
         help="when --datadir waits for the disk, which matters to a machine that loses power"
         " (%(default)s)",
     )  # fmt: skip
@@ -140,7 +140,7 @@ def _add_pool(group: argparse._ArgumentGroup) -> None:
 
 def _add_feed(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
-        "--feed-format", choices=[one.value for one in FeedFormat],
+        "--feed-format", choices=[item.value for item in FeedFormat],
         default=FeedFormat.FASTEVM.value,
         help="form of the messages at /feed: flashblocks as Unichain sends them, subblocks as OP"
         " Mainnet does, or fastevm, which names the message before (%(default)s)",

@@ -35,7 +35,7 @@ def dumped_state(chain: Chain, *, historical: bool = False) -> bytes:
     states = None
     if historical:
         older = [block for block, _ in blocks[-1 - MAX_SAVED_STATES : -1]]
-        states = [(one, chain.layer_of(one.hash)) for one in older if chain.has_state(one.hash)]
+        states = [(item, chain.layer_of(item.hash)) for item in older if chain.has_state(item.hash)]
     return json.dumps(chain_json(chain.layer_of(head.hash), blocks, states)).encode()
 
 

@@ -73,7 +73,7 @@ def answers_in(body: bytes | str, requests: Sequence[Request]) -> list[Answer]:
 
 def responses_by_id(found: Sequence[Any]) -> dict[int | str | None, Request]:
     """The response objects of a batch by their ids; leaves out what is none, or has no valid id."""
-    return {one.get("id"): one for one in found if _has_hashable_id(one)}
+    return {item.get("id"): item for item in found if _has_hashable_id(item)}
 
 
 def answer_of(request: Request, response: Request | None) -> Answer:

@@ -81,8 +81,8 @@ def chain_json(
         "accounts": accounts_json(layer),
         "best_block_number": head.number,
         "blocks": [_block_json(block) for block, _ in blocks],
-        "transactions": [one for block, receipts in blocks for one in _mined(block, receipts)],
-        "historical_states": None if states is None else [_state_json(*one) for one in states],
+        "transactions": [item for block, receipts in blocks for item in _mined(block, receipts)],
+        "historical_states": None if states is None else [_state_json(*state) for state in states],
     }
 
 
@@ -147,7 +147,7 @@ def _block_json(block: Block) -> Json:
     header = header_json(block.header, block.hash)
     return {
         "header": {name: value for name, value in header.items() if name not in HEADER_HAS_NO},
-        "transactions": [_transaction_json(one) for one in block.transactions],
+        "transactions": [_transaction_json(transaction) for transaction in block.transactions],
         "ommers": [],
         "withdrawals": None,
     }
@@ -220,8 +220,8 @@ def read_chain(found: Any) -> SavedChain:
         raise ValueError("accounts: expected an object, as anvil dumps it")
     try:
         receipts = _receipts_by_block(found.get("transactions") or ())
-        blocks = [_read_block(one, receipts) for one in found.get("blocks") or ()]
-        accounts = {name: _read_account(one) for name, one in found["accounts"].items()}
+        blocks = [_read_block(item, receipts) for item in found.get("blocks") or ()]
+        accounts = {name: _read_account(item) for name, item in found["accounts"].items()}
         environment = _read_environment(found.get("block"))
         states = {
             read_bytes(name, "historical_states", 32): _read_state(state)
@@ -280,10 +280,10 @@ def _number(found: Mapping[str, Any], name: str) -> int:
 
 def _receipts_by_block(found: Sequence[Any]) -> dict[str, list[Mapping[str, Any]]]:
     by_block: dict[str, list[Mapping[str, Any]]] = {}
-    for one in found:
-        by_block.setdefault(one["block_hash"], []).append(one)
+    for item in found:
+        by_block.setdefault(item["block_hash"], []).append(item)
     for mined in by_block.values():
-        mined.sort(key=lambda one: int(one["info"]["transaction_index"]))
+        mined.sort(key=lambda item: int(item["info"]["transaction_index"]))
     return by_block
 
 
@@ -291,15 +291,15 @@ def _read_block(found: Any, receipts: Mapping[str, Any]) -> BlockAndReceipts:
     header = header_from_json(found["header"])
     block = Block(
         header,
-        tuple(_read_transaction(one) for one in found.get("transactions") or ()),
+        tuple(_read_transaction(item) for item in found.get("transactions") or ()),
         withdrawals=None if header.withdrawals_root is None else (),
     )
     mined = receipts.get(hex_bytes(block.hash), ())
     if len(mined) != len(block.transactions):
         raise ValueError(f"block {header.number}: {len(mined)} receipts of its transactions")
     read, before = [], 0
-    for transaction, one in zip(block.transactions, mined, strict=True):
-        read.append(_read_receipt(one, transaction, header, before))
+    for transaction, item in zip(block.transactions, mined, strict=True):
+        read.append(_read_receipt(item, transaction, header, before))
         before = read[-1].cumulative_gas_used
     return block, tuple(read)
 
@@ -344,7 +344,7 @@ def _read_log(found: Mapping[str, Any]) -> Log:
 def _joined(blocks: Sequence[BlockAndReceipts]) -> tuple[BlockAndReceipts, ...]:
     """Returns the newest consecutive blocks, oldest first."""
     by_hash = {block.hash: (block, receipts) for block, receipts in blocks}
-    newest = max(blocks, key=lambda one: one[0].number, default=None)
+    newest = max(blocks, key=lambda item: item[0].number, default=None)
     joined: list[BlockAndReceipts] = []
     while newest is not None:
         joined.append(newest)

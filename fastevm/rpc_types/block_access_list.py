@@ -24,12 +24,12 @@ def kept_access_list(block: Block) -> bytes | None:
 
 def access_list_json(encoded: bytes) -> list[Json]:
     """Decodes the RLP of an executed block's access list."""
-    return [_account(one) for one in decode_access_list(encoded)]
+    return [_account(item) for item in decode_access_list(encoded)]
 
 
-def _account(one: AccountAccess) -> Json:
+def _account(account_access: AccountAccess) -> Json:
     return {
-        "address": hex_bytes(one.address),
+        "address": hex_bytes(account_access.address),
         "storageChanges": [
             {
                 "key": _word(slot.key),
@@ -38,14 +38,14 @@ def _account(one: AccountAccess) -> Json:
                     for change in slot.changes
                 ],
             }
-            for slot in one.storage_changes
+            for slot in account_access.storage_changes
         ],
-        "storageReads": [_word(key) for key in one.storage_reads],
-        "balanceChanges": _numbers(one.balance_changes),
-        "nonceChanges": _numbers(one.nonce_changes),
+        "storageReads": [_word(key) for key in account_access.storage_reads],
+        "balanceChanges": _numbers(account_access.balance_changes),
+        "nonceChanges": _numbers(account_access.nonce_changes),
         "codeChanges": [
             {"index": quantity(change.at), "code": hex_bytes(change.code)}
-            for change in one.code_changes
+            for change in account_access.code_changes
         ],
     }
 

@@ -139,7 +139,7 @@ def block_from_json(found: Mapping[str, Any]) -> Block:
     withdrawals = found.get("withdrawals")
     block = Block(
         header,
-        tuple(transaction_from_json(one) for one in found.get("transactions") or ()),
+        tuple(transaction_from_json(item) for item in found.get("transactions") or ()),
         withdrawals=None if withdrawals is None else tuple(map(_read_withdrawal, withdrawals)),
     )
     if block.hash != read_bytes(found.get("hash"), "hash", 32):

@@ -27,7 +27,7 @@ def text_of_call(data: bytes) -> str | None:
     types = overloads().get(data[:SELECTOR])
     if types is None:
         return None
-    inputs = [Parameter(one) for one in types]
+    inputs = [Parameter(item) for item in types]
     try:
         values = decode(inputs, data[SELECTOR:])
         if types == VYPER:
@@ -46,7 +46,7 @@ def overloads() -> dict[bytes, tuple[str, ...]]:
     found = {}
     for name, types in _signatures():
         for old in {False, True}:
-            written = [one.replace("256", "") if old else one for one in types]
+            written = [item.replace("256", "") if old else item for item in types]
             signature = f"{name}({','.join(written)})"
             found[keccak256(signature.encode())[:SELECTOR]] = types
     return found
@@ -61,10 +61,10 @@ def _signatures() -> Iterator[tuple[str, tuple[str, ...]]]:
     yield "log", ("bytes",)
     yield "log", VYPER
     sizes = [f"bytes{size}" for size in range(1, 33)]
-    for one in ("int256", "uint256", "string", "bool", "address", "bytes", *sizes):
-        yield f"log{one.removesuffix('256').capitalize()}", (one,)
-    for one in sizes:
-        yield "log", (one,)
+    for item in ("int256", "uint256", "string", "bool", "address", "bytes", *sizes):
+        yield f"log{item.removesuffix('256').capitalize()}", (item,)
+    for item in sizes:
+        yield "log", (item,)
 
 
 def formatted(inputs: Sequence[Parameter], values: Sequence[Any]) -> str:
@@ -81,10 +81,10 @@ def formatted(inputs: Sequence[Parameter], values: Sequence[Any]) -> str:
             return _shown(*rest.pop(0), how) if rest else found[0]
 
         line.append(PLACE.sub(put, values[0]))
-    return " ".join([*line, *(_shown(one, value, "s") for one, value in rest)])
+    return " ".join([*line, *(_shown(item, value, "s") for item, value in rest)])
 
 
-def _shown(one: Parameter, value: Any, how: str) -> str:
+def _shown(parameter: Parameter, value: Any, how: str) -> str:
     """Formats a value for a placeholder: ``%x`` is hexadecimal, ``%18e`` a number with 18
     decimals.
     """
@@ -98,7 +98,7 @@ def _shown(one: Parameter, value: Any, how: str) -> str:
         if how.endswith("e"):
             return _with_decimals(value, min(int(how[:-1] or 0), 77))
         return str(value)
-    return text_of(one, value)
+    return text_of(parameter, value)
 
 
 def _with_decimals(value: int, decimals: int) -> str:

@@ -56,8 +56,8 @@ class Parameter(Struct, frozen=True):
         """
         array = self.element
         if array is not None:
-            one = array[0].size()
-            return None if array[1] is None or one is None else one * array[1]
+            item = array[0].size()
+            return None if array[1] is None or item is None else item * array[1]
         if self.type in ("string", "bytes"):
             return None
         if not self.type.startswith("("):
@@ -88,7 +88,7 @@ class Entry(Struct, frozen=True, dict=True):
     @property
     def indexed(self) -> int:
         """The number of indexed inputs of an event."""
-        return sum(one.indexed for one in self.inputs)
+        return sum(item.indexed for item in self.inputs)
 
 
 def parse_entry(text: str) -> Entry:
@@ -120,8 +120,8 @@ def _parse_tuple(text: str, depth: int) -> tuple[tuple[Parameter, ...], str]:
         return (), rest[1:]
     found = []
     while True:
-        one, rest = _parse_parameter(rest.lstrip(), depth)
-        found.append(one)
+        item, rest = _parse_parameter(rest.lstrip(), depth)
+        found.append(item)
         if rest.startswith(")"):
             return tuple(found), rest[1:]
         if not rest.startswith(","):
@@ -163,21 +163,21 @@ def _parameters_of_json(found: Any, depth: int) -> tuple[Parameter, ...]:
     if not isinstance(found, list) or depth > DEPTH_LIMIT:
         raise AbiError("inputs: expected a list")
     made = []
-    for one in found:
-        if not isinstance(one, Mapping) or not isinstance(one.get("type"), str):
+    for item in found:
+        if not isinstance(item, Mapping) or not isinstance(item.get("type"), str):
             raise AbiError("inputs: expected objects with a type")
-        stated = one["type"]
+        stated = item["type"]
         members: tuple[Parameter, ...] = ()
         if stated.startswith("tuple"):
-            members = _parameters_of_json(one.get("components"), depth + 1)
+            members = _parameters_of_json(item.get("components"), depth + 1)
             stated = tuple_type(members) + stated[len("tuple") :]
-        name = one.get("name")
+        name = item.get("name")
         made.append(
             Parameter(
                 canonical(stated),
                 name if isinstance(name, str) and NAME.match(name) else "",
                 members,
-                one.get("indexed") is True,
+                item.get("indexed") is True,
             )
         )
     return tuple(made)
@@ -231,22 +231,22 @@ class Decoder:
     def members(self, inputs: Sequence[Parameter], start: int) -> list[Any]:
         """Returns the values of a tuple whose encoding begins at ``start``."""
         values, place = [], start
-        for one in inputs:
-            size = one.size()
+        for item in inputs:
+            size = item.size()
             if size is None:
-                values.append(self.value(one, start + self.number(place)))
+                values.append(self.value(item, start + self.number(place)))
                 place += WORD
             else:
-                values.append(self.value(one, place))
+                values.append(self.value(item, place))
                 place += size
         return values
 
-    def value(self, one: Parameter, place: int) -> Any:
+    def value(self, parameter: Parameter, place: int) -> Any:
         """Returns the value whose head is at ``place``."""
         self.left -= 1
         if self.left < 0:
             raise AbiError(f"more than {VALUES_LIMIT} values")
-        array = one.element
+        array = parameter.element
         if array is not None:
             element, count = array
             if count is None:
@@ -254,12 +254,12 @@ class Decoder:
             if count > self.left:
                 raise AbiError(f"more than {VALUES_LIMIT} values")
             return self.members([element] * count, place)
-        if one.members or one.type == "()":
-            return self.members(one.members, place)
-        if one.type in ("string", "bytes"):
+        if parameter.members or parameter.type == "()":
+            return self.members(parameter.members, place)
+        if parameter.type in ("string", "bytes"):
             content = self.piece(place + WORD, self.number(place))
-            return content if one.type == "bytes" else content.decode(errors="replace")
-        return single(one.type, self.piece(place, WORD))
+            return content if parameter.type == "bytes" else content.decode(errors="replace")
+        return single(parameter.type, self.piece(place, WORD))
 
     def number(self, place: int) -> int:
         """Reads a length or an offset."""
@@ -288,14 +288,14 @@ def single(kind: str, word: bytes) -> Any:
     return number
 
 
-def text_of(one: Parameter, value: Any) -> str:
+def text_of(parameter: Parameter, value: Any) -> str:
     """Formats a value for display."""
-    array = one.element
+    array = parameter.element
     if array is not None:
         return f"[{', '.join(text_of(array[0], each) for each in value)}]"
     if isinstance(value, list):
-        return f"({texts_of(one.members, value)})"
-    if one.type == "address":
+        return f"({texts_of(parameter.members, value)})"
+    if parameter.type == "address":
         return checksum_address(value)
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -310,6 +310,6 @@ def text_of(one: Parameter, value: Any) -> str:
 def texts_of(inputs: Sequence[Parameter], values: Sequence[Any]) -> str:
     """Formats values with the names of their inputs, separated by commas."""
     return ", ".join(
-        f"{one.name}: {text_of(one, value)}" if one.name else text_of(one, value)
-        for one, value in zip(inputs, values, strict=True)
+        f"{item.name}: {text_of(item, value)}" if item.name else text_of(item, value)
+        for item, value in zip(inputs, values, strict=True)
     )

@@ -69,17 +69,19 @@ class Names:
         if entry is None:
             return None
         try:
-            unindexed = iter(decode([one for one in entry.inputs if not one.indexed], data))
+            unindexed = iter(decode([item for item in entry.inputs if not item.indexed], data))
             shown, values, hashed = [], [], iter(topics[1:])
-            for one in entry.inputs:
-                if not one.indexed:
-                    shown.append(one)
+            for item in entry.inputs:
+                if not item.indexed:
+                    shown.append(item)
                     values.append(next(unindexed))
                     continue
                 topic = next(hashed)
-                is_hash = one.size() != len(topic) or one.element is not None or bool(one.members)
-                kind = "bytes32" if is_hash else one.type
-                shown.append(Parameter(kind, one.name))
+                is_hash = (
+                    item.size() != len(topic) or item.element is not None or bool(item.members)
+                )
+                kind = "bytes32" if is_hash else item.type
+                shown.append(Parameter(kind, item.name))
                 values.append(single(kind, topic))
         except AbiError:
             return None
@@ -149,10 +151,10 @@ def _entries_of_file(path: Path) -> Iterator[Entry]:
         return
     if isinstance(content, dict):
         content = content.get("abi")
-    for one in content if isinstance(content, list) else ():
-        if isinstance(one, dict):
+    for item in content if isinstance(content, list) else ():
+        if isinstance(item, dict):
             try:
-                entry = entry_of_json(one)
+                entry = entry_of_json(item)
             except AbiError:
                 continue
             if entry is not None:

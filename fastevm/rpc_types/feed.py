@@ -107,7 +107,9 @@ def slice_of(pending: PendingBlock, previous_id: str | None = None) -> FeedSlice
         index=pending.slice_index,
         block_number=header.number,
         base=_base_of(header) if pending.slice_index == 0 else None,
-        transactions=tuple(one.raw for one in pending.transactions[pending.first_new :]),
+        transactions=tuple(
+            transaction.raw for transaction in pending.transactions[pending.first_new :]
+        ),
         gas_used=header.gas_used,
         receipts_root=header.receipts_root,
         logs_bloom=header.logs_bloom,

@@ -80,8 +80,8 @@ def _balances(pending: PendingBlock) -> dict[str, str]:
     """Returns the balances of senders and recipients in the slice."""
     parties = {
         address: None
-        for one in pending.transactions[pending.first_new :]
-        for address in (one.sender, one.to)
+        for transaction in pending.transactions[pending.first_new :]
+        for address in (transaction.sender, transaction.to)
         if address is not None
     }
     return {hex_bytes(address): quantity(pending.layer.balance(address)) for address in parties}
@@ -91,7 +91,7 @@ def _receipts(pending: PendingBlock) -> dict[str, Any]:
     """Returns the receipts of the slice by transaction hash, grouped by type name."""
     first = pending.first_new
     new = zip(pending.transactions[first:], pending.receipts[first:], strict=True)
-    return {hex_bytes(one.hash): {_tag(one): _receipt(receipt)} for one, receipt in new}
+    return {hex_bytes(item.hash): {_tag(item): _receipt(receipt)} for item, receipt in new}
 
 
 def _tag(transaction: Transaction) -> str:

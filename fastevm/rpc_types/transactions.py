@@ -201,16 +201,16 @@ def _read_lists(found: Mapping[str, Any], kind: int) -> dict[str, Any]:
     if kind == 3:
         fields["max_fee_per_blob_gas"] = _read_number(found, "maxFeePerBlobGas")
         fields["blob_versioned_hashes"] = [
-            read_bytes(one, "blobVersionedHashes", 32) for one in found["blobVersionedHashes"]
+            read_bytes(item, "blobVersionedHashes", 32) for item in found["blobVersionedHashes"]
         ]
     if kind == 4:
         fields["authorization_list"] = [
             (
-                _read_number(one, "chainId"),
-                read_bytes(one["address"], "authorizationList", 20),
-                *(_read_number(one, name) for name in ("nonce", "yParity", "r", "s")),
+                _read_number(item, "chainId"),
+                read_bytes(item["address"], "authorizationList", 20),
+                *(_read_number(item, name) for name in ("nonce", "yParity", "r", "s")),
             )
-            for one in found["authorizationList"]
+            for item in found["authorizationList"]
         ]
     return fields
 

@@ -88,20 +88,20 @@ class NativeState:
 
     def run(self, calls: Iterable[NativeCall]) -> list[Outcome]:
         """Runs calls, each on the state after the call before it. Failed calls change nothing."""
-        return [self._run(one) for one in calls]
+        return [self._run(call) for call in calls]
 
-    def _run(self, one: NativeCall) -> Outcome:
-        if one.value > self.evm.balance(one.sender):
-            self.evm.set_balance(one.sender, one.value)
+    def _run(self, native_call: NativeCall) -> Outcome:
+        if native_call.value > self.evm.balance(native_call.sender):
+            self.evm.set_balance(native_call.sender, native_call.value)
         result = self.evm.call(
-            one.to,
-            one.data,
-            sender=one.sender,
-            value=one.value,
-            gas=one.gas,
-            static=one.static,
-            commit=not one.static,
-            access_list=[(one.to, ())],
+            native_call.to,
+            native_call.data,
+            sender=native_call.sender,
+            value=native_call.value,
+            gas=native_call.gas,
+            static=native_call.static,
+            commit=not native_call.static,
+            access_list=[(native_call.to, ())],
         )
         status = "success" if result.error is None else result.error
         if result.error is not None and result.error.startswith("execution reverted"):
@@ -130,9 +130,9 @@ def run_file(content: Mapping[str, Any]) -> dict[str, Any]:
     for address, slots in content.get("storage", {}).items():
         for slot, value in slots.items():
             state.evm.set_storage(address, _number(slot), _number(value))
-    outcomes = state.run(_read_call(one) for one in content["calls"])
+    outcomes = state.run(_read_call(item) for item in content["calls"])
     return {
-        "outcomes": [_shown(one) for one in outcomes],
+        "outcomes": [_shown(outcome) for outcome in outcomes],
         "storage": {
             f"0x{address.hex()}": {f"{slot:#066x}": f"{value:#x}" for slot, value in slots.items()}
             for address, slots in state.storage().items()

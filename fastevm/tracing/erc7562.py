@@ -68,7 +68,7 @@ def _ignored(config: Mapping[str, Any]) -> frozenset[int]:
     if given is None:
         return UNIMPORTANT
     try:
-        return frozenset(int(one, 16) & 0xFF for one in given)
+        return frozenset(int(item, 16) & 0xFF for item in given)
     except (TypeError, ValueError):
         raise TracingError(f"{STRUCT}.ignoredOpcodes: expected a list of quantities") from None
 

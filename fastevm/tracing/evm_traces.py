@@ -124,8 +124,8 @@ class Wanted:
     def _create(self) -> None:
         share = TRACE_BYTES_LIMIT // max(len(self.requests), 1)
         self.tracers = {
-            name: tracer_for(one, max(share, one.steps.limit + STEP_BYTES))
-            for name, one in self.requests.items()
+            name: tracer_for(item, max(share, item.steps.limit + STEP_BYTES))
+            for name, item in self.requests.items()
         }
 
     @property
@@ -235,5 +235,5 @@ def _values(found: Any) -> Any:
     if isinstance(found, msgspec.Raw):
         return decode_json(found)
     if isinstance(found, dict):
-        return {name: _values(one) for name, one in found.items()}
+        return {name: _values(item) for name, item in found.items()}
     return found

@@ -184,7 +184,7 @@ def forked(arguments: argparse.Namespace, options: dict[str, Any]) -> Any:
     proof_of_work = {} if schedule.parameters["proof_of_stake"] else nodes.NO_WORK
     node.chain.config = config.with_parameters(proof_of_work | changed_rules(arguments))
     balance = {"balance": hex(arguments.balance * nodes.ETHER)}
-    node.development.amend({hex_bytes(one.address): balance for one in node.accounts})
+    node.development.amend({hex_bytes(account.address): balance for account in node.accounts})
     return node
 
 
@@ -203,8 +203,8 @@ def described(node: Any, arguments: argparse.Namespace) -> dict[str, Any]:
     """Return what ``--config-out`` writes, with anvil's names."""
     first = node.chain.head.header
     return {
-        "available_accounts": [checksum_address(one.address) for one in node.accounts],
-        "private_keys": [hex_bytes(one.private_key) for one in node.accounts],
+        "available_accounts": [checksum_address(account.address) for account in node.accounts],
+        "private_keys": [hex_bytes(account.private_key) for account in node.accounts],
         "wallet": {
             "derivation_path": arguments.derivation_path,
             "mnemonic": arguments.mnemonic,

@@ -52,8 +52,10 @@ def configured(
 
 
 def _options(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
-    actions = [one for one in parser._actions if one.dest not in ("help", "version")]
-    return {word[2:]: one for one in actions for word in one.option_strings if word[:2] == "--"}
+    actions = [action for action in parser._actions if action.dest not in ("help", "version")]
+    return {
+        word[2:]: action for action in actions for word in action.option_strings if word[:2] == "--"
+    }
 
 
 def _of_file(path: Path, known: Mapping[str, argparse.Action]) -> Words:
@@ -88,9 +90,9 @@ def _words(name: str, action: argparse.Action, value: Any, where: str) -> Words:
     if action.nargs == 0 or isinstance(value, bool):
         return [f"--{name}"] if value else []
     values = value if isinstance(value, list) else [value]
-    for one in values:
-        _check(action, str(one), where)
-    return [f"--{name}={one}" for one in values]
+    for item in values:
+        _check(action, str(item), where)
+    return [f"--{name}={value}" for value in values]
 
 
 def _check(action: argparse.Action, text: str, where: str) -> None:

@@ -51,7 +51,9 @@ def strict(value: Any, depth: int = 0) -> Any:
             for name, member in value.items()
         }
     if isinstance(value, list):
-        return [strict(one, depth + 1) if isinstance(one, dict | list) else one for one in value]
+        return [
+            strict(item, depth + 1) if isinstance(item, dict | list) else item for item in value
+        ]
     return _quantity(value) if depth == 0 else value
 
 

@@ -104,7 +104,7 @@ def call_bundle(context: Context, bundle: Bundle) -> Json:
         raise RpcError("invalid_params", str(fault)) from None
     base_fee = overrides.base_fee_per_gas
     base_fee = view.block.header.base_fee_per_gas if base_fee is None else base_fee
-    results = [Result(one, base_fee or 0) for one in found]
+    results = [Result(item, base_fee or 0) for item in found]
     return _answer(results) | {"stateBlockNumber": view.block.number}
 
 

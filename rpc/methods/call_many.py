@@ -67,7 +67,7 @@ def decode_bundles(value: Any, form: Form = GETH) -> list[CallBundle]:
     """Decode the bundles of eth_callMany."""
     if not isinstance(value, list):
         raise object_fault(value, "[]Bundle")
-    bundles = [_bundle(one, form) for one in value]
+    bundles = [_bundle(item, form) for item in value]
     if sum(len(bundle.calls) for bundle in bundles) > TRACED_CALLS:
         raise DecodeError(f"more than {TRACED_CALLS} calls")
     return bundles

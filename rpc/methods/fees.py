@@ -238,7 +238,7 @@ def _least_tips(context: Context, block: Block) -> list[int]:
         if len(kept) >= 2 * TIP_BLOCKS:
             kept.clear()
         fee = _base_fee_of(block)
-        paid = (one.effective_gas_price(fee) - fee for one in block.transactions)
+        paid = (transaction.effective_gas_price(fee) - fee for transaction in block.transactions)
         found = kept[block.hash] = sorted(paid)[:TIPS_PER_BLOCK]
     return found
 

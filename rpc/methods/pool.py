@@ -232,7 +232,7 @@ def pool_overview(context: Context) -> Answer:
 
 def _content(context: Context, shown: Callable[[Any], Any]) -> Answer:
     name = checksum_address if context.dialect.pool_names_checksummed else hex_bytes
-    pending, queued = (_members(one, name, shown) for one in context.node.pool.content())
+    pending, queued = (_members(item, name, shown) for item in context.node.pool.content())
     return answer_of(chain((b'{"pending":{',), pending, (b'},"queued":{',), queued, (b"}}",)))
 
 

@@ -75,10 +75,10 @@ def reorg(context: Context, wanted: Any, pairs: list[tuple[Wanted, int]]) -> Non
     base_fee = next_base_fee(context, parent)
     nonces: dict[bytes, int] = {}
     blocks: dict[int, list[fastevm.Transaction]] = {}
-    for one, place in sorted(pairs, key=lambda pair: pair[1]):
-        if isinstance(one, CallRequest):
-            one = _with_cap(context, one, base_fee)
-        transaction = _transaction(context, layer, one, nonces)
+    for item, place in sorted(pairs, key=lambda pair: pair[1]):
+        if isinstance(item, CallRequest):
+            item = _with_cap(context, item, base_fee)
+        transaction = _transaction(context, layer, item, nonces)
         blocks.setdefault(place, []).append(transaction)
     attempt(rewriting.reorganise, depth, blocks)
 

@@ -64,7 +64,7 @@ def decode_positions(value: Any) -> list[int]:
     """Decode the positions of trace_get: quantities, or numbers as some clients write them."""
     if not isinstance(value, list):
         raise object_fault(value, "[]hexutil.Uint64")
-    return [decode_count(one) for one in value]
+    return [decode_count(item) for item in value]
 
 
 @method("trace_get", HASH, Param(decode_positions), run_on=RunOn.WORKER)
@@ -157,7 +157,7 @@ def _addresses(value: Mapping[str, Any], name: str) -> frozenset[bytes]:
         raise object_fault(given, "[]common.Address", f"TraceFilter.{name}")
     if len(given) > TRACE_FILTER_ADDRESSES:
         raise DecodeError(f"TraceFilter.{name}: more than {TRACE_FILTER_ADDRESSES} addresses")
-    return frozenset(decode_address(one, field=f"TraceFilter.{name}") for one in given)
+    return frozenset(decode_address(item, field=f"TraceFilter.{name}") for item in given)
 
 
 @method("trace_filter", Param(decode_trace_filter), run_on=RunOn.WORKER)

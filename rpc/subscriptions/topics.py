@@ -315,7 +315,7 @@ def inclusion(node: Node, status: str, block: Block, index: int, with_block: boo
 def ended(node: Node, topic: Topic, messages: list[bytes]) -> list[bytes]:
     """Return the messages of an inclusion, the last one marked if none comes after it."""
     if not topic.reorgs:
-        return [LastMessage(one) for one in messages[:1]]
+        return [LastMessage(message) for message in messages[:1]]
     (tx_hash,) = topic.hashes
     located, finalized = node.chain.locate(tx_hash), 2 * node.slots_in_an_epoch
     if located is None or located[0].number > node.chain.head.number - finalized:

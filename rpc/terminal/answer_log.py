@@ -27,7 +27,7 @@ def answers_of(
 
     ``answer`` is empty if it is too long to be read. ``params``: with the parameters.
     """
-    answers = {_key(one): one for one in _objects(answer)}
+    answers = {_key(item): item for item in _objects(answer)}
     for request in _objects(body):
         record: Json = {"event": "request", "method": str(request.get("method"))}
         if params and "params" in request:
@@ -50,7 +50,9 @@ def _objects(text: bytes) -> list[dict[str, Any]]:
         found = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):
         return []
-    return [one for one in (found if isinstance(found, list) else [found]) if isinstance(one, dict)]
+    return [
+        item for item in (found if isinstance(found, list) else [found]) if isinstance(item, dict)
+    ]
 
 
 def _key(message: dict[str, Any]) -> str:

@@ -123,8 +123,8 @@ class Recorder:
         if record["status"] == FAILED:
             record["reason"] = self.reason(tree)
             record["source"] = [
-                f"{one['file']}:{one['line']}  {one['text'].strip()}"
-                for one in source_lines(self.contracts, view, index, tree)
+                f"{line['file']}:{line['line']}  {line['text'].strip()}"
+                for line in source_lines(self.contracts, view, index, tree)
             ]
         if self.traces:
             record["trace"] = self.tree(tree, [CALLS_LIMIT])
@@ -154,16 +154,16 @@ class Recorder:
         shown = calls[: left[0]]
         left[0] -= len(shown)
         if shown:
-            record["calls"] = [self.tree(one, left) for one in shown]
+            record["calls"] = [self.tree(item, left) for item in shown]
         if frame.get("logs"):
-            record["logs"] = [self._tree_log(one) for one in frame["logs"][:LOGS_LIMIT]]
+            record["logs"] = [self._tree_log(item) for item in frame["logs"][:LOGS_LIMIT]]
         if len(shown) < len(calls):
             record["callsLeftOut"] = len(calls) - len(shown)
         return record
 
     def _tree_log(self, log: Json) -> Json:
         """A log of a call; ``position``: the number of calls before it."""
-        topics, data = [_bytes(one) for one in log["topics"]], _bytes(log.get("data"))
+        topics, data = [_bytes(item) for item in log["topics"]], _bytes(log.get("data"))
         name = self.names.event(topics, data)
         shown = cut(name) if name else " ".join(log["topics"]) or "anonymous"
         return {"event": shown, "position": int(log["position"], 16)}

@@ -42,14 +42,14 @@ def calls_of(context: Context, latest: View, body: bytes, budget: RerunBudget) -
         found = msgspec.json.decode(body)
     except msgspec.DecodeError:
         return
-    for one in found if isinstance(found, list) else [found]:
-        params = one.get("params") if isinstance(one, dict) else None
+    for item in found if isinstance(found, list) else [found]:
+        params = item.get("params") if isinstance(item, dict) else None
         if budget.is_spent:
             return
-        if isinstance(params, list) and params and one.get("method") in METHODS:
+        if isinstance(params, list) and params and item.get("method") in METHODS:
             try:
                 with budget.charge():
-                    record = _call(context, latest, str(one["method"]), params)
+                    record = _call(context, latest, str(item["method"]), params)
                 yield from record
             except (FastevmError, RpcError, HeldUpstream, ValueError):
                 continue  # the answer contains the error

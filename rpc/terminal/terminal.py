@@ -216,11 +216,11 @@ class Terminal:
         except msgspec.DecodeError:
             yield {"event": "request", "method": "a body that is not JSON"}
             return
-        for one in found if isinstance(found, list) else [found]:
-            if isinstance(one, dict):
-                record: Json = {"event": "request", "method": str(one.get("method"))}
-                if self.options.params and "params" in one:
-                    record["params"] = msgspec.json.encode(one["params"]).decode()
+        for item in found if isinstance(found, list) else [found]:
+            if isinstance(item, dict):
+                record: Json = {"event": "request", "method": str(item.get("method"))}
+                if self.options.params and "params" in item:
+                    record["params"] = msgspec.json.encode(item["params"]).decode()
                 yield record
 
 

@@ -133,7 +133,7 @@ class HttpListener:
     def heard(self) -> float:
         """When a request came last or was answered, by the clock of the loop."""
         now = asyncio.get_running_loop().time()
-        times = (now if one.task else one.heard for one in self.connections)
+        times = (now if connection.task else connection.heard for connection in self.connections)
         return max([self._heard, *times])
 
     def admit(self, connection: "Connection") -> bool:
@@ -164,7 +164,7 @@ class HttpListener:
     def pause(self, connection: "Connection") -> None:
         """Note that a client does not read; beyond the budget those end that wait longest."""
         self.paused[connection] = None
-        waiting = sum(one.unsent() for one in self.paused)
+        waiting = sum(item.unsent() for item in self.paused)
         while waiting > self.limits.output_size and len(self.paused) > 1:
             oldest = next(iter(self.paused))
             waiting -= oldest.unsent()
@@ -179,7 +179,7 @@ class HttpListener:
         self.held += size - connection.held
         connection.held = size
         while self.held > self.limits.input_size:
-            largest = max(self.connections, key=lambda one: one.held)
+            largest = max(self.connections, key=lambda item: item.held)
             self.metrics.add("connections_over_budget_total")
             if not largest.held:
                 return

@@ -160,7 +160,7 @@ class Server:
     async def start(self) -> None:
         """Start the node and listen everywhere; ``urls`` then has an entry for each listener."""
         listeners = (*self.listeners, self.metrics_listener, self.ipc)
-        self.limits = fitting(self.limits, sum(one is not None for one in listeners))
+        self.limits = fitting(self.limits, sum(listener is not None for listener in listeners))
         self.node.on_head(self.log_index.update)
         self.log_index.update()
         self.hub.start()

@@ -17,9 +17,9 @@ def test_blocks_are_timed_with_and_without_their_senders(
 ) -> None:
     assert blocks.main(["--rounds", "1", "--report", str(tmp_path)]) == 0
     figures = json.loads((tmp_path / "blocks.json").read_text())
-    found = {one["number"]: one for one in figures["blocks"]}
-    assert all(one["execution"] > 0 and one["senders"] > 0 for one in found.values())
-    assert TRANSACTIONS.items() <= {(n, one["transactions"]) for n, one in found.items()}
+    found = {figure["number"]: figure for figure in figures["blocks"]}
+    assert all(item["execution"] > 0 and item["senders"] > 0 for item in found.values())
+    assert TRANSACTIONS.items() <= {(n, item["transactions"]) for n, item in found.items()}
     assert blocks.PUBLISHED_MS.keys() <= found.keys()
     assert capsys.readouterr().out.splitlines()[-1].split()[0] == "all"
     drawn = (tmp_path / "index.html").read_text()
@@ -55,8 +55,8 @@ def test_a_folder_without_blocks_has_nothing_to_time(
 
 
 def test_a_block_that_uses_other_gas_than_its_header_says_is_wrong() -> None:
-    one = next(blocks.prepared(blocks.SHARED / "real-blocks", None))
-    header = one.real.block.header
+    item = next(blocks.prepared(blocks.SHARED / "real-blocks", None))
+    header = item.real.block.header
     claimed = replace(header, gas_used=header.gas_used + 1)
     with pytest.raises(blocks.WrongGas, match=f"block {header.number} used"):
-        one.execute(replace(one.real.block, header=claimed))
+        item.execute(replace(item.real.block, header=claimed))

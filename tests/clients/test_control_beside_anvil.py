@@ -69,10 +69,10 @@ def test_control_answers_as_anvil_does(chains: Chains) -> None:
     chains.same("anvil_impersonateAccount", ALICE)
     assert chains.same("eth_accounts")[10:] == [ALICE]
     payment = {"from": ALICE, "to": BOB, "value": "0x5", "gas": "0x5208", "gasPrice": hex(10**10)}
-    for tx_hash, one in zip(
+    for tx_hash, item in zip(
         chains.each("eth_sendTransaction", payment), (chains.anvil, chains.client), strict=True
     ):
-        ask = one.ask if one is chains.anvil else one.result
+        ask = item.ask if item is chains.anvil else item.result
         shown = ask("eth_getTransactionByHash", mined(ask, tx_hash))
         assert (shown["from"], shown["s"], shown["v"], shown["nonce"]) == (
             ALICE, "0x0", hex(2 * 31337 + 35), "0x0",
@@ -101,7 +101,7 @@ def test_tokens_are_dealt_as_in_anvil(chains: Chains) -> None:
     chains.same("anvil_setCode", CAROL, READS_TWO)
     chains.same("anvil_dealERC20", ALICE, CAROL, "0x7")
     chains.same("anvil_setERC20Allowance", ALICE, BOB, CAROL, "0x9")
-    words = [one[2:].zfill(64) for one in (ALICE, BOB)]
+    words = [item[2:].zfill(64) for item in (ALICE, BOB)]
     balance = {"to": CAROL, "data": "0x70a08231" + words[0]}
     allowance = {"to": CAROL, "data": "0xdd62ed3e" + "".join(words)}
     assert int(chains.same("eth_call", balance, "latest"), 16) == 7
@@ -137,7 +137,7 @@ def fill(ask: Any) -> list[str]:
     sender = ask("eth_accounts")[0]
     creation = {"from": sender, "gas": hex(200_000), "data": CREATION}
     payment = {"from": ALICE, "to": BOB, "value": "0x5"}
-    return [mined(ask, ask("eth_sendTransaction", one)) for one in (creation, payment)]
+    return [mined(ask, ask("eth_sendTransaction", item)) for item in (creation, payment)]
 
 
 def mined(ask: Any, tx_hash: str) -> str:
@@ -161,15 +161,15 @@ def test_a_dump_of_anvil_loads_here(chains: Chains) -> None:
     assert {name: ours[name] for name in ("logsBloom", "gasUsed", "contractAddress", "status")} == {
         name: theirs[name] for name in ("logsBloom", "gasUsed", "contractAddress", "status")
     }
-    assert [one["data"] for one in ours["logs"]] == [one["data"] for one in theirs["logs"]]
+    assert [our["data"] for our in ours["logs"]] == [their["data"] for their in theirs["logs"]]
     assert chains.same("eth_getStorageAt", ours["contractAddress"], "0x1", "latest")[-2:] == "2a"
     for account in (ALICE, BOB):
         chains.same("eth_getBalance", account, "latest")
         chains.same("eth_getTransactionCount", account, "latest")
     logs = chains.client.result("eth_getLogs", {"fromBlock": "0x0", "toBlock": "latest"})
-    assert [one["address"] for one in logs] == [ours["contractAddress"]]
+    assert [log["address"] for log in logs] == [ours["contractAddress"]]
     block = chains.client.result("eth_getBlockByNumber", "latest", True)
-    assert [one["from"] for one in block["transactions"]] == [ALICE]
+    assert [item["from"] for item in block["transactions"]] == [ALICE]
 
 
 def test_a_dump_of_this_node_loads_in_anvil(chains: Chains) -> None:
@@ -182,7 +182,7 @@ def test_a_dump_of_this_node_loads_in_anvil(chains: Chains) -> None:
         assert theirs["hash"] == ours["hash"]
     theirs, ours = chains.each("eth_getTransactionReceipt", created)
     assert theirs["contractAddress"] == ours["contractAddress"]
-    assert [one["data"] for one in ours["logs"]] == [one["data"] for one in theirs["logs"]]
+    assert [our["data"] for our in ours["logs"]] == [their["data"] for their in theirs["logs"]]
     assert chains.same("eth_getStorageAt", ours["contractAddress"], "0x1", "latest")[-2:] == "2a"
     assert chains.anvil.ask("eth_getTransactionByHash", paid)["from"] == ALICE
     chains.same("eth_getBalance", ALICE, "latest")

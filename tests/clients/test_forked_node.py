@@ -105,7 +105,7 @@ def test_commands_of_cast_see_one_chain(upstream: Counted, fork: str) -> None:
     assert int(cast("storage", counter, "0", "--block", str(border)), 16) == 2
     assert int(cast("balance", BOB)) == 0
     assert int(cast("nonce", "0x" + dev_accounts(3)[2].address.hex())) == 1
-    for one, gas in ((tx_hash, receipt["gasUsed"]), (upstream.last, None)):
-        used = gas or json.loads(cast("receipt", one, "--json"))["gasUsed"]
-        assert f"Gas used: {int(used, 16)}" in cast("run", one)
-        assert json.loads(cast("rpc", "debug_traceTransaction", one))["gas"] == int(used, 16)
+    for item, gas in ((tx_hash, receipt["gasUsed"]), (upstream.last, None)):
+        used = gas or json.loads(cast("receipt", item, "--json"))["gasUsed"]
+        assert f"Gas used: {int(used, 16)}" in cast("run", item)
+        assert json.loads(cast("rpc", "debug_traceTransaction", item))["gas"] == int(used, 16)

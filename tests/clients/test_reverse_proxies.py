@@ -87,7 +87,9 @@ def proxy(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str,
         namespaces=PUBLIC_NAMESPACES,
         proxies=frozenset(("127.0.0.1",)),
     )
-    server.server.listeners = tuple(replace(one, access=access) for one in server.server.listeners)
+    server.server.listeners = tuple(
+        replace(listener, access=access) for listener in server.server.listeners
+    )
     with server:
         node, port = int(server.url("geth").rpartition(":")[2]), free_port()
         command, url = request.param(tmp_path, node, port)

@@ -69,10 +69,10 @@ def test_web3(url: str) -> None:
     sent = [signed(index) for index in range(COUNT)]
     with ThreadPoolExecutor(COUNT) as pool:
         sent += pool.map(unlocked, range(COUNT))
-    receipts = [w3.eth.wait_for_transaction_receipt(one, SECONDS, 0.05) for one in sent]
+    receipts = [w3.eth.wait_for_transaction_receipt(item, SECONDS, 0.05) for item in sent]
     assert [receipt.status for receipt in receipts] == [1] * len(sent)
     mined = [receipt for receipt in receipts if "preconfirmed" not in receipt]
-    assert all(w3.eth.get_block(one.blockHash).number == one.blockNumber for one in mined)
+    assert all(w3.eth.get_block(item.blockHash).number == item.blockNumber for item in mined)
 
 
 @pytest.mark.skipif(CAST is None, reason="needs cast, which npm brings with `make test`")
@@ -115,5 +115,5 @@ def test_cast(url: str) -> None:
         sent += pool.map(pay, range(first, first + COUNT))
     cast("receipt", sent[-1])  # waits for it
     with JsonRpcClient(url) as node:
-        receipts = [node.call("eth_getTransactionReceipt", one) for one in sent]
+        receipts = [node.call("eth_getTransactionReceipt", item) for item in sent]
     assert [receipt["status"] for receipt in receipts] == ["0x1"] * len(sent)

@@ -55,7 +55,7 @@ def test_the_receipts_root_of_regolith_leaves_the_nonce_out(vector):
 
 @pytest.mark.parametrize("vector", vectors_of("vaults"), ids=lambda vector: vector["id"])
 def test_the_vaults_of_a_real_block_grow_as_they_did(vector):
-    block = next(one for one in DATA["blocks"] if one["number"] == vector["block"])
+    block = next(item for item in DATA["blocks"] if item["number"] == vector["block"])
     header = block_from_json({**block["header"], "hash": block["hash"]}).header
     transactions = tuple(Transaction.decode(hex_data(raw)) for raw in block["transactions"])
     before = pre_state(block)

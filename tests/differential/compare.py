@@ -34,9 +34,9 @@ def state_difference(ours: dict[str, Any], theirs: dict[str, Any]) -> str:
         our, their = ours.get(address), theirs.get(address)
         if our is None or their is None:
             return f"account {address} is {our}, the peer's {their}"
-        for name, one, other in zip(PARTS, our, their, strict=True):
-            if one != other:
-                return f"{name} of {address} is {one}, the peer's {other}"
+        for name, item, other in zip(PARTS, our, their, strict=True):
+            if item != other:
+                return f"{name} of {address} is {item}, the peer's {other}"
     return "accounts in another order"
 
 

@@ -106,10 +106,10 @@ def test_time_and_modes_are_those_of_anvil(pair: Pair, seed: int) -> None:
         if name == "evm_revert":
             if not snapshots:
                 continue
-            each = [[one] for one in snapshots.pop()]
+            each = [[item] for item in snapshots.pop()]
             for node in pair:  # what waits after it is another matter
                 node.ask("evm_mine")
-        answers = [asked(node, name, one) for node, one in zip(pair, each, strict=True)]
+        answers = [asked(node, name, item) for node, item in zip(pair, each, strict=True)]
         if name == "evm_snapshot":
             snapshots.append((answers[0], answers[1]))
         done.append((name, parameters))

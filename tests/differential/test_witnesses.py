@@ -52,7 +52,7 @@ def busy(fork: str) -> Sample:
         (WRITER, 9, 99), *((WRITER, 0, slot) for slot in range(1, 36)), (OLD_HASH, 1),
         (SIZER, LOOKER), (LOOKER, WRITER), (QUITTER, b"\x77" * 20), (CALLER, QUITTER),
     ]  # fmt: skip
-    return sample([call(nonce, *one) for nonce, one in enumerate(asked)], fork, blocks=4)
+    return sample([call(nonce, *item) for nonce, item in enumerate(asked)], fork, blocks=4)
 
 
 @pytest.mark.parametrize("fork", FORKS)

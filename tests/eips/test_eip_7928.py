@@ -75,7 +75,7 @@ def recorded(
     chain.add(made.with_access_list(None))
     assert chain.head.access_list == made.access_list
     assert made.access_list is not None
-    return {one.address: one for one in decode_access_list(made.access_list)}
+    return {item.address: item for item in decode_access_list(made.access_list)}
 
 
 def running(source: str, *, gas: int = GAS, alloc: Any = None, **contract: Any) -> Accesses:
@@ -126,7 +126,7 @@ def test_a_list_before_the_fork_is_refused() -> None:
 def corrupted(block: Block, change: AccountAccess) -> Block:
     """The block with one account's entry exchanged, and the hash of that in its header."""
     assert block.access_list is not None
-    found = {one.address: one for one in decode_access_list(block.access_list)}
+    found = {item.address: item for item in decode_access_list(block.access_list)}
     found[change.address] = change
     encoded = encode_access_list(found[address] for address in sorted(found))
     changed = with_header(block, block_access_list_hash=access_list_hash(encoded))
@@ -270,7 +270,7 @@ def test_a_creation_transaction_records_nonce_and_code_of_the_contract() -> None
     deploys = code_of("0x00 0 MSTORE8 1 0 RETURN")
     made = payment(0, value=5, to=None, data=deploys, gas_limit=GAS)
     found = recorded(transactions=[made])
-    created = next(one for one in found.values() if one.code_changes)
+    created = next(item for item in found.values() if item.code_changes)
     assert created.code_changes == (CodeChange(1, b"\x00"),)
     assert created.nonce_changes == (NumberChange(1, 1),)
     assert created.balance_changes == (NumberChange(1, 5),)
@@ -389,7 +389,7 @@ def test_sstore_below_the_sentry_reads_nothing() -> None:
 def test_a_contract_that_destroys_itself_where_it_was_made_has_reads_only() -> None:
     init = code_of(f"1 SLOAD 1 2 SSTORE 0x{OTHER.hex()} SELFDESTRUCT")
     found = recorded(transactions=[payment(0, value=0, to=None, data=init, gas_limit=GAS)])
-    gone = next(one for one in found.values() if one.storage_reads == (1, 2))
+    gone = next(item for item in found.values() if item.storage_reads == (1, 2))
     assert gone == AccountAccess(gone.address, storage_reads=(1, 2))
     assert found[OTHER] == AccountAccess(OTHER)
 
@@ -421,9 +421,9 @@ def test_a_transaction_that_is_refused_leaves_no_trace() -> None:
     block = builder.seal()[0]
     assert empty is not None
     assert block.access_list is not None
-    assert SENDER not in {one.address for one in decode_access_list(empty)}
-    assert {SENDER, MINER, OTHER} < {one.address for one in decode_access_list(block.access_list)}
-    assert CONTRACT not in {one.address for one in decode_access_list(block.access_list)}
+    assert SENDER not in {item.address for item in decode_access_list(empty)}
+    assert {SENDER, MINER, OTHER} < {item.address for item in decode_access_list(block.access_list)}
+    assert CONTRACT not in {item.address for item in decode_access_list(block.access_list)}
     chain.add(block)
 
 

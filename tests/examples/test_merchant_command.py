@@ -23,7 +23,7 @@ async def places_of(process: asyncio.subprocess.Process) -> dict[str, str]:
     async with asyncio.timeout(WAIT_SECONDS):
         lines = [(await process.stdout.readline()).decode() for _ in range(LINES)]
     found = [re.fullmatch(r"(\w+) +(\S+)\n", line) for line in lines]
-    return {one[1]: one[2] for one in found if one}
+    return {item[1]: item[2] for item in found if item}
 
 
 async def test_it_serves_both_pages_and_leaves_nothing_behind() -> None:

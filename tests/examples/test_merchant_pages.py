@@ -343,7 +343,7 @@ async def test_the_indicator_counts_slices_and_says_when_they_stop(
         while len(seen) < 4:
             seen.add((await page.text("#pulse [data-part=text]")).strip())
             await asyncio.sleep(0.05)
-    assert all(one.startswith(("Block ", "Waiting")) for one in seen)
+    assert all(item.startswith(("Block ", "Waiting")) for item in seen)
     await says(page, "#pulse [data-part=text]", "slice")
     await says(page, "#pulse [data-part=age]", "ms ago")
     await page.value("window.stop()")  # ends the stream; the page has to notice by itself

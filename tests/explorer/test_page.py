@@ -347,10 +347,10 @@ async def test_functions_of_a_pasted_abi_are_read_and_sent(browser: Browser, sho
     await page.click(".abi .primary")
     await says(page, "USD Coin")  # of name(), which needs no parameters
     form = "details.function:has(input[name=i1]):not(:has(input[name=i2]))"
-    one = (
+    item = (
         f"[...document.querySelectorAll('{form}')].find((f) => f.innerText.startsWith('transfer('))"
     )
-    await page.value(f"{one}.open = true; {one}.id = 'pay'")
+    await page.value(f"{item}.open = true; {item}.id = 'pay'")
     await fill(page, "#pay [name=i0]", holder)
     await fill(page, "#pay [name=i1]", "1_500_000")
     await page.click("#pay .primary")

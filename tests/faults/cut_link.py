@@ -61,9 +61,9 @@ class CutLink:
                     self._open.update(writers)
                     await asyncio.gather(self._pass(reader, sink), self._pass(source, writer))
         finally:
-            for one in writers:
-                self._open.discard(one)
-                one.transport.abort()
+            for item in writers:
+                self._open.discard(item)
+                item.transport.abort()
 
     async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Pass bytes until one side ends; then end the other."""

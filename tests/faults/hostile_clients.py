@@ -243,9 +243,9 @@ class HostileClients:
         opened = await asyncio.gather(
             *(asyncio.open_connection(HOST, port) for _ in range(FLOOD)), return_exceptions=True
         )
-        for one in opened:
-            if not isinstance(one, BaseException):
-                one[1].transport.abort()
+        for item in opened:
+            if not isinstance(item, BaseException):
+                item[1].transport.abort()
 
 
 async def _upgrade(reader: Reader, writer: Writer) -> None:

@@ -66,13 +66,13 @@ def report(samples: Sequence[Use]) -> dict[str, Any]:
     found: dict[str, Any] = {"samples": len(samples), "wrong": []}
     if not samples:
         return found
-    found["peak_mib"] = _mib(max(one.memory for one in samples))
-    found["most_descriptors"] = max(one.descriptors for one in samples)
+    found["peak_mib"] = _mib(max(sample.memory for sample in samples))
+    found["most_descriptors"] = max(sample.descriptors for sample in samples)
     if found["peak_mib"] * MEGABYTE > PEAK_BYTES:
         found["wrong"].append(f"memory reached {found['peak_mib']} MiB")
     if len(samples) < LEAST_SAMPLES:
         return found
-    lives = [list(life) for _, life in itertools.groupby(samples, key=lambda one: one.process)]
+    lives = [list(life) for _, life in itertools.groupby(samples, key=lambda item: item.process)]
     found["lives"] = len(lives)
     half = len(lives) // 2
     compared = _at_equal_ages(lives[:half], lives[half:])
@@ -88,15 +88,15 @@ def report(samples: Sequence[Use]) -> dict[str, Any]:
 
 def _compare(wrong: list[str], where: str, first: Use, last: Use) -> dict[str, Any]:
     """Both figures, for the report; what grew is added to ``wrong``."""
-    memory = [_mib(one.memory) for one in (first, last)]
-    descriptors = [one.descriptors for one in (first, last)]
+    memory = [_mib(item.memory) for item in (first, last)]
+    descriptors = [item.descriptors for item in (first, last)]
     if last.memory - first.memory > max(NOISE_BYTES, NOISE_SHARE * first.memory):
         wrong.append("memory grew {} from {} to {} MiB".format(where, *memory))
     if last.descriptors - first.descriptors > NOISE_DESCRIPTORS:
         wrong.append("open descriptors grew {} from {} to {}".format(where, *descriptors))
     return {
         "memory_mib": memory,
-        "anonymous_mib": [_mib(one.anonymous) for one in (first, last)],
+        "anonymous_mib": [_mib(item.anonymous) for item in (first, last)],
         "descriptors": descriptors,
     }
 
@@ -114,7 +114,7 @@ def _by_age(lives: Iterable[list[Use]]) -> dict[int, Use]:
     """The median of the lives at each age, where one life counts as much as another."""
     found: dict[int, list[Use]] = {}
     for life in lives:
-        for age, part in itertools.groupby(life, key=lambda one: int(one.age // AGE_SECONDS)):
+        for age, part in itertools.groupby(life, key=lambda item: int(item.age // AGE_SECONDS)):
             found.setdefault(age, []).append(_kept(part))
     return {age: _medians(each) for age, each in found.items()}
 
@@ -126,13 +126,13 @@ def _part(life: Sequence[Use], start: float, end: float) -> Sequence[Use]:
 def _kept(uses: Iterable[Use]) -> Use:
     """What a process never gave back meanwhile, and its usual number of descriptors."""
     found = list(uses)
-    least = min(found, key=lambda one: one.memory)
+    least = min(found, key=lambda item: item.memory)
     return _medians(found)._replace(memory=least.memory, anonymous=least.anonymous)
 
 
 def _medians(uses: Iterable[Use]) -> Use:
     columns = list(zip(*uses, strict=True))
-    memory, anonymous, descriptors = (int(statistics.median(one)) for one in columns[2:])
+    memory, anonymous, descriptors = (int(statistics.median(column)) for column in columns[2:])
     return Use(columns[0][0], statistics.median(columns[1]), memory, anonymous, descriptors)
 
 
@@ -148,7 +148,7 @@ def main(path: str) -> int:
         uses[line["node"]].append(Use(*(line[name] for name in Use._fields)))
     found = {node: report(samples) for node, samples in uses.items()}
     print(json.dumps(found, indent=1))
-    return int(any(one["wrong"] for one in found.values()))
+    return int(any(item["wrong"] for item in found.values()))
 
 
 if __name__ == "__main__":

@@ -241,7 +241,7 @@ class Soak:
         name = "0x" + address.hex()
         nonce = int(self.builder.ask("eth_getTransactionCount", name, "pending"), 16)
         waiting = self.builder.ask("txpool_contentFrom", name)
-        return max([nonce, *(int(one) + 1 for one in waiting["pending"])])
+        return max([nonce, *(int(item) + 1 for item in waiting["pending"])])
 
     def _deploy(self) -> bytes:
         raw = _signed(dev_accounts(1)[0].private_key, 0, 0, None)
@@ -458,7 +458,7 @@ def _unsealed(node: NodeProcess, hashes: list[str]) -> list[str]:
     with node.client() as client:
         for start in range(0, len(hashes), RECEIPTS_AT_ONCE):
             part = hashes[start : start + RECEIPTS_AT_ONCE]
-            answers = client.batch([("eth_getTransactionReceipt", [one]) for one in part])
+            answers = client.batch([("eth_getTransactionReceipt", [item]) for item in part])
             for name, receipt in zip(part, answers, strict=True):
                 if not receipt or not int(receipt["blockHash"], 16):
                     found.append(name)
@@ -503,7 +503,7 @@ def failures(found: dict[str, Any]) -> list[str]:
     if found["never_in_a_block"]:
         wrong.append(f"{found['never_in_a_block']} accepted transactions are in no block")
     wrong += found["complaints"]
-    wrong += [f"the answers differ: {one}" for one in found["wrong_reads"]]
+    wrong += [f"the answers differ: {item}" for item in found["wrong_reads"]]
     balance = found["balance"]
     if not balance["least"] <= balance["balance"] <= balance["most"]:
         wrong.append("the receiver has {balance} wei, not {least} to {most}".format(**balance))

@@ -144,7 +144,7 @@ def test_listings_are_one_json_value_on_request(home: Home, capsys: pytest.Captu
         found = json.loads(capsys.readouterr().out)
         assert found["datadir"] == str(home.path)
         if action != "prune":
-            blocks = next(one for one in found["files"] if one["name"] == "blocks.log")
+            blocks = next(item for item in found["files"] if item["name"] == "blocks.log")
             assert blocks["size"] > 0 and blocks["problems"] == []
 
 

@@ -34,7 +34,7 @@ ODD: tuple[Any, ...] = ({"id": [1]}, {"id": {"a": 1}}, {"id": 1.5}, [], None, 7)
 
 
 def token(header: dict[str, Any], claims: dict[str, Any]) -> str:
-    parts = [urlsafe_b64encode(json.dumps(one).encode()).rstrip(b"=") for one in (header, claims)]
+    parts = [urlsafe_b64encode(json.dumps(item).encode()).rstrip(b"=") for item in (header, claims)]
     text = b".".join(parts)
     digest = hmac.new(SECRET, text, hashlib.sha256).digest()
     return (text + b"." + urlsafe_b64encode(digest).rstrip(b"=")).decode()

@@ -53,7 +53,11 @@ class Watched:
         return self.submit(who, to=BLAKE2F, data=DATA, gas_limit=LONG_GAS, **prices)
 
     def shown(self) -> set[bytes]:
-        return {one.hash for pending in list(self.slices) for one in pending.transactions}
+        return {
+            transaction.hash
+            for pending in list(self.slices)
+            for transaction in pending.transactions
+        }
 
     def wait(self, condition: Callable[[], object]) -> None:
         deadline = time.monotonic() + WAIT_SECONDS
@@ -113,9 +117,9 @@ def test_every_long_transaction_is_included_and_honest_ones_between_them(live: W
     while not set(longs) <= live.shown():
         transfers.append(live.submit(HONEST))
         live.wait(lambda: transfers[-1] in live.shown())
-    live.wait(lambda: all(live.node.chain.locate(one) for one in (*longs, *transfers)))
+    live.wait(lambda: all(live.node.chain.locate(long) for long in (*longs, *transfers)))
     assert len(transfers) >= 2
-    assert all(live.node.pool.drop_reason(one) is None for one in longs)
+    assert all(live.node.pool.drop_reason(long) is None for long in longs)
 
 
 def test_slices_are_published_while_a_long_transaction_executes(live: Watched, held: Held) -> None:
@@ -195,7 +199,7 @@ def test_a_transaction_that_is_slower_than_expected_is_stopped_for_the_others() 
     transfer = watched.submit(HONEST)
     producer.begin(0)
     assert producer.fill(DEV_GAS_LIMIT, time.monotonic() + WAIT_SECONDS) == 1
-    assert [one.hash for one in producer.close_slice().transactions] == [transfer]
+    assert [transaction.hash for transaction in producer.close_slice().transactions] == [transfer]
     assert node.pool.find(long.hash) is not None
     node.pool.open_slice(0, by_time=True)
     found = node.pool.best_long()

@@ -93,7 +93,7 @@ def test_a_file_of_samples_is_judged_again(
         "builder": warm_up,
         "follower": lambda time, age: warm_up(time, age) + time / 60,
     }
-    lines = [{"node": node} | one._asdict() for node in amounts for one in uses(amounts[node])]
+    lines = [{"node": node} | use._asdict() for node in amounts for use in uses(amounts[node])]
     (tmp_path / "samples").write_text("\n".join(map(json.dumps, lines)))
     assert main(str(tmp_path / "samples")) == 1
     found = json.loads(capsys.readouterr().out)

@@ -53,7 +53,7 @@ ADDRESSES = {key: signed(key).sender for key in (*HONEST, *ATTACKERS)}
 
 
 def state(balance: int = ETHER, nonce: int = 0) -> Layer:
-    return Layer.of({one: {"balance": balance, "nonce": nonce} for one in ADDRESSES.values()})
+    return Layer.of({item: {"balance": balance, "nonce": nonce} for item in ADDRESSES.values()})
 
 
 def full_pool() -> tuple[TransactionPool, list[Transaction]]:
@@ -79,7 +79,7 @@ def offer(pool: TransactionPool, *transactions: Transaction) -> int:
 
 def assert_all_stay(pool: TransactionPool, offers: list[Transaction]) -> None:
     """Asserts that every honest transaction is pooled, and that the pool keeps its limits."""
-    assert [one for one in offers if pool.find(one.hash) is None] == []
+    assert [item for item in offers if pool.find(item.hash) is None] == []
     assert pool.executable_count <= CAPACITY
     assert pool.queued_count <= QUEUED
 
@@ -105,7 +105,7 @@ def test_deter_z_latent_overdrafts_evict_nobody_when_the_gap_closes() -> None:
         offer(pool, *chain_of(key, range(1, 20), tip=99 * GWEI))
         offer(pool, signed(key, 0, **drain))
     # Each attacker's first transaction pays for one position. The others cannot be funded.
-    kept = [one for one in offers if pool.find(one.hash) is not None]
+    kept = [item for item in offers if pool.find(item.hash) is not None]
     assert len(kept) >= CAPACITY - len(ATTACKERS)
     assert pool.executable_count <= CAPACITY
     assert pool.queued_count <= QUEUED
@@ -168,7 +168,7 @@ def test_a_rising_base_fee_makes_the_transactions_leave_that_it_excludes() -> No
     pool.next_fees = NextFees(base_fee=120 * GWEI)
     high = [signed(key, nonce, tip=GWEI) for key in ATTACKERS for nonce in range(10)]
     assert offer(pool, *high) == len(high)
-    assert all(pool.find(one.hash) is not None for one in high)
+    assert all(pool.find(item.hash) is not None for item in high)
 
 
 def test_demoted_transactions_keep_the_limits_of_the_queue() -> None:
@@ -181,9 +181,9 @@ def test_demoted_transactions_keep_the_limits_of_the_queue() -> None:
     assert pool.executable_count == 0
     assert pool.queued_count == QUEUED
     assert pool.drop_reason(chains[0][0].hash) == "the sender's first transaction"
-    gone = [one for chain in chains for one in chain[1:] if pool.find(one.hash) is None]
+    gone = [item for chain in chains for item in chain[1:] if pool.find(item.hash) is None]
     assert len(gone) == 3 * (PER_SENDER - 1) - QUEUED
-    assert all("evicted" in (pool.drop_reason(one.hash) or "") for one in gone)
+    assert all("evicted" in (pool.drop_reason(item.hash) or "") for item in gone)
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def test_cheap_blob_transactions_do_not_close_the_blob_pool(fees: dict) -> None:
     assert offer(pool, *cheap) == 8
     honest = [with_blobs(key) for key in HONEST[:8]]
     assert offer(pool, *honest) == 8
-    assert all(pool.find(one.hash) is not None for one in honest)
+    assert all(pool.find(item.hash) is not None for item in honest)
     assert offer(pool, *cheap) == 0
     assert len(pool) == 8
 
@@ -256,7 +256,7 @@ def test_an_included_parent_no_longer_lowers_the_rank_of_its_children() -> None:
     pool.next_fees = FEES
     key = ATTACKERS[0]
     assert offer(pool, signed(key, 0, tip=1), signed(key, 1, tip=50 * GWEI)) == 2
-    offers = [signed(one) for one in HONEST[: CAPACITY - 2]]
+    offers = [signed(item) for item in HONEST[: CAPACITY - 2]]
     assert offer(pool, *offers) == CAPACITY - 2
     nonces = {a: {"balance": ETHER, "nonce": int(k == key)} for k, a in ADDRESSES.items()}
     pool.reset(Layer.of(nonces), included=[signed(key, 0, tip=1)])

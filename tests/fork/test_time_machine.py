@@ -52,14 +52,15 @@ def test_the_state_in_front_of_a_transaction(either: Upstream, index: int) -> No
     behind = EVM.fork(either.url, number, cache=False)
     transactions = either.ask("eth_getBlockByNumber", hex(number), True)["transactions"]
     assert evm.nonce(transactions[0]["from"]) == int(transactions[0]["nonce"], 16) + (index > 0)
-    for one in transactions[index:]:
+    for transaction in transactions[index:]:
         outcome = evm.transact(
-            one["to"], one["input"], sender=one["from"], value=int(one["value"], 16),
-            gas=int(one["gas"], 16), gas_price=int(one["gasPrice"], 16),
+            transaction["to"], transaction["input"], sender=transaction["from"],
+            value=int(transaction["value"], 16), gas=int(transaction["gas"], 16),
+            gas_price=int(transaction["gasPrice"], 16),
         )  # fmt: skip
         assert outcome.success
-    for one in transactions:
-        assert evm.nonce(one["from"]) == behind.nonce(one["from"])
+    for transaction in transactions:
+        assert evm.nonce(transaction["from"]) == behind.nonce(transaction["from"])
     for token in market.TOKEN_PLACES[:10]:
         for holder in range(5):
             slot = market.token_slot_of(holder)

@@ -113,7 +113,9 @@ def is_public(name: str) -> bool:
 
 
 def is_property(item: ast.FunctionDef) -> bool:
-    return any("property" in text(one) or "setter" in text(one) for one in item.decorator_list)
+    return any(
+        "property" in text(entry) or "setter" in text(entry) for entry in item.decorator_list
+    )
 
 
 def function_parameters(function: Any) -> list[Parameter]:

@@ -15,7 +15,7 @@ def smallest() -> list[Subject]:
 
 
 def test_mutated_witnesses_of_a_real_block_are_refused_with_words(smallest: list[Subject]) -> None:
-    assert [len(one.block.transactions) for one in smallest] == [1]
+    assert [len(item.block.transactions) for item in smallest] == [1]
     refused = run(smallest, 300, seed=7)
     assert refused.total() == 300
     assert set(refused) == set(KINDS)

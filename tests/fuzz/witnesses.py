@@ -75,8 +75,8 @@ def subject(name: str, fields: dict[str, Any]) -> Subject:
     )
     executed(block, parent, state, chain, (parent.hash, parent.parent_hash))
     witness = Witness(
-        tuple(state.nodes[one] for one in sorted(state.read_nodes)),
-        tuple(state.codes[one] for one in sorted(state.read_codes)),
+        tuple(state.nodes[node] for node in sorted(state.read_nodes)),
+        tuple(state.codes[code] for code in sorted(state.read_codes)),
         (),
         (header,),
     )
@@ -97,12 +97,14 @@ def mutated(witness: Witness, kind: str, rng: random.Random) -> Witness:
     elif kind == "removed":
         del items[at]
     elif kind == "swapped":  # its place is taken by another node of the tries
-        items[at] = rng.choice([one for one in items if one != item])
+        items[at] = rng.choice([entry for entry in items if entry != item])
     elif kind == "cut":
         items[at] = item[: rng.randrange(len(item))]
     else:
         items[at] = item + rng.randbytes(rng.randrange(1, 40))
-    assert {keccak256(one) for one in items} != {keccak256(one) for one in getattr(witness, member)}
+    assert {keccak256(item) for item in items} != {
+        keccak256(item) for item in getattr(witness, member)
+    }
     return replace(witness, **{member: tuple(items)})
 
 
@@ -121,8 +123,8 @@ def run(found: list[Subject], count: int, seed: int) -> Counter[str]:
     rng = random.Random(seed)
     refused: Counter[str] = Counter()
     for number in range(count):
-        one, kind = found[number % len(found)], rng.choice(KINDS)
-        refusal(one, mutated(one.witness, kind, rng))
+        item, kind = found[number % len(found)], rng.choice(KINDS)
+        refusal(item, mutated(item.witness, kind, rng))
         refused[kind] += 1
     return refused
 

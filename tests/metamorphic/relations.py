@@ -60,17 +60,17 @@ def executed(
     return done, dump(runner.layer), runner.layer.state_root()
 
 
-def unlike(one: tuple[Done, Any, bytes], other: tuple[Done, Any, bytes]) -> str | None:
+def unlike(item: tuple[Done, Any, bytes], other: tuple[Done, Any, bytes]) -> str | None:
     """How two runs differ."""
-    for number, (first, second) in enumerate(zip(one[0], other[0], strict=True)):
+    for number, (first, second) in enumerate(zip(item[0], other[0], strict=True)):
         if first != second:
             if isinstance(first, str) or isinstance(second, str):
                 return f"transaction {number} is {first}, then {second}"
             aspect = next(name for name in first if first[name] != second[name])
             return f"{aspect} of transaction {number} is {first[aspect]}, then {second[aspect]}"
-    if one[1] != other[1]:
-        return state_difference(one[1], other[1])
-    return None if one[2] == other[2] else f"root is {one[2].hex()}, then {other[2].hex()}"
+    if item[1] != other[1]:
+        return state_difference(item[1], other[1])
+    return None if item[2] == other[2] else f"root is {item[2].hex()}, then {other[2].hex()}"
 
 
 def suspended(case: Case) -> str | None:
@@ -94,14 +94,14 @@ def traced(case: Case) -> str | None:
     usual = executed(case)
     everything = StepTrace(calls=True, memory=True, return_data=True)
     whole, parts = StepTrace(calls=True), StepTrace(calls=True, limit=SMALL_TRACE)
-    one: list[Any] = []
+    item: list[Any] = []
     other: list[Any] = []
     found = (
         unlike(usual, executed(case, trace=everything, stepped=True))
-        or unlike(usual, executed(case, trace=whole, records=one, stepped=True))
+        or unlike(usual, executed(case, trace=whole, records=item, stepped=True))
         or unlike(usual, executed(case, trace=parts, records=other, stepped=True, suspend=True))
     )
-    if found or one + whole.drain() == other + parts.drain():
+    if found or item + whole.drain() == other + parts.drain():
         return found
     return "the records of a small buffer are not those of a large one"
 

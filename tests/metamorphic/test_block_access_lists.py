@@ -73,25 +73,25 @@ def accounts_of(layer: Layer) -> Accounts:
 def after(before: Mapping[bytes, Mapping[str, Any]], accesses: AccessList) -> Accounts:
     """The accounts with the last change of each value."""
     found = {address: dict(account) for address, account in before.items()}
-    for one in accesses:
-        account = dict(found.get(one.address, EMPTY))
+    for access in accesses:
+        account = dict(found.get(access.address, EMPTY))
         storage = dict(account["storage"])
         for name in ("balance", "nonce", "code"):
-            changes = getattr(one, f"{name}_changes")
+            changes = getattr(access, f"{name}_changes")
             if changes:
                 account[name] = changes[-1][1]
-        for key, changes in one.storage_changes:
+        for key, changes in access.storage_changes:
             storage[key] = changes[-1].value
         account["storage"] = {key: value for key, value in storage.items() if value}
-        found[one.address] = account
+        found[access.address] = account
     return {address: account for address, account in found.items() if account != EMPTY}
 
 
 def only(before: Accounts, accesses: AccessList) -> Layer:
     """The state with the accounts and slots of the list alone."""
     slots = {
-        one.address: {*one.storage_reads, *(slot.key for slot in one.storage_changes)}
-        for one in accesses
+        access.address: {*access.storage_reads, *(slot.key for slot in access.storage_changes)}
+        for access in accesses
     }
     kept = {}
     for address, account in before.items():
@@ -118,8 +118,8 @@ def test_what_is_not_in_the_list_does_not_matter_to_the_block(seed: int) -> None
     layer = state_of(case.pre)
     done, encoded, _ = built(case, layer)
     part = only(accounts_of(layer), decode_access_list(encoded))
-    refused = [position for position, one in enumerate(done) if isinstance(one, str)]
-    accepted = [one for one in done if not isinstance(one, str)]
+    refused = [position for position, item in enumerate(done) if isinstance(item, str)]
+    accepted = [item for item in done if not isinstance(item, str)]
     assert built(case, part, without=refused)[:2] == (accepted, encoded)
 
 

@@ -43,8 +43,8 @@ def prepared(seed: int) -> tuple[Layer, Block]:
     case = replace(make_case(seed, "BPO2"), fork=FORK)
     contracts = {**SYSTEM_CONTRACTS, **BUILDER_CONTRACTS}
     system: dict[str, Any] = {
-        address: {"balance": 0, "nonce": 1, "code": one["code"], "storage": {}}
-        for address, one in contracts.items()
+        address: {"balance": 0, "nonce": 1, "code": item["code"], "storage": {}}
+        for address, item in contracts.items()
     }
     layer = state_of({**case.pre, **system})
     header = replace(header_of(case), block_access_list_hash=EMPTY_LIST_HASH, slot_number=0)
@@ -94,31 +94,31 @@ def without(accesses: Accesses, at: int) -> Accesses:
 
 def one_more(accesses: Accesses, at: int) -> Accesses:
     address = (int.from_bytes(accesses[at].address, "big") + 1) % 2**160
-    found = {one.address: one for one in accesses}
+    found = {access.address: access for access in accesses}
     named = address.to_bytes(20, "big")
     found.setdefault(named, AccountAccess(named))
     return sorted(found.values())
 
 
 def richer(accesses: Accesses, at: int) -> Accesses:
-    one = accesses[at]
-    changes = (*one.balance_changes[:-1], NumberChange(1, 10**30))
-    return [*accesses[:at], one._replace(balance_changes=changes), *accesses[at + 1 :]]
+    item = accesses[at]
+    changes = (*item.balance_changes[:-1], NumberChange(1, 10**30))
+    return [*accesses[:at], item._replace(balance_changes=changes), *accesses[at + 1 :]]
 
 
 def later(accesses: Accesses, at: int) -> Accesses:
-    one = accesses[at]
-    changes = tuple(NumberChange(change.at + 1, change.value) for change in one.nonce_changes)
-    return [*accesses[:at], one._replace(nonce_changes=changes), *accesses[at + 1 :]]
+    item = accesses[at]
+    changes = tuple(NumberChange(change.at + 1, change.value) for change in item.nonce_changes)
+    return [*accesses[:at], item._replace(nonce_changes=changes), *accesses[at + 1 :]]
 
 
 def another_slot(accesses: Accesses, at: int) -> Accesses:
-    one = accesses[at]
-    kept = tuple(slot for slot in one.storage_changes if slot.key != 3)
+    item = accesses[at]
+    kept = tuple(slot for slot in item.storage_changes if slot.key != 3)
     changed = SlotChanges(3, (NumberChange(1, 7),))
     slots = tuple(sorted((*kept, changed)))
-    reads = tuple(key for key in one.storage_reads if key != 3)
-    wrong = one._replace(storage_changes=slots, storage_reads=reads)
+    reads = tuple(key for key in item.storage_reads if key != 3)
+    wrong = item._replace(storage_changes=slots, storage_reads=reads)
     return [*accesses[:at], wrong, *accesses[at + 1 :]]
 
 
@@ -166,7 +166,7 @@ def test_any_bytes_are_read_as_by_the_plain_reader(seed: int, data: st.DataObjec
     except InvalidBlock:
         assert bal_executor.listed_items(bytes(encoded)) is None
     else:
-        slots = sum(len(one.storage_changes) + len(one.storage_reads) for one in found)
+        slots = sum(len(item.storage_changes) + len(item.storage_reads) for item in found)
         assert bal_executor.listed_items(bytes(encoded)) == len(found) + slots
 
 

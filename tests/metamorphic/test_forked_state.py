@@ -75,7 +75,7 @@ def word(n: int) -> bytes:
 
 
 def both(layer: Layer) -> Iterator[EVM]:
-    return (EVM(state=one) for one in (WHOLE, layer))
+    return (EVM(state=item) for item in (WHOLE, layer))
 
 
 @pytest.mark.parametrize("target", [TOKEN, PROXY, LIST, ROUTER, SINK, bytes(20)])
@@ -120,7 +120,10 @@ def test_transactions_give_the_same_and_stay_above(layer: Layer) -> None:
         ]
         results.append(
             (
-                [(one.success, one.output, one.gas_used, one.created_address) for one in outcomes],
+                [
+                    (outcome.success, outcome.output, outcome.gas_used, outcome.created_address)
+                    for outcome in outcomes
+                ],
                 evm.storage(TOKEN, 5), evm.storage(PROXY, 5), evm.balance(SINK), evm.nonce(SENDER),
             )
         )  # fmt: skip
@@ -199,15 +202,15 @@ def bundles() -> list[Any]:
 def test_a_batch_shares_its_requests(layer: Layer, source: LayerSource) -> None:
     expected = list(simulate_many(WHOLE, bundles()))
     found = list(simulate_many(layer, bundles(), threads=3))
-    assert [one.calls for one in found] == [one.calls for one in expected]
+    assert [item.calls for item in found] == [item.calls for item in expected]
     assert len(source.asked) <= 5
 
 
 def test_workers_get_what_they_read_and_no_network(layer: Layer, source: LayerSource) -> None:
-    expected = [one.calls for one in simulate_many(WHOLE, bundles())]
+    expected = [item.calls for item in simulate_many(WHOLE, bundles())]
     changed = layer.with_accounts({TOKENS[3]: {"storage": {3: 0}}}).without_accounts([SINK])
     with ProcessPoolExecutor(2) as executor:
-        found = [one.calls for one in simulate_many(changed, bundles(), executor=executor)]
+        found = [item.calls for item in simulate_many(changed, bundles(), executor=executor)]
     assert found == expected
     assert len(source.asked) <= 6
 
@@ -216,7 +219,7 @@ def test_workers_get_what_they_read_and_no_network(layer: Layer, source: LayerSo
 def test_traces_give_the_same(layer: Layer, tracer: str | None) -> None:
     request = CallRequest(sender=SENDER, to=ROUTER, data=word(5))
     how = TraceRequest(tracer=tracer)
-    expected, found = (trace_call(view_of(one), request, how) for one in (WHOLE, layer))
+    expected, found = (trace_call(view_of(item), request, how) for item in (WHOLE, layer))
     assert found == expected
 
 

@@ -192,7 +192,7 @@ class Chaos:
         return (await self.counts()).get(State.PAID, (0, 0, 0.0))[0] == self.count
 
     async def left(self) -> str:
-        found = {state.value: one[0] for state, one in (await self.counts()).items()}
+        found = {state.value: item[0] for state, item in (await self.counts()).items()}
         return f"{found}, kills {dict(self.kills)}, outbox {self.merchant.store.backlog()}"
 
     async def done(self) -> bool:
@@ -213,8 +213,8 @@ class Chaos:
             if chain_log["topics"][0] == transfer and chain_log["topics"][2] == shop
         ]
         assert len(paid) == self.count, f"{len(paid)} transfers for {self.count} orders"
-        assert all(int(one["data"], 16) == VALUE for one in paid)
-        hashes = Counter(one["transactionHash"] for one in paid)
+        assert all(int(item["data"], 16) == VALUE for item in paid)
+        hashes = Counter(item["transactionHash"] for item in paid)
         orders = {order.id: order for order in self.merchant.store.orders(limit=self.count + 1)}
         assert len(orders) == self.count
         for order in orders.values():

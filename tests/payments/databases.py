@@ -24,7 +24,7 @@ def programs() -> Path | None:
     found = shutil.which("initdb")
     places = [Path(found).resolve().parent] if found else []
     places += sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
-    return next((one for one in places if (one / "initdb").exists()), None)
+    return next((place for place in places if (place / "initdb").exists()), None)
 
 
 class Server:
@@ -58,7 +58,7 @@ class Server:
             "listen_addresses=127.0.0.1", "unix_socket_directories=",
             f"max_connections={CONNECTIONS}", *(() if self._safe else FAST),
         ]  # fmt: skip
-        options = [part for one in settings for part in ("-c", one)]
+        options = [part for setting in settings for part in ("-c", setting)]
         self._process = subprocess.Popen(
             [self._programs / "postgres", "-D", str(self.data), "-p", str(self.port), *options],
             user=self._user, cwd=self._folder.name,

@@ -63,7 +63,7 @@ async def measure(url: str, folder: Path, starts: int) -> list[dict[str, Any]]:
         store.close()
         found.append({"first pass": looked - begun, "ready": ready - begun, "paid": paid - begun})
     await client.close()
-    return [{what: round(seconds, 3) for what, seconds in one.items()} for one in found]
+    return [{what: round(seconds, 3) for what, seconds in item.items()} for item in found]
 
 
 def main() -> None:

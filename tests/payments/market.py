@@ -256,7 +256,9 @@ class Market:
         typed = Authorization(self.token, self.terms()).typed_data()
         typed["types"] = {"EIP712Domain": typed["types"]["EIP712Domain"], "Permit": members}
         typed["primaryType"] = "Permit"
-        typed["message"] = {one["name"]: value for one, value in zip(members, values, strict=True)}
+        typed["message"] = {
+            item["name"]: value for item, value in zip(members, values, strict=True)
+        }
         signable = encode_typed_data(full_message=typed)
         return Signature(bytes(self.payer.sign_message(signable).signature))
 

@@ -122,7 +122,7 @@ async def test_of_fifty_captures_three_fail_inside_and_end_as_if_alone(
     still.mine()
     await all_paid(merchant, names[:47])
     ends = [await merchant.order(name) for name in names[47:]]
-    assert [(one.state, one.reason) for one in ends] == [
+    assert [(end.state, end.reason) for end in ends] == [
         (State.STORED, Reason.BALANCE),
         (State.STORED, Reason.BLOCKED),
         (State.CANCELLED, None),
@@ -346,7 +346,7 @@ async def test_an_account_that_cannot_pay_for_all_captures_as_many_as_it_can(
     ends = await merchant.capture_many(names, until=State.CAPTURING, at_once=1)
     refused = [end for end in ends.values() if isinstance(end, CaptureRefused)]
     assert refused
-    assert all(one.report.reason is Reason.GAS_FUNDS for one in refused)
+    assert all(item.report.reason is Reason.GAS_FUNDS for item in refused)
     still.mine()
     await all_paid(merchant, [name for name in names if not isinstance(ends[name], Exception)])
 
@@ -366,11 +366,11 @@ async def test_a_batch_without_enough_gas_leaves_no_order_behind(still: Market, 
     for _ in range(2):
         await merchant.reconcile()
     ends = [await merchant.order(name) for name in names]
-    assert {one.state for one in ends} <= {State.PAID, State.STORED}
-    short = [one for one in ends if one.state is State.STORED]
-    assert {one.reason for one in short} == {Reason.OUT_OF_GAS}
+    assert {end.state for end in ends} <= {State.PAID, State.STORED}
+    short = [end for end in ends if end.state is State.STORED]
+    assert {item.reason for item in short} == {Reason.OUT_OF_GAS}
     assert short
-    await merchant.capture_many([one.id for one in short], until=State.CAPTURING)
+    await merchant.capture_many([item.id for item in short], until=State.CAPTURING)
     still.mine()
     await all_paid(merchant, names)
 

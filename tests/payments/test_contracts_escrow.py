@@ -107,7 +107,7 @@ def till() -> Till:
 
 def names(till: Till, result: ExecutionResult) -> list[str]:
     assert result.success, refusal(result)
-    places = {one.address: one for one in (till.escrow, till.token)}
+    places = {item.address: item for item in (till.escrow, till.token)}
     found = []
     for log in result.logs:
         contract = places["0x" + log.address.hex()]

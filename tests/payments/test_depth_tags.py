@@ -28,10 +28,10 @@ async def test_a_payment_is_paid_when_its_block_has_the_tag(
     still.mine()
     for _ in range(epochs * EPOCH):
         await merchant.reconcile()
-        assert [one.state for one in await merchant.movements()] == [MovementState.SEEN]
+        assert [item.state for item in await merchant.movements()] == [MovementState.SEEN]
         still.mine()
     await merchant.reconcile()
-    assert [one.state for one in await merchant.movements()] == [MovementState.FINAL]
+    assert [item.state for item in await merchant.movements()] == [MovementState.FINAL]
 
 
 async def test_without_epochs_the_newest_block_has_every_tag(still: Market) -> None:

@@ -17,8 +17,8 @@ async def test_a_reloaded_checkout_gets_the_same_order(still: Market) -> None:
     merchant = still.merchant(most_per_order=VALUE)
     first = await merchant.draft("order-1", still.payer.address, VALUE, reference="two chairs")
     still.now += 60
-    for one in (merchant, still.merchant()):
-        again = await one.draft("order-1", still.payer.address.lower(), VALUE)
+    for item in (merchant, still.merchant()):
+        again = await item.draft("order-1", still.payer.address.lower(), VALUE)
         assert again == first
     await merchant.accept("order-1", still.signed(first))
     assert (await merchant.draft("order-1", still.payer.address, VALUE)).state is State.STORED
@@ -29,7 +29,7 @@ async def test_a_reloaded_checkout_gets_the_same_order(still: Market) -> None:
 async def test_processes_that_draft_together_get_one_order(still: Market) -> None:
     many = [still.merchant() for _ in range(4)]
     drafts = await asyncio.gather(
-        *(one.draft("order-1", still.payer.address, VALUE) for one in many)
+        *(item.draft("order-1", still.payer.address, VALUE) for item in many)
     )
     assert len({draft.authorization.terms.nonce for draft in drafts}) == 1
 

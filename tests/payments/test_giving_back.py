@@ -71,7 +71,7 @@ async def test_refunds_in_parts_never_pass_what_was_captured(still: Market) -> N
 async def test_processes_that_refund_at_once_refund_once(still: Market) -> None:
     await paid(still)
     many = [still.merchant() for _ in range(4)]
-    ends = await asyncio.gather(*(asked(one) for one in many), return_exceptions=True)
+    ends = await asyncio.gather(*(asked(item) for item in many), return_exceptions=True)
     assert sorted(type(end).__name__ for end in ends) == ["AlreadyRefunded"] * 3 + ["NoneType"]
     still.mine()
     await many[0].reconcile()
@@ -86,9 +86,9 @@ async def test_without_an_id_an_order_is_refunded_once(still: Market) -> None:
     await asked(merchant, VALUE // 4)
     text = f"already refunded {VALUE // 4} units as 'order-1/refund' .requested."
     for amount in (None, VALUE // 4, VALUE // 2):
-        for one in (merchant, still.merchant()):
+        for item in (merchant, still.merchant()):
             with pytest.raises(AlreadyRefunded, match=text):
-                await asked(one, amount)
+                await asked(item, amount)
     still.mine()
     await merchant.reconcile()
     with pytest.raises(AlreadyRefunded, match="final"):
@@ -122,10 +122,10 @@ async def test_of_processes_that_refund_different_parts_the_sum_is_kept(still: M
     await paid(still)
     many = [still.merchant() for _ in range(4)]
     ends = await asyncio.gather(
-        *(asked(one, VALUE // 2, refund_id=f"part-{at}") for at, one in enumerate(many)),
+        *(asked(item, VALUE // 2, refund_id=f"part-{at}") for at, item in enumerate(many)),
         return_exceptions=True,
     )
-    assert sorted(type(one).__name__ for one in ends) == ["LimitReached"] * 2 + ["NoneType"] * 2
+    assert sorted(type(end).__name__ for end in ends) == ["LimitReached"] * 2 + ["NoneType"] * 2
 
 
 async def test_what_cannot_be_refunded_is_refused(still: Market) -> None:

@@ -40,7 +40,7 @@ class Lagging(HttpTransport):
             number = int(result.get("number") or result["blockNumber"], 16)
             return {**answers, "result": None} if number > head else answers
         if method == "eth_getLogs":
-            kept = [one for one in result if int(one["blockNumber"], 16) <= head]
+            kept = [item for item in result if int(item["blockNumber"], 16) <= head]
             return {**answers, "result": kept}
         return answers
 

@@ -51,7 +51,7 @@ async def test_processes_that_accept_together_keep_the_limit(still: Market, limi
     assert await many[0].exposure() == 3 * VALUE
     states = [order.state for order in await many[0].orders()]
     assert states.count(State.STORED) == 3
-    counted = sum(one.metrics.value("limit_refusals_total", limit=limit[5:]) for one in many)
+    counted = sum(item.metrics.value("limit_refusals_total", limit=limit[5:]) for item in many)
     assert counted == 9
 
 

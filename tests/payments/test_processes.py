@@ -57,7 +57,7 @@ async def test_of_processes_that_race_to_capture_one_order_one_submits(still: Ma
     merchant = still.merchant()
     await still.stored(merchant)
     racing = [await back_end(still) for _ in range(2)]
-    ends = asyncio.gather(*(one.communicate() for one in racing))
+    ends = asyncio.gather(*(item.communicate() for item in racing))
     while not ends.done():
         await asyncio.sleep(0.1)
         if still.node.pool.executable_count:

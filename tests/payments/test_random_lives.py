@@ -225,7 +225,7 @@ class Lives(RuleBasedStateMachine):
         heads = range(chain.head.number - depth + 1, chain.head.number + 1)
         blocks = [chain.block_by_number(number) for number in heads]
         old = [transaction for block in blocks if block for transaction in block.transactions]
-        kept = [one for at, one in enumerate(old) if keep >> (at % 8) & 1]
+        kept = [item for at, item in enumerate(old) if keep >> (at % 8) & 1]
         kept = includable(kept, keeper=old)
         branch: list[list[Any]] = [[] for _ in range(depth + 1)]
         branch[depth if backwards else 0] = kept
@@ -309,11 +309,11 @@ def includable(kept: list[Any], keeper: list[Any]) -> list[Any]:
     """Transactions whose sender's earlier transactions are kept too."""
     dropped: set[bytes] = set()
     answer = []
-    for one in keeper:
-        if one in kept and one.sender not in dropped:
-            answer.append(one)
+    for item in keeper:
+        if item in kept and item.sender not in dropped:
+            answer.append(item)
         else:
-            dropped.add(one.sender)
+            dropped.add(item.sender)
     return answer
 
 

@@ -152,7 +152,7 @@ class Trade(RuleBasedStateMachine):
         self.nodes[at].broken = cable
         until = State.AUTHORIZING if name.startswith("hold") else State.CAPTURING
         acting = self.machines if both else [self.machines[at]]
-        work = [one.capture(name, until=until, timeout=0) for one in acting]
+        work = [item.capture(name, until=until, timeout=0) for item in acting]
         self.check_results(self.ends(work))
         self.nodes[at].broken = None
 
@@ -164,7 +164,7 @@ class Trade(RuleBasedStateMachine):
         acting = self.machines if both else [self.machines[at]]
         asked, now = VALUE // share, MovementState.REQUESTED
         work = [
-            one.refund(name, asked, refund_id=str(share), until=now, timeout=0) for one in acting
+            item.refund(name, asked, refund_id=str(share), until=now, timeout=0) for item in acting
         ]
         self.check_results(self.ends(work))
 
@@ -175,7 +175,7 @@ class Trade(RuleBasedStateMachine):
         self.changed()
         acting = self.machines if both else [self.machines[at]]
         key = f"{name}/part/{share}"
-        work = [one.holds.capture(name, VALUE // share, key=key, timeout=0) for one in acting]
+        work = [item.holds.capture(name, VALUE // share, key=key, timeout=0) for item in acting]
         self.check_results(self.ends(work))
 
     @rule(name=HOLDS, at=MACHINES)
@@ -213,14 +213,14 @@ class Trade(RuleBasedStateMachine):
     def look(self, at: int, both: bool = False) -> None:
         """Reconcile; what is true then is tested by the invariants."""
         acting = self.machines if both else [self.machines[at]]
-        work = [one.reconcile() for one in acting]
+        work = [item.reconcile() for item in acting]
         for end in self.ends(work):
             if isinstance(end, Exception) and not isinstance(
                 end, NodeBehind | ReorganisedMeanwhile
             ):
                 raise end
-        for number, one in enumerate(self.machines):
-            if one in acting and not self.nodes[number].behind and self.is_new(one):
+        for number, item in enumerate(self.machines):
+            if item in acting and not self.nodes[number].behind and self.is_new(item):
                 self.looked = number
 
     def is_new(self, merchant: Merchant) -> bool:
@@ -282,7 +282,7 @@ class Trade(RuleBasedStateMachine):
         heads = range(chain.head.number - depth + 1, chain.head.number + 1)
         blocks = [chain.block_by_number(number) for number in heads]
         old = [transaction for block in blocks if block for transaction in block.transactions]
-        kept = [one for at, one in enumerate(old) if keep >> (at % 8) & 1]
+        kept = [item for at, item in enumerate(old) if keep >> (at % 8) & 1]
         branch: list[list[Any]] = [[] for _ in range(depth + 1)]
         branch[0] = includable(kept, keeper=old)
         self.market.rival(depth, branch, mark=mark)
@@ -298,10 +298,10 @@ class Trade(RuleBasedStateMachine):
         merchant = self.machines[self.looked]
         us = self.market.shop.address.lower()
         chain = canonical_transfers(self.market.node, self.market.token.token)
-        truth = Counter(one for one in chain if us in one[:2])
+        truth = Counter(item for item in chain if us in item[:2])
         self.run(self.auditor.reconcile())
-        for one in (merchant, self.auditor):
-            ledger = Counter(_transfer(entry) for entry in self.run(one.ledger()))
+        for item in (merchant, self.auditor):
+            ledger = Counter(_transfer(entry) for entry in self.run(item.ledger()))
             assert ledger == truth, "a ledger is not the chain"
         self.orders_are(merchant, self.escrow())
         self.refunds_are(merchant, chain)
@@ -336,7 +336,7 @@ class Trade(RuleBasedStateMachine):
     def refunds_are(self, merchant: Merchant, chain: list[tuple[str, str, int, str]]) -> None:
         """The refunded sum equals the store's sum and never exceeds the captured sum."""
         us, payer = self.market.shop.address.lower(), self.market.payer.address.lower()
-        sent = sum(amount for one, to, amount, _ in chain if (one, to) == (us, payer))
+        sent = sum(amount for item, to, amount, _ in chain if (item, to) == (us, payer))
         moves = [
             movement
             for movement in self.run(merchant.movements())

@@ -111,7 +111,7 @@ async def test_a_restart_goes_on_where_it_stopped(still: Market) -> None:
     await again.reconcile()
     assert [entry.amount for entry in await again.ledger()] == [1, 2]
     head = still.node.chain.head.number
-    assert {int(one["fromBlock"], 16) for one in asked} == {head - 2}
+    assert {int(item["fromBlock"], 16) for item in asked} == {head - 2}
 
 
 async def test_the_stream_brings_payments_without_a_poll(live: Market) -> None:

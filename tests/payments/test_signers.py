@@ -92,7 +92,7 @@ async def test_captures_are_signed_by_a_slow_service_side_by_side(
         await still.stored(merchant, name)
     ends = await merchant.capture_many(names, until=State.CAPTURING)
     assert service.most > 1
-    assert all(getattr(one, "state", None) is State.CAPTURING for one in ends.values())
+    assert all(getattr(end, "state", None) is State.CAPTURING for end in ends.values())
     still.mine()
     for name in names:
         assert (await merchant.wait(name, State.PAID, 20)).paid

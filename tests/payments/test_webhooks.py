@@ -58,7 +58,7 @@ class Receiver:
 
     def types(self, order_id: str) -> list[str]:
         bodies = [json.loads(body) for _, body in self.got]
-        return [one["type"] for one in bodies if one["data"]["order"] == order_id]
+        return [body["type"] for body in bodies if body["data"]["order"] == order_id]
 
 
 @pytest.fixture
@@ -137,7 +137,7 @@ async def test_what_is_not_taken_is_tried_again_before_anything_later_of_its_ord
     assert receiver.types("order-1") == LIFE
     done = merchant.store.deliveries("shop", DeliveryState.DONE)
     assert done[0].attempts == 4
-    assert [one.attempts for one in done[1:]] == [1] * 5
+    assert [item.attempts for item in done[1:]] == [1] * 5
     await sender.close()
 
 
@@ -152,8 +152,8 @@ async def test_one_order_that_fails_holds_up_no_other(still: Market, receiver: R
     assert receiver.types("order-1") == []
     assert receiver.types("order-2") == LIFE
     waiting = merchant.store.deliveries("shop", DeliveryState.WAITING)
-    assert [one.notice.order_id for one in waiting] == ["order-1"] * 6
-    assert [one.attempts for one in waiting] == [1, 0, 0, 0, 0, 0]
+    assert [item.notice.order_id for item in waiting] == ["order-1"] * 6
+    assert [item.attempts for item in waiting] == [1, 0, 0, 0, 0, 0]
     await sender.close()
 
 

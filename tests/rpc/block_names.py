@@ -82,7 +82,9 @@ def requests() -> Iterator[Named]:
             others = OTHERS.get(name, [None])
             yield Named(
                 name,
-                lambda block, others=others: [block if one is None else one for one in others],
+                lambda block, others=others: [
+                    block if other is None else other for other in others
+                ],
                 decode_block in method.decoders,
             )
     for name, params in INSIDE.items():

@@ -140,13 +140,13 @@ def test_control_that_waits_for_the_builder_leaves_a_worker_free() -> None:
     with ServerThread(node) as server, ThreadPoolExecutor() as pool:
         clients = [Client(server.url("preconf")) for _ in range(server.server.workers.threads)]
         with node.producer.lock:  # as a request for many blocks holds it
-            waiting = [pool.submit(one.result, "evm_increaseTime", 1) for one in clients]
+            waiting = [pool.submit(client.result, "evm_increaseTime", 1) for client in clients]
             time.sleep(0.2)
             client = Client(server.url("preconf"))
             assert client.result("eth_getProof", account, [], "latest")["address"] == account
-            assert not any(one.done() for one in waiting)
-        for one in waiting:
-            assert one.result(timeout=5)
+            assert not any(item.done() for item in waiting)
+        for item in waiting:
+            assert item.result(timeout=5)
 
 
 def payments(node: Node, count: int) -> list[str]:
@@ -159,7 +159,7 @@ def payments(node: Node, count: int) -> list[str]:
         )
         for account in node.accounts[:count]
     )
-    return [hex_bytes(one.raw) for one in made]
+    return [hex_bytes(item.raw) for item in made]
 
 
 @pytest.mark.parametrize("method", ["eth_sendRawTransaction", "eth_sendRawTransactionSync"])
@@ -172,13 +172,14 @@ def test_transactions_that_wait_for_their_block_leave_a_worker_free(method: str)
         client = Client(server.url("preconf"))
         with node.producer.lock:  # as a request for many blocks holds it
             waiting = [
-                pool.submit(one.result, method, raw) for one, raw in zip(clients, raws, strict=True)
+                pool.submit(item.result, method, raw)
+                for item, raw in zip(clients, raws, strict=True)
             ]
             time.sleep(0.2)
             assert client.result("eth_getProof", account, [], "latest")["address"] == account
-            assert not any(one.done() for one in waiting)
-        for one in waiting:
-            assert one.result(timeout=5)
+            assert not any(item.done() for item in waiting)
+        for item in waiting:
+            assert item.result(timeout=5)
         assert node.chain.head.number == len(raws)
 
 

@@ -113,8 +113,8 @@ def test_pending_nonces_go_up_before_the_block_is_sealed(client: Client) -> None
 
 def test_transactions_sent_at_once_get_one_nonce_after_another(client: Client) -> None:
     hashes = [client.send(to=RECEIVER, value=1, gas=21_000) for _ in range(20)]
-    assert len({int(client.receipt(one)["blockNumber"], 16) for one in hashes}) <= 2
-    sent = [client.result("eth_getTransactionByHash", one)["nonce"] for one in hashes]
+    assert len({int(client.receipt(item)["blockNumber"], 16) for item in hashes}) <= 2
+    sent = [client.result("eth_getTransactionByHash", item)["nonce"] for item in hashes]
     first = int(sent[0], 16)
     assert [int(nonce, 16) for nonce in sent] == list(range(first, first + 20))
     assert int(client.result("eth_getTransactionCount", SENDER, "pending"), 16) == first + 20

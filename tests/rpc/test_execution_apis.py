@@ -95,7 +95,7 @@ def test_bad_blocks_are_kept(server: ServerThread, client: JsonRpcClient) -> Non
     with pytest.raises(InvalidBlock):
         node.add_block(b"\x01")
     found = result(client, "debug_getBadBlocks")
-    assert [one["hash"] for one in found] == [hex_bytes(one.hash) for one in reversed(bad[2:])]
+    assert [item["hash"] for item in found] == [hex_bytes(item.hash) for item in reversed(bad[2:])]
     assert found[0]["rlp"] == hex_bytes(bad[-1].rlp())
     assert found[0]["block"]["stateRoot"] == "0x" + "0b" * 32
 

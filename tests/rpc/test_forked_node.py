@@ -161,9 +161,9 @@ def test_what_is_known_is_not_asked_again(upstream: ServerThread) -> None:
             ("eth_getBalance", hex_bytes(b"\x77" * 20), "latest"),
             ("eth_call", {"to": hex_bytes(COUNTER)}, "latest"),
         ]
-        first = [client.call(*one) for one in reads]
+        first = [client.call(*read) for read in reads]
         counters = node.history.source.counters.as_dict()
-        assert [client.call(*one) for one in reads * 3] == first * 3
+        assert [client.call(*read) for read in reads * 3] == first * 3
         assert node.history.source.counters.as_dict() == counters
 
 
@@ -313,7 +313,7 @@ def test_a_chain_begins_in_front_of_a_transaction() -> None:
     with ServerThread(dev_node(mining=Mining.MANUAL, accounts=3)) as there, there.client() as it:
         it.call("anvil_setCode", hex_bytes(COUNTER), hex_bytes(COUNTER_CODE))
         it.call("anvil_mine", 3)
-        raws = [counting(one, 0) for one in accounts()]
+        raws = [counting(account, 0) for account in accounts()]
         hashes = [it.call("eth_sendRawTransaction", hex_bytes(raw)) for raw in raws]
         it.call("evm_mine")
         block = it.call("eth_getBlockByNumber", "latest", False)

@@ -148,7 +148,7 @@ def test_a_node_begins_in_front_of_a_payment(upstream: Upstream) -> None:
     node = forked_node(fork, accounts=0, mining=Mining.MANUAL)
     with ServerThread(node) as server, server.client("geth") as here:
         block: Any = here.call("eth_getBlockByNumber", "latest", True)
-        assert [one["type"] for one in block["transactions"]] == ["0x7e", "0x7e"]
+        assert [item["type"] for item in block["transactions"]] == ["0x7e", "0x7e"]
         assert here.call("eth_getBalance", hex_bytes(BOB), "latest") == "0x5"
         here.call("eth_sendRawTransaction", payment(upstream.chain_id, 0))
         here.call("evm_mine")

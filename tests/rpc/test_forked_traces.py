@@ -43,12 +43,12 @@ def test_calls_build_on_each_other_above_the_fork(still: ServerThread) -> None:
         call = {"to": hex_bytes(COUNTER)}
         first, second = client.call("trace_callMany", [[call, ["stateDiff"]]] * 2, "latest")
         values = [
-            next(iter(one["stateDiff"][hex_bytes(COUNTER)]["storage"].values()))["*"]
-            for one in (first, second)
+            next(iter(item["stateDiff"][hex_bytes(COUNTER)]["storage"].values()))["*"]
+            for item in (first, second)
         ]
         assert values[0]["to"] == values[1]["from"]
         found = client.call("eth_callMany", [{"transactions": [call, call]}])
-        assert [list(one) for one in found[0]] == [["value"], ["value"]]
+        assert [list(item) for item in found[0]] == [["value"], ["value"]]
 
 
 def test_what_lies_before_the_fork_is_the_upstreams(
@@ -73,7 +73,7 @@ def test_searches_stay_above_the_fork(still: ServerThread) -> None:
         receipt = sent(client)
         sender = receipt["from"]
         page = client.call("ots_searchTransactionsBefore", sender, 0, 10)
-        assert [one["hash"] for one in page["txs"]] == [receipt["transactionHash"]]
+        assert [item["hash"] for item in page["txs"]] == [receipt["transactionHash"]]
         assert page["lastPage"] is True
         same = client.call("ots_searchTransactionsAfter", sender, 0, 10)
         assert same["txs"] == page["txs"]

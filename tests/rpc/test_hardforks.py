@@ -160,12 +160,16 @@ def test_several_transactions_share_a_block(chain: Chain) -> None:
     pending = chain.result("eth_getBlockByNumber", "pending", False)
     chain.result("evm_mine")
     chain.result("evm_setAutomine", True)
-    receipts = [chain.result("eth_getTransactionReceipt", one) for one in sent]
+    receipts = [chain.result("eth_getTransactionReceipt", item) for item in sent]
     assert pending["transactions"] == sent
-    assert len({one["blockHash"] for one in receipts}) == 1
-    assert [int(one["cumulativeGasUsed"], 16) for one in receipts] == [21_000, 42_000, 63_000]
+    assert len({receipt["blockHash"] for receipt in receipts}) == 1
+    assert [int(receipt["cumulativeGasUsed"], 16) for receipt in receipts] == [
+        21_000,
+        42_000,
+        63_000,
+    ]
     if not chain.since("Byzantium"):
-        assert len({one["root"] for one in receipts}) == 3
+        assert len({receipt["root"] for receipt in receipts}) == 3
 
 
 def test_anvil_names_the_fork(chain: Chain) -> None:

@@ -64,12 +64,12 @@ def test_answers_stay_what_they_were(small: tuple[Client, Node]) -> None:
     client.result("evm_mine")
     block = client.result("eth_getBlockByNumber", "latest", False)
     asked = questions(block)
-    before = [client.ask(*one) for one in asked]
+    before = [client.ask(*item) for item in asked]
     assert not [answer for answer in before if "error" in answer]
     for _ in range(5):
         client.result("evm_mine")
     assert not node.chain.in_memory(bytes.fromhex(block["hash"][2:]))
-    for one, answer in zip(asked, before, strict=True):
-        assert client.ask(*one) == answer, one
+    for item, answer in zip(asked, before, strict=True):
+        assert client.ask(*item) == answer, item
     gone = client.ask("eth_getBalance", RECEIVER, block["number"])
     assert "is no longer kept" in gone["error"]["message"]

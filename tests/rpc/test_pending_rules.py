@@ -77,7 +77,7 @@ def test_storage_code_and_receipts_of_pending_are_pre_confirmed(
     assert int(client.result("eth_getStorageAt", counter, "0x0", "pending"), 16) == 1
     receipts = client.result("eth_getBlockReceipts", "pending")
     pending = client.result("eth_getBlockByNumber", "pending", True)
-    hashes = [one["transactionHash"] for one in receipts]
-    assert hashes == [one["hash"] for one in pending["transactions"]]
-    assert {one["blockHash"] for one in receipts} == {"0x" + "00" * 32}
-    assert {one["blockHash"] for one in pending["transactions"]} == {None}
+    hashes = [receipt["transactionHash"] for receipt in receipts]
+    assert hashes == [item["hash"] for item in pending["transactions"]]
+    assert {receipt["blockHash"] for receipt in receipts} == {"0x" + "00" * 32}
+    assert {item["blockHash"] for item in pending["transactions"]} == {None}

@@ -114,10 +114,10 @@ async def test_reorganisations_are_followed_until_the_block_is_final(
     argument = {"hash": tx_hash, "includeReorgs": True}
     subscription = await client.subscribe("transactionInclusion", argument)
     raw = await client.result("eth_getRawTransactionByHash", tx_hash)
-    assert [one["status"] for one in await client.results(1)] == ["included"]
+    assert [item["status"] for item in await client.results(1)] == ["included"]
     await client.result("anvil_reorg", 1, [[raw, 0]])
     again = await client.results(2)
-    assert [one["status"] for one in again] == ["reorged", "included"]
+    assert [item["status"] for item in again] == ["reorged", "included"]
     assert again[0]["receipt"] is None
     await client.result("evm_mine")
     await client.silence()
@@ -142,6 +142,6 @@ async def test_a_batch_sees_what_it_causes(client: SocketClient) -> None:
     ]
     await client.socket.send_str(json.dumps(batch))
     answers = await client.read()
-    assert [one["id"] for one in answers] == [1, 2]
+    assert [answer["id"] for answer in answers] == [1, 2]
     (head,) = await client.results(1)
     assert head["number"] == "0x1"

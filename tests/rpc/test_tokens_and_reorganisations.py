@@ -25,7 +25,7 @@ def client() -> Iterator[Client]:
 
 
 def asked(client: Client, *arguments: str) -> int:
-    data = "0x70a08231" + "".join(one[2:].zfill(64) for one in arguments)
+    data = "0x70a08231" + "".join(argument[2:].zfill(64) for argument in arguments)
     return int(client.result("eth_call", {"to": TOKEN, "data": data}), 16)
 
 
@@ -59,8 +59,8 @@ def test_blocks_are_replaced(client: Client) -> None:
     assert client.result("anvil_reorg", 2, pairs) is None
     assert client.result("eth_blockNumber") == "0x3"
     assert client.result("eth_getBalance", RECEIVER, "latest") == hex(1 + 7 + 9)
-    found = [client.result("eth_getTransactionByHash", one) for one in hashes]
-    assert [one is None for one in found] == [False, True, True]
+    found = [client.result("eth_getTransactionByHash", item) for item in hashes]
+    assert [item is None for item in found] == [False, True, True]
     assert client.result("anvil_rollback", 2) is None
     assert client.result("eth_blockNumber") == "0x1"
     assert client.result("anvil_rollback") is None
@@ -114,7 +114,7 @@ def test_an_impersonated_account_sends_in_a_replaced_block(client: Client) -> No
     pairs = [[{"from": ALICE, "to": BOB}, 0], [{"from": ALICE, "to": BOB}, 0]]
     assert client.result("anvil_reorg", {"depth": 1, "txBlockPairs": pairs}) is None
     block = client.result("eth_getBlockByNumber", "latest", True)
-    assert [(one["from"], one["nonce"]) for one in block["transactions"]] == [
+    assert [(item["from"], item["nonce"]) for item in block["transactions"]] == [
         (ALICE, "0x0"),
         (ALICE, "0x1"),
     ]

@@ -55,8 +55,8 @@ def test_blocks_by_hash_and_by_number_give_the_same(live: ServerThread) -> None:
         by_number = ask(live, "debug_traceBlockByNumber", number, config)["result"]
         by_hash = ask(live, "debug_traceBlockByHash", block_hash, config)["result"]
         assert by_number == by_hash
-        one = ask(live, "debug_traceTransaction", by_number[-1]["txHash"], config)["result"]
-        assert one == by_number[-1]["result"]
+        item = ask(live, "debug_traceTransaction", by_number[-1]["txHash"], config)["result"]
+        assert item == by_number[-1]["result"]
 
 
 def test_the_gas_of_call_trees_is_that_of_the_receipts(live: ServerThread) -> None:

@@ -345,13 +345,13 @@ async def test_a_longer_branch_takes_its_logs_back(still: Stand) -> None:
     assert added["removed"] is False
     assert await caller.result("eth_getFilterChanges", polled) == [added]
 
-    one = rival(node, base, [], 1)
-    await asyncio.to_thread(node.add_block, one)
-    two = rival(node, one, list(old.transactions), 2)
+    item = rival(node, base, [], 1)
+    await asyncio.to_thread(node.add_block, item)
+    two = rival(node, item, list(old.transactions), 2)
     await asyncio.to_thread(node.add_block, two)
     told = [await client.note() for _ in range(4)]
     new_heads = [result["hash"] for name, result in told if name == heads]
-    assert new_heads == ["0x" + block.hash.hex() for block in (one, two)]
+    assert new_heads == ["0x" + block.hash.hex() for block in (item, two)]
     removed, again = [result for name, result in told if name == logs]
     assert removed == {**added, "removed": True}
     assert again["removed"] is False

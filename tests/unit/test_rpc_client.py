@@ -32,7 +32,7 @@ REFUSAL = {"code": -32000, "message": "no", "data": "0x01"}
 def respond(asked: Any) -> Any:
     """The parameters as the result of each call; a batch in the wrong order."""
     if isinstance(asked, list):
-        return [respond(one) for one in reversed(asked)]
+        return [respond(item) for item in reversed(asked)]
     if asked["method"] == "refuse":
         return {"jsonrpc": "2.0", "id": asked["id"], "error": REFUSAL}
     return {"jsonrpc": "2.0", "id": asked["id"], "result": asked["params"]}

@@ -105,7 +105,7 @@ def chains() -> tuple[NamedChain, ...]:
 
 def names() -> tuple[str, ...]:
     """Returns the names of all chains, in the order of ``chains``."""
-    return tuple(one.name for one in chains())
+    return tuple(chain.name for chain in chains())
 
 
 def find(chain: str | int) -> NamedChain:
@@ -126,9 +126,9 @@ def find(chain: str | int) -> NamedChain:
 @cache
 def _by_name() -> dict[str | int, NamedChain]:
     found: dict[str | int, NamedChain] = {}
-    for one in chains():
-        keys: list[str | int] = [one.name, *one.aliases, str(one.chain_id), one.chain_id]
-        found.update(dict.fromkeys(keys, one))
+    for chain in chains():
+        keys: list[str | int] = [chain.name, *chain.aliases, str(chain.chain_id), chain.chain_id]
+        found.update(dict.fromkeys(keys, chain))
     return found
 
 

@@ -205,7 +205,7 @@ class PartialTrie:
         """
         children = list(branch.children)
         children[path[-1]] = child
-        rest = [nibble for nibble, one in enumerate(children) if one is not None]
+        rest = [nibble for nibble, item in enumerate(children) if item is not None]
         if len(rest) > 1:
             return Branch(children)
         only = children[rest[0]]

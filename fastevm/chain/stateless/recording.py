@@ -83,8 +83,8 @@ class RecordingState(WitnessState):
         for slots in self._keys.values():
             keys |= {slot.to_bytes(WORD_SIZE, "big") for slot in slots}
         return Witness(
-            state=tuple(self.nodes[one] for one in sorted(self.read_nodes)),
-            codes=tuple(self.codes[one] for one in sorted(self.read_codes)),
+            state=tuple(self.nodes[node] for node in sorted(self.read_nodes)),
+            codes=tuple(self.codes[code] for code in sorted(self.read_codes)),
             keys=tuple(sorted(keys)),
             headers=tuple(header.rlp() for header in self._headers),
         )

@@ -63,7 +63,7 @@ def verify(block: Block, witness: Witness, chain: ChainConfig) -> Verified:
         block_number=parent.number,
         block_hash=parent.hash,
     )
-    hashes = (parent.hash, *(one.parent_hash for one in ancestors))[:ANCESTORS]
+    hashes = (parent.hash, *(ancestor.parent_hash for ancestor in ancestors))[:ANCESTORS]
     result = executed(block, parent, state, chain, hashes)
     validate_result(block.header, result)
     return Verified(

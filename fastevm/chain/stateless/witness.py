@@ -88,7 +88,7 @@ def _strings(values: Any, name: str) -> tuple[bytes, ...]:
     if len(values) > _LIMITS[name][0]:
         raise WitnessError(f"{name}: {len(values)} items, over {_LIMITS[name][0]}")
     try:
-        return tuple(read_bytes(one, f"{name}[{at}]") for at, one in enumerate(values))
+        return tuple(read_bytes(item, f"{name}[{at}]") for at, item in enumerate(values))
     except ValueError as error:
         raise WitnessError(str(error)) from None
 

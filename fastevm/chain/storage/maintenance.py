@@ -282,7 +282,7 @@ def _repair_file(path: Path, label: bytes) -> list[str]:
     with path.open("rb") as file:
         if file.read(len(file_header(label))) != file_header(label):
             return _repair_header(path, file_header(label))
-        damages = [one for one in _scan(file.fileno(), label) if isinstance(one, Damage)]
+        damages = [item for item in _scan(file.fileno(), label) if isinstance(item, Damage)]
     if all(damage.is_tail for damage in damages):
         return []
     aside = copy_aside(path, DAMAGED_SUFFIX)

@@ -202,7 +202,7 @@ class RecordFile:
 
 
 def _record_count(found: Iterator[Record | Damage]) -> int:
-    return sum(isinstance(one, Record) for one in found)
+    return sum(isinstance(item, Record) for item in found)
 
 
 def scan(descriptor: int, size: int, start: int) -> Iterator[Record | Damage]:

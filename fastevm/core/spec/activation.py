@@ -88,8 +88,8 @@ class Activations:
         # Packed on first use, except schedules with blobs: packing them now reports invalid values.
         self._block_schedules: list[ForkSchedule | None] = [None] * len(self.by_block)
         self._merged_schedules: list[ForkSchedule | None] = [None] * (1 + len(self.by_time))
-        for index, one in enumerate(self.by_time):
-            if one.blobs is not None:
+        for index, item in enumerate(self.by_time):
+            if item.blobs is not None:
                 self._merged_schedule(index + 1)
 
     @classmethod
@@ -141,8 +141,8 @@ class Activations:
             return fork.then(fork.name, change, aliases=fork.aliases, config_key=fork.config_key)
 
         made = Activations(
-            [(one.number, changed(one.fork)) for one in self.by_block],
-            [(one.timestamp, changed(one.fork), one.blobs) for one in self.by_time],
+            [(item.number, changed(item.fork)) for item in self.by_block],
+            [(item.timestamp, changed(item.fork), item.blobs) for item in self.by_time],
             merge_block=self.merge_block,
             terminal_total_difficulty=self.terminal_total_difficulty,
             merge_fork=changed(self.merge_fork),
@@ -173,8 +173,8 @@ class Activations:
     def _merged_schedule(self, index: int) -> ForkSchedule:
         """Returns the schedule of the merge (index 0) or of a later fork by timestamp."""
         if index:
-            one = self.by_time[index - 1]
-            found = schedule_for(one.fork, blobs=one.blobs)
+            item = self.by_time[index - 1]
+            found = schedule_for(item.fork, blobs=item.blobs)
         else:
             found = schedule_for(self.merge_fork)
         self._merged_schedules[index] = found

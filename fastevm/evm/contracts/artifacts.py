@@ -74,8 +74,8 @@ def _contracts_in(source: Any, name: str) -> Iterator[tuple[str, Any]]:
         if isinstance(inner, Mapping) and "abi" in inner:
             yield where, inner
         elif isinstance(inner, Mapping) and "contracts" in source:
-            for each, one in inner.items():
-                yield f"{where}:{each}", one
+            for each, item in inner.items():
+                yield f"{where}:{each}", item
 
 
 def _chosen(found: Mapping[str, Any], name: str | None) -> str:

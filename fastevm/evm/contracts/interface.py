@@ -33,19 +33,24 @@ def compiled(parameter: Parameter) -> AbiType:
     if not text.startswith("tuple"):
         return AbiType(text)
     parts = parameter["components"]
-    members = [(one.get("name") or "", compiled(one)) for one in parts]
+    members = [(part.get("name") or "", compiled(part)) for part in parts]
     # "tuple" is replaced by itself: arrays of tuples compile their item with the same members.
     return AbiType(text, members, class_for([name for name, _ in members]))
 
 
 def compiled_tuple(parameters: Sequence[Parameter]) -> AbiType:
     """Returns the type of several parameters. Decoding does not name their values."""
-    return AbiType("tuple", [(one.get("name") or "", compiled(one)) for one in parameters])
+    return AbiType(
+        "tuple", [(parameter.get("name") or "", compiled(parameter)) for parameter in parameters]
+    )
 
 
 def shown(parameters: Iterable[Parameter]) -> str:
     """Formats parameters in Solidity syntax."""
-    return ", ".join(f"{compiled(one).name} {one.get('name') or ''}".rstrip() for one in parameters)
+    return ", ".join(
+        f"{compiled(parameter).name} {parameter.get('name') or ''}".rstrip()
+        for parameter in parameters
+    )
 
 
 class Function:
@@ -58,7 +63,7 @@ class Function:
         self.outputs: Sequence[Parameter] = item.get("outputs", ())
         self.mutability: str = item.get("stateMutability", "nonpayable")
         self.reads = self.mutability in READS or bool(item.get("constant"))
-        self.names = [(one.get("name") or "") for one in self.inputs]
+        self.names = [(item.get("name") or "") for item in self.inputs]
 
     @cached_property
     def input_type(self) -> AbiType:
@@ -73,7 +78,7 @@ class Function:
     @cached_property
     def output_class(self) -> type[Values] | None:
         """The class of several results with names."""
-        return class_for([one.get("name") or "" for one in self.outputs])
+        return class_for([output.get("name") or "" for output in self.outputs])
 
     @cached_property
     def signature(self) -> str:
@@ -136,15 +141,15 @@ class EventType:
         self.item = item
         self.name: str = item["name"]
         inputs = item["inputs"]
-        self.indexed = [at for at, one in enumerate(inputs) if one.get("indexed")]
-        self.rest = [at for at, one in enumerate(inputs) if not one.get("indexed")]
+        self.indexed = [at for at, item in enumerate(inputs) if item.get("indexed")]
+        self.rest = [at for at, item in enumerate(inputs) if not item.get("indexed")]
         # Of an indexed value of a dynamic type, the log contains only the hash.
         self.topic_types = [
             AbiType("bytes32") if is_hashed(inputs[at]) else compiled(inputs[at])
             for at in self.indexed
         ]
         self.data_type = compiled_tuple([inputs[at] for at in self.rest])
-        names = [one.get("name") or str(at) for at, one in enumerate(inputs)]
+        names = [item.get("name") or str(at) for at, item in enumerate(inputs)]
         self.names = names
         self.make = class_for(names) or Values
         self.is_flat = not self.data_type.is_dynamic

@@ -68,7 +68,7 @@ def filled(locations: Mapping[int, SourceLocation]) -> dict[int, SourceLocation]
 def code_of(code: str) -> bytes:
     """Decodes hex code; placeholders of unlinked libraries become zero."""
     digits = code.removeprefix("0x")
-    return bytes.fromhex("".join(one if one in HEX else "0" for one in digits))
+    return bytes.fromhex("".join(digit if digit in HEX else "0" for digit in digits))
 
 
 def texts_of(

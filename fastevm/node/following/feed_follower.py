@@ -318,7 +318,7 @@ class FeedFollower:
         if not self._blocks:
             return
         head = self.chain.head
-        rest = [one for one in self._blocks if one.base.block_number > head.number]
+        rest = [block for block in self._blocks if block.base.block_number > head.number]
         self._blocks.clear()
         if rest and rest[0].base.parent_hash == head.hash:
             self._rebuild(rest)
@@ -364,5 +364,6 @@ def agrees(pending: PendingBlock, block: Block) -> bool:
     return (
         header.gas_used == pending.header.gas_used
         and header.receipts_root == pending.header.receipts_root
-        and [one.hash for one in block.transactions] == [one.hash for one in pending.transactions]
+        and [transaction.hash for transaction in block.transactions]
+        == [transaction.hash for transaction in pending.transactions]
     )

@@ -43,7 +43,7 @@ class FeedFaults(Struct):
             return []
         held, self._held = self._held, []
         delay, self.delay = self.delay, 0.0
-        out = [(delay, message), *((delay, one) for one in held)]
+        out = [(delay, message), *((delay, item) for item in held)]
         if delay:
             metrics.count(FAULTS.format("delay"))
         if self.duplicate:

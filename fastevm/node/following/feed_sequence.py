@@ -50,9 +50,9 @@ def classify(latest: FeedSlice | None, new: FeedSlice) -> Verdict:
     return Verdict.INVALID_BLOCK
 
 
-def is_copy(one: FeedSlice, other: FeedSlice) -> bool:
+def is_copy(feed_slice: FeedSlice, other: FeedSlice) -> bool:
     """Returns whether two messages are equal, apart from the predecessor that they name."""
-    return one == other or replace(one, previous_id=other.previous_id) == other
+    return feed_slice == other or replace(feed_slice, previous_id=other.previous_id) == other
 
 
 def size_of(message: FeedSlice) -> int:

@@ -217,7 +217,7 @@ class Follower(NoFollower):
     def metrics(self) -> Mapping[str, float]:
         """Returns the ages of upstream and feed in seconds, and what cannot be verified."""
         values: dict[str, float] = {"upstream_age_seconds": self.upstream_age}
-        values |= {f'pending_unverified{{member="{one}"}}': 1 for one in self.unverified or ()}
+        values |= {f'pending_unverified{{member="{item}"}}': 1 for item in self.unverified or ()}
         if self.sync.feed_age is not None:
             values["feed_age_seconds"] = self.sync.feed_age
         return values

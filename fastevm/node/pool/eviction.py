@@ -42,7 +42,7 @@ def lowest_of(candidates: Iterable[PooledTransaction], fees: NextFees) -> Pooled
     """Returns the transaction to evict from a short list; queued ones leave before executable."""
     return min(
         candidates,
-        key=lambda one: (one.subpool is EXECUTABLE, rank(one.lowest_caps, one.arrival, fees)),
+        key=lambda item: (item.subpool is EXECUTABLE, rank(item.lowest_caps, item.arrival, fees)),
         default=None,
     )
 
@@ -76,8 +76,8 @@ class EvictionHeap:
         heapq.heappush(self._by_cap, (caps.fee, -pooled.arrival, pooled))
         if len(self._by_tip) > 2 * self.count + MAX_STALE:
             live = {e[1]: e[2] for e in self._by_tip if e[2].subpool is self.subpool}.values()
-            self._by_tip = [(one.lowest_caps.tip, -one.arrival, one) for one in live]
-            self._by_cap = [(one.lowest_caps.fee, -one.arrival, one) for one in live]
+            self._by_tip = [(item.lowest_caps.tip, -item.arrival, item) for item in live]
+            self._by_cap = [(item.lowest_caps.fee, -item.arrival, item) for item in live]
             heapq.heapify(self._by_tip)
             heapq.heapify(self._by_cap)
 
@@ -90,9 +90,9 @@ class EvictionHeap:
         """Returns the transaction with the lowest rank; None if the subpool is empty."""
         by_tip = self._top(self._by_tip, lambda caps: caps.tip)
         by_cap = self._top(self._by_cap, lambda caps: caps.fee)
-        candidates = [one for one in (by_tip, by_cap) if one is not None]
+        candidates = [item for item in (by_tip, by_cap) if item is not None]
         return min(
-            candidates, key=lambda one: rank(one.lowest_caps, one.arrival, fees), default=None
+            candidates, key=lambda item: rank(item.lowest_caps, item.arrival, fees), default=None
         )
 
     def _top(

@@ -230,8 +230,8 @@ class TransactionPool:
             sender = self._queues.get(address)
             waiting = [] if sender is None else sorted(sender.by_nonce.items())
             return (
-                {nonce: one.transaction for nonce, one in waiting if one.subpool is EXECUTABLE},
-                {nonce: one.transaction for nonce, one in waiting if one.subpool is QUEUED},
+                {nonce: item.transaction for nonce, item in waiting if item.subpool is EXECUTABLE},
+                {nonce: item.transaction for nonce, item in waiting if item.subpool is QUEUED},
             )
 
     def hashes(self) -> set[bytes]:
@@ -344,16 +344,16 @@ class TransactionPool:
             for key, pooled in given_up.items():
                 if pooled.sidecar is not None:
                     self._sidecars[key] = pooled
-            back = [one for one in returned if one.type != DEPOSIT_TX]
+            back = [item for item in returned if item.type != DEPOSIT_TX]
             back += (pooled.transaction for pooled in given_up.values())
-            self._changed.update(one.sender for one in back if one.sender is not None)
+            self._changed.update(item.sender for item in back if item.sender is not None)
             # Blocks may fund any account; accounts lose again what removed blocks paid them.
             self._changed.update(self._queues if back else self._unfunded)
             self._use_state(accounts)
             known = self._readmitted
             if known is not None:
-                back = [one for one in back if one.hash in known]
-            self._reenter(one for one in back if one.hash not in here)
+                back = [item for item in back if item.hash in known]
+            self._reenter(item for item in back if item.hash not in here)
             self._trim_queued()
 
     @contextmanager
@@ -439,11 +439,11 @@ class TransactionPool:
         new_rank = rank(lowest_caps, new.arrival, self.next_fees)
         victims: list[PooledTransaction] = []
         if new.has_blobs and len(self._blobs) >= limits.blob_transactions:
-            for queue in {self._queues[one.sender] for one in self._blobs.values()}:
+            for queue in {self._queues[blob.sender] for blob in self._blobs.values()}:
                 queue.refresh()
             lowest = lowest_of(self._blobs.values(), self.next_fees)
             victims.append(self._victim(lowest, new, (True, new_rank)))
-        is_freed = any(one.subpool is subpool.subpool for one in victims)
+        is_freed = any(victim.subpool is subpool.subpool for victim in victims)
         if subpool.count >= limit and not is_freed:
             lowest = subpool.lowest(self.next_fees)
             victims.append(self._victim(lowest, new, (fits, new_rank)))

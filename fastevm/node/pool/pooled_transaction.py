@@ -162,7 +162,7 @@ def authorities_of(transaction: Transaction) -> frozenset[bytes]:
     """Returns the signers of the valid authorizations of a transaction."""
     if transaction.type != SET_CODE_TX:
         return NO_AUTHORITIES
-    return frozenset(one for one in transaction.authorities if one is not None)
+    return frozenset(authority for authority in transaction.authorities if authority is not None)
 
 
 def cost_of(transaction: Transaction) -> int:

@@ -470,8 +470,10 @@ class BlockProducer:
             if self._sealing:
                 return
             self.open_block = None
-            included = [one for block in change.added for one in block.transactions]
-            returned = [one for block in change.removed for one in block.transactions]
+            included = [transaction for block in change.added for transaction in block.transactions]
+            returned = [
+                transaction for block in change.removed for transaction in block.transactions
+            ]
             layer = self.chain.layer_of(self.chain.head.hash)
             self.pool.reset(layer, included, returned)
             self.metrics.count("reorganisations_total", bool(change.removed))

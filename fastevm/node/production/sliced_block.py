@@ -113,7 +113,7 @@ class SlicedBlock:
         transactions = builder.transactions
         changes: dict[str, Any] = {
             "state_root": ZERO_HASH,
-            "transactions_root": ordered_root([one.raw for one in transactions]),
+            "transactions_root": ordered_root([transaction.raw for transaction in transactions]),
             "receipts_root": builder.receipts_root,
             "logs_bloom": builder.logs_bloom,
             "gas_used": builder.gas_used,

@@ -150,23 +150,23 @@ class LocalPending(NoLocalPending):
         """
         waiting = [*self._offered.values()]
         for queue in self.pool.executable().values():
-            waiting += (one for _, one in sorted(queue.items()))
-        fresh = [one for one in waiting if one.hash not in self._fetched][:FETCHED_TOGETHER]
+            waiting += (item for _, item in sorted(queue.items()))
+        fresh = [item for item in waiting if item.hash not in self._fetched][:FETCHED_TOGETHER]
         layer = self.chain.layer_of(head.hash)
-        senders = {one.sender for one in fresh if one.sender is not None}
+        senders = {item.sender for item in fresh if item.sender is not None}
         attributes = self.producer.source.attributes(head, timestamp)
 
         def run() -> None:
             block = open_child_block(self.chain, attributes, attempt=0, parent=head, guesses=True)
-            for one in fresh:
+            for item in fresh:
                 with suppress(InvalidTransaction):
-                    block.add(one)
+                    block.add(item)
 
         if fresh:
             remote(layer).fetch(Wanted(accounts=senders))
             resolved(layer, run)
-        known = {one.hash for one in waiting}
-        self._fetched = (self._fetched & known) | {one.hash for one in fresh}
+        known = {item.hash for item in waiting}
+        self._fetched = (self._fetched & known) | {item.hash for item in fresh}
 
     def _build(self, timestamp: int) -> int:
         """Adds new transactions to the block, or starts a block. Returns how many were added."""
@@ -201,10 +201,10 @@ class LocalPending(NoLocalPending):
         """
         gone = self._guests - self._offered.keys()
         self._guests -= gone
-        if any(self.pool.find(one) is not None for one in gone):
+        if any(self.pool.find(item) is not None for item in gone):
             self.producer.abandon()
-            for one in gone:
-                self.pool.drop(one)
+            for item in gone:
+                self.pool.drop(item)
         for tx_hash, transaction in self._offered.items():
             if tx_hash in self._guests or self.pool.find(tx_hash) is not None:
                 continue
@@ -233,10 +233,10 @@ class LocalPending(NoLocalPending):
         """Returns the transactions of a block's JSON object by hash; invalid ones are skipped."""
         offered: dict[bytes, Transaction] = {}
         fresh: list[Transaction] = []
-        for one in listed[:OFFERED_LIMIT]:
+        for item in listed[:OFFERED_LIMIT]:
             with suppress(ValueError, TypeError, KeyError, AttributeError, FastevmError):
-                known = self._offered.get(bytes.fromhex(one["hash"][2:]))
-                transaction = known or transaction_from_json(one)
+                known = self._offered.get(bytes.fromhex(item["hash"][2:]))
+                transaction = known or transaction_from_json(item)
                 if transaction.type == DEPOSIT_TX:
                     continue
                 if known is None:

@@ -64,11 +64,11 @@ def prepared(
 
     A development upstream may lack the system contracts of its rules; they are added.
     """
-    called = [one for one in schedule.system_contracts.values() if one in CONTRACTS]
-    state.fetch(Wanted(accounts={*called, *(one.address for one in accounts)}))
+    called = [contract for contract in schedule.system_contracts.values() if contract in CONTRACTS]
+    state.fetch(Wanted(accounts={*called, *(account.address for account in accounts)}))
     layer = Layer.remote(state)
-    changes = {one: CONTRACTS[one] for one in called if not layer.code(one)}
-    changes |= {one.address: {"balance": DEV_BALANCE, "code": b""} for one in accounts}
+    changes = {item: CONTRACTS[item] for item in called if not layer.code(item)}
+    changes |= {account.address: {"balance": DEV_BALANCE, "code": b""} for account in accounts}
     return layer.with_accounts(changes) if changes else layer
 
 

@@ -89,10 +89,10 @@ def list_difference(ours: str, theirs: str) -> str:
     """Where two access lists differ."""
     our, their = listed(ours), listed(theirs)
     for address in sorted(our.keys() | their.keys()):
-        one, other = our.get(address), their.get(address)
-        if one is None or other is None:
-            return f"listed of 0x{address.hex()} is {one is not None}, the peer's {not one}"
-        for name, mine, yours in zip(PARTS, one, other, strict=True):
+        item, other = our.get(address), their.get(address)
+        if item is None or other is None:
+            return f"listed of 0x{address.hex()} is {item is not None}, the peer's {not item}"
+        for name, mine, yours in zip(PARTS, item, other, strict=True):
             if mine != yours:
                 return f"{name} of 0x{address.hex()} is {mine}, the peer's {yours}"
     return f"access list is {ours}, the peer's {theirs}"

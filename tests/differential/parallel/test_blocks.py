@@ -21,8 +21,8 @@ def test_random_blocks_are_those_of_one_thread(threads: int) -> None:
 
 def test_the_random_blocks_meet_what_they_are_made_for() -> None:
     results = [Maker(seed).block().result(2) for seed in range(60)]
-    refused = sum("refused" in one for one in results)
-    receipts = [r for one in results if "receipts" in one for r in one["receipts"]]
+    refused = sum("refused" in result for result in results)
+    receipts = [r for result in results if "receipts" in result for r in result["receipts"]]
     assert 0 < refused < len(results) // 2
     assert any(r.status == 0 for r in receipts)
     assert any(r.logs for r in receipts)

@@ -241,7 +241,7 @@ def main() -> int:
         found = {node: run(CLIENTS[name], node) for node in nodes}
         cases = dict.fromkeys(case for cases in found.values() for case in cases)
         passed = {
-            node: [one for one in cases if told.get(one, "") is None]
+            node: [case for case in cases if told.get(case, "") is None]
             for node, told in found.items()
         }
         counts = " | ".join(str(len(passed[node])) for node in nodes)

@@ -104,9 +104,9 @@ def filled(given: Any, values: Mapping[str, Any]) -> Any:
     if isinstance(given, str) and given.startswith("$"):
         return values[given[1:]]
     if isinstance(given, list):
-        return [filled(one, values) for one in given]
+        return [filled(item, values) for item in given]
     if isinstance(given, dict):
-        return {filled(key, values): filled(one, values) for key, one in given.items()}
+        return {filled(key, values): filled(item, values) for key, item in given.items()}
     return given
 
 
@@ -132,13 +132,13 @@ def leaves(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
     if isinstance(value, dict):
         if not value:
             yield path, "{}"
-        for key, one in value.items():
-            yield from leaves(one, f"{path}.{'*' if VARYING.fullmatch(key) else key}")
+        for key, item in value.items():
+            yield from leaves(item, f"{path}.{'*' if VARYING.fullmatch(key) else key}")
     elif isinstance(value, list):
         if not value:
             yield path, "[]"
-        for one in value:
-            yield from leaves(one, f"{path}[]")
+        for item in value:
+            yield from leaves(item, f"{path}[]")
     else:
         yield path, kind(value, path)
 
@@ -184,7 +184,7 @@ def differences() -> list[str]:
     lines = []
     for (name, theirs), (_, ours) in zip(shapes(BASELINE), shapes(OURS), strict=True):
         for path in sorted(theirs.keys() | ours.keys()):
-            kinds = [",".join(sorted(one.get(path, {"nothing"}))) for one in (theirs, ours)]
+            kinds = [",".join(sorted(item.get(path, {"nothing"}))) for item in (theirs, ours)]
             if kinds[0] != kinds[1]:
                 lines.append(f"{name} {path or '.'} {kinds[0]} -> {kinds[1]}")
     return list(dict.fromkeys(lines))
@@ -199,9 +199,15 @@ def explanations() -> list[str]:
 def surprises(every: bool = False) -> list[str]:
     """Differences without an explanation (``every``: all), and explanations that nothing needs."""
     found, patterns = differences(), explanations()
-    new = [line for line in found if every or not any(fnmatchcase(line, one) for one in patterns)]
-    idle = [one for one in patterns if not any(fnmatchcase(line, one) for line in found)]
-    return new + [f"no difference needs: {one}" for one in idle]
+    new = [
+        line
+        for line in found
+        if every or not any(fnmatchcase(line, pattern) for pattern in patterns)
+    ]
+    idle = [
+        pattern for pattern in patterns if not any(fnmatchcase(line, pattern) for line in found)
+    ]
+    return new + [f"no difference needs: {item}" for item in idle]
 
 
 def main() -> int:

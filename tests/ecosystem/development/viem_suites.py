@@ -103,8 +103,8 @@ def stand_ins(source: Path) -> str:
     for file in [*source.glob("src/actions/**/*.test.ts"), *source.glob("test/src/*.ts")]:
         for found in IMPORTED.findall(file.read_text(errors="replace")):
             names |= set(re.findall(r"\w+", found))
-    one = "export const {} = {{ abi: [], bytecode: {{ object: '0x' }} }} as const\n"
-    return "".join(one.format(name) for name in sorted(names))
+    item = "export const {} = {{ abi: [], bytecode: {{ object: '0x' }} }} as const\n"
+    return "".join(item.format(name) for name in sorted(names))
 
 
 @contextmanager

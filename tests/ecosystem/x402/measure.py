@@ -78,9 +78,9 @@ async def measure(town: Street, count: int) -> None:
                 print(name, "again:", verified, await answer.json())
     for name, times in found.items():
         columns = {
-            "verify": [one for one, _ in times],
-            "settle": [one for _, one in times],
-            "both": [sum(one) for one in times],
+            "verify": [item for item, _ in times],
+            "settle": [item for _, item in times],
+            "both": [sum(item) for item in times],
         }
         for what, seconds in columns.items():
             ordered = sorted(seconds)

@@ -111,8 +111,8 @@ class Street:
 
     async def close(self) -> None:
         await self.client.close()
-        for one in self.open:
-            one.close()
+        for item in self.open:
+            item.close()
         await self.server.stop()
 
 

@@ -163,7 +163,7 @@ async def test_every_request_is_paid_once_though_facilitators_are_killed(tmp_pat
     used = await town.client.call(
         "eth_getLogs", {"address": usdc(), "topics": [USED], "fromBlock": "0x0"}
     )
-    paid = Counter(tuple(one["topics"]) for one in used)
+    paid = Counter(tuple(item["topics"]) for item in used)
     kills = sum(program.starts - 1 for program in programs)
     print(
         f"{REQUESTS} requests in {whole:.1f} s, {kills} kills, median {times[len(times) // 2]:.2f}"

@@ -51,12 +51,12 @@ async def test_settling_again_and_at_once_sends_one_transaction(town: Street) ->
     offer = town.offer()
     payment = town.payment(offer)
     # two processes: two settlers on one store
-    async with Facilitator([town.settler()]) as one, Facilitator([town.settler()]) as other:
+    async with Facilitator([town.settler()]) as item, Facilitator([town.settler()]) as other:
         answers = await asyncio.gather(
-            *(engine.settle(payment, offer, "mine") for engine in (one, other, one, other, one))
+            *(engine.settle(payment, offer, "mine") for engine in (item, other, item, other, item))
         )
         later = await other.settle(payment, offer, "mine")
-        strangers = [await engine.settle(payment, offer, "theirs") for engine in (one, other)]
+        strangers = [await engine.settle(payment, offer, "theirs") for engine in (item, other)]
     assert all(answer.success for answer in answers), answers
     assert {answer.transaction for answer in (*answers, later)} == {answers[0].transaction}
     assert {answer.reason for answer in strangers} == {"duplicate_settlement"}
@@ -67,9 +67,9 @@ async def test_settling_again_and_at_once_sends_one_transaction(town: Street) ->
 async def test_a_caller_without_a_key_gets_one_success(town: Street) -> None:
     offer = town.offer()
     payment = town.payment(offer)
-    async with Facilitator([town.settler()]) as one, Facilitator([town.settler()]) as other:
+    async with Facilitator([town.settler()]) as item, Facilitator([town.settler()]) as other:
         answers = await asyncio.gather(
-            *(engine.settle(payment, offer) for engine in (one, other, one, other, one))
+            *(engine.settle(payment, offer) for engine in (item, other, item, other, item))
         )
     assert sorted(str(answer.reason) for answer in answers) == [
         "None", *["duplicate_settlement"] * 4
@@ -93,13 +93,13 @@ async def test_a_late_caller_does_not_take_over(town: Street) -> None:
         return answers
 
     slow.ask = wait  # type: ignore[method-assign]
-    async with Facilitator([town.settler()]) as one, Facilitator([slow]) as other:
+    async with Facilitator([town.settler()]) as item, Facilitator([slow]) as other:
         late = asyncio.create_task(other.settle(payment, offer, "late"))
         await checked.wait()
-        assert (await one.settle(payment, offer, "first")).success
+        assert (await item.settle(payment, offer, "first")).success
         go.set()
         assert (await late).reason == "duplicate_settlement"
-        assert (await one.settle(payment, offer, "first")).success
+        assert (await item.settle(payment, offer, "first")).success
     assert await transfers(town) == [1]
 
 

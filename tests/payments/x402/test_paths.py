@@ -28,7 +28,7 @@ SPELLED = (
 async def test_no_spelling_of_a_sold_path_is_free(adapter: str, route: str) -> None:
     shop: Any = Shop()
     wall = Paywall(Till(), {route: Sale([OFFER])})
-    paths = [f"/weather{odd}" for odd in ODD] + [f"/weather{one}{two}" for one in ODD[:6]
+    paths = [f"/weather{odd}" for odd in ODD] + [f"/weather{item}{two}" for item in ODD[:6]
                                                  for two in ODD[:6]]  # fmt: skip
     paths += [f"/{odd}weather" for odd in ODD] + [f"/wea{odd}ther" for odd in ODD]
     async with ADAPTERS[adapter](shop, wall) as url:

@@ -391,8 +391,8 @@ def test_memory_keeps_its_limits_and_no_answer_is_made_twice() -> None:
         assert kept.add(made) is None
         assert kept.put(Grant(**{**fields(made), "reply": Reply(200, [], b"x" * 200)}), "")
     found = [kept.get(str(number)) for number in range(8)]
-    assert all(one is not None for one in found), "grants stay without their answers"
-    held = [one.reply is not None for one in found if one is not None]
+    assert all(item is not None for item in found), "grants stay without their answers"
+    held = [item.reply is not None for item in found if item is not None]
     assert held[-1] and not held[0] and sum(held) <= 5
     for number in range(8, 40):
         kept.add(grant(str(number), expires=1e12))
@@ -445,10 +445,10 @@ class Slow(Shop):
 
 async def test_two_processes_make_one_answer(tmp_path: Path, payload: Json) -> None:
     shop, till = Slow(), Chain(payload["signature"])
-    one, other = (sold(till, FileGrants(tmp_path / "grants.db")) for _ in range(2))
+    item, other = (sold(till, FileGrants(tmp_path / "grants.db")) for _ in range(2))
     headers = {name.lower(): value for name, value in header_of(payload, OFFER).items()}
     asked = Request("GET", "/weather", URL, headers)
-    first = asyncio.create_task(one.handle(asked, shop.run))
+    first = asyncio.create_task(item.handle(asked, shop.run))
     async with asyncio.timeout(30):
         while not shop.bodies:
             await asyncio.sleep(0.01)
@@ -463,10 +463,10 @@ async def test_a_process_that_died_is_replaced(
     tmp_path: Path, payload: Json, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shop, till = Slow(), Chain(payload["signature"])
-    one, other = (sold(till, FileGrants(tmp_path / "grants.db")) for _ in range(2))
+    item, other = (sold(till, FileGrants(tmp_path / "grants.db")) for _ in range(2))
     headers = {name.lower(): value for name, value in header_of(payload, OFFER).items()}
     asked = Request("GET", "/weather", URL, headers)
-    first = asyncio.create_task(one.handle(asked, shop.run))
+    first = asyncio.create_task(item.handle(asked, shop.run))
     async with asyncio.timeout(30):
         while not shop.bodies:
             await asyncio.sleep(0.01)

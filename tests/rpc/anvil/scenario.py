@@ -135,5 +135,5 @@ def play(side: Side) -> Side:
 def without(value: Any, names: frozenset[str]) -> Any:
     """A JSON value without the members of these names, at any depth."""
     if isinstance(value, dict):
-        return {key: without(one, names) for key, one in value.items() if key not in names}
-    return [without(one, names) for one in value] if isinstance(value, list) else value
+        return {key: without(item, names) for key, item in value.items() if key not in names}
+    return [without(item, names) for item in value] if isinstance(value, list) else value

@@ -30,7 +30,7 @@ def test_calls_see_what_the_ones_before_them_did(ours: Side) -> None:
     bundles = [{"transactions": [call, call]}, {"transactions": [call]}]
     latest = {"blockNumber": "latest"}
     found = ours.result("eth_callMany", bundles, latest, counter)
-    assert [[int(one["value"], 16) for one in bundle] for bundle in found] == [[1, 2], [3]]
+    assert [[int(item["value"], 16) for item in bundle] for bundle in found] == [[1, 2], [3]]
     assert ours.result("eth_getStorageAt", NOBODY, SLOT, "latest") == SLOT
 
 
@@ -42,7 +42,7 @@ def test_a_bundle_has_its_own_block(ours: Side) -> None:
         {"transactions": [call], "blockOverride": {"number": "0x5678"}},
     ]
     found = ours.result("eth_callMany", bundles, None, code)
-    assert [int(one["value"], 16) for (one,) in found] == [0x1234, 0x5678]
+    assert [int(item["value"], 16) for (item,) in found] == [0x1234, 0x5678]
 
 
 def test_a_state_inside_a_block(ours: Side) -> None:
@@ -117,7 +117,7 @@ def test_a_bundle_of_signed_transactions(ours: Side) -> None:
     assert failed["error"] == "execution reverted: no"
     assert failed["revert"].startswith("0x08c379a0")
     hashes = [keccak(hexstr=raw) for raw in raws]
-    assert [one["txHash"] for one in found["results"]] == ["0x" + each.hex() for each in hashes]
+    assert [item["txHash"] for item in found["results"]] == ["0x" + each.hex() for each in hashes]
     assert found["bundleHash"] == "0x" + keccak(b"".join(hashes)).hex()
     assert found["totalGasUsed"] == paid["gasUsed"] + failed["gasUsed"]
     assert found["bundleGasPrice"] == str(10**9)

@@ -108,7 +108,7 @@ def test_calls_build_on_each_other(ours: Side) -> None:
     key = "0x" + "00" * 32
     first, second = ours.result("trace_callMany", [[call, ["stateDiff"]]] * 2, "latest")
     changes = [
-        one["stateDiff"][ours.contract("caller")]["storage"][key]["*"] for one in (first, second)
+        item["stateDiff"][ours.contract("caller")]["storage"][key]["*"] for item in (first, second)
     ]
     assert changes[0]["to"] == changes[1]["from"] != changes[1]["to"]
     assert ours.result("trace_callMany", [], "latest") == []

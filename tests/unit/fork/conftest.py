@@ -38,5 +38,5 @@ def source_of(endpoint: FakeEndpoint) -> Iterator[Callable[..., RemoteSource]]:
         return opened[-1]
 
     yield open_one
-    for one in opened:
-        one.close()
+    for item in opened:
+        item.close()

@@ -88,10 +88,12 @@ class FakeEndpoint:
 
     def asked(self, method: str) -> list[Any]:
         """The parameters of all calls of a method."""
-        return [one["params"] for one in self.calls() if one["method"] == method]
+        return [call["params"] for call in self.calls() if call["method"] == method]
 
     def calls(self) -> list[Any]:
-        return [one for body in self.bodies for one in (body if isinstance(body, list) else [body])]
+        return [
+            item for body in self.bodies for item in (body if isinstance(body, list) else [body])
+        ]
 
     def forget(self) -> None:
         self.bodies.clear()
@@ -102,7 +104,7 @@ class FakeEndpoint:
         if len(asked) > self.batch_limit:
             error = {"code": -32600, "message": f"batch too large, max {self.batch_limit}"}
             return {"jsonrpc": "2.0", "id": None, "error": error}
-        return [self._one(one) for one in reversed(asked)]  # the order is free
+        return [self._one(item) for item in reversed(asked)]  # the order is free
 
     def _one(self, asked: Any) -> Any:
         head = {"jsonrpc": "2.0", "id": asked["id"]}
@@ -136,7 +138,7 @@ class FakeEndpoint:
 
     def eth_getBlockByHash(self, digest: str, full: bool) -> Any:
         found = [block(n, self.branch) for n in range(HEAD + 1)]
-        return next((one for one in found if one["hash"] == digest), None)
+        return next((item for item in found if item["hash"] == digest), None)
 
     def account(self, address: str) -> RemoteAccount:
         return self.accounts.get(bytes.fromhex(address[2:]), RemoteAccount(0, 0))
@@ -242,8 +244,8 @@ class Ways:
 
     def eth_createAccessList(self, call: Any, at: Any) -> Any:
         entries = [
-            {"address": "0x" + one.hex(), "storageKeys": [hex(slot) for slot in slots]}
-            for one, slots in self.touched.items()
+            {"address": "0x" + item.hex(), "storageKeys": [hex(slot) for slot in slots]}
+            for item, slots in self.touched.items()
         ]
         return {"accessList": entries, "gasUsed": "0x5208"}
 

@@ -207,11 +207,11 @@ def test_receipts_come_together_or_one_by_one(endpoint: FakeEndpoint, source_of:
     endpoint.methods["eth_getTransactionReceipt"] = receipt
     source = source_of(10)
     at = {**(source.block_with_transactions(5) or {}), "transactions": hashes}
-    assert source.receipts(at) == [receipt(one) for one in hashes]
-    endpoint.methods["eth_getBlockReceipts"] = lambda _: [receipt(one) for one in hashes]
+    assert source.receipts(at) == [receipt(item) for item in hashes]
+    endpoint.methods["eth_getBlockReceipts"] = lambda _: [receipt(item) for item in hashes]
     source = source_of(10)
     endpoint.forget()
-    assert source.receipts(at) == [receipt(one) for one in hashes]
+    assert source.receipts(at) == [receipt(item) for item in hashes]
     assert len(endpoint.bodies) == 1
     with pytest.raises(ForkError, match="no receipts of block"):
         source.receipts({**at, "hash": "0x" + block_hash(6).hex()})

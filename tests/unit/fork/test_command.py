@@ -57,7 +57,7 @@ def test_stats_are_one_json_value_on_request(
     assert found["path"] == str(filled / "fork.sqlite")
     assert found["counts"]["slot"] == 14
     assert found["bytes"] < found["maxBytes"]
-    assert [(one["chain"], one["blocks"], one["last"]) for one in found["chains"]] == [
+    assert [(item["chain"], item["blocks"], item["last"]) for item in found["chains"]] == [
         ("1", 1, 10),
         ("31337:abcdef0123", 1, 10),
     ]

@@ -33,8 +33,8 @@ def asking(endpoint: FakeEndpoint) -> Iterator[Make]:
         return made[-1]
 
     yield make
-    for one in made:
-        one.close()
+    for item in made:
+        item.close()
 
 
 def test_calls_go_in_one_body_and_answers_come_in_their_order(
@@ -90,7 +90,7 @@ def test_optional_calls_are_given_up_when_a_batch_is_refused_because_of_them(
     real = endpoint.answer
 
     def picky(asked: Any) -> Any:
-        if isinstance(asked, list) and any("debug" in one["method"] for one in asked):
+        if isinstance(asked, list) and any("debug" in item["method"] for item in asked):
             return {"id": None, "error": {"code": -32601, "message": "debug is not whitelisted"}}
         return real(asked)
 
@@ -107,8 +107,8 @@ def test_parts_of_a_batch_that_are_limited_or_missing_are_asked_again(
     def half(answer: Any) -> Any:
         endpoint.tamper = lambda answer: answer
         error = {"code": 429, "message": "too many requests"}
-        return [{"id": one["id"], "error": error} if k % 3 else one
-                for k, one in enumerate(answer) if k % 4]  # fmt: skip
+        return [{"id": item["id"], "error": error} if k % 3 else item
+                for k, item in enumerate(answer) if k % 4]  # fmt: skip
 
     endpoint.tamper = half
     endpoints = asking()
@@ -186,7 +186,7 @@ def test_a_batch_above_the_quota_is_split_at_once(
         error = {"code": 429, "message": "compute units per second exceeded"}
         if as_status:
             return {"id": None, "error": error}
-        return [{"id": one["id"], "error": error} for one in asked]
+        return [{"id": item["id"], "error": error} for item in asked]
 
     endpoint.answer = metered  # type: ignore[method-assign]
     endpoints = asking(retries=1, compute_units_per_second=600)
@@ -310,8 +310,8 @@ def test_answers_are_read_up_to_a_limit(
 ) -> None:
     endpoint.methods["eth_getBalance"] = lambda *_: "0x" + "1" * 2_000
     endpoints = asking(retries=0)
-    for one in endpoints._all:
-        one._options["max_answer"] = 10_000
+    for item in endpoints._all:
+        item._options["max_answer"] = 10_000
     assert len(endpoints.ask(BALANCES)) == 40  # in smaller batches
     endpoint.methods["eth_getBalance"] = lambda *_: "0x" + "1" * 20_000
     with pytest.raises(ForkError, match="more than 10000 bytes"):

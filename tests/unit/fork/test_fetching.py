@@ -122,12 +122,12 @@ def test_many_slots_come_in_one_call_once_its_way_is_known(
 ) -> None:
     ways.serve(method)
     source = source_of(10)
-    low = {(one, slot) for one in (TOKEN, POOL) for slot in range(40)}
+    low = {(item, slot) for item in (TOKEN, POOL) for slot in range(40)}
     for part in range(3):  # each way is tried with the slots of one fetch
-        source.fetch(Wanted(slots={(one, slot + part * 100) for one, slot in low}))
+        source.fetch(Wanted(slots={(item, slot + part * 100) for item, slot in low}))
     assert able(source, capability) is True
     endpoint.forget()
-    found = source.fetch(Wanted(slots={(one, 50 + slot) for one, slot in low}))
+    found = source.fetch(Wanted(slots={(item, 50 + slot) for item, slot in low}))
     assert {key: endpoint.slots.get(key, 0) for key in found.slots} == found.slots
     assert len(found.slots) == 80
     assert len(endpoint.asked(method)) == (2 if method == "eth_call" else 1)
@@ -145,7 +145,9 @@ def test_a_way_that_gives_other_values_than_reads_is_never_used(
         keys = {(TOKEN, slot) for slot in range(part * 40, part * 40 + 40)}
         found = source.fetch(Wanted(slots=keys))
         assert found.slots == {key: endpoint.slots.get(key, 0) for key in keys}
-    assert True not in [able(source, one) for one in Capability if one is not Capability.BLOCK_HASH]
+    assert True not in [
+        able(source, item) for item in Capability if item is not Capability.BLOCK_HASH
+    ]
 
 
 def test_a_way_that_ends_is_left_within_the_same_fetch(

@@ -37,8 +37,8 @@ def tampered(rng: random.Random, answer: Any) -> Any:
     if not isinstance(answer, list) or rng.random() < 0.6:
         return answer
     error = {"code": 429, "message": "slow down: too many requests"}
-    kept = [one for one in answer if rng.random() < 0.9]
-    return [{"id": one["id"], "error": error} if rng.random() < 0.1 else one for one in kept]
+    kept = [item for item in answer if rng.random() < 0.9]
+    return [{"id": item["id"], "error": error} if rng.random() < 0.1 else item for item in kept]
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -53,7 +53,7 @@ def test_values_are_right_whatever_the_endpoint_does(
         code = rng.randbytes(rng.choice([0, 5, 3_000]))
         endpoint.accounts[address] = RemoteAccount(rng.getrandbits(64), rng.getrandbits(8), code)
         endpoint.slots.update({(address, slot): rng.getrandbits(256) for slot in range(40)})
-    ways.touched = {one: rng.sample(range(40), 5) for one in rng.sample(ADDRESSES, 3)}
+    ways.touched = {item: rng.sample(range(40), 5) for item in rng.sample(ADDRESSES, 3)}
     endpoint.batch_limit = rng.choice([1, 7, 100])
     endpoint.tamper = lambda answer: tampered(rng, answer)
     options = {"cache": tmp_path, "retries": 12, "backoff": 0.001, "timeout": 5.0}

@@ -64,13 +64,13 @@ EVERY = [
 )
 def test_an_error_has_one_meaning(code: int, message: str, meaning: object) -> None:
     refusal = RpcRefusal(code, message)
-    assert [one for one, _ in EVERY if one(refusal)] == [meaning]
+    assert [item for item, _ in EVERY if item(refusal)] == [meaning]
 
 
 @pytest.mark.parametrize(("code", "message"), ANSWERS)
 def test_what_a_call_itself_met_has_none_of_these_meanings(code: int, message: str) -> None:
     refusal = RpcRefusal(code, message)
-    assert not [one for one, _ in EVERY if one(refusal)]
+    assert not [item for item, _ in EVERY if item(refusal)]
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ def schedule(source: RemoteSource, hardfork: str | None = None) -> ForkSchedule:
     return rules_of(source, hardfork).activations.at(source.block_number, NOW)
 
 
-@pytest.mark.parametrize("chain", chains(), ids=lambda one: one.name)
+@pytest.mark.parametrize("chain", chains(), ids=lambda item: item.name)
 def test_a_chain_of_the_registry_has_its_own_forks(
     endpoint: FakeEndpoint, source_of: Open, chain: Any
 ) -> None:

@@ -73,7 +73,7 @@ def test_the_witness_of_a_block_verifies_it(fork: str) -> None:
     block = node.mine(2)[-1]
     chain = node.chain
     below = chain.layer_of(block.header.parent_hash)
-    headers = {one.hash: one.header for one in (chain.genesis, chain.block_by_number(1))}
+    headers = {item.hash: item.header for item in (chain.genesis, chain.block_by_number(1))}
     witness = witness_of(block, below, chain.config, headers.__getitem__)
     assert verify(block, witness, chain.config).state_root == block.header.state_root
 
@@ -95,7 +95,7 @@ def test_a_token_can_be_created_minted_and_transferred(fork: str) -> None:
 def test_every_feature_is_active() -> None:
     registry = root("base.activation_registry")
     slots = {slot(registry, keccak256(name.encode())) for name in FEATURES}
-    assert slots == {int(one, 16) for one in FEATURE_SLOTS}
+    assert slots == {int(item, 16) for item in FEATURE_SLOTS}
 
 
 @pytest.mark.parametrize("fork", WITH_TOKENS)
@@ -135,7 +135,7 @@ def test_no_fork_of_base_is_one_of_the_op_stack() -> None:
 def test_blocks_come_every_200_milliseconds() -> None:
     node = dev_node(op_fork="denim", **MANUAL)
     blocks = node.mine(7)
-    millis = [timestamp_millis(one.header, one.transactions) for one in blocks]
+    millis = [timestamp_millis(block.header, block.transactions) for block in blocks]
     assert millis == [START * 1_000 + 200 * n for n in range(1, 8)]
 
 

@@ -110,7 +110,7 @@ def test_accounts_are_changed_field_by_field_and_the_next_block_stands_on_that(n
     assert (layer.balance(BOB), layer.code(BOB), layer.storage(BOB, 1)) == (8, b"\0", 2)
     node.submit(payment(node, 5))
     (block,) = control(node).mine()
-    assert [one.nonce for one in block.transactions] == [5]
+    assert [transaction.nonce for transaction in block.transactions] == [5]
     after = node.chain.layer_of(block.hash)
     assert (after.balance(BOB), after.storage(BOB, 1)) == (13, 2)
     assert block.header.state_root == after.state_root()
@@ -133,7 +133,7 @@ def test_a_snapshot_brings_back_head_pool_and_clock(node: Node) -> None:
     assert 0 <= node.producer.clock.now() - node.chain.head.header.timestamp < 100
     assert not control(node).revert(inner)
     assert not control(node).revert(before)
-    assert [one.hash for one in control(node).mine()[0].transactions] == [waiting]
+    assert [transaction.hash for transaction in control(node).mine()[0].transactions] == [waiting]
 
 
 def test_going_back_takes_back_what_nobodys_transaction_changed(node: Node) -> None:
@@ -224,7 +224,7 @@ def test_what_was_reverted_stays_so_after_a_restart(tmp_path: Path) -> None:
 def test_what_was_pre_confirmed_is_sealed_before_time_or_accounts_change(living: Node) -> None:
     hashes = promised(living, 2)
     control(living).time.increase(10**8)
-    assert [one.hash for one in living.chain.head.transactions] == hashes
+    assert [transaction.hash for transaction in living.chain.head.transactions] == hashes
     pending = living.pending()
     assert pending.header.number == 2
     assert abs(pending.header.timestamp - time.time() - 10**8) < 70

@@ -60,7 +60,7 @@ def test_a_signed_transaction_is_left_as_it_is() -> None:
 def test_it_is_mined_with_its_sender(node: Node, fields: dict, sender: bytes) -> None:
     tx_hash = node.submit_impersonated(sender, fields)
     (block,) = node.mine()
-    assert [one.hash for one in block.transactions] == [tx_hash]
+    assert [transaction.hash for transaction in block.transactions] == [tx_hash]
     layer = node.chain.layer_of(block.hash)
     assert (layer.nonce(sender), layer.balance(BOB)) == (1, 5)
 
@@ -69,7 +69,7 @@ def test_a_contract_may_send_several(node: Node) -> None:
     funded(node, code="0x00")
     hashes = [node.submit_impersonated(ALICE, {**TYPED, "nonce": nonce}) for nonce in (0, 1)]
     (block,) = node.mine()
-    assert [one.hash for one in block.transactions] == hashes
+    assert [transaction.hash for transaction in block.transactions] == hashes
 
 
 def test_its_bytes_are_refused_when_somebody_submits_them(node: Node) -> None:

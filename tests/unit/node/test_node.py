@@ -132,7 +132,10 @@ def test_an_instant_node_makes_a_block_for_each_transaction_in_the_order_of_nonc
     assert node.chain.head.number == 0, "a block was made behind a gap"
     node.submit(payment(node, 0))
     blocks = [node.chain.block_by_number(number) for number in (1, 2)]
-    assert [[one.nonce for one in block.transactions] for block in blocks] == [[0], [1]]
+    assert [[transaction.nonce for transaction in block.transactions] for block in blocks] == [
+        [0],
+        [1],
+    ]
     assert node.chain.head.number == 2
 
 

@@ -147,7 +147,7 @@ def test_a_deposit_survives_the_end_of_the_process(tmp_path: Path) -> None:
     node.directory.close()
     again = dev_node(op_fork="karst", directory=DataDirectory(tmp_path), **MANUAL)
     (block,) = again.mine()
-    assert [one.hash for one in block.transactions[1:]] == [waiting]
+    assert [transaction.hash for transaction in block.transactions[1:]] == [waiting]
     assert included != waiting
     again.directory.close()
 
@@ -158,7 +158,7 @@ def test_published_deposits_are_sealed_after_the_end_of_the_process(tmp_path: Pa
     node.built(node.producer.begin(START + 2))
     node.directory.close()
     again = dev_node(op_fork="karst", directory=DataDirectory(tmp_path), **MANUAL)
-    assert [one.hash for one in again.chain.head.transactions[1:]] == [promised]
+    assert [transaction.hash for transaction in again.chain.head.transactions[1:]] == [promised]
     assert len(again.mine()[0].transactions) == 1
     again.directory.close()
 

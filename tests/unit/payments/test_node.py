@@ -29,7 +29,7 @@ def results(asked: Any) -> Any:
     """Answers each call with its method's name, in reverse order."""
     if isinstance(asked, dict):
         return {"jsonrpc": "2.0", "id": asked["id"], "result": asked["method"]}
-    return [results(one) for one in reversed(asked)]
+    return [results(item) for item in reversed(asked)]
 
 
 async def test_answers_come_in_the_order_of_the_calls() -> None:

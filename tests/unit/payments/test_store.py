@@ -230,8 +230,8 @@ def test_progress_is_in_the_trail_once(stored: Store) -> None:
     (sent,) = stored.submissions()
     for _ in range(3):
         stored.note(sent.number, Progress.REVERTED, Reason.BALANCE, "too little")
-    (one,) = stored.submissions()
-    assert (one.progress, one.reason, one.detail) == (
+    (item,) = stored.submissions()
+    assert (item.progress, item.reason, item.detail) == (
         Progress.REVERTED,
         Reason.BALANCE,
         "too little",
@@ -298,22 +298,22 @@ def counted(store: Store) -> list[LogKey]:
 
 
 def test_a_log_counts_once_however_often_it_is_told(store: Store) -> None:
-    one = log("0xb1", 1)
-    assert store.take(CHAIN, [one, one]) == 1
-    assert store.take(CHAIN, [one]) == 0
-    assert store.logs(CHAIN) == [one]
+    item = log("0xb1", 1)
+    assert store.take(CHAIN, [item, item]) == 1
+    assert store.take(CHAIN, [item]) == 0
+    assert store.logs(CHAIN) == [item]
     assert store.logs(1) == [], "of this chain only"
 
 
 def test_a_removed_log_counts_no_more_until_it_comes_back(store: Store) -> None:
-    one = log("0xb1", 1)
-    store.take(CHAIN, [one])
+    item = log("0xb1", 1)
+    store.take(CHAIN, [item])
     assert store.drop_blocks(CHAIN, ["0xb1"]) == 1
     assert store.drop_blocks(CHAIN, ["0xb1"]) == 0
     assert counted(store) == []
     assert [kept.removed for kept in store.logs(CHAIN, removed=True)] == [True]
-    assert store.take(CHAIN, [one]) == 1
-    assert counted(store) == [one.key]
+    assert store.take(CHAIN, [item]) == 1
+    assert counted(store) == [item.key]
 
 
 def test_a_transaction_and_a_height_count_in_one_block_only(store: Store) -> None:
@@ -344,18 +344,18 @@ def test_blocks_go_with_all_their_logs(store: Store) -> None:
 def test_spendings_wait_until_they_are_applied_and_again_when_they_change(
     store: Store,
 ) -> None:
-    one = log("0xb1", 1)
-    store.take(CHAIN, [one, log("0xb1", 1, index=1, event=Event.TRANSFER)])
-    assert store.unapplied(CHAIN) == [one]
-    store.mark_applied(CHAIN, [one])
+    item = log("0xb1", 1)
+    store.take(CHAIN, [item, log("0xb1", 1, index=1, event=Event.TRANSFER)])
+    assert store.unapplied(CHAIN) == [item]
+    store.mark_applied(CHAIN, [item])
     assert store.unapplied(CHAIN) == []
     store.drop_blocks(CHAIN, ["0xb1"])
     (gone,) = store.unapplied(CHAIN)
     assert gone.removed
-    store.take(CHAIN, [one])
+    store.take(CHAIN, [item])
     store.mark_applied(CHAIN, [gone])  # what was applied is not what is there now
-    assert store.unapplied(CHAIN) == [one]
-    assert store.spendings(CHAIN, SEPOLIA.token, PAYER, NONCE) == [one]
+    assert store.unapplied(CHAIN) == [item]
+    assert store.spendings(CHAIN, SEPOLIA.token, PAYER, NONCE) == [item]
 
 
 def test_an_order_is_found_by_its_authorization(store: Store) -> None:
@@ -390,8 +390,8 @@ def test_captures_of_a_day_have_a_limit_whoever_asks(store: Store, store_url: st
         store.change(f"order-{number}", Trigger.SIGN)
         store.change(f"order-{number}", Trigger.STORE)
     other = open_store(store_url)
-    for at, one in enumerate((store, other)):
-        one.submit(
+    for at, item in enumerate((store, other)):
+        item.submit(
             f"order-{at}", Trigger.SUBMIT_CAPTURE, Purpose.CAPTURE, sender=SHOP, least_nonce=0,
             draft=lambda nonce: draft(), most_today=2 * value,
         )  # fmt: skip

@@ -128,7 +128,7 @@ async def test_what_lies_before_the_fork_is_asked_of_the_upstream_as_it_was_writ
 
 
 @pytest.mark.parametrize(
-    ("method", "params"), [one for one in BLOCK_METHODS if one[1][0] == "0x5a"]
+    ("method", "params"), [item for item in BLOCK_METHODS if item[1][0] == "0x5a"]
 )
 @pytest.mark.parametrize("tag", ["latest", hex(FORK)])
 async def test_the_block_of_the_fork_itself_is_asked_by_its_number(
@@ -275,9 +275,9 @@ async def test_a_batch_across_the_fork_keeps_its_order(forked: Caller) -> None:
         for n, block in enumerate(("latest", "0x5a", "latest", "earliest"))
     ]
     answers = await forked.send(str(calls).replace("'", '"'))
-    assert [one["id"] for one in answers] == [0, 1, 2, 3]
+    assert [answer["id"] for answer in answers] == [0, 1, 2, 3]
     here, there = "0x7", "eth_getBalance upstream"
-    assert [one["result"] for one in answers] == [here, there, here, there]
+    assert [answer["result"] for answer in answers] == [here, there, here, there]
 
 
 def test_every_method_of_a_block_can_run_in_a_worker() -> None:

@@ -138,8 +138,8 @@ def test_any_json_gets_an_answer(probe: Probe, body: Any) -> None:
 @given(body=st.binary(max_size=200))
 def test_any_bytes_get_an_answer(probe: Probe, body: bytes) -> None:
     answer = probe.answer(body)
-    for one in answer if isinstance(answer, list) else [answer]:
-        check(one)
+    for item in answer if isinstance(answer, list) else [answer]:
+        check(item)
 
 
 @settings(max_examples=200)

@@ -45,7 +45,7 @@ def caller(make_caller: MakeCaller) -> Caller:
 
 async def test_a_list_is_json_or_its_rlp(caller: Caller) -> None:
     found = await caller.ask("eth_getBlockAccessList", "0x3")
-    assert [one["address"] for one in found["result"]] == ["0x" + "aa" * 20]
+    assert [item["address"] for item in found["result"]] == ["0x" + "aa" * 20]
     block_hash = "0x" + caller.node.chain.blocks[3].hash.hex()
     assert (await caller.ask("eth_getBlockAccessList", block_hash))["result"] == found["result"]
     for name, block in zip(DRAFTED, ("0x3", block_hash), strict=True):

@@ -63,7 +63,9 @@ def test_a_failure_has_the_lines_of_each_contract(client: Any) -> None:
     tx_hash = sent(client, OUTER)
     found = client.call("fastevm_explainTransaction", tx_hash)
     assert found["console"] == ["hello"]
-    shown = [(one["contract"], one["file"], one["line"], one["text"]) for one in found["source"]]
+    shown = [
+        (item["contract"], item["file"], item["line"], item["text"]) for item in found["source"]
+    ]
     # CALL is the twelfth instruction of the outer code, REVERT the fifteenth of the inner
     assert shown == [
         ("Outer", "src/Outer.sol", 12, "line 12"),

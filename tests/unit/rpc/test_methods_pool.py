@@ -95,7 +95,7 @@ async def test_a_large_pool_is_told_in_parts(make_caller: MakeCaller, node: Fake
     content = await caller.result("txpool_content")
     assert next(iter(content["pending"].values()))["3"]["gasPrice"] == "0x7"
     queued = content["queued"]["0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"]
-    assert {name: one["input"] for name, one in queued.items()} == {
+    assert {name: item["input"] for name, item in queued.items()} == {
         str(nonce): "0x" + "00" * 16_384 for nonce in waiting
     }
     answer = pool_content(caller.context)
@@ -118,12 +118,12 @@ async def test_an_overview_has_a_line_for_each(make_caller: MakeCaller, node: Fa
     for part in ("pending", "queued"):
         assert shown[part].keys() == content[part].keys()
         for sender, by_nonce in content[part].items():
-            for nonce, one in by_nonce.items():
-                amount, gas, price = (int(one[key], 16) for key in ("value", "gas", "gasPrice"))
+            for nonce, item in by_nonce.items():
+                amount, gas, price = (int(item[key], 16) for key in ("value", "gas", "gasPrice"))
                 line = f"{amount} wei + {gas} gas \u00d7 {price} wei"
                 target, _, rest = shown[part][sender][nonce].partition(": ")
                 assert rest == line
-                assert target.lower() == (one["to"] or "contract creation")
+                assert target.lower() == (item["to"] or "contract creation")
 
 
 async def test_pending_transactions_are_those_that_can_be_executed(

@@ -10,7 +10,7 @@ WHO = "0xB0B0b0B0B0B0B0b0B0B0B0b0b0b0b0B0b0b0B0B0"
 
 
 def call(signature: str, *values: object) -> bytes:
-    types = [one for one in signature.partition("(")[2][:-1].split(",") if one]
+    types = [item for item in signature.partition("(")[2][:-1].split(",") if item]
     return keccak256(signature.encode())[:4] + encode(types, values)
 
 

@@ -17,7 +17,7 @@ TRANSFER = keccak256(b"Transfer(address,address,uint256)")
 
 
 def data_of(signature: str, *values: object) -> bytes:
-    types = [one for one in signature.partition("(")[2][:-1].split(",") if one]
+    types = [item for item in signature.partition("(")[2][:-1].split(",") if item]
     return keccak256(signature.encode())[:4] + encode(types, values)
 
 
@@ -100,6 +100,6 @@ def test_native_tokens_of_base_have_names(names: Names) -> None:
 )
 def test_the_whole_interface_of_native_tokens_has_names(name: str) -> None:
     abi = SHARED / "base" / "abi" / f"{name}.json"
-    entries = [entry_of_json(one) for one in json.loads(abi.read_text())]
+    entries = [entry_of_json(load) for load in json.loads(abi.read_text())]
     known = {(entry.kind, entry.signature) for entry in common_entries()}
     assert {(entry.kind, entry.signature) for entry in entries if entry is not None} <= known

@@ -56,7 +56,7 @@ def test_flashblocks_have_the_members_of_real_ones(slices: list[PendingBlock]) -
 def test_the_hash_of_a_flashblock_is_that_of_the_header_it_tells(
     slices: list[PendingBlock],
 ) -> None:
-    first, second = (decode(feed_text(one, FeedFormat.FLASHBLOCKS)) for one in slices)
+    first, second = (decode(feed_text(item, FeedFormat.FLASHBLOCKS)) for item in slices)
     node = dev_node(op_fork="karst", mining=Mining.MANUAL, timestamp=START)
     genesis = node.chain.genesis
     schedule = node.chain.schedule_for_child(genesis, START + 2)
@@ -79,7 +79,9 @@ def sealed_hash(raws: list[bytes], pending: PendingBlock) -> bytes:
     preconfirmed = PreconfirmedBlock(pending.payload_id, draft, raws, pending.header.receipts_root)
     sealed = seal_preconfirmed(node.chain, preconfirmed)
     assert sealed is not None
-    assert [one.hash for one in sealed[0].transactions] == [one.hash for one in transactions]
+    assert [transaction.hash for transaction in sealed[0].transactions] == [
+        transaction.hash for transaction in transactions
+    ]
     return sealed[0].hash
 
 
@@ -94,7 +96,7 @@ def test_the_metadata_of_flashblocks_has_receipts_and_balances(
     assert receipt == {"status": "0x1", "cumulativeGasUsed": gas, "logs": []}
     assert metadata["new_account_balances"]["0x" + BOB.hex()] == "0x6"
     deposits = told(slices[0], FeedFormat.FLASHBLOCKS)["metadata"]["receipts"].values()
-    assert [one["Deposit"]["depositReceiptVersion"] for one in deposits] == ["0x1", "0x1"]
+    assert [item["Deposit"]["depositReceiptVersion"] for item in deposits] == ["0x1", "0x1"]
 
 
 def test_subblocks_tell_no_root_of_the_state(slices: list[PendingBlock]) -> None:

@@ -70,7 +70,7 @@ def test_a_header_comes_as_it_is_or_in_a_notification() -> None:
 
 def test_a_message_without_a_number_is_of_the_block_that_its_payload_began() -> None:
     reader = FeedReader()
-    first, second = ({**one, "metadata": None} for one in MESSAGES[:2])
+    first, second = ({**item, "metadata": None} for item in MESSAGES[:2])
     with pytest.raises(FeedError, match=r"metadata\.block_number"):
         reader.read(json.dumps(second))
     reader.read(json.dumps(first))
@@ -88,10 +88,10 @@ needs_data = pytest.mark.skipif(not REAL.exists(), reason="no folder of OP-stack
 
 def real(name: str) -> list[FeedSlice]:
     reader = FeedReader()
-    found = [reader.read(json.dumps(one)) for one in json.loads(REAL.read_text())[name]]
+    found = [reader.read(json.dumps(load)) for load in json.loads(REAL.read_text())[name]]
     assert reader.form is FeedForm.FLASHBLOCKS
-    assert all(isinstance(one, FeedSlice) for one in found)
-    return [one for one in found if isinstance(one, FeedSlice)]
+    assert all(isinstance(item, FeedSlice) for item in found)
+    return [item for item in found if isinstance(item, FeedSlice)]
 
 
 @needs_data
@@ -115,6 +115,6 @@ def test_the_messages_of_a_unichain_block_give_its_hashes() -> None:
 @needs_data
 def test_the_messages_of_a_base_block_are_read() -> None:
     messages = real("base-sepolia-33439826")
-    assert [one.index for one in messages] == list(range(11))
-    assert {one.block_number for one in messages} == {33_439_826}
-    assert {one.state_root for one in messages} == {bytes(32)}
+    assert [message.index for message in messages] == list(range(11))
+    assert {message.block_number for message in messages} == {33_439_826}
+    assert {message.state_root for message in messages} == {bytes(32)}

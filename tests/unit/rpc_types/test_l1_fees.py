@@ -117,7 +117,7 @@ def test_the_receipt_of_a_deposit_is_written_with_its_nonce_and_fees():
     assert "blobGasPrice" not in found
 
 
-@pytest.mark.parametrize("transaction", ATTRIBUTES, ids=lambda one: one.hash.hex()[:8])
+@pytest.mark.parametrize("transaction", ATTRIBUTES, ids=lambda item: item.hash.hex()[:8])
 def test_a_deposit_is_written_and_read(transaction):
     block = Block(Header(number=5, base_fee_per_gas=7), (transaction,))
     found = mined_transaction_json(block, 0, bytes(32), receipt())

@@ -47,15 +47,15 @@ def payload(blocks: int, **members: Any) -> dict[str, Any]:
 def built(chain: Any, simulated: Any) -> list[bytes]:
     """The hashes of the lists of real blocks under the simulated headers, with the same calls."""
     layer, nonce, found = chain.layer_of(chain.head.hash), 0, []
-    for one in simulated:
-        header = one.block.header
+    for item in simulated:
+        header = item.block.header
         builder = BlockBuilder(
             layer, header, chain.config.activations.at(header.number, header.timestamp),
             chain_id=chain.config.chain_id, ancestors=(header.parent_hash,),
             deposit_contract=chain.config.deposit_contract,
         )  # fmt: skip
         builder.begin()
-        for to, value in CALLS[: len(one.calls)]:
+        for to, value in CALLS[: len(item.calls)]:
             made = Transaction.build(
                 type=0, gas_price=PRICE, gas_limit=GAS, to=to, value=value, nonce=nonce
             )
@@ -69,7 +69,7 @@ def built(chain: Any, simulated: Any) -> list[bytes]:
 
 
 def lists_of(blocks: Any) -> list[bytes | None]:
-    return [one.block.header.block_access_list_hash for one in blocks]
+    return [block.block.header.block_access_list_hash for block in blocks]
 
 
 @pytest.mark.parametrize("state_root", [True, False])

@@ -88,7 +88,7 @@ def test_what_ran_out_of_gas_says_so() -> None:
     code = asm(0, 0, 0, 0, 0, OTHER, 10, "CALL POP STOP")
     found = validation(code)
     assert found["outOfGas"] is False
-    assert [(one["error"], one["outOfGas"]) for one in found["calls"]] == [("out of gas", True)]
+    assert [(item["error"], item["outOfGas"]) for item in found["calls"]] == [("out of gas", True)]
 
 
 def test_it_may_be_one_of_several() -> None:

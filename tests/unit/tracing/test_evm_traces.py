@@ -71,7 +71,7 @@ def test_access_list() -> None:
 def test_gas_adds_up_and_functions_are_told_apart() -> None:
     result = machine().call(OUTER, "0xdeadbeef00", trace="gas")
     pcs = {
-        address: sum(one["gas"] for one in of.values())
+        address: sum(item["gas"] for item in of.values())
         for address, of in result.trace["code"].items()
     }
     outer, inner = result.trace["functions"]

@@ -54,9 +54,11 @@ def test_traces_of_one_request_stay_in_memory_only_as_long_as_they_are_short_tog
     quota = SpoolQuota(10**9)
     given = Spool(quota)
     found = [steps_of(given, gas=45_000) for _ in range(8)]
-    in_file = [isinstance(one, SpooledText) for one in found]
+    in_file = [isinstance(item, SpooledText) for item in found]
     assert in_file[0] is False and in_file[-1] is True
-    texts = [one.read(0, one.size) if isinstance(one, SpooledText) else bytes(one) for one in found]
+    texts = [
+        item.read(0, item.size) if isinstance(item, SpooledText) else bytes(item) for item in found
+    ]
     assert texts == [bytes(steps_of(None, gas=45_000))] * 8
 
 

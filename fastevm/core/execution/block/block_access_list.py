@@ -63,7 +63,7 @@ def access_list_hash(encoded: bytes) -> bytes:
 
 def item_count(accesses: Iterable[AccountAccess]) -> int:
     """Returns the number of addresses and distinct slots, which the gas limit bounds."""
-    return sum(1 + len(one.storage_changes) + len(one.storage_reads) for one in accesses)
+    return sum(1 + len(access.storage_changes) + len(access.storage_reads) for access in accesses)
 
 
 def encode_access_list(accesses: Iterable[AccountAccess]) -> bytes:
@@ -90,10 +90,10 @@ def fetch_listed(state: RemoteState, block: Block, item_gas: int) -> None:
         return
     if item_count(accesses) > block.header.gas_limit // item_gas:
         return
-    wanted = Wanted(accounts={one.address for one in accesses})
-    for one in accesses:
-        keys = (*(slot.key for slot in one.storage_changes), *one.storage_reads)
-        wanted.slots.update((one.address, key) for key in keys)
+    wanted = Wanted(accounts={access.address for access in accesses})
+    for access in accesses:
+        keys = (*(slot.key for slot in access.storage_changes), *access.storage_reads)
+        wanted.slots.update((access.address, key) for key in keys)
     # A transaction's access list is loaded as well; slots that are not read are not in the block's
     # list.
     for transaction in block.transactions:
@@ -118,7 +118,7 @@ class _Reader:
             self.account(item, f"{FIELD}[{position}]")
             for position, item in enumerate(self.list_of(items, FIELD))
         )
-        self.ordered([one.address for one in found], FIELD)
+        self.ordered([item.address for item in found], FIELD)
         return found
 
     def account(self, item: Any, field: str) -> AccountAccess:
@@ -128,7 +128,7 @@ class _Reader:
             self.refuse(field + ".address", f"{_ADDRESS_BYTES} bytes", f"{len(address)} bytes")
         changes = self.storage_changes(parts[1], field + ".storage_changes")
         reads = self.storage_reads(parts[2], field + ".storage_reads")
-        twice = {one.key for one in changes} & set(reads)
+        twice = {change.key for change in changes} & set(reads)
         if twice:
             self.refuse(field + ".storage_reads", "no slot that is changed", hex(min(twice)))
         return AccountAccess(
@@ -149,7 +149,7 @@ class _Reader:
             if not values:
                 self.refuse(f"{field}[{position}].changes", "a change", "none")
             found.append(SlotChanges(slot, values))
-        self.ordered([one.key for one in found], field)
+        self.ordered([item.key for item in found], field)
         return tuple(found)
 
     def storage_reads(self, item: Any, field: str) -> tuple[int, ...]:
@@ -170,7 +170,7 @@ class _Reader:
                     self.integer(value, size, f"{field}[{position}].value"),
                 )
             )
-        self.ordered([one.at for one in found], field)
+        self.ordered([item.at for item in found], field)
         return tuple(found)
 
     def codes(self, item: Any, field: str) -> tuple[CodeChange, ...]:
@@ -183,7 +183,7 @@ class _Reader:
                     self.data(code, f"{field}[{position}].code"),
                 )
             )
-        self.ordered([one.at for one in found], field)
+        self.ordered([item.at for item in found], field)
         return tuple(found)
 
     def list_of(self, item: Any, field: str, size: int | None = None) -> list[Any]:
@@ -229,8 +229,8 @@ def _differences(
     made: Sequence[AccountAccess], given: Sequence[AccountAccess]
 ) -> Iterator[tuple[str, Any, Any]]:
     """Returns the position of the first difference and both values."""
-    ours = {one.address: one for one in made}
-    theirs = {one.address: one for one in given}
+    ours = {item.address: item for item in made}
+    theirs = {item.address: item for item in given}
     for address in sorted(ours.keys() | theirs.keys()):
         field = f"[0x{address.hex()}]"
         mine, other = ours.get(address), theirs.get(address)
@@ -250,7 +250,7 @@ def _account_differences(
     for slot, expected, found in _unequal(_slots(mine), _slots(other)):
         yield f"{field}.storage[{slot:#x}]", expected or "no access", found or "no access"
     for name in ("balance", "nonce", "code"):
-        ours, theirs = (dict(getattr(one, f"{name}_changes")) for one in (mine, other))
+        ours, theirs = (dict(getattr(item, f"{name}_changes")) for item in (mine, other))
         for index, expected, found in _unequal(ours, theirs):
             yield (
                 f"{field}.{name}[{index}]",

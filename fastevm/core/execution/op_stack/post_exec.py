@@ -27,7 +27,7 @@ def post_exec_refunds(transactions: Sequence[Transaction], number: int) -> dict[
 
     ``number``: of the block. InvalidBlock for a post-exec transaction that breaks a rule.
     """
-    places = [index for index, one in enumerate(transactions) if one.type == POST_EXEC_TX]
+    places = [index for index, item in enumerate(transactions) if item.type == POST_EXEC_TX]
     if not places:
         return None
     last = len(transactions) - 1

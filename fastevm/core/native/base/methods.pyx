@@ -29,7 +29,7 @@ cdef int add(MethodTable* table, int version, bytes signature, Function run) exc
     cdef bytes codes, canonical, types
     name, arguments = signature.decode().rstrip(")").split("(")
     arguments = arguments.split(",") if arguments else []
-    codes = "".join([CODES[one] for one in arguments]).encode()
+    codes = "".join([CODES[argument] for argument in arguments]).encode()
     canonical = signature
     for one in ENUMS:
         canonical = canonical.replace(one.encode(), b"uint8")

@@ -183,11 +183,11 @@ def require(frame: Frame, items: int) -> None:
         raise StackUnderflowError
 
 
-def exchange_items(frame: Frame, one: int, other: int) -> None:
+def exchange_items(frame: Frame, item: int, other: int) -> None:
     """Exchange two positions; 1 is the top."""
     stack = frame.stack
-    require(frame, max(one, other))
-    stack[-one], stack[-other] = stack[-other], stack[-one]
+    require(frame, max(item, other))
+    stack[-item], stack[-other] = stack[-other], stack[-item]
     frame.pc += Uint(2)
 
 

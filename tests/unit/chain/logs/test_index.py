@@ -217,17 +217,17 @@ def test_a_deep_reorganisation_leaves_the_index_in_step(kept: int) -> None:
 
 def test_packed_logs_beyond_the_limit_go_and_are_read_again() -> None:
     chain = FakeChain()
-    one = LogIndex(chain).of_block(chain.grow(0, 1, 2)).size
-    index = LogIndex(chain, LogLimits(size=10 * one))
+    item = LogIndex(chain).of_block(chain.grow(0, 1, 2)).size
+    index = LogIndex(chain, LogLimits(size=10 * item))
     for _ in range(50):
         index.update(change([], [chain.grow(0, 1, 2)]))
-        assert index.size <= 10 * one
+        assert index.size <= 10 * item
     chain.unpacked.clear()
     found(index, FIRST + 45, FIRST + 51, 0)
     assert chain.unpacked == []  # the newest are there
     assert found(index, FIRST, FIRST + 51, 0) == chain.naive(FIRST, FIRST + 51, 0)
     assert chain.unpacked != []
-    assert index.size <= 10 * one
+    assert index.size <= 10 * item
 
 
 @pytest.mark.parametrize("told", [True, False])

@@ -16,7 +16,7 @@ from fastevm.core.primitives.replace import replace
 from tests.op_stack_data import OP_STACK
 from tests.shared_data import ROOT
 
-WITH_GENESIS = [one.name for one in chains.chains() if one.has_genesis]
+WITH_GENESIS = [chain.name for chain in chains.chains() if chain.has_genesis]
 
 # The hashes of blocks 0 as go-ethereum's params/config.go has them, and those that op-reth's tests
 # of its chain specifications have (crates/optimism/chainspec/src/lib.rs).
@@ -75,7 +75,9 @@ def test_a_misspelt_chain_is_answered_with_the_nearest_name(written: str, name: 
 
 
 def test_no_two_chains_share_a_name_or_an_id() -> None:
-    every = [key for one in chains.chains() for key in (one.name, *one.aliases, one.chain_id)]
+    every = [
+        key for chain in chains.chains() for key in (chain.name, *chain.aliases, chain.chain_id)
+    ]
     assert len(every) == len(set(every))
 
 
@@ -221,7 +223,7 @@ def test_a_genesis_file_without_forks_is_completed_by_the_name() -> None:
 
 def with_header() -> list[str]:
     listed = registry() if OP_STACK.exists() else {}
-    return [name for name, one in listed.items() if "header" in one["genesis"]]
+    return [name for name, item in listed.items() if "header" in item["genesis"]]
 
 
 @pytest.mark.parametrize("name", with_header())
@@ -263,8 +265,8 @@ def test_the_rules_follow_the_time_of_a_block() -> None:
 
 
 def test_sepolia_has_amsterdam_at_its_published_fork_id() -> None:
-    one = chains.find("sepolia")
-    activations, genesis = one.config().activations, bytes.fromhex(PUBLISHED["sepolia"])
+    item = chains.find("sepolia")
+    activations, genesis = item.config().activations, bytes.fromhex(PUBLISHED["sepolia"])
     found = [
         fork_id(activations, genesis, number=10**7, timestamp=at, genesis_timestamp=1_633_267_481)
         for at in (1_791_294_815, 1_791_294_816)

@@ -77,4 +77,4 @@ def sample(
 def recorded(chain: Chain, block: Block) -> Witness:
     """The witness of a block of the chain."""
     layer = chain.layer_of(block.header.parent_hash)
-    return witness_of(block, layer, chain.config, lambda one: chain.block_by_hash(one).header)
+    return witness_of(block, layer, chain.config, lambda item: chain.block_by_hash(item).header)

@@ -102,7 +102,7 @@ def test_nothing_set_aside_is_overwritten(home: Home) -> None:
         flip(path, starts(path)[4] + 150)
         kept.append(path.read_bytes())
         assert db(home, "repair") == 0
-        names = [f"blocks.log.damaged-{one}" for one in range(1, number + 1)]
+        names = [f"blocks.log.damaged-{item}" for item in range(1, number + 1)]
         assert [(home.path / name).read_bytes() for name in names] == kept
     assert db(home, "prune") == 0 and (home.path / "blocks.log.damaged-1").exists()
     assert db(home, "prune", "--yes") == 0

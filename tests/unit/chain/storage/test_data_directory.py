@@ -146,7 +146,7 @@ def test_what_waited_waits_again_and_what_was_included_does_not(home: Home) -> N
     node.mine()
     waiting = [node.submit(payment(node, nonce)) for nonce in (1, 2, 5)]
     again = home.reopen()
-    assert [again.pool.find(one).hash for one in waiting] == waiting
+    assert [again.pool.find(item).hash for item in waiting] == waiting
     assert len(again.pool) == 3
     assert again.metrics()["pool_restored"] == 3
     again.mine()
@@ -268,7 +268,9 @@ def test_what_was_pre_confirmed_is_sealed_after_the_process_died(home: Home) -> 
     assert head.header.receipts_root == promised.header.receipts_root
     assert head.header.timestamp == promised.header.timestamp
     assert again.metrics()["promises_kept_total"] == 1
-    assert [one.hash for one in again.chain.head.transactions].count(unpublished) == 0
+    assert [transaction.hash for transaction in again.chain.head.transactions].count(
+        unpublished
+    ) == 0
     assert again.pool.find(unpublished) is not None
     assert len(again.pool) == 1
     assert home.reopen().chain.head == head

@@ -51,8 +51,8 @@ def test_hashes_that_begin_alike_are_all_candidates() -> None:
     count = 3 * hash_index.PAGE_BYTES // hash_index.RECORD_SIZE
     index = HashIndex(run_records=count)
     alike = [bytes(8) + key(number)[8:] for number in range(count - 2)]
-    for number, one in enumerate([b"\0" * 7 + b"\1" + bytes(24), *alike, b"\xff" * 32]):
-        index.add(one, number)
+    for number, item in enumerate([b"\0" * 7 + b"\1" + bytes(24), *alike, b"\xff" * 32]):
+        index.add(item, number)
     index.flush()
     assert sorted(index.find(bytes(32))) == list(range(1, count - 1))
 

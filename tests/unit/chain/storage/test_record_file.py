@@ -81,7 +81,7 @@ def test_a_flipped_bit_anywhere_before_the_last_record_is_no_torn_tail(
         damaged = bytearray(whole)
         damaged[at] ^= 1 << bit
         path.write_bytes(damaged)
-        hit = next(number for number, one in enumerate(records) if at < one.end)
+        hit = next(number for number, item in enumerate(records) if at < item.end)
         with pytest.raises(CorruptFile) as caught:
             content(opened(path))
         error = caught.value

@@ -59,9 +59,9 @@ def answers(node: Node, numbers: range) -> list[Any]:
     chain, found = node.chain, []
     for number in numbers:
         block = chain.block_by_number(number)
-        places = [chain.locate(one.hash) for one in block.transactions]
+        places = [chain.locate(transaction.hash) for transaction in block.transactions]
         found.append((block, chain.receipts_of(block.hash), places))
-        assert [one.sender for one in block.transactions] == [
+        assert [transaction.sender for transaction in block.transactions] == [
             node.accounts[0].address for _ in block.transactions
         ]
     return found
@@ -86,7 +86,7 @@ def test_only_what_follows_the_snapshot_is_executed(home: Home, executed: list[i
     assert layer.balance(BOB) == 8 * 5
     again.submit(payment(again, 8))
     again.mine()
-    assert [one[0] for one in newest] == [
+    assert [item[0] for item in newest] == [
         again.chain.block_by_number(number) for number in numbers[-DEPTH:]
     ]
 

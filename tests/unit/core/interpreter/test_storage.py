@@ -39,10 +39,10 @@ def test_two_writes_cost_and_give_back_what_the_rules_say(
     code = asm(first, SLOT, "SSTORE", second, SLOT, "SSTORE")
     machine = BareMachine(fork, {MAIN: {"code": code, "storage": {SLOT: original}}})
     outcome = machine.call(MAIN, gas=100_000, keep=False)
-    one = eip2200(original, original, first, clear_refund=clear_refund)
+    item = eip2200(original, original, first, clear_refund=clear_refund)
     two = eip2200(original, first, second, clear_refund=clear_refund)
-    assert 100_000 - outcome.gas_left == 4 * 3 + 2_100 + one[0] + two[0]
-    assert outcome.refund == one[1] + two[1]
+    assert 100_000 - outcome.gas_left == 4 * 3 + 2_100 + item[0] + two[0]
+    assert outcome.refund == item[1] + two[1]
 
 
 @pytest.mark.parametrize("values", list(itertools.product([0, 1, 2], repeat=2)))

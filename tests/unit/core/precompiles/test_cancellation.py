@@ -61,8 +61,8 @@ def test_a_sum_in_several_chunks_is_the_sum_of_its_parts(msm: int, add: int, poi
 
 def test_chunks_whose_sums_cancel_out_give_the_point_at_infinity() -> None:
     order = 0x73EDA753299D7D483339D80809A1D80553BDA402FFFE5BFEFFFFFFFF00000001
-    one, minus_one = (n.to_bytes(32, "big") for n in (1, order - 1))
-    data = (G1 + one) * 256 + (G1 + minus_one) * 256
+    item, minus_one = (n.to_bytes(32, "big") for n in (1, order - 1))
+    data = (G1 + item) * 256 + (G1 + minus_one) * 256
     assert answer(BLS_G1MSM, data) == bytes(128)
 
 

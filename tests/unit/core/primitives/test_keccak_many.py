@@ -48,7 +48,7 @@ def test_messages_of_different_sizes(messages: list[bytes], lanes: int) -> None:
 @pytest.mark.parametrize("count", [2, 5, 8, 9, 11])
 def test_the_longest_message_ends_alone(count: int, rest: int, lanes: int) -> None:
     for at in (0, count // 2, count - 1):
-        sizes = [200 + 1_360 + rest if one == at else 200 for one in range(count)]
+        sizes = [200 + 1_360 + rest if item == at else 200 for item in range(count)]
         check([os.urandom(size) for size in sizes], lanes)
 
 

@@ -130,7 +130,7 @@ def test_code_of_an_account_that_was_known_without_it_is_not_shared() -> None:
     state.put(Found({B: RemoteAccount(0, 1, codes[1])}))
     state.put(Found({C: RemoteAccount(0, 1, codes[0])}))
     known = state.known_values().accounts
-    assert [known[one].code for one in (A, B, C)] == [b"", codes[1], codes[0]]
+    assert [known[item].code for item in (A, B, C)] == [b"", codes[1], codes[0]]
 
 
 def test_known_values_have_a_limit() -> None:

@@ -36,11 +36,11 @@ def test_roots_on_threads_are_those_of_one(count, slots, threads):
 
 def test_many_layers_are_hashed_together():
     random = Random(5)
-    one, other = Layer.empty(), Layer.empty()
+    item, other = Layer.empty(), Layer.empty()
     for _ in range(30):
         changed = accounts(random, 100, 3)
-        one, other = one.with_accounts(changed), other.with_accounts(changed)
-    assert one.state_root(threads=3) == other.state_root()
+        item, other = item.with_accounts(changed), other.with_accounts(changed)
+    assert item.state_root(threads=3) == other.state_root()
 
 
 @pytest.mark.parametrize("threads", [0, -1, 65])

@@ -64,7 +64,7 @@ def typed(draw: st.DrawFn, depth: int = 3) -> tuple[AbiType, str, Any]:
 def shaped(value: Any) -> Any:
     """Values as eth-abi gives them: lists are tuples, addresses lower-case."""
     if isinstance(value, list | tuple):
-        return tuple(shaped(one) for one in value)
+        return tuple(shaped(item) for item in value)
     return value.lower() if isinstance(value, str) and value[:2] == "0x" else value
 
 

@@ -62,8 +62,8 @@ def foundry() -> dict[str, Any]:
 
 
 def combined_json() -> dict[str, Any]:
-    one = {"abi": "[]", "bin": CODE, "bin-runtime": CODE, "srcmap-runtime": SOURCE_MAP}
-    return {"contracts": {"src/C.sol:C": one}, "sourceList": [f"{n}.sol" for n in range(7)]}
+    item = {"abi": "[]", "bin": CODE, "bin-runtime": CODE, "srcmap-runtime": SOURCE_MAP}
+    return {"contracts": {"src/C.sol:C": item}, "sourceList": [f"{n}.sol" for n in range(7)]}
 
 
 @pytest.mark.parametrize("form", ["standard", "foundry", "combined"])

@@ -103,12 +103,12 @@ def test_a_block_after_time_travel_has_the_time(backend: Backend) -> None:
 
 
 def test_withdrawals_are_paid(backend: Backend) -> None:
-    one = {"index": 0, "validator_index": 1, "address": "0x" + "09" * 20, "amount": 2}
-    backend.apply_withdrawals([one])
+    item = {"index": 0, "validator_index": 1, "address": "0x" + "09" * 20, "amount": 2}
+    backend.apply_withdrawals([item])
     assert backend.get_balance(b"\x09" * 20) == 2 * 10**9
     assert backend.get_block_by_number("latest")["withdrawals"][0]["amount"] == 2
     with pytest.raises(ValidationError):
-        Backend(fork="london").apply_withdrawals([one])
+        Backend(fork="london").apply_withdrawals([item])
 
 
 def test_a_raw_and_a_signed_transaction_are_executed(backend: Backend) -> None:

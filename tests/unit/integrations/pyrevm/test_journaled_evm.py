@@ -225,7 +225,7 @@ def test_nothing_is_copied_or_pickled() -> None:
     parts = (evm._rules, evm._last, evm._last.sent)  # type: ignore[union-attr]
     for made, words in (
         (evm, "cannot be copied or pickled"),
-        *((one, "^cannot pickle '") for one in parts),
+        *((part, "^cannot pickle '") for part in parts),
     ):
         with pytest.raises(TypeError, match=words):
             copy.copy(made)

@@ -32,7 +32,9 @@ def test_a_slice_is_visible_when_it_arrives(source: Source, sink: Sink) -> None:
     assert pending is not None
     assert pending.layer.nonce(sender) == 1
     assert pending.layer.balance(BOB) == 5
-    assert [one.hash for one in pending.transactions] == [Transaction.decode(raw).hash]
+    assert [transaction.hash for transaction in pending.transactions] == [
+        Transaction.decode(raw).hash
+    ]
     assert pending.receipts[0].status == 1
     assert pending.header == source.producer.open_block.close_slice().header
 
@@ -61,8 +63,8 @@ def test_log_positions_go_on_over_the_slices_of_a_block(source: Source, sink: Si
     for _ in range(2):
         sink.receive(source.slice(source.payment(to=logger, value=0)))
     receipts = sink.pending.receipts
-    assert [len(one.logs) for one in receipts] == [0, 1, 1]
-    gas = [one.cumulative_gas_used for one in receipts]
+    assert [len(receipt.logs) for receipt in receipts] == [0, 1, 1]
+    gas = [receipt.cumulative_gas_used for receipt in receipts]
     assert gas == sorted(gas)
     assert gas[-1] == sink.pending.header.gas_used
 
@@ -110,7 +112,7 @@ def test_a_block_that_begins_again_replaces_itself(source: Source, sink: Sink) -
     assert sink.place() == (1, 0)
     assert sink.pending.transactions == ()
     sink.receive(source.slice())
-    assert [one.raw for one in sink.pending.transactions] == [first]
+    assert [transaction.raw for transaction in sink.pending.transactions] == [first]
 
 
 @pytest.mark.parametrize(
@@ -144,9 +146,9 @@ def test_a_block_too_far_ahead_is_not_kept(source: Source, sink: Sink) -> None:
 
 
 def test_the_next_block_begins_on_the_pending_one(source: Source, sink: Sink) -> None:
-    one, first = source.block((source.payment(),))
+    item, first = source.block((source.payment(),))
     two, second = source.block((source.payment(),))
-    sink.receive(*one, *two)
+    sink.receive(*item, *two)
     assert sink.place() == (2, 1)
     assert [held.header.number for held in sink.pending.chain()] == [1, 2]
     assert sink.pending.layer.balance(BOB) == 10
@@ -160,9 +162,9 @@ def test_the_next_block_begins_on_the_pending_one(source: Source, sink: Sink) ->
 
 
 def test_moving_to_a_new_base_tells_nobody(source: Source, sink: Sink) -> None:
-    one, first = source.block((source.payment(),))
+    item, first = source.block((source.payment(),))
     two, _ = source.block((source.payment(),))
-    sink.receive(*one, *two)
+    sink.receive(*item, *two)
     told = list(sink.told)
     sink.import_block(first)
     assert sink.told == told
@@ -172,10 +174,10 @@ def test_the_parent_hash_of_a_pending_block_is_the_one_that_the_feed_names(
     source: Source, sink: Sink
 ) -> None:
     create = source.payment(to=None, value=0, data=PARENT_HASH_KEEPER, gas_limit=200_000)
-    one, first = source.block((create,))
+    item, first = source.block((create,))
     keeper = source.node.chain.receipts_of(first.hash)[0].contract_address
     two, _ = source.block((source.payment(to=keeper, value=0),))
-    sink.receive(*one, *two)
+    sink.receive(*item, *two)
     stored = sink.pending.layer.storage(keeper, 0)
     assert stored.to_bytes(32, "big") == two[0].base.parent_hash == first.hash
 
@@ -192,8 +194,8 @@ def test_a_canonical_block_in_another_order_is_a_mismatch(source: Source, sink: 
 
 def test_pending_on_a_block_that_lost_goes(source: Source, sink: Sink) -> None:
     raws = (source.payment(0), source.payment(1))
-    one, _ = source.block((raws[0],), (raws[1],))
-    sink.receive(*one, source.begin())
+    item, _ = source.block((raws[0],), (raws[1],))
+    sink.receive(*item, source.begin())
     sink.import_block(other_block(raws[::-1]))
     assert sink.pending is None
 

@@ -55,7 +55,7 @@ def test_early_messages_come_out_in_order() -> None:
     early = EarlySlices()
     for index in range(3):
         assert early.keep(message(102, index), head=100)
-    assert [one.index for one in early.take(102)] == [0, 1, 2]
+    assert [item.index for item in early.take(102)] == [0, 1, 2]
     assert len(early) == 0
 
 
@@ -78,7 +78,7 @@ def test_a_repeated_early_message_replaces_what_followed_it() -> None:
     for index in (0, 1, 1):
         assert early.keep(message(102, index), head=100)
     assert early.keep(message(102, 0, payload=9), head=100)
-    assert [one.payload_id[-1] for one in early.take(102)] == [9]
+    assert [item.payload_id[-1] for item in early.take(102)] == [9]
 
 
 def test_taking_a_block_forgets_those_before_it() -> None:

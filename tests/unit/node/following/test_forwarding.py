@@ -95,7 +95,7 @@ async def test_other_calls_go_on_while_transactions_wait_for_a_silent_upstream(
         assert not any(sent.done() for sent in waiting), "the upstream has not answered"
         silent.speaks.set()
         ended = await asyncio.gather(*waiting, return_exceptions=True)
-    assert all(isinstance(one, RpcRefusal) for one in (*ended[:-1], *ended[-1]))
+    assert all(isinstance(item, RpcRefusal) for item in (*ended[:-1], *ended[-1]))
     assert follower.node.pool.find(Transaction.decode(bytes.fromhex(raws[0][2:])).hash) is None
 
 

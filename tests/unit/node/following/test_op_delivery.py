@@ -56,8 +56,8 @@ def delivered(story: Story, faults: list[int], delays: list[int]) -> list[FeedSl
                 out += [message] * (2 if fault == TWICE else 1)
             out += held
             held = []
-            out += [one for due, one in waiting if due <= position]
-            waiting = [one for one in waiting if one[0] > position]
+            out += [item for due, item in waiting if due <= position]
+            waiting = [item for item in waiting if item[0] > position]
         waiting.append((max([position + delay, *(due for due, _ in waiting)]), block))
     return [*out, *held, *(block for _, block in waiting)]
 
@@ -77,11 +77,11 @@ def test_what_is_shown_is_the_beginning_of_a_block(
 ) -> None:
     sink, story = OpSink(genesis()), told()
     sealed = {block.number: block for _, block in story}
-    for one in delivered(story, faults, delays):
-        if isinstance(one, Block):
-            sink.node.add_block(one.rlp())
+    for item in delivered(story, faults, delays):
+        if isinstance(item, Block):
+            sink.node.add_block(item.rlp())
         else:
-            sink.receive(form(one))
+            sink.receive(form(item))
         pending = sink.node.pending()
         if pending is None:
             continue

@@ -45,8 +45,8 @@ def test_a_block_is_followed_in_every_form(fork: str, form: Any) -> None:
         assert sink.place() == (number, 2)
         block = source.seal()
         pending = sink.node.pending()
-        assert [one.hash for one in pending.transactions] == [
-            one.hash for one in block.transactions
+        assert [transaction.hash for transaction in pending.transactions] == [
+            transaction.hash for transaction in block.transactions
         ]
         assert pending.header.receipts_root == block.header.receipts_root
         sink.node.add_block(block.rlp())
@@ -78,7 +78,7 @@ def test_a_withdrawal_changes_the_root_that_a_message_tells(genesis: dict[str, A
     source, sink = OpSource(genesis), OpSink(genesis)
     roots = [source.begin().withdrawals_root]
     messages = [source.slice(source.payment(L2_TO_L1_MESSAGE_PASSER)), source.slice()]
-    roots += [one.withdrawals_root for one in messages]
+    roots += [message.withdrawals_root for message in messages]
     block = source.seal()
     assert roots[0] != roots[1] == roots[2] == block.header.withdrawals_root
     source, sink = OpSource(genesis), OpSink(genesis)

@@ -93,13 +93,13 @@ async def eventually(condition: Callable[[], object]) -> None:
         await asyncio.sleep(0.01)
 
 
-def same_chain(one: Node, other: Node) -> bool:
+def same_chain(node: Node, other: Node) -> bool:
     """Whether the follower has all of the publisher's blocks but the newest, receipts included."""
-    number = one.chain.head.number - 1
-    mine, theirs = one.chain.canonical_hash(number), other.chain.canonical_hash(number)
+    number = node.chain.head.number - 1
+    mine, theirs = node.chain.canonical_hash(number), other.chain.canonical_hash(number)
     if number < 1 or mine is None or mine != theirs:
         return False
-    return one.chain.receipts_of(mine) == other.chain.receipts_of(theirs)
+    return node.chain.receipts_of(mine) == other.chain.receipts_of(theirs)
 
 
 async def test_a_transaction_is_pre_confirmed_at_the_follower() -> None:
@@ -243,12 +243,14 @@ async def test_a_follower_that_loses_its_leader_keeps_what_was_pending_for_a_tim
         await asyncio.to_thread(publisher.node.mine)
         await eventually(lambda: node.pending() is not None)
         tx_hash = await asyncio.to_thread(node.submit, publisher.payment())
-        await eventually(lambda: tx_hash in {one.hash for one in node.pending().transactions})
+        await eventually(
+            lambda: tx_hash in {transaction.hash for transaction in node.pending().transactions}
+        )
         await publisher.server.stop()
         await eventually(lambda: not any(node.connections.values()))
         if kept:
             await asyncio.sleep(0.3)
-            assert tx_hash in {one.hash for one in node.pending().transactions}
+            assert tx_hash in {transaction.hash for transaction in node.pending().transactions}
         else:
             await eventually(lambda: node.pending() is None)
     finally:

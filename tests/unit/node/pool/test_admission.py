@@ -104,7 +104,7 @@ def test_unprotected_transactions_are_refused() -> None:
 
 
 def with_blobs(commitments: list[bytes], **fields) -> Transaction:
-    hashes = [b"\x01" + sha256(one).digest()[1:] for one in commitments]
+    hashes = [b"\x01" + sha256(commitment).digest()[1:] for commitment in commitments]
     return made(**{"blob_versioned_hashes": hashes, "max_fee_per_blob_gas": 1, **fields})
 
 

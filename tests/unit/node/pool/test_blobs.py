@@ -27,7 +27,7 @@ def test_a_blob_is_found_by_its_hash() -> None:
     ).sign(b"\x01" * 32)  # fmt: skip
     pool = TransactionPool(Rich())
     pool.add(transaction, BlobSidecar(0, blobs, (bytes(48),) * 2, (bytes(48),) * 2))
-    assert [pool.blob(one) for one in hashes] == list(blobs)
+    assert [pool.blob(item) for item in hashes] == list(blobs)
     assert pool.blob(bytes(32)) is None
     pool.drop(transaction.hash)
     assert pool.blob(hashes[0]) is None

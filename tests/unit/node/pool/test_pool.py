@@ -144,7 +144,7 @@ def test_a_replacement_in_the_middle_keeps_what_follows_executable() -> None:
     new = signed(1, tip=20, cap=200)
     pool.add(new)
     assert pool.executable_count == 4
-    assert [one.nonce for one in taken(pool)] == [0, 1, 2, 3]
+    assert [item.nonce for item in taken(pool)] == [0, 1, 2, 3]
 
 
 def test_a_gap_queues_what_comes_after_it() -> None:
@@ -188,8 +188,8 @@ def test_a_dump_of_the_pool_lets_the_builder_go_on_between_two_senders() -> None
 def test_dropping_one_queues_what_follows_it() -> None:
     pool = pool_on()
     offers = [signed(nonce) for nonce in range(3)]
-    for one in offers:
-        pool.add(one)
+    for offer in offers:
+        pool.add(offer)
     assert pool.drop(offers[1].hash)
     assert not pool.drop(offers[1].hash)
     assert (pool.executable_count, pool.queued_count) == (1, 1)
@@ -200,7 +200,7 @@ def test_the_best_offer_has_the_highest_tip_then_came_first() -> None:
     pool = pool_on()
     for who, tip in ((0, 5), (1, 50), (2, 50)):
         pool.add(signed(who=who, tip=tip))
-    order = [one.sender for one in taken(pool, 10)]
+    order = [item.sender for item in taken(pool, 10)]
     assert order == [ACCOUNTS[1].address, ACCOUNTS[2].address, ACCOUNTS[0].address]
 
 
@@ -209,7 +209,7 @@ def test_nonces_of_a_sender_come_in_order_whatever_they_pay() -> None:
     pool.add(signed(0, tip=1))
     pool.add(signed(1, tip=90))
     pool.add(signed(0, tip=50, who=1))
-    order = [(one.sender, one.nonce) for one in taken(pool)]
+    order = [(item.sender, item.nonce) for item in taken(pool)]
     first, second = ACCOUNTS[0].address, ACCOUNTS[1].address
     assert order == [(second, 0), (first, 0), (first, 1)]
 
@@ -225,7 +225,7 @@ def test_a_cap_near_the_base_fee_lowers_the_offer() -> None:
     pool = pool_on()
     pool.add(signed(tip=50, cap=100))
     pool.add(signed(tip=20, cap=1000, who=1))
-    assert [one.sender for one in taken(pool, 95)] == [ACCOUNTS[1].address, ACCOUNTS[0].address]
+    assert [item.sender for item in taken(pool, 95)] == [ACCOUNTS[1].address, ACCOUNTS[0].address]
 
 
 def test_a_transaction_that_was_set_aside_is_offered_again_in_the_next_slice() -> None:
@@ -237,7 +237,7 @@ def test_a_transaction_that_was_set_aside_is_offered_again_in_the_next_slice() -
     assert pooled is not None
     pool.set_aside(pooled)
     assert pool.best() is None
-    assert [one.nonce for one in taken(pool)] == [0, 1]
+    assert [item.nonce for item in taken(pool)] == [0, 1]
 
 
 def test_confirmed_ones_stay_known_until_their_block_is_canonical() -> None:
@@ -262,7 +262,7 @@ def test_the_next_nonce_is_executable_before_the_slice_is_closed() -> None:
     pool.add(signed(1))
     assert pool.executable_count == 1
     pool.settle(state(nonce=1))
-    assert [one.nonce for one in taken(pool)] == [1]
+    assert [item.nonce for item in taken(pool)] == [1]
 
 
 def test_the_next_nonce_to_sign_follows_what_waits_and_what_is_being_included() -> None:
@@ -295,8 +295,8 @@ def test_no_nonce_is_offered_again_while_a_slice_is_built_and_published() -> Non
 def test_a_block_given_up_brings_its_transactions_back() -> None:
     pool = pool_on()
     offers = [signed(nonce) for nonce in range(3)]
-    for one in offers:
-        pool.add(one)
+    for offer in offers:
+        pool.add(offer)
     assert taken(pool) == offers
     pool.settle(state(nonce=3))
     pool.reset(state())
@@ -319,7 +319,7 @@ def test_transactions_of_removed_blocks_return_and_those_included_leave() -> Non
     old, kept = [signed(0), signed(1)], signed(0)
     pool.reset(state(nonce=1), included=[kept], returned=old)
     assert sorted(pool.executable()[ACCOUNTS[0].address]) == [1, 2]
-    assert [one.nonce for one in taken(pool)] == [1, 2]
+    assert [item.nonce for item in taken(pool)] == [1, 2]
 
 
 def test_blocks_of_others_move_the_nonces() -> None:
@@ -447,7 +447,7 @@ def test_thousands_of_transactions_enter_and_leave_in_a_second() -> None:
     keys = dev_accounts(50)
     pool = TransactionPool(Layer.of({key.address: {"balance": RICH} for key in keys}))
     for number in range(count):
-        one = Transaction.build(
+        item = Transaction.build(
             to=bytes(20),
             gas_limit=21_000,
             chain_id=1,
@@ -455,6 +455,6 @@ def test_thousands_of_transactions_enter_and_leave_in_a_second() -> None:
             max_fee_per_gas=100,
             max_priority_fee_per_gas=1 + number % 7,
         )
-        pool.add(one.sign(keys[number % len(keys)].private_key))
+        pool.add(item.sign(keys[number % len(keys)].private_key))
     assert len(taken(pool)) == count
     assert (pool.executable_count, pool.queued_count, len(pool)) == (0, 0, 0)

@@ -23,10 +23,10 @@ def raw(nonce: int) -> bytes:
 def test_a_predecoded_transaction_has_its_sender_and_is_taken_once() -> None:
     cache, group = PredecodedTransactions(), [raw(nonce) for nonce in range(9)]
     cache.predecode(group)
-    for one in group:
-        first, sidecar = cache.take(one)
-        again, _ = cache.take(one)
-        assert first.raw == one and first.sender == public_key_address(KEY) and sidecar is None
+    for item in group:
+        first, sidecar = cache.take(item)
+        again, _ = cache.take(item)
+        assert first.raw == item and first.sender == public_key_address(KEY) and sidecar is None
         assert again == first and again is not first
 
 

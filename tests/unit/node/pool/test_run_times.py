@@ -95,8 +95,8 @@ def test_slow_transactions_come_after_the_others_and_long_ones_by_themselves() -
     long = signed(0, max_priority_fee_per_gas=50)
     slow = signed(1, gas=300_000, max_priority_fee_per_gas=40)
     low, high = signed(2, gas=21_000), signed(3, gas=21_000, max_priority_fee_per_gas=20)
-    for one in (long, slow, low, high):
-        pool.add(one)
+    for item in (long, slow, low, high):
+        pool.add(item)
     pool.open_slice(0, by_time=True)
     order = []
     while (pooled := pool.best()) is not None:

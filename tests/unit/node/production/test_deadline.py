@@ -46,4 +46,4 @@ def test_a_thread_without_deadlines_ends_and_begins_again(monkeypatch: pytest.Mo
         timer.arm(time.monotonic(), lambda: called.append(threading.get_ident()))
         assert soon(lambda: len(called) == round + 1)  # noqa: B023 (called at once)
         thread = called[-1]
-        assert soon(lambda: all(one.ident != thread for one in threading.enumerate()))  # noqa: B023
+        assert soon(lambda: all(item.ident != thread for item in threading.enumerate()))  # noqa: B023

@@ -81,7 +81,7 @@ def test_a_deposit_comes_after_the_attributes_and_before_the_pool(node: Node) ->
     paid = payment(node)
     tx_hash = node.deposit(deposit(value=5))
     (block,) = node.mine()
-    assert [one.hash for one in block.transactions[1:]] == [tx_hash, paid]
+    assert [transaction.hash for transaction in block.transactions[1:]] == [tx_hash, paid]
     layer = node.chain.layer_of(block.hash)
     assert (layer.balance(ALICE), layer.balance(BOB)) == (ETHER - 5, 6)
     assert len(node.mine()[0].transactions) == 1
@@ -94,7 +94,7 @@ def test_slice_0_has_the_deposits_alone(node: Node) -> None:
     node.deposit(deposit())
     pending = node.producer.begin(START + 2)
     assert pending.slice_index == 0
-    assert [one.type for one in pending.transactions] == [126, 126]
+    assert [transaction.type for transaction in pending.transactions] == [126, 126]
     assert pending.header.gas_used > 0
 
 
@@ -102,7 +102,7 @@ def test_a_block_that_is_given_up_loses_no_deposit(node: Node) -> None:
     tx_hash = node.deposit(deposit())
     node.producer.begin(START + 2)
     node.producer.abandon()
-    assert [one.hash for one in node.mine()[0].transactions[1:]] == [tx_hash]
+    assert [transaction.hash for transaction in node.mine()[0].transactions[1:]] == [tx_hash]
 
 
 def test_equal_deposits_have_different_hashes(node: Node) -> None:
@@ -178,14 +178,16 @@ def test_native_blocks_of_200_ms_are_built_on_time() -> None:
     assert seconds == sorted(seconds)
     assert len(set(seconds)) < len(seconds)
     assert sum(len(block.transactions) for block in blocks) == 9
-    places = [(one.header.number, one.slice_index) for one in slices if 2 <= one.header.number <= 8]
+    places = [
+        (item.header.number, item.slice_index) for item in slices if 2 <= item.header.number <= 8
+    ]
     assert places == [(number, index) for number in range(2, 9) for index in (0, 1)]
 
 
 def test_a_node_that_mines_at_once_makes_a_block_for_a_deposit() -> None:
     node = dev_node(op_fork="karst", mining=Mining.INSTANT)
     tx_hash = node.deposit(deposit())
-    assert [one.hash for one in node.chain.head.transactions[1:]] == [tx_hash]
+    assert [transaction.hash for transaction in node.chain.head.transactions[1:]] == [tx_hash]
 
 
 def test_a_transaction_beyond_the_da_footprint_waits_for_the_next_block(node: Node) -> None:
@@ -194,5 +196,7 @@ def test_a_transaction_beyond_the_da_footprint_waits_for_the_next_block(node: No
         for nonce in range(2)
     ]
     first, second = node.mine(2)
-    assert [one.hash for one in (*first.transactions[1:], *second.transactions[1:])] == hashes
+    assert [
+        transaction.hash for transaction in (*first.transactions[1:], *second.transactions[1:])
+    ] == hashes
     assert first.header.gas_limit // 2 < first.header.blob_gas_used <= first.header.gas_limit

@@ -41,11 +41,15 @@ class Watched:
 
     def shown(self) -> set[bytes]:
         """The transactions of all slices so far."""
-        return {one.hash for pending in list(self.slices) for one in pending.transactions}
+        return {
+            transaction.hash
+            for pending in list(self.slices)
+            for transaction in pending.transactions
+        }
 
     def blocks(self) -> list[list[PendingBlock]]:
         """The slices of each block."""
-        return [list(group) for _, group in groupby(self.slices, lambda one: one.payload_id)]
+        return [list(group) for _, group in groupby(self.slices, lambda item: item.payload_id)]
 
     def whole_blocks(self) -> list[list[PendingBlock]]:
         """Without the first, which began in the middle of its time, and the unfinished last."""
@@ -110,7 +114,7 @@ def test_a_block_of_ten_intervals_has_eleven_slices(live: Watched) -> None:
     """One that comes late is left out, which happens on a busy machine."""
 
     def indexes() -> list[list[int]]:
-        return [[one.slice_index for one in slices] for slices in live.whole_blocks()]
+        return [[item.slice_index for item in slices] for slices in live.whole_blocks()]
 
     live.wait(lambda: len(live.blocks()) >= 4 and list(range(11)) in indexes())
     for found in indexes():
@@ -143,8 +147,8 @@ def test_sealed_blocks_are_what_was_published(live: Watched) -> None:
             continue
         block = live.node.chain.block_by_number(slices[0].header.number)
         assert block is not None
-        raws = [raw for one in slices for raw in slice_of(one).transactions]
-        assert [one.raw for one in block.transactions] == raws
+        raws = [raw for item in slices for raw in slice_of(item).transactions]
+        assert [transaction.raw for transaction in block.transactions] == raws
         header = slices[-1].header
         assert header.receipts_root == block.header.receipts_root
         assert header.transactions_root == block.header.transactions_root
@@ -192,7 +196,7 @@ def test_a_slice_is_ordered_by_tip_and_nonces_of_a_sender_stay_in_order(manual: 
     for who, tip in ((0, 5), (0, 90), (1, 50), (2, 70)):
         manual.submit(who, max_priority_fee_per_gas=tip)
     pending = step(manual)
-    tips = [one.max_priority_fee_per_gas for one in pending.transactions]
+    tips = [transaction.max_priority_fee_per_gas for transaction in pending.transactions]
     assert tips == [70, 50, 5, 90]
 
 
@@ -201,7 +205,7 @@ def test_who_does_not_fit_blocks_its_later_nonces_in_this_slice_only(manual: Wat
     manual.submit(0, gas_limit=10_000_000, max_priority_fee_per_gas=50)
     manual.submit(0, max_priority_fee_per_gas=90)
     manual.submit(1, max_priority_fee_per_gas=10)
-    senders = [one.sender for one in step(manual, 6_000_000).transactions]
+    senders = [transaction.sender for transaction in step(manual, 6_000_000).transactions]
     assert senders == [manual.node.accounts[1].address]
     assert len(step(manual, 12_000_000).transactions) == 3
 
@@ -209,7 +213,7 @@ def test_who_does_not_fit_blocks_its_later_nonces_in_this_slice_only(manual: Wat
 def test_reverting_transactions_are_included(manual: Watched) -> None:
     manual.node.producer.begin(0)
     manual.submit(to=None, value=0, data=b"\x5f\x5f\xfd", gas_limit=100_000)
-    assert [one.status for one in step(manual).receipts] == [0]
+    assert [receipt.status for receipt in step(manual).receipts] == [0]
 
 
 def test_a_transaction_that_runs_into_the_deadline_is_stopped_and_waits(manual: Watched) -> None:
@@ -251,7 +255,7 @@ def test_mining_on_demand_seals_what_waits(manual: Watched) -> None:
     assert manual.node.chain.head.number == 0
     assert manual.node.pending() is None
     blocks = manual.node.mine(3)
-    assert [len(one.transactions) for one in blocks] == [1, 0, 0]
+    assert [len(block.transactions) for block in blocks] == [1, 0, 0]
     assert manual.node.chain.locate(tx_hash) == (blocks[0], 0)
     assert manual.node.chain.head == blocks[-1]
 
@@ -270,7 +274,7 @@ def test_mining_on_demand_keeps_what_is_pre_confirmed(unhurried: Watched) -> Non
         unhurried.wait(lambda wanted=tx_hash: wanted in unhurried.shown())
         assert unhurried.node.chain.head.number == number - 1
         block = unhurried.node.mine()[0]
-        assert [one.hash for one in block.transactions] == [tx_hash]
+        assert [transaction.hash for transaction in block.transactions] == [tx_hash]
         assert unhurried.node.chain.locate(tx_hash) == (block, 0)
 
 
@@ -306,8 +310,8 @@ def test_a_restarted_block_has_another_payload_and_loses_nothing(live: Watched) 
     live.node.producer.faults.restart_block = True
     live.wait(lambda: live.node.chain.locate(tx_hash) is not None)
     by_number: dict[int, set[bytes]] = {}
-    for one in live.slices:
-        by_number.setdefault(one.header.number, set()).add(one.payload_id)
+    for item in live.slices:
+        by_number.setdefault(item.header.number, set()).add(item.payload_id)
     assert max(map(len, by_number.values())) == 2
 
 
@@ -360,7 +364,7 @@ def test_errors_are_counted_logged_once_a_second_and_building_recovers(
         assert time.monotonic() < deadline
         time.sleep(0.01)
     assert live.node.building_fails
-    lines = [one for one in caplog.records if "out of order" in one.getMessage()]
+    lines = [record for record in caplog.records if "out of order" in record.getMessage()]
     seconds = lines[-1].created - lines[0].created
     assert 1 <= len(lines) <= seconds + 1.1
     monkeypatch.setattr(builder, "fill", fill)

@@ -48,7 +48,7 @@ def test_without_options_it_is_the_chain_that_tools_expect() -> None:
     assert node.mines_at_once
     assert node.config.chain_id == 31_337
     assert (first.gas_limit, first.base_fee_per_gas) == (30_000_000, 10**9)
-    assert [layer.balance(one.address) for one in node.accounts] == [10_000 * ETHER] * 10
+    assert [layer.balance(account.address) for account in node.accounts] == [10_000 * ETHER] * 10
     assert hex_bytes(layer.code(PROXY)).startswith("0x7fff")
 
 
@@ -70,7 +70,7 @@ def test_the_options_of_the_chain() -> None:
     layer = node.chain.layer_of(node.chain.genesis.hash)
     assert node.config.chain_id == 9
     assert (first.gas_limit, first.base_fee_per_gas, first.timestamp) == (1_000_000, 5, 77)
-    assert [layer.balance(one.address) for one in node.accounts] == [7 * ETHER] * 2
+    assert [layer.balance(account.address) for account in node.accounts] == [7 * ETHER] * 2
 
 
 @pytest.mark.parametrize("options", ["--base-fee x", "--gas-limit 0", "--balance -1"])
@@ -142,7 +142,7 @@ WITHOUT_EFFECT = {
 def test_other_names_of_options_mean_the_same(words: str, others: str) -> None:
     parser = argparse.ArgumentParser()
     command.add_arguments(parser)
-    found, expected = (vars(parser.parse_args(one.split())) for one in (words, others))
+    found, expected = (vars(parser.parse_args(item.split())) for item in (words, others))
     assert {name for name in found if found[name] != expected[name]} <= WITHOUT_EFFECT
 
 

@@ -138,13 +138,13 @@ async def test_the_size_of_all_batches_under_way_is_bounded(
     await asyncio.sleep(0.01)
     assert 4_000 < runner.batched_size < 4_500
     second = await caller.send(batch(*["test_text"] * 4))
-    assert [one["error"]["code"] for one in second] == [-32005] * 4
+    assert [item["error"]["code"] for item in second] == [-32005] * 4
     third = asyncio.create_task(caller.send(batch("test_text", "test_waits")))
     await asyncio.sleep(0.01)
     third.cancel()
     await asyncio.gather(third, return_exceptions=True)
     waits.set()
-    assert [one["result"] for one in await first] == ["x" * 1_000] * 4 + ["done"]
+    assert [item["result"] for item in await first] == ["x" * 1_000] * 4 + ["done"]
     assert runner.batched_size == 0
 
 
@@ -205,7 +205,11 @@ async def test_params_that_are_too_long_for_the_loop_are_read_in_a_worker(
     large = '{"jsonrpc":"2.0","id":1,"method":"test_params","params":[%s]}' % (" " * EAGER_SIZE)
     async with asyncio.timeout(10):
         answers = await caller.send(f"[{large},{batch('test_light')[1:-1]},{large}]")
-    assert [one["result"][:11] for one in answers] == ["fastevm-rpc", "test_light", "fastevm-rpc"]
+    assert [answer["result"][:11] for answer in answers] == [
+        "fastevm-rpc",
+        "test_light",
+        "fastevm-rpc",
+    ]
 
 
 def test_budget_ends_for_one_call_only() -> None:

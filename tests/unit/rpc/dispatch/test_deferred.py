@@ -84,7 +84,7 @@ async def asked(url: str, *bodies: Any) -> list[Any]:
     answers = []
     for _ in bodies:
         lines = (await reader.readuntil(b"\r\n\r\n")).decode().lower().split("\r\n")
-        size = next(int(one.split(":")[1]) for one in lines if one.startswith("content-length"))
+        size = next(int(line.split(":")[1]) for line in lines if line.startswith("content-length"))
         answers.append(json.loads(await reader.readexactly(size)))
     writer.close()
     return answers
@@ -142,7 +142,7 @@ def test_the_next_request_finds_the_block_or_the_return_to_a_snapshot() -> None:
         call("eth_getBalance", TO, "latest"),
         call("evm_revert", "0x1"),
     )
-    found = [one["result"] for one in answers]
+    found = [answer["result"] for answer in answers]
     assert found[2:4] == ["0x1", "0x1"]
     assert found[5:] == ["0x2", True, "0x0", "0x0", False]
 
@@ -150,7 +150,7 @@ def test_the_next_request_finds_the_block_or_the_return_to_a_snapshot() -> None:
 def test_a_later_call_of_a_batch_sees_the_block() -> None:
     node = dev_node(accounts=1, mining=Mining.INSTANT)
     (answers,) = served(node, [SEND, call("eth_blockNumber"), SEND, call("eth_blockNumber")])
-    assert [one["result"] for one in answers[1::2]] == ["0x1", "0x2"]
+    assert [answer["result"] for answer in answers[1::2]] == ["0x1", "0x2"]
 
 
 def test_a_node_with_blocks_at_an_interval_leaves_nothing() -> None:

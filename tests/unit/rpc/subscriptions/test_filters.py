@@ -263,7 +263,7 @@ async def test_filters_count_for_the_address_that_asked_wherever_they_are_made()
         await asyncio.gather(*answering)
         assert dict(server.filters._counts) == {"127.0.0.2": 490, "127.0.0.3": 100}
         refused = json.loads(await greedy.ask(batch_of([request_body("eth_newFilter", [{}])] * 11)))
-        assert [one.get("error", {}).get("code") for one in refused] == [None] * 10 + [-32005]
+        assert [item.get("error", {}).get("code") for item in refused] == [None] * 10 + [-32005]
         assert "result" in json.loads(await other.ask(request_body("eth_newBlockFilter")))
     finally:
         await server.stop()

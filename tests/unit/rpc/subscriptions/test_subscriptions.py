@@ -327,11 +327,11 @@ async def test_logs_of_a_filter_one_per_message(stand: Stand) -> None:
 async def test_removed_logs_come_before_the_new_ones_and_backwards(stand: Stand) -> None:
     client, node = await stand.client(), stand.node
     fork = node.chain.head
-    one = block_on(node, fork, Log(A, (), b"1"), Log(A, (), b"2"))
-    two = block_on(node, one, Log(A, (), b"3"))
+    item = block_on(node, fork, Log(A, (), b"1"), Log(A, (), b"2"))
+    two = block_on(node, item, Log(A, (), b"3"))
     await client.subscribe("logs", {"address": hex_bytes(A)})
     heads = await (other := await stand.client()).subscribe("newHeads")
-    node.chain.move(one, two)
+    node.chain.move(item, two)
     new = block_on(node, fork, Log(A, (), b"4"), extra=b"other")
     newer = block_on(node, new, Log(A, (), b"5"), extra=b"other")
     newest = block_on(node, newer, extra=b"other")
@@ -344,7 +344,7 @@ async def test_removed_logs_come_before_the_new_ones_and_backwards(stand: Stand)
     ]  # fmt: skip
     assert {**logs[3], "removed": False} == logs[2]
     hashes = [(await other.note())[1]["hash"] for _ in range(5)]
-    assert hashes == [hex_bytes(block.hash) for block in (one, two, new, newer, newest)]
+    assert hashes == [hex_bytes(block.hash) for block in (item, two, new, newer, newest)]
     assert heads
 
 

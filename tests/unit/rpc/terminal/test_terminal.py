@@ -63,7 +63,7 @@ class Stand:
 
 
 def data_of(signature: str, *values: object) -> bytes:
-    types = [one for one in signature.partition("(")[2][:-1].split(",") if one]
+    types = [item for item in signature.partition("(")[2][:-1].split(",") if item]
     return keccak256(signature.encode())[:4] + encode(types, values)
 
 
@@ -157,7 +157,7 @@ def test_a_call_tree_has_events_in_their_order() -> None:
     lines = stand.told().splitlines()
     start = next(at for at, line in enumerate(lines) if "] CALL 0xabab" in line)
     tree = [line[4:].split("[")[0].rstrip() for line in lines[start : start + 5]]
-    assert [one.split("(")[0] for one in tree] == [
+    assert [item.split("(")[0] for item in tree] == [
         "", "├─ emit Paused", "├─", "│  └─", "└─ emit Paused",
     ]  # fmt: skip
 
@@ -166,8 +166,8 @@ def test_records_are_json_values_of_a_line() -> None:
     stand = Stand(as_json=True)
     tx_hash = stand.send(REVERTING, data_of("Error(string)", "why"))
     stand.terminal.listening(["http://127.0.0.1:1"])
-    one, block, listening = map(json.loads, stand.told().splitlines())
-    assert (one["event"], one["hash"], one["status"], one["reason"]) == (
+    item, block, listening = map(json.loads, stand.told().splitlines())
+    assert (item["event"], item["hash"], item["status"], item["reason"]) == (
         "transaction", tx_hash, 0, "why",
     )  # fmt: skip
     assert (block["event"], block["transactions"]) == ("block", 1)
@@ -216,7 +216,7 @@ async def test_other_nodes_have_a_dispatcher_that_tells_nothing() -> None:
     node = dev_node(accounts=1, mining=Mining.INSTANT)
     server = Server(node, simulate, [Listener(DIALECTS["geth"], port=0)], threads=1)
     await server.start()
-    assert [type(one) for one in server._open[0].dispatchers] == [Dispatcher]
+    assert [type(dispatcher) for dispatcher in server._open[0].dispatchers] == [Dispatcher]
     await server.stop()
 
 

@@ -71,8 +71,8 @@ async def client(server: Server) -> AsyncIterator[Client]:
 
 def on_fast_path(server: Server) -> int:
     """Connections that were not delegated to aiohttp."""
-    connections = (one for opened in server._open for one in opened.http.connections)
-    return sum(one.delegate is None for one in connections)
+    connections = (connection for opened in server._open for connection in opened.http.connections)
+    return sum(connection.delegate is None for connection in connections)
 
 
 async def test_a_usual_request_is_answered_on_the_fast_path(server: Server, client: Client) -> None:

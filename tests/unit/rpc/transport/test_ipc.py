@@ -73,10 +73,10 @@ async def test_it_answers_messages_batches_and_what_follows_at_once(make: Make) 
     client.writer.write(CHAIN_ID)
     assert await client.line() == {"jsonrpc": "2.0", "id": 1, "result": "0x7a69"}
     client.writer.write(b"[" + CHAIN_ID + b"]\n")
-    assert [one["result"] for one in await client.line()] == ["0x7a69"]
+    assert [item["result"] for item in await client.line()] == ["0x7a69"]
     client.writer.write(CHAIN_ID + BALANCE)
     found = [await client.line(), await client.line()]
-    assert {one["id"]: one["result"] for one in found} == {1: "0x7a69", 2: None}
+    assert {item["id"]: item["result"] for item in found} == {1: "0x7a69", 2: None}
     assert addresses(server) == [f"Listening on {server.ipc.path} (geth)"]  # type: ignore[union-attr]
 
 
@@ -85,7 +85,7 @@ async def test_who_says_all_and_listens_gets_every_answer(make: Make) -> None:
     client.writer.write(CHAIN_ID + b"\n" + BALANCE + b"\n" + CHAIN_ID)
     client.writer.write_eof()
     answers = [await client.line() for _ in range(4)]
-    assert sorted(one["id"] for one in answers[:3]) == [1, 1, 2] and answers[3] is None
+    assert sorted(answer["id"] for answer in answers[:3]) == [1, 1, 2] and answers[3] is None
 
 
 async def test_subscriptions_are_told_and_end(make: Make) -> None:

@@ -153,7 +153,7 @@ async def test_answers_that_nobody_reads_are_bounded(make: Make) -> None:
         writers.append(writer)
         await asyncio.sleep(0.05)
     http = server._open[0].http
-    waiting = sum(one.unsent() for one in http.paused)
+    waiting = sum(item.unsent() for item in http.paused)
     assert 0 < waiting <= 20 * MEGABYTE
     assert server.metrics.get("connections_over_budget_total") >= 3
     for writer in writers:
@@ -445,10 +445,10 @@ async def test_a_socket_whose_client_left_is_gone_before_the_collector_comes(mak
             socket = await session.ws_connect(server.urls[0])
             await socket.send_bytes(BODY)
             assert await socket.receive_json()
-            assert sum(type(one) is Session for one in gc.get_objects()) == 1
+            assert sum(type(item) is Session for item in gc.get_objects()) == 1
             socket._response.connection.transport.abort()
             async with asyncio.timeout(20):
-                while any(type(one) is Session for one in gc.get_objects()):
+                while any(type(item) is Session for item in gc.get_objects()):
                     await asyncio.sleep(0.02)
     finally:
         gc.enable()

@@ -437,6 +437,6 @@ def test_a_block_is_the_same_in_the_memory_of_one_that_was_dropped():
         large.add(call(1))
     del large
     again = made()
-    assert [one.nonce for one in again.transactions] == [0, 1]
+    assert [transaction.nonce for transaction in again.transactions] == [0, 1]
     same, second = again.seal()
     assert (same, second.state_root) == (block, first.state_root)

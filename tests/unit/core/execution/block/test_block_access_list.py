@@ -50,7 +50,7 @@ def test_a_list_that_is_read_and_written_again_keeps_every_value() -> None:
 
 def test_the_list_of_a_block_of_system_calls_has_four_contracts_and_its_known_hash() -> None:
     accesses = decode_access_list(SYSTEM_CALLS)
-    assert [one.address[-2:].hex() for one in accesses] == ["7002", "7251", "2935", "ac02"]
+    assert [access.address[-2:].hex() for access in accesses] == ["7002", "7251", "2935", "ac02"]
     assert item_count(accesses) == 15
     assert encode_access_list(accesses) == SYSTEM_CALLS
     assert access_list_hash(SYSTEM_CALLS).hex() == (

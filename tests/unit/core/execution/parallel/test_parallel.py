@@ -147,7 +147,7 @@ def test_blocks_at_the_same_time_share_the_threads():
     expected = outcome(transactions, 1)
     with ThreadPoolExecutor(3) as pool:
         found = list(pool.map(lambda threads: outcome(transactions, threads), [2, 3, 4] * 10))
-    assert all(one == expected for one in found)
+    assert all(item == expected for item in found)
 
 
 def test_a_child_process_starts_threads_of_its_own():

@@ -12,7 +12,10 @@ from tests.differential.parallel.blocks import Maker, RandomBlock
 
 
 def unrecovered(block: RandomBlock) -> RandomBlock:
-    return replace(block, transactions=[Transaction.decode(one.raw) for one in block.transactions])
+    return replace(
+        block,
+        transactions=[Transaction.decode(transaction.raw) for transaction in block.transactions],
+    )
 
 
 def known(block: RandomBlock) -> RandomBlock:
@@ -35,7 +38,7 @@ def test_random_blocks(first: int) -> None:
         assert fresh.result(1) == expected
         assert unrecovered(block).result(2) == expected
         if "refused" not in expected:
-            assert None not in [one.sender for one in fresh.transactions]
+            assert None not in [transaction.sender for transaction in fresh.transactions]
 
 
 def valid_block() -> RandomBlock:
@@ -77,7 +80,7 @@ def test_threads_may_run_the_same_transactions() -> None:
         shared = unrecovered(block)
         with ThreadPoolExecutor(4) as pool:
             found = pool.map(lambda block: block.result(1), [shared] * 4)
-            assert all(one == expected for one in found)
+            assert all(item == expected for item in found)
 
 
 @pytest.mark.parametrize("wrong", [None, b"\xc0"])

@@ -174,8 +174,8 @@ def test_a_failed_call_keeps_nonce_and_payment_and_nothing_else() -> None:
 def test_the_refund_is_capped_by_a_share_of_the_gas(fork: str, quotient: int, refund: int) -> None:
     code = bytes.fromhex("6000600055") + bytes.fromhex("6000600155")
     layer = layer_of(contract={"code": code, "storage": {0: 1, 1: 1}})
-    one = runner(fork, layer_of(contract={"code": code[:5], "storage": {0: 1}}))
-    result = one.run(call())
+    item = runner(fork, layer_of(contract={"code": code[:5], "storage": {0: 1}}))
+    result = item.run(call())
     assert result["gas_refunded"] == min(refund, result["gas_before_refund"] // quotient)
     result = runner(fork, layer).run(call())
     assert result["gas_refunded"] == min(2 * refund, result["gas_before_refund"] // quotient)

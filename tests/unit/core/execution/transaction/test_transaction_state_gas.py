@@ -147,7 +147,7 @@ def test_the_state_gas_of_earlier_transactions_takes_room_in_the_block() -> None
     ("limit", "gas"), [(42_000, (21_000, 21_001)), (16_777_316, (16_798_317,))]
 )
 def test_a_transaction_needs_room_in_both_dimensions(limit: int, gas: tuple[int, ...]) -> None:
-    calls = [payment(n, value=0, to=OTHER, gas_limit=one) for n, one in enumerate(gas)]
+    calls = [payment(n, value=0, to=OTHER, gas_limit=item) for n, item in enumerate(gas)]
     with pytest.raises(InvalidBlock, match="gas limit reached"):
         made(APRIL, calls, {}, limit)
 
@@ -291,13 +291,13 @@ def test_a_revert_gives_back_the_state_gas_of_callees_that_succeeded() -> None:
 
 def test_an_authorization_pays_for_account_write_and_delegation() -> None:
     base = 15_000 + 7_816
-    one = [(SIGNERS[0], 0)]
-    assert authorizing(AMSTERDAM, one, accounts=authorities(1)) == (
+    item = [(SIGNERS[0], 0)]
+    assert authorizing(AMSTERDAM, item, accounts=authorities(1)) == (
         base + 9_000 + NEW_DELEGATION,
         NEW_DELEGATION,
     )
     state = NEW_ACCOUNT + NEW_DELEGATION
-    assert authorizing(AMSTERDAM, one) == (base + 9_000 + state, state)
+    assert authorizing(AMSTERDAM, item) == (base + 9_000 + state, state)
     twice = [(SIGNERS[0], 0), (SIGNERS[0], 1)]
     assert authorizing(AMSTERDAM, twice) == (base + 7_816 + 9_000 + state, state)
     wrong = [(SIGNERS[0], 7)]
@@ -335,8 +335,8 @@ def test_a_delegation_that_stood_before_the_transaction_is_not_paid_when_it_is_s
 
 def test_authorizations_that_cannot_be_paid_are_taken_back_with_the_whole_message() -> None:
     gas = 15_000 + 7_816 + 9_000 + NEW_DELEGATION
-    one = [(SIGNERS[0], 0)]
-    assert authorizing(AMSTERDAM, one, gas_limit=gas) == (gas, gas)
+    item = [(SIGNERS[0], 0)]
+    assert authorizing(AMSTERDAM, item, gas_limit=gas) == (gas, gas)
 
 
 def test_the_gas_limit_has_a_cap_of_its_own() -> None:

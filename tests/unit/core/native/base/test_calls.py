@@ -186,7 +186,7 @@ def test_functions_of_later_forks_are_unknown_before() -> None:
         for signature, first in signatures.items():
             data = selector(signature) + word(1)
             targets = (tokens.token, POLICY_REGISTRY, ACTIVATION_REGISTRY)
-            known = any(tokens.call(one, data).output != data[:4] for one in targets)
+            known = any(tokens.call(target, data).output != data[:4] for target in targets)
             assert known == (version >= VERSIONS[first]), (fork, signature)
 
 

@@ -142,8 +142,8 @@ def permit(t: Tokens) -> None:
     domain = {"name": name, "version": "1", "chainId": 8453, "verifyingContract": t.token}
     fields = ("owner:address", "spender:address", "value:uint256", "nonce:uint256")
     types = [
-        {"name": one.split(":")[0], "type": one.split(":")[1]}
-        for one in (*fields, "deadline:uint256")
+        {"name": field.split(":")[0], "type": field.split(":")[1]}
+        for field in (*fields, "deadline:uint256")
     ]
     message = {
         "owner": owner.address, "spender": BOB, "value": 500, "nonce": 0, "deadline": 2**256 - 1,

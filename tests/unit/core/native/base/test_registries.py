@@ -131,7 +131,7 @@ def create(registry: Registry, kind: int, *members: bytes) -> int:
 
 
 def verdicts(registry: Registry, policy: int, *accounts: bytes) -> list[int]:
-    return [registry.do("isAuthorized(uint64,address)", policy, one) for one in accounts]
+    return [registry.do("isAuthorized(uint64,address)", policy, account) for account in accounts]
 
 
 @pytest.mark.parametrize("fork", VERSIONS)
