@@ -46,8 +46,8 @@ def loop(body: str, setup: str = "") -> bytes:
     )
 
 
-# Balances in the mapping at slot 0; transfer(to, amount) is any call with 68 bytes of data, a call
-# with 36 bytes asks for a balance.
+# A minimal token with its balances in the mapping at slot 0. It dispatches on the size of the
+# calldata: 68 bytes are transfer(to, amount), 36 bytes are balanceOf(owner).
 TOKEN = assemble(
     """
     CALLDATASIZE 68 EQ @transfer JUMPI

@@ -61,7 +61,7 @@ def is_limited(answer: Any) -> bool:
 
 
 def is_unsupported(answer: Any) -> bool:
-    """Returns whether the endpoint does not support this method, or not for us."""
+    """Returns whether the endpoint lacks this method or denies us access to it."""
     if not isinstance(answer, RpcRefusal) or is_limited(answer):
         return False
     if means_no_state(answer) or means_no_block(answer):

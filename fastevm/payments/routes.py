@@ -10,7 +10,7 @@ from fastevm.payments.calls import call_data
 
 
 class Route(Protocol):
-    """PaymentLocks a call that ``account`` makes into the transaction that the signer sends."""
+    """Wraps a call that ``account`` makes into the transaction that the signer sends."""
 
     @property
     def account(self) -> str:

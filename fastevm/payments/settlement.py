@@ -1,7 +1,8 @@
 """Applies the ledger to orders and movements.
 
-Only this module makes an order captured, paid or cancelled, and only here is that undone after a
-reorganisation. Refunds and sweeps are seen when their transfer is in the ledger.
+This module makes an order captured, paid or cancelled, and undoes it after a reorganisation; for
+orders that an escrow holds, `holds` does. Refunds and sweeps are recognised by their transfers in
+the ledger.
 """
 
 import logging

@@ -1,7 +1,7 @@
 """The states of an authorization and its transitions, as one table.
 
-interface.md has the states "stored and unused", "used", "cancelled" and "voided off-chain". Here
-"used" has three steps, because only a canonical receipt at the merchant's depth is a payment:
+An authorization is stored and unused, used, cancelled, or voided off-chain. "Used" has three steps
+here, because only a canonical receipt at the merchant's depth is a payment:
 CAPTURING (a transaction is recorded, perhaps pre-confirmed), CAPTURED (canonical, not yet deep
 enough) and PAID.
 

@@ -1,4 +1,4 @@
-"""From whatever a caller holds to the view that is simulated on: a layer, an EVM or a view."""
+"""Converts a `Layer`, an `EVM` or a view to the `StateView` that simulations run on."""
 
 from typing import Any, Final, TypedDict
 

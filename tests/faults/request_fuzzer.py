@@ -47,7 +47,7 @@ SHOWN: Final = 600  # characters of a request in a report
 BLOCKS: Final = 4
 CRASHED: Final = "method handler crashed"
 UNREADABLE: Final = (b"\\ud800", b"Infinity")  # what some generated values become, and no JSON is
-# What the fuzzer cannot judge: it waits for transactions, or ends the process on purpose.
+# Left out because they block until a transaction is mined, which looks like a hang.
 LEFT_OUT: Final = frozenset({"eth_sendRawTransactionSync", "eth_sendTransactionSync"})
 LIMITS: Final = Limits(
     call_time=0.1, request_time=30.0, sync_time=0.05, request_gas=50_000_000, call_gas=5_000_000

@@ -58,7 +58,8 @@ cdef void index_values(LogRecords* r, uint64_t* hashes, size_t bucket_count) noe
     n = 0
     for i in range(r.log_count):
         for _ in range(r.entries[i].topic_count + 1):
-            # the start of each bucket becomes its end, which is the next bucket's start
+            # Counting sort: buckets[b] is the next free posting of bucket b. The loop below
+            # shifts the array by one to restore the starts.
             at = r.buckets[hashes[n] >> r.bucket_shift]
             r.buckets[hashes[n] >> r.bucket_shift] = at + 1
             r.postings[at] = hashes[n] << 32 | i

@@ -43,7 +43,7 @@ WORD_BYTES = 32
 
 
 class Item(NamedTuple):
-    """What a header's field is, besides its Python type; see `HeaderField`."""
+    """Metadata of a header field besides its Python type. `HeaderField` explains the members."""
 
     json: str
     size: int
@@ -216,7 +216,7 @@ _header_values = attrgetter(*(row.name for row in HEADER_FIELDS))
 
 
 class BlockEnvironment(Struct, frozen=True, kw_only=True):
-    """What a call sees of its block; fees in wei, ``timestamp`` in seconds."""
+    """The block context of a call. Fees are in wei, ``timestamp`` in seconds."""
 
     coinbase: bytes
     number: int

@@ -8,7 +8,7 @@ from fastevm.core.execution.transaction.transaction_result cimport TX_OUT_OF_MEM
 from fastevm.core.interpreter.machine cimport status_text
 from fastevm.core.interpreter.status cimport Status
 from fastevm.core.primitives.hashes cimport Address
-from fastevm.core.primitives.word cimport word_set, word_to_int, word_zero, word_zero
+from fastevm.core.primitives.word cimport word_set, word_to_int, word_zero
 
 from fastevm.errors import FastevmError, InvalidTransaction
 from fastevm.core.primitives.hex import checksum_address
@@ -21,10 +21,10 @@ from fastevm.core.simulation.limits import (
 from fastevm.core.simulation.values import SimulationError
 
 
-# code -> (reason, message with have, want, address, most to fill in)
 # The queues of requests in the order of their contracts' calls.
 QUEUE_NAMES = ("withdrawal", "consolidation", "builder deposit", "builder exit")
 
+# code -> (reason, message template with have, want, address, most)
 WORDINGS = {
     TOO_MANY_BLOCKS: ("too_many_blocks", "too many blocks"),
     TOO_MANY_CALLS_OF_BLOCK: (

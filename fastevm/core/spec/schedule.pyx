@@ -12,7 +12,7 @@ from .opcodes import BY_MNEMONIC, op_named
 from .parameters import sstore_rows
 
 
-# The address of P256VERIFY; its index in the tabless is PRECOMPILE_LIMIT.
+# The address of P256VERIFY; its index in the tables is PRECOMPILE_LIMIT.
 P256_VERIFY_ADDRESS = 0x100
 
 # Precompile -> the parameter that limits its input.

@@ -132,7 +132,7 @@ cdef struct World:
     JournalEntry* journal
     size_t journal_size
     size_t journal_capacity
-    # logs since world_begin or world_take_logs
+    # logs since world_begin
     LogRecord* logs
     size_t log_count
     size_t log_capacity

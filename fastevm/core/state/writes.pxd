@@ -1,6 +1,7 @@
 # Journaled writes: they can be reverted until the transaction ends. False if out of memory.
 #
-# A write creates a missing account unless its comment says otherwise.
+# A write to an account creates it if it is missing, unless the comment says otherwise; a write to a
+# slot does not.
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from fastevm.core.primitives.hashes cimport Address
@@ -89,9 +90,9 @@ cdef bint world_set_nonce(World* w, Account* a, uint64_t nonce) noexcept nogil
 cdef bint world_set_code(World* w, Account* a, Code* code) noexcept nogil
 # Touches the account and marks it as created in this transaction.
 cdef bint world_create_contract(World* w, Account* a, uint64_t nonce) noexcept nogil
-# Lists the account for destruction at the end of the transaction.
 # Marks that an authorization of this transaction has paid for a delegation of the account.
 cdef bint world_mark_delegated(World* w, Account* a) noexcept nogil
+# Lists the account for destruction at the end of the transaction.
 cdef bint world_destroy(World* w, Account* a) noexcept nogil
 # Appends a record, which the caller fills in; NULL if out of memory.
 cdef LogRecord* world_next_log(World* w) noexcept nogil

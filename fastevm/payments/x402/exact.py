@@ -28,7 +28,7 @@ class Exact:
     name = EXACT
 
     def supported(self, chain: Chain) -> Json:
-        """Returns no extra members."""
+        """Returns an empty object: this scheme adds no members to the answer of ``/supported``."""
         return {}
 
     def read(self, chain: Chain, payment: Payment, offer: Requirements) -> Claim:

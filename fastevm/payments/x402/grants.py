@@ -39,7 +39,11 @@ class Reply:
 
 
 class Phase(Enum):
-    """The progress of a grant: BEGUN, SETTLING (the chain may show it), PAID, GIVEN (answered)."""
+    """The state of a grant.
+
+    BEGUN: accepted. SETTLING: the transaction may be on the chain. PAID: the payment is
+    confirmed. GIVEN: the answer was sent.
+    """
 
     BEGUN = "begun"
     SETTLING = "settling"

@@ -83,7 +83,7 @@ def id_of(payment: Payment) -> str:
 
 
 def payload_digest(payment: Payment) -> str:
-    """Returns the hash of what the payer signed, with the signature."""
+    """Returns the SHA-256 of the signed payload, including its signature."""
     members = [payment.version, payment.scheme, payment.chain_id, dict(payment.payload)]
     return hashlib.sha256(json.dumps(members, sort_keys=True).encode()).hexdigest()
 
@@ -109,7 +109,7 @@ def secret_digest(payment: Payment) -> str:
 def challenge(secret: str, payment: Payment, url: str, now_ms: int) -> Json:
     """Returns the ``sign-in-with-x`` extension that asks for the payer's signature.
 
-    ``secret`` belongs to the grant: with it any process can check the answer.
+    ``secret`` is stored in the grant, so any process that reads the grant can verify the answer.
     """
     return {
         "info": _info(_nonce(secret, url, now_ms), payment, url, now_ms),

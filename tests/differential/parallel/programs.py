@@ -6,7 +6,7 @@ from typing import Final
 
 SLOTS: Final = 3
 ADDRESSES: Final = [bytes(18) + b"\xaa" + bytes([n]) for n in range(6)]
-"""Contracts; those of even numbers begin without storage."""
+"""Addresses of contracts. Those whose last byte is even start with empty storage."""
 
 LONELY: Final = [bytes(18) + b"\xbb" + bytes([n]) for n in range(3)]
 """Accounts without code: absent, empty, and with some wei."""

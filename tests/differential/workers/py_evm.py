@@ -86,7 +86,7 @@ def run_transaction(machine: Any, state: Any, fields: dict[str, Any]) -> dict[st
     if computation.is_error and isinstance(computation.error, Revert):
         status = "revert"
     gas_used = machine.finalize_gas_used(transaction, computation)
-    # What making the receipt does in their blocks.
+    # py-evm's blocks do this when they make the receipt.
     state.persist() if issubclass(machine, ByzantiumVM) else state.make_state_root()
     return {
         "status": status,
