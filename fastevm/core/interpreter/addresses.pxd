@@ -1,8 +1,9 @@
-# Addresses of new contracts.
+# Addresses of new contracts, and addresses that are warm from the start.
 from libc.stdint cimport uint8_t, uint64_t
 
 from fastevm.core.primitives.hashes cimport Address
 from fastevm.core.primitives.word cimport Word
+from fastevm.core.spec.schedule cimport Schedule
 
 
 # CREATE: the last 20 bytes of keccak256(rlp([creator, nonce])) (Yellow Paper, section 7).
@@ -12,3 +13,6 @@ cdef void create_address(Address* out, const Address* creator, uint64_t nonce) n
 cdef void create2_address(
     Address* out, const Address* creator, const Word* salt, const uint8_t* initcode, size_t size
 ) noexcept nogil
+# Whether an account is cold at its first access: precompiles of the fork are warm even if moved,
+# and so are some native contracts (EIP-2929).
+cdef bint is_cold_address(const Schedule* schedule, const Address* address) noexcept nogil

@@ -1,8 +1,11 @@
-"""Addresses of new contracts."""
+"""Addresses of new contracts, and addresses that are warm from the start."""
 
 from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memcpy
 
+from fastevm.core.native.routing cimport native_is_warm
+from fastevm.core.precompiles.registry cimport precompile_at
+from fastevm.core.primitives.intrinsics cimport load64
 from fastevm.core.primitives.keccak cimport keccak256
 from fastevm.core.primitives.word cimport Word, word_store
 
@@ -40,3 +43,9 @@ cdef void create2_address(
     keccak256(&preimage[53], initcode, size)
     keccak256(digest, preimage, sizeof(preimage))
     memcpy(out.b, &digest[12], 20)
+
+
+cdef bint is_cold_address(const Schedule* schedule, const Address* address) noexcept nogil:
+    if (load64(address.b) | load64(address.b + 8)) != 0:
+        return not native_is_warm(schedule, address)
+    return precompile_at(schedule, address) == 0

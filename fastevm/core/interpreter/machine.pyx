@@ -67,7 +67,7 @@ from fastevm.core.spec.constants cimport CALL_DEPTH_LIMIT, STACK_LIMIT
 from fastevm.core.spec.schedule cimport Schedule
 from fastevm.core.state.account cimport account_covers
 from fastevm.core.state.code cimport code_new, code_release
-from fastevm.core.state.records cimport WORLD_OUT_OF_MEMORY
+from fastevm.core.state.records cimport WORLD_OUT_OF_MEMORY, Checkpoint
 from fastevm.core.state.world cimport (
     account_is_dead,
     world_account,
@@ -224,21 +224,22 @@ cdef Status status_of_native(const NativeCall* call) noexcept nogil:
 # at its start: the loop calls this function again.
 cdef Status run_native(Machine* m, Frame* f) noexcept nogil:
     cdef NativeCall call
+    cdef Checkpoint before  # after the value has moved
     cdef uint64_t log_index = m.world.log_index
     cdef Status status
+    memset(&before, 0, sizeof(before))
     if unlikely(m.suspend_always):
         m.suspend_mark = not m.suspend_mark
         if m.suspend_mark:
             return SUSPENDED
-    if not begin_effects(m, f):
-        return OUT_OF_MEMORY
+    world_checkpoint(m.world, &before)
     memset(&call, 0, sizeof(call))
     describe_native(m, f, &call)
     native_run(native_at(m.schedule, &f.code_address), &call)
     status = status_of_native(&call)
     f.gas = call.gas
     if status == NEEDS_STATE:
-        world_rollback(m.world, &f.checkpoint)
+        world_rollback(m.world, &before)
         m.world.log_index = log_index
         m.output.size = 0
         f.gas = f.gas_start
@@ -297,12 +298,12 @@ cdef Status open_frame(Machine* m, Frame* f) noexcept nogil:
         return f.refused
     if unlikely(atomic_load_int(<const int*>f.cancel) == CANCEL_REQUEST):
         return CANCELLED
+    if not begin_effects(m, f):
+        return OUT_OF_MEMORY
     if not creates(f):
         precompile = find_precompile(m, &f.code_address)
     if precompile == NATIVE_CONTRACT:
         return RUNNING  # without code: machine_run calls run_native
-    if not begin_effects(m, f):
-        return OUT_OF_MEMORY
     if precompile != 0:
         return run_precompile(m, f, precompile)
     if f.analysed == NULL:

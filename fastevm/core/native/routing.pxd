@@ -1,7 +1,7 @@
 # Which addresses are native contracts in a fork.
 from libc.stdint cimport uint32_t
 
-from fastevm.core.native.base.addresses cimport base_contract_at, base_is_warm
+from fastevm.core.native.contracts cimport native_number, native_starts_warm
 from fastevm.core.primitives.hashes cimport Address
 from fastevm.core.primitives.intrinsics cimport likely
 from fastevm.core.spec.schedule cimport Schedule
@@ -19,12 +19,14 @@ cdef inline uint32_t native_at(const Schedule* schedule, const Address* address)
     """The number of the native contract at the address, or 0."""
     if likely(schedule.native_contracts == NO_FAMILY):
         return 0
-    return base_contract_at(address)
+    return native_number(address)
 
 
 cdef inline bint native_is_warm(const Schedule* schedule, const Address* address) noexcept nogil:
     """Whether the account is warm at the start of a transaction."""
-    return schedule.native_contracts != NO_FAMILY and base_is_warm(address)
+    if likely(schedule.native_contracts == NO_FAMILY):
+        return False
+    return native_starts_warm(address)
 
 
 cdef inline Code* delegated_code(const Schedule* schedule, const Account* delegate) noexcept nogil:
