@@ -17,13 +17,18 @@ def warm_up(producer: BlockProducer, address: bytes, private_key: bytes) -> None
     """Seals a child of the head with one transaction and drops it; chain and pool do not change.
 
     An account, by address (20 bytes) and key (32 bytes), sends to itself; the block is empty if it
-    has no funds.
+    has no funds. Does nothing, and does not wait, while the producer is in use: this runs on the
+    event loop, and that use loads the same code.
     """
     chain = producer.chain
-    with producer.lock:
+    if not producer.lock.acquire(blocking=False):
+        return
+    try:
         head = chain.head
         attributes = producer.attributes(int(time.time()))
         block = open_child_block(chain, attributes, attempt=0, parent=head)
+    finally:
+        producer.lock.release()
     transaction = Transaction.build(
         nonce=chain.layer_of(head.hash).nonce(address), to=address, value=0, data=b"\x00",
         gas_limit=GAS_LIMIT, gas_price=block.header.base_fee_per_gas or 0,

@@ -67,8 +67,18 @@ class Client:
         return self.result("eth_sendRawTransaction", raw)
 
     def receipt(self, tx_hash: str) -> Any:
-        """Wait for a receipt, pre-confirmed or sealed."""
+        """Wait for a receipt, which a transaction has when its block is sealed."""
         return self.wait(lambda: self.result("eth_getTransactionReceipt", tx_hash))
+
+    def preconfirmed(self, tx_hash: str) -> Any:
+        """Wait for the receipt of a transaction in the pending block."""
+        return self.wait(
+            lambda: [
+                receipt
+                for receipt in self.result("eth_getBlockReceipts", "pending")
+                if receipt["transactionHash"] == tx_hash
+            ]
+        )[0]
 
     def sealed(self, tx_hash: str) -> Any:
         """Wait for a receipt in a canonical block."""

@@ -31,8 +31,8 @@ def client() -> Iterator[Client]:
 @pytest.fixture(scope="module")
 def counter(client: Client) -> str:
     """A contract that exists, and was called once, only as far as is pre-confirmed."""
-    address = client.receipt(client.send(data=COUNTER_INIT))["contractAddress"]
-    client.receipt(client.send(to=to_checksum_address(address)))
+    address = client.preconfirmed(client.send(data=COUNTER_INIT))["contractAddress"]
+    client.preconfirmed(client.send(to=to_checksum_address(address)))
     assert client.result("eth_getCode", address, "latest") == "0x"
     return address
 

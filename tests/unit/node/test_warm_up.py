@@ -1,5 +1,7 @@
 """Warming up leaves no trace."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from fastevm.node import Mining, dev_node
@@ -25,3 +27,10 @@ def test_a_sender_without_funds_changes_nothing_either() -> None:
     node = dev_node(accounts=1, balance=0, mining=Mining.INSTANT)
     warm_up(node.producer, ALICE.address, ALICE.private_key)
     assert node.chain.head.number == 0
+
+
+def test_it_does_not_wait_for_a_producer_in_use() -> None:
+    node = dev_node(accounts=1, mining=Mining.INSTANT)
+    with ThreadPoolExecutor() as pool, node.producer.lock:
+        waiting = pool.submit(warm_up, node.producer, ALICE.address, ALICE.private_key)
+        waiting.result(timeout=5)
