@@ -31,7 +31,8 @@ def mined_transaction_json(
     The ``receipt`` of a deposit has its nonce.
     """
     header, transaction = block.header, block.transactions[index]
-    answer = transaction_json(transaction, base_fee=header.base_fee_per_gas)
+    nonce = None if receipt is None else receipt.deposit_nonce
+    answer = transaction_json(transaction, base_fee=header.base_fee_per_gas, deposit_nonce=nonce)
     answer["blockHash"] = None if block_hash is None else hex_bytes(block_hash)
     answer["blockNumber"] = quantity(header.number)
     answer["blockTimestamp"] = quantity(header.timestamp)
@@ -39,17 +40,18 @@ def mined_transaction_json(
     millis = None if block_hash is None else timestamp_millis(header, block.transactions)
     if millis is not None:
         answer["blockTimestampMs"] = quantity(millis)
-    if receipt is not None and receipt.deposit_nonce is not None:
-        answer["nonce"] = quantity(receipt.deposit_nonce)
     if receipt is not None and receipt.deposit_receipt_version is not None:
         answer["depositReceiptVersion"] = quantity(receipt.deposit_receipt_version)
     return answer
 
 
-def transaction_json(transaction: Any, *, base_fee: int | None = None) -> Json:
+def transaction_json(
+    transaction: Any, *, base_fee: int | None = None, deposit_nonce: int | None = None
+) -> Json:
     """Return a transaction object, in the pool when no block's ``base_fee`` is given.
 
-    ``gasPrice`` is then the fee cap; the members that place it in a block are null.
+    ``gasPrice`` is then the fee cap; the members that place it in a block are null. A deposit has
+    the nonce of its sender, which its receipt knows.
     """
     kind = transaction.type
     answer: Json = {
@@ -61,7 +63,7 @@ def transaction_json(transaction: Any, *, base_fee: int | None = None) -> Json:
         "gasPrice": quantity(_price(transaction, base_fee)),
         "hash": hex_bytes(transaction.hash),
         "input": hex_bytes(transaction.data),
-        "nonce": quantity(transaction.nonce),
+        "nonce": quantity(transaction.nonce if deposit_nonce is None else deposit_nonce),
         "to": None if transaction.to is None else hex_bytes(transaction.to),
         "transactionIndex": None,
         "value": quantity(transaction.value),

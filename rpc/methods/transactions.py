@@ -71,7 +71,9 @@ def get_transaction_by_hash(context: Context, tx_hash: bytes) -> Json | None:
     if found is not None:
         view, index = found
         if not gives_receipt(context, view):
-            return transaction_json(view.block.transactions[index])
+            # viem takes another mined transaction of the same sender and nonce for a replacement.
+            nonce = view.receipts[index].deposit_nonce
+            return transaction_json(view.block.transactions[index], deposit_nonce=nonce)
         return view.transaction_json(index)
     pooled = context.node.pool.find(tx_hash)
     return None if pooled is None else transaction_json(pooled)

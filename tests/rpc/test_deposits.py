@@ -64,3 +64,16 @@ def test_a_chain_of_ethereum_refuses_deposits() -> None:
     with ServerThread(dev_node(mining=Mining.MANUAL)) as server:
         error = Client(server.url("preconf")).ask("fastevm_deposit", {"from": SENDER})["error"]
         assert "no blocks that begin with deposits" in error["message"]
+
+
+def test_a_deposit_has_the_nonce_of_its_sender_before_its_block_is_sealed() -> None:
+    """viem takes another mined transaction of the same sender and nonce for a replacement."""
+    node = dev_node(op_fork="karst", block_time_ms=1_000, slice_interval_ms=50)
+    with ServerThread(node) as server:
+        client = Client(server.url("preconf"))
+        hashes = [client.result("fastevm_deposit", {"from": SENDER}) for _ in range(2)]
+        first_seen = client.wait(lambda: client.result("eth_getTransactionByHash", hashes[1]))
+        sealed = client.receipt(hashes[1])
+        in_block = client.result("eth_getTransactionByHash", hashes[1])
+        assert in_block["blockHash"] == sealed["blockHash"]
+        assert (first_seen["nonce"], in_block["nonce"]) == ("0x1", "0x1")
