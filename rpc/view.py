@@ -15,7 +15,11 @@ from fastevm.rpc.dispatch.workers import require_worker_above_limit
 from fastevm.rpc_types.blocks import block_json, block_millis
 from fastevm.rpc_types.l1_fees import L1FeeMembers
 from fastevm.rpc_types.receipts import ReceiptWriter
-from fastevm.rpc_types.transactions import DEPOSIT, mined_transaction_json
+from fastevm.rpc_types.transactions import (
+    DEPOSIT,
+    mined_transaction_json,
+    transaction_json,
+)
 from fastevm.simulate import StateView
 
 ZERO_HASH = bytes(32)
@@ -118,10 +122,17 @@ class View(Struct, eq=False):
             self.block, self.hash, full=full, is_pending=is_pending, receipts=receipts
         )
 
-    def transaction_json(self, index: int) -> Json:
-        """Return transaction ``index`` as a JSON value; a pre-confirmed one has no block hash."""
+    def transaction_json(self, index: int, *, is_placed: bool = True) -> Json:
+        """Return transaction ``index`` as a JSON value; a pre-confirmed one has no block hash.
+
+        If not ``is_placed``, as one that still waits. A deposit has the nonce of its receipt even
+        then: viem takes another mined transaction of its sender and nonce for a replacement.
+        """
         receipt = self.receipts[index] if self.has_deposits else None
-        return mined_transaction_json(self.block, index, self.block_hash, receipt)
+        if is_placed:
+            return mined_transaction_json(self.block, index, self.block_hash, receipt)
+        nonce = None if receipt is None else receipt.deposit_nonce
+        return transaction_json(self.block.transactions[index], deposit_nonce=nonce)
 
     @property
     def l1_fees(self) -> L1FeeMembers:

@@ -70,11 +70,7 @@ def get_transaction_by_hash(context: Context, tx_hash: bytes) -> Json | None:
     found = locate_or_ask(context, tx_hash)
     if found is not None:
         view, index = found
-        if not gives_receipt(context, view):
-            # viem takes another mined transaction of the same sender and nonce for a replacement.
-            nonce = view.receipts[index].deposit_nonce
-            return transaction_json(view.block.transactions[index], deposit_nonce=nonce)
-        return view.transaction_json(index)
+        return view.transaction_json(index, is_placed=gives_receipt(context, view))
     pooled = context.node.pool.find(tx_hash)
     return None if pooled is None else transaction_json(pooled)
 
