@@ -81,12 +81,19 @@ cdef bint log_feature(Context* c, const Word* topic, const Word* feature) noexce
     return emit(c, topics, 3)
 
 
-cdef bint activate(Context* c, const Argument* a) noexcept nogil:
-    cdef Word slot, flag
+# The slot and the value of a feature's flag, for the admin alone.
+cdef bint load_flag_to_change(
+    Context* c, const Word* feature, Word* slot, Word* flag
+) noexcept nogil:
     if not (require_writable(c) and require_admin(c)):
         return False
-    flag_slot(c, &slot, &a[0].word)
-    if not load(c, &slot, &flag):
+    flag_slot(c, slot, feature)
+    return load(c, slot, flag)
+
+
+cdef bint activate(Context* c, const Argument* a) noexcept nogil:
+    cdef Word slot, flag
+    if not load_flag_to_change(c, &a[0].word, &slot, &flag):
         return False
     if not word_is_zero(&flag):
         return fail_word(c, ALREADY_ACTIVATED, &a[0].word)
@@ -99,10 +106,7 @@ cdef bint activate(Context* c, const Argument* a) noexcept nogil:
 
 cdef bint deactivate(Context* c, const Argument* a) noexcept nogil:
     cdef Word slot, flag
-    if not (require_writable(c) and require_admin(c)):
-        return False
-    flag_slot(c, &slot, &a[0].word)
-    if not load(c, &slot, &flag):
+    if not load_flag_to_change(c, &a[0].word, &slot, &flag):
         return False
     if word_is_zero(&flag):
         return fail_word(c, FEATURE_NOT_ACTIVATED, &a[0].word)
