@@ -4,15 +4,11 @@ import shutil
 
 import pytest
 
-from fastevm.bench.node.compared import anvil_binary
-from fastevm.bench.node.load import LoadError
+from tests.anvil import anvil_or_skip
 from tests.ecosystem.development.shapes import surprises
 
 
 @pytest.mark.skipif(shutil.which("npm") is None, reason="needs npm, which brings anvil")
 def test_answers_have_the_shapes_of_anvil_or_a_reason() -> None:
-    try:
-        anvil_binary()
-    except LoadError as reason:
-        pytest.skip(str(reason))
+    anvil_or_skip()
     assert surprises() == []

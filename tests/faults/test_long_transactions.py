@@ -102,6 +102,14 @@ class Held:
         monkeypatch.setattr(SlicedBlock, "add", held)
         monkeypatch.setattr(SlicedBlock, "cancel", cancelled)
 
+    def begin(self, live: Watched) -> Transaction:
+        """Submits a long transaction, and returns it when its execution has begun."""
+        transaction = live.signed(0, to=BLAKE2F, data=DATA, gas_limit=LONG_GAS)
+        self.tx_hash = transaction.hash
+        live.node.submit(transaction.raw)
+        assert self.started.wait(WAIT_SECONDS)
+        return transaction
+
 
 @pytest.fixture
 def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[Held]:
@@ -123,10 +131,7 @@ def test_every_long_transaction_is_included_and_honest_ones_between_them(live: W
 
 
 def test_slices_are_published_while_a_long_transaction_executes(live: Watched, held: Held) -> None:
-    transaction = live.signed(0, to=BLAKE2F, data=DATA, gas_limit=LONG_GAS)
-    held.tx_hash = transaction.hash
-    live.node.submit(transaction.raw)
-    assert held.started.wait(WAIT_SECONDS)
+    transaction = held.begin(live)
     before = len(live.slices)
     live.wait(lambda: len(live.slices) >= before + 3)
     held.released.set()
@@ -143,10 +148,7 @@ def test_slices_are_published_while_a_long_transaction_executes(live: Watched, h
 def test_a_block_is_sealed_without_the_long_transaction_that_does_not_end(
     live: Watched, held: Held
 ) -> None:
-    transaction = live.signed(0, to=BLAKE2F, data=DATA, gas_limit=LONG_GAS)
-    held.tx_hash = transaction.hash
-    live.node.submit(transaction.raw)
-    assert held.started.wait(WAIT_SECONDS)
+    transaction = held.begin(live)
     transfer = live.submit(HONEST)
     live.wait(lambda: held.cancellations >= 1)
     live.wait(lambda: live.node.chain.locate(transfer))
@@ -211,10 +213,7 @@ def test_a_transaction_that_is_slower_than_expected_is_stopped_for_the_others() 
 def test_mining_on_demand_stops_a_long_transaction_and_includes_it(
     live: Watched, held: Held
 ) -> None:
-    transaction = live.signed(0, to=BLAKE2F, data=DATA, gas_limit=LONG_GAS)
-    held.tx_hash = transaction.hash
-    live.node.submit(transaction.raw)
-    assert held.started.wait(WAIT_SECONDS)
+    transaction = held.begin(live)
     threading.Timer(0.05, held.released.set).start()
     live.node.mine()
     live.wait(lambda: live.node.chain.locate(transaction.hash))
@@ -223,10 +222,7 @@ def test_mining_on_demand_stops_a_long_transaction_and_includes_it(
 def test_a_moved_head_ends_the_long_transaction_of_the_block_before(
     live: Watched, held: Held
 ) -> None:
-    transaction = live.signed(0, to=BLAKE2F, data=DATA, gas_limit=LONG_GAS)
-    held.tx_hash = transaction.hash
-    live.node.submit(transaction.raw)
-    assert held.started.wait(WAIT_SECONDS)
+    transaction = held.begin(live)
     live.node.producer.restart()
     live.wait(lambda: held.cancellations >= 1)
     held.released.set()

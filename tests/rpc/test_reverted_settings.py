@@ -9,11 +9,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from fastevm.bench.node.compared import anvil_binary
-from fastevm.bench.node.launch import NodeProcess, ServerThread
-from fastevm.bench.node.load import LoadError
+from fastevm.bench.node.launch import ServerThread
 from fastevm.node import Mining, dev_node
 from fastevm.rpc_client.blocking import JsonRpcClient
+from tests.anvil import anvil_process
 
 from .block_names import ask, result
 
@@ -124,12 +123,8 @@ def test_the_interval_of_timestamps_is_restored(client: JsonRpcClient) -> None:
 
 @pytest.fixture(scope="module")
 def anvil() -> Iterator[JsonRpcClient]:
-    try:
-        program = anvil_binary()
-    except LoadError as fault:
-        pytest.skip(f"anvil cannot be had: {fault}")
     with (
-        NodeProcess([str(program), "--silent"]) as process,
+        anvil_process() as process,
         JsonRpcClient(process.url, timeout=20) as client,
     ):
         yield client

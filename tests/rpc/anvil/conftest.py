@@ -4,11 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from fastevm.bench.node.compared import anvil_binary
-from fastevm.bench.node.launch import NodeProcess, ServerThread
-from fastevm.bench.node.load import LoadError
+from fastevm.bench.node.launch import ServerThread
 from fastevm.node import Mining, dev_node
 from fastevm.rpc_client.blocking import JsonRpcClient
+from tests.anvil import anvil_process
 
 from .scenario import Side, play
 
@@ -26,12 +25,8 @@ def ours() -> Iterator[Side]:
 @pytest.fixture(scope="session")
 def anvil() -> Iterator[Side]:
     """The history on anvil."""
-    try:
-        program = anvil_binary()
-    except LoadError as fault:
-        pytest.skip(f"anvil cannot be had: {fault}")
     with (
-        NodeProcess([str(program), "--silent"]) as process,
+        anvil_process() as process,
         JsonRpcClient(process.url, timeout=20) as client,
     ):
         yield play(Side(client))

@@ -5,11 +5,10 @@ from typing import Any, Final
 
 import pytest
 
-from fastevm.bench.node.compared import anvil_binary
-from fastevm.bench.node.launch import NodeProcess, ServerThread
-from fastevm.bench.node.load import LoadError
+from fastevm.bench.node.launch import ServerThread
 from fastevm.node import Mining, dev_node
 from fastevm.rpc_client.blocking import JsonRpcClient
+from tests.anvil import anvil_process
 from tests.rpc.block_names import Json, Named, ask, play, requests, result
 
 EPOCH: Final = 2
@@ -61,12 +60,10 @@ def ours() -> Iterator[JsonRpcClient]:
 
 @pytest.fixture(scope="module")
 def anvil() -> Iterator[JsonRpcClient]:
-    try:
-        program = anvil_binary()
-    except LoadError as fault:
-        pytest.skip(f"anvil cannot be had: {fault}")
-    words = [str(program), "--silent", "--no-mining", "--slots-in-an-epoch", str(EPOCH)]
-    with NodeProcess(words) as process, JsonRpcClient(process.url, timeout=20) as client:
+    with (
+        anvil_process("--no-mining", "--slots-in-an-epoch", str(EPOCH)) as process,
+        JsonRpcClient(process.url, timeout=20) as client,
+    ):
         play(client)
         yield client
 

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from fastevm.bench.node.compared import anvil_binary
 from fastevm.bench.node.launch import NodeProcess, fastevm_node
-from fastevm.bench.node.load import LoadError
 from fastevm.rpc_client.blocking import JsonRpcClient
+from tests.anvil import anvil_process
 from tests.rpc.block_names import DEPLOYED, SENDER, play, result
 
 SLOT = "0x7"
@@ -16,19 +15,11 @@ PRESERVE = ("--preserve-historical-states", "--no-mining")
 TREE = {"tracer": "callTracer"}
 
 
-@pytest.fixture(scope="module")
-def anvil() -> str:
-    try:
-        return str(anvil_binary())
-    except LoadError as fault:
-        pytest.skip(f"anvil cannot be had: {fault}")
+def anvil_with(*options: str) -> NodeProcess:
+    return anvil_process(*PRESERVE, *options)
 
 
-def anvil_with(program: str, *options: str) -> NodeProcess:
-    return NodeProcess([program, "--silent", *PRESERVE, *options])
-
-
-def ours_with(_: str, *options: str) -> NodeProcess:
+def ours_with(*options: str) -> NodeProcess:
     return fastevm_node(*PRESERVE, *options, module=("fastevm", "dev"))
 
 
@@ -43,19 +34,19 @@ def seen(client: JsonRpcClient, number: int) -> list[str]:
 
 
 @pytest.fixture(params=["ours to ours", "anvil to ours", "ours to anvil"])
-def pair(request: pytest.FixtureRequest, anvil: str, tmp_path: Path) -> Iterator[tuple]:
+def pair(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple]:
     """What one node saw of its blocks, and another node that loaded its file."""
     writer, _, reader = request.param.split()
     makers = {"ours": ours_with, "anvil": anvil_with}
     file = str(tmp_path / "state.json")
-    with makers[writer](anvil, "--dump-state", file) as process, process.client() as client:
+    with makers[writer]("--dump-state", file) as process, process.client() as client:
         play(client)
         # an address that is delegated, and code that ends inside a push
         result(client, "anvil_setCode", "0x" + "d1" * 20, "0xef0100" + "ab" * 20)
         result(client, "anvil_setCode", "0x" + "d2" * 20, "0x5b63aabb")
         result(client, "evm_mine")
         wanted = [seen(client, number) for number in range(5)]
-    with makers[reader](anvil, "--load-state", file) as process, process.client() as client:
+    with makers[reader]("--load-state", file) as process, process.client() as client:
         yield wanted, client, reader
 
 

@@ -53,21 +53,6 @@ def create_token(node: Node) -> bytes:
 
 
 @pytest.mark.parametrize("fork", BASE_FORK_NAMES)
-def test_a_chain_of_every_fork_is_valid_to_those_who_import_it(fork: str) -> None:
-    node = dev_node(op_fork=fork, **MANUAL)
-    payment(node)
-    node.deposit(deposit(value=5))
-    blocks = node.mine(7)
-    for block in blocks:
-        assert {receipt.status for receipt in node.chain.receipts_of(block.hash)} == {1}
-    other = dev_node(op_fork=fork, mining=Mining.NEVER, timestamp=START)
-    for block in blocks:
-        other.add_block(block.rlp())
-    assert other.chain.head.hash == node.chain.head.hash
-    assert other.chain.layer_of(other.chain.head.hash).balance(BOB) == 6
-
-
-@pytest.mark.parametrize("fork", BASE_FORK_NAMES)
 def test_the_witness_of_a_block_verifies_it(fork: str) -> None:
     node = dev_node(op_fork=fork, **MANUAL)
     block = node.mine(2)[-1]

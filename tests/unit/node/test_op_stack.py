@@ -21,7 +21,7 @@ from fastevm.core.execution.op_stack.predeploys import (
 from fastevm.core.primitives.keccak import keccak256
 from fastevm.errors import InvalidTransaction
 from fastevm.node import Mining, Node, dev_node
-from fastevm.node.op_stack import OP_FORK_NAMES, op_stack_genesis
+from fastevm.node.op_stack import BASE_FORK_NAMES, OP_FORK_NAMES, op_stack_genesis
 from fastevm.node.op_stack.op_genesis import (
     BASE_FEE_VAULT,
     GAS_PRICE_ORACLE,
@@ -55,12 +55,15 @@ def test_the_witness_of_an_empty_block_verifies_it(fork: str) -> None:
     assert verify(block, witness, chain.config).state_root == block.header.state_root
 
 
-@pytest.mark.parametrize("fork", OP_FORK_NAMES)
-def test_a_chain_of_every_fork_is_valid_to_those_who_import_it(fork: str) -> None:
+@pytest.mark.parametrize(
+    ("fork", "count"),
+    [*((fork, 2) for fork in OP_FORK_NAMES), *((fork, 7) for fork in BASE_FORK_NAMES)],
+)
+def test_a_chain_of_every_fork_is_valid_to_those_who_import_it(fork: str, count: int) -> None:
     node = dev_node(op_fork=fork, **MANUAL)
     payment(node)
     node.deposit(deposit(value=5))
-    blocks = node.mine(2)
+    blocks = node.mine(count)
     for block in blocks:
         assert {receipt.status for receipt in node.chain.receipts_of(block.hash)} == {1}
     other = dev_node(op_fork=fork, mining=Mining.NEVER, timestamp=START)

@@ -1,0 +1,22 @@
+"""anvil for tests beside it."""
+
+from pathlib import Path
+
+import pytest
+
+from fastevm.bench.node.compared import anvil_binary
+from fastevm.bench.node.launch import NodeProcess
+from fastevm.bench.node.load import LoadError
+
+
+def anvil_or_skip() -> Path:
+    """The program; skips the test where it cannot be had."""
+    try:
+        return anvil_binary()
+    except LoadError as fault:
+        pytest.skip(f"anvil cannot be had: {fault}")
+
+
+def anvil_process(*options: str) -> NodeProcess:
+    """A node of anvil that says nothing, not started yet; skips the test where there is none."""
+    return NodeProcess([str(anvil_or_skip()), "--silent", *options])
