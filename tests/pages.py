@@ -68,5 +68,5 @@ def _joined(lines: Iterable[str]) -> Iterator[str]:
 
 
 def pages() -> list[Path]:
-    """All pages that are written by hand."""
+    """The Markdown pages of the documentation."""
     return sorted(DOCS.rglob("*.md"))

@@ -57,7 +57,7 @@ class Holder(Protocol):
 
 
 class Subscription:
-    """One subscription of a session: an id, and what it is told.
+    """A subscription of a session: its id and its notifications.
 
     Until `begin` its notifications are held, because a client has to know the id first: another
     request of the same batch may have caused them. They are limited as those in the queue.

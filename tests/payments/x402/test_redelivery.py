@@ -245,7 +245,7 @@ async def test_an_old_challenge_proves_nothing(
 
 
 async def test_the_public_address_decides_and_not_the_host(payload: Json) -> None:
-    """Behind a proxy, and for whoever relays a challenge under another Host."""
+    """A proxy, or an attacker who relays the challenge, sends another Host header."""
     till = Chain(payload["signature"])
     wall = Paywall(
         till, {"GET /weather": Sale([OFFER])}, resource_url="https://api.example/"
