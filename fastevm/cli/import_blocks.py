@@ -15,7 +15,7 @@ from fastevm.chain.named.choice import chosen_chain
 from fastevm.chain.retention import ChainLimits, block_threads
 from fastevm.chain.storage import DataDirectory
 from fastevm.core.execution.block.block_decoding import decode_block
-from fastevm.errors import InvalidBlock
+from fastevm.errors import InvalidBlock, error_text
 from fastevm.node.from_genesis import genesis_node
 from fastevm.node.node import Mining
 
@@ -41,12 +41,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Imports the files in order. Returns 0, 1 for an invalid block, 2 for invalid options."""
+    """Imports the files in order. Returns 1 for an invalid block, chain or file; 2 without a chain."""
     try:
         chosen = chosen_chain(arguments.chain, arguments.genesis)
     except (ValueError, OSError) as error:
-        print(f"fastevm import: {error}", file=sys.stderr)
-        return 2
+        print(f"fastevm import: {error_text(error)}", file=sys.stderr)
+        return 1
     if chosen is None:
         print("fastevm import: missing chain: pass --chain or --genesis", file=sys.stderr)
         return 2

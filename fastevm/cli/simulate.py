@@ -27,6 +27,7 @@ from fastevm.simulate import (
 
 HTTP_SECONDS: Final = 60.0
 GETH_SPACING: Final = 12  # seconds
+STATES: Final = ("url", "capsule", "genesis", "chain")  # options of which one is needed
 WIDTH: Final = 24  # characters of output and errors in the table
 HEADINGS: Final = ("block", "call", "status", "gas", "logs", "output or error")
 
@@ -54,7 +55,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Simulates and prints. Returns 1 if the payload is rejected or cannot be read."""
+    """Simulates and prints. Returns 1 if the payload is invalid or unreadable, 2 for missing input."""
+    if all(getattr(arguments, name) is None for name in STATES):
+        return missing("state: pass --url, --capsule, --genesis or --chain")
+    if arguments.payload is None and arguments.capsule is None:
+        return missing("payload: pass a file, or - for standard input")
     try:
         blocks = simulated(arguments)
     except (FastevmError, ValueError, OSError) as error:
@@ -62,6 +67,12 @@ def run(arguments: argparse.Namespace) -> int:
         return 1
     print(table(blocks) if arguments.table else json.dumps(blocks, indent=2))
     return 0
+
+
+def missing(what: str) -> int:
+    """Prints what the command line lacks. Returns the exit code of wrong usage."""
+    print(f"fastevm simulate: missing {what}", file=sys.stderr)
+    return 2
 
 
 def simulated(arguments: argparse.Namespace) -> list[dict[str, Any]]:
@@ -72,11 +83,9 @@ def simulated(arguments: argparse.Namespace) -> list[dict[str, Any]]:
         view, payload, options = open_capsule(arguments.capsule.read_bytes())
         if arguments.payload is not None:
             payload = read_payload(arguments)
-    elif arguments.genesis is not None or arguments.chain is not None:
+    else:
         view, payload = chain_view(arguments), read_payload(arguments)
         options = options_for(view, arguments.dialect)
-    else:
-        raise ValueError("missing state: pass --url, --capsule, --genesis or --chain")
     if arguments.save_capsule is not None:
         arguments.save_capsule.write_bytes(make_capsule(view, payload, options)[0])
         options = replace(options, zero_state_root=True)  # as saved in the capsule
@@ -87,8 +96,6 @@ def simulated(arguments: argparse.Namespace) -> list[dict[str, Any]]:
 
 def read_payload(arguments: argparse.Namespace) -> Any:
     """Reads the payload from its file. Raises ValueError if it is empty or not JSON."""
-    if arguments.payload is None:
-        raise ValueError("missing payload: pass a file, or - for standard input")
     is_stdin = arguments.payload == "-"
     name = "standard input" if is_stdin else arguments.payload
     text = sys.stdin.read() if is_stdin else Path(arguments.payload).read_text()

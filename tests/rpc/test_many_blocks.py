@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from fastevm.bench.node.launch import ServerThread
+from fastevm.core.primitives.replace import replace
 from fastevm.rpc.command import limits_of
 from fastevm.rpc.dev.command import node_of
 from fastevm.rpc_client.blocking import JsonRpcClient
@@ -19,7 +20,8 @@ START = 3  # blocks of the history
 @pytest.fixture(scope="module")
 def client() -> Iterator[JsonRpcClient]:
     arguments = parsed("--no-mining")
-    node, limits = node_of(arguments), limits_of(arguments)
+    # A busy machine may need longer than the usual time of one request.
+    node, limits = node_of(arguments), replace(limits_of(arguments), request_time=300.0)
     with (
         ServerThread(node, limits=limits, development=True) as server,
         JsonRpcClient(server.url("geth"), timeout=300) as client,

@@ -62,5 +62,5 @@ def test_an_invalid_block_is_named(files: Files, capsys: pytest.CaptureFixture[s
 def test_the_chain_is_required(files: Files, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["import", str(files.blocks)]) == 2
     assert "pass --chain or --genesis" in capsys.readouterr().err
-    assert main(["import", "--chain", "sepolai", str(files.blocks)]) == 2
+    assert main(["import", "--chain", "sepolai", str(files.blocks)]) == 1
     assert "sepolia" in capsys.readouterr().err

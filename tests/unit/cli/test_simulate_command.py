@@ -67,12 +67,20 @@ def test_a_table_has_a_line_for_each_call(
     assert lines[1].split()[:3] == ["55", "0", "ok"]
 
 
-@pytest.mark.parametrize("arguments", [[], ["missing.json"], ["missing.json", *CHAIN]])
-def test_what_cannot_be_run_ends_with_one(
-    arguments: list[str], capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        ([], 2, "missing state: pass --url, --capsule, --genesis or --chain"),
+        (["missing.json"], 2, "missing state: pass --url, --capsule, --genesis or --chain"),
+        (CHAIN, 2, "missing payload: pass a file, or - for standard input"),
+        (["missing.json", *CHAIN], 1, "missing.json: no such file or directory"),
+    ],
+)
+def test_a_missing_option_ends_with_two_and_a_missing_file_with_one(
+    arguments: list[str], code: int, words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert command(*arguments) == 1
-    assert capsys.readouterr().err.startswith("fastevm simulate: ")
+    assert command(*arguments) == code
+    assert capsys.readouterr().err == f"fastevm simulate: {words}\n"
 
 
 @pytest.mark.parametrize(
