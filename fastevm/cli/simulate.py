@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Simulates and prints. Returns 1 if the payload is invalid or unreadable, 2 for missing input."""
+    """Simulates and prints. Returns 1 for an invalid payload or state, 2 if none is named."""
     if all(getattr(arguments, name) is None for name in STATES):
         return missing("state: pass --url, --capsule, --genesis or --chain")
     if arguments.payload is None and arguments.capsule is None:

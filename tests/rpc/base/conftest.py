@@ -1,0 +1,22 @@
+"""A node of each fork of Base in a process of its own."""
+
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from fastevm.bench.node.launch import NodeProcess
+from tests.rpc.base.chain import Base
+
+
+@pytest.fixture(scope="package", params=["beryl", "cobalt", "denim"])
+def base(request: pytest.FixtureRequest) -> Iterator[Base]:
+    """A chain of the fork. Before Denim, a slice's receipts save the wait for its block."""
+    options = ["--base", "--base-fork", request.param, "--receipts", "preconfirmed", "-q"]
+    node = NodeProcess([sys.executable, "-m", "fastevm", "node", *options])
+    node.start()
+    try:
+        with node.client() as client:
+            yield Base(client, request.param)
+    finally:
+        node.stop()
