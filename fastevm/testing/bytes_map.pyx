@@ -19,6 +19,7 @@ from fastevm.core.primitives.persistent_map cimport (
     MapLeaf,
     MapNode,
     map_count,
+    map_differences,
     map_each,
     map_get,
     map_release,
@@ -50,6 +51,11 @@ cdef bytes leaf_value(const BytesLeaf* leaf):
 cdef bint collect_leaf(void* leaf, void* context) noexcept nogil:
     with gil:
         (<list>context).append(<size_t>leaf)
+    return True
+
+
+cdef bint collect_difference(void* before, void* after, void* context) noexcept with gil:
+    (<list>context).append((<size_t>before, <size_t>after))
     return True
 
 
@@ -155,6 +161,26 @@ cdef class BytesMap:
             leaf = <BytesLeaf*><size_t>address
             pairs.append(((<const char*>leaf.key)[: self.kind.key_size], leaf_value(leaf)))
         return iter(pairs)
+
+
+    def differences(self, newer: BytesMap) -> list[tuple[bytes, bytes | None, bytes | None]]:
+        """Returns each key whose leaf differs, with both values; None for a missing key."""
+        cdef list found = [], answer = []
+        cdef BytesLeaf* before
+        cdef BytesLeaf* after
+        cdef BytesLeaf* leaf
+        map_differences(
+            self.root, newer.root, &self.kind, collect_difference, <void*>found
+        )
+        for old, new in found:
+            before, after = <BytesLeaf*><size_t>old, <BytesLeaf*><size_t>new
+            leaf = after if before == NULL else before
+            answer.append((
+                (<const char*>leaf.key)[: self.kind.key_size],
+                None if before == NULL else leaf_value(before),
+                None if after == NULL else leaf_value(after),
+            ))
+        return answer
 
 
 def live_leaves() -> int:

@@ -19,6 +19,7 @@ from fastevm.core.primitives.word_map cimport (
     WORD_MAP_GROUP,
     WordEntry,
     WordMap,
+    word_map_differences,
     word_map_each,
     word_map_get,
     word_map_prefetch,
@@ -60,6 +61,11 @@ def seed() -> int:
 
 cdef bint collect(const WordEntry* entry, void* context) noexcept with gil:
     (<list>context).append((word_to_int(&entry.key), word_to_int(&entry.value)))
+    return True
+
+
+cdef bint collect_key(const Word* key, void* context) noexcept with gil:
+    (<list>context).append(word_to_int(key))
     return True
 
 
@@ -120,3 +126,9 @@ cdef class WordDict:
         cdef list found = []
         word_map_each(self.map, collect, <void*>found)
         return iter(found)
+
+    def differences(self, newer: WordDict) -> list[int]:
+        """Returns the keys whose values differ, in no particular order."""
+        cdef list found = []
+        word_map_differences(self.map, newer.map, collect_key, <void*>found)
+        return found

@@ -47,3 +47,16 @@ cdef MapNode* map_remove(
 cdef bint map_each(
     const MapNode* root, bint (*visit)(void* leaf, void* context) noexcept nogil, void* context
 ) noexcept nogil
+
+
+# `before` is NULL for a key that only the newer version has, `after` for one that only the older
+# version has.
+ctypedef bint (*MapDifference)(void* before, void* after, void* context) noexcept nogil
+
+# Visit the leaves in which two versions differ, in no particular order, until `visit` returns
+# False. Shared nodes are skipped, so the work grows with the number of edits between the versions.
+# A leaf that was replaced by an equal leaf counts as a difference.
+cdef bint map_differences(
+    const MapNode* before, const MapNode* after, const MapKind* kind,
+    MapDifference visit, void* context,
+) noexcept nogil

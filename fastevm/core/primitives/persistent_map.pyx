@@ -464,3 +464,96 @@ cdef bint map_each(
             return False
         slot += 1
     return True
+
+
+# ----------------------------------------------------------------------------------------------
+# differences of two versions
+
+# What is compared, and a leaf of one version that may have its counterpart in a node of the other.
+cdef struct Comparison:
+    const MapKind* kind
+    MapDifference visit
+    void* context
+    void* single
+    bint single_is_newer
+    bint met                  # the counterpart of `single` was found
+
+
+cdef bint visit_beside(void* leaf, void* context) noexcept nogil:
+    """Visits a leaf of the version that does not have `single`."""
+    cdef Comparison* c = <Comparison*>context
+    cdef void* other = NULL
+    if c.single != NULL and key_equal(c.kind, leaf_key(leaf), leaf_key(c.single)):
+        c.met = True
+        other = c.single
+    if leaf == other:
+        return True
+    if c.single_is_newer:
+        return c.visit(leaf, other, c.context)
+    return c.visit(other, leaf, c.context)
+
+
+cdef bint compare_with_leaf(
+    const Comparison* c, void* single, void* content, bint is_leaf, bint single_is_newer
+) noexcept nogil:
+    """Compares a leaf, or nothing (NULL), of one version with a leaf or node of the other."""
+    cdef Comparison beside = c[0]
+    beside.single = single
+    beside.single_is_newer = single_is_newer
+    beside.met = False
+    if content != NULL and is_leaf and not visit_beside(content, &beside):
+        return False
+    if content != NULL and not is_leaf:
+        if not map_each(<const MapNode*>content, visit_beside, &beside):
+            return False
+    if single == NULL or beside.met:
+        return True
+    if single_is_newer:
+        return c.visit(NULL, single, c.context)
+    return c.visit(single, NULL, c.context)
+
+
+cdef bint compare_nodes(
+    const Comparison* c, const MapNode* before, const MapNode* after
+) noexcept nogil:
+    cdef uint32_t rest = before.used | after.used
+    cdef uint32_t bit
+    cdef void* old
+    cdef void* new
+    cdef bint old_is_leaf, new_is_leaf, ok
+    while rest:
+        bit = rest & (~rest + 1)
+        rest ^= bit
+        old = slots_of(before)[slot_index(before, bit)] if before.used & bit else NULL
+        new = slots_of(after)[slot_index(after, bit)] if after.used & bit else NULL
+        if old == new:
+            continue
+        old_is_leaf = (before.leaves & bit) != 0
+        new_is_leaf = (after.leaves & bit) != 0
+        if old == NULL or old_is_leaf:
+            ok = compare_with_leaf(c, old, new, new_is_leaf, False)
+        elif new == NULL or new_is_leaf:
+            ok = compare_with_leaf(c, new, old, old_is_leaf, True)
+        else:
+            ok = compare_nodes(c, <const MapNode*>old, <const MapNode*>new)
+        if not ok:
+            return False
+    return True
+
+
+cdef bint map_differences(
+    const MapNode* before, const MapNode* after, const MapKind* kind,
+    MapDifference visit, void* context,
+) noexcept nogil:
+    cdef Comparison c
+    memset(&c, 0, sizeof(c))
+    c.kind = kind
+    c.visit = visit
+    c.context = context
+    if before == after:
+        return True
+    if before == NULL:
+        return compare_with_leaf(&c, NULL, <void*>after, False, False)
+    if after == NULL:
+        return compare_with_leaf(&c, NULL, <void*>before, False, True)
+    return compare_nodes(&c, before, after)

@@ -31,3 +31,9 @@ cdef bint word_map_put(WordMap* map, const Word* key, const Word* value) noexcep
 cdef bint word_map_each(
     WordMap map, bint (*visit)(const WordEntry* entry, void* context) noexcept nogil, void* context
 ) noexcept nogil
+# Visit the keys whose values differ in two versions, in no particular order, until `visit` returns
+# False. Shared nodes are skipped, so the work grows with the number of edits between the versions.
+cdef bint word_map_differences(
+    WordMap before, WordMap after,
+    bint (*visit)(const Word* key, void* context) noexcept nogil, void* context,
+) noexcept nogil

@@ -463,3 +463,67 @@ cdef bint word_map_each(
         if not word_is_zero(&entries[i].value) and not visit(&entries[i], context):
             return False
     return True
+
+
+# ----------------------------------------------------------------------------------------------
+# differences of two versions
+
+ctypedef bint (*KeyVisit)(const Word* key, void* context) noexcept nogil
+
+
+# A part of one version whose keys are looked up in the whole other version.
+cdef struct Lookup:
+    WordMap other
+    bint only_absent          # visit keys that the other version lacks, not those with other values
+    KeyVisit visit
+    void* context
+
+
+cdef bint visit_other(const WordEntry* entry, void* context) noexcept nogil:
+    cdef const Lookup* l = <const Lookup*>context
+    cdef const Word* found = word_map_get(l.other, &entry.key)
+    if found != NULL and (l.only_absent or word_eq(found, &entry.value)):
+        return True
+    return l.visit(&entry.key, l.context)
+
+
+# The maps of two versions below the same path.
+cdef struct Versions:
+    WordMap before            # the whole versions
+    WordMap after
+    KeyVisit visit
+    void* context
+
+
+cdef bint compare_below(const Versions* v, WordMap before, WordMap after) noexcept nogil:
+    cdef Lookup lookup
+    cdef int i
+    if before == after:
+        return True
+    if before != EMPTY and after != EMPTY and count_of(before) == 0 and count_of(after) == 0:
+        for i in range(BRANCHES):
+            if not compare_below(v, node_at(before).children[i], node_at(after).children[i]):
+                return False
+        return True
+    memset(&lookup, 0, sizeof(lookup))
+    lookup.visit = v.visit
+    lookup.context = v.context
+    lookup.other = v.after
+    if not word_map_each(before, visit_other, &lookup):
+        return False
+    lookup.other = v.before
+    lookup.only_absent = True
+    return word_map_each(after, visit_other, &lookup)
+
+
+cdef bint word_map_differences(
+    WordMap before, WordMap after,
+    bint (*visit)(const Word* key, void* context) noexcept nogil, void* context,
+) noexcept nogil:
+    cdef Versions v
+    memset(&v, 0, sizeof(v))
+    v.before = before
+    v.after = after
+    v.visit = visit
+    v.context = context
+    return compare_below(&v, before, after)

@@ -11,6 +11,17 @@ class Account(Struct, frozen=True):
     code_hash: bytes
 
 
+class AccountChange(Struct, frozen=True):
+    """An account of two states that differ: the new ``balance`` in wei and ``nonce``.
+
+    ``storage``: the slots whose values differ, with their new values, in ascending order.
+    """
+
+    balance: int
+    nonce: int
+    storage: dict[int, int]
+
+
 class SlotProof(Struct, frozen=True):
     """The value of a storage slot and the trie nodes (RLP, root first) that prove it."""
 

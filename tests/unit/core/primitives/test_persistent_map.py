@@ -298,3 +298,49 @@ def test_without_memory_nothing_changes() -> None:
     assert refused > 100
     assert contents(base) == items
     assert live_leaves() == leaves
+
+
+@pytest.mark.parametrize("size", SIZES)
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 2**32), keys=st.integers(1, 400), collide=st.booleans())
+def test_the_differences_of_two_versions_are_those_of_their_contents(
+    size: int, seed: int, keys: int, collide: bool
+) -> None:
+    rng = random.Random(seed)
+    base = BytesMap(size, seed=SEED)
+
+    def edit(version: BytesMap, count: int) -> None:
+        for _ in range(count):
+            number = rng.randrange(keys)
+            key = colliding_key(number, size) if collide else key_of(number, size)
+            if rng.random() < 0.4:
+                version.remove(key)
+            else:
+                version.set(key, bytes([rng.randrange(256)]))
+
+    edit(base, rng.randrange(2 * keys))
+    before, after = base.copy(), base.copy()
+    edit(before, rng.randrange(keys))
+    edit(after, rng.randrange(keys))
+    old, new = contents(before), contents(after)
+    found = before.differences(after)
+    assert len(found) == len({key for key, _, _ in found})
+    assert all((was, now) == (old.get(key), new.get(key)) for key, was, now in found)
+    wanted = {key for key in old.keys() | new.keys() if old.get(key) != new.get(key)}
+    assert wanted <= {key for key, _, _ in found}
+    assert base.differences(base.copy()) == []
+
+
+def test_differences_do_not_visit_what_two_versions_share() -> None:
+    base = BytesMap(32)
+    base.update([(key_of(number), b"x") for number in range(5_000)])
+    after = base.copy()
+    after.set(key_of(7), b"y")
+    after.remove(key_of(8))
+    after.set(key_of(9_999), b"z")
+    found = {key: both for key, *both in base.differences(after)}
+    assert found == {
+        key_of(7): [b"x", b"y"],
+        key_of(8): [b"x", None],
+        key_of(9_999): [None, b"z"],
+    }

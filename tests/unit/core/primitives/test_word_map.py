@@ -260,3 +260,28 @@ def test_without_memory_nothing_changes() -> None:
                 assert records_in_use()["records"] == records
     assert 60 < refused < 6 * 34
     assert dict(base.items()) == model
+
+
+@settings(max_examples=60, deadline=None)
+@given(seeded=st.integers(0, 2**32), keys=st.integers(1, 400), collide=st.booleans())
+def test_the_differences_of_two_versions_are_those_of_their_contents(
+    seeded: int, keys: int, collide: bool
+) -> None:
+    rng = random.Random(seeded)
+
+    def edit(version: WordDict, count: int) -> None:
+        for _ in range(count):
+            number = rng.randrange(keys)
+            key = colliding_key(number) if collide else number
+            version.set(key, rng.choice((0, 0, 1, 2, LARGEST)))
+
+    base = WordDict()
+    edit(base, rng.randrange(2 * keys))
+    before, after = base.copy(), base.copy()
+    edit(before, rng.randrange(keys))
+    edit(after, rng.randrange(keys))
+    old, new = dict(before.items()), dict(after.items())
+    found = before.differences(after)
+    wanted = {key for key in old.keys() | new.keys() if old.get(key) != new.get(key)}
+    assert sorted(found) == sorted(wanted)
+    assert base.differences(base.copy()) == []
