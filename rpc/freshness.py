@@ -10,6 +10,14 @@ from fastevm.rpc.metrics import Metrics
 GAP: Final = 1.5  # cadences from slice to slice, from which on a slice counts as late
 
 
+def extends_head(node: Node, pending: PendingBlock) -> bool:
+    """Whether a pre-confirmed block lies on the canonical chain, above its head."""
+    lowest = next(iter(pending.chain())).header
+    if pending.header.number <= node.chain.head.number:
+        return False
+    return node.chain.canonical_hash(lowest.number - 1) == lowest.parent_hash
+
+
 class Freshness:
     """Watches the slices of a node; any thread may ask.
 
@@ -34,7 +42,7 @@ class Freshness:
         It must lie on the canonical chain, above its head, and be renewed in time.
         """
         pending = self.node.pending()
-        if pending is None or not self._extends_head(pending):
+        if pending is None or not extends_head(self.node, pending):
             return None
         if self.is_stale(pending):
             self.metrics.add("pending_stale_reads_total")
@@ -91,10 +99,3 @@ class Freshness:
             answer["pending_number"] = pending.header.number
             answer["pending_slice_index"] = pending.slice_index
         return answer
-
-    def _extends_head(self, pending: PendingBlock) -> bool:
-        chain = self.node.chain
-        lowest = next(iter(pending.chain())).header
-        if pending.header.number <= chain.head.number:
-            return False
-        return chain.canonical_hash(lowest.number - 1) == lowest.parent_hash

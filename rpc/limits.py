@@ -24,6 +24,7 @@ CODE_SEARCH_ACCOUNTS: Final = 100_000  # of a state, beyond which no code is sea
 STORAGE_RANGE_LIMIT: Final = 1024  # slots of one debug_storageRangeAt; more are cut silently
 SEARCH_BLOCKS: Final = 10_000  # that one search for a transaction may look through
 SEARCH_RESULTS: Final = 1000  # transactions of one page of a search
+STATE_CHANGE_ADDRESSES: Final = 1000  # of one stateChanges subscription
 LOG_TOPICS_LIMIT: Final = 4  # positions of a log filter
 DESCRIPTORS_KEPT: Final = 256  # file descriptors that connections leave for files and upstreams
 CLIENT_SHARE: Final = 4  # a client gets this part of the connections, if descriptors are few

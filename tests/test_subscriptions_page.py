@@ -5,14 +5,22 @@ import re
 import time
 from typing import Any
 
+from fastevm.core.state.layer import Layer
 from fastevm.node import dev_node
 from fastevm.rpc.methods.subscriptions import TOPICS
+from fastevm.rpc.subscriptions.state_changes import StatePosition, StateStep
 from fastevm.rpc_types.feed_formats import FeedFormat, feed_text
 
 from .shared_data import ROOT
 
 PAGE = (ROOT / "docs/subscriptions.md").read_text()
-EXAMPLE = json.loads(re.findall(r"```json\n(.*?)```", PAGE, re.S)[1])
+EXAMPLES = [json.loads(text) for text in re.findall(r"```json\n(.*?)```", PAGE, re.S)]
+
+
+def example_with(member: str) -> Any:
+    """The example of the page that has this member."""
+    (found,) = (example for example in EXAMPLES if member in example)
+    return found
 
 
 def rows(header: str) -> list[str]:
@@ -32,7 +40,18 @@ def test_every_subscription_is_there() -> None:
 
 def test_the_message_has_the_members_of_the_example() -> None:
     pending = dev_node(accounts=1).producer.begin(int(time.time()))
-    assert members(json.loads(feed_text(pending, FeedFormat.FASTEVM))) == members(EXAMPLE)
+    example = members(example_with("payload_id"))
+    assert members(json.loads(feed_text(pending, FeedFormat.FASTEVM))) == example
+
+
+def test_a_state_change_has_the_members_of_the_example() -> None:
+    example = example_with("storage")
+    address = bytes.fromhex(example["address"][2:])
+    changed = {"nonce": example["nonce"], "storage": {0: 42}}
+    before = StatePosition(Layer.empty(), number=6)
+    after = StatePosition(Layer.of({address: changed}), number=7, slice_index=3)
+    messages = StateStep(before, after).messages(frozenset([address]))
+    assert [json.loads(message) for message in messages] == [example]
 
 
 def test_every_format_is_there() -> None:

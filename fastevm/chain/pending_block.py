@@ -50,6 +50,7 @@ class SliceListeners:
 
     def __init__(self) -> None:
         self._listeners: list[SliceListener] = []
+        self._withdrawal_listeners: list[Callable[[], None]] = []
 
     def add(self, listener: SliceListener) -> None:
         """Calls ``listener(pending, first_new_index)`` after every publication.
@@ -57,6 +58,18 @@ class SliceListeners:
         It runs on the builder's thread and must return immediately.
         """
         self._listeners.append(listener)
+
+    def add_withdrawal(self, listener: Callable[[], None]) -> None:
+        """Calls ``listener()`` after the pending block was withdrawn without another one."""
+        self._withdrawal_listeners.append(listener)
+
+    def notify_withdrawn(self) -> None:
+        """Calls all listeners for withdrawals."""
+        for listener in self._withdrawal_listeners:
+            try:
+                listener()
+            except Exception:
+                log.exception("a listener for withdrawn slices failed")
 
     def notify(self, pending: PendingBlock) -> None:
         """Calls all listeners."""

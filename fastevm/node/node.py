@@ -360,9 +360,11 @@ class Node:
 
         ``notify``: whether it brings a new slice, for which listeners are called.
         """
-        self._pending = pending
+        before, self._pending = self._pending, pending
         if pending is not None and notify:
             self._slice_listeners.notify(pending)
+        elif pending is None and before is not None:
+            self._slice_listeners.notify_withdrawn()
 
     def built(self, pending: PendingBlock) -> None:
         """Publishes a slice of this node; it is written to the data directory first.
@@ -396,6 +398,13 @@ class Node:
         It must return immediately, because the next slice waits for it.
         """
         self._slice_listeners.add(listener)
+
+    def on_withdrawal(self, listener: Callable[[], None]) -> None:
+        """Calls ``listener()`` after the pending block was withdrawn and no other is published.
+
+        It runs on the thread that withdraws it and must return immediately.
+        """
+        self._slice_listeners.add_withdrawal(listener)
 
     def on_transaction(self, listener: Callable[[Transaction], None]) -> None:
         """Calls ``listener(transaction)`` for each that enters the pool, on any thread."""

@@ -162,7 +162,6 @@ cdef class BytesMap:
             pairs.append(((<const char*>leaf.key)[: self.kind.key_size], leaf_value(leaf)))
         return iter(pairs)
 
-
     def differences(self, newer: BytesMap) -> list[tuple[bytes, bytes | None, bytes | None]]:
         """Returns each key whose leaf differs, with both values; None for a missing key."""
         cdef list found = [], answer = []

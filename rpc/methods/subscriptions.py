@@ -11,6 +11,7 @@ from fastevm.rpc.dispatch.params import TEXT
 from fastevm.rpc.dispatch.registry import Param, RunOn, method
 from fastevm.rpc.dispatch.socket_request import SocketRequest
 from fastevm.rpc.errors import RpcError
+from fastevm.rpc.limits import STATE_CHANGE_ADDRESSES
 from fastevm.rpc.log_filter import check_choices, decode_filter
 from fastevm.rpc.methods.pool import refusals
 from fastevm.rpc.subscriptions.topics import (
@@ -20,6 +21,7 @@ from fastevm.rpc.subscriptions.topics import (
     NEW_SLICE_TRANSACTIONS,
     NEW_SLICES,
     PENDING_LOGS,
+    STATE_CHANGES,
     SYNCING,
     TRANSACTION_INCLUSION,
     TRANSACTION_RECEIPTS,
@@ -27,6 +29,7 @@ from fastevm.rpc.subscriptions.topics import (
 )
 from fastevm.rpc_types.quantity import (
     DecodeError,
+    decode_address,
     decode_bool,
     decode_bytes,
     decode_hash,
@@ -81,6 +84,15 @@ def _inclusion(kind: str, argument: Any) -> Topic:
     )
 
 
+def _state_changes(kind: str, argument: Any) -> Topic:
+    """An array of addresses."""
+    if not isinstance(argument, list) or not argument:
+        raise DecodeError("expected an array of addresses with at least one")
+    if len(argument) > STATE_CHANGE_ADDRESSES:
+        raise DecodeError(f"{len(argument)} addresses, the limit is {STATE_CHANGE_ADDRESSES}")
+    return Topic(kind, addresses=frozenset(map(decode_address, argument)))
+
+
 def _object(argument: Any, members: tuple[str, ...]) -> dict[str, Any]:
     """Return an object of these members; nothing counts as one without any."""
     if argument is None:
@@ -128,6 +140,7 @@ TOPICS: Final[dict[str, Callable[[str, Any], Topic]]] = {
     NEW_SLICE_TRANSACTIONS: _flagged_or_logs,
     TRANSACTION_RECEIPTS: _receipts,
     TRANSACTION_INCLUSION: _inclusion,
+    STATE_CHANGES: _state_changes,
 }
 TELL_OF_BLOCK: Final = (TRANSACTION_RECEIPTS, TRANSACTION_INCLUSION)  # kinds with receipts
 
@@ -161,6 +174,10 @@ def subscribe(context: Context, request: SocketRequest, name: Any, argument: Any
     ``transactionHashes`` (all without them). ``transactionInclusion`` (EIP-8072): once the
     transaction with this ``hash``, or the raw ``transaction`` that is submitted with the request,
     is in a block; with ``includeReorgs`` until that block is final.
+
+    ``stateChanges``, with an array of addresses: ``nonce``, ``balance`` and the changed slots of
+    each of these accounts with every slice and block that changes it. What a reorganisation or a
+    withdrawn slice takes back is a change, too.
 
     A subscription whose client reads too slowly ends with a message that says so.
     """

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from functools import partial
 from itertools import count
 from typing import Any, Final, Protocol
 
@@ -16,14 +17,17 @@ from fastevm.rpc.freshness import Freshness
 from fastevm.rpc.limits import Limits
 from fastevm.rpc.metrics import Metrics
 from fastevm.rpc.subscriptions.filter_quota import FilterQuota
+from fastevm.rpc.subscriptions.state_changes import ReportedState, StatePosition
 from fastevm.rpc.subscriptions.topics import (
     ORDER,
+    STATE_CHANGES,
     Event,
     HeadEvent,
     SliceEvent,
     SliceMemory,
     Topic,
     TransactionEvent,
+    WithdrawalEvent,
 )
 from fastevm.rpc.subscriptions.withdrawn_logs import WithdrawnLogs
 
@@ -67,6 +71,7 @@ class Hub:
         self._wake = asyncio.Event()
         self._memory = SliceMemory()
         self._sent = WithdrawnLogs(node)
+        self._reported = ReportedState()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
         self._scribe = ThreadPoolExecutor(1, thread_name_prefix="fastevm-events")
@@ -77,6 +82,7 @@ class Hub:
         self._task = asyncio.create_task(self._distribute())
         self.node.on_head(self._on_head)
         self.node.on_slice(self._on_slice)
+        self.node.on_withdrawal(self._on_withdrawal)
         self.node.on_transaction(self._on_transaction)
 
     async def stop(self) -> None:
@@ -91,6 +97,8 @@ class Hub:
         """Deliver events of ``topic`` to ``subscriber`` from now on."""
         self._topics.setdefault(topic, {})[subscriber] = None
         self._look_for_transactions()
+        if topic.kind == STATE_CHANGES and not self._reported.is_used:
+            self._reported.begin(StatePosition.newest(self.node))
 
     def unsubscribe(self, topic: Topic, subscriber: Subscriber) -> None:
         """Stop telling ``subscriber`` about ``topic``."""
@@ -99,6 +107,8 @@ class Hub:
         if not subscribers:
             self._topics.pop(topic, None)
             self._look_for_transactions()
+            if all(other.kind != STATE_CHANGES for other in self._topics):
+                self._reported.end()
 
     def _look_for_transactions(self) -> None:
         self._tells_transactions = any(
@@ -148,12 +158,20 @@ class Hub:
     def _on_head(self, change: HeadChange) -> None:
         # Who subscribes or waits from now on finds the new head.
         if self._topics or self._waiters:
-            self._hand_over(lambda: HeadEvent(self.node, change, self._sent))
+            position = StatePosition.newest(self.node) if self._reported.is_used else None
+            make = partial(HeadEvent, self.node, change, self._sent, self._reported, position)
+            self._hand_over(make)
 
     def _on_slice(self, pending: PendingBlock, first_new: int) -> None:
         self.freshness.note(pending)
         new = range(first_new, len(pending.transactions))
-        self._hand_over(lambda: SliceEvent(self.node, pending, new, self._memory, self._sent))
+        known = (self._memory, self._sent, self._reported)
+        self._hand_over(partial(SliceEvent, self.node, pending, new, *known))
+
+    def _on_withdrawal(self) -> None:
+        if self._reported.is_used:
+            position = StatePosition.newest(self.node)
+            self._hand_over(lambda: WithdrawalEvent(self._reported, position))
 
     def _on_transaction(self, transaction: Any) -> None:
         self.arrivals.append((next(self._numbers), transaction.hash))

@@ -14,6 +14,7 @@ from fastevm.errors import UnknownBlockError
 from fastevm.node import Node
 from fastevm.rpc.dispatch.envelope import encode
 from fastevm.rpc.log_filter import LogFilter
+from fastevm.rpc.subscriptions.state_changes import ReportedState, StatePosition, StateStep
 from fastevm.rpc.subscriptions.withdrawn_logs import WithdrawnLogs
 from fastevm.rpc.view import View
 from fastevm.rpc_types.blocks import head_json
@@ -28,8 +29,9 @@ NEW_SLICES: Final = "newFlashblocks"
 NEW_SLICE_TRANSACTIONS: Final = "newFlashblockTransactions"
 TRANSACTION_RECEIPTS: Final = "transactionReceipts"
 TRANSACTION_INCLUSION: Final = "transactionInclusion"
+STATE_CHANGES: Final = "stateChanges"
 
-HASH_MEMORY: Final = 120  # bytes of memory of a wanted hash in a set
+HASH_MEMORY: Final = 120  # bytes of memory of a wanted hash or address in a set
 
 INCLUDED: Final = "included"
 FINALIZED: Final = "finalized"
@@ -38,7 +40,7 @@ REORGED: Final = "reorged"
 # In which order an event is told: a block before what is in it.
 ORDER: Final = (
     NEW_HEADS, LOGS, TRANSACTION_RECEIPTS, TRANSACTION_INCLUSION, NEW_SLICES,
-    NEW_SLICE_TRANSACTIONS, PENDING_LOGS, NEW_PENDING_TRANSACTIONS, SYNCING,
+    NEW_SLICE_TRANSACTIONS, PENDING_LOGS, STATE_CHANGES, NEW_PENDING_TRANSACTIONS, SYNCING,
 )  # fmt: skip
 
 
@@ -52,7 +54,7 @@ class Topic(Struct, frozen=True):
     ``wanted`` selects logs, or transactions by their logs; ``full``: objects instead of hashes, or
     receipts that name the time of their block. ``hashes`` selects transactions, all if it is empty.
     ``reorgs``: an inclusion is followed until it is final. ``removed``: also logs that are
-    withdrawn before they are canonical.
+    withdrawn before they are canonical. ``addresses``: the accounts whose changes are reported.
     """
 
     kind: str
@@ -61,11 +63,13 @@ class Topic(Struct, frozen=True):
     hashes: frozenset[bytes] = frozenset()
     reorgs: bool = False
     removed: bool = False
+    addresses: frozenset[bytes] = frozenset()
 
     @property
     def memory(self) -> int:
         """Bytes of memory of what it selects."""
-        return len(self.hashes) * HASH_MEMORY + (0 if self.wanted is None else self.wanted.memory)
+        selected = len(self.hashes) + len(self.addresses)
+        return selected * HASH_MEMORY + (0 if self.wanted is None else self.wanted.memory)
 
     def greetings(self, node: Node) -> list[bytes]:
         """Return the first messages: that a node which follows has caught up, and inclusions.
@@ -103,12 +107,23 @@ class TransactionEvent:
 class HeadEvent:
     """The canonical chain changed."""
 
-    kinds = frozenset((NEW_HEADS, LOGS, TRANSACTION_RECEIPTS, TRANSACTION_INCLUSION, PENDING_LOGS))
+    kinds = frozenset(
+        (NEW_HEADS, LOGS, TRANSACTION_RECEIPTS, TRANSACTION_INCLUSION, PENDING_LOGS, STATE_CHANGES)
+    )
 
-    def __init__(self, node: Node, change: HeadChange, sent: WithdrawnLogs) -> None:
+    def __init__(
+        self,
+        node: Node,
+        change: HeadChange,
+        sent: WithdrawnLogs,
+        reported: ReportedState,
+        position: StatePosition | None,
+    ) -> None:
         self.node = node
         self.change = change
         self.sent = sent
+        self.reported = reported
+        self.position = position
 
     def hashes(self) -> Iterator[bytes]:
         """Return the hashes of the transactions that are canonical now."""
@@ -127,7 +142,14 @@ class HeadEvent:
             return list(self._receipts(topic))
         if topic.kind == TRANSACTION_INCLUSION:
             return ended(self.node, topic, list(self._inclusions(topic)))
+        if topic.kind == STATE_CHANGES:
+            return state_changes(self.state_step, topic)
         return selected(self.logs, topic)
+
+    @cached_property
+    def state_step(self) -> StateStep | None:
+        """The change of the newest state."""
+        return self.reported.step(self.position)
 
     @cached_property
     def withdrawn(self) -> list[tuple[Log, bytes]]:
@@ -203,7 +225,7 @@ class SliceMemory:
 class SliceEvent:
     """A slice was published; ``new`` are the indices of the transactions that it added."""
 
-    kinds = frozenset((PENDING_LOGS, NEW_SLICES, NEW_SLICE_TRANSACTIONS))
+    kinds = frozenset((PENDING_LOGS, NEW_SLICES, NEW_SLICE_TRANSACTIONS, STATE_CHANGES))
 
     def __init__(
         self,
@@ -212,8 +234,10 @@ class SliceEvent:
         new: range,
         memory: SliceMemory,
         sent: WithdrawnLogs,
+        reported: ReportedState,
     ) -> None:
         self.sent = sent
+        self.reported = reported
         self.pending = pending
         self.view = View.of_pending(node, pending)
         self.new = new
@@ -230,6 +254,8 @@ class SliceEvent:
             return [*selected(self.withdrawn, topic), *new] if topic.removed else new
         if topic.kind == NEW_SLICES:
             return [self._block()]
+        if topic.kind == STATE_CHANGES:
+            return state_changes(self.state_step, topic)
         if not topic.full:
             return [encode(hex_bytes(transaction_hash)) for transaction_hash in self.hashes()]
         wanted = topic.wanted
@@ -237,6 +263,11 @@ class SliceEvent:
             return self.outcomes
         hit = {index for index, entry, _ in self.logs if wanted.matches(entry)}
         return [told for index, told in zip(self.new, self.outcomes, strict=True) if index in hit]
+
+    @cached_property
+    def state_step(self) -> StateStep | None:
+        """The change of the newest state."""
+        return self.reported.step(StatePosition.of_slice(self.pending))
 
     @cached_property
     def withdrawn(self) -> list[tuple[Log, bytes]]:
@@ -286,7 +317,35 @@ class SliceEvent:
         return encode(answer)
 
 
-Event = TransactionEvent | HeadEvent | SliceEvent
+class WithdrawalEvent:
+    """The pending block was withdrawn: the newest state is that of the head again."""
+
+    kinds = frozenset((STATE_CHANGES,))
+
+    def __init__(self, reported: ReportedState, position: StatePosition) -> None:
+        self.reported = reported
+        self.position = position
+
+    def hashes(self) -> Iterator[bytes]:
+        """Return nothing: a withdrawal confirms no transaction."""
+        return iter(())
+
+    def messages(self, topic: Topic) -> list[bytes]:
+        """Return the accounts that changed with the withdrawal."""
+        return state_changes(self.state_step, topic)
+
+    @cached_property
+    def state_step(self) -> StateStep | None:
+        """The change of the newest state."""
+        return self.reported.step(self.position)
+
+
+Event = TransactionEvent | HeadEvent | SliceEvent | WithdrawalEvent
+
+
+def state_changes(step: StateStep | None, topic: Topic) -> list[bytes]:
+    """Return the changes of the accounts that the topic selects."""
+    return [] if step is None else step.messages(topic.addresses)
 
 
 def selected(logs: list[tuple[Log, bytes]], topic: Topic) -> list[bytes]:

@@ -212,6 +212,7 @@ class FakeNode:
     slots_in_an_epoch: int = 0
     development: NoDevelopment = field(default_factory=NoDevelopment)
     slice_listeners: list[Callable[[Any, int], None]] = field(default_factory=list)
+    withdrawal_listeners: list[Callable[[], None]] = field(default_factory=list)
     transaction_listeners: list[Callable[[Any], None]] = field(default_factory=list)
 
     def pending(self) -> Any:
@@ -229,6 +230,9 @@ class FakeNode:
     def on_slice(self, listener: Callable[[Any, int], None]) -> None:
         self.slice_listeners.append(listener)
 
+    def on_withdrawal(self, listener: Callable[[], None]) -> None:
+        self.withdrawal_listeners.append(listener)
+
     def on_transaction(self, listener: Callable[[Any], None]) -> None:
         self.transaction_listeners.append(listener)
 
@@ -237,6 +241,12 @@ class FakeNode:
         self.pending_block = pending
         for listener in self.slice_listeners:
             listener(pending, pending.first_new)
+
+    def withdraw(self) -> None:
+        """Withdraw the pending block and call the listeners."""
+        self.pending_block = None
+        for listener in self.withdrawal_listeners:
+            listener()
 
     def take(self, transaction: Any) -> None:
         """Tell the listeners of a transaction in the pool."""

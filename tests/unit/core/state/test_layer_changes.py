@@ -1,4 +1,4 @@
-"""Differences of layers: every change is found, on branches, after removals, above a remote state."""
+"""Differences of layers: every change is found: on branches, after removals, above a fork."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -1,0 +1,143 @@
+"""``stateChanges`` of a living chain: what subscribers add up is the state of the node."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from fastevm.node import Mining, dev_node
+from tests.block_times import UNHURRIED_MS
+
+from .sockets import SocketClient
+from .test_watching import (
+    LOGGER_INIT,
+    RECEIVER,
+    SENDER,
+    SLICE_MS,
+    WAIT_SECONDS,
+    Stand,
+    rival,
+    stand_on,
+)  # fmt: skip
+
+
+@pytest.fixture
+async def stand() -> AsyncIterator[Stand]:
+    stand = await stand_on(dev_node(block_time_ms=600, slice_interval_ms=100))
+    yield stand
+    await stand.http.close()
+    await stand.server.stop()
+
+
+class Mirror:
+    """The accounts as the messages report them."""
+
+    def __init__(self, client: SocketClient) -> None:
+        self.client = client
+        self.accounts: dict[str, dict[str, Any]] = {}
+        self.positions: list[tuple[int, int]] = []
+
+    async def read(self) -> Any:
+        """Apply the next message and return it."""
+        _, change = await self.client.note()
+        account = self.accounts.setdefault(change["address"], {"storage": {}})
+        account.update(nonce=change["nonce"], balance=change["balance"])
+        account["storage"].update(change["storage"])
+        index = change["index"]
+        self.positions.append((int(change["blockNumber"], 16), 10**6 if index is None else index))
+        return change
+
+    async def agrees(self, caller: SocketClient, address: str, tag: str) -> bool:
+        """Whether the node has the same values."""
+        account = self.accounts[address]
+        if await caller.result("eth_getBalance", address, tag) != account["balance"]:
+            return False
+        if (
+            int(await caller.result("eth_getTransactionCount", address, tag), 16)
+            != account["nonce"]
+        ):
+            return False
+        for slot, value in account["storage"].items():
+            found = await caller.result("eth_getStorageAt", address, slot, tag)
+            if int(found, 16) != int(value, 16):
+                return False
+        return True
+
+
+async def test_changes_add_up_to_the_state_of_the_chain(stand: Stand) -> None:
+    caller, client = await stand.client(), await stand.client()
+    await stand.deploy(caller)
+    mirror = Mirror(client)
+    await client.subscribe("stateChanges", [stand.logger, SENDER, RECEIVER])
+    last = ""
+    for count in range(20):
+        raw = stand.log() if count % 2 else stand.sign(to=RECEIVER, value=1)
+        last = await caller.result("eth_sendRawTransaction", raw)
+        await asyncio.sleep(0.05)
+    async with asyncio.timeout(WAIT_SECONDS):
+        while mirror.accounts.get(SENDER.lower(), {}).get("nonce") != stand.nonce:
+            await mirror.read()
+    await stand.sealed(caller, last)
+    assert mirror.positions == sorted(mirror.positions)
+    assert len(set(mirror.positions)) > 3
+    for address in (stand.logger, SENDER.lower(), RECEIVER):
+        assert await mirror.agrees(caller, address, "latest")
+    assert mirror.accounts[stand.logger]["storage"] == {"0x0": "0xa"}
+
+
+async def test_a_reorganisation_reports_what_the_new_chain_has() -> None:
+    stand = await stand_on(dev_node(mining=Mining.MANUAL))
+    caller, client, node = await stand.client(), await stand.client(), stand.node
+    tx_hash = await caller.result("eth_sendRawTransaction", stand.sign(data=LOGGER_INIT))
+    base = (await asyncio.to_thread(node.mine))[0]
+    created = await caller.result("eth_getTransactionReceipt", tx_hash)
+    stand.logger = created["contractAddress"]
+    mirror = Mirror(client)
+    await client.subscribe("stateChanges", [stand.logger, RECEIVER])
+    await caller.result("eth_sendRawTransaction", stand.log())
+    await caller.result("eth_sendRawTransaction", stand.sign(to=RECEIVER, value=7))
+    await asyncio.to_thread(node.mine)
+    changed = {(await mirror.read())["address"] for _ in range(2)}
+    assert changed == {stand.logger, RECEIVER}
+    item = rival(node, base, [], 1)
+    await asyncio.to_thread(node.add_block, item)
+    await asyncio.to_thread(node.add_block, rival(node, item, [], 2))
+    back = [await mirror.read() for _ in range(2)]
+    assert {change["address"]: change["storage"] for change in back} == {
+        stand.logger: {"0x0": "0x0"},
+        RECEIVER: {},
+    }
+    assert mirror.accounts[RECEIVER]["balance"] == "0x0"
+    await stand.http.close()
+    await stand.server.stop()
+
+
+async def test_a_follower_reports_the_slices_of_its_leader_and_their_withdrawal() -> None:
+    leader = await stand_on(dev_node(block_time_ms=UNHURRIED_MS, slice_interval_ms=SLICE_MS))
+    url = leader.server.urls[0]
+    first = leader.node.chain.genesis.header.timestamp
+    node = dev_node(
+        block_time_ms=UNHURRIED_MS, slice_interval_ms=SLICE_MS, mining=Mining.NEVER, timestamp=first
+    )
+    node.follow(url, url.replace("http", "ws") + "/feed")
+    follower = await stand_on(node)
+    watcher, caller = await follower.client(), await leader.client()
+    async with asyncio.timeout(WAIT_SECONDS):
+        while not node.metrics_registry.get("feed_connected"):
+            await asyncio.sleep(0.02)
+        await asyncio.to_thread(leader.node.mine)
+        while node.pending() is None:
+            await asyncio.sleep(0.02)
+    mirror = Mirror(watcher)
+    await watcher.subscribe("stateChanges", [RECEIVER])
+    await caller.result("eth_sendRawTransaction", leader.sign(to=RECEIVER, value=3))
+    change = await mirror.read()
+    assert (change["balance"], change["blockNumber"]) == ("0x3", "0x2")
+    feed = node.follower.sync.follower  # type: ignore[union-attr]
+    await asyncio.to_thread(feed.withdraw, "test")
+    back = await mirror.read()
+    assert (back["balance"], back["blockNumber"], back["index"]) == ("0x0", "0x1", None)
+    for stand in (follower, leader):
+        await stand.http.close()
+        await stand.server.stop()
