@@ -6,11 +6,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from fastevm.chain import PendingBlock
+from fastevm import Layer
+from fastevm.chain import AccountChange, PendingBlock, account_change, changed_addresses
 from fastevm.core.primitives.hex import hex_bytes, quantity
-from fastevm.core.state.layer import Layer
-from fastevm.core.state.layer_changes import account_change, changed_addresses
-from fastevm.core.state.values import AccountChange
 from fastevm.node import Node
 from fastevm.rpc.dispatch.envelope import encode
 from fastevm.rpc.freshness import extends_head
