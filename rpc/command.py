@@ -58,8 +58,6 @@ NOT_FORKED = {
     "op": "the upstream's rules are taken (--hardfork names others)",
     "base": "the upstream's rules are taken (--hardfork names others)",
     "disable_tx_gas_limit": "the upstream's rules are taken",
-    "datadir": "blocks that are built on a fork end with the process; what was fetched is kept"
-    " anyway, in --cache-path",
     "upstream_url": "--follow goes on with the blocks of the upstream",
 }
 """Options that a fork does not take, and what to do instead."""
@@ -443,7 +441,11 @@ def refuse_together(arguments: argparse.Namespace) -> None:
             arguments.block_time is not None and on_demand,
             "--block-time does not go with --no-mining or --instant, which have no schedule",
         ),
-        (arguments.full_replay and arguments.datadir is None, "--full-replay needs --datadir"),
+        *contradictions_of_directory(arguments),
+        (
+            arguments.follow and arguments.datadir is not None,
+            "--datadir keeps no blocks of a fork that follows its upstream (--follow)",
+        ),
         (arguments.quiet and arguments.verbose, "-q and -v exclude each other"),
     ):
         if is_wrong:
@@ -451,6 +453,17 @@ def refuse_together(arguments: argparse.Namespace) -> None:
     for name, instead in NOT_FORKED.items() if arguments.fork_url else ():
         if getattr(arguments, name):
             arguments.usage_error(f"not with --fork-url: --{name.replace('_', '-')}: {instead}")
+
+
+def contradictions_of_directory(arguments: argparse.Namespace) -> list[tuple[bool, str]]:
+    """Return what options contradict those of the data directory, and whether they do."""
+    return [
+        (arguments.full_replay and arguments.datadir is None, "--full-replay needs --datadir"),
+        (
+            arguments.datadir is not None and arguments.cache_path is not None,
+            "--cache-path: a fork in --datadir keeps there what it fetches",
+        ),
+    ]
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -551,7 +564,7 @@ def dialect_of(arguments: argparse.Namespace) -> Dialect:
 def ipc_path(arguments: argparse.Namespace) -> Path:
     """The file of the Unix socket; a bare name lies where geth would put it."""
     given: str = arguments.ipc or arguments.ipc_default
-    if "datadir" in arguments and Path(given).name == given:
+    if arguments.ipc_default == IPC_NAME and Path(given).name == given:
         from tempfile import gettempdir  # with all that it loads
 
         return Path(arguments.datadir or gettempdir()) / given
@@ -612,17 +625,25 @@ def node_of(arguments: argparse.Namespace) -> Any:
 def forked(arguments: argparse.Namespace, fork: Any) -> Any:
     """The node on a chain that begins at a block of another node's."""
     options = nodes.node_options(arguments, nodes.Mining.CADENCE)
-    node = nodes.forked_node(
-        fork,
-        accounts=0 if arguments.follow else arguments.accounts,
-        chain_id=arguments.chain_id,
-        block_time_ms=arguments.block_time,
-        slice_interval_ms=arguments.slice_interval,
-        timestamp=arguments.genesis_time,
-        **options,
-    )
-    nodes.follow_upstream(node, arguments)
-    nodes.configure_feed(node, arguments)
+    directory = nodes.open_directory(arguments)
+    try:
+        node = nodes.forked_node(
+            fork,
+            accounts=0 if arguments.follow else arguments.accounts,
+            chain_id=arguments.chain_id,
+            block_time_ms=arguments.block_time,
+            slice_interval_ms=arguments.slice_interval,
+            timestamp=arguments.genesis_time,
+            directory=directory,
+            progress=progress("restored", arguments.quiet),
+            **options,
+        )
+        nodes.follow_upstream(node, arguments)
+        nodes.configure_feed(node, arguments)
+    except BaseException:
+        if directory is not None:
+            directory.close()
+        raise
     return node
 
 

@@ -31,10 +31,11 @@ OUTPUTS = ("ether", "1000 bundles succeeded", "followed: True True")
 
 
 class Pair(NamedTuple):
-    """The node that is forked, the fork, one that follows, and the place of their cache."""
+    """The node that is forked, the fork, one that is kept, one that follows, and their cache."""
 
     upstream: NodeProcess
     fork: NodeProcess
+    kept: NodeProcess
     follower: NodeProcess
     cache: Path
 
@@ -42,6 +43,7 @@ class Pair(NamedTuple):
         """Text of the page with the ports of these nodes."""
         text = text.replace("127.0.0.1:8545", f"127.0.0.1:{self.upstream.port}")
         text = text.replace("127.0.0.1:8546", f"127.0.0.1:{self.fork.port}")
+        text = text.replace("127.0.0.1:8548", f"127.0.0.1:{self.kept.port}")
         return text.replace("127.0.0.1:8547", f"127.0.0.1:{self.follower.port}")
 
     def run(self, command: list[str]) -> str:
@@ -57,19 +59,21 @@ class Pair(NamedTuple):
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     first, *others = NODES
+    directory = tmp_path_factory.mktemp("datadir")
     upstream = NodeProcess([*FASTEVM, *first[1:], "-q"])
     forks = []
     for other in others:
         at = other.index("--port")
         words = [*other[1:at], *other[at + 2 :]]
         words = [word.replace("127.0.0.1:8545", f"127.0.0.1:{upstream.port}") for word in words]
+        words = [str(directory) if word == "staging" else word for word in words]
         forks.append(NodeProcess([*FASTEVM, *words, "-q", "--no-storage-caching"]))
-    fork, follower = forks
+    fork, kept, follower = forks
     upstream.start()
     try:
-        yield Pair(upstream, fork, follower, tmp_path_factory.mktemp("cache"))
+        yield Pair(upstream, fork, kept, follower, tmp_path_factory.mktemp("cache"))
     finally:
-        for node in (fork, follower, upstream):
+        for node in (fork, kept, follower, upstream):
             node.stop()
 
 
@@ -94,10 +98,22 @@ def test_the_forked_node_answers(pair: Pair) -> None:
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
+def test_the_kept_fork_goes_back_to_its_snapshot(pair: Pair) -> None:
+    pair.kept.start()
+    saved, restored = (
+        json.loads(pair.run(shlex.split(pair.here(line))))["result"] for line in REQUESTS[2:4]
+    )
+    assert int(saved["blockNumber"], 16) >= 0 and restored is True
+    pair.kept.stop()
+    pair.kept.start()
+    assert pair.kept.ask("fastevm_snapshots") == {"before-upgrade": saved}
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
 def test_the_node_that_follows_answers(pair: Pair) -> None:
     head = int(pair.upstream.ask("eth_blockNumber"), 16)
     pair.follower.start()
-    pending = json.loads(pair.run(shlex.split(pair.here(REQUESTS[2]))))["result"]
+    pending = json.loads(pair.run(shlex.split(pair.here(REQUESTS[4]))))["result"]
     assert int(pending["number"], 16) >= head
 
 

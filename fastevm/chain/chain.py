@@ -235,16 +235,18 @@ class Chain:
 
     # --- writing ----------------------------------------------------------------------------------
 
-    def add(self, block: Block | bytes) -> BlockResult:
+    def add(self, block: Block | bytes, *, is_own: bool = False) -> BlockResult:
         """Verifies and executes a block (or its RLP) on its parent's state, and stores it.
 
         Raises :class:`InvalidBlock` with the field, the expected and the found value; nothing has
         changed then. A known block is not executed again. The block becomes the head if the fork
-        choice prefers it.
+        choice prefers it. ``is_own``: this node built the block, perhaps a second time after the
+        chain went back, so that it is executed even if it is known. On a fork, a developer may have
+        chosen its gas limit, base fee and timestamp: only its results are compared.
         """
         if not isinstance(block, Block):
             block = decode_block(bytes(block))
-        if self.has_state(block.hash):
+        if self.has_state(block.hash) and not is_own:
             return self._result(block.hash)
         parent = self._find(block.header.parent_hash)
         if parent is None:
@@ -255,7 +257,7 @@ class Chain:
                 expected=self.head.hash if follows else "the hash of a known block",
                 found=block.header.parent_hash,
             )
-        entry, result = self._executed(block, parent)
+        entry, result = self._executed(block, parent, is_own=is_own)
         self._keep(entry)
         return result
 
@@ -277,16 +279,32 @@ class Chain:
         """Makes a child of the head the new head without executing it; it was verified before.
 
         ``layer``: its state, or None if it is not kept. ``position``: the byte offset of its
-        record in the journal. Raises InvalidBlock for another state root.
+        record in the journal. Raises InvalidBlock for another state root, unless states are only
+        known in part.
         """
         header, parent = block.header, self._head
         schedule = child_schedule(self.config, parent, header.timestamp)
         difficulty = parent.total_difficulty + header.difficulty
-        result = None if layer is None else known_result(header, receipts, layer)
+        known = unexecuted_result if self.partial else known_result
+        result = None if layer is None else known(header, receipts, layer)
         self._entries[block.hash] = BlockEntry(
             block, schedule, difficulty, receipts, result, position
         )
         self._move_head(self._entries[block.hash])
+
+    def readmit(self, block: Block, receipts: Sequence[Receipt], position: int) -> None:
+        """Adds a block beside the canonical chain that was verified before, without its state.
+
+        ``position`` as of `adopt`. Raises :class:`UnknownBlockError` if the parent is unknown.
+        """
+        header = block.header
+        parent = self._entry(header.parent_hash)
+        schedule = child_schedule(self.config, parent, header.timestamp)
+        difficulty = parent.total_difficulty + header.difficulty
+        self._entries[block.hash] = BlockEntry(
+            block, schedule, difficulty, receipts, None, position
+        )
+        self._side[block.hash] = block.number
 
     def continue_from(self, old: ArchivedBlock) -> None:
         """Makes the last archived block the head of a chain without other blocks.
@@ -462,11 +480,14 @@ class Chain:
             )
         return entry.result
 
-    def _executed(self, block: Block, parent: BlockEntry) -> tuple[BlockEntry, BlockResult]:
+    def _executed(
+        self, block: Block, parent: BlockEntry, *, is_own: bool
+    ) -> tuple[BlockEntry, BlockResult]:
         """Verifies and executes a block."""
         header = block.header
         schedule = child_schedule(self.config, parent, header.timestamp)
-        check_unexecuted(self.config, block, parent, schedule)
+        if not (is_own and self.partial):
+            check_unexecuted(self.config, block, parent, schedule)
         if block.ommers:
             self._validate_ommers(block, schedule)
         if self.check_seals:

@@ -5,7 +5,7 @@ from fastevm.fork.evm_of_fork import forked_evm
 from fastevm.fork.redact import redacted
 from fastevm.fork.remote_block import RemoteBlock, block_and_index, receipt_of
 from fastevm.fork.remote_source import RemoteSource
-from fastevm.fork.rules import rules_of
+from fastevm.fork.rules import has_known_rules, rules_of
 from fastevm.fork.transaction_replay import Replay, replay
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "Replay",
     "block_and_index",
     "forked_evm",
+    "has_known_rules",
     "receipt_of",
     "redacted",
     "replay",

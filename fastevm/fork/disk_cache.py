@@ -30,6 +30,7 @@ log = logging.getLogger(__name__)
 FILE_NAME: Final = "fork.sqlite"
 VERSION: Final = 1  # of the schema; a file of another version is recreated
 DEFAULT_MAX_BYTES: Final = 2 * 1024**3
+UNLIMITED: Final = 1 << 62  # bytes
 BUSY_SECONDS: Final = 10.0  # how long a writer waits for another process
 ROWS_PER_CHECK: Final = 20_000  # rows written between two checks of the size
 KEPT_SHARE: Final = 0.8  # of the limit; blocks are deleted down to this share

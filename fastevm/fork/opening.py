@@ -65,6 +65,38 @@ def open_session(session: Session, chosen: BlockChoice, chain_id: int | None) ->
     return _open_online(session, chosen, chain_id)
 
 
+def resume_session(session: Session, pinned: PinnedBlock, chain_id: int) -> Opened:
+    """Identifies the endpoint of a fork that begins at ``pinned``, in one round trip.
+
+    A warning is logged if it does not answer. Raises ForkError if it has another chain id, or
+    another block or none at that number.
+    """
+    session.identify(chain_id, "", None)
+    if session.offline:
+        return Opened(pinned)
+    endpoints = session.endpoints
+    calls = [
+        RpcCall("eth_chainId"),
+        RpcCall("eth_getBlockByNumber", (pinned.by_number, False)),
+        RpcCall("web3_clientVersion", optional=True),
+    ]
+    try:
+        id_answer, block_answer, client = endpoints.ask(calls)
+    except ForkError as error:
+        log.warning("only the state that was read before is there: %s", error)
+        return Opened(pinned)
+    _check_chain(session, id_answer, chain_id)
+    found = _hash_in(block_answer)
+    if found != pinned.hash:
+        other = "no such block" if found is None else f"the block 0x{found.hex()} there"
+        raise ForkError(
+            f"{endpoints.name}: the fork begins at {pinned}, but the endpoint has {other}: it is on"
+            " another chain, or this block was reorganised away"
+        )
+    session.identify(chain_id, client if isinstance(client, str) else "", None)
+    return Opened(pinned)
+
+
 def find_block(session: Session, chosen: BlockChoice) -> Opened:
     """Returns a block of the chain, by hash from the cache if possible. Raises ForkError."""
     if session.cache is not None and session.identity is not None:
@@ -106,14 +138,7 @@ def _open_online(session: Session, chosen: BlockChoice, chain_id: int | None) ->
             *RULES_CALLS,
         ]
     id_answer, block_answer, client, *more = endpoints.ask(calls)
-    if isinstance(id_answer, RpcRefusal):
-        raise ForkError(f"{endpoints.name}: {id_answer.message} ({id_answer.code})")
-    try:
-        found_id = word_of(id_answer, "eth_chainId")
-    except BadValue as error:
-        raise ForkError(f"{endpoints.name}: {error}") from None
-    if chain_id is not None and found_id != chain_id:
-        raise ForkError(f"{endpoints.name}: expected chain {chain_id}, found {found_id}")
+    found_id = _check_chain(session, id_answer, chain_id)
     first = _hash_in(more[0]) if more else None
     session.identify(found_id, client if isinstance(client, str) else "", first)
     if more:
@@ -123,6 +148,20 @@ def _open_online(session: Session, chosen: BlockChoice, chain_id: int | None) ->
     if chosen.below:
         pinned = _below(endpoints, pinned, chosen)
     return Opened(pinned, _is_volatile(session, chosen), _watched(session, pinned))
+
+
+def _check_chain(session: Session, answer: Any, chain_id: int | None) -> int:
+    """Returns the chain id in an answer. Raises ForkError if it is not the expected one."""
+    name = session.endpoints.name
+    if isinstance(answer, RpcRefusal):
+        raise ForkError(f"{name}: {answer.message} ({answer.code})")
+    try:
+        found = word_of(answer, "eth_chainId")
+    except BadValue as error:
+        raise ForkError(f"{name}: {error}") from None
+    if chain_id is not None and found != chain_id:
+        raise ForkError(f"{name}: expected chain {chain_id}, found {found}")
+    return found
 
 
 def _open_offline(session: Session, chosen: BlockChoice, chain_id: int | None) -> PinnedBlock:

@@ -14,10 +14,16 @@ from fastevm.fork.anvil_storage import AnvilValues, anvil_values
 from fastevm.fork.block_choice import BlockLike, read_block
 from fastevm.fork.capabilities import Capability
 from fastevm.fork.counters import ForkCounters
-from fastevm.fork.disk_cache import DiskCache, cache_folder
+from fastevm.fork.disk_cache import UNLIMITED, DiskCache, cache_folder
 from fastevm.fork.endpoints import DEFAULT_BATCH_SIZE, EndpointOptions, Endpoints
 from fastevm.fork.fetching import Fetching, named
-from fastevm.fork.opening import Opened, addresses_and_block, find_block, open_session
+from fastevm.fork.opening import (
+    Opened,
+    addresses_and_block,
+    find_block,
+    open_session,
+    resume_session,
+)
 from fastevm.fork.pinned_block import PinnedBlock
 from fastevm.fork.rate_limit import DEFAULT_UNITS_PER_SECOND
 from fastevm.fork.refusals import is_unsupported
@@ -43,7 +49,9 @@ class RemoteSource:
         self._cached = self._written if session.reads_cache else None
         self._history = History(session, opened.block, self._cached)
         self._given: set[bytes] = set()  # accounts whose cached slots were all returned
-        self._anvil = self._of_anvil() if self._cached is not None else None
+        self._anvil = None
+        if self._cached is not None and not session.kept:
+            self._anvil = self._of_anvil()
 
     @classmethod
     def open(
@@ -63,6 +71,8 @@ class RemoteSource:
         batch_size: int = DEFAULT_BATCH_SIZE,
         progress: bool = True,
         guarded: bool = False,
+        kept: bool = False,
+        resumed: PinnedBlock | None = None,
     ) -> Self:
         """Opens the state of ``block`` at an endpoint with one or several URLs.
 
@@ -71,8 +81,11 @@ class RemoteSource:
         ``cache``: a folder, or whether to use the default folder. The state of a development chain
         can change under the same block hash: it is read from the cache only with ``offline``, and
         its newest state is only written to an explicit folder. ``offline``: use only the cache.
-        ``chain_id``: the expected chain id. For other options see ``EndpointOptions``. Raises
-        ForkError, and ValueError for an invalid URL or block.
+        ``chain_id``: the expected chain id. ``kept``: the folder ``cache`` belongs to this fork,
+        for which a value stays as it was first read. ``resumed``: the block of such a fork, of the
+        chain ``chain_id``, which is opened again: if the endpoint cannot be reached, that is
+        logged, and the values that were read before are there. For other options see
+        ``EndpointOptions``. Raises ForkError, and ValueError for an invalid URL or block.
         """
         addresses, chosen = addresses_and_block(urls, read_block(block))
         options = EndpointOptions(
@@ -86,8 +99,12 @@ class RemoteSource:
             progress=progress,
             guarded=guarded,
         )
-        session = _session(addresses, options, cache, offline)
-        opened = open_session(session, chosen, chain_id)
+        session = _session(addresses, options, cache, offline=offline, kept=kept)
+        if resumed is None:
+            opened = open_session(session, chosen, chain_id)
+        else:
+            assert chain_id is not None
+            opened = resume_session(session, resumed, chain_id)
         return cls(session, opened)
 
     @property
@@ -265,9 +282,14 @@ class RemoteSource:
 
 
 def _session(
-    addresses: Sequence[str], options: EndpointOptions, cache: bool | Path, offline: bool
+    addresses: Sequence[str],
+    options: EndpointOptions,
+    cache: bool | Path,
+    *,
+    offline: bool,
+    kept: bool,
 ) -> Session:
     folder = cache_folder() if cache is True else cache
-    disk = DiskCache(Path(folder)) if folder else None
+    disk = DiskCache(Path(folder), UNLIMITED if kept else None) if folder else None
     endpoints = Endpoints(addresses, options, ForkCounters())
-    return Session(endpoints, disk, offline=offline, keeps_newest=cache is not True)
+    return Session(endpoints, disk, offline=offline, keeps_newest=cache is not True, kept=kept)

@@ -40,15 +40,22 @@ def rules_of(source: RemoteSource, hardfork: str | None = None) -> ChainConfig:
     """
     if hardfork is not None:
         return _always(source, fork_named(hardfork))
+    if has_known_rules(source.chain_id):
+        return find(source.chain_id).config()
     if source.chain_id not in DEVELOPMENT_CHAINS:
-        try:
-            return find(source.chain_id).config()
-        except UnknownChain:
-            return _always(source, _guessed(source))
+        return _always(source, _guessed(source))
     fork = _fork_of_node(source)
     if fork is None:
         log.info("%s reports no hardfork: using %s", source.endpoint, NEWEST.name)
     return _always(source, fork or NEWEST)
+
+
+def has_known_rules(chain_id: int) -> bool:
+    """Returns whether the forks of a chain are known by its id."""
+    try:
+        return chain_id not in DEVELOPMENT_CHAINS and bool(find(chain_id))
+    except UnknownChain:
+        return False
 
 
 def _always(source: RemoteSource, fork: Fork) -> ChainConfig:

@@ -43,7 +43,8 @@ class Session:
 
     ``chain_id`` and ``client`` are reported by it. ``identity`` is the cache key of its chain: the
     chain id, for a local endpoint also the genesis hash; None = no caching. ``keeps_newest``: also
-    cache the newest state of a development chain, although it can change. ``head``: the number of a
+    cache the newest state of a development chain, although it can change. ``kept``: the cache
+    belongs to one fork, for which the value that it read first stays. ``head``: the number of a
     block that it has. ``node_answers``: answers to `opening.RULES_CALLS`, empty if they were not in
     the first request.
     """
@@ -55,9 +56,10 @@ class Session:
         *,
         offline: bool,
         keeps_newest: bool = False,
+        kept: bool = False,
     ) -> None:
         self.endpoints, self.cache, self.offline = endpoints, cache, offline
-        self.keeps_newest = keeps_newest
+        self.keeps_newest, self.kept = keeps_newest, kept
         endpoints.offline = offline
         self.capabilities = Capabilities()
         self.chain_id = 0
@@ -84,12 +86,12 @@ class Session:
     @property
     def newest_is_volatile(self) -> bool:
         """Whether the state of the newest block is not cached because it can change."""
-        return self.is_development and not self.keeps_newest
+        return self.is_development and not (self.keeps_newest or self.kept)
 
     @property
     def reads_cache(self) -> bool:
         """Whether cached values may be used: a development chain changes them under a block."""
-        return self.offline or not self.is_development
+        return self.offline or self.kept or not self.is_development
 
     @property
     def key(self) -> str:
@@ -103,7 +105,7 @@ class Session:
     def identify(self, chain_id: int, client: str, genesis: bytes | None) -> None:
         """Stores the endpoint's identity, and loads its cached capabilities."""
         self.chain_id, self.client = chain_id, client
-        if not self.loopback:
+        if not self.loopback or self.kept:
             self.identity = f"{chain_id}"
         elif genesis is not None:
             self.identity = f"{chain_id}:{genesis.hex()}"

@@ -1,9 +1,11 @@
 """The node: chain, pool, block building, sync and storage together."""
 
+from fastevm.chain.retention import ChainLimits
+from fastevm.chain.storage.named_snapshots import check_name
 from fastevm.core.execution.transaction.unsigned_sender import impersonated
 from fastevm.core.state.remote import never_wait
 from fastevm.node.dev_accounts import DERIVATION_PATH, ETHER, TEST_MNEMONIC, DevAccount
-from fastevm.node.dev_chain import NO_WORK, STATE_GAS_LIMIT, usual_gas_limit
+from fastevm.node.dev_chain import STATE_GAS_LIMIT, usual_gas_limit
 from fastevm.node.development import DevelopmentControls
 from fastevm.node.from_fork import forked_node
 from fastevm.node.from_genesis import dev_node, genesis_node
@@ -14,7 +16,9 @@ from fastevm.node.options import (
     STOP,
     abandon_chain,
     add_chain_arguments,
+    add_directory_arguments,
     configure_feed,
+    default_states,
     follow_upstream,
     genesis_time,
     node_options,
@@ -33,11 +37,11 @@ from fastevm.node.warm_up import warm_up
 __all__ = [
     "DERIVATION_PATH",
     "ETHER",
-    "NO_WORK",
     "START_OVER",
     "STATE_GAS_LIMIT",
     "STOP",
     "TEST_MNEMONIC",
+    "ChainLimits",
     "DevAccount",
     "DevelopmentControls",
     "ForkHistory",
@@ -47,9 +51,12 @@ __all__ = [
     "PoolLimits",
     "abandon_chain",
     "add_chain_arguments",
+    "add_directory_arguments",
     "add_fork_arguments",
     "check_mnemonic",
+    "check_name",
     "configure_feed",
+    "default_states",
     "dev_node",
     "find_trusted_setup",
     "follow_upstream",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from fastevm.chain.chain import Chain
@@ -17,13 +17,16 @@ class ChainSettings:
     """Changes settings of the next blocks. Each method first seals an open block with
     transactions.
 
-    Raises ValueError with the reason if a value is refused; nothing has changed then. Settings
-    that a restart would not restore (base fee, gas limit, chain id) are refused if the chain is
-    kept in a data directory.
+    Raises ValueError with the reason if a value is refused; nothing has changed then. In a data
+    directory, a chain of its own is verified by its rules when it is restored, so base fee and gas
+    limit are refused; the chain id is refused on a fork too. ``changed`` is called after each
+    change.
     """
 
-    def __init__(self, chain: Chain, producer: BlockProducer) -> None:
-        self.chain, self.producer = chain, producer
+    def __init__(
+        self, chain: Chain, producer: BlockProducer, changed: Callable[[], None] = lambda: None
+    ) -> None:
+        self.chain, self.producer, self.changed = chain, producer, changed
 
     def set_coinbase(self, coinbase: bytes) -> None:
         """Sends the fees of all later blocks to ``coinbase`` (20 bytes)."""
@@ -34,7 +37,7 @@ class ChainSettings:
 
     def set_gas_limit(self, gas_limit: int) -> None:
         """Sets the gas limit of all later blocks."""
-        self._check_not_kept("the gas limit")
+        self._check_not_verified("the gas limit")
         if not 0 < gas_limit <= MAX_GAS_LIMIT:
             raise ValueError(f"gas limit: expected 1 to {MAX_GAS_LIMIT}, found {gas_limit}")
         with self._between_blocks():
@@ -42,7 +45,7 @@ class ChainSettings:
 
     def set_next_base_fee(self, base_fee: int) -> None:
         """Sets the base fee of the next block in wei; later base fees follow from it."""
-        self._check_not_kept("the base fee")
+        self._check_not_verified("the base fee")
         if base_fee > MAX_BASE_FEE:
             raise ValueError(f"base fee: expected at most {MAX_BASE_FEE}, found {base_fee}")
         if not self._has_base_fee():
@@ -60,6 +63,7 @@ class ChainSettings:
         if self._has_base_fee():
             raise ValueError("anvil_setMinGasPrice is not supported when EIP-1559 is active")
         self.producer.settings.min_gas_price = price
+        self.changed()
 
     def set_chain_id(self, chain_id: int) -> None:
         """Sets the chain id. Waiting transactions for the old id leave the pool."""
@@ -88,6 +92,10 @@ class ChainSettings:
         schedule = self.chain.schedule_for_child(head, head.timestamp + 1)
         return bool(schedule.parameters["has_base_fee"])
 
+    def _check_not_verified(self, what: str) -> None:
+        if not self.chain.partial:
+            self._check_not_kept(what)
+
     def _check_not_kept(self, what: str) -> None:
         if self.chain.journal is not None:
             raise ValueError(
@@ -99,4 +107,5 @@ class ChainSettings:
         with self.producer.lock:
             self.producer.seal_open_block()
             yield
+            self.changed()
             self.producer.restart()

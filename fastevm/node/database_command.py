@@ -19,8 +19,11 @@ from fastevm.chain.storage import DataDirectory, StorageError
 from fastevm.chain.storage.genesis_file import GENESIS_NAME, Pace, genesis_file, read_json
 from fastevm.chain.storage.maintenance import repair, set_aside_files, verify
 from fastevm.core.primitives.config_values import read_number
+from fastevm.errors import ForkError
+from fastevm.node.from_fork import kept_chain
 from fastevm.node.from_genesis import genesis_node
 from fastevm.node.node import Mining
+from fastevm.node.remote.kept_fork import is_fork
 
 ANY_PACE: Final = Pace(1, 1)  # accepts blocks with any block time
 
@@ -49,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Runs an action. Returns 0, or 1 if it found damage or could not repair it."""
     try:
         return int(arguments.database_action(arguments))
-    except StorageError as error:
+    except (StorageError, ForkError) as error:
         print(f"fastevm db: {error}", file=sys.stderr)
         return 1
 
@@ -107,6 +110,9 @@ def _opened(path: Path) -> Iterator[tuple[DataDirectory, Chain]]:
         genesis = directory.genesis
         if genesis is None:
             raise StorageError(f"{path} holds no chain")
+        if is_fork(genesis):
+            yield directory, kept_chain(directory, ChainLimits())
+            return
         pace = directory.pace or ANY_PACE
         try:
             node = genesis_node(
@@ -213,6 +219,7 @@ def _compact(arguments: argparse.Namespace) -> int:
         before = directory.blocks.file.size
         directory.forget_slices(chain)  # their parent may be on a removed branch
         directory.forget_snapshot()  # first, because it refers to the old length of the journal
+        directory.development.forget_snapshots()
         directory.blocks.compact(chain)
         print(f"blocks.log: {before} bytes before, {directory.blocks.file.size} now")
     return 0

@@ -7,6 +7,7 @@ none.
 
 import hashlib
 import hmac
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from coincurve import PrivateKey
@@ -49,6 +50,11 @@ class DevAccount:
         """Signs 32 bytes. Returns 65 bytes r, s, v; v is 27 or 28."""
         parity, r, s = sign(digest, self.private_key)
         return r.to_bytes(32, "big") + s.to_bytes(32, "big") + bytes([FIRST_RECOVERY_ID + parity])
+
+
+def balances_of(accounts: Iterable[DevAccount], wei: int = DEV_BALANCE) -> dict[bytes, int]:
+    """Returns the balances of funded accounts by address; each gets ``wei``."""
+    return dict.fromkeys((account.address for account in accounts), wei)
 
 
 def dev_accounts(

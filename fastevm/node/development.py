@@ -5,77 +5,33 @@ A node that builds its own blocks has `DevelopmentControls`, any other one has `
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Mapping
 from typing import Any
-
-from msgspec import Struct, field
 
 from fastevm.chain.chain import Chain
 from fastevm.chain.pending_block import PendingBlock
 from fastevm.core.execution.types import Block
-from fastevm.core.state.layer import Layer
 from fastevm.errors import FastevmError
 from fastevm.fork.block_choice import BlockLike
 from fastevm.node.chain_replacement import ChainReplacement
 from fastevm.node.chain_rewriting import ChainRewriting
 from fastevm.node.chain_settings import ChainSettings
 from fastevm.node.impersonated_accounts import Impersonation
+from fastevm.node.kept_development import clock_key, restore_state, settings_json, state_json
 from fastevm.node.next_block import NextBlock
 from fastevm.node.pool.pool import Content, TransactionPool
-from fastevm.node.production.block_clock import KeptTime
 from fastevm.node.production.block_producer import BlockProducer
-from fastevm.node.production.block_settings import BlockSettings
 from fastevm.node.production.miner import Miner
 from fastevm.node.remote.fork_history import ForkHistory
 from fastevm.node.remote.remote_state import LocalState
+from fastevm.node.snapshots import Snapshot, Snapshots
 from fastevm.node.storage import NoStorage
 from fastevm.node.time_control import TimeControl
 
-MAX_SNAPSHOTS = 1_024  # the oldest is forgotten
 MAX_MINED = 100_000  # blocks made by one request: 13 s, less than a request may take
 LARGEST_BALANCE = 2**256 - 1  # wei
 INSTANCE_SIZE = 32  # bytes
 NO_RESET = "this node cannot begin another chain"
-
-
-class Snapshot(Struct, frozen=True):
-    """A chain at one moment: head, state, hashes in the pool, clock, decisions about next blocks.
-
-    ``number``: of the head. ``amended``: the slots, by account, that `DevelopmentControls.amend`
-    changed at that head after the snapshot; keys as the caller gave them.
-    """
-
-    head: bytes
-    number: int
-    layer: Layer
-    pooled: frozenset[bytes]
-    time: KeptTime
-    settings: BlockSettings
-    amended: dict[str, set[str]] = field(default_factory=dict)
-
-    def record_amendment(self, accounts: Mapping[str, Any]) -> None:
-        """Records which accounts and slots are about to change."""
-        for name, fields in accounts.items():
-            self.amended.setdefault(name, set()).update((fields or {}).get("storage") or ())
-
-    def accounts(self) -> dict[str, Any]:
-        """Returns the amended accounts as they were; null for one that did not exist."""
-        found: dict[str, Any] = {}
-        for name, slots in self.amended.items():
-            address = bytes.fromhex(name[2:])
-            account = self.layer.account(address)
-            found[name] = None
-            if account is not None:
-                found[name] = {
-                    "balance": hex(account.balance),
-                    "nonce": hex(account.nonce),
-                    "code": "0x" + self.layer.code(address).hex(),
-                    "storage": {
-                        slot: hex(self.layer.storage(address, int(slot, 16))) for slot in slots
-                    },
-                }
-        return found
 
 
 class NoReset:
@@ -171,9 +127,9 @@ class DevelopmentControls(NoDevelopment):
         super().__init__()
         self.chain, self.pool, self.producer, self.storage = chain, pool, producer, storage
         self.publish = publish
-        self.time, self.next_block = TimeControl(producer), NextBlock(producer)
+        self.time, self.next_block = TimeControl(producer, self.keep), NextBlock(producer)
         self.miner = Miner(producer, self._paused, automine=automine)
-        self.settings = ChainSettings(chain, producer)
+        self.settings = ChainSettings(chain, producer, self.keep)
         self.replacement = ChainReplacement(
             chain,
             pool,
@@ -185,8 +141,14 @@ class DevelopmentControls(NoDevelopment):
         )
         self.rewriting = ChainRewriting(chain, pool, producer, storage.compact_pool)
         self._accept: Callable[[Callable[[], object]], bool] = super().defer
-        self._snapshots: dict[int, Snapshot] = {}
-        self._numbers = itertools.count(1)
+        self._snapshots = Snapshots(storage)
+        stored = storage.development()
+        if stored is not None:
+            restore_state(stored, producer, self.impersonation)
+        self._kept_key: object = None
+        self.impersonation.changed = self.keep
+        if storage.writes_files:
+            chain.on_head(lambda change: self._keep_moved())
 
     @property
     def mines_at_once(self) -> bool:
@@ -251,6 +213,23 @@ class DevelopmentControls(NoDevelopment):
         if self.producer.paused:
             self.publish(None)
 
+    # --- what outlives the process ----------------------------------------------------------------
+
+    def keep(self) -> None:
+        """Writes what was set of the clock, the next blocks and impersonation, after a change."""
+        if self.storage.writes_files:
+            with self.producer.lock:
+                self._kept_key = self._moving_key()
+                self.storage.keep_development(state_json(self.producer, self.impersonation))
+
+    def _keep_moved(self) -> None:
+        """Does so if a block has changed the clock: it used a timestamp that was set for it."""
+        if self._kept_key != self._moving_key():
+            self.keep()
+
+    def _moving_key(self) -> object:
+        return clock_key(self.producer.clock), settings_json(self.producer.settings)
+
     # --- blocks and accounts ----------------------------------------------------------------------
 
     def mine(
@@ -286,10 +265,8 @@ class DevelopmentControls(NoDevelopment):
         with self.producer.lock:
             self.producer.seal_open_block()
             head = self.chain.head.hash
+            self._snapshots.record_amendment(head, accounts)
             self.chain.amend(head, accounts)
-            for snapshot in self._snapshots.values():
-                if snapshot.head == head:
-                    snapshot.record_amendment(accounts)
             self.producer.restart()
 
     def add_balance(self, address: bytes, more: int) -> None:
@@ -305,25 +282,25 @@ class DevelopmentControls(NoDevelopment):
     def forget(self) -> None:
         """Deletes all snapshots, because another chain begins."""
         with self.producer.lock:
-            self._snapshots.clear()
+            self._snapshots = Snapshots(NoStorage())
 
     def snapshot(self) -> int:
         """Takes a snapshot and returns its number."""
         with self.producer.lock:
-            number = next(self._numbers)
-            pooled = frozenset(self.pool.hashes())
-            head, producer = self.chain.head, self.producer
-            self._snapshots[number] = Snapshot(
-                head.hash,
-                head.number,
-                self.chain.layer_of(head.hash),
-                pooled,
-                producer.clock.kept(),
-                producer.settings.copy(),
-            )
-            while len(self._snapshots) > MAX_SNAPSHOTS:
-                del self._snapshots[next(iter(self._snapshots))]
-            return number
+            return self._snapshots.add(self._taken())
+
+    def _taken(self) -> Snapshot:
+        head, producer = self.chain.head, self.producer
+        layer = self.chain.layer_of(head.hash)
+        return Snapshot(
+            head.hash,
+            head.number,
+            lambda: layer,
+            self.storage.position,
+            frozenset(self.pool.hashes()),
+            producer.clock.kept(),
+            producer.settings.copy(),
+        )
 
     def weight_since(self, number: int, limit: int) -> int:
         """Returns how many blocks and transactions a revert to a snapshot removes.
@@ -342,41 +319,89 @@ class DevelopmentControls(NoDevelopment):
 
     def has_snapshot(self, number: int) -> bool:
         """Returns whether there is a snapshot with this number."""
-        return number in self._snapshots
+        return self._snapshots.get(number) is not None
 
     def revert(self, number: int) -> bool:
         """Reverts to a snapshot and deletes it and all later ones; False if there is none.
 
         The pool holds the transactions of the snapshot again; later ones are dropped. Clock, gas
-        limit, coinbase and what was set for the next block are the snapshot's, as in Hardhat.
+        limit, coinbase and what was set for the next block are the snapshot's, as in Hardhat. Of
+        a snapshot that was taken before a restart, the state may have to be computed again.
         """
         with self.producer.lock:
             found = self._snapshots.get(number)
             if found is None:
                 return False
-            self._snapshots = {key: kept for key, kept in self._snapshots.items() if key < number}
-            if self.chain.head.hash == found.head:
-                self.producer.abandon()
-            else:
-                with self.pool.readmitting(found.pooled):
-                    self.chain.set_head(found.head, found.layer)
-            if found.amended:
-                self.chain.amend(found.head, found.accounts())
-            for tx_hash in self.pool.hashes() - found.pooled:
-                self.pool.drop(tx_hash)
-            self.storage.compact_pool()
-            self.producer.settings.restore(found.settings)
-            self.producer.clock.restore(found.time)
-            if self.producer.block_time is not None:  # its blocks come by the system's clock
-                self.producer.clock.offset = found.time.offset
-            self.producer.restart()
+            self._return_to(found)
+            self._snapshots.drop_from(number)
             return True
+
+    def _return_to(self, found: Snapshot) -> None:
+        chain = self.chain
+        has_changed = chain.head.hash != found.head
+        if not chain.knows(found.head):
+            self.storage.readmit(chain, found.head)
+        layer = None
+        if found.amended or not chain.has_state(found.head):
+            layer = found.layer()
+        if has_changed:
+            with self.pool.readmitting(found.pooled):
+                chain.set_head(found.head, layer)
+        else:
+            self.producer.abandon()
+        if layer is not None and found.amended:
+            chain.amend(found.head, found.accounts(layer))
+        for tx_hash in self.pool.hashes() - found.pooled:
+            self.pool.drop(tx_hash)
+        self.storage.compact_pool()
+        self.producer.settings.restore(found.settings)
+        self.producer.clock.restore(found.time)
+        if self.producer.block_time is not None:  # its blocks come by the system's clock
+            self.producer.clock.offset = found.time.offset
+        self.keep()
+        self.producer.restart()
+
+    # --- named snapshots --------------------------------------------------------------------------
+
+    def save_snapshot(self, name: str) -> None:
+        """Takes a snapshot with a name, which a data directory keeps; replaces one of this name.
+
+        Transactions of an open block are sealed before. Raises ValueError for an invalid name and
+        for too many names.
+        """
+        with self.producer.lock:
+            self.producer.seal_open_block()
+            self._snapshots.put_named(name, self._taken())
+            self.producer.restart()
+
+    def restore_snapshot(self, name: str) -> bool:
+        """Reverts to a named snapshot, which stays, and deletes all numbered ones.
+
+        Returns False if there is none with this name.
+        """
+        with self.producer.lock:
+            found = self._snapshots.named(name)
+            if found is None:
+                return False
+            self._return_to(found)
+            self._snapshots.drop_from(0)
+            return True
+
+    def delete_snapshot(self, name: str) -> bool:
+        """Deletes a named snapshot; returns whether there was one."""
+        with self.producer.lock:
+            return self._snapshots.delete_named(name)
+
+    def named_snapshots(self) -> dict[str, tuple[int, bytes]]:
+        """Returns the block number and hash of each named snapshot."""
+        with self.producer.lock:
+            return {name: (kept.number, kept.head) for name, kept in self._snapshots.all_named()}
 
     def snapshots(self) -> dict[int, tuple[int, bytes]]:
         """Returns the block number and hash of each snapshot, by the snapshot's number."""
         with self.producer.lock:
             found = {}
-            for number, kept in self._snapshots.items():
+            for number, kept in self._snapshots.numbered():
                 block = self.chain.block_by_hash(kept.head)
                 if block is not None:
                     found[number] = (block.number, kept.head)

@@ -12,11 +12,18 @@ from fastevm.chain.storage.block_journal import Progress
 from fastevm.chain.storage.genesis_file import Pace
 from fastevm.core.primitives.config_values import read_number
 from fastevm.node import remote
-from fastevm.node.dev_accounts import DERIVATION_PATH, TEST_MNEMONIC, DevAccount, dev_accounts
+from fastevm.node.dev_accounts import (
+    DERIVATION_PATH,
+    TEST_MNEMONIC,
+    DevAccount,
+    balances_of,
+    dev_accounts,
+)
 from fastevm.node.dev_chain import DevChain
 from fastevm.node.node import Mining, Node
 from fastevm.node.production.block_clock import BlockClock
 from fastevm.node.remote.chain_reset import ChainReset
+from fastevm.node.remote.kept_fork import refuse_fork
 
 PACE = {"block_time_ms", "slice_interval_ms", "fixed_block_time", "shares_seconds", "parameters"}
 DEV_FACTS = {*DevChain.__struct_fields__}
@@ -60,7 +67,7 @@ def dev_node(
     if directory is None and mining is not Mining.NEVER:
         node.development.reset = ChainReset(
             node,
-            lambda fork: remote.forked_chain(fork, funded),
+            lambda fork: remote.forked_chain(fork, balances_of(funded)),
             lambda: begun.start(funded),
         )
     return node
@@ -102,6 +109,7 @@ def genesis_node(
     else:
         builds = mining is Mining.CADENCE
         built_pace = Pace(config.block_time_ms, config.slice_interval_ms) if builds else None
+        refuse_fork(directory)
         directory.claim(genesis, block.hash, config.chain_id, built_pace)
         chain = directory.restore(fresh, progress)
     return Node(chain, accounts=accounts, mining=mining, directory=directory, **options)

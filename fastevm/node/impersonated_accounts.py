@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from fastevm.core.precompiles.ecrecover import impersonate_signature
@@ -12,27 +13,45 @@ MAX_IMPERSONATED: Final = 10_000  # accounts, not counting "every account"
 class Impersonation:
     """The impersonated accounts, in the order in which they were added; for any thread.
 
-    ``everyone``: all accounts are impersonated.
+    ``changed`` is called after each change.
     """
 
-    def __init__(self) -> None:
-        self.everyone = False
+    def __init__(self, changed: Callable[[], None] = lambda: None) -> None:
+        self.changed = changed
+        self._everyone = False
         self._accounts: dict[bytes, None] = {}
+        self._signatures: list[tuple[bytes, bytes]] = []
+
+    @property
+    def everyone(self) -> bool:
+        """Whether all accounts are impersonated."""
+        return self._everyone
+
+    @everyone.setter
+    def everyone(self, wanted: bool) -> None:
+        self._everyone = wanted
+        self.changed()
 
     @property
     def accounts(self) -> tuple[bytes, ...]:
         """The listed accounts, 20 bytes each."""
         return tuple(self._accounts)
 
+    @property
+    def signatures(self) -> tuple[tuple[bytes, bytes], ...]:
+        """The impersonated signatures: pairs of account and signature (65 bytes)."""
+        return tuple(self._signatures)
+
     def covers(self, address: bytes) -> bool:
         """Returns whether the account's transactions need no signature."""
-        return self.everyone or address in self._accounts
+        return self._everyone or address in self._accounts
 
     def start(self, address: bytes) -> None:
         """Impersonates an account. Raises ValueError beyond MAX_IMPERSONATED accounts."""
         if len(self._accounts) >= MAX_IMPERSONATED and address not in self._accounts:
             raise ValueError(f"{MAX_IMPERSONATED} accounts are impersonated, which is the limit")
         self._accounts[address] = None
+        self.changed()
 
     def signs(self, address: bytes, signature: bytes) -> None:
         """Makes ECRECOVER return the account for a signature (r, s, v), for any signed data.
@@ -41,7 +60,16 @@ class Impersonation:
         `impersonate_signature`.
         """
         impersonate_signature(signature, address)
+        self._signatures.append((address, signature))
+        self.changed()
+
+    def remember(self, address: bytes, signature: bytes) -> None:
+        """Adds a pair that ECRECOVER knows already."""
+        self._signatures.append((address, signature))
 
     def stop(self, address: bytes) -> bool:
         """Stops impersonating an account. Returns whether it was impersonated."""
-        return self._accounts.pop(address, self) is None
+        was_listed = self._accounts.pop(address, self) is None
+        if was_listed:
+            self.changed()
+        return was_listed

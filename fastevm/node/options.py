@@ -24,6 +24,7 @@ log = logging.getLogger(__name__)
 MOST_THREADS = 16  # per block
 START_OVER, STOP = "start-over", "stop"
 MILLISECONDS = 1_000
+KEPT_STATES = 16_384  # of a fork that may run for months: 90 MB where its blocks are empty
 
 
 def add_chain_arguments(parser: argparse.ArgumentParser) -> None:
@@ -70,7 +71,8 @@ def _add_production(group: argparse._ArgumentGroup) -> None:
     )  # fmt: skip
 
 
-def _add_storage(group: argparse._ArgumentGroup) -> None:
+def add_directory_arguments(group: argparse._ArgumentGroup) -> None:
+    """Adds the options of the data directory."""
     group.add_argument(
         "--datadir", type=Path, metavar="DIR",
         help="keep the chain here and go on from there (it ends with the process)",
@@ -85,10 +87,15 @@ def _add_storage(group: argparse._ArgumentGroup) -> None:
         help="execute every block of --datadir again at the start instead of going on from the"
         " newest snapshot, so that old states can be read",
     )  # fmt: skip
+
+
+def _add_storage(group: argparse._ArgumentGroup) -> None:
+    add_directory_arguments(group)
     group.add_argument(
-        "--states", type=_state_count, default=ChainLimits().states, metavar="N",
+        "--states", type=_state_count, metavar="N",
         help="states of the newest blocks that stay in memory, for reads and traces of old blocks;"
-        " fewer where these blocks used much gas (%(default)s)",
+        f" fewer where these blocks used much gas ({ChainLimits().states}; {KEPT_STATES} on a fork"
+        " in --datadir)",
     )  # fmt: skip
     group.add_argument(
         "--block-threads", type=_thread_count, default=block_threads(), metavar="N",
@@ -206,8 +213,16 @@ def node_options(arguments: argparse.Namespace, mining: Mining) -> dict[str, Any
         "fee_cap": int(arguments.tx_fee_cap * ETHER),
         "allows_unprotected": arguments.allow_unprotected_txs,
         "trusted_setup": find_trusted_setup(arguments.trusted_setup),
-        "limits": ChainLimits(states=arguments.states, threads=arguments.block_threads),
+        "limits": ChainLimits(
+            states=arguments.states or default_states(arguments), threads=arguments.block_threads
+        ),
     }
+
+
+def default_states(arguments: argparse.Namespace) -> int:
+    """Returns how many states stay in memory if no option says so."""
+    kept = arguments.fork_url and arguments.datadir
+    return KEPT_STATES if kept else ChainLimits().states
 
 
 def op_fork_of(arguments: argparse.Namespace) -> str | None:

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
 
 from fastevm.chain.chain import Chain
 from fastevm.chain.metrics import MetricsRegistry
 from fastevm.chain.pending_block import PendingBlock
 from fastevm.chain.storage import DataDirectory
+from fastevm.core.state.layer import Layer
 from fastevm.errors import FastevmError
 from fastevm.node.production.seal_preconfirmed import seal_preconfirmed
 
 log = logging.getLogger(__name__)
+
+Json = dict[str, Any]
+StoredSnapshot = tuple[Json, Callable[[], Layer], Mapping[str, list[str]]]
+"""The description of a snapshot, a function that returns its state, and the slots by account that
+were changed after it without a block."""
 
 
 class NoStorage:
@@ -28,6 +36,50 @@ class NoStorage:
 
     def compact_pool(self) -> None:
         """Removes transactions from the journal that no longer wait."""
+
+    @property
+    def position(self) -> int:
+        """The size of the journal of blocks."""
+        return 0
+
+    def development(self) -> Json | None:
+        """Returns the state that `keep_development` wrote; None if there is none."""
+        return None
+
+    def keep_development(self, state: Json) -> None:
+        """Writes what a developer set."""
+
+    def snapshots(self) -> dict[int, StoredSnapshot]:
+        """Returns the numbered snapshots that were written."""
+        return {}
+
+    def keep_snapshot(self, number: int, snapshot: Json) -> None:
+        """Writes a numbered snapshot, which is described by ``snapshot``."""
+
+    def revert_snapshots(self, number: int) -> None:
+        """Deletes the numbered snapshots from a number on."""
+
+    def named_snapshots(self) -> dict[str, StoredSnapshot]:
+        """Returns the named snapshots that were written."""
+        return {}
+
+    def keep_named(self, name: str, snapshot: Json, layer: Layer) -> Callable[[], Layer]:
+        """Writes a named snapshot; returns a function that returns its state."""
+        return lambda: layer
+
+    def delete_named(self, name: str) -> None:
+        """Deletes a named snapshot."""
+
+    def keep_amendment(self, keys: Sequence[int | str], accounts: Json) -> None:
+        """Writes that accounts are about to change after the snapshots with these numbers and
+        names. ``accounts``: lists of slots by account.
+        """
+
+    def readmit(self, chain: Chain, block_hash: bytes) -> None:
+        """Adds a block, and its ancestors, that the chain dropped. Raises FastevmError if they are
+        not stored.
+        """
+        raise FastevmError(f"block 0x{block_hash.hex()} was dropped with its branch")
 
     def seal_preconfirmed(self, chain: Chain, metrics: MetricsRegistry) -> None:
         """Seals the block whose slices the previous process published."""
@@ -65,6 +117,73 @@ class NodeStorage(NoStorage):
     def compact_pool(self) -> None:
         """Removes transactions from the journal that no longer wait."""
         self.directory.pool.compact(self.is_waiting)
+
+    @property
+    def position(self) -> int:
+        """The size of the journal of blocks."""
+        return self.directory.blocks.file.size
+
+    def development(self) -> Json | None:
+        """Returns the state that `keep_development` wrote; None if there is none."""
+        return self.directory.development.state
+
+    def keep_development(self, state: Json) -> None:
+        """Writes what a developer set."""
+        self.directory.development.keep_state(state)
+
+    def snapshots(self) -> dict[int, StoredSnapshot]:
+        """Returns the numbered snapshots that were written; their states are computed again."""
+        log = self.directory.development
+        return {
+            number: (found, partial(self._state_of, found), log.amended.get(str(number), {}))
+            for number, found in log.snapshots.items()
+        }
+
+    def _state_of(self, snapshot: Json) -> Layer:
+        block_hash = bytes.fromhex(snapshot["head"][2:])
+        return self.directory.state_at(block_hash, snapshot["position"])
+
+    def keep_snapshot(self, number: int, snapshot: Json) -> None:
+        """Writes a numbered snapshot, which is described by ``snapshot``."""
+        self.directory.development.keep_snapshot(number, snapshot)
+
+    def revert_snapshots(self, number: int) -> None:
+        """Deletes the numbered snapshots from a number on."""
+        self.directory.development.revert(number)
+
+    def named_snapshots(self) -> dict[str, StoredSnapshot]:
+        """Returns the named snapshots that were written; their states are read from files."""
+        log = self.directory.development
+        return {
+            name: (found, partial(self._named_state, name), log.amended.get(name, {}))
+            for name, found in self.directory.named.descriptions().items()
+        }
+
+    def keep_named(self, name: str, snapshot: Json, layer: Layer) -> Callable[[], Layer]:
+        """Writes a named snapshot; returns a function that reads its state."""
+        self.directory.named.write(name, snapshot, layer)
+        self.directory.development.forget(name)
+        return partial(self._named_state, name)
+
+    def _named_state(self, name: str) -> Layer:
+        return self.directory.named.layer(name, self.directory.below)
+
+    def delete_named(self, name: str) -> None:
+        """Deletes a named snapshot."""
+        self.directory.named.delete(name)
+        self.directory.development.forget(name)
+
+    def keep_amendment(self, keys: Sequence[int | str], accounts: Json) -> None:
+        """Writes that accounts are about to change after the snapshots with these numbers and
+        names. ``accounts``: lists of slots by account.
+        """
+        self.directory.development.amend(keys, accounts)
+
+    def readmit(self, chain: Chain, block_hash: bytes) -> None:
+        """Adds a block, and its ancestors, that the chain dropped. Raises StorageError if they are
+        not stored.
+        """
+        self.directory.blocks.readmit(chain, block_hash)
 
     def seal_preconfirmed(self, chain: Chain, metrics: MetricsRegistry) -> None:
         """Seals the block whose slices the previous process published.

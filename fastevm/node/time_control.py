@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Final
 
 from fastevm.node.production.block_producer import BlockProducer
@@ -14,11 +15,12 @@ MILLISECONDS: Final = 1_000
 class TimeControl:
     """Changes the clock of a producer; pre-confirmed transactions are sealed before.
 
-    Every change raises ValueError where the rules of the chain set the timestamps.
+    Every change raises ValueError where the rules of the chain set the timestamps. ``changed`` is
+    called after each.
     """
 
-    def __init__(self, producer: BlockProducer) -> None:
-        self.producer = producer
+    def __init__(self, producer: BlockProducer, changed: Callable[[], None] = lambda: None) -> None:
+        self.producer, self.changed = producer, changed
 
     def increase(self, seconds: int) -> int:
         """Advance the clock; its offset to the system's clock then, in seconds.
@@ -31,7 +33,7 @@ class TimeControl:
             clock.check(clock.now() + seconds)
             self.producer.seal_open_block()
             clock.offset += seconds
-            self.producer.restart()
+            self._go_on()
             return clock.offset
 
     def set(self, timestamp: int) -> int:
@@ -48,7 +50,7 @@ class TimeControl:
             self.producer.seal_open_block()
             before = self.producer.next_timestamp(int(time.time()))
             self.producer.clock.set_now(timestamp)
-            self.producer.restart()
+            self._go_on()
             return max(0, timestamp - before)
 
     def set_next(self, timestamp: int) -> None:
@@ -60,7 +62,7 @@ class TimeControl:
             self.check(timestamp)
             self.producer.seal_open_block()
             self.producer.clock.set_next(timestamp)
-            self.producer.restart()
+            self._go_on()
 
     def set_interval(self, seconds: int | None) -> bool:
         """Stamp each block so many seconds after its parent; None: by the clock.
@@ -73,8 +75,12 @@ class TimeControl:
             clock.check(seconds or 0)
             self.producer.seal_open_block()
             had, clock.interval = clock.interval is not None, seconds
-            self.producer.restart()
+            self._go_on()
             return had
+
+    def _go_on(self) -> None:
+        self.changed()
+        self.producer.restart()
 
     def check(self, timestamp: int) -> None:
         """ValueError for a timestamp that the next block cannot have."""

@@ -11,9 +11,8 @@ from typing import Any
 from fastevm import node as nodes
 from fastevm.chain import named as chains
 from fastevm.core.primitives.hex import checksum_address, hex_bytes
-from fastevm.core.primitives.replace import replace
 from fastevm.errors import ForkError, error_text
-from fastevm.rpc.command import access_of, serve_node
+from fastevm.rpc.command import access_of, contradictions_of_directory, progress, serve_node
 from fastevm.rpc.dev.options import DEFAULT_GAS_LIMIT, add_arguments
 from fastevm.rpc.dev.settings import configured
 from fastevm.rpc.dev.state_file import StateFile
@@ -82,13 +81,22 @@ def node_of(arguments: argparse.Namespace) -> Any:
         ),
         "trusted_setup": nodes.find_trusted_setup(arguments.trusted_setup),
     }
-    node = forked(arguments, options) if arguments.fork_url else unforked(arguments, options)
+    options["progress"] = progress("restored", arguments.quiet)
+    options["limits"] = nodes.ChainLimits(states=nodes.default_states(arguments))
+    options["directory"] = directory = nodes.open_directory(arguments)
+    try:
+        node = forked(arguments, options) if arguments.fork_url else unforked(arguments, options)
+    except BaseException:
+        if directory is not None:
+            directory.close()
+        raise
     node.submission.min_tip = 0
     node.submission.refuses_low_fees = True
     node.slots_in_an_epoch = arguments.slots_in_an_epoch
     if arguments.code_size_limit or arguments.disable_code_size_limit:
         node.submission.max_bytes = MAX_TRANSACTION_BYTES
-    node.development.impersonation.everyone = arguments.auto_impersonate
+    if arguments.auto_impersonate:
+        node.development.impersonation.everyone = True
     if arguments.block_time is not None:
         node.development.miner.set_interval(arguments.block_time, automine=arguments.mixed_mining)
     if arguments.config_out is not None:
@@ -115,6 +123,11 @@ def refuse_together(arguments: argparse.Namespace) -> None:
             "--gas-limit and --disable-block-gas-limit exclude each other",
         ),
         (arguments.quiet and arguments.verbose, "-q and -v exclude each other"),
+        (
+            arguments.datadir is not None and any((arguments.state, arguments.load_state)),
+            "a chain in --datadir does not go on with that of --state or --load-state",
+        ),
+        *contradictions_of_directory(arguments),
     ):
         if is_wrong:
             arguments.usage_error(message)
@@ -144,7 +157,9 @@ def unforked(arguments: argparse.Namespace, options: dict[str, Any]) -> Any:
         shares_seconds=True,
         **options,
     )
-    node.producer.clock.set_now(node.chain.head.header.timestamp)
+    if node.storage.development() is None:
+        node.producer.clock.set_now(node.chain.head.header.timestamp)
+        node.development.keep()
     return node
 
 
@@ -174,17 +189,14 @@ def forked(arguments: argparse.Namespace, options: dict[str, Any]) -> Any:
         raise ValueError("a development node builds blocks itself; fastevm node has --follow")
     node: Any = nodes.forked_node(
         nodes.fork_options(arguments),  # type: ignore[arg-type]
+        balance=arguments.balance * nodes.ETHER,
         chain_id=arguments.chain_id,
         timestamp=arguments.timestamp,
+        parameters=changed_rules(arguments),
+        without_work=True,
+        shares_seconds=True,
         **options,
     )
-    config = replace(node.chain.config, shares_seconds=True)
-    head = node.chain.head.header
-    schedule = node.chain.schedule_for_child(head, head.timestamp + 1)
-    proof_of_work = {} if schedule.parameters["proof_of_stake"] else nodes.NO_WORK
-    node.chain.config = config.with_parameters(proof_of_work | changed_rules(arguments))
-    balance = {"balance": hex(arguments.balance * nodes.ETHER)}
-    node.development.amend({hex_bytes(account.address): balance for account in node.accounts})
     return node
 
 

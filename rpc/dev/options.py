@@ -179,6 +179,7 @@ def _add_mining(group: argparse._ArgumentGroup) -> None:
 
 
 def _add_state(group: argparse._ArgumentGroup) -> None:
+    nodes.add_directory_arguments(group)
     group.add_argument(
         "--state", type=Path, metavar="FILE",
         help="go on with the chain in this file if it is there, and write it at the end",

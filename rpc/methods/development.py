@@ -8,9 +8,9 @@ from functools import wraps
 from typing import Any, Final
 
 from fastevm.core.primitives.hex import hex_bytes, quantity
-from fastevm.node import DevelopmentControls
+from fastevm.node import DevelopmentControls, check_name
 from fastevm.rpc.context import Context
-from fastevm.rpc.dispatch.params import ADDRESS, DATA, HASH
+from fastevm.rpc.dispatch.params import ADDRESS, DATA, HASH, decode_text
 from fastevm.rpc.dispatch.registry import Handler, Needs, Param, RunOn, method
 from fastevm.rpc.dispatch.workers import (
     LOOP_OBJECTS,
@@ -19,7 +19,13 @@ from fastevm.rpc.dispatch.workers import (
     require_worker_above_limit,
 )
 from fastevm.rpc.errors import RpcError
-from fastevm.rpc_types.quantity import decode_storage_slot, decode_uint64, decode_uint256
+from fastevm.rpc_types.quantity import (
+    DecodeError,
+    decode_storage_slot,
+    decode_uint64,
+    decode_uint256,
+)
+from fastevm.rpc_types.transactions import Json
 
 U64: Final = 2**64
 U64_DIGITS: Final = 20  # decimal ones
@@ -161,6 +167,50 @@ def revert(context: Context, number: int) -> bool:
     if chosen.has_snapshot(number) and chosen.defer(lambda: chosen.revert(number)):
         return True
     return chosen.revert(number)
+
+
+def decode_name(value: Any) -> str:
+    """Decode the name of a snapshot."""
+    try:
+        return check_name(decode_text(value))
+    except ValueError as error:
+        raise DecodeError(str(error)) from error
+
+
+NAME: Final = Param(decode_name)
+
+
+@methods(["fastevm_saveSnapshot"], NAME)
+def save_snapshot(context: Context, name: str) -> Json:
+    """Take a snapshot with a name, in place of one of this name; return its block.
+
+    A data directory keeps it. It stays when the chain goes back to it.
+    """
+    attempt(control(context).save_snapshot, name)
+    return _place(control(context).named_snapshots()[name])
+
+
+@methods(["fastevm_restoreSnapshot"], NAME)
+def restore_snapshot(context: Context, name: str) -> bool:
+    """Go back to a named snapshot; numbered ones are gone then; false if there is none."""
+    return control(context).restore_snapshot(name)
+
+
+@methods(["fastevm_deleteSnapshot"], NAME)
+def delete_snapshot(context: Context, name: str) -> bool:
+    """Delete a named snapshot; return whether there was one."""
+    return control(context).delete_snapshot(name)
+
+
+@methods(["fastevm_snapshots"])
+def named_snapshots(context: Context) -> dict[str, Json]:
+    """Return the block of each named snapshot."""
+    return {name: _place(found) for name, found in control(context).named_snapshots().items()}
+
+
+def _place(found: tuple[int, bytes]) -> Json:
+    number, block_hash = found
+    return {"blockNumber": quantity(number), "blockHash": hex_bytes(block_hash)}
 
 
 @short_setters(

@@ -18,6 +18,7 @@ from fastevm.chain.storage.block_record import block_of, hashes_of, pack_body, r
 from fastevm.chain.storage.record_file import Record, RecordFile, StorageError
 from fastevm.chain.storage.state_snapshot import Snapshot
 from fastevm.core.execution.types import Block, Receipt
+from fastevm.core.state.layer import Layer
 from fastevm.errors import BlockUnavailableError, FastevmError
 
 log = logging.getLogger(__name__)
@@ -36,6 +37,7 @@ class BlockJournal:
         """``flush``: wait for the disk after every record."""
         self.file = RecordFile(directory / FILE_NAME, label)
         self.flush = flush
+        self.on_amendment: Callable[[], None] = lambda: None  # called after one was recorded
         self._replayed: Record | None = None  # the record being replayed
 
     def keep(self, block: Block, receipts: Sequence[Receipt]) -> int:
@@ -53,6 +55,7 @@ class BlockJournal:
         """Records a change of the state after a block. ``accounts``: as in a genesis file."""
         if self._replayed is None:
             self._write(AMENDMENT, block_hash + json.dumps(accounts).encode())
+            self.on_amendment()
 
     def read(self, position: int) -> Record:
         """Returns the record at a byte offset. Raises OSError or StorageError if there is none."""
@@ -96,11 +99,22 @@ class BlockJournal:
         ends if the head is an archived block below the snapshot. Raises :class:`CorruptFile`, or
         :class:`StorageError` for a record that does not fit the chain.
         """
-        adopted = set() if snapshot is None else self._adopt(chain, snapshot, progress, start)
-        known = 0 if snapshot is None else snapshot.journal_size
+        adopted, skipped, known = 0, set[int](), 0
+        if snapshot is not None:
+            adopted, skipped = self._adopt(chain, snapshot, progress, start)
+            known = snapshot.journal_size
         chain.journal = self
         with chain.keeping_states():
-            return len(adopted) + self._replay(chain, known, adopted, progress, start)
+            return adopted + self._replay(chain, known, skipped, progress, start)
+
+    def replay_to(self, chain: Chain, end: int) -> None:
+        """Replays the changes before a byte offset on a fresh chain, for its state there.
+
+        Nothing may be recorded meanwhile. Raises as `replay`.
+        """
+        chain.journal = self
+        with chain.keeping_states():
+            self._replay(chain, 0, set(), None, None, end)
 
     def compact(self, chain: Chain) -> None:
         """Removes all but the canonical blocks and their amendments.
@@ -108,6 +122,26 @@ class BlockJournal:
         Do not use the chain afterwards: its archive refers to the old offsets.
         """
         self.file.rewrite(self._canonical_records(chain))
+
+    def readmit(self, chain: Chain, block_hash: bytes) -> None:
+        """Adds a recorded block, and its ancestors, that a chain no longer knows; without states.
+
+        Reads the whole file. Raises StorageError if it does not contain them.
+        """
+        positions: dict[bytes, tuple[bytes, int]] = {}
+        for record in self.file.records():
+            if record.kind == BLOCK:
+                known, parent_hash = hashes_of(record.payload)
+                positions[known] = (parent_hash, record.start)
+        branch = []
+        while not chain.knows(block_hash):
+            if block_hash not in positions:
+                raise StorageError(f"{self.file.path} lacks block 0x{block_hash.hex()}")
+            block_hash, position = positions[block_hash]
+            branch.append(position)
+        for position in reversed(branch):
+            payload = self.read(position).payload
+            chain.readmit(block_of(payload), receipts_of(payload), position)
 
     def _canonical_records(self, chain: Chain) -> Iterator[tuple[int, bytes]]:
         blocks: set[bytes] = set()
@@ -125,17 +159,21 @@ class BlockJournal:
         self,
         chain: Chain,
         known: int,
-        adopted: set[int],
+        skipped: set[int],
         progress: Progress | None,
         start: int | None,
+        end: int | None = None,
     ) -> int:
         count = 0
+        kept = _KeptStates(chain, self.file.records(start))
         for record in self.file.records(start):
-            if record.start in adopted:
+            if record.start in skipped:
                 continue
+            if end is not None and record.start >= end:
+                break
             self._replayed = record
             try:
-                count += self._play(chain, record, passed=record.end <= known)
+                count += self._play(chain, record, kept, passed=record.end <= known)
             except (FastevmError, ValueError) as error:
                 raise StorageError(
                     f"{self.file.path}: the record that ends at byte {record.end} does not fit "
@@ -155,23 +193,34 @@ class BlockJournal:
 
     def _adopt(
         self, chain: Chain, snapshot: Snapshot, progress: Progress | None, start: int | None
-    ) -> set[int]:
-        """Adds the blocks up to the snapshot without execution. Returns the offsets of their
-        records.
+    ) -> tuple[int, set[int]]:
+        """Adds the blocks up to the snapshot without execution. Returns their number, and the
+        offsets of records that are not replayed: these blocks, amendments that the snapshot's state
+        has already, and, where this node built all blocks, abandoned branches before the snapshot.
         """
+        skipped: set[int] = set()
         positions: dict[bytes, tuple[bytes, int]] = {}
+        newest = chain.head.hash
         for record in self.file.records(start):
-            if record.kind == BLOCK and record.end <= snapshot.journal_size:
-                block_hash, parent_hash = hashes_of(record.payload)
-                positions[block_hash] = (parent_hash, record.start)
-        branch, block_hash = [], snapshot.block_hash
-        while block_hash != chain.head.hash:
-            if block_hash not in positions:
-                raise StorageError(f"{self.file.path} does not lead to the snapshot's block")
-            block_hash, position = positions[block_hash]
-            branch.append(position)
-        if not branch:
+            if record.end > snapshot.journal_size:
+                break
+            if record.kind == BLOCK:
+                newest, parent_hash = hashes_of(record.payload)
+                positions[newest] = (parent_hash, record.start)
+            elif record.kind == HEAD:
+                newest = record.payload
+            if record.kind == AMENDMENT:
+                if record.payload.startswith(snapshot.block_hash):
+                    skipped.add(record.start)
+            elif chain.partial:
+                skipped.add(record.start)
+        branch = self._branch(positions, snapshot.block_hash, chain.head.hash)
+        if chain.partial:
+            skipped.difference_update(self._branch(positions, newest, snapshot.block_hash))
+        if not branch and not (chain.partial and chain.head.hash == chain.genesis.hash):
             raise StorageError("the archive is not below the snapshot's block")
+        if not branch:
+            chain.replace_state(chain.head.hash, snapshot.layer)
         done = 0
         for position in reversed(branch):
             payload = self.read(position).payload
@@ -180,29 +229,65 @@ class BlockJournal:
             done += len(payload)
             if progress is not None:
                 progress(chain.head.number, done, self.file.size)
-        return set(branch)
+        return len(branch), skipped.union(branch)
 
-    def _play(self, chain: Chain, record: Record, *, passed: bool) -> bool:
+    def _branch(
+        self, positions: Mapping[bytes, tuple[bytes, int]], newest: bytes, oldest: bytes
+    ) -> list[int]:
+        """Returns the offsets of the blocks from ``newest`` down to the child of ``oldest``.
+
+        ``positions``: parent and offset by hash. Raises StorageError if ``oldest`` is no ancestor.
+        """
+        branch = []
+        while newest != oldest:
+            if newest not in positions:
+                raise StorageError(f"{self.file.path} does not lead to the snapshot's block")
+            newest, position = positions[newest]
+            branch.append(position)
+        return branch
+
+    def _play(self, chain: Chain, record: Record, kept: _KeptStates, *, passed: bool) -> bool:
         """Replays one record. Returns whether it added a block. ``passed``: a later snapshot
         exists.
         """
         payload = record.payload
         if record.kind == BLOCK:
             block_hash, parent_hash = hashes_of(payload)
-            if chain.knows(block_hash):
-                return False
-            if passed and not chain.knows(parent_hash):
-                return False  # of a branch abandoned before the snapshot
-            if passed and not chain.has_state(parent_hash):
-                return False
-            chain.add(block_of(payload))
+            if passed and not (chain.knows(parent_hash) and chain.has_state(parent_hash)):
+                return False  # below the snapshot, or of a branch abandoned before it
+            chain.add(block_of(payload), is_own=True)
+            kept.keep(block_hash)
             return True
         if record.kind == HEAD:
             if not passed or chain.has_state(payload):
-                chain.set_head(payload)
+                if not chain.knows(payload) and kept.of(payload) is not None:
+                    self.readmit(chain, payload)
+                chain.set_head(payload, kept.of(payload))
         elif record.kind == AMENDMENT:
             if not passed or chain.has_state(payload[:HASH_BYTES]):
                 chain.amend(payload[:HASH_BYTES], json.loads(payload[HASH_BYTES:]))
+                kept.keep(payload[:HASH_BYTES])
         else:
             raise StorageError(f"a record of kind {record.kind}, which this version does not know")
         return False
+
+
+class _KeptStates:
+    """The states of blocks to which a later record moves the head, which may be long after."""
+
+    def __init__(self, chain: Chain, records: Iterator[Record]) -> None:
+        self._chain = chain
+        self._targets = {record.payload for record in records if record.kind == HEAD}
+        self._layers: dict[bytes, Layer] = {}
+        for block_hash in self._targets:
+            if chain.has_state(block_hash):
+                self._layers[block_hash] = chain.layer_of(block_hash)
+
+    def keep(self, block_hash: bytes) -> None:
+        """Keeps the state of a block that was added or amended, if it is needed later."""
+        if block_hash in self._targets:
+            self._layers[block_hash] = self._chain.layer_of(block_hash)
+
+    def of(self, block_hash: bytes) -> Layer | None:
+        """Returns the state of a block; None if it was not added by these records."""
+        return self._layers.get(block_hash)

@@ -10,6 +10,7 @@ import stat
 import time
 from collections.abc import Callable, Mapping
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any, Final
@@ -19,6 +20,7 @@ from fastevm.chain.metrics import MetricsRegistry
 from fastevm.chain.storage import block_journal, pool_journal, preconfirmed, state_snapshot
 from fastevm.chain.storage.archive import Archive
 from fastevm.chain.storage.block_journal import BlockJournal, Progress
+from fastevm.chain.storage.development_log import DevelopmentLog
 from fastevm.chain.storage.genesis_file import (
     GENESIS_NAME,
     GenesisFile,
@@ -26,6 +28,7 @@ from fastevm.chain.storage.genesis_file import (
     genesis_file,
     read_genesis_file,
 )
+from fastevm.chain.storage.named_snapshots import FOLDER_NAME, NamedSnapshots
 from fastevm.chain.storage.pool_journal import PoolJournal
 from fastevm.chain.storage.preconfirmed import SliceJournal
 from fastevm.chain.storage.record_file import (
@@ -37,6 +40,8 @@ from fastevm.chain.storage.record_file import (
     sync_directory,
 )
 from fastevm.chain.storage.state_snapshot import Snapshot, SnapshotFile, Snapshotter
+from fastevm.core.state.layer import Layer
+from fastevm.core.state.remote import RemoteState
 from fastevm.errors import FastevmError
 
 log = logging.getLogger(__name__)
@@ -87,6 +92,8 @@ class DataDirectory:
         self._closed = Event()
         self._flusher: Thread | None = None
         self._files: tuple[RecordFile, ...] = ()
+        self._fresh: Callable[[], Chain]
+        self.below: RemoteState | None = None  # the remote state under a fork
         self.snapshotter: Snapshotter | None = None
         self.metrics = MetricsRegistry()
 
@@ -95,6 +102,12 @@ class DataDirectory:
         """The genesis of the stored chain (geth's format); None in an empty directory."""
         stored = self._stored()
         return None if stored is None else stored.genesis
+
+    @property
+    def chain_id(self) -> int | None:
+        """The chain id of the stored chain; None in an empty directory."""
+        stored = self._stored()
+        return None if stored is None else stored.chain_id
 
     @property
     def pace(self) -> Pace | None:
@@ -143,7 +156,11 @@ class DataDirectory:
         self.pool = PoolJournal(self.path, label)
         self.slices = SliceJournal(self.path, label)
         self.snapshots = SnapshotFile(self.path, label)
-        journals = (self.blocks.file, self.pool.file, self.slices.file)
+        self.development = DevelopmentLog(self.path, label)
+        self.named = NamedSnapshots(self.path, label)
+        journals = (
+            self.blocks.file, self.pool.file, self.slices.file, self.development.file,
+        )  # fmt: skip
         self._files = (*journals, self.snapshots.file)
         for file in self._files:
             file.sync()
@@ -179,7 +196,11 @@ class DataDirectory:
         not fit the genesis and the rules, or is shorter than when the snapshot was written.
         """
         self._check_length()
-        snapshot = None if self.full_replay else self.snapshots.read()
+        self.development.impersonate_signatures()
+        first = fresh()
+        self.below = first.layer_of(first.head.hash).remote_state
+        snapshot = None if self.full_replay else self.snapshots.read(self.below)
+        self._fresh = fresh
         chain = self._continued(fresh, snapshot, progress)
         if chain is None:
             chain = self._begun(fresh)
@@ -197,7 +218,19 @@ class DataDirectory:
         self._check_preconfirmed(chain)
         self.snapshotter = Snapshotter(chain, self.snapshots, self.blocks.file)
         self.snapshotter.count_from(None if snapshot is None else snapshot.block_hash)
+        self.blocks.on_amendment = partial(self.snapshotter.count, state_snapshot.AMENDMENT_GAS)
         return chain
+
+    def state_at(self, block_hash: bytes, end: int) -> Layer:
+        """Returns the state of a block when the journal of blocks had ``end`` bytes.
+
+        It is computed again from the first block on, which takes as long as a start without a
+        snapshot. The caller keeps the chain from changing meanwhile. Raises the errors of
+        `restore`.
+        """
+        chain = self._begun(self._fresh)
+        self.blocks.replay_to(chain, end)
+        return chain.layer_of(block_hash)
 
     def _continued(
         self, fresh: Callable[[], Chain], snapshot: Snapshot | None, progress: Progress | None
@@ -295,7 +328,7 @@ class DataDirectory:
         aside = self.path / f"{ABANDONED_PREFIX}{time.time_ns()}"
         aside.mkdir()
         for file in self.path.iterdir():
-            if file.is_file() and file.name != LOCK_NAME:
+            if file.name == FOLDER_NAME or (file.is_file() and file.name != LOCK_NAME):
                 file.rename(aside / file.name)
         sync_directory(aside)
         sync_directory(self.path)
@@ -318,7 +351,7 @@ class DataDirectory:
         return read_genesis_file(self.path / GENESIS_NAME)
 
     def _flush(self) -> None:
-        files = (self.blocks.file, self.pool.file)
+        files = (self.blocks.file, self.pool.file, self.development.file)
         flushed = dict.fromkeys(files, -1)
         while not self._closed.wait(FLUSH_SECONDS):
             for file in files:

@@ -28,6 +28,11 @@ class Pace(msgspec.Struct, frozen=True):
     block_time_ms: int
     slice_interval_ms: int
 
+    @property
+    def times(self) -> dict[str, int]:
+        """The intervals by the names of `ChainConfig`."""
+        return {name: getattr(self, name) for name in self.__struct_fields__}
+
     def __str__(self) -> str:
         return f"a block time of {self.block_time_ms} ms in slices of {self.slice_interval_ms} ms"
 

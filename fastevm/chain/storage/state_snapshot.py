@@ -25,6 +25,7 @@ from fastevm.chain.storage.archive import Archive
 from fastevm.chain.storage.archive_file import ArchiveFile
 from fastevm.chain.storage.record_file import Record, RecordFile, StorageError
 from fastevm.core.state.layer import Layer
+from fastevm.core.state.remote import RemoteState
 from fastevm.core.state.streaming import StateReader, write_state
 from fastevm.errors import FastevmError
 
@@ -34,7 +35,9 @@ FILE_NAME: Final = "state.snapshot"
 PLACE, CHUNK, END = 1, 3, 4  # kinds of records; 2 was a compressed state
 DEPTH: Final = 64  # blocks behind the head
 SNAPSHOT_GAS: Final = 5_000_000_000  # executed since the last one
+FORK_SNAPSHOT_GAS: Final = 500_000_000  # the same on a fork: a start executes a second at most
 BLOCK_GAS: Final = 100_000  # counted for an empty block
+AMENDMENT_GAS: Final = 20_000  # counted for a change of the state without a block
 MIN_PAUSE: Final = 50  # times the seconds that writing took, before the next one
 THREAD_NICENESS: Final = 10  # below the threads that serve
 _PLACE: Final = struct.Struct(">32sQ")  # hash of the block, size of the journal of blocks
@@ -65,12 +68,15 @@ class SnapshotFile:
             write_state(snapshot.layer, lambda chunk: fresh.append(CHUNK, chunk))
             fresh.append(END, b"")
 
-    def read(self) -> Snapshot | None:
-        """Returns the snapshot; None if it is missing or damaged (which is logged)."""
+    def read(self, below: RemoteState | None = None) -> Snapshot | None:
+        """Returns the snapshot; None if it is missing or damaged (which is logged).
+
+        ``below``: the remote state under a forked chain.
+        """
         if self.file.is_empty:
             return None
         try:
-            return self._read()
+            return self._read(below)
         except (ValueError, struct.error) as error:
             log.warning("%s cannot be used: %s", self.file.path, error)
             return None
@@ -89,8 +95,8 @@ class SnapshotFile:
         """
         self.file.rewrite(_shortened(self.file.records(), size))
 
-    def _read(self) -> Snapshot:
-        reader, place, kind = StateReader(), b"", 0
+    def _read(self, below: RemoteState | None) -> Snapshot:
+        reader, place, kind = StateReader(below), b"", 0
         for record in self.file.records():
             kind = record.kind
             if kind == PLACE:
@@ -132,6 +138,9 @@ class Snapshotter:
     def __init__(self, chain: Chain, target: SnapshotFile, journal: RecordFile) -> None:
         self.chain, self.target, self.journal = chain, target, journal
         self.metrics = MetricsRegistry()
+        # The state of a fork may be amended at any block, so its newest one is written.
+        self._depth = 0 if chain.partial else DEPTH
+        self._enough = FORK_SNAPSHOT_GAS if chain.partial else SNAPSHOT_GAS
         self._gas, self._earliest = 0, 0.0
         self._wanted, self._closed = Event(), False
         self._thread = Thread(target=self._run, name="fastevm-snapshots", daemon=True)
@@ -142,14 +151,14 @@ class Snapshotter:
         """Counts the gas of the canonical blocks after a snapshot's block (None: of all blocks)."""
         for number in range(self.chain.head.number, self.chain.genesis.number, -1):
             block = self.chain.block_by_number(number)
-            if block is None or block.hash == block_hash or self._gas >= SNAPSHOT_GAS:
+            if block is None or block.hash == block_hash or self._gas >= self._enough:
                 break
             self.count(BLOCK_GAS + block.header.gas_used)
 
     def count(self, gas: int) -> None:
         """Counts gas executed since the last snapshot."""
         self._gas += gas
-        if self._gas >= SNAPSHOT_GAS and time.monotonic() >= self._earliest:
+        if self._gas >= self._enough and time.monotonic() >= self._earliest:
             self._wanted.set()
 
     def close(self) -> None:
@@ -160,15 +169,18 @@ class Snapshotter:
 
     def write(self) -> bool:
         """Writes a snapshot now. Returns False if there is no suitable block."""
-        size, chain = self.journal.size, self.chain
-        block_hash = chain.canonical_hash(chain.head.number - DEPTH)
-        if block_hash is None or block_hash == chain.genesis.hash:
+        chain = self.chain
+        block_hash = chain.canonical_hash(chain.head.number - self._depth)
+        if block_hash is None or (block_hash == chain.genesis.hash and not chain.partial):
             return False
+        size = self.journal.size  # after the choice of the block, whose record is below it
         self.journal.sync()  # after a power loss the journal must not be shorter than recorded here
         started = time.monotonic()
         layer = chain.layer_of(block_hash)
         block = chain.block_by_hash(block_hash)
-        if block is None or layer.state_root() != block.header.state_root:
+        if block is None:
+            return False
+        if not chain.partial and layer.state_root() != block.header.state_root:
             return False  # `Chain.amend` changed the state, so its root is not the block's
         self.target.write(Snapshot(block_hash, size, layer))
         if isinstance(chain.archive, Archive):  # after the snapshot: its blocks must be below it
@@ -180,6 +192,8 @@ class Snapshotter:
         return True
 
     def _head_moved(self, change: HeadChange) -> None:
+        if change.removed and self.chain.partial:
+            self._gas = self._enough  # a start cannot use a snapshot of a removed block
         self.count(sum(block.header.gas_used + BLOCK_GAS for block in change.added))
 
     def _run(self) -> None:

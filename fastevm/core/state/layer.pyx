@@ -67,11 +67,11 @@ from fastevm.core.state.world cimport (
     WORLD_NEEDS_ACCOUNT,
     World,
     world_account,
+    world_adopt_slot,
     world_begin,
     world_free,
     world_new,
     world_put_account,
-    world_put_slot,
     world_remove_account,
     world_reset_storage,
 )
@@ -551,6 +551,6 @@ cdef int put_fields(World* w, bytes address, fields) except -1:
     for slot, value in fields.get("storage", {}).items():
         word_from_named(&slot_key, slot_number(slot, "slot"), "slot")
         word_from_named(&slot_value, value, "value")
-        if not world_put_slot(w, a, &slot_key, &slot_value):
+        if not world_adopt_slot(w, a, &slot_key, &slot_value):
             raise MemoryError
     return 0

@@ -4,19 +4,29 @@ from collections.abc import Callable
 from typing import final
 
 from fastevm.core.state.layer import Layer
+from fastevm.core.state.remote import RemoteState
 
 def write_state(layer: Layer, sink: Callable[[bytes], object]) -> None:
     """Calls ``sink`` with the chunks of a state in order, each of about 1 MiB.
 
-    The GIL is released between the calls. An exception raised by ``sink`` ends the stream.
+    Above a remote state, the chunks hold what was changed locally. The GIL is released between the
+    calls. An exception raised by ``sink`` ends the stream.
     """
 
 @final
 class StateReader:
-    """Builds a layer from the chunks of `write_state`. Not thread-safe."""
+    """Builds a layer from the chunks of `write_state`. Not thread-safe.
 
+    ``below``: the remote state that the written layer was above. Such a layer has no state root, so
+    no tries are built.
+    """
+
+    def __init__(self, below: RemoteState | None = None) -> None: ...
     def add(self, chunk: bytes) -> None:
         """Reads the next chunk. Raises ValueError for damaged data; the reader is unusable then."""
 
     def finish(self) -> Layer:
-        """Returns the layer with its state root computed. The reader is unusable afterwards."""
+        """Returns the layer, with its state root computed unless it is above a remote state.
+
+        The reader is unusable afterwards.
+        """

@@ -5,7 +5,9 @@ zeros:
 
 - code: CODE_ENTRY, size (4 bytes), bytes; codes are numbered from 1 in stream order
 - account: ACCOUNT_ENTRY, address (20 bytes), balance, nonce (8 bytes), code (4 bytes; 0: none)
-- slot of the preceding account: key, value; its first byte is the length of the key
+- tombstones of an account above a remote state: MASK_ENTRY, address (20 bytes), whether they hide
+  its whole storage (1 byte); the slots that follow are hidden, whatever their values
+- slot of the preceding account or tombstones: key, value; its first byte is the length of the key
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
@@ -38,6 +40,8 @@ from fastevm.core.state.commitment cimport (
 )
 from fastevm.core.state.layer cimport Layer
 from fastevm.core.state.account_map cimport ACCOUNT_MAP, AccountLeaf
+from fastevm.core.state.remote cimport RemoteState
+from fastevm.core.state.tombstones cimport MASK_MAP, MaskLeaf
 from fastevm.core.trie.trie cimport trie_release, trie_root
 
 
@@ -45,6 +49,7 @@ cdef enum:
     CHUNK_BYTES = 1 << 20     # size at which a chunk ends
     ACCOUNT_ENTRY = 0x40
     CODE_ENTRY = 0x41
+    MASK_ENTRY = 0x42
     BATCH_CHANGES = 1 << 18   # accounts and slots between commitments: 10 MB of changes
     FIRST_CODES = 64
 
@@ -172,6 +177,23 @@ cdef bint write_account(void* leaf, void* context) noexcept nogil:
     return word_map_each(account.storage, write_slot, context)
 
 
+cdef bint write_mask(void* leaf, void* context) noexcept nogil:
+    cdef const MaskLeaf* mask = <const MaskLeaf*>leaf
+    cdef Stream* s = <Stream*>context
+    cdef uint8_t* at
+    if s.chunk.size >= CHUNK_BYTES and not flush(s):
+        return False
+    if not buffer_reserve(&s.chunk, s.chunk.size + 22):
+        s.is_starved = True
+        return False
+    at = s.chunk.bytes + s.chunk.size
+    at[0] = MASK_ENTRY
+    memcpy(at + 1, mask.address.b, 20)
+    at[21] = mask.whole
+    s.chunk.size += 22
+    return word_map_each(mask.zeros, write_slot, context)
+
+
 cdef bint flush(Stream* s) noexcept with gil:
     return (<StateWriter>s.writer).hand_over()
 
@@ -206,6 +228,7 @@ cdef class StateWriter:
         cdef bint ok
         with nogil:
             ok = map_each(layer.accounts, write_account, &self.stream)
+            ok = ok and map_each(layer.masks, write_mask, &self.stream)
         if ok and self.stream.chunk.size:
             self.hand_over()
         if self.stream.is_starved:
@@ -218,7 +241,8 @@ cdef class StateWriter:
 def write_state(Layer layer not None, sink: Callable[[bytes], object]) -> None:
     """Calls ``sink`` with the chunks of a state in order, each of about 1 MiB.
 
-    The GIL is released between the calls. An exception raised by ``sink`` ends the stream.
+    Above a remote state, the chunks hold what was changed locally. The GIL is released between the
+    calls. An exception raised by ``sink`` ends the stream.
     """
     StateWriter(sink).write(layer)
 
@@ -261,8 +285,15 @@ cdef bint take_sized_word(Cursor* c, Word* out) noexcept nogil:
 
 
 cdef class StateReader:
-    """Builds a layer from the chunks of `write_state`. Not thread-safe."""
+    """Builds a layer from the chunks of `write_state`. Not thread-safe.
 
+    ``below``: the remote state that the written layer was above. Such a layer has no state root, so
+    no tries are built.
+    """
+
+    cdef RemoteState below
+    cdef MapNode* masks
+    cdef MaskLeaf* mask            # the newest one in `masks`, if it is the newest entry
     cdef MapNode* accounts
     cdef Commitment commitment
     cdef ChangeList* changes
@@ -272,7 +303,8 @@ cdef class StateReader:
     cdef size_t code_count, code_capacity
     cdef bint is_starved
 
-    def __cinit__(self) -> None:
+    def __cinit__(self, RemoteState below = None) -> None:
+        self.below = below
         self.changes = changes_new()
         if self.changes == NULL:
             raise MemoryError
@@ -280,6 +312,7 @@ cdef class StateReader:
     def __dealloc__(self) -> None:
         cdef size_t i
         map_release(self.accounts, &ACCOUNT_MAP)
+        map_release(self.masks, &MASK_MAP)
         trie_release(self.commitment.trie)
         map_release(self.commitment.storage_tries, &STORAGE_TRIE_MAP)
         changes_free(self.changes)
@@ -300,7 +333,10 @@ cdef class StateReader:
             raise ValueError(f"a damaged state: byte {c.at - start} of a chunk")
 
     def finish(self) -> Layer:
-        """Returns the layer with its state root computed. The reader is unusable afterwards."""
+        """Returns the layer, with its state root computed unless it is above a remote state.
+
+        The reader is unusable afterwards.
+        """
         cdef Layer layer = Layer.__new__(Layer)
         cdef bint ok
         with nogil:
@@ -312,6 +348,10 @@ cdef class StateReader:
         layer.storage_tries = self.commitment.storage_tries
         layer.root = self.commitment.root
         layer.has_tries = True
+        layer.remote_state = self.below
+        layer.masks = self.masks
+        self.masks = NULL
+        self.mask = NULL
         self.accounts = self.commitment.storage_tries = NULL
         self.commitment.trie = NULL
         self.account = NULL
@@ -328,10 +368,13 @@ cdef class StateReader:
             elif kind == ACCOUNT_ENTRY:
                 if not self.take_account(c):
                     return False
+            elif kind == MASK_ENTRY:
+                if not self.take_mask(c):
+                    return False
             elif kind != CODE_ENTRY or not self.take_code(c):
                 return False
             if self.changes.account_count + self.changes.key_count >= BATCH_CHANGES:
-                if not self.commit():
+                if self.below is None and not self.commit():
                     return self.starve()
         return True
 
@@ -385,18 +428,42 @@ cdef class StateReader:
             leaf.code_hash = leaf.code.hash
             code_retain(leaf.code)
         self.account = leaf
+        self.mask = NULL
         self.is_listed = False
         self.accounts = map_set(self.accounts, &ACCOUNT_MAP, leaf, &failed)
         if failed:
             self.account = NULL
         return self.starve() if failed else self.list_account()
 
+    cdef bint take_mask(self, Cursor* c) noexcept nogil:
+        cdef MaskLeaf* mask
+        cdef const uint8_t* address = c.at
+        cdef bint failed = False
+        if self.below is None or left(c) < 21:
+            return False
+        c.at += 21
+        mask = <MaskLeaf*>PyMem_RawCalloc(1, sizeof(MaskLeaf))
+        if mask == NULL:
+            return self.starve()
+        mask.head.references = 1
+        memcpy(mask.address.b, address, 20)
+        mask.whole = address[20] != 0
+        self.masks = map_set(self.masks, &MASK_MAP, mask, &failed)
+        self.mask = NULL if failed else mask
+        return self.starve() if failed else True
+
     cdef bint take_slot(self, Cursor* c, size_t key_size) noexcept nogil:
         cdef Word key, value
-        if self.account == NULL or not take_word(c, key_size, &key):
+        if not take_word(c, key_size, &key):
             return False
         if not take_sized_word(c, &value) or word_is_zero(&value):
             return False
+        if self.mask != NULL:
+            return True if word_map_put(&self.mask.zeros, &key, &value) else self.starve()
+        if self.account == NULL:
+            return False
+        if self.below is not None:
+            return True if word_map_put(&self.account.storage, &key, &value) else self.starve()
         if not self.list_account():
             return False
         if not changes_add_key(self.changes, &key):
@@ -407,7 +474,7 @@ cdef class StateReader:
 
     # Further slots of a large account may be in a later batch, which lists the account again.
     cdef bint list_account(self) noexcept nogil:
-        if self.is_listed:
+        if self.is_listed or self.below is not None:
             return True
         if changes_add_account(self.changes, &self.account.address, False) == NULL:
             return self.starve()

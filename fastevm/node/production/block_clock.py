@@ -37,6 +37,11 @@ class BlockClock:
         return int(time.time()) + self.offset
 
     @staticmethod
+    def system_time() -> int:
+        """The system's time in seconds."""
+        return int(time.time())
+
+    @staticmethod
     def check(timestamp: int) -> None:
         """ValueError for a timestamp above MAX_TIMESTAMP."""
         if timestamp > MAX_TIMESTAMP:

@@ -15,8 +15,9 @@ class BlockSettings:
     """Settings for all later blocks, and for the children of one block.
 
     ``coinbase`` (20 bytes) and ``gas_limit`` hold until they change; None leaves them to the source
-    and the rules. ``min_gas_price`` (wei): what a transaction must offer. Methods may be called
-    while no block begins.
+    and the rules. ``min_gas_price`` (wei): what a transaction must offer. ``of_children``:
+    attributes of the children of the block with the hash ``parent``. Methods may be called while no
+    block begins.
     """
 
     def __init__(self) -> None:
@@ -27,8 +28,8 @@ class BlockSettings:
         self.coinbase: bytes | None = None
         self.gas_limit: int | None = None
         self.min_gas_price = 0
-        self._parent: bytes | None = None
-        self._of_children: dict[str, Any] = {}
+        self.parent: bytes | None = None
+        self.of_children: dict[str, Any] = {}
 
     def copy(self) -> BlockSettings:
         """The same decisions, independent of later ones."""
@@ -40,16 +41,16 @@ class BlockSettings:
         """Decide as ``kept`` does, in place of what was decided."""
         self.coinbase, self.gas_limit = kept.coinbase, kept.gas_limit
         self.min_gas_price = kept.min_gas_price
-        self._parent, self._of_children = kept._parent, dict(kept._of_children)
+        self.parent, self.of_children = kept.parent, dict(kept.of_children)
 
     def set_child(self, parent: bytes, **decided: Any) -> None:
         """Sets attributes of the children of the block with the hash ``parent``.
 
         ``base_fee`` in wei, ``prev_randao`` of 32 bytes.
         """
-        if parent != self._parent:
-            self._parent, self._of_children = parent, {}
-        self._of_children |= decided
+        if parent != self.parent:
+            self.parent, self.of_children = parent, {}
+        self.of_children |= decided
 
     def base_fee_after(self, parent: bytes) -> int | None:
         """Returns the base fee in wei that was set for the children of a block; None if not set."""
@@ -66,4 +67,4 @@ class BlockSettings:
         return replace(attributes, **decided) if decided else attributes
 
     def _of_child(self, parent: bytes) -> dict[str, Any]:
-        return self._of_children if parent == self._parent else {}
+        return self.of_children if parent == self.parent else {}

@@ -7,6 +7,7 @@ from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.core.execution.transaction.unsigned_sender import with_named_sender
 from fastevm.core.execution.types import Block
 from fastevm.core.primitives.replace import replace
+from fastevm.core.state.remote import resolved
 from fastevm.errors import FastevmError
 from fastevm.node.production.sliced_block import SlicedBlock
 
@@ -22,6 +23,12 @@ def seal_preconfirmed(
     head = chain.head
     if preconfirmed.draft.parent_hash != head.hash or not preconfirmed.transactions:
         return None
+    return resolved(chain.layer_of(head.hash), lambda: _sealed(chain, head, preconfirmed))
+
+
+def _sealed(
+    chain: Chain, head: Block, preconfirmed: PreconfirmedBlock
+) -> tuple[Block, BlockResult]:
     draft = replace(
         preconfirmed.draft,
         gas_used=0,

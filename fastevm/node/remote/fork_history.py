@@ -60,7 +60,8 @@ class ForkHistory:
         """Uses another endpoint from now on. Raises ForkError unless it has the
         block of the fork.
         """
-        options = replace(self.options.for_request(url), block=self.block_hash, transaction=None)
+        options = self.options.for_request(url)
+        options = replace(options, block=self.block_hash, transaction=None, resumed=None)
         old, self.source = self.source, open_source(options)
         self.options, self.newest = options, self.source
         old.close()

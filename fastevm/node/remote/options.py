@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from fastevm.fork.block_choice import BlockLike, read_block, split_block
+from fastevm.fork.pinned_block import PinnedBlock
 from fastevm.fork.rate_limit import DEFAULT_UNITS_PER_SECOND
 from fastevm.fork.request_defaults import DEFAULT_BACKOFF, DEFAULT_RETRIES, DEFAULT_TIMEOUT
 
@@ -25,6 +26,7 @@ class ForkOptions:
     ``hardfork``: name of the fork to use if the chain's rules are unknown. ``backoff`` and
     ``timeout``: seconds. ``cache``: its directory, or False for none.
     ``guarded``: refuse link-local addresses and metadata services, for a URL from a request.
+    ``kept`` and ``resumed`` as of ``RemoteSource.open``.
     """
 
     urls: tuple[str, ...]
@@ -41,6 +43,8 @@ class ForkOptions:
     cache: bool | Path = True
     offline: bool = False
     guarded: bool = False
+    kept: bool = False
+    resumed: PinnedBlock | None = None
 
     def for_request(self, url: str) -> ForkOptions:
         """These options for a URL that came in a request: guarded, and without secret headers.
@@ -59,7 +63,7 @@ class ForkOptions:
     def of_source(self) -> dict[str, Any]:
         """Returns the keyword arguments of ``RemoteSource.open``."""
         names = ("headers", "chain_id", "backoff", "retries", "timeout", "rate_limit", "cache")
-        more = ("compute_units_per_second", "offline", "guarded")
+        more = ("compute_units_per_second", "offline", "guarded", "kept", "resumed")
         return {name: getattr(self, name) for name in names + more} | {"progress": False}
 
 

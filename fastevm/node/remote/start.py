@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 import fastevm.fork as fork
 from fastevm.chain.config import ChainConfig
@@ -11,11 +11,11 @@ from fastevm.chain.system_contracts import BUILDER_CONTRACTS, SYSTEM_CONTRACTS
 from fastevm.core.execution.op_stack.base_time import BLOCK_MILLIS
 from fastevm.core.execution.types import Block
 from fastevm.core.primitives.replace import replace
+from fastevm.core.spec.parameters import Value
 from fastevm.core.spec.schedule import ForkSchedule
 from fastevm.core.state.layer import Layer
 from fastevm.core.state.remote import RemoteState
 from fastevm.core.state.source import Wanted
-from fastevm.node.dev_accounts import DEV_BALANCE, DevAccount
 from fastevm.node.remote.chain_start import ChainStart
 from fastevm.node.remote.fork_history import ForkHistory, open_source
 from fastevm.node.remote.options import ForkOptions
@@ -26,16 +26,21 @@ CONTRACTS = read_accounts(SYSTEM_CONTRACTS | BUILDER_CONTRACTS)
 
 def forked_chain(
     options: ForkOptions,
-    accounts: Sequence[DevAccount] = (),
+    funded: Mapping[bytes, int] | None = None,
     *,
     chain_id: int | None = None,
     block_time_ms: int | None = None,
     slice_interval_ms: int | None = None,
+    parameters: Mapping[str, Value] | None = None,
+    work_parameters: Mapping[str, Value] | None = None,
+    shares_seconds: bool = False,
 ) -> ChainStart:
     """Returns the start of a chain that continues from the block in the options.
 
-    ``accounts`` get 10,000 ether and no code above the fork. ``chain_id``: replaces the
-    upstream's. Raises ForkError, ValueError for invalid rules, and UnknownForkError.
+    ``funded``: balances in wei by address; these accounts have no code above the fork.
+    ``chain_id``: replaces the upstream's. ``parameters`` and ``shares_seconds`` as of
+    ``ChainConfig``; ``work_parameters``: more of them, for blocks with proof of work. Raises
+    ForkError, ValueError for invalid rules, and UnknownForkError.
     """
     source = open_source(options)
     config = fork.rules_of(source, options.hardfork)
@@ -44,6 +49,7 @@ def forked_chain(
         chain_id=config.chain_id if chain_id is None else chain_id,
         block_time_ms=block_time_ms or config.block_time_ms,
         slice_interval_ms=slice_interval_ms or config.slice_interval_ms,
+        shares_seconds=shares_seconds or config.shares_seconds,
     )
     block = _first_block(source, config)
     schedule = config.activations.at(block.number, block.header.timestamp)
@@ -51,24 +57,28 @@ def forked_chain(
         if block_time_ms not in (None, BLOCK_MILLIS):
             raise ValueError(f"block time: the rules require {BLOCK_MILLIS}, found {block_time_ms}")
         config = replace(config, block_time_ms=BLOCK_MILLIS, slice_interval_ms=BLOCK_MILLIS)
+    if not schedule.parameters["proof_of_stake"]:
+        config = config.with_parameters(work_parameters or {})
+    config = config.with_parameters(parameters or {})
     history = ForkHistory(source, options, prepared)
-    layer = prepared(RemoteState(history), schedule, accounts)
+    layer = prepared(RemoteState(history), schedule, funded)
     return ChainStart(config, block, layer, history)
 
 
 def prepared(
-    state: RemoteState, schedule: ForkSchedule, accounts: Sequence[DevAccount] = ()
+    state: RemoteState, schedule: ForkSchedule, funded: Mapping[bytes, int] | None = None
 ) -> Layer:
-    """Returns the state at the fork with funded ``accounts``, fetched in one request. Raises
+    """Returns the state at the fork with ``funded`` accounts, fetched in one request. Raises
     ForkError.
 
     A development upstream may lack the system contracts of its rules; they are added.
     """
     called = [contract for contract in schedule.system_contracts.values() if contract in CONTRACTS]
-    state.fetch(Wanted(accounts={*called, *(account.address for account in accounts)}))
+    funded = funded or {}
+    state.fetch(Wanted(accounts={*called, *funded}))
     layer = Layer.remote(state)
     changes = {item: CONTRACTS[item] for item in called if not layer.code(item)}
-    changes |= {account.address: {"balance": DEV_BALANCE, "code": b""} for account in accounts}
+    changes |= {address: {"balance": wei, "code": b""} for address, wei in funded.items()}
     return layer.with_accounts(changes) if changes else layer
 
 

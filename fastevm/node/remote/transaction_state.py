@@ -7,13 +7,14 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import Final
+from typing import Any, Final
 
 from fastevm.chain.chain import Chain
 from fastevm.core.execution.block.requests import QUEUES
 from fastevm.core.execution.op_stack.predeploys import FEE_VAULTS
 from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.core.execution.types import Header
+from fastevm.core.primitives.hex import hex_bytes
 from fastevm.core.state.layer import Layer
 from fastevm.core.state.remote import RemoteState
 from fastevm.core.state.source import Wanted
@@ -125,7 +126,8 @@ class TransactionState(MissingState):
 
         Also fetches it for some following blocks, so that later calls need no request: for few at
         first, because an endpoint with a small quota has to answer before the node can start.
-        Raises ForkError.
+        If it does not answer, the slots that the block overwrites are set to zero in the parent's
+        state: no transaction of the block or a later one can read what was there. Raises ForkError.
         """
         schedule = self.chain.schedule_for_child(parent, timestamp)
         known, contracts = Wanted(), schedule.system_contracts
@@ -142,9 +144,34 @@ class TransactionState(MissingState):
                 for name in (name for _, name in QUEUES if name in contracts):
                     known.accounts.add(contracts[name])
                     known.slots |= {(contracts[name], slot) for slot in range(QUEUE_SLOTS)}
-        if known:
-            self._ahead = min(2 * self._ahead, MAX_AHEAD)
+        if not known:
+            return
+        self._ahead = min(2 * self._ahead, MAX_AHEAD)
+        try:
             remote(self.chain.layer_of(parent.hash)).fetch(known)
+        except ForkError as error:
+            self._seconds = self._numbers = range(0)
+            own = Wanted()
+            self._add_ring(
+                own, contracts.get("BEACON_ROOTS_ADDRESS"), range(timestamp, timestamp + 1), 2
+            )
+            number = range(parent.number, parent.number + 1)
+            self._add_ring(own, contracts.get("HISTORY_STORAGE_ADDRESS"), number, 1)
+            self._zero(parent.hash, own, error)
+
+    def _zero(self, block_hash: bytes, overwritten: Wanted, error: ForkError) -> None:
+        """Sets those slots to zero that cannot be read."""
+        layer = self.chain.layer_of(block_hash)
+        changed: dict[str, Any] = {}
+        for contract, slot in overwritten.slots:
+            try:
+                layer.storage(contract, slot)
+            except ForkError:
+                storage = changed.setdefault(hex_bytes(contract), {"storage": {}})["storage"]
+                storage[hex(slot)] = "0x0"
+        if changed:
+            log.warning("slots that the next block overwrites are taken as zero: %s", error)
+            self.chain.amend(block_hash, changed)
 
     def _add_ring(self, wanted: Wanted, contract: bytes | None, places: range, rings: int) -> None:
         if contract is not None:

@@ -14,8 +14,9 @@ from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.errors import FastevmError, StateUnavailableError
 from fastevm.node import Mining, Node, dev_node
 from fastevm.node.dev_chain import DEV_CHAIN_ID
-from fastevm.node.development import MAX_MINED, MAX_SNAPSHOTS, DevelopmentControls
+from fastevm.node.development import MAX_MINED, DevelopmentControls
 from fastevm.node.production.block_clock import MAX_TIMESTAMP
+from fastevm.node.snapshots import MAX_SNAPSHOTS
 from tests.block_times import UNHURRIED_MS
 
 BOB = b"\xb0" * 20

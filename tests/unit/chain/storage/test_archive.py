@@ -204,7 +204,8 @@ def test_a_chain_comes_back_from_its_directory_with_its_old_blocks(tmp_path: Pat
     after.mine(3)
     assert after.chain.block_by_number(4) == blocks[3]
     assert sorted(file.name for file in tmp_path.iterdir()) == [
-        "LOCK", "blocks.log", "genesis.json", "pool.log", "preconfirmed.log", "state.snapshot",
+        "LOCK", "blocks.log", "development.log", "genesis.json", "pool.log", "preconfirmed.log",
+        "state.snapshot",
     ], "the index leaves nothing behind"  # fmt: skip
 
 

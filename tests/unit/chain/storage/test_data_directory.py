@@ -372,7 +372,8 @@ def test_an_abandoned_chain_is_put_aside(home: Home) -> None:
     opened = DataDirectory(home.path)
     aside = opened.abandon()
     assert {file.name for file in aside.iterdir()} == {
-        "blocks.log", "genesis.json", "pool.log", "preconfirmed.log", "state.snapshot"
+        "blocks.log", "development.log", "genesis.json", "pool.log", "preconfirmed.log",
+        "state.snapshot",
     }  # fmt: skip
     opened.close()
     assert home.open(timestamp=5).chain.head.number == 0

@@ -30,9 +30,9 @@ def executed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     numbers: list[int] = []
     add = Chain.add
 
-    def counted(chain: Chain, block: Any) -> Any:
+    def counted(chain: Chain, block: Any, **options: Any) -> Any:
         numbers.append(block.number)
-        return add(chain, block)
+        return add(chain, block, **options)
 
     monkeypatch.setattr(Chain, "add", counted)
     return numbers

@@ -1,0 +1,172 @@
+"""Snapshots of a development chain: numbered ones, and ones with a name."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from msgspec import Struct, field
+
+from fastevm.chain.storage.named_snapshots import check_name
+from fastevm.core.primitives.hex import hex_bytes
+from fastevm.core.state.layer import Layer
+from fastevm.node.kept_development import settings_json, settings_of
+from fastevm.node.production.block_clock import KeptTime
+from fastevm.node.production.block_settings import BlockSettings
+from fastevm.node.storage import NoStorage
+
+MAX_SNAPSHOTS = 1_024  # the oldest is forgotten
+MAX_NAMED = 256
+Json = dict[str, Any]
+
+
+class Snapshot(Struct, frozen=True):
+    """A chain at one moment: head, state, hashes in the pool, clock, decisions about next blocks.
+
+    ``number``: of the head. ``layer``: returns the state, which may take long after a restart.
+    ``position``: size of the journal of blocks. ``amended``: the slots, by account, that
+    `DevelopmentControls.amend` changed at that head after the snapshot; keys as the caller gave
+    them.
+    """
+
+    head: bytes
+    number: int
+    layer: Callable[[], Layer]
+    position: int
+    pooled: frozenset[bytes]
+    time: KeptTime
+    settings: BlockSettings
+    amended: dict[str, set[str]] = field(default_factory=dict)
+
+    def record_amendment(self, accounts: Mapping[str, Any]) -> dict[str, list[str]]:
+        """Records which accounts and slots are about to change. Returns those that are new."""
+        fresh: dict[str, list[str]] = {}
+        for name, fields in accounts.items():
+            slots = set((fields or {}).get("storage") or ())
+            known = self.amended.get(name)
+            if known is None or slots - known:
+                fresh[name] = sorted(slots - (known or set()))
+                self.amended.setdefault(name, set()).update(slots)
+        return fresh
+
+    def accounts(self, layer: Layer) -> Json:
+        """Returns the amended accounts as they were in the snapshot's state ``layer``; null for one
+        that did not exist.
+        """
+        found: Json = {}
+        for name, slots in self.amended.items():
+            address = bytes.fromhex(name[2:])
+            account = layer.account(address)
+            found[name] = None
+            if account is not None:
+                found[name] = {
+                    "balance": hex(account.balance),
+                    "nonce": hex(account.nonce),
+                    "code": "0x" + layer.code(address).hex(),
+                    "storage": {slot: hex(layer.storage(address, int(slot, 16))) for slot in slots},
+                }
+        return found
+
+    def described(self) -> Json:
+        """Returns all but the state and the amendments as a JSON object."""
+        return {
+            "head": hex_bytes(self.head),
+            "blockNumber": self.number,
+            "position": self.position,
+            "pooled": [hex_bytes(tx_hash) for tx_hash in self.pooled],
+            "time": list(self.time),
+            "settings": settings_json(self.settings),
+        }
+
+    @classmethod
+    def read(
+        cls, found: Json, layer: Callable[[], Layer], amended: Mapping[str, list[str]]
+    ) -> Snapshot:
+        """Reads what `described` returned."""
+        return cls(
+            bytes.fromhex(found["head"][2:]),
+            found["blockNumber"],
+            layer,
+            found["position"],
+            frozenset(bytes.fromhex(tx_hash[2:]) for tx_hash in found["pooled"]),
+            KeptTime(*found["time"]),
+            settings_of(found["settings"]),
+            {name: set(slots) for name, slots in amended.items()},
+        )
+
+
+class Snapshots:
+    """The snapshots of a chain; those in the storage are there again after a restart."""
+
+    def __init__(self, storage: NoStorage) -> None:
+        self._storage = storage
+        self._numbered: dict[int, Snapshot] = {}
+        self._named: dict[str, Snapshot] = {}
+        for number, (found, layer, amended) in storage.snapshots().items():
+            self._numbered[number] = Snapshot.read(found, layer, amended)
+        for name, (found, layer, amended) in storage.named_snapshots().items():
+            self._named[name] = Snapshot.read(found, layer, amended)
+        self._numbers = itertools.count(max(self._numbered, default=0) + 1)
+
+    def add(self, snapshot: Snapshot) -> int:
+        """Adds a snapshot and returns its number."""
+        number = next(self._numbers)
+        self._storage.keep_snapshot(number, snapshot.described())
+        self._numbered[number] = snapshot
+        while len(self._numbered) > MAX_SNAPSHOTS:
+            del self._numbered[next(iter(self._numbered))]
+        return number
+
+    def get(self, number: int) -> Snapshot | None:
+        """Returns a numbered snapshot."""
+        return self._numbered.get(number)
+
+    def drop_from(self, number: int) -> None:
+        """Deletes the snapshots from a number on."""
+        if any(each >= number for each in self._numbered):
+            self._storage.revert_snapshots(number)
+        self._numbered = {key: kept for key, kept in self._numbered.items() if key < number}
+
+    def numbered(self) -> Iterator[tuple[int, Snapshot]]:
+        """Returns the numbered snapshots."""
+        return iter(self._numbered.items())
+
+    def put_named(self, name: str, snapshot: Snapshot) -> None:
+        """Adds a named snapshot, or replaces it. Raises ValueError for an invalid name, and beyond
+        MAX_NAMED names.
+        """
+        check_name(name)
+        if name not in self._named and len(self._named) >= MAX_NAMED:
+            raise ValueError(f"{MAX_NAMED} named snapshots, which is the limit: delete some")
+        layer = self._storage.keep_named(name, snapshot.described(), snapshot.layer())
+        self._named[name] = Snapshot.read(snapshot.described(), layer, {})
+
+    def named(self, name: str) -> Snapshot | None:
+        """Returns a named snapshot."""
+        return self._named.get(name)
+
+    def all_named(self) -> Iterator[tuple[str, Snapshot]]:
+        """Returns the named snapshots."""
+        return iter(self._named.items())
+
+    def delete_named(self, name: str) -> bool:
+        """Deletes a named snapshot. Returns whether there was one."""
+        found = self._named.pop(name, None)
+        if found is not None:
+            self._storage.delete_named(name)
+        return found is not None
+
+    def record_amendment(self, head: bytes, accounts: Mapping[str, Any]) -> None:
+        """Records, before it happens, that accounts of the state after a block change."""
+        everything: dict[str, list[str]] = {}
+        keys: list[int | str] = []
+        known: list[tuple[int | str, Snapshot]] = [*self._numbered.items(), *self._named.items()]
+        for key, snapshot in known:
+            fresh = snapshot.record_amendment(accounts) if snapshot.head == head else {}
+            if fresh:
+                keys.append(key)
+                for name, slots in fresh.items():
+                    everything[name] = sorted({*everything.get(name, ()), *slots})
+        if keys:
+            self._storage.keep_amendment(keys, everything)
