@@ -85,6 +85,12 @@ REASONS: Final[dict[Reason, str]] = {
     Reason.GAS_FUNDS: "the shop's account cannot pay for the transaction",
     Reason.OUT_OF_GAS: "the transaction ran out of gas",
     Reason.SIGNER_UNAVAILABLE: "the shop's signer does not answer",
+    Reason.NO_COLLECTOR: "the shop's permit collector is not deployed",
+    Reason.PERMIT_EARLY: "an earlier permit of the buyer has to be used first",
+    Reason.PERMIT_TAKEN: "another order has a permit with the same number",
+    Reason.UNDERPAID: "the buyer has sent too little",
+    Reason.OVERPAID: "the buyer has sent too much; the shop can refund the rest",
+    Reason.PAID_LATE: "money came after the order had expired; the shop can refund it",
     Reason.UNKNOWN: "the token gave an unknown reason",
 }
 

@@ -41,6 +41,7 @@ SUBCOMMANDS: Final[dict[str, Subcommand]] = {
     "retry": Subcommand("Retry the capture of an order", f"{_OURS}.retry"),
     "void": Subcommand("Abandon an order and erase its signature", f"{_OURS}.void"),
     "refund": Subcommand("Refund a paid order, fully or in part", f"{_OURS}.refund"),
+    "collector": Subcommand("Deploy the shop's permit collector", f"{_OURS}.collector"),
     "rotate-keys": Subcommand("Re-encrypt the store with the newest key", f"{_OURS}.rotate"),
     "export": Subcommand("Export orders and movements as CSV", f"{_OURS}.export"),
     "webhooks": Subcommand("List endpoints and pending deliveries; replay", f"{_OURS}.webhooks"),

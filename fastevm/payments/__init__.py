@@ -14,7 +14,14 @@ except ModuleNotFoundError as error:
     ) from None
 
 from fastevm.payments.amounts import amount
-from fastevm.payments.authorization import Authorization, Cancellation, Domain, Kind, Terms
+from fastevm.payments.authorization import (
+    Authorization,
+    Cancellation,
+    Domain,
+    Kind,
+    Permit,
+    Terms,
+)
 from fastevm.payments.errors import (
     AlreadyRefunded,
     CaptureRefused,
@@ -112,6 +119,7 @@ __all__ = [
     "Notice",
     "Order",
     "PaymentError",
+    "Permit",
     "Policy",
     "Progress",
     "Purpose",

@@ -1,7 +1,9 @@
-"""EIP-3009 authorizations as the payer signs them: terms, token domains, EIP-712 typed data.
+"""Authorizations as the payer signs them: terms, token domains, EIP-712 typed data.
 
-An authorization binds payer, recipient, exact amount, validity window and a random one-time nonce
-to one token contract on one chain. Signing moves no tokens and reserves none.
+An EIP-3009 authorization binds payer, recipient, exact amount, validity window and a random
+one-time nonce to one token contract on one chain. Tokens without EIP-3009 but with memos (B20) take
+a permit (EIP-2612), or a transfer by the payer; then the terms' nonce is the memo of the transfer.
+Signing moves no tokens and reserves none.
 """
 
 import secrets
@@ -42,19 +44,42 @@ _CANCEL: Final = [
     {"name": "authorizer", "type": "address"},
     {"name": "nonce", "type": "bytes32"},
 ]
+_PERMIT: Final = [
+    {"name": "owner", "type": "address"},
+    {"name": "spender", "type": "address"},
+    {"name": "value", "type": "uint256"},
+    {"name": "nonce", "type": "uint256"},
+    {"name": "deadline", "type": "uint256"},
+]
 
 
 class Kind(Enum):
-    """The three EIP-3009 messages; the value is the EIP-712 primary type."""
+    """How the payer authorizes a payment; the value is the EIP-712 primary type.
+
+    TRANSFER, RECEIVE and CANCEL are the messages of EIP-3009, PERMIT that of EIP-2612. With MEMO
+    the payer signs no message: he sends ``transferWithMemo`` himself.
+    """
 
     TRANSFER = "TransferWithAuthorization"
     RECEIVE = "ReceiveWithAuthorization"
     CANCEL = "CancelAuthorization"
+    PERMIT = "Permit"
+    MEMO = "TransferWithMemo"
+
+    @property
+    def has_memo(self) -> bool:
+        """Whether the payment is recognised by the memo of its transfer."""
+        return self in (Kind.PERMIT, Kind.MEMO)
 
     @property
     def fields(self) -> list[dict[str, str]]:
-        """The members of the EIP-712 struct, in the order of its type string."""
-        return _CANCEL if self is Kind.CANCEL else _PAYMENT
+        """The members of the EIP-712 struct, in the order of its type string.
+
+        Raises InvalidTerms for MEMO.
+        """
+        if self is Kind.MEMO:
+            raise InvalidTerms("the payer of this order signs nothing: he sends transferWithMemo")
+        return {Kind.CANCEL: _CANCEL, Kind.PERMIT: _PERMIT}.get(self, _PAYMENT)
 
     @property
     def typehash(self) -> bytes:
@@ -147,6 +172,7 @@ class Terms(Struct, frozen=True, kw_only=True):
 
     A capture is valid while ``valid_after < block.timestamp < valid_before``; both bounds are
     exclusive. ``nonce`` is 32 random bytes. Payer and nonce together identify the authorization.
+    For PERMIT and MEMO it is the memo of the transfer, and ``valid_after`` is not enforced.
     """
 
     payer: str
@@ -191,26 +217,51 @@ class Terms(Struct, frozen=True, kw_only=True):
         )
 
 
+class Permit(Struct, frozen=True):
+    """What a permit has besides the terms: who may spend, and the payer's next permit nonce."""
+
+    spender: str
+    nonce: int
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "spender", address(self.spender, "spender"))
+        force_setattr(self, "nonce", integer(self.nonce, "nonce"))
+
+
 @dataclass(frozen=True, slots=True)
 class Authorization(TypedMessage):
     """Terms under a token's domain. ``payment_kind`` decides who may submit the capture.
 
     RECEIVE: only the recipient. TRANSFER: anybody who knows the signature, so the merchant no
-    longer controls when the payment is captured.
+    longer controls when the payment is captured. PERMIT: only the operator of the collector that
+    ``permit`` names as the spender. MEMO: only the payer.
     """
 
     domain: Domain
     terms: Terms
     payment_kind: Kind = Kind.RECEIVE
+    permit: Permit | None = None
 
     def __post_init__(self) -> None:
         if self.payment_kind is Kind.CANCEL:
-            raise InvalidTerms("payment_kind: expected TRANSFER or RECEIVE, found CANCEL")
+            raise InvalidTerms("payment_kind: CANCEL authorizes no payment")
+        if (self.permit is not None) is not (self.payment_kind is Kind.PERMIT):
+            raise InvalidTerms("permit: expected for PERMIT, and only for PERMIT")
 
     @property
     def kind(self) -> Kind:
-        """TRANSFER or RECEIVE."""
+        """TRANSFER, RECEIVE, PERMIT or MEMO."""
         return self.payment_kind
+
+    @property
+    def memo(self) -> str | None:
+        """The memo of the transfer as 0x-hex; None for EIP-3009."""
+        return "0x" + self.terms.nonce.hex() if self.kind.has_memo else None
+
+    @property
+    def deadline(self) -> int:
+        """The last second at which a permit is valid: unlike ``valid_before``, it is inclusive."""
+        return self.terms.valid_before - 1
 
     @property
     def signer(self) -> str:
@@ -219,7 +270,15 @@ class Authorization(TypedMessage):
 
     def message(self) -> dict[str, Any]:
         """Returns the ``message`` member of the typed data."""
-        terms = self.terms
+        terms, permit = self.terms, self.permit
+        if permit is not None:
+            return {
+                "owner": terms.payer,
+                "spender": permit.spender,
+                "value": str(terms.value),
+                "nonce": str(permit.nonce),
+                "deadline": str(self.deadline),
+            }
         return {
             "from": terms.payer,
             "to": terms.recipient,
@@ -231,7 +290,12 @@ class Authorization(TypedMessage):
 
     @property
     def cancellation(self) -> "Cancellation":
-        """Returns the message with which the payer cancels this authorization."""
+        """Returns the message with which the payer cancels this authorization.
+
+        Raises InvalidTerms if the token has no such message.
+        """
+        if self.kind.has_memo:
+            raise InvalidTerms(f"a {self.kind.value} cannot be cancelled: void the order")
         return Cancellation(self.domain, self.terms.payer, self.terms.nonce)
 
 

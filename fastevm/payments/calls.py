@@ -80,6 +80,21 @@ def state_data(authorizer: str, nonce: bytes) -> bytes:
     return call_data("authorizationState(address,bytes32)", authorizer, nonce)
 
 
+def permit_nonce_data(holder: str) -> bytes:
+    """Call data of ``nonces(holder)``: the nonce of the holder's next permit (EIP-2612)."""
+    return call_data("nonces(address)", holder)
+
+
+def allowance_data(holder: str, spender: str) -> bytes:
+    """Call data of ``allowance(holder, spender)``."""
+    return call_data("allowance(address,address)", holder, spender)
+
+
+def memo_transfer_data(recipient: str, amount: int, memo: bytes) -> bytes:
+    """Call data of ``transferWithMemo(recipient, amount, memo)``; ``memo`` has 32 bytes."""
+    return call_data("transferWithMemo(address,uint256,bytes32)", recipient, amount, memo)
+
+
 def separator_data() -> bytes:
     """Call data of ``DOMAIN_SEPARATOR()``."""
     return call_data("DOMAIN_SEPARATOR()")

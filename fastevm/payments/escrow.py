@@ -13,13 +13,14 @@ from eth_utils.crypto import keccak
 from msgspec import Struct
 from msgspec.structs import asdict, force_setattr
 
-from fastevm.payments.authorization import address
+from fastevm.payments.authorization import Kind, address
 from fastevm.payments.calls import call_data
 from fastevm.payments.calls import capture_data as token_data
 from fastevm.payments.erc6492 import through_multicall, unwrap, without_wrapper
 from fastevm.payments.errors import InvalidTerms
 from fastevm.payments.node import NodeClient
 from fastevm.payments.orders import Order
+from fastevm.payments.permits import permit_call
 from fastevm.payments.signatures import Signature
 
 ZERO: Final = "0x" + "00" * 20
@@ -168,6 +169,8 @@ def collecting_call(order: Order, signature: Signature) -> tuple[str, bytes]:
     It goes to the recipient, or for a hold into the escrow. Raises InvalidTerms if the order names
     an unknown escrow.
     """
+    if order.authorization.kind is Kind.PERMIT:
+        return permit_call(order, signature)
     if not order.annex:
         token, inner = order.authorization.domain.token, without_wrapper(signature)
         data, wrapped = token_data(order.authorization, inner), unwrap(signature.secret_bytes)

@@ -62,7 +62,10 @@ class Checkpoint(NamedTuple):
 
 
 class ChainLog(Struct, frozen=True, kw_only=True):
-    """A decoded log. Addresses are checksummed, 32-byte values are 0x-hex."""
+    """A decoded log. Addresses are checksummed, 32-byte values are 0x-hex.
+
+    ``timestamp`` is that of its block in seconds; None if it is not known.
+    """
 
     key: LogKey
     block_number: int
@@ -70,6 +73,7 @@ class ChainLog(Struct, frozen=True, kw_only=True):
     event: Event
     arguments: Mapping[str, Value] = field(default_factory=dict)
     removed: bool = False
+    timestamp: int | None = None
 
     def number(self, name: str) -> int:
         """Returns a numeric argument."""
@@ -110,8 +114,10 @@ def read_log(raw: Mapping[str, Any]) -> ChainLog | None:
         return None
     types = event.value[event.value.index("(") + 1 : -1].split(",")
     words = b"".join(bytes.fromhex(topic[2:]) for topic in topics[1:])
+    time = raw.get("blockTimestamp")
     try:
         values = decode(types, words + bytes.fromhex(raw["data"][2:]))
+        timestamp = int(time, 16) if isinstance(time, str) else None
     except (DecodingError, ValueError):
         return None
     return ChainLog(
@@ -124,6 +130,7 @@ def read_log(raw: Mapping[str, Any]) -> ChainLog | None:
             for name, kind, value in zip(names, types, values, strict=True)
         },
         removed=bool(raw.get("removed", False)),
+        timestamp=timestamp,
     )
 
 

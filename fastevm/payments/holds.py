@@ -247,17 +247,23 @@ class Holds:
         """
         spender = collector or next(iter(self.deployments.values())).refund_collector
         data = call_data("approve(address,uint256)", spender, integer(units, "units"))
-        # Belongs to no order; the minute in the key keeps a retry from approving twice.
-        movement = Movement(
-            key=f"allowance/{spender}/{units}/{int(time.time()) // 60}",
-            order_id="",
-            kind=MovementKind.VOID,
-            amount=integer(units, "units"),
-            recipient=spender,
-        )
-        await self._move(movement, token, data, lambda others: None, WAIT_SECONDS)
-        sent = await to_thread(partial(self.store.submissions, movement=movement.key))
+        # the minute in the key keeps a retry from approving twice
+        key = f"allowance/{spender}/{units}/{int(time.time()) // 60}"
+        await self.administer(key, token, data, spender, units)
+        sent = await to_thread(partial(self.store.submissions, movement=key))
         return sent[-1].transaction_hash if sent else ""
+
+    async def administer(
+        self, key: str, to: str, data: bytes, subject: str, units: int = 0
+    ) -> Movement:
+        """Sends a call that belongs to no order, once for each key, and waits for its block.
+
+        ``subject`` is the account that it concerns. Raises MovementRefused if it would revert.
+        """
+        movement = Movement(
+            key=key, order_id="", kind=MovementKind.VOID, amount=units, recipient=subject
+        )
+        return await self._move(movement, to, data, lambda others: None, WAIT_SECONDS)
 
     async def _move(
         self,

@@ -22,6 +22,7 @@ from fastevm.payments.authorization import (
     Authorization,
     Domain,
     Kind,
+    Permit,
     Terms,
     TypedMessage,
     address,
@@ -29,7 +30,9 @@ from fastevm.payments.authorization import (
 from fastevm.payments.batches import Batches
 from fastevm.payments.calls import (
     ERC1271_MAGIC,
+    allowance_data,
     cancel_data,
+    permit_nonce_data,
     separator_data,
     transfer_data,
     wallet_data,
@@ -53,6 +56,7 @@ from fastevm.payments.errors import (
 from fastevm.payments.escrow import collecting_call
 from fastevm.payments.events import ChainLog, Entry, Event, entries
 from fastevm.payments.holds import Holds, HoldTerms, same_order
+from fastevm.payments.memo_payments import received, sums_of
 from fastevm.payments.metrics import Metrics
 from fastevm.payments.movements import (
     Amounts,
@@ -73,6 +77,7 @@ from fastevm.payments.orders import (
     Purpose,
     Submission,
 )
+from fastevm.payments.permits import collector_of, deployment_of
 from fastevm.payments.policy import Policy
 from fastevm.payments.preflight import PENDING, Preflight, Report, failure_of
 from fastevm.payments.reasons import Reason
@@ -141,6 +146,7 @@ class Merchant:
         self.recipient = address(recipient or self.route.account, "recipient")
         self.emitters = frozenset(address(emitter, "emitters") for emitter in emitters)
         self.factories = frozenset(address(factory, "factories") for factory in factories)
+        self.collector = collector_of(self.route.account, self.recipient)
         self.shop = f"{token.chain_id}/{token.token}/{self.recipient}"
         self.store = store.scoped(self.shop)
         self._clock = clock
@@ -248,7 +254,7 @@ class Merchant:
     async def amounts(self, order_id: str) -> Amounts:
         """Returns how much of an order is authorized, captured and refunded."""
         order = await self.order(order_id)
-        return amounts_of(order, await self.movements(order_id))
+        return await to_thread(sums_of, self.store, order, await self.movements(order_id))
 
     def unreadable(self) -> list[str]:
         """Messages about rows of the store that were skipped because they cannot be read."""
@@ -282,7 +288,14 @@ class Merchant:
         """Creates an order of ``value`` token units from ``payer``, valid for ``lifetime`` s.
 
         ``terms`` replaces all of these. With ``hold`` the money is first collected into an escrow:
-        call `hold`, then use `holds`. Asked again with the same arguments, returns the existing
+        call `hold`, then use `holds`.
+
+        ``kind`` PERMIT is for tokens without EIP-3009, such as B20: the payer signs a permit for
+        ``collector``, which must be deployed (`deploy_collector`). With MEMO the payer signs
+        nothing and sends ``transferWithMemo(recipient, value, memo)`` himself; ``memo`` is that of
+        the order's authorization.
+
+        Asked again with the same arguments, returns the existing
         order in its current state, so that a checkout page can be reloaded. Raises InvalidTerms,
         LimitReached, or DuplicateOrder, whose text shows both terms, if the order has others.
         """
@@ -306,9 +319,41 @@ class Merchant:
             raise InvalidTerms(f"recipient: expected this merchant's recipient {self.recipient}")
         if kind is Kind.RECEIVE and self.route.account != self.recipient:
             raise InvalidTerms("kind: RECEIVE needs the recipient as the sender; use TRANSFER")
-        made = Authorization(self.token, terms, kind)
+        permit = await self._permit(kind, terms.payer) if kind.has_memo else None
+        made = Authorization(self.token, terms, kind, permit)
         order = Order(id=order_id, authorization=made, reference=reference)
         return await self._add(order, exact=exact)
+
+    async def _permit(self, kind: Kind, payer: str) -> Permit | None:
+        """Makes sure that no later memo is missed; returns the payer's next permit, for PERMIT."""
+        await self.scanner.begin(await self.reconciler.head())
+        if kind is not Kind.PERMIT:
+            return None
+        asked = {"to": self.token.token, "data": "0x" + permit_nonce_data(payer).hex()}
+        nonce, code = await self.node.batch(
+            [("eth_call", [asked, PENDING]), ("eth_getCode", [self.collector, PENDING])]
+        )
+        if not isinstance(nonce, str) or len(nonce) != 66:
+            raise InvalidTerms(f"kind: the token {self.token.token} takes no permits")
+        if not isinstance(code, str) or code == "0x":
+            raise InvalidTerms(
+                f"kind: no permit collector at {self.collector}: run 'fastevm pay collector'"
+            )
+        return Permit(self.collector, int(nonce, 16))
+
+    async def deploy_collector(self) -> str:
+        """Deploys the collector that PERMIT orders need, unless it exists; returns its address.
+
+        Raises MovementRefused if the chain has no deterministic deployment proxy.
+        """
+        if await self.node.call("eth_getCode", self.collector, PENDING) != "0x":
+            return self.collector
+        to, data = deployment_of(self.route.account, self.recipient)
+        if await self.node.call("eth_getCode", to, PENDING) == "0x":
+            detail = f"the chain has no deployment proxy at {to}"
+            raise MovementRefused(Reason.NO_COLLECTOR, detail)
+        await self.holds.administer(f"collector/{self.collector}", to, data, self.collector)
+        return self.collector
 
     async def _add(self, order: Order, *, exact: bool = False) -> Order:
         """Adds an order, or returns the one with the same terms; ``exact``: nonce and times too."""
@@ -408,6 +453,8 @@ class Merchant:
             await self.scanner.begin(head)
         if isinstance(code, NodeRefusal):
             raise code
+        if isinstance(message, Authorization) and message.permit is not None:
+            return await self._verify_permit(message, message.permit, signature)
         if code not in ("0x", None):
             magic = "0x" + ERC1271_MAGIC.hex()
             if isinstance(answer, str) and len(answer) >= 66 and answer.startswith(magic):
@@ -427,6 +474,33 @@ class Merchant:
         fault = fault_of(message, signature.of_key)
         if fault is not None:
             raise self._refused(*fault)
+        return signature.of_key
+
+    async def _verify_permit(
+        self, message: Authorization, permit: Permit, signature: Signature
+    ) -> Signature:
+        """Verifies a permit: a key's signature with a nonce that is free, also of other orders."""
+        fault = fault_of(message, signature.of_key)
+        if fault is not None:
+            raise self._refused(*fault)
+        token, payer = message.domain.token, message.signer
+        nonce, allowance = await self.node.batch(
+            [
+                ("eth_call", [{"to": token, "data": "0x" + data.hex()}, PENDING])
+                for data in (permit_nonce_data(payer), allowance_data(payer, permit.spender))
+            ]
+        )
+        for answer in (nonce, allowance):
+            if isinstance(answer, NodeRefusal):
+                raise answer
+        if int(nonce, 16) > permit.nonce and int(allowance, 16) < message.terms.value:
+            detail = f"the payer's permit {permit.nonce} was used: draft a new order"
+            raise self._refused(Reason.NONCE_CONSUMED, detail)
+        for other in await to_thread(self._book, {payer}):
+            same = other.authorization.permit == permit
+            if same and other.authorization.terms.nonce != message.terms.nonce:
+                detail = f"permit {permit.nonce} is that of order {other.id}: capture or void it"
+                raise self._refused(Reason.PERMIT_TAKEN, detail)
         return signature.of_key
 
     def _refused(self, reason: Reason, detail: str) -> SignatureRefused:
@@ -500,9 +574,14 @@ class Merchant:
         the capture fails, the order is returned as it is: see its ``state`` and ``reason``.
 
         Raises CaptureRefused if the preflight fails (``force`` submits anyway), IllegalTransition
-        if the order has ended or has no signature.
+        if the order has ended or has no signature, InvalidTerms for a MEMO order, which only its
+        payer can pay (see `wait`).
         """
         order = await self.order(order_id)
+        if order.awaited:
+            raise InvalidTerms(
+                f"the payer of order {order_id} sends the money himself: wait for it"
+            )
         if order.state in ON_THE_WAY:
             return await self.wait(order_id, until, timeout)
         begun = time.monotonic()
@@ -642,7 +721,10 @@ class Merchant:
         return await self.wait(order_id, until, timeout)
 
     async def wait(self, order_id: str, until: State, timeout: float = CAPTURE_SECONDS) -> Order:
-        """Reconciles until the order reaches ``until``, stops moving, or ``timeout`` passes."""
+        """Reconciles until the order reaches ``until``, stops moving, or ``timeout`` passes.
+
+        An order whose payer sends the money himself (MEMO) moves until it is paid or expires.
+        """
         goals = {
             State.CAPTURING: ON_THE_WAY,
             State.CAPTURED: (State.CAPTURED, State.PAID),
@@ -650,7 +732,7 @@ class Merchant:
         deadline = time.monotonic() + timeout
         while True:
             order = await self.order(order_id)
-            moving = order.state.in_flight or order.state is State.CAPTURED
+            moving = order.state.in_flight or order.state is State.CAPTURED or order.awaited
             if order.state in goals or not moving or time.monotonic() > deadline:
                 return order
             with contextlib.suppress(PaymentError):
@@ -678,14 +760,21 @@ class Merchant:
         AlreadyRefunded.
 
         The captured part of a hold is refunded through its escrow, to its payer only, and needs
-        ``holds.allow_refunds``. Raises LimitReached for more than was captured, IllegalTransition
+        ``holds.allow_refunds``. Of an order that the payer paid with a memo, everything can be
+        refunded that he sent: also too much, and after the order's window too little or too late.
+        Only what is as deep as ``Policy.depth`` counts.
+
+        Raises LimitReached for more than was captured, IllegalTransition
         if the order is neither paid nor held, MovementRefused if token or escrow would reject it
         now.
         """
         order = await self.order(order_id)
-        if not order.paid and not (order.annex and order.state in (State.HELD, State.CAPTURED)):
+        income = None
+        if order.authorization.memo is not None:
+            order, income = await self._refundable(order)
+        elif not order.paid and not (order.annex and order.state in (State.HELD, State.CAPTURED)):
             raise IllegalTransition(order.state, MovementKind.REFUND)
-        movement = await self._refund(order, amount, refund_id, recipient)
+        movement = await self._refund(order, amount, refund_id, recipient, income)
         if order.annex:
             if movement.recipient != order.authorization.terms.payer:
                 raise InvalidTerms("recipient: an escrow refunds the payer only")
@@ -693,7 +782,7 @@ class Merchant:
             return await self._wait_movement(movement.key, until, timeout)
 
         def check(others: list[Movement]) -> None:
-            left = amounts_of(order, others).refundable
+            left = amounts_of(order, others, income).refundable
             if movement.amount > left:
                 raise LimitReached(f"{left} units can be refunded, not {movement.amount}")
 
@@ -705,8 +794,28 @@ class Merchant:
                 raise AlreadyRefunded(newest) from None
             raise
 
+    async def _refundable(self, order: Order) -> tuple[Order, int]:
+        """Returns an order with a memo as it is now, and the units that it received at depth.
+
+        Raises IllegalTransition while more money could still complete it.
+        """
+        await self.reconcile()
+        order, deep = await self.order(order.id), self.scanner.deep
+        ended = deep is not None and deep.timestamp >= order.authorization.terms.valid_before
+        if not order.paid and not (ended and order.state in (State.EXPIRED, State.VOIDED)):
+            raise IllegalTransition(order.state, MovementKind.REFUND)
+        if deep is None:
+            return order, 0
+        found = await to_thread(partial(received, self.store, order, last=deep.number))
+        return order, found.total
+
     async def _refund(
-        self, order: Order, amount: int | None, refund_id: str | None, recipient: str | None
+        self,
+        order: Order,
+        amount: int | None,
+        refund_id: str | None,
+        recipient: str | None,
+        income: int | None,
     ) -> Movement:
         """Returns the movement that was requested. Raises AlreadyRefunded."""
         if refund_id is not None:
@@ -717,7 +826,8 @@ class Merchant:
             raise AlreadyRefunded(newest)
         if amount is None:
             known = next((movement for movement in others if movement.key == key), None)
-            amount = known.amount if known is not None else amounts_of(order, others).refundable
+            left = amounts_of(order, others, income).refundable
+            amount = known.amount if known is not None else left
             if amount == 0:
                 raise LimitReached("nothing can be refunded")
         return Movement(

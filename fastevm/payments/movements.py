@@ -142,11 +142,15 @@ def newest_refund(movements: Sequence[Movement]) -> Movement | None:
     return next((movement for movement in refunds if movement.state.counts), None)
 
 
-def amounts_of(order: Order, movements: Sequence[Movement]) -> Amounts:
-    """Sums up an order and its movements."""
+def amounts_of(order: Order, movements: Sequence[Movement], received: int | None = None) -> Amounts:
+    """Sums up an order and its movements.
+
+    ``received``: units of the transfers with the order's memo, if memos identify its payment.
+    """
     value = order.authorization.terms.value
     live = [movement for movement in movements if movement.state.counts]
     parts = sum(movement.amount for movement in live if movement.kind is MovementKind.PART)
     refunded = sum(movement.amount for movement in live if movement.kind is MovementKind.REFUND)
     whole = order.state in (State.CAPTURED, State.PAID) and not parts
-    return Amounts(value, value if whole else parts, refunded)
+    captured = value if whole else parts
+    return Amounts(value, captured if received is None else received, refunded)

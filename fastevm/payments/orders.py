@@ -5,7 +5,7 @@ from enum import Enum
 from typing import Final, NamedTuple
 
 from fastevm.core.primitives.replace import replace
-from fastevm.payments.authorization import Authorization
+from fastevm.payments.authorization import Authorization, Kind
 from fastevm.payments.reasons import Reason
 from fastevm.payments.states import State
 
@@ -51,6 +51,11 @@ class Order:
     def paid(self) -> bool:
         """Whether the payment is canonical at the merchant's depth. The only proof of payment."""
         return self.state is State.PAID
+
+    @property
+    def awaited(self) -> bool:
+        """Whether the payer still has to send the money himself (MEMO)."""
+        return self.state is State.DRAFTED and self.authorization.kind is Kind.MEMO
 
     @property
     def seal_context(self) -> str:

@@ -17,6 +17,7 @@ from fastevm.payments.orders import Order
 from fastevm.payments.states import Trigger
 
 DRAFTED: Final = "payment.drafted"
+RECEIVED: Final = "payment.received"  # too little, too much or too late
 REQUESTED: Final = "requested"  # suffix of a new movement's notice type
 
 TYPES: Final[dict[Trigger, str]] = {

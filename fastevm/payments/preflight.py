@@ -13,9 +13,13 @@ from typing import Any, Final
 from msgspec import Struct
 
 from fastevm.core.primitives.replace import replace
+from fastevm.payments.authorization import Kind
 from fastevm.payments.calls import (
     ERC1271_MAGIC,
+    allowance_data,
     balance_data,
+    memo_transfer_data,
+    permit_nonce_data,
     separator_data,
     state_data,
     wallet_data,
@@ -55,6 +59,7 @@ BEHIND_POLICY: Final = SIGNATURE_REASONS | {
     Reason.NOT_YET_VALID,
     Reason.EXPIRED,
     Reason.NONCE_CONSUMED,
+    Reason.PERMIT_EARLY,
     Reason.BALANCE,
 }
 # Which verdict a revert of the simulated capture belongs to; by default "policy".
@@ -236,9 +241,25 @@ class Preflight:
         batch.ask(("separator", token), *_call(token, separator_data()))
         batch.ask(("balance", token, payer), *_call(token, balance_data(payer)))
         batch.ask(("code", payer), "eth_getCode", payer, PENDING)
-        batch.ask(("consumed", order.id), *_call(token, state_data(payer, terms.nonce)))
+        permit = order.authorization.permit
+        if permit is not None:
+            batch.ask(("consumed", order.id), *_call(token, permit_nonce_data(payer)))
+            batch.ask(("allowance", order.id), *_call(token, allowance_data(payer, permit.spender)))
+            batch.ask(("collector", permit.spender), "eth_getCode", permit.spender, PENDING)
+        elif order.authorization.kind is not Kind.MEMO:
+            batch.ask(("consumed", order.id), *_call(token, state_data(payer, terms.nonce)))
+
+    def _ask_transfer(self, batch: Batch, order: Order) -> None:
+        """Asks whether the payer's own transfer would succeed."""
+        terms = order.authorization.terms
+        data = memo_transfer_data(terms.recipient, terms.value, terms.nonce)
+        token = order.authorization.domain.token
+        request = {"from": terms.payer, "to": token, "data": "0x" + data.hex()}
+        batch.ask(("capture", order.id), "eth_call", request, PENDING)
 
     def _ask_capture(self, batch: Batch, order: Order, signature: Signature | None) -> None:
+        if order.authorization.kind is Kind.MEMO:
+            self._ask_transfer(batch, order)
         if signature is None:
             return
         authorization = order.authorization
@@ -249,6 +270,8 @@ class Preflight:
         overrides: list[Any] = [] if inside is None else [{}, {"time": hex(inside)}]
         batch.ask(("capture", order.id), "eth_call", request, PENDING, *overrides)
         batch.ask(("gas", order.id), "eth_estimateGas", request, PENDING)
+        if authorization.permit is not None:
+            return  # tokens recover the key of a permit, whatever code the payer has
         payer = authorization.terms.payer
         question = _call(payer, wallet_data(authorization.digest, without_wrapper(signature)))
         batch.ask(("wallet", order.id), *question)
@@ -261,6 +284,32 @@ class Preflight:
         return None if inside == now or inside >= 2**64 else inside
 
 
+def _usable(batch: Batch, order: Order) -> Verdict:
+    """Whether nonce or permit of an order can still be used; ``ok`` is None if it is not known."""
+    authorization = order.authorization
+    if authorization.kind is Kind.MEMO:
+        return Verdict("nonce", True, detail="the payer sends the money himself")
+    consumed = batch.number(("consumed", order.id))
+    if authorization.permit is None:
+        if consumed is None:
+            return Verdict("nonce", None, detail="authorizationState failed")
+        if consumed:
+            return Verdict("nonce", False, Reason.NONCE_CONSUMED, "used or cancelled")
+        return Verdict("nonce", True)
+    allowance, nonce = batch.number(("allowance", order.id)), authorization.permit.nonce
+    if consumed is None or allowance is None:
+        return Verdict("nonce", None, detail="nonces or allowance failed")
+    if consumed < nonce:
+        detail = f"the payer's next permit has nonce {consumed}, this one {nonce}"
+        return Verdict("nonce", False, Reason.PERMIT_EARLY, detail)
+    if consumed > nonce and allowance < authorization.terms.value:
+        detail = f"permit {nonce} was used, and the allowance is {allowance}"
+        return Verdict("nonce", False, Reason.NONCE_CONSUMED, detail)
+    if consumed > nonce:
+        return Verdict("nonce", True, detail="somebody submitted the permit: its allowance counts")
+    return Verdict("nonce", True)
+
+
 def _call(to: str, data: bytes) -> tuple[str, dict[str, str], str]:
     return "eth_call", {"to": to, "data": "0x" + data.hex()}, PENDING
 
@@ -269,7 +318,7 @@ def _claims(batch: Batch, book: Sequence[Order]) -> dict[tuple[str, str], dict[s
     """Returns what each unused stored authorization may take, by token and payer."""
     claims: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
     for order in book:
-        if batch.number(("consumed", order.id)) == 0:
+        if _usable(batch, order).ok:
             terms = order.authorization.terms
             key = order.authorization.domain.token, terms.payer
             claims[key][order.id] = terms.value
@@ -290,6 +339,7 @@ class _OrderChecks:
         self.preflight, self.batch, self.order = preflight, batch, order
         self.signature, self.claims = signature, claims
         self.authorization = order.authorization
+        self.by_payer = order.authorization.kind is Kind.MEMO
         self.terms, self.token = order.authorization.terms, order.authorization.domain.token
         block = preflight._block(batch)
         self.number, self.time = int(block["number"], 16), int(block["timestamp"], 16)
@@ -313,7 +363,7 @@ class _OrderChecks:
 
     def _simulated(self) -> tuple[Reason, str] | None:
         """Why the simulated capture failed; None if it succeeded or was not simulated."""
-        if self.signature is None:
+        if self.signature is None and not self.by_payer:
             return None
         answer = self.batch.answer(("capture", self.order.id))
         return failure_of(answer) if isinstance(answer, NodeRefusal) else None
@@ -330,13 +380,19 @@ class _OrderChecks:
         if separator != domain.separator:
             detail = "name, version, chain id or address differ from the token's"
             return Verdict("domain", False, Reason.WRONG_DOMAIN, detail)
+        permit = self.authorization.permit
+        if permit is not None and not self.batch.output(("collector", permit.spender)):
+            detail = f"no permit collector at {permit.spender}: deploy it"
+            return Verdict("domain", False, Reason.NO_COLLECTOR, detail)
         return Verdict("domain", True)
 
     def _signature(self) -> Verdict:
+        if self.by_payer:
+            return Verdict("signature", None, detail="nothing to sign")
         if self.signature is None:
             return Verdict("signature", False, Reason.SIGNATURE_LENGTH, "no signature is stored")
         code = self.batch.output(("code", self.terms.payer))
-        if code:
+        if code and self.authorization.permit is None:
             answer = self.batch.output(("wallet", self.order.id)) or b""
             if len(answer) >= 32 and answer[:4] == ERC1271_MAGIC:
                 return Verdict("signature", True, detail="accepted by the payer's contract")
@@ -360,12 +416,7 @@ class _OrderChecks:
         return Verdict(name, True, detail=f"{self.terms.valid_before - when} s left")
 
     def _nonce(self) -> Verdict:
-        consumed = self.batch.number(("consumed", self.order.id))
-        if consumed is None:
-            return Verdict("nonce", None, detail="authorizationState failed")
-        if consumed:
-            return Verdict("nonce", False, Reason.NONCE_CONSUMED, "used or cancelled")
-        return Verdict("nonce", True)
+        return _usable(self.batch, self.order)
 
     def _balance(self) -> Verdict:
         balance = self.batch.number(("balance", self.token, self.terms.payer))
@@ -389,7 +440,7 @@ class _OrderChecks:
         return Verdict(name, True)
 
     def _policy(self) -> Verdict:
-        if self.signature is None:
+        if self.signature is None and not self.by_payer:
             return Verdict("policy", None, detail="nothing to simulate")
         if self.outcome is None:
             return Verdict("policy", True, detail="the simulated capture succeeds")

@@ -5,6 +5,7 @@ from typing import Final
 
 from eth_abi.abi import decode
 from eth_abi.exceptions import DecodingError
+from eth_utils.crypto import keccak
 
 ERROR_STRING: Final = bytes.fromhex("08c379a0")
 PANIC: Final = bytes.fromhex("4e487b71")
@@ -34,6 +35,12 @@ class Reason(Enum):
     GAS_FUNDS = "insufficient_funds_for_gas"
     OUT_OF_GAS = "out_of_gas"
     SIGNER_UNAVAILABLE = "signer_unavailable"
+    NO_COLLECTOR = "no_permit_collector"
+    PERMIT_EARLY = "permit_nonce_not_reached"
+    PERMIT_TAKEN = "permit_nonce_of_another_order"
+    UNDERPAID = "underpaid"
+    OVERPAID = "overpaid"
+    PAID_LATE = "paid_after_expiry"
     UNKNOWN = "unknown"
 
     @property
@@ -57,9 +64,13 @@ _TRANSIENT: Final = frozenset(
         Reason.GAS_FUNDS,
         Reason.OUT_OF_GAS,
         Reason.SIGNER_UNAVAILABLE,
+        Reason.NO_COLLECTOR,
+        Reason.PERMIT_EARLY,
         Reason.UNKNOWN,
     )
 )
+# About the amounts that a payer sent himself, not about a capture.
+AMOUNT_REASONS: Final = (Reason.UNDERPAID, Reason.OVERPAID, Reason.PAID_LATE)
 _FINAL: Final = frozenset(
     (
         Reason.NONCE_SPENT_ELSEWHERE,
@@ -99,6 +110,21 @@ REVERT_SELECTORS: Final[dict[bytes, Reason]] = {
     bytes.fromhex("db42144d"): Reason.BALANCE,
     bytes.fromhex("bd2a913c"): Reason.EXPIRED,
     bytes.fromhex("7ba5ffb5"): Reason.SIGNATURE_SIGNER,
+    bytes.fromhex("a43fec12"): Reason.BLOCKED,  # PolicyForbids(bytes32,uint64)
+    bytes.fromhex("9cfea583"): Reason.ZERO_ADDRESS,  # InvalidReceiver(address)
+    bytes.fromhex("d9309fb9"): Reason.NONCE_CONSUMED,  # PermitUsed() of the collector
+    bytes.fromhex("f77e91ce"): Reason.NONCE_CONSUMED,  # AlreadyCaptured(bytes32)
+    bytes.fromhex("7c214f04"): Reason.NOT_PAYEE,  # NotOperator()
+}
+POLICY_FORBIDS: Final = bytes.fromhex("a43fec12")
+# The policy scopes of a B20 token that a transfer asks: keccak of their names.
+POLICY_SCOPES: Final = {
+    keccak(text=f"TRANSFER_{name}_POLICY"): words
+    for name, words in (
+        ("SENDER", "the payer to send"),
+        ("RECEIVER", "the recipient to receive"),
+        ("EXECUTOR", "the caller to move tokens"),
+    )
 }
 
 
@@ -109,6 +135,10 @@ def decode_revert(data: bytes) -> tuple[Reason, str]:
         return REVERT_STRINGS.get(text, Reason.UNKNOWN), text
     if data[:4] == PANIC and len(data) >= 36:
         return Reason.UNKNOWN, f"panic 0x{int.from_bytes(data[4:36], 'big'):02x}"
+    if data[:4] == POLICY_FORBIDS and len(data) >= 68:
+        policy = int.from_bytes(data[36:68], "big")
+        allowed = POLICY_SCOPES.get(data[4:36], "this transfer")
+        return Reason.BLOCKED, f"the token's policy {policy} forbids {allowed}"
     if len(data) >= 4:
         reason = REVERT_SELECTORS.get(data[:4], Reason.UNKNOWN)
         return reason, f"custom error 0x{data[:4].hex()}"

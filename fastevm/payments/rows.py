@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
-from fastevm.payments.authorization import Authorization, Domain, Kind, Terms
+from fastevm.payments.authorization import Authorization, Domain, Kind, Permit, Terms
 from fastevm.payments.database import Row
 from fastevm.payments.errors import UnreadableRow
 from fastevm.payments.events import ChainLog, Event, LogKey
@@ -25,9 +25,15 @@ def order_values(shop: str, order: Order, now: float) -> tuple[Any, ...]:
         shop, order.id, str(domain.chain_id), domain.token, domain.name, domain.version,
         authorization.kind.value, terms.payer, terms.recipient, str(terms.value),
         str(terms.valid_after), str(terms.valid_before), "0x" + terms.nonce.hex(),
-        order.reference, order.annex, order.sealed, order.state.value,
+        order.reference, _annex(order), order.sealed, order.state.value,
         None, None, None, None, None, "", 0, now, now,
     )  # fmt: skip
+
+
+def _annex(order: Order) -> str:
+    """Returns the text of the column: the terms of a hold, or spender and nonce of a permit."""
+    permit = order.authorization.permit
+    return order.annex if permit is None else json.dumps([permit.spender, str(permit.nonce)])
 
 
 def read_order(row: Row) -> Order:
@@ -48,12 +54,16 @@ def _order(row: Row) -> Order:
         valid_before=int(row["valid_before"]),
         nonce=bytes.fromhex(row["nonce"][2:]),
     )
+    kind, annex, permit = Kind(row["kind"]), row["annex"], None
+    if kind is Kind.PERMIT:
+        spender, nonce = json.loads(annex)
+        annex, permit = "", Permit(spender, int(nonce))
     return Order(
         id=row["id"],
-        authorization=Authorization(domain, terms, Kind(row["kind"])),
+        authorization=Authorization(domain, terms, kind, permit),
         state=State(row["state"]),
         reference=row["reference"],
-        annex=row["annex"],
+        annex=annex,
         sealed=row["sealed"],
         origin=State(row["origin"]) if row["origin"] else None,
         settlement=_settlement(row),
@@ -157,7 +167,7 @@ def log_values(shop: str, chain: str, chain_log: ChainLog) -> tuple[Any, ...]:
     return (
         shop, chain, *chain_log.key, chain_log.block_number, chain_log.address,
         chain_log.event.value, json.dumps(arguments), arguments.get("authorizer"),
-        arguments.get("nonce"), 0, 0,
+        arguments.get("nonce", arguments.get("memo")), 0, 0, chain_log.timestamp,
     )  # fmt: skip
 
 
@@ -170,6 +180,7 @@ def read_log_row(row: Row) -> ChainLog:
         event=Event(row["event"]),
         arguments=json.loads(row["arguments"]),
         removed=bool(row["removed"]),
+        timestamp=row["timestamp"],
     )
 
 

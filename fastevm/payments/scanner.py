@@ -12,6 +12,7 @@ from asyncio import to_thread
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
+from fastevm.core.primitives.replace import replace
 from fastevm.payments.authorization import Domain
 from fastevm.payments.chain import Chain, Head, head_of
 from fastevm.payments.errors import NodeBehind, NodeRefusal, ReorganisedMeanwhile
@@ -260,7 +261,23 @@ class Scanner:
             if not chain_logs:
                 raise _Unknown  # a node may have the receipt before the logs
             logs += chain_logs
-        return logs
+        return await self._timed(logs)
+
+    async def _timed(self, logs: list[ChainLog]) -> list[ChainLog]:
+        """Adds the timestamps of memos from their blocks, if the node's logs have none."""
+        untimed = {
+            chain_log.key.block_hash
+            for chain_log in logs
+            if chain_log.event is Event.MEMO and chain_log.timestamp is None
+        }
+        if not untimed:
+            return logs
+        asked = [("eth_getBlockByHash", [block_hash, False]) for block_hash in sorted(untimed)]
+        times = {head.hash: head.timestamp for head in map(_known, await self.node.batch(asked))}
+        return [
+            replace(chain_log, timestamp=times.get(chain_log.key.block_hash, chain_log.timestamp))
+            for chain_log in logs
+        ]
 
     def _kept(self, blocks: Sequence[Checkpoint]) -> set[tuple[str, str]]:
         """Returns (block hash, transaction hash) of the stored logs of these blocks."""

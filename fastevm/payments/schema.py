@@ -6,7 +6,7 @@ between SQLite and PostgreSQL. Every row belongs to a shop; queries of one shop 
 
 from typing import Final
 
-VERSION: Final = 5
+VERSION: Final = 6
 
 SQLITE: Final = {"blob": "BLOB", "serial": "INTEGER PRIMARY KEY", "text": "TEXT"}
 # Byte order as in SQLite, because pages of ids must not depend on a locale.
@@ -82,12 +82,13 @@ TABLES: Final = (
         log_index BIGINT NOT NULL, block_number BIGINT NOT NULL,
         address TEXT NOT NULL, event TEXT NOT NULL, arguments TEXT NOT NULL,
         authorizer TEXT, nonce TEXT,
-        removed INTEGER NOT NULL, settled INTEGER NOT NULL,
+        removed INTEGER NOT NULL, settled INTEGER NOT NULL, timestamp BIGINT,
         PRIMARY KEY (shop, chain_id, block_hash, transaction_hash, log_index))""",
     """CREATE INDEX logs_by_block ON logs (shop, chain_id, block_number)""",
     """CREATE INDEX logs_by_transaction ON logs (shop, chain_id, transaction_hash)""",
     """CREATE INDEX logs_by_nonce ON logs (shop, chain_id, authorizer, nonce)""",
     """CREATE INDEX logs_unsettled ON logs (shop, chain_id, settled)""",
+    """CREATE INDEX logs_by_memo ON logs (shop, chain_id, nonce)""",
     """CREATE TABLE checkpoints (
         scope {text} NOT NULL, number BIGINT NOT NULL, block_hash TEXT NOT NULL,
         PRIMARY KEY (scope, number))""",
@@ -133,7 +134,8 @@ _OLD_INDEXES: Final = (
     "logs_by_transaction", "logs_by_nonce", "logs_unsettled",
 )  # fmt: skip
 
-# Version 5 added entitled callers, version 4 batch captures, version 3 the cost of a transaction.
+# Version 6 added timestamps and memos of logs, version 5 entitled callers, version 4 batches,
+# version 3 the cost of a transaction.
 _ENTITLED: Final = tuple(table for table in TABLES if " entitled" in table)
 # What an older version settled was answered then.
 _FROM_4: Final = (
@@ -141,14 +143,17 @@ _FROM_4: Final = (
     """INSERT INTO entitled SELECT shop, id, 'an older version' FROM orders
         WHERE shop LIKE 'x402/%' AND state IN ('captured', 'paid', 'held', 'released')""",
 )
+_TIMESTAMP: Final = ", timestamp BIGINT"
+_MEMOS: Final = tuple(table for table in TABLES if " logs_by_memo " in table)
+_FROM_5: Final = (f"ALTER TABLE logs ADD COLUMN {_TIMESTAMP[2:]}", *_MEMOS)
 _BATCH: Final = ", batch TEXT NOT NULL DEFAULT ''"
 _BATCHED: Final = tuple(table for table in TABLES if " batched" in table)
 _FROM_3: Final = (f"ALTER TABLE submissions ADD COLUMN {_BATCH[2:]}", *_BATCHED)
 _COST: Final = ", cost TEXT"
 _TABLES_2: Final = tuple(
-    table.replace(_BATCH, "").replace(_COST, "")
+    table.replace(_BATCH, "").replace(_COST, "").replace(_TIMESTAMP, "")
     for table in TABLES
-    if table not in (*_BATCHED, *_ENTITLED)
+    if table not in (*_BATCHED, *_ENTITLED, *_MEMOS)
 )
 _FROM_2: Final = ("ALTER TABLE submissions ADD COLUMN cost TEXT",)
 
@@ -186,4 +191,4 @@ _FROM_1: Final = (
 )  # fmt: skip
 
 # The statements that migrate a store from a version to the next.
-MIGRATIONS: Final = {1: _FROM_1, 2: _FROM_2, 3: _FROM_3, 4: _FROM_4}
+MIGRATIONS: Final = {1: _FROM_1, 2: _FROM_2, 3: _FROM_3, 4: _FROM_4, 5: _FROM_5}

@@ -13,11 +13,12 @@ from typing import Any, Final, NamedTuple
 from fastevm.payments.authorization import Domain
 from fastevm.payments.chain import Chain, head_of
 from fastevm.payments.errors import IllegalTransition, NodeRefusal, StaleOrder, UnreadableRow
-from fastevm.payments.events import Entry, Event, entries, read_log
+from fastevm.payments.events import ChainLog, Entry, Event, entries, read_log
+from fastevm.payments.memo_payments import amount_reason, order_of, received
 from fastevm.payments.movements import Movement, MovementKind, MovementState, MovementTrigger
 from fastevm.payments.node import NodeClient
 from fastevm.payments.orders import Order, Progress, Purpose, Settlement, Submission
-from fastevm.payments.reasons import Reason
+from fastevm.payments.reasons import AMOUNT_REASONS, Reason
 from fastevm.payments.states import State, Trigger, possible
 from fastevm.payments.store import Store, every_log, every_order
 
@@ -79,15 +80,20 @@ class Settler:
         while news := self.store.unapplied(self.token.chain_id):
             for chain_log in news:
                 try:
-                    order = self.store.find(
-                        chain_log.address, chain_log.text("authorizer"), chain_log.text("nonce")
-                    )
+                    order = self._order_of(chain_log)
                 except UnreadableRow as error:
                     log.error("the chain spent the nonce of what cannot be read: %s", error)
                     continue
                 if order is not None:
                     self.apply_to_order(order.id)
             self.store.mark_applied(self.token.chain_id, news)
+
+    def _order_of(self, chain_log: ChainLog) -> Order | None:
+        """Returns the order whose nonce or memo a log has. May raise UnreadableRow."""
+        if chain_log.event is Event.MEMO:
+            return order_of(self.store, self.store, self.token.chain_id, chain_log)
+        authorizer, nonce = chain_log.text("authorizer"), chain_log.text("nonce")
+        return self.store.find(chain_log.address, authorizer, nonce)
 
     def apply_to_order(self, order_id: str) -> Order:
         """Updates one order from the ledger. Raises StaleOrder after ``RETRIES`` conflicts."""
@@ -109,13 +115,29 @@ class Settler:
             order = self._change(order, trigger)
         if fact is not None and order.settlement is None and fact.trigger in possible(order.state):
             order = self._change(
-                order, fact.trigger, settlement=fact.settlement, reason=fact.reason
+                order, fact.trigger, settlement=fact.settlement, reason=fact.reason, detail=""
             )
+        if order.authorization.memo is not None:
+            order = self._explain_amount(order)
+        return order
+
+    def _explain_amount(self, order: Order) -> Order:
+        """Records that a payer sent too little, too much or too late."""
+        reason, detail = amount_reason(order, received(self.store, order))
+        if reason is None and order.reason not in AMOUNT_REASONS:
+            return order
+        if (reason, detail) == (order.reason, order.detail):
+            return order
+        order = self.store.receive(order.id, reason, detail)
+        self.changed(order)
         return order
 
     def fact(self, order: Order) -> Fact | None:
         """How the canonical chain used the nonce of an order; None if it is unused."""
         terms, domain = order.authorization.terms, order.authorization.domain
+        if order.authorization.memo is not None:
+            completed = received(self.store, order).settlement
+            return None if completed is None else Fact(Trigger.SEE_CAPTURE, completed)
         nonce = "0x" + terms.nonce.hex()
         spendings = self.store.spendings(domain.chain_id, domain.token, terms.payer, nonce)
         if not spendings:
@@ -189,7 +211,8 @@ class Settler:
         timestamps, and the ledger has no capture up to that block.
         """
         for order in every_order(self.store, UNENDED, ended_at=timestamp):
-            self._try(order, Trigger.EXPIRE, reason=Reason.EXPIRED)
+            known = order.reason if order.reason in AMOUNT_REASONS else Reason.EXPIRED
+            self._try(order, Trigger.EXPIRE, reason=known)
 
     def release(self) -> None:
         """Releases orders whose transactions all failed: stored again, or failed for good."""
@@ -304,11 +327,14 @@ def _stands(settlement: Settlement | None, receipt: Any, block: Any) -> bool:
 
 
 def pays(entry: Entry, order: Order) -> bool:
-    """Whether a transfer is the payment that the order's authorization allows.
+    """Whether a transfer is the payment that the order's authorization allows, or a part of it.
 
     The nonce alone proves nothing: the payer can use it up with another authorization.
     """
     terms = order.authorization.terms
+    if order.authorization.memo is not None:
+        parties = entry.transfer.text("sender"), entry.transfer.text("recipient")
+        return entry.memo == order.authorization.memo and parties == (terms.payer, terms.recipient)
     return (
         entry.authorization == (terms.payer, "0x" + terms.nonce.hex())
         and entry.transfer.text("recipient") == terms.recipient

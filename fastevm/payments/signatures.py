@@ -134,7 +134,7 @@ def fault_of(message: TypedMessage, signature: Signature) -> tuple[Reason, str] 
 
 def _other_signer(message: TypedMessage, signature: Signature) -> tuple[Reason, str]:
     """Returns the reason for a wrong signer; detects a signature of the other message type."""
-    if isinstance(message, Authorization):
+    if isinstance(message, Authorization) and not message.kind.has_memo:
         other = Kind.TRANSFER if message.kind is Kind.RECEIVE else Kind.RECEIVE
         twin = Authorization(message.domain, message.terms, other)
         if recover(twin, signature) == message.signer:

@@ -14,6 +14,7 @@ from fastevm.payments.unit_of_work import UnitOfWork
 MOST_CHECKPOINTS: Final = 4_096  # per scope; older ones are deleted
 
 _SPENDINGS: Final = (Event.USED.value, Event.CANCELED.value)
+_NEWS: Final = (*_SPENDINGS, Event.MEMO.value)
 
 
 class SqlLedger(SqlOrders):
@@ -57,6 +58,7 @@ class SqlLedger(SqlOrders):
         chain_id: int,
         *,
         transaction_hash: str | None = None,
+        block_hash: str | None = None,
         first: int = 0,
         last: int | None = None,
         after: tuple[int, int] = START,
@@ -70,6 +72,9 @@ class SqlLedger(SqlOrders):
         if transaction_hash is not None:
             wanted += " AND transaction_hash = ?"
             values.append(transaction_hash)
+        if block_hash is not None:
+            wanted += " AND block_hash = ?"
+            values.append(block_hash)
         if last is not None:
             wanted += " AND block_number <= ?"
             values.append(last)
@@ -91,13 +96,22 @@ class SqlLedger(SqlOrders):
         )
         return [read_log_row(row) for row in rows]
 
+    def memos(self, chain_id: int, token: str, memo: str) -> list[ChainLog]:
+        """Returns the canonical Memo logs of a token with this memo (0x-hex), oldest first."""
+        rows = self.database.read(
+            "SELECT * FROM logs WHERE shop = ? AND chain_id = ? AND nonce = ? AND address = ?"
+            " AND event = ? AND removed = 0 ORDER BY block_number, log_index",
+            (self.shop, str(chain_id), memo, token, Event.MEMO.value),
+        )
+        return [read_log_row(row) for row in rows]
+
     def unapplied(self, chain_id: int) -> list[ChainLog]:
-        """Returns used and cancelled nonces, also removed ones, not yet applied to orders."""
+        """Returns nonces and memos, also of removed logs, that are not yet applied to orders."""
         rows = self.database.read(
             "SELECT * FROM logs WHERE shop = ? AND chain_id = ? AND settled = 0"
-            f" AND event IN ({marks(len(_SPENDINGS))})"
+            f" AND event IN ({marks(len(_NEWS))})"
             " ORDER BY block_number, log_index LIMIT ?",
-            (self.shop, str(chain_id), *_SPENDINGS, PAGE),
+            (self.shop, str(chain_id), *_NEWS, PAGE),
         )
         return [read_log_row(row) for row in rows]
 

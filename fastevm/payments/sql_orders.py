@@ -8,8 +8,9 @@ from typing import Any, Final
 from fastevm.payments.database import Database, Row, marks
 from fastevm.payments.errors import DuplicateOrder, LimitReached, UnknownOrder, UnreadableRow
 from fastevm.payments.orders import PAGE, AuditEntry, Order
-from fastevm.payments.outbox import DRAFTED, order_data
+from fastevm.payments.outbox import DRAFTED, RECEIVED, order_data
 from fastevm.payments.policy import Exposure
+from fastevm.payments.reasons import Reason
 from fastevm.payments.rows import order_values, read_order, read_submission, readable
 from fastevm.payments.states import EXPOSED, State, Trigger
 from fastevm.payments.unit_of_work import UnitOfWork
@@ -193,6 +194,19 @@ class SqlOrders:
                 unit.connection.lock(f"exposure/{self.shop}")
                 _check_exposure(unit, order_id, exposure)
             return unit.change(order_id, trigger, version, members)
+
+    def receive(self, order_id: str, reason: Reason | None, detail: str) -> Order:
+        """Records how the money that an order received differs from its value, with a notice."""
+        with self.unit() as unit:
+            known = unit.order(order_id)
+            if (known.reason, known.detail) == (reason, detail):
+                return known
+            unit.explain(order_id, reason and reason.value, detail)
+            before, after = known.reason and known.reason.value, reason and reason.value
+            unit.trail(order_id, "chain", "amount received", before or "", after or "", detail)
+            order = unit.order(order_id)
+            unit.notice(order_id, RECEIVED, order_data(order, order.state.value))
+            return order
 
     def audit(self, order_id: str) -> list[AuditEntry]:
         """Returns the audit trail of an order, oldest first."""

@@ -115,6 +115,13 @@ class OrderStore(Protocol):
         """Records why an order is waiting, without a transition."""
         ...
 
+    def receive(self, order_id: str, reason: Reason | None, detail: str) -> Order:
+        """Records how the money that an order received differs from its value, with a notice.
+
+        No transition. Nothing if reason and detail are already recorded.
+        """
+        ...
+
     def audit(self, order_id: str) -> list[AuditEntry]:
         """Returns the audit trail of an order, oldest first."""
         ...
@@ -304,6 +311,7 @@ class LedgerStore(Protocol):
         chain_id: int,
         *,
         transaction_hash: str | None = None,
+        block_hash: str | None = None,
         first: int = 0,
         last: int | None = None,
         after: tuple[int, int] = START,
@@ -320,8 +328,12 @@ class LedgerStore(Protocol):
         """Returns the canonical AuthorizationUsed and AuthorizationCanceled logs of a nonce."""
         ...
 
+    def memos(self, chain_id: int, token: str, memo: str) -> list[ChainLog]:
+        """Returns the canonical Memo logs of a token with this memo (0x-hex), oldest first."""
+        ...
+
     def unapplied(self, chain_id: int) -> list[ChainLog]:
-        """Returns used and cancelled nonces, also removed ones, not yet applied to orders."""
+        """Returns nonces and memos, also of removed logs, that are not yet applied to orders."""
         ...
 
     def mark_applied(self, chain_id: int, logs: Iterable[ChainLog]) -> None:

@@ -1,5 +1,6 @@
 """Tokens as read from the contract: EIP-712 domain, decimals and supported signatures.
 
+A token takes EIP-3009 authorizations, or else permits and transfers with memos, as B20 tokens do.
 Never type in a token's domain: USDC is named ``USD Coin`` on some chains and ``USDC`` on others.
 `Token.of` reads it and compares it with ``DOMAIN_SEPARATOR()``. The table of known tokens has
 addresses and the expected domains.
@@ -14,8 +15,14 @@ from eth_abi.exceptions import DecodingError
 from msgspec import Struct
 
 from fastevm.payments.amounts import amount as amount_of
-from fastevm.payments.authorization import Domain, address
-from fastevm.payments.calls import call_data, separator_data, state_data
+from fastevm.payments.authorization import Domain, Kind, address
+from fastevm.payments.calls import (
+    call_data,
+    memo_transfer_data,
+    permit_nonce_data,
+    separator_data,
+    state_data,
+)
 from fastevm.payments.errors import NodeRefusal, PaymentError
 from fastevm.payments.node import Answer, NodeClient
 from fastevm.payments.reasons import revert_text
@@ -24,13 +31,14 @@ LATEST: Final = "latest"
 MOST_DECIMALS: Final = 36
 USUAL_VERSIONS: Final = ("2", "1")  # tried for tokens without ``version()``
 NOBODY: Final = "0x000000000000000000000000000000000000dEaD"
+SELECTOR_BYTES: Final = 4
 BYTES_OVERLOAD: Final = (
     "transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,bytes)"
 )
 
 
 class WrongToken(PaymentError):
-    """The contract is not the expected token, or has no usable EIP-3009."""
+    """The contract is not the expected token, or takes no payments that this package knows."""
 
 
 class KnownToken(NamedTuple):
@@ -104,24 +112,28 @@ class Money(NamedTuple):
         return f"{int(whole):,}{point}{decimals} {self.symbol or 'units'}"
 
 
+EIP_3009: Final = (Kind.RECEIVE, Kind.TRANSFER)
+
+
 class Token(Struct, frozen=True):
     """A token as read from its contract.
 
     ``long_signatures``: the token accepts signatures as bytes (ERC-7598), which contract wallets
-    and the escrow need.
+    and the escrow need. ``kinds``: how payers can authorize payments.
     """
 
     domain: Domain
     symbol: str
     decimals: int
     long_signatures: bool
+    kinds: tuple[Kind, ...] = EIP_3009
 
     @classmethod
     async def of(cls, node: NodeClient, token: str) -> "Token":
         """Reads a token by address, or by its symbol in the table of the node's chain.
 
-        Raises :class:`WrongToken` if the contract has no EIP-3009, or if its domain is unknown or
-        differs from the table. Raises NodeUnreachable or NodeRefusal.
+        Raises :class:`WrongToken` if the contract has neither EIP-3009 nor transfers with memos, or
+        if its domain is unknown or differs from the table. Raises NodeUnreachable or NodeRefusal.
         """
         chain_id = int(await node.call("eth_chainId"), 16)
         expected = known(chain_id, token)
@@ -152,10 +164,13 @@ async def _read(node: NodeClient, chain_id: int, token: str) -> Token:
         _call(token, separator_data()),
         _call(token, state_data(NOBODY, bytes(32))),
         _call(token, call_data(BYTES_OVERLOAD, NOBODY, NOBODY, 0, 0, 0, bytes(32), b"\1")),
+        _call(token, permit_nonce_data(NOBODY)),
+        _call(token, memo_transfer_data(NOBODY, 0, bytes(32)), sender=NOBODY),
     ]
-    name, version, decimals, symbol, separator, state, overload = await node.batch(asked)
-    if len(_output(separator)) != 32 or len(_output(state)) != 32:
-        raise WrongToken(f"{token} on chain {chain_id} is not an EIP-3009 token")
+    name, version, decimals, symbol, separator, state, overload, *memos = await node.batch(asked)
+    kinds = EIP_3009 if len(_output(state)) == 32 else _memo_kinds(*memos)
+    if len(_output(separator)) != 32 or not kinds:
+        raise WrongToken(f"{token} on chain {chain_id} takes neither EIP-3009 nor memos")
     title, digits = _text(name), int.from_bytes(_output(decimals), "big")
     if title is None or digits > MOST_DECIMALS:
         raise WrongToken(f"{token} on chain {chain_id} has no name() or no valid decimals()")
@@ -165,7 +180,20 @@ async def _read(node: NodeClient, chain_id: int, token: str) -> Token:
     )
     # With the overload the call reverts with a text about the window; without it, with none.
     taken = isinstance(overload, NodeRefusal) and revert_text(_revert(overload)) is not None
-    return Token(domain, _text(symbol) or title, digits, taken)
+    return Token(domain, _text(symbol) or title, digits, taken, kinds)
+
+
+def _memo_kinds(nonce: Answer, transfer: Answer) -> tuple[Kind, ...]:
+    """Returns the kinds of a token without EIP-3009, from its answers to ``nonces`` and a transfer.
+
+    A transfer of nothing may be refused (paused, policies), with an error that has arguments. An
+    unknown function gives no output, or its selector.
+    """
+    refusal = _revert(transfer) if isinstance(transfer, NodeRefusal) else b""
+    has_memos = len(_output(transfer)) == 32 or len(refusal) > SELECTOR_BYTES
+    if not has_memos:
+        return ()
+    return (Kind.PERMIT, Kind.MEMO) if len(_output(nonce)) == 32 else (Kind.MEMO,)
 
 
 def _domain(
@@ -192,8 +220,9 @@ def _compare(found: Token, expected: KnownToken) -> None:
         )
 
 
-def _call(to: str, data: bytes) -> tuple[str, Sequence[Any]]:
-    return "eth_call", [{"to": to, "data": "0x" + data.hex()}, LATEST]
+def _call(to: str, data: bytes, *, sender: str | None = None) -> tuple[str, Sequence[Any]]:
+    origin = {} if sender is None else {"from": sender}
+    return "eth_call", [{**origin, "to": to, "data": "0x" + data.hex()}, LATEST]
 
 
 def _output(answer: Answer) -> bytes:

@@ -3,7 +3,8 @@
 import pytest
 from eth_utils.address import is_checksum_address
 
-from fastevm.payments import KNOWN, Domain, InvalidTerms, Token, WrongToken
+from fastevm.payments import KNOWN, Domain, InvalidTerms, Kind, Token, WrongToken
+from fastevm.payments.contracts import artifact
 from fastevm.payments.contracts.placing import place_token, write_slot
 
 from .market import Market
@@ -59,9 +60,20 @@ async def test_what_is_no_such_token_is_refused(still: Market) -> None:
     for place in (still.payer.address, wallet):
         with pytest.raises(WrongToken):
             await Token.of(client, place)
+    payout = still.deploy("Payout", still.token.token)
+    with pytest.raises(WrongToken, match="neither EIP-3009 nor memos"):
+        await Token.of(client, payout)
+
+
+async def test_a_token_says_how_payers_can_pay(still: Market) -> None:
     memo = still.deploy("MemoToken", "Memo Dollar", "MUSD", 6, still.admin.address)
-    with pytest.raises(WrongToken, match="EIP-3009"):
-        await Token.of(client, memo)
+    client = still.client()
+    assert (await Token.of(client, still.token.token)).kinds == (Kind.RECEIVE, Kind.TRANSFER)
+    found = await Token.of(client, memo)
+    assert found.kinds == (Kind.PERMIT, Kind.MEMO) and not found.long_signatures
+    pause = artifact("MemoToken").encode("setPaused", 0, True)
+    still.send(still.admin, memo, pause)
+    assert (await Token.of(client, memo)).kinds == (Kind.PERMIT, Kind.MEMO)
 
 
 async def test_a_token_whose_name_is_not_the_tables_is_refused(still: Market) -> None:

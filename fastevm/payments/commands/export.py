@@ -8,7 +8,8 @@ from datetime import date
 from typing import Final
 
 from fastevm.payments.commands.shared import add_amounts, money_of, shop_of, shown_time
-from fastevm.payments.movements import Movement, amounts_of
+from fastevm.payments.memo_payments import sums_of
+from fastevm.payments.movements import Amounts, Movement
 from fastevm.payments.orders import Order, Submission
 from fastevm.payments.store import Store, every_order
 from fastevm.payments.tokens import Money
@@ -67,7 +68,8 @@ def rows(store: Store, money: Money) -> Iterator[list[str]]:
     for order in every_order(store):
         movements = store.movements(order.id)
         sent = store.submissions(order_id=order.id)
-        yield _order(order, movements, _gas(sent, ""), money)
+        sums = sums_of(store, order, movements)
+        yield _order(order, sums, _gas(sent, ""), money)
         for movement in movements:
             yield _movement(movement, order, _gas(sent, movement.key), money)
     for movement in store.movements(""):
@@ -85,9 +87,9 @@ def _gas(sent: list[Submission], movement: str) -> str:
     return str(sum(costs)) if costs else ""
 
 
-def _order(order: Order, movements: list[Movement], gas: str, money: Money) -> list[str]:
+def _order(order: Order, sums: Amounts, gas: str, money: Money) -> list[str]:
     authorization, terms = order.authorization, order.authorization.terms
-    sums, settlement = amounts_of(order, movements), order.settlement
+    settlement = order.settlement
     return [
         "payment", order.id, order.id, order.reference, order.state.value,
         str(authorization.domain.chain_id), authorization.domain.token, terms.payer,

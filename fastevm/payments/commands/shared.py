@@ -191,12 +191,18 @@ async def merchant_of(
 
 
 def acting(
-    arguments: argparse.Namespace, act: Callable[[Merchant], Awaitable[tuple[str, bool]]]
+    arguments: argparse.Namespace,
+    act: Callable[[Merchant], Awaitable[tuple[str, bool]]],
+    *,
+    create: bool = False,
 ) -> int:
-    """Runs ``act`` with the merchant and prints its text. Returns 0 if it succeeded, else 1."""
+    """Runs ``act`` with the merchant and prints its text. Returns 0 if it succeeded, else 1.
+
+    ``create``: the store may be new.
+    """
 
     async def run() -> tuple[str, bool]:
-        async with merchant_of(arguments) as merchant:
+        async with merchant_of(arguments, create=create) as merchant:
             return await act(merchant)
 
     text, done = asyncio.run(run())

@@ -3,7 +3,7 @@
 import argparse
 
 from fastevm.payments.commands.shared import add_amounts, money_of, shop_of, shown_time
-from fastevm.payments.movements import amounts_of
+from fastevm.payments.memo_payments import sums_of
 from fastevm.payments.orders import Order
 from fastevm.payments.store import Store
 from fastevm.payments.tokens import Money
@@ -46,6 +46,11 @@ def _terms(order: Order, money: Money) -> list[str]:
         f"valid       {shown_time(terms.valid_after)} to {shown_time(terms.valid_before)}",
         f"nonce       0x{terms.nonce.hex()}",
     ]
+    if authorization.memo is not None:
+        lines[-1] = f"memo        {authorization.memo}"
+    if authorization.permit is not None:
+        permit = authorization.permit
+        lines.append(f"permit      nonce {permit.nonce} for {permit.spender}")
     if order.reason is not None:
         lines.append(f"reason      {order.reason.value}: {order.detail}")
     if order.settlement is not None:
@@ -58,7 +63,7 @@ def _terms(order: Order, money: Money) -> list[str]:
 
 def _sums(store: Store, order: Order, money: Money) -> list[str]:
     movements = store.movements(order.id)
-    sums = amounts_of(order, movements)
+    sums = sums_of(store, order, movements)
     captured, refunded = money.text(sums.captured), money.text(sums.refunded)
     lines = [f"amounts     captured {captured}, refunded {refunded}"]
     lines += [

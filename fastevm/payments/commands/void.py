@@ -1,11 +1,22 @@
 """``fastevm pay void``: abandons an order and erases its signature."""
 
 import argparse
+from typing import Final
 
 from fastevm.payments.amounts import text
+from fastevm.payments.authorization import Kind
 from fastevm.payments.commands.shared import add_store, shop_of
 from fastevm.payments.orders import LONGEST_REFERENCE
 from fastevm.payments.states import Trigger
+
+_CANCEL: Final = "ask the payer for a cancellation to be sure"
+# What may still happen after the order is voided.
+NEXT: Final = {
+    Kind.TRANSFER: _CANCEL,
+    Kind.RECEIVE: _CANCEL,
+    Kind.PERMIT: "its signature is erased, and only you could have used it",
+    Kind.MEMO: "if the payer has sent the full amount in time, it still counts",
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,7 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
         order = store.change(
             order.id, Trigger.VOID, version=order.version, sealed=None, detail=detail
         )
-        print(f"{order.id} is {order.state.value}; ask the payer for a cancellation to be sure")
+        print(f"{order.id} is {order.state.value}; {NEXT[order.authorization.kind]}")
     finally:
         store.close()
     return 0

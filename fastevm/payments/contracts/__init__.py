@@ -25,7 +25,7 @@ __all__ = ["CONTRACTS", "Abi", "AbiError", "Artifact", "Decoded", "Entry", "arti
 CONTRACTS = (
     "Token", "MemoToken", "Checkout", "MemoCheckout", "Payout", "Wallet", "WalletFactory",
     "SignatureValidator", "Multicall", "AuthCaptureEscrow", "TokenStore",
-    "ERC3009PaymentCollector", "OperatorRefundCollector",
+    "ERC3009PaymentCollector", "OperatorRefundCollector", "PermitCollector",
 )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from aiohttp import web
 
-from fastevm.payments.authorization import address
+from fastevm.payments.authorization import Kind, address
 from fastevm.payments.commands.serve import port
 from fastevm.payments.commands.shared import seconds, signer_of
 from fastevm.payments.errors import InvalidTerms, PaymentError
@@ -19,7 +19,7 @@ from fastevm.payments.node import NodeClient
 from fastevm.payments.policy import Policy
 from fastevm.payments.signer import KeySigner
 from fastevm.payments.store import open_store
-from fastevm.payments.tokens import KNOWN, Token
+from fastevm.payments.tokens import KNOWN, Token, WrongToken
 from fastevm.payments.vault import KEY_VARIABLE, Vault
 from fastevm.payments.x402.auth_capture import AuthCapture
 from fastevm.payments.x402.chain_settler import ChainSettler, Rules
@@ -149,7 +149,10 @@ async def _tokens(node: NodeClient, wanted: list[str]) -> list[Token]:
     found = []
     for name in names:
         try:
-            found.append(await Token.of(node, name))
+            token = await Token.of(node, name)
+            if Kind.TRANSFER not in token.kinds:
+                raise WrongToken(f"{name} on chain {chain_id} has no EIP-3009, which x402 needs")
+            found.append(token)
         except PaymentError as error:
             if wanted:
                 raise

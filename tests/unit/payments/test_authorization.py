@@ -6,7 +6,16 @@ from typing import Any
 import pytest
 from eth_account import Account
 
-from fastevm.payments import Authorization, Cancellation, Domain, InvalidTerms, Kind, Terms, sign
+from fastevm.payments import (
+    Authorization,
+    Cancellation,
+    Domain,
+    InvalidTerms,
+    Kind,
+    Permit,
+    Terms,
+    sign,
+)
 
 KEY = "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80"
 PAYER = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"
@@ -50,10 +59,10 @@ VECTORS = {
 def message(kind: Kind) -> Authorization | Cancellation:
     if kind is Kind.CANCEL:
         return Authorization(SEPOLIA, TERMS).cancellation
-    return Authorization(SEPOLIA, TERMS, kind)
+    return Authorization(SEPOLIA, TERMS, kind, Permit(SHOP, 3) if kind is Kind.PERMIT else None)
 
 
-@pytest.mark.parametrize("kind", Kind)
+@pytest.mark.parametrize("kind", VECTORS)
 def test_hashes_and_signatures_are_the_computed_ones(kind: Kind) -> None:
     struct_hash, digest, *expected = VECTORS[kind]
     signed = message(kind)
@@ -80,13 +89,14 @@ def test_separators_are_those_that_the_tokens_publish(domain: Domain, separator:
         (Kind.TRANSFER, "7c7c6cdb67a18743f49ec6fa9b35f50d52ed05cbed4cc592e13b44501c1a2267"),
         (Kind.RECEIVE, "d099cc98ef71107a616c4f0f941f04c322d8e254fe26b3c6668db87aae413de8"),
         (Kind.CANCEL, "158b0a9edf7a828aad02f63cd515c68ef2f50ba807396f6d12842833a1597429"),
+        (Kind.PERMIT, "6e71edae12b1b97f4d1f60370fef10105fa2faae0126114a169c64845d6126c9"),
     ],
 )
 def test_type_hashes_are_the_standards(kind: Kind, typehash: str) -> None:
     assert kind.typehash.hex() == typehash
 
 
-@pytest.mark.parametrize("kind", Kind)
+@pytest.mark.parametrize("kind", [kind for kind in Kind if kind is not Kind.MEMO])
 def test_typed_data_survives_json_and_signs_alike(kind: Kind) -> None:
     sent = json.loads(json.dumps(message(kind).typed_data()))
     signed = Account.sign_typed_data(KEY, full_message=sent)
@@ -137,6 +147,30 @@ def test_terms_that_no_token_accepts_are_refused_by_name(
 def test_an_address_with_one_wrong_digit_is_refused() -> None:
     with pytest.raises(InvalidTerms, match="checksum"):
         Domain("USDC", "2", 84532, "0x036CbD53842c5426634e7929541eC2318f3dCF7c")
+
+
+def test_a_permit_names_its_spender_and_is_valid_up_to_its_deadline() -> None:
+    signed = message(Kind.PERMIT)
+    assert isinstance(signed, Authorization)
+    assert signed.message() == {
+        "owner": TERMS.payer, "spender": SHOP, "value": str(TERMS.value), "nonce": "3",
+        "deadline": str(TERMS.valid_before - 1),
+    }  # fmt: skip
+    assert signed.memo == "0x" + TERMS.nonce.hex()
+    assert Authorization(SEPOLIA, TERMS).memo is None
+
+
+def test_a_permit_belongs_to_permits_only_and_memos_are_not_signed() -> None:
+    for kind, permit in ((Kind.PERMIT, None), (Kind.RECEIVE, Permit(SHOP, 0))):
+        with pytest.raises(InvalidTerms, match="permit"):
+            Authorization(SEPOLIA, TERMS, kind, permit)
+    with pytest.raises(InvalidTerms, match="signs nothing"):
+        message(Kind.MEMO).typed_data()
+    for kind in (Kind.PERMIT, Kind.MEMO):
+        signed = message(kind)
+        assert isinstance(signed, Authorization)
+        with pytest.raises(InvalidTerms, match="void the order"):
+            assert signed.cancellation
 
 
 def test_a_cancellation_is_no_payment() -> None:

@@ -5,10 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from fastevm.core.primitives.replace import replace
 from fastevm.payments import State, open_store
-from fastevm.payments.events import Checkpoint
+from fastevm.payments.events import Checkpoint, Event
 
 from .test_authorization import PAYER, SEPOLIA, SHOP
+from .test_events import log
 
 # The tables of layout 1, as its version made them.
 LAYOUT_1 = """
@@ -110,6 +112,12 @@ def test_the_trail_of_a_migrated_store_only_grows_too(old: Path) -> None:
     connection.close()
 
 
+def _without_memos(connection: sqlite3.Connection) -> None:
+    """Takes back what version 6 added."""
+    connection.execute("DROP INDEX logs_by_memo")
+    connection.execute("ALTER TABLE logs DROP COLUMN timestamp")
+
+
 def test_a_store_of_the_second_layout_learns_what_transactions_cost(tmp_path: Path) -> None:
     path = tmp_path / "payments.db"
     open_store(f"sqlite:///{path}").close()
@@ -118,6 +126,7 @@ def test_a_store_of_the_second_layout_learns_what_transactions_cost(tmp_path: Pa
         connection.execute("DROP TABLE entitled")
         connection.execute("ALTER TABLE submissions DROP COLUMN batch")
         connection.execute("ALTER TABLE submissions DROP COLUMN cost")
+        _without_memos(connection)
         connection.execute("UPDATE layout SET version = 2")
     connection.close()
     store = open_store(f"sqlite:///{path}")
@@ -132,6 +141,7 @@ def test_transactions_of_the_third_layout_are_of_one_order_each(old: Path) -> No
         connection.execute("DROP TABLE batched")
         connection.execute("DROP TABLE entitled")
         connection.execute("ALTER TABLE submissions DROP COLUMN batch")
+        _without_memos(connection)
         connection.execute("UPDATE layout SET version = 3")
     connection.close()
     opened = open_store(f"sqlite:///{old}")
@@ -159,9 +169,26 @@ def test_a_settlement_of_the_fourth_layout_was_answered_then(old: Path) -> None:
     with sqlite3.connect(old) as connection:
         connection.execute("DROP TABLE entitled")
         connection.execute("UPDATE orders SET shop = 'x402/84532'")
+        _without_memos(connection)
         connection.execute("UPDATE layout SET version = 4")
     connection.close()
     opened = open_store(f"sqlite:///{old}")
     assert opened.scoped("x402/84532").entitle("order-1", "somebody") == "an older version"
     assert opened.scoped("x402/84532").entitle("order-2", "somebody") == "somebody"
+    opened.close()
+
+
+def test_logs_of_the_fifth_layout_have_no_time_and_new_ones_are_found_by_memo(old: Path) -> None:
+    open_store(f"sqlite:///{old}").close()
+    with sqlite3.connect(old) as connection:
+        _without_memos(connection)
+        connection.execute("UPDATE layout SET version = 5")
+    connection.close()
+    opened = open_store(f"sqlite:///{old}")
+    store = opened.scoped(opened.shops()[0])
+    assert [item.timestamp for item in store.logs(SEPOLIA.chain_id)] == [None]
+    memo = log(3, Event.MEMO, caller=PAYER, memo="0x" + "22" * 32)
+    store.take(SEPOLIA.chain_id, [replace(memo, timestamp=7, address=SEPOLIA.token)])
+    (found,) = store.memos(SEPOLIA.chain_id, SEPOLIA.token, "0x" + "22" * 32)
+    assert (found.timestamp, found.text("caller")) == (7, PAYER)
     opened.close()

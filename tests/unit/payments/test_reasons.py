@@ -2,6 +2,7 @@
 
 import pytest
 from eth_abi.abi import encode
+from eth_utils.crypto import keccak
 
 from fastevm.payments.reasons import (
     ERROR_STRING,
@@ -24,6 +25,18 @@ def test_every_known_text_has_its_name_and_keeps_its_words(text: str) -> None:
 def test_custom_errors_of_other_tokens_are_known_by_selector() -> None:
     assert decode_revert(bytes.fromhex("f9df5ac9"))[0] is Reason.PAUSED
     assert decode_revert(bytes.fromhex("db42144d") + bytes(96))[0] is Reason.BALANCE
+    assert decode_revert(bytes.fromhex("d9309fb9"))[0] is Reason.NONCE_CONSUMED
+
+
+def test_a_policy_of_a_token_says_whom_it_forbids() -> None:
+    for scope, words in (
+        ("TRANSFER_SENDER_POLICY", "the payer to send"),
+        ("TRANSFER_RECEIVER_POLICY", "the recipient to receive"),
+        ("TRANSFER_EXECUTOR_POLICY", "the caller to move tokens"),
+        ("MINT_RECEIVER_POLICY", "this transfer"),
+    ):
+        data = bytes.fromhex("a43fec12") + encode(["bytes32", "uint64"], [keccak(text=scope), 9])
+        assert decode_revert(data) == (Reason.BLOCKED, f"the token's policy 9 forbids {words}")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,144 @@
+"""The fixture of B20 tests: a chain of Base with a native stablecoin, which a merchant takes."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from eth_abi import encode
+from eth_utils.address import to_checksum_address
+from eth_utils.crypto import keccak
+
+from fastevm.bench.node.launch import server_of
+from fastevm.node import Mining, dev_node
+from fastevm.payments import Authorization, Domain, Kind, Merchant, Order, Signature, sign
+from fastevm.payments.calls import call_data
+from fastevm.payments.permits import deployment_of
+
+from .market import CHAIN_ID, FUNDS, START, VALUE, Market
+
+FACTORY = "0xB20f000000000000000000000000000000000000"
+POLICIES = "0x8453000000000000000000000000000000000002"
+NAME = "Laptop Dollar"
+STABLECOIN = 1  # variant
+BLOCKLIST = 0  # type of a policy
+TRANSFER = 0  # feature that can be paused
+ROLES = ("MINT_ROLE", "PAUSE_ROLE", "UNPAUSE_ROLE", "METADATA_ROLE")
+
+
+class B20Market(Market):
+    """A chain of Base. The admin mints, pauses and sets policies; the payer has ``FUNDS``."""
+
+    other = ""  # a second token of the same admin
+
+    def open(self, *, balance: int = FUNDS) -> None:
+        """Creates two tokens, deploys the collector and funds the payer."""
+        self.other = self.create("Other Dollar", "OUSD")
+        self.token = Domain(NAME, "1", CHAIN_ID, self.create(NAME, "LUSD"))
+        self.mint(self.payer.address, balance)
+        self.send(self.admin, *deployment_of(self.shop.address, self.shop.address))
+
+    def create(self, name: str, symbol: str) -> str:
+        """Creates a stablecoin; returns its address."""
+        admin = self.admin.address
+        params = encode(["(uint8,string,string,address,string)"], [(1, name, symbol, admin, "USD")])
+        grants = [
+            call_data("grantRole(bytes32,address)", keccak(text=role), admin) for role in ROLES
+        ]
+        create = "createB20(uint8,bytes32,bytes,bytes[])"
+        data = call_data(create, STABLECOIN, keccak(text=symbol), params, grants)
+        self.send(self.admin, FACTORY, data)
+        digest = keccak(encode(["address", "bytes32"], [admin, keccak(text=symbol)]))
+        found = bytes([0xB2, *bytes(9), STABLECOIN]) + digest[:9]
+        layer = self.node.chain.layer_of(self.node.chain.head.hash)
+        assert layer.code(found) == b"\xef"
+        return str(to_checksum_address(found))
+
+    def do(self, who: Any, function: str, *arguments: Any, mine: bool = True) -> str:
+        """Calls a function of the token by its signature."""
+        return self.send(who, self.token.token, call_data(function, *arguments), mine=mine)
+
+    def mint(self, to: str, amount: int) -> None:
+        """Mints tokens."""
+        self.do(self.admin, "mint(address,uint256)", to, amount)
+
+    def mine(self, count: int = 1, *, seconds: int = 2) -> Any:
+        """Mines blocks; one of the OP stack comes every 2 s."""
+        return super().mine(count, seconds=seconds)
+
+    def replace(self, depth: int, contents: dict[int, Sequence[Any]] | None = None) -> None:
+        """Replaces the newest blocks by as many others with these transactions, and mines one more.
+
+        The other transactions of the replaced blocks are gone.
+        """
+        self.node.development.required().rewriting.reorganise(depth, contents or {})
+        self.mine()
+
+    def forbid(self, account: str, scope: str) -> None:
+        """Blocks an account by a policy of the token."""
+        data = call_data(
+            "createPolicyWithAccounts(address,uint8,address[])",
+            self.admin.address, BLOCKLIST, [account],
+        )  # fmt: skip
+        block = self.located(self.send(self.admin, POLICIES, data))
+        (topics,) = {
+            log.topics for log in self.receipts(block)[-1].logs if log.address[0] == 0x84
+            and log.topics[0] == keccak(text="PolicyCreated(uint64,address,uint8)")
+        }  # fmt: skip
+        scoped = keccak(text=f"TRANSFER_{scope}_POLICY")
+        policy = int.from_bytes(topics[1], "big")
+        self.do(self.admin, "updatePolicy(bytes32,uint64)", scoped, policy)
+
+    def allow(self, scope: str) -> None:
+        """Removes the policy of a scope."""
+        scoped = keccak(text=f"TRANSFER_{scope}_POLICY")
+        self.do(self.admin, "updatePolicy(bytes32,uint64)", scoped, 0)
+
+    def located(self, tx_hash: str) -> Any:
+        """Returns the block of a transaction."""
+        block, _ = self.node.chain.locate(bytes.fromhex(tx_hash[2:])) or (None, 0)
+        return block
+
+    def receipts(self, block: Any) -> list[Any]:
+        """Returns the receipts of a block."""
+        return list(self.node.chain.receipts_of(block.hash))
+
+    # --- paying -----------------------------------------------------------------------------------
+
+    async def permitted(
+        self, merchant: Merchant, order_id: str = "order-1", value: int = VALUE, **more: Any
+    ) -> Order:
+        """Creates an order whose permit is signed and stored."""
+        order = await merchant.draft(order_id, self.payer.address, value, kind=Kind.PERMIT, **more)
+        return await merchant.accept(order_id, self.permit_of(order))
+
+    def permit_of(self, order: Order) -> Signature:
+        """Returns the payer's signature of an order's permit."""
+        return sign(order.authorization, self.payer.key)
+
+    def submit_permit(self, authorization: Authorization, signature: Signature, who: Any) -> None:
+        """Submits a permit as a stranger who has seen its signature."""
+        permit, terms = authorization.permit, authorization.terms
+        assert permit is not None
+        self.do(
+            who, "permit(address,address,uint256,uint256,uint8,bytes32,bytes32)",
+            terms.payer, permit.spender, terms.value, authorization.deadline, *signature.vrs,
+        )  # fmt: skip
+
+    def pay(self, order: Order, value: int, *, who: Any = None, token: str | None = None,
+            mine: bool = True) -> str:  # fmt: skip
+        """Sends ``value`` with the order's memo, by default as the payer."""
+        terms = order.authorization.terms
+        data = call_data(
+            "transferWithMemo(address,uint256,bytes32)", terms.recipient, value, terms.nonce
+        )
+        return self.send(who or self.payer, token or self.token.token, data, mine=mine)
+
+
+async def b20_market(folder: Path, *, fork: str = "cobalt", store_url: str = "") -> B20Market:
+    """Builds a market on a chain of Base that makes blocks on demand."""
+    node = dev_node(op_fork=fork, mining=Mining.MANUAL, timestamp=START - 12)
+    server = server_of(node, "preconf", "preconf/preconfirmed", threads=2)
+    await server.start()
+    made = B20Market(node, server, folder, store_url or f"sqlite:///{folder / 'payments.db'}")
+    made.open()
+    return made
