@@ -62,7 +62,10 @@ def received(store: LedgerStore, order: Order, *, last: int | None = None) -> Re
 
 
 def order_of(orders: OrderStore, store: LedgerStore, chain_id: int, memo: ChainLog) -> Order | None:
-    """Returns the order that a Memo log belongs to, which may be removed. May raise UnreadableRow."""
+    """Returns the order that a Memo log, perhaps a removed one, belongs to.
+
+    Raises UnreadableRow.
+    """
     transfer = _transfer_before(store, chain_id, memo)
     if transfer is None:
         return None

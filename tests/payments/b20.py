@@ -4,31 +4,28 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from eth_abi import encode
-from eth_utils.address import to_checksum_address
 from eth_utils.crypto import keccak
 
 from fastevm.bench.node.launch import server_of
 from fastevm.node import Mining, dev_node
 from fastevm.payments import Authorization, Domain, Kind, Merchant, Order, Signature, sign
 from fastevm.payments.calls import call_data
+from fastevm.payments.contracts.b20 import address_of, stablecoin
 from fastevm.payments.permits import deployment_of
 
 from .market import CHAIN_ID, FUNDS, START, VALUE, Market
 
-FACTORY = "0xB20f000000000000000000000000000000000000"
 POLICIES = "0x8453000000000000000000000000000000000002"
 NAME = "Laptop Dollar"
-STABLECOIN = 1  # variant
 BLOCKLIST = 0  # type of a policy
 TRANSFER = 0  # feature that can be paused
-ROLES = ("MINT_ROLE", "PAUSE_ROLE", "UNPAUSE_ROLE", "METADATA_ROLE")
 
 
 class B20Market(Market):
     """A chain of Base. The admin mints, pauses and sets policies; the payer has ``FUNDS``."""
 
     other = ""  # a second token of the same admin
+    fork = "cobalt"
 
     def open(self, *, balance: int = FUNDS) -> None:
         """Creates two tokens, deploys the collector and funds the payer."""
@@ -39,19 +36,11 @@ class B20Market(Market):
 
     def create(self, name: str, symbol: str) -> str:
         """Creates a stablecoin; returns its address."""
-        admin = self.admin.address
-        params = encode(["(uint8,string,string,address,string)"], [(1, name, symbol, admin, "USD")])
-        grants = [
-            call_data("grantRole(bytes32,address)", keccak(text=role), admin) for role in ROLES
-        ]
-        create = "createB20(uint8,bytes32,bytes,bytes[])"
-        data = call_data(create, STABLECOIN, keccak(text=symbol), params, grants)
-        self.send(self.admin, FACTORY, data)
-        digest = keccak(encode(["address", "bytes32"], [admin, keccak(text=symbol)]))
-        found = bytes([0xB2, *bytes(9), STABLECOIN]) + digest[:9]
+        self.send(self.admin, *stablecoin(name, symbol, self.admin.address))
+        found = address_of(self.admin.address, symbol)
         layer = self.node.chain.layer_of(self.node.chain.head.hash)
-        assert layer.code(found) == b"\xef"
-        return str(to_checksum_address(found))
+        assert layer.code(bytes.fromhex(found[2:])) == b"\xef"
+        return found
 
     def do(self, who: Any, function: str, *arguments: Any, mine: bool = True) -> str:
         """Calls a function of the token by its signature."""
@@ -62,7 +51,11 @@ class B20Market(Market):
         self.do(self.admin, "mint(address,uint256)", to, amount)
 
     def mine(self, count: int = 1, *, seconds: int = 2) -> Any:
-        """Mines blocks; one of the OP stack comes every 2 s."""
+        """Mines blocks; the rules of Denim fix their time, before it they come every 2 s."""
+        if self.fork == "denim":
+            blocks = self.node.mine(count)
+            self.now = blocks[-1].header.timestamp
+            return blocks[-1]
         return super().mine(count, seconds=seconds)
 
     def replace(self, depth: int, contents: dict[int, Sequence[Any]] | None = None) -> None:
@@ -140,5 +133,6 @@ async def b20_market(folder: Path, *, fork: str = "cobalt", store_url: str = "")
     server = server_of(node, "preconf", "preconf/preconfirmed", threads=2)
     await server.start()
     made = B20Market(node, server, folder, store_url or f"sqlite:///{folder / 'payments.db'}")
+    made.fork = fork
     made.open()
     return made

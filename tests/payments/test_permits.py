@@ -347,3 +347,15 @@ async def test_without_its_collector_a_stored_order_is_refused(base: B20Market) 
     with pytest.raises(CaptureRefused) as refused:
         await merchant.capture("order-1")
     assert refused.value.report.reason is Reason.NO_COLLECTOR
+
+
+@pytest.mark.parametrize("fork", ["beryl", "cobalt", "denim"])
+async def test_every_version_of_the_tokens_can_be_paid_both_ways(tmp_path: Path, fork: str) -> None:
+    market = await b20_market(tmp_path, fork=fork)
+    merchant = market.merchant()
+    await market.permitted(merchant)
+    await captured(market, merchant)
+    market.pay(await merchant.draft("order-2", market.payer.address, 7, kind=Kind.MEMO), 7)
+    assert (await merchant.wait("order-2", State.PAID, 20)).paid
+    assert payments(market) == [VALUE, 7]
+    await market.close()

@@ -12,6 +12,8 @@ from fastevm.payments.commands.shared import add_node, merchant_of
 from fastevm.payments.erc6492 import MULTICALL
 from fastevm.payments.errors import NodeRefusal
 from fastevm.payments.merchant import Merchant
+from fastevm.payments.states import State
+from fastevm.payments.store import every_order
 
 LATE_BLOCKS: Final = 10  # block times without a new block
 CLOCK_SECONDS: Final = 30  # how far the newest block may be ahead of the clock
@@ -19,6 +21,7 @@ CAPTURE_GAS: Final = 150_000
 LEAST_CAPTURES: Final = 10  # the account must have gas for so many
 STUCK_SECONDS: Final = 600.0
 LAG_SECONDS: Final = 60.0
+OPEN: Final = tuple(state for state in State if state.open)
 
 
 class Finding(NamedTuple):
@@ -81,6 +84,7 @@ async def findings(merchant: Merchant, spender: str | None = None) -> list[Findi
     there = isinstance(multicall, str) and len(multicall) > 2
     detail = "Multicall3 is deployed" if there else "no Multicall3: captures are not batched"
     found.append(Finding("batches", there or merchant.policy.batch == 1, detail))
+    found.append(await _collector(merchant))
     if spender is not None:
         found.append(await _allowance(merchant, spender))
     return found + await to_thread(_store, merchant)
@@ -103,6 +107,22 @@ async def _head(merchant: Merchant, newest: object) -> list[Finding]:
         Finding("clock", age >= -CLOCK_SECONDS, f"{-age:.0f} s behind the chain's"
                 if age < 0 else "not behind the chain's"),
     ]  # fmt: skip
+
+
+async def _collector(merchant: Merchant) -> Finding:
+    """Whether the permit collector is deployed, or no open order needs it."""
+    code = await merchant.node.call("eth_getCode", merchant.collector, "latest")
+    if code != "0x":
+        return Finding("collector", True, f"{merchant.collector} is deployed")
+
+    def needed() -> bool:
+        orders = every_order(merchant.store, OPEN)
+        return any(order.authorization.permit is not None for order in orders)
+
+    if await to_thread(needed):
+        detail = f"none at {merchant.collector}: run 'fastevm pay collector'"
+        return Finding("collector", False, detail)
+    return Finding("collector", True, "not deployed: no open order has a permit")
 
 
 async def _allowance(merchant: Merchant, spender: str) -> Finding:
