@@ -18,6 +18,9 @@ def error_text(error: BaseException) -> str:
     return reason if error.filename is None else f"{error.filename}: {reason}"
 
 
+FORK_TEXT = 600  # characters of the message of a `ForkError`
+
+
 class FastevmError(Exception):
     """Base of everything that this library raises on purpose. All of them can be pickled."""
 
@@ -91,7 +94,14 @@ class BlockUnavailableError(FastevmError):
 
 
 class ForkError(FastevmError):
-    """A value of a remote state cannot be had; the text names the endpoint, never its key."""
+    """A value of a remote state cannot be had; the text names the endpoint, never its key.
+
+    The text may quote the endpoint's answer, so a long one is cut.
+    """
+
+    def __init__(self, message: object = "") -> None:
+        text = str(message)
+        super().__init__(text if len(text) <= FORK_TEXT else text[:FORK_TEXT] + "...")
 
 
 class StateNotKnown(FastevmError):

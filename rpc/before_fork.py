@@ -7,6 +7,7 @@ from a worker, as the client wrote it.
 from typing import Any, Final
 
 from fastevm.core.primitives.hex import hex_bytes, quantity
+from fastevm.errors import ForkError
 from fastevm.node import ForkHistory
 from fastevm.rpc.block_id import decode_block, decode_number_or_tag, decode_number_tag_or_int
 from fastevm.rpc.dispatch.registry import Method
@@ -55,8 +56,7 @@ def requested(history: ForkHistory, name: str, params: list[Any]) -> Any:
 def logs_upstream(history: ForkHistory, wanted: LogFilter, first: int, last: int) -> list[Json]:
     """Return the logs of blocks ``first`` to ``last``, none of them above the fork."""
     block_range = {"fromBlock": quantity(first), "toBlock": quantity(last)}
-    found = requested(history, "eth_getLogs", [block_range | _choices(wanted)])
-    return list(found)
+    return _logs(history, block_range | _choices(wanted))
 
 
 def logs_of_block_upstream(
@@ -64,7 +64,16 @@ def logs_of_block_upstream(
 ) -> list[Json]:
     """Return the logs of a block that is not above the fork; RpcError for an unknown one."""
     block = {"blockHash": hex_bytes(block_hash)}
-    return list(requested(history, "eth_getLogs", [block | _choices(wanted)]))
+    return _logs(history, block | _choices(wanted))
+
+
+def _logs(history: ForkHistory, wanted: Json) -> list[Json]:
+    found = requested(history, "eth_getLogs", [wanted])
+    if not isinstance(found, list) or not all(isinstance(log, dict) for log in found):
+        raise ForkError(
+            f"{history.name}: eth_getLogs: expected a list of logs, found {found!r:.60}"
+        )
+    return found
 
 
 def _choices(wanted: LogFilter) -> Json:

@@ -18,6 +18,7 @@ from fastevm.chain.block_entry import (
     restored_entry,
     unexecuted_result,
 )
+from fastevm.chain.block_run import stopped_by_deadline
 from fastevm.chain.config import ChainConfig
 from fastevm.chain.fork_choice import HeadChange, is_preferred
 from fastevm.chain.genesis import with_amendments
@@ -243,6 +244,7 @@ class Chain:
         choice prefers it. ``is_own``: this node built the block, perhaps a second time after the
         chain went back, so that it is executed even if it is known. On a fork, a developer may have
         chosen its gas limit, base fee and timestamp: only its results are compared.
+        Raises :class:`ResourceLimitError` if the thread's deadline stops it.
         """
         if not isinstance(block, Block):
             block = decode_block(bytes(block))
@@ -494,16 +496,18 @@ class Chain:
             check_seals(block, schedule)
         layer = self.state_before(parent.block.header, header.timestamp)
         check_base_time(block, parent, layer, schedule)
-        result = execute_block(
-            layer,
-            block,
-            schedule,
-            chain_id=self.config.chain_id,
-            deposit_contract=self.config.deposit_contract,
-            ancestors=self.ancestors(header.parent_hash),
-            state_root=not self.partial,
-            threads=self.limits.threads,
-        )
+        with stopped_by_deadline(block.number) as on_builder:
+            result = execute_block(
+                layer,
+                block,
+                schedule,
+                chain_id=self.config.chain_id,
+                deposit_contract=self.config.deposit_contract,
+                ancestors=self.ancestors(header.parent_hash),
+                state_root=not self.partial,
+                threads=self.limits.threads,
+                on_builder=on_builder,
+            )
         validate_result(self.comparable(header, schedule, result), result, block.access_list)
         check_result(block, result.receipts, result.layer, schedule)
         block = block.with_access_list(result.access_list)

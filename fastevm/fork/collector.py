@@ -10,6 +10,7 @@ from fastevm.errors import ForkError
 
 MAX_WORD: Final = 2**256 - 1
 MAX_NONCE: Final = 2**64 - 1
+LONGEST_NUMBER: Final = 1_000  # characters; leading zeros are allowed
 
 
 class BadValue(ForkError):
@@ -76,6 +77,8 @@ def word_of(answer: Any, name: str, most: int = MAX_WORD) -> int:
     try:
         if not isinstance(answer, str):
             raise ValueError(f"{name}: expected a hex string, found {answer!r:.60}")
+        if len(answer) > LONGEST_NUMBER:
+            raise ValueError(f"{name}: number too large")
         number = read_number("0x0" if answer == "0x" else answer, name)
     except ValueError as error:
         raise BadValue(str(error)) from None

@@ -282,10 +282,15 @@ def _is_about_the_batch(answer: Answer) -> bool:
 
 
 def _decoded(body: bytes) -> Any:
+    """Decodes a body. Raises ValueError."""
     try:
         return decode(body, msgspec.json.decode)
     except (ValueError, RecursionError):
+        pass
+    try:
         return decode(body)  # json.loads accepts numbers and characters that msgspec rejects
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
 
 
 def _retry_after(headers: HTTPMessage) -> float | None:

@@ -10,6 +10,7 @@ from fastevm.chain.chain import Chain
 from fastevm.chain.genesis import with_amendments
 from fastevm.core.execution.types import Block, Header
 from fastevm.core.state.layer import Layer
+from fastevm.rpc_client.large_json import decode
 from fastevm.rpc_types.anvil_state import BlockAndReceipts, SavedChain, chain_json, read_chain
 
 MAX_SAVED_BLOCKS: Final = 100_000  # the newest blocks, with their transactions
@@ -103,6 +104,6 @@ def _parsed(data: bytes) -> Any:
         if unpacking.unconsumed_tail:
             raise ValueError(f"a state of more than {MAX_STATE_BYTES} bytes")
     try:
-        return json.loads(data)
+        return decode(data)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"not a state: {error}") from None

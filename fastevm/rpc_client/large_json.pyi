@@ -1,8 +1,9 @@
-"""Reads large JSON in pieces, so that other threads run in between."""
+"""Reads foreign JSON: large text in pieces, so that other threads run in between; none too deep."""
 
 from collections.abc import Callable
 from typing import Any
 
+DEEPEST: int
 PIECE: int
 DEPTH: int
 
@@ -10,5 +11,5 @@ def decode(
     text: bytes | bytearray | memoryview | str,
     loads: Callable[[Any], Any] = ...,
     strict: bool = False,
-    depth: int = ...,
 ) -> Any: ...
+def is_too_deep(text: bytes | bytearray | memoryview | str) -> bool: ...

@@ -1,13 +1,17 @@
-"""Reads large JSON in pieces, so that other threads run in between.
+"""Reads foreign JSON: large text in pieces, so that other threads run in between; none too deep.
 
 A parser holds the GIL from the first byte to the last: 30 MB of small objects stop an event loop
 for seconds, in whichever thread they are read. Here an array or object is cut between its items,
 without the GIL, into texts of about `PIECE` bytes, and these are parsed one after another.
+
+Parsers recurse on the C stack and rely on Python's recursion limit, which any package may raise
+beyond what the stack holds. So the depth is counted before.
 """
 
 import json
 import re
 
+DEEPEST = 4_096  # arrays and objects in each other; a trace of 1,024 calls has about 2,100
 PIECE = 65_536  # bytes that are parsed at once
 DEPTH = 64  # arrays and objects in each other that are cut
 _KEY = re.compile(rb'[ \t\r\n]*("(?:[^"\\]|\\.)*")[ \t\r\n]*:', re.DOTALL)
@@ -64,12 +68,52 @@ cdef Py_ssize_t piece_end(
         at = found + 1
 
 
-def decode(text, loads=json.loads, bint strict=False, int depth=DEPTH):
+cdef bint exceeds(const unsigned char* text, Py_ssize_t size, Py_ssize_t most) noexcept nogil:
+    """Returns whether more than ``most`` arrays and objects are open at once."""
+    cdef Py_ssize_t depth = 0, at = 0
+    cdef unsigned char c
+    while at < size:
+        c = text[at]
+        if c == QUOTE:
+            at += 1
+            while at < size and text[at] != QUOTE:
+                at += 2 if text[at] == BACKSLASH else 1
+        elif c == OPENING_BRACKET or c == OPENING_BRACE:
+            depth += 1
+            if depth > most:
+                return True
+        elif c == CLOSING_BRACKET or c == CLOSING_BRACE:
+            depth -= 1
+        at += 1
+    return False
+
+
+def is_too_deep(text) -> bool:
+    """Returns whether JSON in UTF-8 has more than `DEEPEST` arrays and objects in each other."""
+    if len(text) <= DEEPEST:
+        return False
+    cdef bytes body = text.encode() if isinstance(text, str) else bytes(text)
+    cdef const unsigned char* chars = body
+    cdef Py_ssize_t size = len(body), most = DEEPEST
+    cdef bint found
+    with nogil:
+        found = exceeds(chars, size, most)
+    return found
+
+
+def decode(text, loads=json.loads, bint strict=False):
     """The value of JSON in bytes, as ``loads`` reads it.
 
-    Raises what ``loads`` raises, and ValueError for text that is not JSON. What lies deeper than
-    ``depth`` large arrays and objects is parsed at once; ``strict``: ValueError for it.
+    Raises what ``loads`` raises, and ValueError for text that is not JSON or too deep (see
+    `is_too_deep`). What lies deeper than `DEPTH` large arrays and objects is parsed at once;
+    ``strict``: ValueError for it.
     """
+    if is_too_deep(text):
+        raise ValueError(f"JSON has more than {DEEPEST} levels")
+    return decode_pieces(text, loads, strict, DEPTH)
+
+
+cdef object decode_pieces(object text, object loads, bint strict, int depth):
     if len(text) <= PIECE:
         return loads(text)
     cdef bytes body = text.encode() if isinstance(text, str) else bytes(text)
@@ -97,12 +141,12 @@ def decode(text, loads=json.loads, bint strict=False, int depth=DEPTH):
             part = loads(opening + piece + closing)
             found.extend(part) if is_array else found.update(part)
         elif is_array:
-            found.append(decode(piece, loads, strict, depth - 1))
+            found.append(decode_pieces(piece, loads, strict, depth - 1))
         else:
             key = _KEY.match(piece)
             if key is None:
                 raise ValueError("a member has no name")
-            found[loads(key[1])] = decode(piece[key.end():], loads, strict, depth - 1)
+            found[loads(key[1])] = decode_pieces(piece[key.end():], loads, strict, depth - 1)
         if stop == end:
             return found
         at = stop + 1

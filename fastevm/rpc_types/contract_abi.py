@@ -1,7 +1,7 @@
 """Decodes the contract ABI: signatures of functions, events and errors, and values.
 
 Source: the Solidity contract ABI specification. Every size in the data is checked. The number of
-values is limited because a few bytes of offsets can encode any number of values.
+values and of bytes is limited because a few offsets can encode any number of them.
 """
 
 import re
@@ -16,6 +16,7 @@ from fastevm.core.primitives.keccak import keccak256
 
 WORD: Final = 32
 VALUES_LIMIT: Final = 1_000  # per decoding
+READS: Final = 4  # of each byte; several offsets may name the same bytes
 DEPTH_LIMIT: Final = 16  # nested arrays and tuples
 TEXT_LIMIT: Final = 10_000  # characters of a signature
 
@@ -222,11 +223,12 @@ def decode(inputs: Sequence[Parameter], data: bytes) -> list[Any]:
 
 
 class Decoder:
-    """Decodes one encoding, with at most ``VALUES_LIMIT`` values."""
+    """Decodes one encoding: at most ``VALUES_LIMIT`` values, of ``READS`` times its bytes."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
         self.left = VALUES_LIMIT
+        self.bytes_left = READS * len(data)
 
     def members(self, inputs: Sequence[Parameter], start: int) -> list[Any]:
         """Returns the values of a tuple whose encoding begins at ``start``."""
@@ -269,6 +271,9 @@ class Decoder:
         """Returns bytes of the data."""
         if place + size > len(self.data):
             raise AbiError("the data ends early")
+        self.bytes_left -= size
+        if self.bytes_left < 0:
+            raise AbiError("the data refers to itself too often")
         return self.data[place : place + size]
 
 

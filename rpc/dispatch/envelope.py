@@ -13,7 +13,7 @@ import msgspec
 from fastevm.rpc.dispatch.long_answer import PIECE, Answer, LongAnswer
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.limits import METHOD_NAME_LIMIT, VALUES_LIMIT
-from fastevm.rpc_client.large_json import decode
+from fastevm.rpc_client.large_json import decode, is_too_deep
 from fastevm.rpc_types.text.json_size import measure
 
 NULL: Final = b"null"
@@ -97,9 +97,11 @@ Message = Call | Refusal
 def parse_body(body: bytes, batch_items: int) -> Message | list[Message]:
     """Parse a body: one message, or the list of a batch of at most ``batch_items``.
 
-    A larger batch, and a body of more than `VALUES_LIMIT` values, gives one refusal and is not
-    parsed.
+    A larger batch, a body of more than `VALUES_LIMIT` values, and one that `is_too_deep`, gives one
+    refusal and is not parsed.
     """
+    if is_too_deep(body):
+        return Refusal(NULL, RpcError("parse_error"))
     if len(body) > 2 * batch_items:  # a shorter one cannot hold more
         refusal = _too_large(body, batch_items)
         if refusal is not None:

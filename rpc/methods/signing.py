@@ -1,6 +1,6 @@
 """Messages signed with the keys of the development accounts (EIP-191, EIP-712)."""
 
-import json
+import sys
 from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
@@ -13,6 +13,7 @@ from fastevm.rpc.dispatch.params import ADDRESS, DATA
 from fastevm.rpc.dispatch.registry import Param, RunOn, method
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.methods.accounts import key_of
+from fastevm.rpc_client.large_json import decode
 from fastevm.rpc_types.quantity import DecodeError, object_fault
 
 DOMAIN: Final = "EIP712Domain"  # as primary type: the domain itself is what is signed
@@ -38,7 +39,7 @@ def decode_typed_data(value: Any) -> dict[str, Any]:
     """Decode the object of EIP-712, or its JSON text as wallets take it."""
     if isinstance(value, str):
         try:
-            value = json.loads(value)
+            value = decode(value)
         except ValueError as error:
             raise DecodeError(f"typed data is not JSON: {error}") from None
     if not isinstance(value, dict):
@@ -81,5 +82,9 @@ def _encoder() -> Callable[..., Any]:
     if find_spec("eth_account") is None:
         text = "typed data needs the package eth-account: pip install 'fastevm[blobs]'"
         raise RpcError("server_error", text)
-    found: Callable[..., Any] = import_module(ENCODER).encode_typed_data
+    limit = sys.getrecursionlimit()
+    try:
+        found: Callable[..., Any] = import_module(ENCODER).encode_typed_data
+    finally:
+        sys.setrecursionlimit(limit)  # py_ecc, which is imported, raises it beyond the stack
     return found

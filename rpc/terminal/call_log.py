@@ -18,6 +18,7 @@ from fastevm.rpc.terminal.block_log import CALLS, console_lines
 from fastevm.rpc.terminal.lines import Json
 from fastevm.rpc.terminal.rerun_budget import TREE_SIZE, RerunBudget
 from fastevm.rpc.view import View
+from fastevm.rpc_client.large_json import decode
 from fastevm.rpc_types.call_object import decode_call
 from fastevm.rpc_types.overrides import decode_block_overrides, decode_state_overrides
 
@@ -39,8 +40,8 @@ def calls_of(context: Context, latest: View, body: bytes, budget: RerunBudget) -
     if budget.is_spent:
         return
     try:
-        found = msgspec.json.decode(body)
-    except msgspec.DecodeError:
+        found = decode(body, msgspec.json.decode)
+    except (ValueError, RecursionError):
         return
     for item in found if isinstance(found, list) else [found]:
         params = item.get("params") if isinstance(item, dict) else None

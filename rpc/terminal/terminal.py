@@ -32,6 +32,7 @@ from fastevm.rpc.dispatch.socket_request import SocketRequest
 from fastevm.rpc.terminal.lines import Json, Lines
 from fastevm.rpc.terminal.options import TerminalOptions
 from fastevm.rpc.view import View
+from fastevm.rpc_client.large_json import decode
 
 log: Final = logging.getLogger("fastevm.rpc")
 
@@ -212,8 +213,8 @@ class Terminal:
             yield {"event": "request", "method": f"a body of {len(body)} bytes"}
             return
         try:
-            found = msgspec.json.decode(body)
-        except msgspec.DecodeError:
+            found = decode(body, msgspec.json.decode)
+        except (ValueError, RecursionError):
             yield {"event": "request", "method": "a body that is not JSON"}
             return
         for item in found if isinstance(found, list) else [found]:

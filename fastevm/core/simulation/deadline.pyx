@@ -226,6 +226,8 @@ cdef class TimeLimit:
         self.deadline = deadline
         self.time_before, self.listener_before = deadline.time, deadline.listener
         deadline.listener = self.runner.set_deadline(deadline)
+        if deadline.is_cancelled and deadline.listener is not None:
+            deadline.listener.cancel()
         if not deadline.is_brief:
             watchdog.arm(deadline, self.seconds)
 

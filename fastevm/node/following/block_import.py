@@ -13,6 +13,7 @@ from fastevm.chain.chain import Chain
 from fastevm.chain.metrics import MetricsRegistry
 from fastevm.core.execution.block.block_decoding import decode_block
 from fastevm.core.execution.types import Block
+from fastevm.core.simulation.deadline import WATCHDOG, Deadline
 from fastevm.errors import InvalidBlock, StateUnavailableError
 from fastevm.node.following.upstream import Upstream, UpstreamError
 from fastevm.rpc_client.messages import METHOD_NOT_FOUND, RpcRefusal, shown_address
@@ -24,6 +25,7 @@ FETCH_AHEAD = 16  # blocks requested together
 MAX_BRANCH = 512  # blocks replaced together; a longer branch is imported step by step
 JUMP_BLOCKS = 96  # behind the upstream's head; full nodes keep the states of 128 blocks
 HIGHEST_NUMBER = 2**64 - 1  # of a block, as in geth
+BLOCK_SECONDS = 60.0  # to execute a block; then it is fetched again
 SYNCING_BLOCKS = 3  # behind the upstream's head, from which on the node reports syncing
 
 
@@ -64,6 +66,8 @@ class BlockImport:
         self._lags_since: float | None = None  # monotonic seconds
         metrics.count("upstream_stale_heads_total", 0)
         self._add_block, self._lock = add_block, lock
+        self._deadline = Deadline()  # of the block that is executed
+        self._is_stopped = False
         self._starting: int | None = None
         self._highest = 0
 
@@ -177,10 +181,31 @@ class BlockImport:
                 if self.chain.block_by_hash(block.header.parent_hash) is None:
                     return False
                 if self.chain.block_by_hash(block.hash) is None:
-                    await asyncio.to_thread(self._add_block, block)
+                    await asyncio.to_thread(self._add, block)
                     self.metrics.count("upstream_blocks_total")
             first = end + 1
         return True
+
+    def _add(self, block: Block) -> None:
+        """Imports a block. Raises ResourceLimitError if its execution takes too long."""
+        deadline = self._deadline = Deadline()
+        if self._is_stopped:
+            deadline.cancel()
+        WATCHDOG.begin(deadline, BLOCK_SECONDS)
+        try:
+            with deadline.active():
+                self._add_block(block)
+        finally:
+            WATCHDOG.end(deadline)
+
+    def start(self) -> None:
+        """Lets blocks be executed after ``stop``."""
+        self._is_stopped = False
+
+    def stop(self) -> None:
+        """Cancels the execution of a block, now and until ``start``."""
+        self._is_stopped = True
+        self._deadline.cancel()
 
     async def _fork(self, highest: int) -> int:
         """Returns the number of the newest block that both chains have; at most ``highest``."""

@@ -45,7 +45,8 @@ from fastevm.rpc_types.feed import FeedBase, FeedSlice
 log = logging.getLogger(__name__)
 
 MAX_DEPTH = 3  # pending blocks above the canonical head
-SLICE_SECONDS = 10.0  # to execute a slice: 50 slice intervals
+SLICE_SECONDS = 2.0  # to execute a slice: ten slice intervals
+REST_SECONDS = 30.0  # that a feed is ignored after a slice took longer, so that blocks are imported
 
 INVALIDATING = {
     Verdict.RESTART,
@@ -97,6 +98,8 @@ class FeedFollower:
         self._received: FeedSlice | None = None
         self._doubted: dict[int, PendingBlock] = {}  # that the following block did not fit
         self._accepted_at = time.monotonic()
+        self._rests_until = 0.0  # monotonic seconds
+        self._deadline = Deadline()  # of all slices
         self.missing_state = MissingState()
         chain.on_head(self._head_moved)
 
@@ -117,8 +120,11 @@ class FeedFollower:
         return unverified(newest[0].messages[-1], newest[0].sliced.schedule) if newest else None
 
     def receive(self, message: FeedSlice) -> Verdict:
-        """Processes the next message of the feed."""
-        with self.lock:
+        """Processes the next message of the feed, unless the feed rests after a slow slice."""
+        if time.monotonic() < self._rests_until:
+            self.metrics.count("feed_ignored_total")
+            return Verdict.RESTING
+        with self.lock, self._deadline.active():
             self.metrics.count("feed_messages_received_total")
             # A repeated message is a duplicate even if nothing is pending.
             repeated = message == self._received or self._has(message)
@@ -140,6 +146,14 @@ class FeedFollower:
             and is_copy(block.messages[message.index], message)
             for block in self._blocks
         )
+
+    def start(self) -> None:
+        """Lets slices be executed after ``stop``."""
+        self._deadline = Deadline()
+
+    def stop(self) -> None:
+        """Cancels the execution of slices, now and until ``start``."""
+        self._deadline.cancel()
 
     def interrupted(self) -> None:
         """Drops the early messages because the next message may not follow them; keeps the pending
@@ -277,6 +291,7 @@ class FeedFollower:
                     reason = str(error)
                     if error.code == "cancelled":
                         reason = f"not executed after {SLICE_SECONDS:g} s"
+                        self._rests_until = time.monotonic() + REST_SECONDS
                     raise Divergence(f"slice {message.id}: {reason}") from error
         pending = with_withdrawals(sliced.close_slice(), message)
         check_outcome(pending, message, sliced.schedule)

@@ -26,6 +26,7 @@ class Verdict(Enum):
     INVALID_BLOCK = "invalid_block"
     PREDECESSOR = "predecessor_mismatch"
     MISSING_FIRST = "missing_first"
+    RESTING = "resting"
 
 
 def classify(latest: FeedSlice | None, new: FeedSlice) -> Verdict:

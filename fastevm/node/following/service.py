@@ -133,6 +133,8 @@ class SyncService:
     async def start(self) -> None:
         """Starts the tasks and returns immediately."""
         self._loop = asyncio.get_running_loop()
+        self.block_import.start()
+        self.follower.start()
         follow_blocks = self._forever(self._follow_blocks, self._upstream_link)
         self._tasks.append(asyncio.create_task(follow_blocks))
         if self.feed_url is not None:
@@ -141,6 +143,8 @@ class SyncService:
 
     async def stop(self) -> None:
         """Stops the tasks and closes the connections."""
+        self.block_import.stop()
+        self.follower.stop()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import logging
 from typing import Any, Final
 
+from fastevm.chain.block_run import stopped_by_deadline
 from fastevm.chain.chain import Chain
 from fastevm.chain.fork_choice import HeadChange
 from fastevm.chain.metrics import MetricsRegistry
@@ -123,15 +124,17 @@ class PartialFollower:
         chain, header = self.chain, block.header
         schedule = chain.schedule_for_child(parent, header.timestamp)
         try:
-            result = execute_block(
-                self.history.prepared(state, schedule),
-                block,
-                schedule,
-                chain_id=chain.config.chain_id,
-                deposit_contract=chain.config.deposit_contract,
-                ancestors=chain.ancestors(parent.hash),
-                state_root=False,
-            )
+            with stopped_by_deadline(block.number) as on_builder:
+                result = execute_block(
+                    self.history.prepared(state, schedule),
+                    block,
+                    schedule,
+                    chain_id=chain.config.chain_id,
+                    deposit_contract=chain.config.deposit_contract,
+                    ancestors=chain.ancestors(parent.hash),
+                    state_root=False,
+                    on_builder=on_builder,
+                )
             validate_result(chain.comparable(header, schedule, result), result)
         except InvalidBlock as error:
             log.error("on fetched values too: %s", error)

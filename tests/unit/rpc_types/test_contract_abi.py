@@ -100,3 +100,13 @@ def test_a_few_bytes_never_mean_many_values(kind: str) -> None:
     data = word + VALUES_LIMIT.to_bytes(32) + bytes(32) * VALUES_LIMIT
     with pytest.raises(AbiError):
         decode([Parameter(kind)], data.replace(bytes(32), word))
+
+
+def test_offsets_to_the_same_bytes_never_mean_many_bytes() -> None:
+    blob = (2_000).to_bytes(32) + bytes(2_016)
+    count = 500
+    heads = (32 * count).to_bytes(32) * count  # each names the only blob
+    data = (32).to_bytes(32) + count.to_bytes(32) + heads + blob
+    with pytest.raises(AbiError, match="refers to itself too often"):
+        decode(parse_types("bytes[]"), data)
+    assert decode(parse_types("bytes[]"), encode(["bytes[]"], [[bytes(2_000)] * count]))

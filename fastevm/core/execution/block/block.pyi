@@ -71,4 +71,5 @@ def execute_block(
     state_root: bool = True,
     root_of: Callable[[Layer], bytes] | None = None,
     threads: int = 1,
+    on_builder: Callable[[BlockBuilder], object] | None = None,
 ) -> BlockResult: ...

@@ -767,7 +767,7 @@ cdef class BlockBuilder:
 
 def execute_block(
     layer, block, schedule, *, chain_id, deposit_contract, ancestors=(), state_root=True,
-    root_of=None, threads=1,
+    root_of=None, threads=1, on_builder=None,
 ):
     """Executes a block on its parent's state under ``schedule`` and returns its `BlockResult`.
 
@@ -775,7 +775,8 @@ def execute_block(
     Without ``state_root`` the result has 32 zero bytes for roots of the state. ``root_of``: see
     `BlockBuilder`. ``threads``: how many threads may execute transactions; they do not change the
     result. With ``block.access_list`` the threads use it, unless it is wrong; over a remote state
-    everything it names is fetched in one request.
+    everything it names is fetched in one request. ``on_builder`` is called with each builder before
+    it runs transactions, so that another thread can cancel it.
 
     Raises `InvalidBlock` if a transaction or a system call makes the block invalid. The header's
     other fields are not compared with the result: see
@@ -795,6 +796,8 @@ def execute_block(
             threads=threads,
             access_list=access_list,
         )
+        if on_builder is not None:
+            on_builder(builder)
         builder.begin()
         builder.add_all(block.transactions)
         return builder.finish(state_root=state_root)

@@ -1,0 +1,34 @@
+"""JSON of others is decoded by `fastevm.rpc_client.large_json.decode`, which bounds its depth."""
+
+import re
+
+from .sources import ROOT
+
+CALLED = re.compile(r"\b(?:msgspec\.json\.decode|json\.loads|Decoder)\(")
+FOLDERS = ("rpc", "fastevm/fork", "fastevm/node", "fastevm/rpc_client", "fastevm/rpc_types")
+ALLOWED = {
+    "fastevm/fork/anvil_storage.py": "a file that the user names",
+    "fastevm/fork/disk_cache.py": "our own file",
+    "fastevm/fork/transaction_replay.py": "part of an answer that was decoded with its depth",
+    "fastevm/node/op_stack/op_genesis.py": "a file of the package",
+    "fastevm/rpc_types/contract_abi.py": "the ABI's decoder",
+    "fastevm/rpc_types/contract_names.py": "a file that the user names",
+    "rpc/contract_files.py": "a file that the user names",
+    "rpc/dispatch/envelope.py": "after is_too_deep",
+    "rpc/methods/explanations.py": "our own trace",
+    "rpc/source_lines.py": "our own trace",
+    "rpc/terminal/answer_log.py": "our own answer",
+    "rpc/terminal/block_log.py": "our own trace",
+    "rpc/terminal/call_log.py": "our own trace",
+    "rpc/transport/access.py": "a header, which is short",
+}
+
+
+def test_foreign_json_is_decoded_in_one_way() -> None:
+    found = {
+        str(path.relative_to(ROOT))
+        for folder in FOLDERS
+        for path in (ROOT / folder).rglob("*.py")
+        if CALLED.search(path.read_text())
+    }
+    assert found == ALLOWED.keys()
