@@ -108,5 +108,5 @@ def test_offsets_to_the_same_bytes_never_mean_many_bytes() -> None:
     heads = (32 * count).to_bytes(32) * count  # each names the only blob
     data = (32).to_bytes(32) + count.to_bytes(32) + heads + blob
     with pytest.raises(AbiError, match="refers to itself too often"):
-        decode(parse_types("bytes[]"), data)
-    assert decode(parse_types("bytes[]"), encode(["bytes[]"], [[bytes(2_000)] * count]))
+        decode(parse_types("(bytes[])"), data)
+    assert decode(parse_types("(bytes[])"), encode(["bytes[]"], [[bytes(2_000)] * count]))
