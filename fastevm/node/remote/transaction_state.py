@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 THREADS: Final = 8  # transactions simulated concurrently to find the state they read
 SIMULATED_SECONDS: Final = 10.0  # per simulation
 RING: Final = 8_191  # slots of the contracts of beacon roots and of block hashes
-FIRST_AHEAD: Final = 1  # seconds and blocks whose slots are fetched with the first block
+FIRST_AHEAD: Final = 2  # seconds and blocks whose slots are fetched with the first block
 MAX_AHEAD: Final = (
     64  # the same later: each fetch doubles it, so that many blocks need few requests
 )
