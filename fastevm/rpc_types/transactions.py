@@ -7,6 +7,7 @@ transaction is the price it paid, an unprotected legacy transaction has no ``cha
 from collections.abc import Mapping
 from typing import Any, Final
 
+from fastevm.core.execution.arbitrum import transaction_types as arbitrum
 from fastevm.core.execution.op_stack.base_time import timestamp_millis
 from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.core.execution.transaction.transaction_fields import DEPOSIT_TX
@@ -18,6 +19,8 @@ LEGACY, ACCESS_LIST, DYNAMIC_FEE, BLOB, SET_CODE = range(5)
 DEPOSIT: Final = DEPOSIT_TX
 DYNAMIC_FEES: Final = frozenset((DYNAMIC_FEE, BLOB, SET_CODE))
 
+# Fields that `transaction_json` writes for every type.
+STANDARD_FIELDS: Final = frozenset(("sender", "to", "value", "nonce", "gas_limit", "data"))
 NO_SENDER: Final = bytes(20)  # the sender of an unsigned transaction without one
 
 Json = dict[str, Any]
@@ -80,6 +83,8 @@ def _members_of_the_type(transaction: Any, kind: int) -> Json:
     """Returns the members that only some types have."""
     if kind == DEPOSIT_TX:
         return _deposit_members(transaction)
+    if kind in arbitrum.LAYOUTS:
+        return _arbitrum_members(transaction)
     members: Json = {}
     if transaction.chain_id is not None:
         members["chainId"] = quantity(transaction.chain_id)
@@ -108,6 +113,18 @@ def _deposit_members(transaction: Transaction) -> Json:
     }
     if transaction.is_system:
         members["isSystemTx"] = True
+    return members
+
+
+def _arbitrum_members(transaction: Transaction) -> Json:
+    """Returns the members that Arbitrum's types have besides those of all types."""
+    fields = arbitrum.fields_of(transaction.raw)
+    members: Json = {}
+    for field in arbitrum.LAYOUTS[transaction.type]:
+        value = fields[field.name]
+        if field.name in STANDARD_FIELDS or value is None:
+            continue
+        members[field.json] = quantity(value) if isinstance(value, int) else hex_bytes(value)
     return members
 
 
@@ -149,6 +166,13 @@ def unchecked_transaction(found: Mapping[str, Any]) -> Transaction:
     kind = read_number(found.get("type") or "0x0", "type")
     if kind == DEPOSIT_TX:
         return _deposit_from_json(found)
+    if kind in arbitrum.LAYOUTS:
+        return _arbitrum_from_json(kind, found)
+    if kind == arbitrum.CLASSIC:
+        raise ValueError(
+            f"transaction {found.get('hash')}: type 0x78 belongs to Arbitrum Classic, where a hash"
+            " does not follow from the fields"
+        )
     fields: dict[str, Any] = {
         "type": kind,
         "nonce": _read_number(found, "nonce"),
@@ -182,6 +206,22 @@ def _deposit_from_json(found: Mapping[str, Any]) -> Transaction:
         is_system=bool(found.get("isSystemTx")),
         data=read_bytes(found.get("input", "0x"), "input"),
     )
+
+
+def _arbitrum_from_json(kind: int, found: Mapping[str, Any]) -> Transaction:
+    fields: dict[str, Any] = {}
+    for field in arbitrum.LAYOUTS[kind]:
+        value = found.get(field.json)
+        if field.json == "maxFeePerGas" and value is None:
+            value = found.get("gasPrice")
+        if value is None and field.form in arbitrum.OPTIONAL:
+            fields[field.name] = None
+        elif field.form in arbitrum.INTEGERS:
+            fields[field.name] = read_number(value, field.json)
+        else:
+            size = arbitrum.FIXED_BYTES.get(field.form)
+            fields[field.name] = read_bytes(value, field.json, size)
+    return Transaction.decode(arbitrum.encode(kind, fields))
 
 
 def _checked(found: Mapping[str, Any], transaction: Transaction) -> Transaction:

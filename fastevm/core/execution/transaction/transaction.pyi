@@ -10,7 +10,8 @@ from fastevm.core.primitives.bytes_like import BytesLike
 class Transaction:
     """One immutable transaction of type 0 to 4, signed or (for calls and simulation) not.
 
-    Types 125 and 126 are post-exec transactions and deposits of the OP stack, never signed.
+    Types 125 and 126 are post-exec transactions and deposits of the OP stack, 100 to 106 the
+    messages of Arbitrum, never signed.
     """
 
     raw: bytes

@@ -4,6 +4,7 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from fastevm.errors import TransactionDecodeError
+from fastevm.core.execution.arbitrum.transaction_types import input_of_submission
 from fastevm.core.execution.transaction.transaction_fields import AccessListEntry
 from fastevm.core.execution.transaction.transaction_fields import Authorization as AuthorizationFields
 from fastevm.core.crypto.secp256k1 import sign as sign_hash
@@ -15,8 +16,9 @@ from fastevm.core.execution.transaction.sender_recovery cimport (
     authorities_are_known, authority_is_valid, sender_state_of, tx_recover,
 )
 from fastevm.core.execution.transaction.transaction_data cimport (
-    ACCESS_LIST_TX, BLOB_TX, DEPOSIT_TX, LEGACY_TX, POST_EXEC_TX, SENDER_BAD_VALUES, SENDER_KNOWN,
-    SENDER_NO_KEY, SENDER_UNKNOWN, AccessEntry, Authorization, Tx,
+    ACCESS_LIST_TX, ARBITRUM_SUBMIT_TX, BLOB_TX, DEPOSIT_TX, LEGACY_TX, POST_EXEC_TX,
+    SENDER_BAD_VALUES, SENDER_KNOWN, SENDER_NO_KEY, SENDER_UNKNOWN, AccessEntry, Authorization, Tx,
+    is_arbitrum_type,
 )
 from fastevm.core.execution.transaction.transaction_encoding cimport encode_fields, encode_signed
 from fastevm.core.primitives.exact_bytes cimport exactly
@@ -75,9 +77,9 @@ cdef int recover_now(Transaction transaction) except -1:
 cdef class Transaction:
     """An immutable transaction of type 0 to 4. It may be unsigned for calls and simulations.
 
-    Types 125 and 126 are post-exec transactions and deposits of the OP stack, which are never
-    signed. Create it with `decode` or `build`. Two transactions are equal if their canonical bytes
-    are. Amounts are in wei.
+    Types 125 and 126 are post-exec transactions and deposits of the OP stack, 100 to 106 the
+    messages of Arbitrum (`fastevm.core.execution.arbitrum`), which are never signed. Create it with
+    `decode` or `build`. Two transactions are equal if their canonical bytes are. Amounts are in wei.
     """
 
     def __cinit__(self):
@@ -162,6 +164,8 @@ cdef class Transaction:
             raise ValueError("a deposit is not signed")
         if self.c.tx_type == POST_EXEC_TX:
             raise ValueError("a post-exec transaction is not signed")
+        if is_arbitrum_type(self.c.tx_type):
+            raise ValueError(f"a transaction of type {self.c.tx_type:#x} is not signed")
         return 0
 
     @property
@@ -242,6 +246,8 @@ cdef class Transaction:
 
     @property
     def data(self):
+        if self.c.tx_type == ARBITRUM_SUBMIT_TX:
+            return input_of_submission(self.raw)
         return take(self.c.data, self.c.size)
 
     @property

@@ -11,6 +11,12 @@ cdef enum TxType:
     DYNAMIC_FEE_TX = 2
     BLOB_TX = 3
     SET_CODE_TX = 4
+    ARBITRUM_DEPOSIT_TX = 0x64   # the types of Arbitrum up to 0x6a are not signed
+    ARBITRUM_UNSIGNED_TX = 0x65
+    ARBITRUM_CONTRACT_TX = 0x66
+    ARBITRUM_RETRY_TX = 0x68
+    ARBITRUM_SUBMIT_TX = 0x69
+    ARBITRUM_INTERNAL_TX = 0x6a
     POST_EXEC_TX = 0x7d       # gas refunds, last in a block of the OP stack; not signed
     DEPOSIT_TX = 0x7e         # from L1, on chains of the OP stack; not signed
 
@@ -61,7 +67,7 @@ cdef struct Tx:
     uint32_t authorization_count
     Word max_fee_per_blob_gas
     # --- of a deposit; its `from` is the sender, its nonce and prices are zero ---
-    Hash source_hash
+    Hash source_hash          # Arbitrum: the request or ticket
     Word mint
     bint is_system
     # --- signature ---
@@ -81,3 +87,7 @@ cdef struct Tx:
     size_t fields_start       # offset of the first field, after type byte and list header
     size_t signature_start    # offset of v; the bytes from fields_start to here are signed
     void* arrays              # owns the flat arrays
+
+
+cdef inline bint is_arbitrum_type(uint32_t kind) noexcept nogil:
+    return ARBITRUM_DEPOSIT_TX <= kind <= ARBITRUM_INTERNAL_TX and kind != 0x67

@@ -7,11 +7,12 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from fastevm.core.execution.transaction.transaction_data cimport (
-    ACCESS_LIST_TX, BLOB_TX, DEPOSIT_TX, LEGACY_TX, POST_EXEC_TX, SENDER_KNOWN, SET_CODE_TX,
-    AccessEntry, Authorization, Tx,
+    ACCESS_LIST_TX, ARBITRUM_DEPOSIT_TX, ARBITRUM_INTERNAL_TX, ARBITRUM_SUBMIT_TX, BLOB_TX,
+    DEPOSIT_TX, LEGACY_TX, POST_EXEC_TX, SENDER_KNOWN, SET_CODE_TX, AccessEntry, Authorization, Tx,
+    is_arbitrum_type,
 )
 from fastevm.core.primitives.buffer cimport Buffer, buffer_append
-from fastevm.core.primitives.hashes cimport Hash
+from fastevm.core.primitives.hashes cimport Address, Hash
 from fastevm.core.primitives.keccak cimport keccak256
 from fastevm.core.primitives.rlp cimport (
     RlpCursor, RlpItem, rlp_append_bytes, rlp_append_list_header, rlp_append_uint64,
@@ -20,6 +21,24 @@ from fastevm.core.primitives.rlp cimport (
     rlp_open, rlp_uint64_size,
 )
 from fastevm.core.primitives.word cimport Word, word_copy, word_fits64, word_load, word_lt
+
+from fastevm.core.execution.arbitrum.transaction_types import ARBOS, LAYOUTS, RETRYABLE_TX
+
+
+cdef enum:
+    ARBITRUM_TYPES = ARBITRUM_INTERNAL_TX - ARBITRUM_DEPOSIT_TX + 1
+    MOST_FIELDS = 16
+
+# The forms of the fields of each type from ARBITRUM_DEPOSIT_TX on: see `transaction_types`.
+cdef char ARBITRUM_FORMS[ARBITRUM_TYPES][MOST_FIELDS]
+cdef Address ARBOS_ADDRESS, RETRYABLE_ADDRESS
+
+memset(ARBITRUM_FORMS, 0, sizeof(ARBITRUM_FORMS))
+memcpy(ARBOS_ADDRESS.b, <const char*><bytes>ARBOS, 20)
+memcpy(RETRYABLE_ADDRESS.b, <const char*><bytes>RETRYABLE_TX, 20)
+for kind, fields in LAYOUTS.items():
+    for index, field in enumerate(fields):
+        ARBITRUM_FORMS[<int>kind - ARBITRUM_DEPOSIT_TX][<int>index] = <char>ord(field.form)
 
 
 HALF_ORDER.d[3] = 0x7fffffffffffffff
@@ -67,15 +86,21 @@ cdef void tx_release(Tx* tx) noexcept nogil:
 
 
 cdef inline bint is_known_type(uint8_t kind) noexcept nogil:
-    return 0 < kind <= HIGHEST_TX_TYPE or kind == DEPOSIT_TX or kind == POST_EXEC_TX
+    return 0 < kind <= HIGHEST_TX_TYPE or is_unsigned_type(kind)
 
 
-# What the protocol itself puts into blocks of the OP stack: nobody signs it.
+cdef inline bint is_unsigned_type(uint32_t kind) noexcept nogil:
+    return kind == DEPOSIT_TX or kind == POST_EXEC_TX or is_arbitrum_type(kind)
+
+
+# What the protocol itself puts into blocks of the OP stack and of Arbitrum: nobody signs it.
 cdef bint decode_unsigned(RlpCursor* at, Tx* tx, DecodeFault* fault) noexcept nogil:
     tx.sender_state = SENDER_KNOWN
     tx.authorities_known = True
     if tx.tx_type == DEPOSIT_TX:
         return decode_deposit(at, tx, fault)
+    if tx.tx_type != POST_EXEC_TX:
+        return decode_arbitrum(at, tx, fault)
     return decode_post_exec(at, tx, fault)
 
 
@@ -88,14 +113,15 @@ cdef bint decode_envelope(Tx* tx, DecodeFault* fault) noexcept nogil:
     if tx.raw[0] < 0x80:
         if not is_known_type(tx.raw[0]):
             return refuse(
-                fault, b"type", b"a known transaction type (1 to 4, 125, 126, or a list)"
+                fault, b"type",
+                b"a known transaction type (1 to 4, 100 to 102, 104 to 106, 125, 126, or a list)",
             )
         tx.tx_type = tx.raw[0]
         type_size = 1
     if not rlp_open(tx.raw + type_size, tx.raw_size - type_size, &at):
         return refuse(fault, b"envelope", b"exactly one list in canonical RLP")
     tx.fields_start = at.at - tx.raw
-    if tx.tx_type == DEPOSIT_TX or tx.tx_type == POST_EXEC_TX:
+    if is_unsigned_type(tx.tx_type):
         if not decode_unsigned(&at, tx, fault):
             return False
         tx.signature_start = at.at - tx.raw
@@ -152,6 +178,61 @@ cdef bint decode_deposit(RlpCursor* at, Tx* tx, DecodeFault* fault) noexcept nog
     tx.is_system = is_system != 0
     if not rlp_next_bytes(at, &tx.data, &tx.size):
         return refuse(fault, b"data", b"bytes")
+    return True
+
+
+# A message from L1, a retry or the start of a block of Arbitrum.
+cdef bint decode_arbitrum(RlpCursor* at, Tx* tx, DecodeFault* fault) noexcept nogil:
+    cdef const char* form = ARBITRUM_FORMS[tx.tx_type - ARBITRUM_DEPOSIT_TX]
+    tx.has_chain_id = True
+    if tx.tx_type == ARBITRUM_INTERNAL_TX:
+        tx.sender = ARBOS_ADDRESS
+        tx.to = ARBOS_ADDRESS
+    elif tx.tx_type == ARBITRUM_SUBMIT_TX:
+        tx.to = RETRYABLE_ADDRESS
+    while form[0] != 0:
+        if not decode_arbitrum_field(at, tx, form[0], fault):
+            return False
+        form += 1
+    return True
+
+
+cdef bint decode_arbitrum_field(
+    RlpCursor* at, Tx* tx, char form, DecodeFault* fault
+) noexcept nogil:
+    cdef Word number
+    cdef Address address
+    cdef const uint8_t* content = NULL
+    cdef size_t size = 0
+    if form == c"c":
+        return read_uint64(at, &tx.chain_id, b"chain_id", fault)
+    if form == c"n":
+        return read_uint64(at, &tx.nonce, b"nonce", fault)
+    if form == c"g":
+        return read_uint64(at, &tx.gas_limit, b"gas_limit", fault)
+    if form == c"p":
+        return read_word(at, &tx.max_fee, b"max_fee_per_gas", fault)
+    if form == c"v":
+        return read_word(at, &tx.value, b"value", fault)
+    if form == c"w":
+        return read_word(at, &number, b"amount", fault)
+    if form == c"t":
+        return decode_to(at, tx, fault)
+    if form == c"i":
+        return rlp_next_fixed(at, tx.source_hash.b, 32) or refuse(fault, b"id", b"32 bytes")
+    if form == c"f":
+        return rlp_next_fixed(at, tx.sender.b, 20) or refuse(fault, b"from", b"20 bytes")
+    if form == c"r":
+        return rlp_next_fixed(at, tx.to.b, 20) or refuse(fault, b"to", b"20 bytes")
+    if form == c"a":
+        return rlp_next_fixed(at, address.b, 20) or refuse(fault, b"address", b"20 bytes")
+    if not rlp_next_bytes(at, &content, &size):
+        return refuse(fault, b"data", b"bytes")
+    if form == c"o" and size != 0 and size != 20:
+        return refuse(fault, b"retry_to", b"nothing or 20 bytes")
+    if form == c"d":
+        tx.data = content
+        tx.size = size
     return True
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from fastevm.core.execution.arbitrum.transaction_types import LAYOUTS
 from fastevm.core.execution.transaction.transaction import Transaction, restore
 from fastevm.core.execution.transaction.transaction_fields import DEPOSIT_TX, POST_EXEC_TX
 
@@ -17,7 +18,7 @@ ADDRESS_BYTES: Final = 20
 ADDRESS_LIMIT: Final = 2 ** (8 * ADDRESS_BYTES)
 UNPROTECTED_V: Final = 27  # of a legacy signature without a chain id
 PROTECTED_V: Final = 35  # of one with a chain id, which is added twice (EIP-155)
-UNSIGNED: Final = frozenset((DEPOSIT_TX, POST_EXEC_TX))  # types that never have a signature
+UNSIGNED: Final = frozenset((DEPOSIT_TX, POST_EXEC_TX, *LAYOUTS))  # never have a signature
 
 
 def impersonated(sender: bytes, fields: Mapping[str, Any], *, chain_id: int | None) -> Transaction:

@@ -1,0 +1,1 @@
+"""What Arbitrum chains change in blocks and transactions."""
