@@ -10,7 +10,7 @@ from fastevm.core.execution.transaction.arguments cimport (
     gas_of, hash_run, integer, word_argument,
 )
 from fastevm.core.execution.transaction.message_setup cimport MessageSetup
-from fastevm.core.execution.transaction.refusals cimport refusal
+from fastevm.core.execution.transaction.refusals cimport refusal, unsupported
 from fastevm.core.execution.transaction.transact cimport (
     TxRun, transact_abandon, transact_begin, transact_run,
 )
@@ -31,7 +31,8 @@ from fastevm.core.interpreter.machine cimport (
 )
 from fastevm.core.simulation.deadline cimport has_deadline
 from fastevm.core.interpreter.status cimport (
-    HOST_CALL, NEEDS_STATE, OUT_OF_MEMORY, REVERTED, RUNNING, STOPPED, TRACE_FULL, Status,
+    HOST_CALL, NEEDS_STATE, OUT_OF_MEMORY, REVERTED, RUNNING, STOPPED, TRACE_FULL, UNSUPPORTED,
+    Status,
 )
 from fastevm.core.execution.block.packed_logs cimport pack_logs
 from fastevm.core.primitives.bytes_like cimport address_bytes, bytes_like, parse_address
@@ -348,6 +349,8 @@ An EVM over a state in memory.
         cdef Machine* m = self.machine
         if status == OUT_OF_MEMORY:
             raise MemoryError
+        if status == UNSUPPORTED:
+            raise unsupported(m.refused, &m.refused_at)
         result.success = status == STOPPED
         result.log_values = ()
         result.output = b""
@@ -379,7 +382,8 @@ An EVM over a state in memory.
         SimulationError is raised. ``trace`` selects the content of ``result.trace``, see
         `fastevm.tracing.evm_traces`. ``gas_used`` is the gas of the frame before refunds,
         ``gas_refunded`` the final refund counter. A failed call is a result with ``success`` False
-        and an ``error``; exceptions mean invalid arguments.
+        and an ``error``; exceptions mean invalid arguments, or that the call reaches a contract that
+        cannot run here (InvalidTransaction with the code "unsupported").
         """
         cdef Message message
         cdef TransactionContext terms

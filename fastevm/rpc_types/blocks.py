@@ -8,6 +8,7 @@ from itertools import zip_longest
 from operator import attrgetter
 from typing import Any, Final
 
+from fastevm.core.execution.arbitrum.header import HeaderInfo, is_arbitrum
 from fastevm.core.execution.block.block_decoding import decode_block
 from fastevm.core.execution.op_stack.base_time import timestamp_millis
 from fastevm.core.execution.pow.rewards import block_rewards
@@ -35,7 +36,8 @@ _written_values: Final = attrgetter(*(row.name for row in JSON_FIELDS))
 
 
 def header_json(header: Header, block_hash: bytes, timestamp_ms: int | None = None) -> Json:
-    """Returns the members of a header. Fields that its fork does not have are omitted.
+    """Returns the members of a header. Fields that its fork does not have are omitted. A header of
+    Arbitrum has the members that its nodes add.
 
     ``timestamp_ms``: of a block whose transactions set milliseconds (Base, Denim).
     """
@@ -47,6 +49,11 @@ def header_json(header: Header, block_hash: bytes, timestamp_ms: int | None = No
     answer["hash"] = hex_bytes(block_hash)
     if timestamp_ms is not None:
         answer["timestampMs"] = quantity(timestamp_ms)
+    if is_arbitrum(header):
+        info = HeaderInfo.of(header.mix_hash)
+        answer["l1BlockNumber"] = quantity(info.l1_number)
+        answer["sendCount"] = quantity(info.send_count)
+        answer["sendRoot"] = hex_bytes(header.extra_data)
     return answer
 
 

@@ -68,6 +68,7 @@ _CALL = table_of(
         "nonce": ("nonce", "uint64"),
         "chainId": ("chain_id", "uint256"),
         "maxFeePerBlobGas": ("max_fee_per_blob_gas", "uint256"),
+        "skipL1Charging": ("skip_l1_charging", "flag"),
     },
 )
 _AUTHORIZATION = table_of(
@@ -320,6 +321,8 @@ cdef Py_ssize_t read_message_members(Plan plan, PlannedCall* item, dict call) ex
         found += 1
         read_word(&item.chain_id, given, "chainId")
         item.names_chain = True
+    if member(call, "skipL1Charging") is not None:  # calls never pay for data on L1
+        found += 1
     return found
 
 

@@ -47,7 +47,7 @@ from fastevm.simulate.batch.many import Simulations, simulate_many
 from fastevm.simulate.batch.repro import make_capsule, open_capsule
 from fastevm.simulate.batch.results import BundleResult
 from fastevm.simulate.calls import call, call_plan
-from fastevm.simulate.estimate import estimate_gas
+from fastevm.simulate.estimate import estimate_gas, l1_gas
 from fastevm.simulate.loop_budget import LoopBudget
 from fastevm.simulate.simple_call import SimpleOutcome
 from fastevm.simulate.views import view_of
@@ -90,6 +90,7 @@ __all__ = [
     "extensions_from",
     "has_one_transfer_price",
     "is_transfer",
+    "l1_gas",
     "lists_of",
     "make_capsule",
     "open_capsule",

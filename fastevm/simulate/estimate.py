@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Final
 
+from fastevm.core.execution.arbitrum.l1_fee import estimated_gas, unsigned_like
 from fastevm.core.simulation.values import (
     DEFAULT_GAS_CAP,
     DEFAULT_TIMEOUT,
@@ -39,6 +40,7 @@ def estimate_gas(
     """A gas limit with which the call succeeds, at most 1.5 % over the least; or the failure.
 
     The search is the one of go-ethereum (eth/gasestimator), so that clients see the same numbers.
+    On Arbitrum the gas that pays for the data on L1 is added.
     Raises as ``call`` does, and InvalidTransaction ``gas_required_exceeds_allowance``.
     """
     remote: RemoteState | None = view.layer.remote_state
@@ -53,6 +55,37 @@ def estimate_gas(
 
 
 def _estimate(
+    view: StateView,
+    request: CallRequest,
+    state_overrides: Mapping[bytes, AccountOverride] | None,
+    block_overrides: BlockOverrides | None,
+    gas_cap: int,
+    timeout: float,
+    shows_base_fee: bool,
+) -> int | CallResult:
+    found = _search(
+        view, request, state_overrides, block_overrides, gas_cap, timeout, shows_base_fee
+    )
+    if isinstance(found, CallResult) or not view.schedule.parameters["arbos_version"]:
+        return found
+    return found if request.skip_l1_charging else found + l1_gas(view, request)
+
+
+def l1_gas(view: StateView, request: CallRequest) -> int:
+    """Returns the gas that pays for the transaction's data on L1 (Arbitrum), as an estimate."""
+    raw = unsigned_like(
+        to=request.to,
+        value=request.value,
+        data=request.data,
+        access_list=request.access_list,
+        nonce=request.nonce,
+        max_fee_per_gas=request.max_fee_per_gas or request.gas_price,
+        max_priority_fee_per_gas=request.max_priority_fee_per_gas,
+    )
+    return estimated_gas(view.layer, view.header.base_fee_per_gas or 0, raw)
+
+
+def _search(
     view: StateView,
     request: CallRequest,
     state_overrides: Mapping[bytes, AccountOverride] | None,

@@ -75,6 +75,7 @@ cdef class SimpleCaller:
         self.view = None
         fill_environment(&self.context, environment)
         word_copy(&self.base_fee, &self.context.base_fee)
+        word_copy(&self.context.header_base_fee, &self.base_fee)
         word_copy(&self.blob_base_fee, &self.context.blob_base_fee)
         self.ancestors = b"".join(view.ancestors)
         self.context.ancestors = <const Hash*>PyBytes_AS_STRING(self.ancestors)

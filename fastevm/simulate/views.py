@@ -4,6 +4,7 @@ from typing import Any, Final, TypedDict
 
 from msgspec import Struct
 
+from fastevm.core.execution.arbitrum.header import DIFFICULTY, HeaderInfo
 from fastevm.core.execution.block.fees import next_extra_data
 from fastevm.core.execution.block.header_draft import later_fields
 from fastevm.core.execution.types import ZERO_ADDRESS, ZERO_HASH, BlockEnvironment, Header
@@ -126,7 +127,12 @@ def view_before(machine: Any) -> StateView:
     own: BlockEnvironment = machine.block
     config = _view(machine.state, machine.schedule, own).config
     spacing = config.block_time_ms // 1000
-    parent = replace(own, number=max(own.number - 1, 0), timestamp=max(own.timestamp - spacing, 0))
+    parent = replace(
+        own,
+        number=max(own.number - 1, 0),
+        timestamp=max(own.timestamp - spacing, 0),
+        l1_number=max(own.l1_number - 1, 0),
+    )
     view = _view(machine.state, machine.schedule, parent)
     hashes = machine.block_hashes or (_parent_hash(machine),)
     return replace(
@@ -169,6 +175,10 @@ def _view(layer: Layer, fork: str | ForkSchedule, block: BlockEnvironment) -> St
         mix_hash=block.prev_randao.to_bytes(32, "big") if merged else ZERO_HASH,
         **era_fields(schedule, base_fee=block.base_fee),
     )
+    version = int(schedule.parameters["arbos_version"])
+    if version and block.l1_number:
+        mix_hash = HeaderInfo(0, block.l1_number, version, collects_tips=False).mix_hash()
+        header = replace(header, difficulty=DIFFICULTY, mix_hash=mix_hash)
     config = BareChain(chain_id=block.chain_id, activations=activations)
     return StateView(
         header=header,

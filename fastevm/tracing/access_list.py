@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.core.execution.transaction.transaction_fields import AccessListEntry
+from fastevm.core.native.arbitrum.storage import ARBITRUM_PRECOMPILES, STATE_ADDRESS
 from fastevm.core.primitives import rlp
 from fastevm.core.primitives.keccak import keccak256
 from fastevm.core.primitives.replace import replace
@@ -130,6 +131,8 @@ def _left_out(attempt: Attempt, transaction: Transaction) -> set[bytes]:
     """The omitted addresses, which are warm without a list: see `create_access_list`."""
     precompiles = attempt.schedule.precompiles.values()
     addresses = {number.to_bytes(20, "big") for number in precompiles}
+    if attempt.schedule.parameters["arbos_version"]:
+        addresses |= ARBITRUM_PRECOMPILES
     sender = attempt.request.sender
     addresses.add(sender)
     addresses.add(transaction.to or _created_address(sender, transaction.nonce))
@@ -154,5 +157,6 @@ def _joined(accessed: Accessed, observer: AccessObserver, left_out: set[bytes]) 
     for address in observer.accounts - left_out:
         found.setdefault(address, set())
     for address, slots in observer.slots.items():
-        found.setdefault(address, set()).update(slots)
+        if address != STATE_ADDRESS:  # of ArbOS: its slots are always warm
+            found.setdefault(address, set()).update(slots)
     return found

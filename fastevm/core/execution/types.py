@@ -216,7 +216,12 @@ _header_values = attrgetter(*(row.name for row in HEADER_FIELDS))
 
 
 class BlockEnvironment(Struct, frozen=True, kw_only=True):
-    """The block context of a call. Fees are in wei, ``timestamp`` in seconds."""
+    """The block context of a call. Fees are in wei, ``timestamp`` in seconds.
+
+    ``l1_number``: what NUMBER returns on Arbitrum; 0: NUMBER returns ``number``.
+    ``header_base_fee``: the block's base fee, for Arbitrum's precompiles, if ``base_fee`` is 0
+    because the call offers no price; else 0.
+    """
 
     coinbase: bytes
     number: int
@@ -228,10 +233,28 @@ class BlockEnvironment(Struct, frozen=True, kw_only=True):
     base_fee: int
     blob_base_fee: int
     slot_number: int = 0
+    l1_number: int = 0
+    header_base_fee: int = 0
 
     @classmethod
-    def of(cls, header: Header, *, chain_id: int, blob_base_fee: int, merged: bool) -> Self:
-        """What code sees of ``header``; ``merged``: whether opcode 0x44 is PREVRANDAO."""
+    def of(
+        cls,
+        header: Header,
+        *,
+        chain_id: int,
+        blob_base_fee: int,
+        merged: bool,
+        arbos: bool = False,
+    ) -> Self:
+        """What code sees of ``header``; ``merged``: whether opcode 0x44 is PREVRANDAO.
+
+        ``arbos``: under Arbitrum's rules a header of Arbitrum's form has the number of L1's block
+        in its mix hash, and the randomness is 1.
+        """
+        l1_number = 0
+        randomness = int.from_bytes(header.mix_hash, "big") if merged else 0
+        if arbos and header.difficulty == 1:
+            l1_number, randomness = int.from_bytes(header.mix_hash[8:16], "big"), 1
         return cls(
             coinbase=header.coinbase,
             number=header.number,
@@ -239,10 +262,11 @@ class BlockEnvironment(Struct, frozen=True, kw_only=True):
             gas_limit=header.gas_limit,
             chain_id=chain_id,
             difficulty=0 if merged else header.difficulty,
-            prev_randao=int.from_bytes(header.mix_hash, "big") if merged else 0,
+            prev_randao=randomness,
             base_fee=header.base_fee_per_gas or 0,
             blob_base_fee=blob_base_fee,
             slot_number=header.slot_number or 0,
+            l1_number=l1_number,
         )
 
 
@@ -349,6 +373,7 @@ class Receipt(Struct, frozen=True, kw_only=True):
     in wei; the blob fields are None for transactions without blobs, ``contract_address`` for
     transactions that create no contract. ``deposit_nonce`` is the sender's nonce before a deposit
     (OP stack, from Regolith on); the encoding holds it if there is a ``deposit_receipt_version``.
+    ``l1_gas_used`` is the part of the gas that paid for data on L1 (Arbitrum).
     """
 
     tx_type: int
@@ -364,6 +389,7 @@ class Receipt(Struct, frozen=True, kw_only=True):
     blob_gas_price: int | None = None
     deposit_nonce: int | None = None
     deposit_receipt_version: int | None = None
+    l1_gas_used: int = 0
 
     def rlp(self) -> bytes:
         """The consensus encoding with the type's prefix (EIP-2718), as in the receipts trie."""

@@ -46,6 +46,6 @@ cdef void create2_address(
 
 
 cdef bint is_cold_address(const Schedule* schedule, const Address* address) noexcept nogil:
-    if (load64(address.b) | load64(address.b + 8)) != 0:
-        return not native_is_warm(schedule, address)
-    return precompile_at(schedule, address) == 0
+    if (load64(address.b) | load64(address.b + 8)) == 0 and precompile_at(schedule, address) != 0:
+        return False
+    return not native_is_warm(schedule, address)

@@ -36,6 +36,8 @@ cdef struct BlockContext:
     uint64_t slot_number     # of the beacon chain (EIP-7843)
     const Hash* ancestors    # hashes of the preceding blocks, parent first, at most 256
     uint32_t ancestor_count  # older hashes come from the world's reader
+    uint64_t l1_number       # Arbitrum: what NUMBER returns; 0: NUMBER returns `number`
+    Word header_base_fee     # the block's base fee if BASEFEE shows 0; zero: `base_fee`
 
 
 cdef struct TransactionContext:
@@ -43,6 +45,7 @@ cdef struct TransactionContext:
     Word gas_price
     const Hash* blob_hashes
     uint32_t blob_hash_count
+    Word l1_fee              # wei paid for the data on L1 (Arbitrum)
 
 
 # A precompile that a state override moves or removes, or that the host runs. The caller owns the
@@ -163,6 +166,9 @@ cdef struct Machine:
     uint8_t halt_opcode      # the byte that halted, or with which the message ended
     uint32_t halt_height     # stack items before it
     uint64_t halt_pc
+    # --- after UNSUPPORTED: what is not supported, and where ---
+    const char* refused
+    Address refused_at
 
 
 cdef Machine* machine_new() noexcept nogil

@@ -37,6 +37,7 @@ from fastevm.core.interpreter.status cimport (
     SUSPENDED,
     TRACE_FULL,
     UNDEFINED_OPCODE,
+    UNSUPPORTED,
 )
 from fastevm.core.interpreter.tracer cimport tracer_is_full
 from fastevm.core.native.call cimport (
@@ -45,9 +46,11 @@ from fastevm.core.native.call cimport (
     NATIVE_OUT_OF_MEMORY,
     NATIVE_REVERTED,
     NATIVE_RUNNING,
+    NATIVE_UNSUPPORTED,
     NativeCall,
 )
 from fastevm.core.native.contracts cimport native_run
+from fastevm.core.native.arbitrum.stylus cimport allows_stylus, is_stylus_code, no_stylus
 from fastevm.core.native.routing cimport delegated_code, native_at
 from fastevm.core.precompiles.registry cimport (
     PRECOMPILE_CANCELLED,
@@ -155,13 +158,16 @@ cdef bint creates(const Frame* f) noexcept nogil:
 
 # The number of the precompile at the address, 0 = none.
 cdef uint32_t find_precompile(const Machine* m, const Address* address) noexcept nogil:
+    cdef uint32_t found
     cdef size_t i
     for i in range(m.precompile_move_count):
         if address_eq(&m.precompile_moves[i].address, address):
             return m.precompile_moves[i].precompile
-    if (load64(address.b) | load64(address.b + 8)) != 0:
-        return NATIVE_CONTRACT if native_at(m.schedule, address) != 0 else 0
-    return precompile_at(m.schedule, address)
+    if (load64(address.b) | load64(address.b + 8)) == 0:
+        found = precompile_at(m.schedule, address)
+        if found != 0:
+            return found
+    return NATIVE_CONTRACT if native_at(m.schedule, address) != 0 else 0
 
 
 cdef Status run_precompile(Machine* m, Frame* f, uint32_t number) noexcept nogil:
@@ -199,6 +205,18 @@ cdef void describe_native(Machine* m, const Frame* f, NativeCall* call) noexcept
     call.timestamp = m.block.timestamp
     call.chain_id = m.block.chain_id
     call.cancel = f.cancel
+    call.number = m.block.number
+    call.l1_number = m.block.l1_number
+    call.base_fee = &m.block.header_base_fee
+    if word_is_zero(call.base_fee):
+        call.base_fee = &m.block.base_fee
+    call.ancestors = m.block.ancestors
+    call.ancestor_count = m.block.ancestor_count
+    call.depth = m.depth
+    if m.depth > 1:
+        call.callers_caller = &(f - 1).caller
+    if m.transaction != NULL:
+        call.l1_fee = &m.transaction.l1_fee
     if m.tracer != NULL and m.tracer.accesses:
         call.observe = record_access
         call.observer = m
@@ -217,6 +235,8 @@ cdef Status status_of_native(const NativeCall* call) noexcept nogil:
         return NEEDS_STATE
     if call.status == NATIVE_CANCELLED:
         return CANCELLED
+    if call.status == NATIVE_UNSUPPORTED:
+        return UNSUPPORTED
     return OUT_OF_MEMORY if call.status == NATIVE_OUT_OF_MEMORY else OUT_OF_GAS
 
 
@@ -238,6 +258,9 @@ cdef Status run_native(Machine* m, Frame* f) noexcept nogil:
     native_run(native_at(m.schedule, &f.code_address), &call)
     status = status_of_native(&call)
     f.gas = call.gas
+    if unlikely(status == UNSUPPORTED):
+        m.refused = call.refused
+        m.refused_at = f.code_address
     if status == NEEDS_STATE:
         world_rollback(m.world, &before)
         m.world.log_index = log_index
@@ -340,7 +363,8 @@ cdef Status deposit_code(Machine* m, Frame* f) noexcept nogil:
     if s.max_code_size != 0 and size > s.max_code_size:
         return CODE_TOO_LARGE
     if s.rejects_code_starting_ef and m.output.bytes[0] == 0xef:
-        return CODE_STARTS_WITH_EF
+        if not (allows_stylus(s) and is_stylus_code(m.output.bytes, m.output.size)):
+            return CODE_STARTS_WITH_EF
     if code_price(s, size) > f.gas:
         if s.code_deposit_must_be_paid:
             return CODE_DEPOSIT_OUT_OF_GAS
@@ -392,6 +416,17 @@ cdef bint undo_frame(Machine* m, Frame* f, Status status) noexcept nogil:
     return keep_touch(m)
 
 
+# Code in WebAssembly (Arbitrum) starts with bytes that are no opcode.
+cdef bint refuses_stylus(Machine* m, const Frame* f, Status status) noexcept nogil:
+    if status != UNDEFINED_OPCODE or not allows_stylus(m.schedule) or f.pc != f.code:
+        return False
+    if creates(f) or not is_stylus_code(f.code, f.code_size):
+        return False
+    m.refused = no_stylus()
+    m.refused_at = f.code_address
+    return True
+
+
 # Resumes the caller after its call: result on the stack, output in memory, gas returned.
 cdef void give_back(Machine* m, const Frame* f, Status status, int64_t gas) noexcept nogil:
     cdef Frame* caller = &m.frames[m.depth - 1]
@@ -423,8 +458,11 @@ cdef void close_frame(Machine* m, Status status) noexcept nogil:
     cdef int64_t gas = 0
     if status == STOPPED and creates(f):
         status = deposit_code(m, f)
-    if status != STOPPED and status < CANCELLED and not undo_frame(m, f, status):
-        status = OUT_OF_MEMORY
+    if status != STOPPED and status < CANCELLED:
+        if unlikely(refuses_stylus(m, f, status)):
+            status = UNSUPPORTED
+        elif not undo_frame(m, f, status):
+            status = OUT_OF_MEMORY
     if m.world.need == WORLD_OUT_OF_MEMORY:
         status = OUT_OF_MEMORY
     if unlikely(m.schedule.state_gas_version != 0):
@@ -632,4 +670,6 @@ cdef const char* other_text(Status status) noexcept nogil:
         return b"execution aborted"
     if status == OUT_OF_MEMORY:
         return b"out of memory"
+    if status == UNSUPPORTED:
+        return b"not supported"
     return b""

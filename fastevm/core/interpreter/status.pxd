@@ -34,5 +34,6 @@ cdef enum Status:
     # --- stopped by the host ---
     CANCELLED = 50              # Machine.cancel was set, or the deadline passed
     OUT_OF_MEMORY = 51
+    UNSUPPORTED = 52            # a native contract or code cannot run here: see Machine.refused
     # --- inside the machine only ---
     ENTER_CALL = 60

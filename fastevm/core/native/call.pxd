@@ -2,7 +2,7 @@
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from fastevm.core.primitives.buffer cimport Buffer
-from fastevm.core.primitives.hashes cimport Address
+from fastevm.core.primitives.hashes cimport Address, Hash
 from fastevm.core.primitives.keccak_cache cimport KeccakCache
 from fastevm.core.primitives.word cimport Word
 from fastevm.core.spec.schedule cimport Schedule
@@ -17,6 +17,7 @@ cdef enum NativeStatus:
     NATIVE_NEEDS_STATE = 3    # see world.need
     NATIVE_OUT_OF_MEMORY = 4
     NATIVE_CANCELLED = 5      # by the host
+    NATIVE_UNSUPPORTED = 6    # not implemented here: `refused` says what; the execution ends
 
 
 # Called for every access of an account, or of a slot if the key is not NULL.
@@ -41,6 +42,16 @@ cdef struct NativeCall:
     uint64_t timestamp        # of the block, in seconds
     uint64_t chain_id
     const bint* cancel        # the host's flag, never NULL
+    const char* refused       # with NATIVE_UNSUPPORTED: what is not supported, and why
+    # --- read by Arbitrum's precompiles ---
+    uint64_t number           # of the block
+    uint64_t l1_number        # of the block of L1
+    const Word* base_fee      # of the block, even if BASEFEE shows 0
+    const Hash* ancestors     # as in BlockContext
+    uint32_t ancestor_count
+    uint32_t depth            # of frames, 1 at the top
+    const Address* callers_caller  # caller of the calling frame; NULL at the top
+    const Word* l1_fee        # wei that the transaction pays for its data on L1; NULL: none
     AccessFunction observe    # NULL: not observed
     void* observer
     NativeStatus status
@@ -62,6 +73,15 @@ cdef bint native_load(
 cdef bint native_store(
     NativeCall* call, Account* account, const Word* key, const Word* value
 ) noexcept nogil
+# A slot and its change without the charges of opcodes and without warm marks.
+cdef bint native_peek(
+    NativeCall* call, Account* account, const Word* key, Word* out
+) noexcept nogil
+cdef bint native_poke(
+    NativeCall* call, Account* account, const Word* key, const Word* value
+) noexcept nogil
+# The hash of an earlier block: `number` is below that of the block by at most 256.
+cdef bint native_block_hash(NativeCall* call, uint64_t number, Hash* out) noexcept nogil
 # Whether the call may change state; a static call reverts without data.
 cdef bint native_writable(NativeCall* call) noexcept nogil
 # LOG0 to LOG4. `data` may be the output buffer.
@@ -82,6 +102,7 @@ cdef bint native_go_on(NativeCall* call) noexcept nogil
 cdef bint native_end(NativeCall* call, NativeStatus status) noexcept nogil
 cdef bint native_revert(NativeCall* call) noexcept nogil
 cdef bint native_revert_empty(NativeCall* call) noexcept nogil
+cdef bint native_refuse(NativeCall* call, const char* reason) noexcept nogil
 
 # Append to the output.
 cdef bint native_append(NativeCall* call, const void* data, size_t size) noexcept nogil

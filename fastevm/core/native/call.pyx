@@ -1,12 +1,12 @@
 """What the body of a native contract may do: charges, storage, logs and code, through the journal."""
 
-from libc.stdint cimport int64_t, uint8_t, uint32_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from fastevm.core.primitives.buffer cimport buffer_append
 from fastevm.core.primitives.cancellation cimport CANCEL_REQUEST
-from fastevm.core.primitives.hashes cimport Address
+from fastevm.core.primitives.hashes cimport Address, Hash
 from fastevm.core.primitives.intrinsics cimport atomic_load_int, likely, unlikely
-from fastevm.core.primitives.word cimport Word, word_copy, word_store
+from fastevm.core.primitives.word cimport Word, word_copy, word_eq, word_store
 from fastevm.core.spec.constants cimport KECCAK_WORD_COST, LOG_BYTE_COST, LOG_TOPIC_COST
 from fastevm.core.native.routing cimport native_is_warm
 from fastevm.core.precompiles.registry cimport precompile_at
@@ -18,6 +18,7 @@ from fastevm.core.state.sstore cimport sstore_change
 from fastevm.core.state.world cimport (
     world_account,
     world_add_refund,
+    world_block_hash,
     world_is_cold_account,
     world_is_cold_slot,
     world_log,
@@ -49,6 +50,11 @@ cdef bint native_revert(NativeCall* call) noexcept nogil:
 cdef bint native_revert_empty(NativeCall* call) noexcept nogil:
     call.output.size = 0
     return native_end(call, NATIVE_REVERTED)
+
+
+cdef bint native_refuse(NativeCall* call, const char* reason) noexcept nogil:
+    call.refused = reason
+    return native_end(call, NATIVE_UNSUPPORTED)
 
 
 cdef bint native_go_on(NativeCall* call) noexcept nogil:
@@ -123,6 +129,39 @@ cdef bint native_load(
     note_access(call, account, key)
     word_copy(out, &slot.current)
     return True
+
+
+cdef bint native_peek(
+    NativeCall* call, Account* account, const Word* key, Word* out
+) noexcept nogil:
+    cdef Slot* slot = world_slot(call.world, account, key)
+    if unlikely(slot == NULL):
+        return missing(call)
+    world_record_slot(call.world, account, slot)
+    note_access(call, account, key)
+    word_copy(out, &slot.current)
+    return True
+
+
+cdef bint native_poke(
+    NativeCall* call, Account* account, const Word* key, const Word* value
+) noexcept nogil:
+    cdef Slot* slot = world_slot(call.world, account, key)
+    if unlikely(slot == NULL):
+        return missing(call)
+    world_record_slot(call.world, account, slot)
+    note_access(call, account, key)
+    if word_eq(&slot.current, value) or world_set_slot(call.world, account, slot, value):
+        return True
+    return native_end(call, NATIVE_OUT_OF_MEMORY)
+
+
+cdef bint native_block_hash(NativeCall* call, uint64_t number, Hash* out) noexcept nogil:
+    cdef uint64_t back = call.number - number
+    if back <= call.ancestor_count:
+        out[0] = call.ancestors[back - 1]
+        return True
+    return world_block_hash(call.world, number, out) or missing(call)
 
 
 cdef bint native_writable(NativeCall* call) noexcept nogil:

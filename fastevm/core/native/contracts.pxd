@@ -3,11 +3,14 @@ from libc.stdint cimport uint32_t
 
 from fastevm.core.native.call cimport NativeCall
 from fastevm.core.primitives.hashes cimport Address
+from fastevm.core.spec.schedule cimport Schedule
 
 
 # Runs the contract with this number (see routing.pxd). The result is `call.status`.
 cdef void native_run(uint32_t number, NativeCall* call) noexcept nogil
 # What routing.pxd asks on chains that have native contracts. Not inline, so that the interpreter
 # stays small.
-cdef uint32_t native_number(const Address* address) noexcept nogil
-cdef bint native_starts_warm(const Address* address) noexcept nogil
+cdef uint32_t native_number(const Schedule* schedule, const Address* address) noexcept nogil
+cdef bint native_starts_warm(
+    const Schedule* schedule, const Address* address
+) noexcept nogil

@@ -13,20 +13,21 @@ from fastevm.core.state.code cimport Code
 cdef enum NativeFamily:
     NO_FAMILY = 0
     BASE_FAMILY = 1
+    ARBITRUM_FAMILY = 2
 
 
 cdef inline uint32_t native_at(const Schedule* schedule, const Address* address) noexcept nogil:
     """The number of the native contract at the address, or 0."""
     if likely(schedule.native_contracts == NO_FAMILY):
         return 0
-    return native_number(address)
+    return native_number(schedule, address)
 
 
 cdef inline bint native_is_warm(const Schedule* schedule, const Address* address) noexcept nogil:
     """Whether the account is warm at the start of a transaction."""
     if likely(schedule.native_contracts == NO_FAMILY):
         return False
-    return native_starts_warm(address)
+    return native_starts_warm(schedule, address)
 
 
 cdef inline Code* delegated_code(const Schedule* schedule, const Account* delegate) noexcept nogil:

@@ -46,7 +46,7 @@ from fastevm.core.execution.transaction.transaction_data cimport LEGACY_TX, Tx
 from fastevm.core.execution.transaction.transaction_result cimport TX_CANCELLED, TX_OUT_OF_MEMORY, TX_VALID
 from fastevm.core.primitives.buffer cimport buffer_free
 from fastevm.core.primitives.hashes cimport address_eq
-from fastevm.core.primitives.intrinsics cimport atomic_load_int
+from fastevm.core.primitives.intrinsics cimport atomic_load_int, load64_big, store64_big
 from fastevm.core.primitives.keccak cimport keccak256
 from fastevm.core.primitives.word cimport word_copy, word_is_zero, word_set
 from fastevm.core.simulation.body cimport (
@@ -284,8 +284,11 @@ cdef class Chain:
         if s.fee_parameters_version != 0:
             memcpy(h.extra_data, parent.extra_data, FEE_PARAMETERS_SIZE)
             h.extra_data_size = parent.extra_data_size
-        if not self.is_merged:
+        if not self.is_merged or s.arbos_version != 0:
             word_copy(&h.difficulty, &parent.difficulty)
+        if s.arbos_version != 0:
+            h.mix_hash = parent.mix_hash
+            store64_big(h.mix_hash.b + 8, load64_big(h.mix_hash.b + 8) + 1)  # the number of L1
         if plan == NULL:
             return
         if plan.has_fee_recipient:
@@ -300,7 +303,8 @@ cdef class Chain:
             word_copy(&block.blob_base_fee, &plan.blob_base_fee)
         if plan.withdrawal_count and s.has_withdrawals:
             h.withdrawals_root = plan.withdrawals_root
-        h.mix_hash = plan.prev_randao
+        if s.arbos_version == 0:
+            h.mix_hash = plan.prev_randao
         h.parent_beacon_block_root = plan.beacon_root
 
     cdef void fill_context(self, const ChainBlock* block, const Schedule* s) noexcept nogil:

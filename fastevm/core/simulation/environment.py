@@ -39,10 +39,12 @@ def environment_of(
         chain_id=chain_id,
         blob_base_fee=blob_fee if rules["has_blobs"] else 0,
         merged=merged,
+        arbos=bool(rules["arbos_version"]),
     )
     if overrides is NO_BLOCK_OVERRIDES and not free_gas and not free_blobs:
         return own
     randomness = overrides.prev_randao
+    base_fee = _chosen(overrides.base_fee_per_gas, own.base_fee)
     return replace(
         own,
         coinbase=_chosen(overrides.fee_recipient, own.coinbase),
@@ -53,7 +55,8 @@ def environment_of(
         prev_randao=(
             int.from_bytes(randomness, "big") if merged and randomness else own.prev_randao
         ),
-        base_fee=0 if free_gas else _chosen(overrides.base_fee_per_gas, own.base_fee),
+        base_fee=0 if free_gas else base_fee,
+        header_base_fee=base_fee if free_gas else 0,
         blob_base_fee=0 if free_blobs else own.blob_base_fee,
     )
 

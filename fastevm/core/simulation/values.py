@@ -21,7 +21,10 @@ DEFAULT_TIMEOUT: Final = 5.0  # seconds that one request may run
 
 
 class CallRequest(Struct, frozen=True, kw_only=True):
-    """A message call or (``to`` None) a creation; None means "use the default of the method"."""
+    """A message call or (``to`` None) a creation; None means "use the default of the method".
+
+    ``skip_l1_charging``: estimates on Arbitrum without the gas that pays for data on L1.
+    """
 
     sender: bytes = ZERO_ADDRESS
     to: bytes | None = None
@@ -37,6 +40,7 @@ class CallRequest(Struct, frozen=True, kw_only=True):
     max_fee_per_blob_gas: int | None = None
     blob_versioned_hashes: tuple[bytes, ...] | None = None
     authorization_list: tuple[Authorization, ...] | None = None
+    skip_l1_charging: bool = False
 
 
 class AccountOverride(Struct, frozen=True, kw_only=True):
@@ -294,5 +298,7 @@ def is_transfer(
 
 
 def has_one_transfer_price(schedule: Any) -> bool:
-    """Whether all transfers have one price: not where it follows from the recipient (EIP-2780)."""
-    return not schedule.parameters["tx_recipient_cost"]
+    """Whether all transfers have one price: not where it follows from the recipient (EIP-2780), or
+    from the price of data on L1 (Arbitrum).
+    """
+    return not (schedule.parameters["tx_recipient_cost"] or schedule.parameters["arbos_version"])

@@ -15,6 +15,7 @@ from fastevm.core.primitives.suggestion import nearest
 from fastevm.errors import UnknownForkError
 
 from . import amsterdam as a
+from . import arbitrum as arb
 from . import eips as e
 from . import op_stack as op
 from .blobs import BlobParameters
@@ -326,6 +327,48 @@ Base has ``BASE_FORKS`` in place of Karst. No chain has scheduled Lagoon yet.
 BASE_FORKS: tuple[Fork, ...] = (AZUL, BERYL, COBALT, DENIM)
 """The forks of Base after Jovian, in order."""
 
+# --- Arbitrum -------------------------------------------------------------------------------------
+
+_NITRO = PARIS.then("Nitro", arb.NITRO)
+_SHANGHAI_ON_ARBITRUM = _NITRO.then("ArbOS11", e.EIP_3651, e.EIP_3855, e.EIP_3860)
+_CANCUN_ON_ARBITRUM = _SHANGHAI_ON_ARBITRUM.then(
+    "ArbOS20", e.EIP_1153, e.EIP_5656, e.EIP_6780, arb.BLOBHASH
+)
+_STYLUS = _CANCUN_ON_ARBITRUM.then("ArbOS30", arb.POINT_EVALUATION, arb.RIP_7212, arb.STYLUS)
+_PRAGUE_ON_ARBITRUM = _STYLUS.then("ArbOS40", e.EIP_2935, e.EIP_7702)
+_OSAKA_ON_ARBITRUM = _PRAGUE_ON_ARBITRUM.then(
+    "ArbOS50", e.EIP_2537, e.EIP_7823, e.EIP_7883, e.EIP_7939, e.EIP_7951
+)
+# First version of ArbOS -> rules.
+_ARBITRUM = {
+    1: _NITRO,
+    11: _SHANGHAI_ON_ARBITRUM,
+    20: _CANCUN_ON_ARBITRUM,
+    30: _STYLUS,
+    40: _PRAGUE_ON_ARBITRUM,
+    50: _OSAKA_ON_ARBITRUM,
+}
+NEWEST_ARBOS = 61
+
+
+@lru_cache(maxsize=256)
+def arbos_fork(version: int, has_calldata_floor: bool = False) -> Fork:
+    """Returns the rules of an ArbOS version, at least 1. Versions above `NEWEST_ARBOS` have its
+    rules.
+
+    ``has_calldata_floor``: the chain has enabled EIP-7623, which its owners decide.
+    """
+    number = min(version, NEWEST_ARBOS)
+    base = _ARBITRUM[max(first for first in _ARBITRUM if first <= number)]
+    floor = (e.EIP_7623,) if has_calldata_floor else ()
+    return base.then(f"ArbOS{number}", arb.version(number), *floor)
+
+
+ARBITRUM_FORKS: tuple[Fork, ...] = tuple(
+    arbos_fork(version) for version in (6, 10, 11, 20, 30, 31, 32, 40, 41, 50, 51, 60, NEWEST_ARBOS)
+)
+"""The versions of ArbOS that Arbitrum's chains have used or that add methods, in order."""
+
 FORKS: tuple[Fork, ...] = (
     FRONTIER,
     HOMESTEAD,
@@ -359,7 +402,7 @@ def _key(name: str) -> str:
 
 _BY_KEY: dict[str, Fork] = {
     _key(name): fork
-    for fork in (*FORKS, AMSTERDAM_2026_04, *OP_FORKS, *BASE_FORKS, LAGOON)
+    for fork in (*FORKS, AMSTERDAM_2026_04, *OP_FORKS, *BASE_FORKS, LAGOON, *ARBITRUM_FORKS)
     for name in (fork.name, *fork.aliases)
 }
 _BY_KEY["latest"] = BPO2  # mainnet's newest fork

@@ -132,10 +132,13 @@ cdef struct Schedule:
     bint has_post_exec                  # gas refunds in a last transaction
 
     # --- Base ---
-    int64_t native_contracts            # 0 none, 1 those of Base: see core/native
+    int64_t native_contracts            # 0 none, 1 Base, 2 Arbitrum: see core/native
     int64_t b20_version                 # native tokens: 0 none, 1 Beryl, 2 Cobalt, 3 Denim
     uint64_t activation_admin[3]        # of the ActivationRegistry unless its storage has one; limbs
     bint has_base_time                  # blocks every 200 ms; a deposit holds the milliseconds
+
+    # --- Arbitrum ---
+    int64_t arbos_version               # 0 on other chains
 
     # --- Amsterdam ---
     int64_t state_gas_version           # 0 none, 1 devnet of April 2026, 2 Amsterdam

@@ -23,7 +23,7 @@ from fastevm.core.execution.block.validation import withdrawals_root
 from fastevm.core.state.remote import resolved
 from fastevm.core.execution.types import ZERO_HASH, Block
 
-from fastevm.core.execution.block.block_context cimport fill_context
+from fastevm.core.execution.block.block_context cimport context_of_arbos, fill_context
 from fastevm.core.execution.block.block_end cimport RECEIPTS_OF_AN_END, block_end
 from fastevm.core.execution.block.block_executor cimport (
     Credit,
@@ -186,6 +186,7 @@ cdef class BlockBuilder:
         self.added, self.made = [], []
         self.stage = CREATED
         fill_context(&self.c.context, header, chain_id, self.blob_gas_price)
+        context_of_arbos(&self.c.context, &schedule.c, &self.c.context.difficulty)
         self.rest_on(layer, schedule, b"".join(ancestors[:BLOCK_HASH_WINDOW]))
 
     cdef int set_up_once(self) except -1:

@@ -1,6 +1,7 @@
 # Converts the machine's block context from and to headers and environments.
 from fastevm.core.execution.block.header cimport HeaderFields
 from fastevm.core.interpreter.machine cimport BlockContext
+from fastevm.core.primitives.word cimport Word
 from fastevm.core.spec.schedule cimport Schedule
 
 
@@ -10,6 +11,11 @@ cdef int fill_context(BlockContext* context, header, object chain_id, object blo
 # From a C header; keeps the chain id and the blob base fee.
 cdef void fill_from_fields(
     BlockContext* context, const HeaderFields* h, const Schedule* s
+) noexcept nogil
+# For a block with the form of Arbitrum's under Arbitrum's rules: takes the number of L1's block from
+# the mix hash, which is in `prev_randao` before.
+cdef void context_of_arbos(
+    BlockContext* context, const Schedule* s, const Word* difficulty
 ) noexcept nogil
 # From and to a BlockEnvironment.
 cdef int fill_environment(BlockContext* context, object environment) except -1

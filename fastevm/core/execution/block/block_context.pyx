@@ -11,7 +11,7 @@ from fastevm.core.interpreter.machine cimport BlockContext
 from fastevm.core.primitives.bytes_like cimport parse_address
 from fastevm.core.primitives.exact_bytes cimport exactly
 from fastevm.core.primitives.word cimport (
-    word_copy, word_from_int, word_load, word_to_int, word_zero,
+    Word, word_copy, word_fits64, word_from_int, word_load, word_set, word_to_int, word_zero,
 )
 from fastevm.core.spec.schedule cimport Schedule
 
@@ -33,6 +33,14 @@ cdef int fill_context(BlockContext* context, header, object chain_id, object blo
     return 0
 
 
+cdef void context_of_arbos(
+    BlockContext* context, const Schedule* s, const Word* difficulty
+) noexcept nogil:
+    if s.arbos_version != 0 and word_fits64(difficulty) and difficulty.d[0] == 1:
+        context.l1_number = context.prev_randao.d[2]  # of the mix hash
+        word_set(&context.prev_randao, 1)
+
+
 cdef void fill_from_fields(
     BlockContext* context, const HeaderFields* h, const Schedule* s
 ) noexcept nogil:
@@ -41,10 +49,13 @@ cdef void fill_from_fields(
     context.timestamp = h.timestamp
     context.gas_limit = h.gas_limit
     context.slot_number = h.slot_number
+    context.l1_number = 0
+    word_zero(&context.header_base_fee)
     word_zero(&context.difficulty)
     word_zero(&context.prev_randao)
     if s.difficulty_is_randomness:
         word_load(&context.prev_randao, h.mix_hash.b)
+        context_of_arbos(context, s, &h.difficulty)
     else:
         word_copy(&context.difficulty, &h.difficulty)
     word_copy(&context.base_fee, &h.base_fee_per_gas)
@@ -61,6 +72,8 @@ cdef int fill_environment(BlockContext* context, object environment) except -1:
     context.slot_number = environment.slot_number
     word_from_int(&context.base_fee, environment.base_fee)
     word_from_int(&context.blob_base_fee, environment.blob_base_fee)
+    context.l1_number = environment.l1_number
+    word_from_int(&context.header_base_fee, environment.header_base_fee)
     return 0
 
 
@@ -76,6 +89,8 @@ cdef object environment_value(const BlockContext* context):
         base_fee=word_to_int(&context.base_fee),
         blob_base_fee=word_to_int(&context.blob_base_fee),
         slot_number=context.slot_number,
+        l1_number=context.l1_number,
+        header_base_fee=word_to_int(&context.header_base_fee),
     )
 
 
@@ -100,6 +115,10 @@ cdef bint context_put(BlockContext* context, str name, object value) except -1:
         word_argument(&context.prev_randao, value, name)
     elif name == "slot_number":
         context.slot_number = uint64_argument(value, name)
+    elif name == "l1_number":
+        context.l1_number = uint64_argument(value, name)
+    elif name == "header_base_fee":
+        word_argument(&context.header_base_fee, value, name)
     else:
         return False
     return True

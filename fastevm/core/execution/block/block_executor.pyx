@@ -11,6 +11,7 @@ from fastevm.core.execution.block.receipts cimport (
     receipts_encode_on_threads,
     receipts_free,
 )
+from fastevm.core.execution.arbitrum.block_start cimport record_l1_block
 from fastevm.core.execution.block.system_calls cimport (
     SYSTEM_DONE,
     SYSTEM_OUT_OF_MEMORY,
@@ -34,6 +35,7 @@ from fastevm.core.execution.transaction.transaction_result cimport (
 from fastevm.core.execution.transaction.transaction_state_gas cimport check_room
 from fastevm.core.interpreter.machine cimport Machine, machine_free, machine_new, machine_rest
 from fastevm.core.interpreter.status cimport STOPPED
+from fastevm.core.primitives.intrinsics cimport unlikely
 from fastevm.core.primitives.word cimport word_copy, word_set
 from fastevm.core.spec.schedule cimport Schedule
 from fastevm.core.state.reader cimport Reader
@@ -131,8 +133,15 @@ cdef SystemOutcome executor_start(
     BlockExecutor* b, const SystemContracts* contracts, const uint8_t* beacon_root,
     const uint8_t* parent_hash
 ) noexcept nogil:
+    cdef SystemOutcome outcome
     if b.schedule.has_block_access_list and not world_record_accesses(b.world):
         return SYSTEM_OUT_OF_MEMORY
+    if unlikely(b.schedule.arbos_version != 0):
+        outcome = record_l1_block(
+            b.world, b.context.l1_number, <uint64_t>b.schedule.arbos_version, parent_hash
+        )
+        if outcome != SYSTEM_DONE:
+            return outcome
     return run_start_calls(b.machine, contracts, beacon_root, parent_hash)
 
 

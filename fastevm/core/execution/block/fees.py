@@ -74,10 +74,13 @@ def next_base_fee(parent: Header, schedule: ForkSchedule) -> int:
     (EIP-1559).
 
     On chains of the OP stack, the parent's extra data set the parameters. From Jovian on, the
-    parent's DA footprint counts as gas, and there is a minimum base fee.
+    parent's DA footprint counts as gas, and there is a minimum base fee. On Arbitrum, where the fee
+    follows from the backlog of gas, it stays that of the parent.
     """
     if parent.base_fee_per_gas is None:
         return int(schedule.parameters["initial_base_fee"])
+    if schedule.parameters["arbos_version"]:
+        return parent.base_fee_per_gas
     governing = fee_parameters(parent, schedule)
     target, fee = parent.gas_limit // governing.elasticity, parent.base_fee_per_gas
     used = parent.gas_used

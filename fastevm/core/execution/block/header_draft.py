@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from fastevm.core.execution.arbitrum.header import child_header
 from fastevm.core.execution.block.block_access_list import access_list_hash
 from fastevm.core.execution.block.block_result import RESULT_FIELDS, BlockResult
 from fastevm.core.execution.block.fees import (
@@ -43,7 +44,8 @@ def draft_header(
 
     ``gas_limit`` defaults to the parent's; its bounds are not checked. Roots, bloom and gas used
     are those of an empty block until the block is sealed. On chains of the OP stack, the fee
-    parameters in the extra data are the parent's unless ``extra_data`` contains others.
+    parameters in the extra data are the parent's unless ``extra_data`` contains others. On Arbitrum
+    the header has the form of the parent's, and ``extra_data`` and ``prev_randao`` are ignored.
     """
     rules = schedule.parameters
     if rules["fee_parameters_version"] and FeeParameters.read(extra_data) is None:
@@ -53,7 +55,7 @@ def draft_header(
         later["base_fee_per_gas"] = next_base_fee(parent, schedule)
     if rules["has_blobs"]:
         later["excess_blob_gas"] = next_excess_blob_gas(parent, schedule)
-    return Header(
+    draft = Header(
         parent_hash=parent.hash,
         coinbase=coinbase,
         difficulty=child_difficulty(parent, schedule, timestamp),
@@ -64,6 +66,7 @@ def draft_header(
         mix_hash=prev_randao,
         **later_fields(schedule, later, parent),
     )
+    return child_header(draft, parent) if rules["arbos_version"] else draft
 
 
 def later_fields(

@@ -75,6 +75,9 @@ def validate_header(
     _check_fees(check, parent, schedule)
     _check_extra_data(check, extra_data, int(schedule.parameters["max_extra_data_size"]))
     _check_fee_parameters(check, int(schedule.parameters["fee_parameters_version"]))
+    if schedule.parameters["arbos_version"]:
+        check.equal("difficulty", parent.difficulty)
+        return
     check.equal("difficulty", child_difficulty(parent, schedule, header.timestamp))
     if schedule.parameters["proof_of_stake"]:
         check.equal("nonce", bytes(8))

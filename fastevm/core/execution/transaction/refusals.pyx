@@ -14,8 +14,9 @@ from fastevm.core.execution.transaction.transaction_result cimport (
     TX_NONCE_TOO_LOW, TX_NOT_RECOVERED, TX_OUT_OF_MEMORY, TX_PAUSED, TX_POST_EXEC_REFUND,
     TX_SENDER_NOT_EOA,
     TX_SET_CODE_CREATE, TX_TIP_ABOVE_FEE_CAP, TX_TOO_MANY_BLOBS, TX_TYPE_NOT_SUPPORTED,
-    TX_WRONG_CHAIN_ID, TxError, TxResult,
+    TX_UNSUPPORTED, TX_WRONG_CHAIN_ID, TxError, TxResult,
 )
+from fastevm.core.primitives.hashes cimport Address
 from fastevm.core.primitives.word cimport word_to_int
 from fastevm.core.state.records cimport WORLD_NEEDS_CODE, World
 from fastevm.core.primitives.hex cimport hex_checksum
@@ -102,22 +103,30 @@ COMPARING = frozenset((
 ))
 
 
-cdef str checksummed(const Tx* tx):
+cdef str checksummed(const Address* address):
     cdef char[40] text
-    hex_checksum(text, tx.sender.b)
+    hex_checksum(text, address.b)
     return "0x" + text[:40].decode("ascii")
 
 
 cdef object refusal(TxError error, const Tx* tx, const TxResult* result):
     if error == TX_OUT_OF_MEMORY:
         return MemoryError()
+    if error == TX_UNSUPPORTED:
+        return unsupported(result.refused, &result.refused_at)
     code, template = MESSAGES[error]
     have = word_to_int(&result.have)
     want = word_to_int(&result.want)
-    message = template.format(sender=checksummed(tx), nonce=tx.nonce, have=have, want=want)
+    message = template.format(sender=checksummed(&tx.sender), nonce=tx.nonce, have=have, want=want)
     if error in COMPARING:
         return InvalidTransaction(code, message, have=have, want=want)
     return InvalidTransaction(code, message)
+
+
+cdef object unsupported(const char* reason, const Address* contract):
+    return InvalidTransaction(
+        "unsupported", f"contract {checksummed(contract)}: {reason.decode()}"
+    )
 
 
 cdef object not_known(const World* w):

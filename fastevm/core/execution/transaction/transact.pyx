@@ -13,7 +13,8 @@ from fastevm.core.execution.op_stack.l1_fees cimport (
 from fastevm.core.execution.transaction.transaction_data cimport DEPOSIT_TX, Tx
 from fastevm.core.execution.transaction.transaction_result cimport (
     TX_BLOCK_GAS, TX_CANCELLED, TX_FUNDS_OVERFLOW, TX_INSUFFICIENT_FUNDS, TX_NEEDS_STATE,
-    TX_OUT_OF_MEMORY, TX_PAUSED, TX_POST_EXEC_REFUND, TX_VALID, TxError, TxOptions, TxResult,
+    TX_OUT_OF_MEMORY, TX_PAUSED, TX_POST_EXEC_REFUND, TX_UNSUPPORTED, TX_VALID, TxError, TxOptions,
+    TxResult,
 )
 from fastevm.core.execution.transaction.transaction_rules cimport (
     check_envelope, check_fees, check_gas, check_initcode, check_payload, check_sender,
@@ -28,7 +29,7 @@ from fastevm.core.interpreter.machine cimport (
 )
 from fastevm.core.interpreter.status cimport (
     CANCELLED, HOST_CALL, NEEDS_STATE, NONCE_OVERFLOW, OUT_OF_GAS, OUT_OF_MEMORY, RUNNING,
-    SUSPENDED, Status,
+    SUSPENDED, UNSUPPORTED, Status,
 )
 from fastevm.core.primitives.hashes cimport Address
 from fastevm.core.primitives.intrinsics cimport unlikely
@@ -119,6 +120,10 @@ cdef TxError transact_run(Machine* m, TxRun* run, TxResult* result) noexcept nog
         return TX_PAUSED
     if status == CANCELLED or status == OUT_OF_MEMORY:
         error = TX_CANCELLED if status == CANCELLED else TX_OUT_OF_MEMORY
+    elif status == UNSUPPORTED:
+        error = TX_UNSUPPORTED
+        result.refused = m.refused
+        result.refused_at = m.refused_at
     else:
         error = refund_and_pay(m, run, result)
         if error == TX_VALID:

@@ -45,6 +45,7 @@ cdef enum TxError:
     TX_PAUSED = 41                # see run.pause; only from transact_run
     TX_CANCELLED = 42
     TX_OUT_OF_MEMORY = 43
+    TX_UNSUPPORTED = 44           # see result.refused
 
 
 # Rules that a simulation skips. All false for a transaction of a block.
@@ -83,3 +84,6 @@ cdef struct TxResult:
     # --- of a refused transaction: the two values that the rule compares ---
     Word have
     Word want
+    # --- with TX_UNSUPPORTED: what is not supported, and the contract ---
+    const char* refused
+    Address refused_at

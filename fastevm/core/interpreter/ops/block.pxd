@@ -3,8 +3,10 @@ from libc.stdint cimport uint64_t
 
 from fastevm.core.interpreter.frame cimport missing
 from fastevm.core.interpreter.machine cimport BlockContext, Frame
+from fastevm.core.interpreter.ops.l1_block cimport blockhash_of_l1
 from fastevm.core.interpreter.status cimport RUNNING, Status
 from fastevm.core.primitives.hashes cimport Hash
+from fastevm.core.primitives.intrinsics cimport likely, unlikely
 from fastevm.core.primitives.word cimport (
     Word,
     word_copy,
@@ -22,6 +24,8 @@ cdef inline Status op_blockhash(Frame* f, Word* sp) noexcept nogil:
     cdef const BlockContext* block = f.machine.block
     cdef Hash found
     cdef uint64_t back = block.number - sp[0].d[0]
+    if unlikely(block.l1_number != 0):
+        return blockhash_of_l1(f, sp)
     if not word_fits64(&sp[0]) or sp[0].d[0] >= block.number or back > BLOCK_HASH_WINDOW:
         word_zero(&sp[0])
     elif back <= block.ancestor_count:
@@ -42,7 +46,8 @@ cdef inline void op_timestamp(const Frame* f, Word* top) noexcept nogil:
 
 
 cdef inline void op_number(const Frame* f, Word* top) noexcept nogil:
-    word_set(top, f.machine.block.number)
+    cdef const BlockContext* block = f.machine.block
+    word_set(top, block.number if likely(block.l1_number == 0) else block.l1_number)
 
 
 cdef inline void op_prevrandao(const Frame* f, Word* top) noexcept nogil:

@@ -93,6 +93,7 @@ OF_THE_OP_STACK = (
     "commits_to_withdrawals",
     "has_post_exec",
     "native_contracts",
+    "arbos_version",
     "b20_version",
     "activation_admin",
     "has_base_time",

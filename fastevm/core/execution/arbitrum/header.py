@@ -1,0 +1,66 @@
+"""What Arbitrum's block headers say in ``mix_hash`` and ``extra_data``.
+
+``mix_hash`` is the number of messages to L1 (8 bytes), the number of L1's block (8), the version of
+ArbOS (8), a zero, and whether tips are collected. ``extra_data`` is the root of the messages.
+Source: Arbitrum's go-ethereum, ``core/types/block.go``.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from fastevm.core.execution.types import ZERO_ADDRESS, Header
+from fastevm.core.primitives.replace import replace
+
+GAS_LIMIT: Final = 1 << 50
+DIFFICULTY: Final = 1
+ROOT_SIZE: Final = 32
+SEQUENCER: Final = bytes.fromhex("a4b000000000000000000073657175656e636572")
+
+
+class HeaderInfo(NamedTuple):
+    """The contents of ``mix_hash``. ``l1_number`` is what NUMBER returns."""
+
+    send_count: int
+    l1_number: int
+    arbos_version: int
+    collects_tips: bool
+
+    @classmethod
+    def of(cls, mix_hash: bytes) -> HeaderInfo:
+        """Reads 32 bytes."""
+        sends, l1_number, version = (
+            int.from_bytes(mix_hash[at : at + 8], "big") for at in (0, 8, 16)
+        )
+        return cls(sends, l1_number, version, mix_hash[25] != 0)
+
+    def mix_hash(self) -> bytes:
+        """Returns the 32 bytes."""
+        numbers = (self.send_count, self.l1_number, self.arbos_version)
+        return b"".join(number.to_bytes(8, "big") for number in numbers) + bytes(
+            [0, self.collects_tips, 0, 0, 0, 0, 0, 0]
+        )
+
+
+def is_arbitrum(header: Header) -> bool:
+    """Returns whether the header has the form that only Arbitrum's have."""
+    return (
+        header.difficulty == DIFFICULTY
+        and header.gas_limit == GAS_LIMIT
+        and len(header.extra_data) == ROOT_SIZE
+    )
+
+
+def child_header(draft: Header, parent: Header) -> Header:
+    """Returns a draft with the members of Arbitrum's headers: those of the parent, one block of L1
+    later. Fees go to the sequencer unless the draft has a coinbase.
+    """
+    info = HeaderInfo.of(parent.mix_hash)
+    return replace(
+        draft,
+        coinbase=SEQUENCER if draft.coinbase == ZERO_ADDRESS else draft.coinbase,
+        difficulty=DIFFICULTY,
+        extra_data=parent.extra_data,
+        mix_hash=info._replace(l1_number=info.l1_number + 1).mix_hash(),
+        nonce=parent.nonce,
+    )

@@ -1,0 +1,7 @@
+# BLOCKHASH on Arbitrum, where NUMBER is the number of a block of L1.
+from fastevm.core.interpreter.machine cimport Frame
+from fastevm.core.interpreter.status cimport Status
+from fastevm.core.primitives.word cimport Word
+
+
+cdef Status blockhash_of_l1(Frame* f, Word* sp) noexcept nogil

@@ -1,0 +1,1 @@
+"""The precompiles of Arbitrum (ArbOS)."""

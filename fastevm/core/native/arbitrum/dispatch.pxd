@@ -1,0 +1,8 @@
+# Runs a call of one of Arbitrum's precompiles.
+from libc.stdint cimport uint32_t
+
+from fastevm.core.native.call cimport NativeCall
+
+
+# `number`: ArbitrumContract. The result is `call.status`.
+cdef void arbitrum_run(uint32_t number, NativeCall* call) noexcept nogil
