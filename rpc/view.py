@@ -12,6 +12,7 @@ from fastevm.core.execution.types import Block, Receipt
 from fastevm.core.primitives.hex import quantity
 from fastevm.node import Node
 from fastevm.rpc.dispatch.workers import require_worker_above_limit
+from fastevm.rpc_types.arbitrum import receipt_members
 from fastevm.rpc_types.blocks import block_json, block_millis
 from fastevm.rpc_types.l1_fees import L1FeeMembers
 from fastevm.rpc_types.receipts import ReceiptWriter
@@ -211,6 +212,7 @@ class View(Struct, eq=False):
     def _receipt(self, index: int, receipt: Receipt, first_log: int, with_block: bool) -> bytes:
         transaction = self.block.transactions[index]
         more = [self.l1_fees.text(transaction)] if self.has_deposits else []
+        more += receipt_members(self.block.header, receipt)
         if with_block:
             more.append(self._block_members(receipt))
         if self.pending is not None:

@@ -18,6 +18,7 @@ from .shared_data import ROOT
 
 # Pages whose programs another test runs: against nodes on the ports that they name, or in `ape`.
 TESTED = (
+    "arbitrum.md",
     "base.md",
     "fork.md",
     "preconfirmations.md",

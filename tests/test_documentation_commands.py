@@ -23,6 +23,7 @@ LISTENING = re.compile(r"Listening on (\S+)")
 SERVERS = ("node", "dev")
 
 TESTED = {
+    "arbitrum.md": "tests/test_arbitrum_page.py",
     "base.md": "tests/test_base_page.py",
     "clients/cast.md": "tests/test_client_pages.py",
     "fork.md": "tests/test_fork_page.py",

@@ -1,5 +1,6 @@
 """The state of another node's chain: fetched in few round trips and cached on disk."""
 
+from fastevm.fork.arbitrum import CLASSIC_BLOCKS
 from fastevm.fork.counters import ForkCounters
 from fastevm.fork.evm_of_fork import forked_evm
 from fastevm.fork.redact import redacted
@@ -9,6 +10,7 @@ from fastevm.fork.rules import has_known_rules, rules_of
 from fastevm.fork.transaction_replay import Replay, replay
 
 __all__ = [
+    "CLASSIC_BLOCKS",
     "ForkCounters",
     "RemoteBlock",
     "RemoteSource",

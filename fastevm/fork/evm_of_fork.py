@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final, TypeVar
 
+from msgspec import structs
+
 from fastevm.core.execution.block.fees import blob_base_fee
-from fastevm.core.execution.types import Header
+from fastevm.core.execution.types import BlockEnvironment, Header
 from fastevm.core.spec.schedule import ForkSchedule
 from fastevm.core.state.layer import Layer
+from fastevm.core.state.remote import RemoteState
+from fastevm.core.state.source import Wanted
 from fastevm.evm.machine import EVM
+from fastevm.fork.arbitrum import opening_slots
 from fastevm.fork.block_choice import BlockLike
 from fastevm.fork.remote_block import RemoteBlock, pending_block
 from fastevm.fork.remote_source import RemoteSource
@@ -38,7 +43,11 @@ def forked_evm(
     header = header_from_json(found or source.header)
     schedule = config.activations.at(header.number, header.timestamp, after_merge=None)
     if tx_index is None and found is None:
-        layer = Layer.remote(source)
+        state = RemoteState(source)
+        slots = opening_slots(schedule)
+        if slots:
+            state.fetch(Wanted(slots=slots))
+        layer = Layer.remote(state)
     else:
         executed = RemoteBlock(source, config, found or source.block_hash)
         count = len(executed.transactions) if tx_index is None else tx_index
@@ -48,16 +57,17 @@ def forked_evm(
 
 def environment_of_header(header: Header, schedule: ForkSchedule, chain_id: int) -> dict[str, Any]:
     """Returns the block environment of a header, as arguments of `EVM`."""
-    environment: dict[str, Any] = {
-        "chain_id": chain_id,
-        "number": header.number,
-        "timestamp": header.timestamp,
-        "gas_limit": header.gas_limit,
-        "coinbase": header.coinbase,
-        "base_fee": header.base_fee_per_gas or 0,
-        "difficulty": header.difficulty,
-        "prev_randao": int.from_bytes(header.mix_hash, "big"),
-    }
+    blob_fee = 0
     if schedule.parameters["has_blobs"]:
-        environment["blob_base_fee"] = blob_base_fee(header.excess_blob_gas or 0, schedule)
+        blob_fee = blob_base_fee(header.excess_blob_gas or 0, schedule)
+    found = BlockEnvironment.of(
+        header,
+        chain_id=chain_id,
+        blob_base_fee=blob_fee,
+        merged=True,
+        arbos=bool(schedule.parameters["arbos_version"]),
+    )
+    environment: dict[str, Any] = structs.asdict(found) | {"difficulty": header.difficulty}
+    if not schedule.parameters["has_blobs"]:
+        del environment["blob_base_fee"]
     return environment

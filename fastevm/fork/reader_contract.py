@@ -9,6 +9,7 @@ Its call data is a list of 32-byte slots, its output the list of values:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final
 
 from fastevm.fork.collector import bytes_of
@@ -27,6 +28,7 @@ READER: Final = bytes.fromhex(
     "36" "3d" "f3"  # CALLDATASIZE RETURNDATASIZE RETURN
 )
 # fmt: on
+NO_HEADER: Final[Mapping[str, Any]] = MappingProxyType({})
 READER_CODE: Final = "0x" + READER.hex()
 WORD_BYTES: Final = 32
 SLOTS_OF_A_CALL: Final = 5_000  # fits the gas limit of one transaction (EIP-7825)
@@ -41,15 +43,22 @@ CHANGED_BY_BLOCKS: Final = frozenset(
         "0000f90827f1c53a10cb7a02335b175320002935",
         "00000961ef480eb55e80d19ad83579a64c007002",
         "0000bbddc7ce488642fb579f8b00f3a590007251",
+        "a4b05fffffffffffffffffffffffffffffffffff",  # of Arbitrum: also before a call
     )
 )
 
 
-def reader_call(address: bytes, slots: Sequence[int]) -> dict[str, Any]:
-    """Returns the call object that reads ``slots`` of an account overridden by the reader."""
+def reader_call(
+    address: bytes, slots: Sequence[int], header: Mapping[str, Any] = NO_HEADER
+) -> dict[str, Any]:
+    """Returns the call object that reads ``slots`` of an account overridden by the reader.
+
+    ``header``: that of the block. On Arbitrum the gas must not pay for data on L1, too.
+    """
     data = b"".join(slot.to_bytes(WORD_BYTES, "big") for slot in slots)
     gas = GAS_OF_A_CALL + GAS_OF_A_SLOT * len(slots)
-    return {"to": "0x" + address.hex(), "input": "0x" + data.hex(), "gas": hex(gas)}
+    free = {"skipL1Charging": True} if "l1BlockNumber" in header else {}
+    return {"to": "0x" + address.hex(), "input": "0x" + data.hex(), "gas": hex(gas), **free}
 
 
 def reader_override(addresses: Sequence[bytes]) -> Mapping[str, Any]:

@@ -47,6 +47,11 @@ class RemoteBlock:
         self.schedule = config.activations.at(
             self.header.number, self.header.timestamp, after_merge=None
         )
+        if self.schedule.parameters["arbos_version"]:
+            raise ForkError(
+                f"block {self.header.number}: transactions of Arbitrum's blocks cannot be executed"
+                " again, because messages from L1 and retries are not supported"
+            )
 
     @cached_property
     def layer(self) -> Layer:

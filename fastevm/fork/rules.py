@@ -14,10 +14,12 @@ from fastevm.core.spec import forks as f
 from fastevm.core.spec.activation import MAINNET, Activations
 from fastevm.core.spec.forks import Fork, fork_named
 from fastevm.errors import ForkError, UnknownForkError
+from fastevm.fork.arbitrum import arbitrum_rules, is_arbitrum_chain
 from fastevm.fork.endpoints import NOT_ANSWERED
 from fastevm.fork.opening import RULES_CALLS
 from fastevm.fork.remote_source import RemoteSource
 from fastevm.fork.session import DEVELOPMENT_CHAINS
+from fastevm.fork.zksync import refuse_zksync
 from fastevm.rpc_client.messages import RpcRefusal
 
 log = logging.getLogger(__name__)
@@ -35,13 +37,17 @@ def rules_of(source: RemoteSource, hardfork: str | None = None) -> ChainConfig:
 
     ``hardfork``: the name of a fork to use for all blocks. Without it, a known chain has its own
     forks, a development chain the fork that its node reports, and any other chain the newest fork
-    of Ethereum or, if the OP-stack predeploys exist, of the OP stack, with a warning. Raises
-    UnknownForkError for an unknown name.
+    of Ethereum or, if the OP-stack predeploys exist, of the OP stack, with a warning. The rules of
+    Arbitrum's chains are those of the source's block. Raises UnknownForkError for an unknown name,
+    and ForkError for a chain that does not run the EVM.
     """
+    refuse_zksync(source)
     if hardfork is not None:
         return _always(source, fork_named(hardfork))
-    if has_known_rules(source.chain_id):
+    if _is_named(source.chain_id):
         return find(source.chain_id).config()
+    if is_arbitrum_chain(source):
+        return arbitrum_rules(source)
     if source.chain_id not in DEVELOPMENT_CHAINS:
         return _always(source, _guessed(source))
     fork = _fork_of_node(source)
@@ -50,8 +56,12 @@ def rules_of(source: RemoteSource, hardfork: str | None = None) -> ChainConfig:
     return _always(source, fork or NEWEST)
 
 
-def has_known_rules(chain_id: int) -> bool:
-    """Returns whether the forks of a chain are known by its id."""
+def has_known_rules(source: RemoteSource) -> bool:
+    """Returns whether chain id and block determine the rules without the name of a fork."""
+    return _is_named(source.chain_id) or is_arbitrum_chain(source)
+
+
+def _is_named(chain_id: int) -> bool:
     try:
         return chain_id not in DEVELOPMENT_CHAINS and bool(find(chain_id))
     except UnknownChain:

@@ -96,7 +96,7 @@ def _simulate_reader(batch: StateBatch, group: SlotGroups, take: Take) -> None:
     pieces = [(item, list(part)) for item, slots in group.items() for part in _pieces(slots)]
     block = {
         "stateOverrides": reader_override([*group]),
-        "calls": [reader_call(address, slots) for address, slots in pieces],
+        "calls": [reader_call(address, slots, batch.block.header) for address, slots in pieces],
     }
 
     def read(answer: Any) -> None:
@@ -120,7 +120,11 @@ def _call_reader(batch: StateBatch, group: SlotGroups, take: Take) -> None:
         refused = isinstance(answer, RpcRefusal)
         take(group, answer if refused else {address: values_in(answer, slots)})
 
-    params = (reader_call(address, slots), batch.block_parameter, reader_override([address]))
+    params = (
+        reader_call(address, slots, batch.block.header),
+        batch.block_parameter,
+        reader_override([address]),
+    )
     batch.add("eth_call", params, read, optional=True)
 
 

@@ -12,6 +12,7 @@ from fastevm.chain.retention import ChainLimits
 from fastevm.chain.storage import Archive, DataDirectory, ScratchBlocks, StorageError
 from fastevm.chain.storage.block_journal import Progress
 from fastevm.chain.storage.genesis_file import Pace
+from fastevm.core.execution.arbitrum.header import is_arbitrum
 from fastevm.core.primitives.replace import replace
 from fastevm.core.spec.parameters import Value
 from fastevm.node.dev_accounts import (
@@ -86,15 +87,20 @@ def forked_node(
             raise StorageError("a fork that follows its upstream is not kept in a data directory")
         chain, begin = _kept_chain(directory, options, start, funded, limits, progress)
         is_new = directory.development.state is None
-        node = Node(chain, fork=begin.history, directory=directory, **more)
+        node = _made_node(chain, begin, directory=directory, **more)
         if is_new:
             _set_clock(node, timestamp)
         return node
     begin, replayed = _begun(options, start, funded)
+    if mining is Mining.NEVER and is_arbitrum(begin.block.header):
+        raise ValueError(
+            "--follow: the blocks of Arbitrum's chains cannot be executed, because messages from L1"
+            " and retries are not supported; without it the fork builds blocks of its own"
+        )
     chain = _chain_of(begin, limits)
     chain.archive = Archive(ScratchBlocks())
     _append(chain, begin, replayed)
-    node = Node(chain, fork=begin.history, **more)
+    node = _made_node(chain, begin, **more)
     _set_clock(node, timestamp)
     if mining is not Mining.NEVER:
         unforked = DevChain(chain_id=DEV_CHAIN_ID if chain_id is None else chain_id)
@@ -211,3 +217,10 @@ def limits_of(mining: Mining, limits: ChainLimits) -> ChainLimits:
     if mining is not Mining.NEVER:
         return limits
     return replace(limits, states=min(limits.states, FOLLOWED_STATES))
+
+
+def _made_node(chain: Chain, begin: ChainStart, **more: Any) -> Node:
+    node = Node(chain, fork=begin.history, **more)
+    if is_arbitrum(chain.head.header):
+        node.submission.min_tip = 0  # tips are dropped
+    return node

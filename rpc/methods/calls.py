@@ -13,6 +13,8 @@ from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import INTERFACE_BLOCK, NEXT_BLOCK
 from fastevm.rpc.dispatch.registry import Param, RunOn, method
 from fastevm.rpc.errors import RpcError, family_reason
+from fastevm.rpc.methods.node_interface import answer as answer_of_node
+from fastevm.rpc.methods.node_interface import is_node_interface, names_node_interface
 from fastevm.rpc_types.call_object import decode_call
 from fastevm.rpc_types.overrides import decode_block_overrides, decode_state_overrides
 from fastevm.rpc_types.quantity import DecodeError, object_fault
@@ -85,9 +87,12 @@ def call_directly(context: Context, params: bytes, head: bytes) -> bytes | None:
         block = decode_block(asked)
     except DecodeError:
         return None
+    state = context.view(block).state()
+    if state.schedule.parameters["arbos_version"] and names_node_interface(params):
+        return None
     try:
         result = context.simulator.call_plan(
-            context.view(block).state(),
+            state,
             plan,
             gas_cap=context.limits.call_gas,
             timeout=context.limits.call_time,
@@ -121,9 +126,21 @@ def call(
     Without ``gas`` the call gets the node's gas cap. Without ``to`` it is a creation, whose output
     is the code that it would leave. A revert is an error with the revert data.
     """
+    state = context.view(block).state()
+    if is_node_interface(state, request):
+        return hex_bytes(
+            answer_of_node(
+                context,
+                state,
+                request,
+                lambda state, inner: estimated(
+                    context, state, inner, state_overrides, block_overrides
+                ),
+            )
+        )
     try:
         result = context.simulator.call(
-            context.view(block).state(),
+            state,
             with_one_kind_of_fees(context, request),
             state_overrides=state_overrides,
             block_overrides=block_overrides,

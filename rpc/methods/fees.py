@@ -215,10 +215,14 @@ def _rewards(view: View, percentiles: list[float]) -> list[int]:
 def suggested_tip(context: Context) -> int:
     """Return a tip in wei that recent blocks would have taken; 1 gwei if they are empty.
 
-    On chains of the OP stack it is 0.001 gwei unless the newest block was nearly full.
+    On chains of the OP stack it is 0.001 gwei unless the newest block was nearly full. On Arbitrum,
+    which drops tips, it is 0.
     """
     chain = context.node.chain
-    if chain.schedule_of(chain.head.hash).parameters["has_fee_vaults"]:
+    rules = chain.schedule_of(chain.head.hash).parameters
+    if rules["arbos_version"]:
+        return 0
+    if rules["has_fee_vaults"]:
         return _tip_on_op_stack(context.latest_view())
     tips: list[int] = []
     for number in range(chain.head.number, max(chain.head.number - TIP_BLOCKS, -1), -1):

@@ -30,7 +30,8 @@ class KeptFork(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 
     ``chain_id``: the upstream's. ``block``: the JSON object of the block. ``transaction``: hash of
     the upstream's transaction before which the fork begins; the earlier ones of its block are in
-    the first own block. ``hardfork``: name of the rules; None: those of a chain known by its id.
+    the first own block. ``hardfork``: name of the rules; None: those of the
+    chain and its block.
     ``funded``: balances in wei (hex) by address.
     """
 
@@ -143,7 +144,7 @@ def kept_fork(
     history, first = begin.history, begin.block
     assert history is not None
     hardfork = history.options.hardfork
-    if hardfork is None and not fork.has_known_rules(history.chain_id):
+    if hardfork is None and not fork.has_known_rules(history.source):
         schedule = begin.config.activations.at(first.number, first.header.timestamp)
         hardfork = schedule.fork.name
     return KeptFork(

@@ -16,6 +16,7 @@ from fastevm.core.spec.schedule import ForkSchedule
 from fastevm.core.state.layer import Layer
 from fastevm.core.state.remote import RemoteState
 from fastevm.core.state.source import Wanted
+from fastevm.fork.arbitrum import opening_slots
 from fastevm.node.remote.chain_start import ChainStart
 from fastevm.node.remote.fork_history import ForkHistory, open_source
 from fastevm.node.remote.options import ForkOptions
@@ -75,7 +76,7 @@ def prepared(
     """
     called = [contract for contract in schedule.system_contracts.values() if contract in CONTRACTS]
     funded = funded or {}
-    state.fetch(Wanted(accounts={*called, *funded}))
+    state.fetch(Wanted(accounts={*called, *funded}, slots=opening_slots(schedule)))
     layer = Layer.remote(state)
     changes = {item: CONTRACTS[item] for item in called if not layer.code(item)}
     changes |= {address: {"balance": wei, "code": b""} for address, wei in funded.items()}

@@ -19,6 +19,7 @@ from fastevm.core.state.layer import Layer
 from fastevm.core.state.remote import RemoteState
 from fastevm.core.state.source import Wanted
 from fastevm.errors import FastevmError, ForkError
+from fastevm.fork.arbitrum import block_slots
 from fastevm.node.production.missing_state import MissingState
 from fastevm.simulate import CallRequest, StateView, call
 
@@ -137,7 +138,11 @@ class TransactionState(MissingState):
         if parent.number not in self._numbers:
             first = not self._numbers
             self._numbers = range(parent.number, parent.number + self._ahead)
-            self._add_ring(known, contracts.get("HISTORY_STORAGE_ADDRESS"), self._numbers, 1)
+            if schedule.parameters["arbos_version"]:
+                known.slots |= block_slots(parent, self._ahead)
+                known.accounts.update(address for address, _ in known.slots)
+            else:
+                self._add_ring(known, contracts.get("HISTORY_STORAGE_ADDRESS"), self._numbers, 1)
             if first and schedule.parameters["has_fee_vaults"]:
                 known.accounts.update(FEE_VAULTS)
             if first and schedule.parameters["collects_requests"]:
