@@ -63,6 +63,9 @@ COMMANDS: Final = {
     "stateless": Command("verify blocks using their witnesses", "fastevm.cli.stateless"),
     "spec": Command("print opcodes, prices and differences of forks", "fastevm.core.spec.__main__"),
     "simulate": Command("run an eth_simulateV1 payload on any state", "fastevm.cli.simulate"),
+    "replay": Command(
+        "replay the failing example of a property test", "fastevm.integrations.reproduction"
+    ),
     "pay": Command("process the orders of a merchant's back end", "fastevm.cli.pay"),
     "bench": Command(
         "run benchmarks of this build and other EVMs",

@@ -15,8 +15,8 @@ from fastevm.evm.result import ExecutionResult as ExecutionResult
 from fastevm.evm.snapshot import Snapshot
 
 # The content of ``result.trace``: "calls", "flat", "steps", "prestate", "diff", "access_list",
-# "gas", "coverage", "selectors" or a tracer of ``debug_traceTransaction``. A sequence of names
-# gives a dict by name, and so does a mapping from names to their options.
+# "gas", "coverage", "edges", "selectors" or a tracer of ``debug_traceTransaction``. A sequence of
+# names gives a dict by name, and so does a mapping from names to their options.
 Trace: TypeAlias = str | Iterable[str] | Mapping[str, Mapping[str, Any] | None]
 
 # Pairs of an address and slots, or the form of JSON-RPC: {"address": ..., "storageKeys": [...]}.

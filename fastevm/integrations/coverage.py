@@ -10,10 +10,10 @@ from typing import Any, Final, NamedTuple
 from fastevm.core.primitives.keccak import keccak256
 from fastevm.evm.contracts.artifacts import Artifact
 from fastevm.evm.contracts.source_map import instructions
-from fastevm.evm.machine import EVM, ExecutionResult
-from fastevm.evm.result import restore_result
+from fastevm.evm.machine import EVM
 from fastevm.integrations.chain_control import Chain, selectors
 from fastevm.integrations.local_node import NodeError
+from fastevm.integrations.traced_runs import RUNS, with_trace
 from fastevm.simulate import SimulatePayload, view_of
 from fastevm.tracing import TracedCall, TraceRequest, TracingError, trace_calls
 
@@ -137,36 +137,13 @@ class CoveredEVM(EVM):
                 self.coverage.read(trace, self.code)
 
 
-def covered(method: Callable[..., ExecutionResult]) -> Callable[..., ExecutionResult]:
-    """Wraps a method of ``EVM``: requests an additional trace and hides it from the caller."""
-
-    def run(self: CoveredEVM, *args: Any, trace: Any = None, **terms: Any) -> ExecutionResult:
-        wanted = wishes(trace)
-        result = method(self, *args, trace=wanted | {GAS: None}, **terms)
-        found = dict(result.trace)
-        self.coverage.read(found[GAS], self.code)
-        if GAS not in wanted:
-            del found[GAS]
-        given = found[trace] if isinstance(trace, str) else None if trace is None else found
-        return restore_result(
-            result.success, result.output, result.gas_used, result.gas_refunded, result.logs,
-            result.error, result.created_address, given,
-        )  # fmt: skip
-
-    return run
+def count(machine: CoveredEVM, trace: Trace) -> None:
+    """Counts a run."""
+    machine.coverage.read(trace, machine.code)
 
 
-def wishes(trace: Any) -> dict[str, Any]:
-    """Returns the requested traces with their options."""
-    if trace is None:
-        return {}
-    if isinstance(trace, str):
-        return {trace: None}
-    return dict(trace) if isinstance(trace, Mapping) else dict.fromkeys(trace)
-
-
-for _name in ("call", "create", "transact", "deploy"):
-    setattr(CoveredEVM, _name, covered(getattr(EVM, _name)))
+for _name in RUNS:
+    setattr(CoveredEVM, _name, with_trace(getattr(EVM, _name), GAS, count))
 
 
 class ChainCoverage:

@@ -22,7 +22,7 @@ from fastevm.evm.machine import EVM
 from fastevm.evm.result import ExecutionResult, restore_result
 from fastevm.tracing.access_observer import AccessObserver
 from fastevm.tracing.observer import Observer, observer_of
-from fastevm.tracing.profile_tracers import COVERAGE_TRACER, GAS_TRACER
+from fastevm.tracing.profile_tracers import COVERAGE_TRACER, EDGE_TRACER, GAS_TRACER
 from fastevm.tracing.spool import Spool
 from fastevm.tracing.tracer import Finished, Tracer, precompiles_of
 from fastevm.tracing.tracers import TRACER_NAMES, tracer_for
@@ -45,6 +45,7 @@ NAMES: Final[Mapping[str, tuple[str, Json]]] = {
     "selectors": ("4byteTracer", {}),
     "gas": (GAS_TRACER, {}),
     "coverage": (COVERAGE_TRACER, {}),
+    "edges": (EDGE_TRACER, {}),
 }
 STEPS: Final = "steps"
 TRACES_LIMIT: Final = 16  # traces per execution

@@ -18,6 +18,7 @@ cdef struct Opened:
     size_t function
     uint64_t last_pc
     bint has_steps
+    bint has_jumped           # the last step was a jump; set by EdgeProfile only
     int64_t stipend           # part of its gas that the caller has not paid
     int64_t children          # gas of child frames paid by this frame
 

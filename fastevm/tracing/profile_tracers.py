@@ -1,11 +1,12 @@
-"""Tracers based on a profile: gas by pc and by function, and executed pcs."""
+"""Tracers based on a profile: gas by pc and by function, executed pcs, branches."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from fastevm.core.primitives.hex import hex_bytes
+from fastevm.tracing.edges import EdgeProfile
 from fastevm.tracing.profile import Profile
 from fastevm.tracing.spool import Spool
 from fastevm.tracing.tracer import Finished
@@ -14,17 +15,19 @@ from fastevm.tracing.values import TracingError
 Json = dict[str, Any]
 GAS_TRACER: Final = "gasTracer"
 COVERAGE_TRACER: Final = "coverageTracer"
+EDGE_TRACER: Final = "edgeTracer"
 
 
 class ProfileTracer:
     """Base class of profile tracers. Raises TracingError for options, because there are none."""
 
     needs_states = False
+    profile: Callable[[], Profile] = Profile
 
     def __init__(self, config: Mapping[str, Any], budget: int, _: Spool | None) -> None:
         if config:
             raise TracingError("this tracer accepts no options")
-        self.observer: Profile = Profile()
+        self.observer: Profile = self.profile()
 
 
 class GasTracer(ProfileTracer):
@@ -57,6 +60,22 @@ class CoverageTracer(ProfileTracer):
         return {
             name: {
                 hex_bytes(address): list(pcs) for address, pcs in self.observer.pcs(creates).items()
+            }
+            for name, creates in (("code", False), ("initcode", True))
+        }
+
+
+class EdgeTracer(ProfileTracer):
+    """The branches taken: pairs of the pc of a JUMP or JUMPI and the pc after it."""
+
+    profile = EdgeProfile
+    observer: EdgeProfile
+
+    def result(self, finished: Finished) -> Json:
+        return {
+            name: {
+                hex_bytes(address): edges
+                for address, edges in self.observer.branches(creates).items()
             }
             for name, creates in (("code", False), ("initcode", True))
         }

@@ -15,8 +15,10 @@ from fastevm.tracing.observer import Observer, observer_of
 from fastevm.tracing.prestate import PrestateOptions, accessed_slots, prestate_json
 from fastevm.tracing.profile_tracers import (
     COVERAGE_TRACER,
+    EDGE_TRACER,
     GAS_TRACER,
     CoverageTracer,
+    EdgeTracer,
     GasTracer,
 )
 from fastevm.tracing.spool import Spool
@@ -138,6 +140,7 @@ _TRACERS: Final[Mapping[str, Callable[[Mapping[str, Any], int, Spool | None], Tr
     "noopTracer": NoopTracer,
     GAS_TRACER: GasTracer,
     COVERAGE_TRACER: CoverageTracer,
+    EDGE_TRACER: EdgeTracer,
 }
 
 TRACER_NAMES: Final = tuple(_TRACERS)

@@ -17,7 +17,7 @@ SENDER = "0x0c2c51a0990aee1d73c1228de158688341557508"
 UNKNOWN = "0x" + "00" * 31 + "01"
 TRACERS = (
     "callTracer", "flatCallTracer", "prestateTracer", "4byteTracer", "muxTracer", "erc7562Tracer",
-    "noopTracer", "gasTracer", "coverageTracer",
+    "noopTracer", "gasTracer", "coverageTracer", "edgeTracer",
 )  # fmt: skip
 CALL = {"from": SENDER, "to": EMITTER, "input": "0x010203040506"}
 

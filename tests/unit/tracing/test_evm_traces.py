@@ -90,6 +90,22 @@ def test_coverage_and_init_code() -> None:
     assert made.trace == {"code": {}, "initcode": {address: [0, 2, 3]}}
 
 
+def test_edges_are_the_branches_of_each_code() -> None:
+    evm = EVM()
+    evm.set_code(OUTER, "0x5f3515600757005b5b00")  # jumps over STOP if the first word is 0
+    assert evm.call(OUTER, trace="edges").trace["code"] == {OUTER: [(5, 7)]}
+    assert evm.call(OUTER, b"\x01" * 32, trace="edges").trace["code"] == {OUTER: [(5, 6)]}
+    # Counts 64 down to 0: one edge back, one out of the loop.
+    evm.set_code(INNER, "0x60405b6001900380600257" + "00")
+    assert evm.call(INNER, trace="edges").trace["code"] == {INNER: [(10, 2), (10, 11)]}
+    assert evm.deploy("0x60035600", trace="edges").trace == {"code": {}, "initcode": {}}
+    # 400 jumps, each to the JUMPDEST after it.
+    code = bytes.fromhex("".join(f"61{5 * i + 4:04x}565b" for i in range(400)))
+    evm.set_code(INNER, code)
+    found = evm.call(INNER, trace="edges").trace["code"][INNER]
+    assert found == [(5 * i + 3, 5 * i + 4) for i in range(400)]
+
+
 def test_several_and_options() -> None:
     found = machine().call(OUTER, trace=("calls", "coverage")).trace
     assert set(found) == {"calls", "coverage"}
