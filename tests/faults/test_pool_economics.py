@@ -10,7 +10,7 @@ from contextlib import suppress
 
 import pytest
 
-from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.execution.transaction.transaction import Transaction, sign_authorization
 from fastevm.core.state.layer import Layer
 from fastevm.errors import InvalidTransaction
 from fastevm.node.pool.eviction import NextFees
@@ -263,3 +263,49 @@ def test_an_included_parent_no_longer_lowers_the_rank_of_its_children() -> None:
     assert offer(pool, signed(HONEST[-1]), signed(HONEST[-2], tip=2 * GWEI)) == 2
     assert pool.executable_count == CAPACITY
     assert 1 in pool.executable()[ADDRESSES[key]]
+
+
+LARGE = 100_000  # bytes
+
+
+def large(key: bytes, nonce: int = 0, **fields) -> Transaction:
+    return signed(key, nonce, gas_limit=1_000_000, data=bytes(LARGE), **fields)
+
+
+def test_large_transactions_that_no_block_includes_leave_for_small_ones() -> None:
+    pool = TransactionPool(state(), PoolLimits(size=20 * LARGE))
+    pool.next_fees = FEES
+    unpaid = [large(key, nonce, tip=1, cap=1) for key in ATTACKERS for nonce in range(4)]
+    assert offer(pool, *unpaid) < 20
+    taken = len(pool)
+    assert offer(pool, *[signed(key) for key in HONEST]) == len(HONEST)
+    assert taken - 1 <= len(pool) - len(HONEST) <= taken
+    assert offer(pool, *unpaid[-4:]) == 0
+
+
+def test_one_large_transaction_does_not_evict_many_small_ones() -> None:
+    pool = TransactionPool(state(), PoolLimits(size=13_000))
+    pool.next_fees = FEES
+    offers = [signed(key) for key in HONEST[:100]]
+    assert offer(pool, *offers) == 100
+    assert offer(pool, large(ATTACKERS[0], tip=50 * GWEI)) == 0
+    assert_all_stay(pool, offers)
+
+
+def test_a_larger_replacement_needs_room_as_well() -> None:
+    pool = TransactionPool(state(), PoolLimits(size=2 * LARGE))
+    pool.next_fees = FEES
+    first, *others = ATTACKERS[:3]
+    assert offer(pool, large(first, tip=9 * GWEI), *[signed(key) for key in others]) == 3
+    assert offer(pool, large(others[0], tip=2 * GWEI, cap=400 * GWEI)) == 0
+    assert len(pool) == 3
+
+
+def test_authorizations_of_other_chains_reserve_nobody() -> None:
+    signer, stranger = ATTACKERS[:2]
+    for chain_id, reserved in ((999, False), (1, True), (0, True)):
+        authorization = sign_authorization(signer, chain_id=chain_id, address=b"\x02" * 20, nonce=0)
+        pool = TransactionPool(state(), LIMITS)
+        listed = signed(stranger, gas_limit=100_000, authorization_list=[authorization])
+        assert offer(pool, listed) == 1
+        assert offer(pool, signed(signer, 0), signed(signer, 1)) == (1 if reserved else 2)

@@ -6,13 +6,14 @@ tip behind a low one protects nothing. If the rank is negative, no block can inc
 """
 
 import heapq
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from msgspec import Struct
 
 from fastevm.node.pool.pooled_transaction import (
     EXECUTABLE,
+    NO_SUBPOOL,
     FeeCaps,
     PooledTransaction,
     Subpool,
@@ -94,6 +95,19 @@ class EvictionHeap:
         return min(
             candidates, key=lambda item: rank(item.lowest_caps, item.arrival, fees), default=None
         )
+
+    def lowest_first(self, fees: NextFees) -> Iterator[PooledTransaction]:
+        """Yields the transactions by rank, lowest first; close it before the heap is changed."""
+        taken: list[PooledTransaction] = []
+        try:
+            while (pooled := self.lowest(fees)) is not None:
+                taken.append(pooled)
+                pooled.subpool = NO_SUBPOOL  # its entries are skipped
+                yield pooled
+        finally:
+            for pooled in taken:
+                pooled.subpool = self.subpool
+                self.push(pooled)
 
     def _top(
         self, heap: list[tuple[int, int, PooledTransaction]], price: Callable[[FeeCaps], int]

@@ -11,8 +11,9 @@ can include. The pool remembers why a transaction left (see `drop_reason`).
 """
 
 import math
+from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from threading import RLock
 
 from msgspec import Struct
@@ -42,6 +43,7 @@ from fastevm.node.pool.run_times import RunTimes
 Content = Mapping[bytes, Mapping[int, Transaction]]
 
 
+MAX_VICTIMS = 16  # transactions that leave for the bytes of one
 MAX_DROP_REASONS = 4_096  # remembered; the oldest are forgotten
 
 EVICTED = "evicted: the pool was full and others pay more"
@@ -53,10 +55,10 @@ class PoolLimits(Struct, frozen=True):
     """Bounds of the pool, in transactions.
 
     ``executable`` and ``queued`` bound the two subpools, ``*_per_sender`` one sender's share of
-    them. ``blob_transactions`` bounds those with blobs (each holds up to 768 KiB), ``sidecars``
-    those of included transactions, which a reorganisation may return to the pool. ``by_arrival``:
-    blocks include transactions in order of arrival, not of tip. ``cap_alone_replaces``: a
-    replacement only needs a higher fee cap.
+    them, and ``size`` the bytes of all transactions, without blobs. ``blob_transactions`` bounds
+    those with blobs (each holds up to 768 KiB), ``sidecars`` those of included transactions, which
+    a reorganisation may return to the pool. ``by_arrival``: blocks include transactions in order of
+    arrival, not of tip. ``cap_alone_replaces``: a replacement only needs a higher fee cap.
     """
 
     executable: int = 20_480
@@ -66,6 +68,7 @@ class PoolLimits(Struct, frozen=True):
     blob_transactions: int = 64
     blob_transactions_per_sender: int = 16
     sidecars: int = 64
+    size: int = 128 * 1024 * 1024
     by_arrival: bool = False
     cap_alone_replaces: bool = False
 
@@ -94,6 +97,7 @@ class TransactionPool:
         self._confirmed: dict[bytes, PooledTransaction] = {}
         self._sidecars: dict[bytes, PooledTransaction] = {}
         self._authorities: dict[bytes, int] = {}
+        self._size = 0  # bytes of all transactions
         self._changed: set[bytes] = set()  # accounts whose nonces the next state may change
         self._readmitted: Container[bytes] | None = None  # None: all
         self._arrivals = 0
@@ -148,7 +152,7 @@ class TransactionPool:
             sender = self._queues.get(address) or SenderQueue(self._accounts.nonce(address))
             old = sender.by_nonce.get(new.nonce)
             for victim in self._check(sender, new, old):
-                self._evict(victim)
+                self._remove(victim, EVICTED)
             if old is not None:
                 self._take_out(sender, old)
             self._queues.setdefault(address, sender)
@@ -380,7 +384,7 @@ class TransactionPool:
     def _check(
         self, sender: SenderQueue, new: PooledTransaction, old: PooledTransaction | None
     ) -> list[PooledTransaction]:
-        """Returns what has to leave for ``new``; raises InvalidTransaction if it is refused."""
+        """Returns what leaves for ``new``; raises InvalidTransaction if it is refused."""
         if new.nonce < sender.nonce:
             text = f"nonce too low: next nonce {sender.nonce}, tx nonce {new.nonce}"
             refuse("nonce_too_low", text)
@@ -394,7 +398,9 @@ class TransactionPool:
         if old is None:
             return self._check_capacity(sender, new)
         check_replacement(old, new, cap_alone=self.limits.cap_alone_replaces)
-        return []
+        is_executable = old.subpool is EXECUTABLE
+        new_rank = is_executable, self._rank_of(sender, new, fits=is_executable)
+        return self._victims_by_size(new, new_rank, [], freed=old.size)
 
     def _check_delegation(
         self, sender: SenderQueue, new: PooledTransaction, old: PooledTransaction | None
@@ -420,7 +426,7 @@ class TransactionPool:
     def _check_capacity(
         self, sender: SenderQueue, new: PooledTransaction
     ) -> list[PooledTransaction]:
-        """Returns what has to leave for ``new``: the lowest of each part that is full.
+        """Returns what leaves for ``new``: the lowest of each part that is full.
 
         Raises InvalidTransaction if ``new`` does not rank above it.
         """
@@ -434,40 +440,93 @@ class TransactionPool:
             own, own_limit = sender.queued_count, limits.queued_per_sender
         if own >= own_limit:
             _refuse_account(sender)
-        before = sender.caps_before(new.nonce) if fits else None
-        lowest_caps = new.caps if before is None else new.caps.lowest(before)
-        new_rank = rank(lowest_caps, new.arrival, self.next_fees)
+        new_rank = fits, self._rank_of(sender, new, fits=fits)
         victims: list[PooledTransaction] = []
         if new.has_blobs and len(self._blobs) >= limits.blob_transactions:
             for queue in {self._queues[blob.sender] for blob in self._blobs.values()}:
                 queue.refresh()
             lowest = lowest_of(self._blobs.values(), self.next_fees)
-            victims.append(self._victim(lowest, new, (True, new_rank)))
+            victims.append(self._victim(lowest, new, (True, new_rank[1])))
         is_freed = any(victim.subpool is subpool.subpool for victim in victims)
         if subpool.count >= limit and not is_freed:
             lowest = subpool.lowest(self.next_fees)
-            victims.append(self._victim(lowest, new, (fits, new_rank)))
-        return victims
+            victims.append(self._victim(lowest, new, new_rank))
+        return self._victims_by_size(new, new_rank, victims)
+
+    def _rank_of(self, sender: SenderQueue, new: PooledTransaction, *, fits: bool) -> Rank:
+        """Returns the rank of ``new``; ``fits``: it follows the sender's executable ones."""
+        before = sender.caps_before(new.nonce) if fits else None
+        lowest_caps = new.caps if before is None else new.caps.lowest(before)
+        return rank(lowest_caps, new.arrival, self.next_fees)
+
+    def _victims_by_size(
+        self,
+        new: PooledTransaction,
+        new_rank: tuple[bool, Rank],
+        victims: list[PooledTransaction],
+        freed: int = 0,
+    ) -> list[PooledTransaction]:
+        """Adds to ``victims`` until there is room for the bytes of ``new``. Returns all of them.
+
+        ``freed``: bytes of the transaction that ``new`` replaces.
+        """
+        room = self.limits.size - self._size + freed + sum(item.size for item in victims)
+        if new.size <= room:
+            return victims
+        for heap in (self._queued, self._executable):
+            subpool = heap.subpool
+            leaving = Counter(item.sender for item in victims if item.subpool is subpool)
+            with closing(heap.lowest_first(self.next_fees)) as found:
+                for lowest in found:
+                    self._check_victim(lowest, subpool, new, new_rank)
+                    victim = self._last_of(lowest.sender, subpool, leaving[lowest.sender])
+                    leaving[lowest.sender] += 1
+                    victims.append(victim)
+                    room += victim.size
+                    if new.size <= room:
+                        return victims
+                    if len(victims) == MAX_VICTIMS:
+                        refuse("pool_full", "txpool is full")
+        return refuse("pool_full", "txpool is full")
 
     def _victim(
         self, lowest: PooledTransaction | None, new: PooledTransaction, new_rank: tuple[bool, Rank]
     ) -> PooledTransaction:
-        """Returns the transaction to evict for ``new``, which must rank above ``lowest``."""
-        if lowest is None or new_rank <= (
-            lowest.subpool is EXECUTABLE,
+        """Returns what leaves for ``new``, which must rank above ``lowest``."""
+        if lowest is None:
+            refuse("underpriced", "transaction underpriced")
+        self._check_victim(lowest, lowest.subpool, new, new_rank)
+        return self._last_of(lowest.sender, lowest.subpool)
+
+    def _check_victim(
+        self,
+        lowest: PooledTransaction,
+        subpool: Subpool,
+        new: PooledTransaction,
+        new_rank: tuple[bool, Rank],
+    ) -> None:
+        """Raises InvalidTransaction unless ``new`` ranks above ``lowest`` of ``subpool``."""
+        if new_rank <= (
+            subpool is EXECUTABLE,
             rank(lowest.lowest_caps, lowest.arrival, self.next_fees),
         ):
             refuse("underpriced", "transaction underpriced")
         if lowest.sender == new.sender:
             # Evicting the sender's last transaction would leave this one behind a gap.
             refuse("pool_full", "txpool is full")
-        return lowest
+
+    def _last_of(self, address: bytes, subpool: Subpool, skipped: int = 0) -> PooledTransaction:
+        """Returns the last of a sender's transactions in a subpool, which leaves no gap behind.
+
+        ``skipped``: how many after it leave already.
+        """
+        sender = self._queues[address]
+        if subpool is QUEUED:
+            return sender.by_nonce[sorted(sender.by_nonce)[-1 - skipped]]
+        return sender.by_nonce[sender.frontier - 1 - skipped]
 
     def _evict(self, lowest: PooledTransaction) -> None:
-        # Only a sender's last transaction leaves no gap behind it.
-        sender = self._queues[lowest.sender]
-        last = max(sender.by_nonce) if lowest.subpool is QUEUED else sender.frontier - 1
-        self._remove(sender.by_nonce[last], EVICTED)
+        self._remove(self._last_of(lowest.sender, lowest.subpool), EVICTED)
 
     def _trim_queued(self) -> None:
         """Enforces the limits of queued transactions on senders whose transactions were demoted."""
@@ -487,6 +546,7 @@ class TransactionPool:
     def _insert(self, sender: SenderQueue, new: PooledTransaction) -> None:
         sender.by_nonce[new.nonce] = new
         self._by_hash[new.hash] = new
+        self._size += new.size
         if new.has_blobs:
             self._blobs[new.hash] = new
         for authority in new.authorities:
@@ -575,6 +635,7 @@ class TransactionPool:
         self._move(sender, pooled, NO_SUBPOOL)
         del sender.by_nonce[pooled.nonce]
         del self._by_hash[pooled.hash]
+        self._size -= pooled.size
         self._blobs.pop(pooled.hash, None)
         for authority in pooled.authorities:
             self._authorities[authority] -= 1

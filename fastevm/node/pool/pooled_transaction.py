@@ -51,7 +51,7 @@ class PooledTransaction:
     ``lowest_caps`` is the minimum over the sender's executable transactions up to this one, because
     none of them can be included without those before it. ``stopped`` counts executions that
     a deadline ended, ``cpu_seconds`` is the longest of them. ``is_long``: a slice has no time for
-    it between others.
+    it between others. ``size``: bytes of its encoding, without blobs.
     """
 
     __slots__ = (
@@ -66,6 +66,7 @@ class PooledTransaction:
         "nonce",
         "sender",
         "sidecar",
+        "size",
         "stopped",
         "subpool",
         "transaction",
@@ -85,6 +86,7 @@ class PooledTransaction:
         self.arrival = arrival
         self.sidecar = sidecar
         self.hash = transaction.hash
+        self.size = len(transaction.raw)
         self.authorities = authorities_of(transaction)
         self.nonce = transaction.nonce
         blob_cap = (transaction.max_fee_per_blob_gas or 0) if self.has_blobs else None
@@ -159,10 +161,16 @@ class SenderQueue:
 
 
 def authorities_of(transaction: Transaction) -> frozenset[bytes]:
-    """Returns the signers of the valid authorizations of a transaction."""
+    """Returns the signers of a transaction's authorizations that its chain may apply."""
     if transaction.type != SET_CODE_TX:
         return NO_AUTHORITIES
-    return frozenset(authority for authority in transaction.authorities if authority is not None)
+    chains = (0, transaction.chain_id)
+    signed = zip(transaction.authorities, transaction.authorization_list, strict=True)
+    return frozenset(
+        authority
+        for authority, authorization in signed
+        if authority is not None and authorization.chain_id in chains
+    )
 
 
 def cost_of(transaction: Transaction) -> int:

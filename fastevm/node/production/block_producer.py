@@ -178,6 +178,8 @@ class BlockProducer:
                 pooled = pool.best() if added < limit else None
                 if pooled is None:
                     return added
+                if self._drops_too_large(pooled):
+                    continue
                 if not block.has_gas_for(pooled.transaction, gas_budget):
                     pool.set_aside(pooled)
                     continue
@@ -356,6 +358,17 @@ class BlockProducer:
             return True
         return False
 
+    def _drops_too_large(self, pooled: PooledTransaction) -> bool:
+        """Drops a transaction that has too much gas for any block. Returns whether it has.
+
+        Otherwise it, and those behind it, would stay ahead of transactions that pay less.
+        """
+        gas, most = pooled.transaction.gas_limit, self._current_block().most_gas
+        if gas > most:
+            text = f"no block can include it: its gas limit is {gas}, a block has {most}"
+            self.pool.drop(pooled.hash, text)
+        return gas > most
+
     def _include(self, pooled: PooledTransaction, deadline: float) -> bool:
         """Executes a transaction in the block; returns whether it is included."""
         is_timed = deadline != NEVER and pooled.transaction.gas_limit >= LEARN_GAS
@@ -402,7 +415,11 @@ class BlockProducer:
             else:
                 pool.set_aside(pooled)
         elif error.code in RETRYABLE:
-            pool.set_aside(pooled)
+            limit = self._current_block().header.gas_limit
+            if error.code == "da_footprint" and error.want > limit:
+                pool.drop(pooled.hash, f"no block can include it: {error}")
+            else:
+                pool.set_aside(pooled)
         elif error.code == NEEDS_STATE:
             self.metrics.count("transactions_awaiting_state_total")
             self.missing_state.begin(transaction)

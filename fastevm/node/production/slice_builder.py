@@ -303,6 +303,8 @@ class SliceBuilder(BlockProducer):
                 pooled = self.pool.best_long()
                 if pooled is None:
                     return
+                if self._drops_too_large(pooled):
+                    continue
                 if self._has_room(pooled, block, tick):
                     expected = self._expected_seconds(pooled)
                     self._long = LongRun(block, pooled, time.monotonic() + expected)

@@ -13,6 +13,7 @@ from fastevm.core.execution.block.block_access_list import access_list_hash
 from fastevm.core.execution.block.block_result import BlockResult
 from fastevm.core.execution.block.header_draft import draft_header
 from fastevm.core.execution.block.roots import ordered_root
+from fastevm.core.execution.op_stack.l1_attributes import DEPOSITOR
 from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.core.execution.types import ZERO_HASH, Block, Header, Receipt
 from fastevm.core.primitives.keccak import keccak256
@@ -28,6 +29,7 @@ class SlicedBlock:
     ``guesses``: over a remote state, an unknown value is guessed and recorded, for a block that is
     executed to find out what it reads. Otherwise a transaction that reads it is refused.
     ``begins_with``: the number of transactions that every block on this parent begins with.
+    ``most_gas``: what a block has for one chosen transaction, if users deposit nothing.
     Any thread may call ``cancel``. Only one thread may call the other methods.
     """
 
@@ -59,6 +61,7 @@ class SlicedBlock:
             suspends=not guesses and layer.remote_state is not None,
         )
         self._builder.begin()
+        self.most_gas = draft.gas_limit
 
     @property
     def header(self) -> Header:
@@ -202,6 +205,8 @@ def open_child_block(
         guesses=guesses,
     )
     for transaction in attributes.transactions:
-        block.add(transaction)
+        receipt = block.add(transaction)
+        if transaction.sender == DEPOSITOR:
+            block.most_gas -= receipt.gas_used
     block.begins_with = block.count
     return block

@@ -200,3 +200,23 @@ def test_a_transaction_beyond_the_da_footprint_waits_for_the_next_block(node: No
         transaction.hash for transaction in (*first.transactions[1:], *second.transactions[1:])
     ] == hashes
     assert first.header.gas_limit // 2 < first.header.blob_gas_used <= first.header.gas_limit
+
+
+def test_a_transaction_with_the_gas_of_a_whole_block_is_dropped() -> None:
+    node = dev_node(op_fork="isthmus", mining=Mining.MANUAL, timestamp=START)
+    gas = node.chain.head.header.gas_limit - 1  # every block begins with the attributes
+    tx_hash, behind = payment(node, 0, gas_limit=gas), payment(node, 1)
+    (block,) = node.mine()
+    assert len(block.transactions) == 1
+    assert "no block can include it: its gas limit" in str(node.pool.drop_reason(tx_hash))
+    assert node.pool.executable_count == 0
+    assert node.pool.find(behind) is not None
+
+
+def test_a_transaction_beyond_the_da_footprint_of_a_block_is_dropped() -> None:
+    node = dev_node(op_fork="denim", mining=Mining.MANUAL, timestamp=START)
+    data = random.Random(1).randbytes(130_000)
+    tx_hash = payment(node, 0, gas_limit=6_000_000, data=data)
+    (block,) = node.mine()
+    assert len(block.transactions) == 2  # the attributes and the milliseconds of the block
+    assert "DA footprint limit" in str(node.pool.drop_reason(tx_hash))
