@@ -1,14 +1,17 @@
 """Contracts of compilers' artifact files, found by the code at an address.
 
-Foundry writes such files below ``out``, Hardhat below ``artifacts``. A contract is found if its
-runtime code equals that of a file, except for immutables, linked libraries and the metadata at the
-end.
+Foundry writes such files below ``out``, Hardhat below ``artifacts``; solcjs writes ``.abi`` files.
+A contract is found if its runtime code equals that of a file, except for immutables, linked
+libraries and the metadata at the end. Changed files are read again when something unknown is looked
+for, so a developer may compile while the node runs.
 """
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from threading import Lock
@@ -20,8 +23,12 @@ from msgspec import Struct
 from fastevm import keccak256
 from fastevm.rpc_types.contract_names import FILE_SIZE, FILES_LIMIT
 
-ARTIFACTS: Final = "fastevm.evm.contracts"  # loaded when a source line is wanted
+LOCATIONS: Final = "fastevm.rpc.build_info"  # loaded when a source line is wanted
 FOLDERS: Final = ("out", "artifacts")  # where Foundry and Hardhat write, in the working directory
+BUILD_INFO: Final = "build-info"  # a folder of compilers with what the artifacts contain
+SUFFIXES: Final = (".json", ".abi")
+LOOK_SECONDS: Final = 1.0  # between two looks for changed files
+LOOK_SHARE: Final = 0.02  # of the time that looks may take
 FOUND_LIMIT: Final = 2_000  # codes whose contract is remembered
 LOCATIONS_LIMIT: Final = 64  # contracts whose decoded source map is kept
 SOURCE_LIMIT: Final = 4 * 1024 * 1024  # bytes of a source file of which a line is shown
@@ -30,6 +37,8 @@ LEAST_CODE: Final = 20  # bytes; shorter code may belong to anything
 WORD: Final = 32
 
 Location = tuple[str, int]  # source file and line, from 1
+Abi = list[dict[str, Any]]
+Stamp = tuple[int, int]  # time of the last change in ns, and size in bytes
 
 _PLACEHOLDER: Final = re.compile(r"__.{36}__")  # of a library that is not linked
 _IMMUTABLE: Final = re.compile(b"\x7f" + bytes(WORD))  # PUSH32 of zero
@@ -37,18 +46,24 @@ _CBOR_MAPS: Final = range(0xA1, 0xA5)  # first byte of the metadata: a map of on
 
 
 class KnownContract(Struct, frozen=True):
-    """A contract of a file. ``wildcards`` are the parts of ``code`` that differ when deployed."""
+    """A contract of a file. ``wildcards`` are the parts of ``code`` that differ when deployed.
+
+    ``code`` is empty if the file has none. ``key`` selects the contract in a file with several.
+    """
 
     name: str
-    abi: list[dict[str, Any]]
+    abi: Abi
     path: Path
     root: Path
-    code: bytes
-    wildcards: tuple[tuple[int, int], ...]
-    trailer: int
+    code: bytes = b""
+    wildcards: tuple[tuple[int, int], ...] = ()
+    trailer: int = 0
+    key: str | None = None
 
     def matches(self, code: bytes) -> bool:
         """Whether runtime code is that of this contract."""
+        if not self.code:
+            return False
         body = len(self.code) - self.trailer
         rest = len(code) - body
         if rest < 0 or (rest % WORD if not self.trailer else rest != metadata_size(code)):
@@ -61,18 +76,31 @@ class KnownContract(Struct, frozen=True):
         return code[at:body] == self.code[at:body]
 
 
+class _ReadFile(Struct, frozen=True):
+    """What was read of a file; ``version``: of all files when it was read."""
+
+    stamp: Stamp
+    version: int
+    contracts: list[KnownContract]
+
+
 class ContractFiles:
     """The contracts of artifact files below some directories, read when the first is looked for.
 
-    Thread-safe.
+    Directories need not exist: they may appear later. Files that changed are read again when
+    something is not found, after `LOOK_SECONDS` at the earliest. Thread-safe.
     """
 
-    def __init__(self, directories: Sequence[Path] = ()) -> None:
-        self.directories = tuple(directories)
+    def __init__(
+        self, directories: Sequence[Path] = (), clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.directories = tuple(dict.fromkeys(directories))
+        self._clock, self._next_look = clock, clock()
         self._lock = Lock()
-        self._known: list[KnownContract] | None = None
+        self._version = 0
+        self._files: dict[Path, _ReadFile] = {}
         self._found: dict[bytes, KnownContract | None] = {}
-        self._locations: dict[Path, Mapping[int, Location]] = {}
+        self._locations: dict[tuple[Path, str | None], Mapping[int, Location]] = {}
 
     def find(self, code: bytes) -> KnownContract | None:
         """Returns the contract with this runtime code, or None."""
@@ -80,28 +108,51 @@ class ContractFiles:
             return None
         key = keccak256(code)
         with self._lock:
-            if self._known is None:
-                self._known = [known for folder in self.directories for known in _read(folder)]
-            if key not in self._found:
-                if len(self._found) >= FOUND_LIMIT:
-                    self._found.clear()
-                fits = (known for known in self._known if known.matches(code))
-                self._found[key] = next(fits, None)
-            return self._found[key]
+            known = self._found.get(key)
+            if known is None:
+                self._look()
+                if key not in self._found:
+                    if len(self._found) >= FOUND_LIMIT:
+                        self._found.clear()
+                    self._found[key] = self._fitting(code)
+                known = self._found[key]
+            return known
+
+    def abis_since(self, version: int) -> tuple[int, list[Abi]]:
+        """Looks for changed files; returns the new version and the ABIs read after ``version``."""
+        with self._lock:
+            self._look()
+            if version == self._version:
+                return version, []
+            files = [item for item in self._files.values() if item.version > version]
+            return self._version, [known.abi for item in files for known in item.contracts]
+
+    def counts(self) -> dict[Path, int]:
+        """Returns the number of contracts below each directory."""
+        with self._lock:
+            self._look()
+            return {
+                directory: sum(
+                    len(item.contracts)
+                    for path, item in self._files.items()
+                    if path.is_relative_to(directory)
+                )
+                for directory in self.directories
+            }
 
     def location(self, contract: KnownContract, pc: int) -> Location | None:
         """Returns the source file and line of an instruction; None without a source map."""
         with self._lock:
-            locations = self._locations.get(contract.path)
+            file = self._files.get(contract.path)
+            if file is None or contract not in file.contracts:
+                return None  # compiled again: the lines are those of other code
+            key = contract.path, contract.key
+            locations = self._locations.get(key)
             if locations is None:
                 if len(self._locations) >= LOCATIONS_LIMIT:
                     self._locations.clear()
-                try:
-                    load = import_module(ARTIFACTS).load_artifact
-                    locations = load(contract.path, root=contract.root).locations
-                except (ValueError, OSError, KeyError, TypeError):
-                    locations = {}
-                self._locations[contract.path] = locations
+                read = import_module(LOCATIONS).locations_of
+                locations = self._locations[key] = read(contract.path, contract.key, contract.root)
             return locations.get(pc)
 
     def line(self, contract: KnownContract, location: Location) -> str:
@@ -116,11 +167,41 @@ class ContractFiles:
             return ""
         return lines[number - 1][:LINE_LIMIT] if number <= len(lines) else ""
 
+    # --- with the lock ----------------------------------------------------------------------------
+
+    def _fitting(self, code: bytes) -> KnownContract | None:
+        every = (known for item in self._files.values() for known in item.contracts)
+        return next((known for known in every if known.matches(code)), None)
+
+    def _look(self) -> None:
+        """Reads files that are new or changed, unless the last look was a moment ago."""
+        began = self._clock()
+        if began < self._next_look:
+            return
+        stamps: dict[Path, tuple[Stamp, Path]] = {}
+        for directory in self.directories:
+            for path, stamp in _files_below(directory):
+                stamps.setdefault(path, (stamp, directory.resolve().parent))
+        known = self._files
+        changed = [
+            path for path in stamps if path not in known or known[path].stamp != stamps[path][0]
+        ]
+        if changed or len(stamps) != len(known):
+            self._version += 1
+            for path in known.keys() - stamps.keys():
+                del known[path]
+            for path in changed:
+                stamp, root = stamps[path]
+                known[path] = _ReadFile(stamp, self._version, list(_read(path, root)))
+            self._found = {key: item for key, item in self._found.items() if item is not None}
+            self._locations.clear()
+        now = self._clock()
+        self._next_look = now + max(LOOK_SECONDS, (now - began) / LOOK_SHARE)
+
 
 def default_directories(root: Path | None = None) -> list[Path]:
-    """Returns the folders of Foundry and Hardhat that exist in the working directory."""
-    root = Path() if root is None else root
-    return [root / name for name in FOLDERS if (root / name).is_dir()]
+    """Returns the folders of Foundry and Hardhat in the working directory; they may not exist."""
+    return [(Path() if root is None else root) / name for name in FOLDERS]
 
 
 def metadata_size(code: bytes) -> int:
@@ -131,40 +212,81 @@ def metadata_size(code: bytes) -> int:
     return size if size < len(code) and code[-size] in _CBOR_MAPS else 0
 
 
-def _read(directory: Path) -> Iterator[KnownContract]:
-    for path in sorted(directory.rglob("*.json"))[:FILES_LIMIT]:
-        try:
-            if path.stat().st_size <= FILE_SIZE:
-                content = msgspec.json.decode(path.read_bytes())
-                found = _contract(content, path, directory.parent)
-            else:
-                found = None
-        except (OSError, ValueError, RecursionError):
-            continue  # another file of the project
-        if found is not None:
-            yield found
+def _files_below(directory: Path) -> Iterator[tuple[Path, Stamp]]:
+    """Yields the files that may contain an ABI, `FILES_LIMIT` at most, in their order."""
+    count = 0
+    for folder, folders, names in os.walk(directory):
+        folders[:] = sorted(name for name in folders if name != BUILD_INFO)
+        for name in sorted(names):
+            if not name.endswith(SUFFIXES):
+                continue
+            path = Path(folder, name)
+            try:
+                found = path.stat()
+            except OSError:
+                continue  # removed since
+            yield path, (found.st_mtime_ns, found.st_size)
+            count += 1
+            if count == FILES_LIMIT:
+                return
 
 
-def _contract(content: Any, path: Path, root: Path) -> KnownContract | None:
-    if not isinstance(content, dict) or not isinstance(content.get("abi"), list):
+def _read(path: Path, root: Path) -> Iterator[KnownContract]:
+    """Yields the contracts of a file; none for another file of the project."""
+    try:
+        if path.stat().st_size > FILE_SIZE:
+            return
+        content = msgspec.json.decode(path.read_bytes())
+        for key, name, found in _contracts_in(content, path.name.partition(".")[0]):
+            known = _contract(found, name, path, root, key)
+            if known is not None:
+                yield known
+    except (OSError, ValueError, RecursionError):
+        return
+
+
+def _contracts_in(content: Any, stem: str) -> Iterator[tuple[str | None, str, dict[str, Any]]]:
+    """Yields (key, name, artifact): of an ABI, an artifact, or the JSON output of solc."""
+    if isinstance(content, list):
+        yield None, stem.rpartition("_sol_")[2], {"abi": content}  # solcjs: FILE_sol_NAME.abi
+    elif isinstance(content, dict) and "abi" in content:
+        name = content.get("contractName")
+        yield None, name if isinstance(name, str) else stem, content
+    elif isinstance(content, dict) and isinstance(content.get("contracts"), dict):
+        for where, found in content["contracts"].items():
+            if isinstance(found, dict) and "abi" in found:  # solc --combined-json
+                yield where, where.rpartition(":")[2], found
+            elif isinstance(found, dict):  # solc --standard-json
+                for name, each in found.items():
+                    if isinstance(each, dict):
+                        yield f"{where}:{name}", name, each
+
+
+def _contract(
+    content: dict[str, Any], name: str, path: Path, root: Path, key: str | None
+) -> KnownContract | None:
+    abi = content.get("abi")
+    if isinstance(abi, str):  # of older compilers
+        abi = msgspec.json.decode(abi)
+    if not isinstance(abi, list):
         return None
-    deployed = content.get("deployedBytecode") or content.get("evm", {}).get("deployedBytecode")
+    entries = [entry for entry in abi if isinstance(entry, dict) and "type" in entry]
+    if abi and not entries:
+        return None
+    known = KnownContract(name=name, abi=entries, path=path, root=root, key=key)
+    output = content.get("evm")
+    deployed = content.get("deployedBytecode", content.get("bin-runtime"))
+    if deployed is None and isinstance(output, dict):
+        deployed = output.get("deployedBytecode")
     text = deployed.get("object") if isinstance(deployed, dict) else deployed
     if not isinstance(text, str):
-        return None
+        return known
     text = text.removeprefix("0x")
     links = [(item.start() // 2, item.end() // 2) for item in _PLACEHOLDER.finditer(text)]
     code = bytes.fromhex(_PLACEHOLDER.sub("0" * 40, text))
     if len(code) < LEAST_CODE:
-        return None
+        return known
     words = [(item.start() + 1, item.end()) for item in _IMMUTABLE.finditer(code)]
-    name = content.get("contractName")
-    return KnownContract(
-        name=name if isinstance(name, str) else path.name.partition(".")[0],
-        abi=[entry for entry in content["abi"] if isinstance(entry, dict)],
-        path=path,
-        root=root,
-        code=code,
-        wildcards=tuple(sorted(links + words)),
-        trailer=metadata_size(code),
+    return msgspec.structs.replace(
+        known, code=code, wildcards=tuple(sorted(links + words)), trailer=metadata_size(code)
     )

@@ -51,6 +51,7 @@ class View(Struct, eq=False):
     block: Block
     pending: PendingBlock | None = None
     _layer: Layer | None = None
+    _layer_below: Layer | None = None
     _state: StateView | None = None
     _receipts: Sequence[Receipt] | None = None
     _first_logs: list[int] | None = None
@@ -85,6 +86,20 @@ class View(Struct, eq=False):
                 else self.pending.layer
             )
         return self._layer
+
+    @property
+    def layer_below(self) -> Layer:
+        """The state before the block."""
+        if self._layer_below is None:
+            self._layer_below = self.node.chain.layer_of(self.block.header.parent_hash)
+        return self._layer_below
+
+    def hold(self) -> None:
+        """Keep receipts, rules and both states, which the chain drops when it is reverted.
+
+        Raises FastevmError if it has dropped them.
+        """
+        _ = self.receipts, self.layer_below, self.state()
 
     @property
     def receipts(self) -> Sequence[Receipt]:

@@ -71,6 +71,11 @@ class NoDevelopment:
         return False
 
     @property
+    def mines_on_request(self) -> bool:
+        """Whether blocks are made only by methods such as evm_mine."""
+        return False
+
+    @property
     def changes_at_once(self) -> bool:
         """Whether small changes of the chain wait for no file, other node or slice."""
         return False
@@ -159,6 +164,11 @@ class DevelopmentControls(NoDevelopment):
     def mines(self) -> bool:
         """Whether blocks are made without a request: for transactions, or at an interval."""
         return bool(self.miner.automine or self.miner.interval)
+
+    @property
+    def mines_on_request(self) -> bool:
+        """Whether blocks are made only by methods such as evm_mine."""
+        return not (self.mines or self.producer.makes_slices)
 
     @property
     def changes_at_once(self) -> bool:

@@ -3,11 +3,9 @@
 Names come from ABI files and from ``signatures.txt``; those of files take precedence.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
-
-import msgspec
 
 from fastevm.core.primitives.hex import hex_bytes
 from fastevm.rpc_types.contract_abi import (
@@ -21,7 +19,7 @@ from fastevm.rpc_types.contract_abi import (
     texts_of,
 )
 
-FILES_LIMIT: Final = 10_000  # per directory
+FILES_LIMIT: Final = 10_000  # per directory of ABI files
 FILE_SIZE: Final = 32 * 1024 * 1024  # bytes per file
 SHOWN_BYTES: Final = 64  # of data without a known name
 SELECTOR: Final = 4
@@ -42,9 +40,15 @@ PANICS: Final = {
 
 
 class Names:
-    """Functions and errors by selector, events by topic 0 and number of topics."""
+    """Functions and errors by selector, events by topic 0 and number of topics.
 
-    def __init__(self, entries: Iterable[Entry] = ()) -> None:
+    ``more`` returns entries that were not there before; it is called for each unknown name.
+    """
+
+    def __init__(
+        self, entries: Iterable[Entry] = (), more: Callable[[], Iterable[Entry]] = tuple
+    ) -> None:
+        self._more = more
         self._called: dict[bytes, Entry] = {}
         self._errors: dict[bytes, Entry] = {}
         self._events: dict[tuple[bytes, int], Entry] = {}
@@ -61,11 +65,11 @@ class Names:
 
     def call(self, data: bytes) -> str | None:
         """Returns ``name(input: value, ...)``; None for a call without a known selector."""
-        return _named(self._called.get(data[:SELECTOR]), data)
+        return _named(self._known(self._called, data[:SELECTOR]), data)
 
     def event(self, topics: Sequence[bytes], data: bytes) -> str | None:
         """The same for a log. An indexed input of a dynamic type is shown as its hash."""
-        entry = self._events.get((topics[0], len(topics) - 1)) if topics else None
+        entry = self._known(self._events, (topics[0], len(topics) - 1)) if topics else None
         if entry is None:
             return None
         try:
@@ -101,7 +105,14 @@ class Names:
                 return f"panic 0x{code:02x}: {PANICS.get(code, 'unknown code')}"
         except AbiError:
             return shortened(data)
-        return _named(self._errors.get(data[:SELECTOR]), data) or shortened(data)
+        return _named(self._known(self._errors, data[:SELECTOR]), data) or shortened(data)
+
+    def _known(self, table: dict[Any, Entry], key: Any) -> Entry | None:
+        """Returns an entry of a table; None if it is unknown even after reading more entries."""
+        if key not in table:
+            for entry in self._more():
+                self.add(entry)
+        return table.get(key)
 
 
 ERROR: Final = bytes.fromhex("08c379a0")
@@ -132,26 +143,9 @@ def common_entries() -> Iterator[Entry]:
             yield parse_entry(line)
 
 
-def entries_of(directory: Path) -> Iterator[Entry]:
-    """Reads the entries of the ABI files (``*.json``) in a directory and below.
-
-    A file is an ABI, or an object with an ``abi`` member as compilers and tools write it; other
-    files are ignored. Raises OSError if the directory cannot be read.
-    """
-    found = sorted(directory.rglob("*.json"))
-    for path in found[:FILES_LIMIT]:
-        if path.stat().st_size <= FILE_SIZE:
-            yield from _entries_of_file(path)
-
-
-def _entries_of_file(path: Path) -> Iterator[Entry]:
-    try:
-        content: Any = msgspec.json.decode(path.read_bytes())
-    except (msgspec.DecodeError, RecursionError):
-        return
-    if isinstance(content, dict):
-        content = content.get("abi")
-    for item in content if isinstance(content, list) else ():
+def entries_of(abi: Iterable[Any]) -> Iterator[Entry]:
+    """Yields the entries of an ABI in JSON form, except those that cannot be read."""
+    for item in abi:
         if isinstance(item, dict):
             try:
                 entry = entry_of_json(item)

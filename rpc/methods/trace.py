@@ -274,11 +274,9 @@ def _is_spooled(value: Any) -> bool:
 
 def base_of(view: View) -> StateView:
     """Return the state under a block, with the block's own header and rules."""
-    header = view.block.header
-    if header.number == 0:
+    if view.block.header.number == 0:
         raise RpcError("server_error", "genesis is not traceable")
-    below = view.node.chain.layer_of(header.parent_hash)
-    return replace(view.state(), layer=below, block_hash=view.hash)
+    return replace(view.state(), layer=view.layer_below, block_hash=view.hash)
 
 
 def view_of(context: Context, block: BlockId) -> View:

@@ -8,39 +8,87 @@ from typing import Any, Final
 import msgspec
 
 from fastevm import Transaction
-from fastevm.core.primitives.hex import checksum_address
+from fastevm.core.primitives.hex import checksum_address, hex_bytes
 from fastevm.errors import FastevmError
 from fastevm.rpc.context import Context
 from fastevm.rpc.methods.fees import next_base_fee
 from fastevm.rpc.safe_text import cut
 from fastevm.rpc.terminal.block_log import Recorder
 from fastevm.rpc.terminal.lines import Json
+from fastevm.rpc.view import View
 
 SENDS: Final = ("eth_sendRawTransaction", "eth_sendTransaction")
+MINES: Final = ("evm_mine", "anvil_mine", "hardhat_mine")
+ADVANCES: Final = ("evm_increaseTime", "anvil_increaseTime")
+RESETS: Final = ("anvil_reset", "hardhat_reset", "evm_reset")
+EXPLORER_IDS: Final = "explorer-"  # how the ids of the explorer's requests begin
+FOR_EVM_MINE: Final = "for evm_mine"
+REVERTED: Final = "execution reverted"
+ADDRESS_SIZE: Final = 20
 GWEI: Final = 10**9
 
 
+def is_of_explorer(request: dict[str, Any]) -> bool:
+    """Returns whether the explorer sent a request: it asks contracts what they may not answer."""
+    return str(request.get("id")).startswith(EXPLORER_IDS)
+
+
 def answers_of(
-    context: Context, recorder: Recorder, body: bytes, answer: bytes, *, params: bool
+    context: Context, recorder: Recorder, latest: View, body: bytes, answer: bytes, *, params: bool
 ) -> Iterator[Json]:
     """Yields a record for each request of a body: method, the error if it failed, why it waits.
 
-    ``answer`` is empty if it is too long to be read. ``params``: with the parameters.
+    Requests that make blocks, move the clock or reset the chain have ``happened``: a text. The
+    explorer's requests are left out, except transactions. ``latest``: the head after the answer,
+    which is empty if it is too long to be read. ``params``: with the parameters.
     """
     answers = {_key(item): item for item in _objects(answer)}
     for request in _objects(body):
         record: Json = {"event": "request", "method": str(request.get("method"))}
+        if is_of_explorer(request) and record["method"] not in SENDS:
+            continue
         if params and "params" in request:
             record["params"] = msgspec.json.encode(request["params"]).decode()
         answered = answers.get(_key(request), {})
         if "error" in answered:
-            record["error"] = _reason(recorder, answered["error"])
-            record |= _call(recorder, request)
-        elif record["method"] in SENDS:
-            reason = _why_it_waits(context, answered.get("result"))
-            if reason is not None:
-                record |= {"transaction": answered["result"], "waits": reason}
+            record |= _failure(recorder, answered["error"]) | _call(recorder, latest, request)
+        elif "result" in answered:
+            record |= _success(context, latest, request, answered["result"])
         yield record
+
+
+def _success(context: Context, latest: View, request: dict[str, Any], result: Any) -> Json:
+    """Returns what a request did that no block shows."""
+    method, params = request.get("method"), request.get("params")
+    first = params[0] if isinstance(params, list) and params else None
+    if method in SENDS:
+        reason = _why_it_waits(context, result)
+        return {} if reason is None else {"transaction": result, "waits": reason}
+    if method in MINES:
+        return _mined(latest, first if method != "evm_mine" else None)
+    if method in ADVANCES:
+        return {"happened": f"Time +{_number(first, 0)} s"}
+    if method in RESETS:
+        return {"happened": "Chain reset"}
+    return {}
+
+
+def _mined(latest: View, count: Any) -> Json:
+    """Returns which blocks were made; nothing for a block whose transactions are logged."""
+    blocks, last = _number(count, 1), latest.block.number
+    if blocks > 1:
+        return {"happened": f"Mined {blocks} blocks, {last - blocks + 1} to {last}"}
+    if blocks == 0 or latest.block.transactions:
+        return {}
+    return {"happened": f"Block {last} {hex_bytes(latest.block.hash)} empty"}
+
+
+def _number(value: Any, default: int) -> int:
+    """Returns a number of the parameters, which may be a number or a text."""
+    try:
+        return int(value, 0) if isinstance(value, str) else int(value)
+    except (TypeError, ValueError):
+        return default
 
 
 def _objects(text: bytes) -> list[dict[str, Any]]:
@@ -59,55 +107,70 @@ def _key(message: dict[str, Any]) -> str:
     return repr(message.get("id"))
 
 
-def _reason(recorder: Recorder, error: Any) -> str:
-    """Returns the message of an error with the decoded revert data, if it has some."""
+def _failure(recorder: Recorder, error: Any) -> Json:
+    """Returns the message of an error and, for a revert, the decoded reason."""
     if not isinstance(error, dict):
-        return cut(str(error))
+        return {"error": cut(str(error))}
     message, data = str(error.get("message", "")), error.get("data")
-    if "revert" in message and isinstance(data, str):
+    if REVERTED in message and isinstance(data, str):
         try:
-            decoded = recorder.names.revert(bytes.fromhex(data.removeprefix("0x")))
+            reason = recorder.names.revert(bytes.fromhex(data.removeprefix("0x")))
         except ValueError:
-            decoded = ""
-        if decoded and decoded not in message:
-            message = f"{message}: {decoded}"
-    return cut(message)
+            return {"error": cut(message)}
+        return {"error": cut(f"{REVERTED}: {reason}"), "reason": cut(reason)}
+    return {"error": cut(message)}
 
 
-def _call(recorder: Recorder, request: dict[str, Any]) -> Json:
-    """Returns sender, receiver and function of the call or transaction in a request."""
+def _call(recorder: Recorder, latest: View, request: dict[str, Any]) -> Json:
+    """Returns sender, receiver, its name and function of the call or transaction in a request."""
     params = request.get("params")
     if not isinstance(params, list) or not params:
         return {}
     asked = params[0]
     if isinstance(asked, dict):
         data = asked.get("input", asked.get("data"))
-        sender, to = asked.get("from"), asked.get("to")
+        sender, to = _address(asked.get("from")), _address(asked.get("to"))
     elif str(request.get("method")).startswith("eth_sendRawTransaction"):
         try:
             sent = Transaction.decode(bytes.fromhex(str(asked).removeprefix("0x")))
-            sender = None if sent.sender is None else checksum_address(sent.sender)
+            sender, to = sent.sender, sent.to
         except (FastevmError, ValueError):
             return {}
-        to = None if sent.to is None else checksum_address(sent.to)
         data = sent.data.hex()
     else:
         return {}
-    found: Json = {name: cut(str(it)) for name, it in (("from", sender), ("to", to)) if it}
+    found: Json = {
+        name: checksum_address(it) for name, it in (("from", sender), ("to", to)) if it is not None
+    }
+    if to is None:
+        return found
+    name = recorder.contract_name(latest, to)
+    if name is not None:
+        found["contractName"] = name
     try:
         code = bytes.fromhex(str(data or "").removeprefix("0x"))
     except ValueError:
         return found
-    if code and to:
+    if code:
         found["function"] = recorder.called(code)
     return found
 
 
-def _why_it_waits(context: Context, tx_hash: Any) -> str | None:
-    """Returns why a node that mines at once has not mined a transaction; None if it will."""
-    node = context.node
-    if not isinstance(tx_hash, str) or not node.mines_at_once:
+def _address(text: Any) -> bytes | None:
+    try:
+        address = bytes.fromhex(str(text or "").removeprefix("0x"))
+    except ValueError:
         return None
+    return address if len(address) == ADDRESS_SIZE else None
+
+
+def _why_it_waits(context: Context, tx_hash: Any) -> str | None:
+    """Returns why a node on demand has not mined a transaction; None if it has, or will soon."""
+    node = context.node
+    if not isinstance(tx_hash, str):
+        return None
+    if not node.mines_at_once:
+        return FOR_EVM_MINE if node.development.mines_on_request else None
     pooled = node.pool.find(bytes.fromhex(tx_hash[2:]))
     if pooled is None or pooled.sender is None:
         return None

@@ -14,7 +14,7 @@ import msgspec
 
 from fastevm import tracing
 from fastevm.core.primitives.hex import checksum_address, hex_bytes
-from fastevm.errors import FastevmError
+from fastevm.errors import FastevmError, StateUnavailableError, UnknownBlockError
 from fastevm.rpc.contract_files import ContractFiles
 from fastevm.rpc.methods.trace import base_of
 from fastevm.rpc.safe_text import cut
@@ -24,6 +24,7 @@ from fastevm.rpc.terminal.options import TerminalOptions
 from fastevm.rpc.terminal.rerun_budget import LONGEST, SPENT, TOO_LARGE, TREE_SIZE, RerunBudget
 from fastevm.rpc.view import View
 from fastevm.rpc_types import console
+from fastevm.rpc_types.contract_abi import Entry
 from fastevm.rpc_types.contract_names import Names, common_entries, entries_of, shortened
 from fastevm.tracing import TraceRequest
 
@@ -32,6 +33,10 @@ CALLS_AND_LOGS: Final = TraceRequest(tracer="callTracer", config={"withLog": Tru
 LOGS_LIMIT: Final = 50  # logs shown of a transaction
 CONSOLE_LIMIT: Final = 200  # lines of the console
 CALLS_LIMIT: Final = 500  # calls of a tree
+CREATIONS_LIMIT: Final = 50  # contracts that calls created
+LAST_PRECOMPILE: Final = 0xFFFF  # addresses up to it have no code, but may run
+LEFT_OUT: Final = "left out: the chain was reverted"
+NO_CODE: Final = "no code at this address"
 FAILED: Final = 0
 SELECTOR: Final = 4
 
@@ -48,8 +53,13 @@ class Recorder:
     def block(self, view: View) -> Iterator[Json]:
         """Yields a record for each transaction, then one for the block; none for an empty block."""
         block = view.block
-        for index in range(len(block.transactions)):
-            yield self.transaction(view, index)
+        try:
+            view.receipts  # noqa: B018 the view keeps them
+        except FastevmError:
+            pass  # the chain has dropped the block
+        else:
+            for index in range(len(block.transactions)):
+                yield self.transaction(view, index)
         if block.transactions:
             yield {
                 "event": "block",
@@ -73,11 +83,11 @@ class Recorder:
             record["contract"] = _address(receipt.contract_address)
         else:
             record["to"] = _address(transaction.to)
-            known = self.contracts.find(view.layer.code(transaction.to))
-            if known is not None:
-                record["contractName"] = cut(known.name)
             if transaction.data:
                 record["function"] = self.called(transaction.data)
+        name = self.contract_name(view, transaction.to or receipt.contract_address)
+        if name is not None:
+            record["contractName"] = name
         if transaction.value:
             record["value"] = str(transaction.value)
         record |= {"gasUsed": receipt.gas_used, "gas": transaction.gas_limit}
@@ -85,9 +95,28 @@ class Recorder:
         if receipt.logs:
             record["logs"] = [self.log(log) for log in receipt.logs[:LOGS_LIMIT]]
             record["logsLeftOut"] = max(0, len(receipt.logs) - LOGS_LIMIT)
-        if receipt.status == FAILED or transaction.to is None or view.layer.code(transaction.to):
+        to = transaction.to
+        try:
+            has_code = to is None or bool(view.layer.code(to))
+        except FastevmError:  # the chain has dropped the state
+            record["trace"] = LEFT_OUT
+            return record
+        lacks_code = not has_code and bool(transaction.data)
+        if to is not None and lacks_code and int.from_bytes(to) > LAST_PRECOMPILE:
+            record["note"] = NO_CODE
+        if receipt.status == FAILED or has_code:
             self._add_what_ran(record, view, index)
         return record
+
+    def contract_name(self, view: View, address: bytes | None) -> str | None:
+        """Returns the name of the contract at an address, if an artifact file has its code."""
+        if address is None:
+            return None
+        try:
+            known = self.contracts.find(view.layer.code(address))
+        except FastevmError:  # the chain has dropped the state
+            return None
+        return None if known is None else cut(known.name)
 
     def called(self, data: bytes) -> str:
         """Returns the function that data calls, with its values; else the selector; shortened."""
@@ -109,6 +138,9 @@ class Recorder:
             wanted = CALLS_AND_LOGS if self.traces else CALLS
             with self.budget.charge():
                 text = self._trace(base_of(view), view.block.transactions, index, wanted)
+        except (StateUnavailableError, UnknownBlockError):
+            record["trace"] = LEFT_OUT
+            return
         except (FastevmError, ValueError) as error:
             record["trace"] = f"not available: {error}"
             return
@@ -120,6 +152,9 @@ class Recorder:
         lines = list(console_lines(tree))
         if lines:
             record["console"] = lines
+        inner = list(self._creations(tree, view))
+        if inner:
+            record["creations"] = inner
         if record["status"] == FAILED:
             record["reason"] = self.reason(tree)
             record["source"] = [
@@ -128,6 +163,21 @@ class Recorder:
             ]
         if self.traces:
             record["trace"] = self.tree(tree, [CALLS_LIMIT])
+
+    def _creations(self, tree: Json, view: View) -> Iterator[Json]:
+        """Yields the contracts that the calls of a transaction created, in their order."""
+        waiting, shown = [] if "error" in tree else list(reversed(tree.get("calls", ()))), 0
+        while waiting and shown < CREATIONS_LIMIT:
+            frame = waiting.pop()
+            if "error" in frame:
+                continue  # with all that it created
+            if frame["type"].startswith("CREATE") and "to" in frame:
+                shown += 1
+                address = _bytes(frame["to"])
+                record = {"address": _address(address)}
+                name = self.contract_name(view, address)
+                yield record if name is None else record | {"contractName": name}
+            waiting.extend(reversed(frame.get("calls", ())))
 
     def reason(self, frame: Json) -> str:
         """Returns why a call failed, shortened."""
@@ -170,12 +220,16 @@ class Recorder:
 
 
 def recorder_of(options: TerminalOptions, contracts: ContractFiles) -> Recorder:
-    """Returns the recorder of the options, with the names of artifact files.
+    """Returns the recorder of the options, with the names of artifact files."""
+    version = 0
 
-    Raises OSError for a directory that cannot be read.
-    """
-    found = chain(common_entries(), *map(entries_of, contracts.directories))
-    return Recorder(Names(found), contracts, traces=options.traces)
+    def added() -> Iterator[Entry]:
+        nonlocal version
+        version, abis = contracts.abis_since(version)
+        return chain.from_iterable(map(entries_of, abis))
+
+    names = Names(chain(common_entries(), added()), more=added)
+    return Recorder(names, contracts, traces=options.traces)
 
 
 def console_lines(tree: Json) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, Final
 
 import msgspec
@@ -11,9 +12,17 @@ from fastevm import tracing
 from fastevm.core.primitives.hex import checksum_address
 from fastevm.errors import FastevmError
 from fastevm.rpc.before_fork import HeldUpstream
-from fastevm.rpc.block_id import LATEST_BLOCK, decode_block
+from fastevm.rpc.block_id import (
+    LATEST,
+    LATEST_BLOCK,
+    PENDING,
+    PENDING_BLOCK,
+    BlockId,
+    decode_block,
+)
 from fastevm.rpc.context import Context
 from fastevm.rpc.errors import RpcError
+from fastevm.rpc.terminal.answer_log import is_of_explorer
 from fastevm.rpc.terminal.block_log import CALLS, console_lines
 from fastevm.rpc.terminal.lines import Json
 from fastevm.rpc.terminal.rerun_budget import TREE_SIZE, RerunBudget
@@ -22,7 +31,8 @@ from fastevm.rpc_client.large_json import decode
 from fastevm.rpc_types.call_object import decode_call
 from fastevm.rpc_types.overrides import decode_block_overrides, decode_state_overrides
 
-METHODS: Final = ("eth_call", "eth_estimateGas")
+ESTIMATE: Final = "eth_estimateGas"
+METHODS: Final = ("eth_call", ESTIMATE)
 CALL_NAMES: Final = tuple(name.encode() for name in METHODS)
 OVERRIDES: Final = 4  # parameters with both override objects
 
@@ -32,10 +42,31 @@ def may_call(body: bytes) -> bool:
     return any(name in body for name in CALL_NAMES)
 
 
-def calls_of(context: Context, latest: View, body: bytes, budget: RerunBudget) -> Iterator[Json]:
+class NewestViews:
+    """The blocks that ``latest`` and ``pending`` mean at this moment, and their states."""
+
+    def __init__(self, context: Context) -> None:
+        self.latest = context.latest_view()
+        try:
+            self.pending = context.pending_view() or self.latest
+        except FastevmError:  # on a fork: the state is still to be fetched
+            self.pending = self.latest
+        for view in (self.latest, self.pending):
+            with suppress(FastevmError):
+                view.state()  # which is kept when the chain drops it
+
+    def of(self, context: Context, block: BlockId) -> View:
+        """Return the block of an identifier; RpcError if there is none."""
+        newest = {LATEST: self.latest, PENDING: self.pending}.get(block.tag or "")
+        return context.view(block) if newest is None else newest
+
+
+def calls_of(
+    context: Context, newest: NewestViews, body: bytes, budget: RerunBudget
+) -> Iterator[Json]:
     """The record of each call in a body that wrote to the console.
 
-    ``latest``: the head when the request came. Calls beyond the ``budget`` are left out.
+    ``newest``: the blocks when the calls were executed. Calls beyond the ``budget`` are left out.
     """
     if budget.is_spent:
         return
@@ -44,25 +75,30 @@ def calls_of(context: Context, latest: View, body: bytes, budget: RerunBudget) -
     except (ValueError, RecursionError):
         return
     for item in found if isinstance(found, list) else [found]:
-        params = item.get("params") if isinstance(item, dict) else None
+        if not isinstance(item, dict) or is_of_explorer(item):
+            continue
+        params = item.get("params")
         if budget.is_spent:
             return
         if isinstance(params, list) and params and item.get("method") in METHODS:
             try:
                 with budget.charge():
-                    record = _call(context, latest, str(item["method"]), params)
+                    record = _call(context, newest, str(item["method"]), params)
                 yield from record
             except (FastevmError, RpcError, HeldUpstream, ValueError):
                 continue  # the answer contains the error
 
 
-def _call(context: Context, latest: View, method: str, params: list[Any]) -> list[Json]:
+def _call(context: Context, newest: NewestViews, method: str, params: list[Any]) -> list[Json]:
     asked, block, state, header = [*params, *[None] * OVERRIDES][:OVERRIDES]
     request = decode_call(asked)
-    selector = LATEST_BLOCK if block is None else decode_block(block)
-    view = latest if selector == LATEST_BLOCK else context.view(selector)
+    if block is not None:
+        block_id = decode_block(block)
+    else:
+        estimates = method == ESTIMATE and context.dialect.estimates_on_pending
+        block_id = PENDING_BLOCK if estimates else LATEST_BLOCK
     text = tracing.trace_call(
-        view.state(),
+        newest.of(context, block_id).state(),
         request,
         CALLS,
         state_overrides=decode_state_overrides(state),

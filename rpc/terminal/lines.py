@@ -29,6 +29,7 @@ class Lines:
             "request": self._request,
             "console": self._console,
             "left out": self._left_out,
+            "names": self._names,
         }[record["event"]](record)
         return "".join(f"{line}\n" for line in made)
 
@@ -43,11 +44,13 @@ class Lines:
         state = self._paint("failed", RED) if record["status"] == 0 else self._paint("ok", GREEN)
         yield f"{self._paint('Transaction', BOLD)} {record['hash']} {state}"
         yield self._member("from", record["from"])
+        name = f"{record['contractName']} " if "contractName" in record else ""
         if "contract" in record:
-            yield self._member("created", record["contract"], CYAN)
+            yield self._member("created", f"{name}{record['contract']}", CYAN)
         else:
-            name = f"{record['contractName']} " if "contractName" in record else ""
             yield self._member("to", f"{name}{record['to']}")
+            if "note" in record:
+                yield self._member("", record["note"], YELLOW)
         if "function" in record:
             yield self._member("function", record["function"], YELLOW)
         if "value" in record:
@@ -56,6 +59,9 @@ class Lines:
         yield from self._outcome(record)
 
     def _outcome(self, record: Json) -> Iterator[str]:
+        for made in record.get("creations", ()):
+            name = f"{made['contractName']} " if "contractName" in made else ""
+            yield self._member("created", f"{name}{made['address']}", CYAN)
         for log in record.get("logs", ()):
             data = f" {log['data']}" if "data" in log else ""
             yield self._member("log", f"{log['event']}{data} at {log['address']}", CYAN)
@@ -114,19 +120,37 @@ class Lines:
             yield from self._failed_request(record)
             return
         if "waits" in record:
-            head, reason = self._paint("Transaction", BOLD), f"waits: {record['waits']}"
-            yield f"{head} {record['transaction']} {self._paint(reason, YELLOW)}"
+            colon = "" if record["waits"].startswith("for ") else ":"
+            reason = self._paint(f"waits{colon} {record['waits']}", YELLOW)
+            yield f"{self._paint('Transaction', BOLD)} {record['transaction']} {reason}"
+            return
+        if "happened" in record:
+            yield self._paint(record["happened"], BOLD)
             return
         params = f" {record['params']}"[:PARAMS_LIMIT] if "params" in record else ""
         yield self._paint(f"{record['method']}{params}", DIM)
 
     def _failed_request(self, record: Json) -> Iterator[str]:
-        params = f" {record['params']}"[:PARAMS_LIMIT] if "params" in record else ""
-        head = self._paint(f"{record['method']}{params}", BOLD)
-        yield f"{head} {self._paint('failed: ' + record['error'], RED)}"
-        for name in ("from", "to", "function"):
-            if name in record:
-                yield self._member(name, record[name], YELLOW if name == "function" else "")
+        failed = "failed" if "reason" in record else f"failed: {record['error']}"
+        yield f"{self._paint(record['method'], BOLD)} {self._paint(failed, RED)}"
+        name = f"{record['contractName']} " if "contractName" in record else ""
+        for member in ("from", "to", "function"):
+            if member in record:
+                text = f"{name if member == 'to' else ''}{record[member]}"
+                yield self._member(member, text, YELLOW if member == "function" else "")
+        if "reason" in record:
+            yield self._member("reverted", record["reason"], RED)
+        if "params" in record:
+            yield self._member("params", record["params"][:PARAMS_LIMIT])
+
+    def _names(self, record: Json) -> Iterator[str]:
+        directory, count = record["directory"], record["contracts"]
+        if not directory.startswith(("/", ".")):
+            directory = f"./{directory}"
+        if not count:
+            yield self._paint(f"no ABI below {directory}", RED)
+            return
+        yield self._paint(f"{count} contract{'' if count == 1 else 's'} from {directory}", DIM)
 
     def _left_out(self, record: Json) -> Iterator[str]:
         yield self._paint(

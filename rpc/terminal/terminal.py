@@ -22,6 +22,7 @@ from typing import Any, Final, TextIO
 import msgspec
 
 from fastevm.chain import HeadChange
+from fastevm.errors import FastevmError
 from fastevm.node import Node
 from fastevm.rpc import terminal as late
 from fastevm.rpc.context import Context
@@ -29,6 +30,7 @@ from fastevm.rpc.contract_files import ContractFiles
 from fastevm.rpc.dispatch.dispatcher import Answering, Dispatcher
 from fastevm.rpc.dispatch.long_answer import Answer
 from fastevm.rpc.dispatch.socket_request import SocketRequest
+from fastevm.rpc.errors import RpcError
 from fastevm.rpc.terminal.lines import Json, Lines
 from fastevm.rpc.terminal.options import TerminalOptions
 from fastevm.rpc.view import View
@@ -37,9 +39,11 @@ from fastevm.rpc_client.large_json import decode
 log: Final = logging.getLogger("fastevm.rpc")
 
 QUEUE_LIMIT: Final = 1_000  # blocks and requests in the queue
+HELD_LIMIT: Final = 64  # newest blocks of a change whose states are kept until they are logged
 BODY_LIMIT: Final = 1024 * 1024  # bytes of a body whose requests are shown
 ERROR: Final = b'"error":'  # in an answer that may hold one
-SEND: Final = b"eth_send"  # in a body that may send a transaction
+SHOWN: Final = frozenset(("error", "waits", "happened"))  # members of records always shown
+LOGGED: Final = (b"eth_send", b"evm_", b"_mine", b"_reset")  # in a body whose success is logged
 END_SECONDS: Final = 2.0  # for the last lines when the node stops
 QUIET_SECONDS: Final = 0.005  # delay after an idle phase, so that the client is served first
 
@@ -80,7 +84,8 @@ class Terminal:
         """Return a dispatcher of these parts whose requests are logged."""
         made = LoggedDispatcher(*parts)
         self._contracts = made.context.contracts
-        made.log_request, made.log_answer = self.request, self.answer
+        made.log_request, made.log_calls = self.request, self.calls
+        made.log_answer = self.answer
         return made
 
     def warm_up(self) -> None:
@@ -92,44 +97,56 @@ class Terminal:
         record = [{"event": "listening", "url": url} for url in urls]
         self._hand_over(lambda: iter(record))
 
-    def request(self, context: Context, body: bytes) -> None:
-        """Log the requests in a body, and what its calls write to the console.
-
-        Calls are executed again once code that writes there has run.
-        """
+    def request(self, body: bytes) -> None:
+        """Log the requests in a body."""
         if self.options.requests and (not self.options.as_json or len(body) > BODY_LIMIT):
             self._hand_over(lambda: self._requests(body))
+
+    def calls(self, context: Context, body: bytes) -> None:
+        """Log what the calls in a body write to the console; called when they have begun.
+
+        They are executed again, on the states of this moment, once code that writes there has run.
+        """
         recorder = self._recorder_made
         if recorder is None or not self.options.console or not recorder.logs_are_there:
             return
         if late.may_call(body):
-            latest, budget = context.latest_view(), recorder.budget
-            self._hand_over(lambda: late.calls_of(context, latest, body, budget))
+            newest, budget = late.NewestViews(context), recorder.budget
+            self._hand_over(lambda: late.calls_of(context, newest, body, budget))
 
     def answer(self, context: Context, body: bytes, answer: Answer, seconds: float) -> None:
         """Log the requests of a body that failed; as JSON, all requests if they are wanted.
 
-        Also logs transactions that a node which mines at once does not mine, with the reason.
+        Also logs transactions that a node on demand does not mine, with the reason, and requests
+        that make blocks without transactions, move the clock or reset the chain.
         """
         text = answer if isinstance(answer, bytes) and len(answer) <= BODY_LIMIT else b""
         logs_all = self.options.requests and self.options.as_json
-        if len(body) <= BODY_LIMIT and (logs_all or ERROR in text or SEND in body):
-            self._hand_over(lambda: self._answers(context, body, text, seconds))
+        if len(body) <= BODY_LIMIT and (
+            logs_all or ERROR in text or any(name in body for name in LOGGED)
+        ):
+            latest = context.latest_view()
+            self._hand_over(lambda: self._answers(context, latest, body, text, seconds))
 
     def _answers(
-        self, context: Context, body: bytes, answer: bytes, seconds: float
+        self, context: Context, latest: View, body: bytes, answer: bytes, seconds: float
     ) -> Iterator[Json]:
         options = self.options
         logs_all = options.requests and options.as_json
         for record in late.answers_of(
-            context, self._recorder(), body, answer, params=options.params
+            context, self._recorder(), latest, body, answer, params=options.params
         ):
-            if logs_all or "error" in record or "waits" in record:
+            if logs_all or SHOWN & record.keys():
                 yield record | {"seconds": round(seconds, 6)}
 
     def _head_moved(self, node: Node, change: HeadChange) -> None:
-        if any(block.transactions for block in change.added):
-            self._hand_over(lambda: self._blocks(node, change))
+        """Log new blocks; keeps their states, which a revert may drop before they are logged."""
+        views = [View(node, block) for block in change.added if block.transactions]
+        for view in views[-HELD_LIMIT:]:
+            with suppress(FastevmError, RpcError):
+                view.hold()
+        if views:
+            self._hand_over(lambda: self._blocks(views))
 
     def _hand_over(self, work: Work) -> None:
         if log.manager.disable >= logging.WARNING:  # by anvil_setLoggingEnabled
@@ -194,8 +211,11 @@ class Terminal:
             self._repeated = 0
 
     def _loaded(self) -> Iterator[Json]:
-        self._recorder()
-        return iter(())
+        """Load the recorder; yields where its names come from."""
+        contracts = self._recorder().contracts
+        for directory, count in contracts.counts().items():
+            if count or directory in self.options.abis:
+                yield {"event": "names", "directory": str(directory), "contracts": count}
 
     def _recorder(self) -> late.Recorder:
         if self._recorder_made is None:
@@ -203,10 +223,9 @@ class Terminal:
             self._recorder_made = late.recorder_of(self.options, contracts)
         return self._recorder_made
 
-    def _blocks(self, node: Node, change: HeadChange) -> Iterator[Json]:
-        for block in change.added:
-            if block.transactions:
-                yield from self._recorder().block(View(node, block))
+    def _blocks(self, views: Sequence[View]) -> Iterator[Json]:
+        for view in views:
+            yield from self._recorder().block(view)
 
     def _requests(self, body: bytes) -> Iterator[Json]:
         if len(body) > BODY_LIMIT:
@@ -218,7 +237,7 @@ class Terminal:
             yield {"event": "request", "method": "a body that is not JSON"}
             return
         for item in found if isinstance(found, list) else [found]:
-            if isinstance(item, dict):
+            if isinstance(item, dict) and not late.is_of_explorer(item):
                 record: Json = {"event": "request", "method": str(item.get("method"))}
                 if self.options.params and "params" in item:
                     record["params"] = msgspec.json.encode(item["params"]).decode()
@@ -228,16 +247,18 @@ class Terminal:
 class LoggedDispatcher(Dispatcher):
     """A dispatcher whose requests and answers the terminal logs."""
 
-    log_request: Callable[[Context, bytes], None]
+    log_request: Callable[[bytes], None]
+    log_calls: Callable[[Context, bytes], None]
     log_answer: Callable[[Context, bytes, Answer, float], None]
 
     def respond(
         self, body: bytes, client: str = "", request: SocketRequest | None = None
     ) -> bytes | Answering:
         """Like `Dispatcher.respond`; the terminal gets the body before and the answer after."""
-        self.log_request(self.context, body)
+        self.log_request(body)
         started = perf_counter()
         found = super().respond(body, client, request)
+        self.log_calls(self.context, body)
         if isinstance(found, bytes):
             self.log_answer(self.context, body, found, perf_counter() - started)
             return found

@@ -12,7 +12,7 @@ ALLOWED = {
     "fastevm/fork/transaction_replay.py": "part of an answer that was decoded with its depth",
     "fastevm/node/op_stack/op_genesis.py": "a file of the package",
     "fastevm/rpc_types/contract_abi.py": "the ABI's decoder",
-    "fastevm/rpc_types/contract_names.py": "a file that the user names",
+    "rpc/build_info.py": "a file that the user names",
     "rpc/contract_files.py": "a file that the user names",
     "rpc/dispatch/envelope.py": "after is_too_deep",
     "rpc/methods/explanations.py": "our own trace",

@@ -5,19 +5,24 @@ import { learn, learned } from "./names.js";
 import { Refusal, call } from "./rpc.js";
 
 const MOST = 2000; // addresses that are remembered
+const AGAIN = 5000; // milliseconds after which an unknown contract is asked for again
 const known = new Map(); // lower-case address -> {name, abi, entries}, or null
+const asked = new Map(); // lower-case address -> when it was unknown
 let isServed = true; // the node has the method
 
 /** A contract of the node's files as it was read before; null for none, undefined if not asked. */
 export const contractOf = (address) => known.get(address.toLowerCase());
 
-/** Read the contracts at addresses, those not asked before; whether one was found. */
+/** Read the contracts at addresses, those not asked a moment before; whether one was found. */
 export async function readContracts(addresses) {
   const wanted = [...new Set(addresses.filter(Boolean).map((one) => one.toLowerCase()))]
-    .filter((one) => !known.has(one));
+    .filter((one) => !known.get(one) && !(Date.now() - asked.get(one) < AGAIN));
   if (!isServed || !wanted.length) return false;
-  if (known.size + wanted.length > MOST) known.clear();
-  wanted.forEach((one) => known.set(one, null)); // asked, so that no second request is sent
+  if (known.size + wanted.length > MOST) [known, asked].forEach((all) => all.clear());
+  for (const one of wanted) { // asked, so that no second request is sent
+    known.set(one, null);
+    asked.set(one, Date.now()); // the developer may compile meanwhile
+  }
   const found = await Promise.all(wanted.map((one) => call("fastevm_contract", one).catch(refused)));
   wanted.forEach((one, i) => found[i] && keep(one, found[i]));
   if (found.some(Boolean)) learned.dispatchEvent(new Event("names"));

@@ -19,6 +19,9 @@ export class Refusal extends Error {
 let queue = [];
 let lastId = 0;
 
+/** The id of a request; the node does not log requests whose ids begin like this. */
+const nextId = () => `explorer-${++lastId}`;
+
 /** The result of a method. Calls of one turn of the event loop travel in one batch. */
 export function call(method, ...params) {
   return new Promise((resolve, reject) => {
@@ -29,7 +32,7 @@ export function call(method, ...params) {
 
 /** The result of a method that may take long, in a request of its own. */
 export async function callAlone(method, ...params) {
-  return resultOf(await post({ jsonrpc: "2.0", id: ++lastId, method, params }));
+  return resultOf(await post({ jsonrpc: "2.0", id: nextId(), method, params }));
 }
 
 /** The result, or null where the node refuses the call. */
@@ -46,7 +49,7 @@ function flush() {
 }
 
 async function send(batch) {
-  const bodies = batch.map(({ method, params }) => ({ jsonrpc: "2.0", id: ++lastId, method, params }));
+  const bodies = batch.map(({ method, params }) => ({ jsonrpc: "2.0", id: nextId(), method, params }));
   try {
     const told = await post(bodies.length === 1 ? bodies[0] : bodies);
     const answers = new Map([told].flat().map((answer) => [answer.id, answer]));

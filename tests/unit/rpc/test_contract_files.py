@@ -83,7 +83,136 @@ def test_an_instruction_has_its_line(tmp_path: Path) -> None:
     assert files.line(contract, location) == ""
 
 
-def test_the_folders_of_compilers_are_read_where_they_exist(tmp_path: Path) -> None:
-    assert default_directories(tmp_path) == []
-    (tmp_path / "artifacts").mkdir()
-    assert default_directories(tmp_path) == [tmp_path / "artifacts"]
+def test_the_folders_of_compilers_are_read_once_they_exist(tmp_path: Path) -> None:
+    times = [0.0]
+    files = ContractFiles(default_directories(tmp_path), clock=lambda: times[0])
+    assert files.find(BODY) is None
+    write(tmp_path, "Vault", "0x" + BODY.hex())
+    assert files.find(BODY) is None  # the last look was a moment ago
+    times[0] = 1.5
+    known = files.find(BODY)
+    assert known is not None and known.name == "Vault"
+    assert files.counts() == {tmp_path / "out": 1, tmp_path / "artifacts": 0}
+
+
+def test_changed_files_are_read_again(tmp_path: Path) -> None:
+    write(tmp_path, "Vault", "0x" + BODY.hex())
+    times = [0.0]
+    files = ContractFiles([tmp_path / "out"], clock=lambda: times[0])
+    assert files.abis_since(0) == (1, [ABI])
+    assert files.abis_since(1) == (1, [])
+    path = tmp_path / "out/Vault.sol/Vault.json"
+    other = BODY[::-1]
+    more = [*ABI, {"type": "error", "name": "Late", "inputs": []}]
+    path.write_text(json.dumps({"abi": more, "deployedBytecode": "0x" + other.hex()}))
+    times[0] = 1.5
+    found = files.find(other)
+    assert found is not None and found.abi == more
+    assert files.abis_since(1) == (2, [more])
+    path.unlink()
+    times[0] = 3.0
+    assert files.find(BODY) is None
+    assert files.counts() == {tmp_path / "out": 0}
+    assert files.find(other) == found  # deployed before it was removed
+
+
+def test_looks_take_a_small_share_of_the_time(tmp_path: Path) -> None:
+    times = iter((0.0, 0.0, 10.0, 100.0, 1000.0, 1000.0))  # the first look takes 10 s
+    files = ContractFiles([tmp_path], clock=lambda: next(times))
+    assert files.find(BODY) is None
+    write(tmp_path, "Vault", "0x" + BODY.hex())
+    assert files.find(BODY) is None
+    assert files.find(BODY) is not None
+
+
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        ("Vault_sol_Vault.abi", ABI),
+        ("Vault.json", ABI),
+        ("output.json", {"contracts": {"src/V.sol": {"Vault": {"abi": ABI}}}, "sources": {}}),
+        ("combined.json", {"contracts": {"src/V.sol:Vault": {"abi": json.dumps(ABI)}}}),
+    ],
+    ids=["solcjs", "ABI", "standard JSON", "combined JSON"],
+)  # fmt: skip
+def test_abis_of_compilers_are_read(tmp_path: Path, file: str, content: Any) -> None:
+    (tmp_path / file).write_text(json.dumps(content))
+    files = ContractFiles([tmp_path])
+    assert files.abis_since(0) == (1, [ABI])
+    assert files.counts() == {tmp_path: 1}
+
+
+def test_the_output_of_solc_has_code_and_lines(tmp_path: Path) -> None:
+    at = project(tmp_path)
+    deployed = {"object": BODY.hex(), "sourceMap": f"0:5:3;;{at}:5:3"}
+    output = {
+        "contracts": {"src/One.sol": {"One": {"abi": ABI, "evm": {"deployedBytecode": deployed}},
+                                      "Two": {"abi": []}}},
+        "sources": {"src/One.sol": {"id": 3}},
+    }  # fmt: skip
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/output.json").write_text(json.dumps(output))
+    assert located(tmp_path / "out") == ("One", ("src/One.sol", 3), "    x = 1;")
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_artifacts_of_hardhat_have_lines(tmp_path: Path, version: int) -> None:
+    """Their source maps are in the folder build-info."""
+    at = project(tmp_path)
+    key = "src/One.sol" if version == 2 else "project/src/One.sol"
+    artifact = {"contractName": "One", "sourceName": "src/One.sol", "abi": ABI,
+                "deployedBytecode": "0x" + BODY.hex()}  # fmt: skip
+    deployed = {"object": BODY.hex(), "sourceMap": f"0:5:0;;{at}:5:0"}
+    build: dict[str, Any] = {"input": {"sources": {key: {"content": SOURCE}}}}
+    output = {"contracts": {key: {"One": {"evm": {"deployedBytecode": deployed}, "abi": ABI}}},
+              "sources": {key: {"id": 0, "ast": {}}}}  # fmt: skip
+    folder = tmp_path / "artifacts/src/One.sol"
+    folder.mkdir(parents=True)
+    (tmp_path / "artifacts/build-info").mkdir()
+    if version == 2:
+        link = {"buildInfo": "../../build-info/b1.json"}
+        (folder / "One.dbg.json").write_text(json.dumps(link))
+        build["output"] = output
+    else:
+        artifact |= {"inputSourceName": key, "buildInfoId": "b1"}
+        build["userSourceNameMap"] = {"src/One.sol": key}
+        second = tmp_path / "artifacts/build-info/b1.output.json"
+        second.write_text(json.dumps({"output": output}))
+    (folder / "One.json").write_text(json.dumps(artifact))
+    (tmp_path / "artifacts/build-info/b1.json").write_text(json.dumps(build))
+    assert located(tmp_path / "artifacts") == ("One", ("src/One.sol", 3), "    x = 1;")
+
+
+def test_lines_of_other_code_are_not_shown(tmp_path: Path) -> None:
+    at = project(tmp_path)
+    write(
+        tmp_path, "One", {"object": "0x" + BODY.hex(), "sourceMap": f"0:5:0;;{at}:5:0"},
+        id=0, ast={"absolutePath": "src/One.sol"},
+    )  # fmt: skip
+    times = [0.0]
+    files = ContractFiles([tmp_path / "out"], clock=lambda: times[0])
+    contract = files.find(BODY)
+    assert contract is not None and files.location(contract, 4) is not None
+    write(tmp_path, "One", {"object": "0x" + BODY.hex() + "5050"})
+    times[0] = 1.5
+    assert files.find(bytes(64)) is None
+    assert files.location(contract, 4) is None
+
+
+SOURCE = "contract One {\n    uint x;\n    x = 1;\n}\n"
+
+
+def project(folder: Path) -> int:
+    """Write a source file; the offset of its third line's statement."""
+    (folder / "src").mkdir()
+    (folder / "src/One.sol").write_text(SOURCE)
+    return SOURCE.index("x = 1")
+
+
+def located(folder: Path) -> tuple[str, Any, str]:
+    """Name, location and text of the third instruction of `BODY`."""
+    files = ContractFiles([folder])
+    contract = files.find(BODY)
+    assert contract is not None
+    location = files.location(contract, 4)
+    return contract.name, location, "" if location is None else files.line(contract, location)

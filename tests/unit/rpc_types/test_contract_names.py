@@ -1,13 +1,12 @@
 """Names of calls, events and reasons: the common ones, and those of ABI files."""
 
 import json
-from pathlib import Path
 
 import pytest
 from eth_abi import encode
 
 from fastevm.core.primitives.keccak import keccak256
-from fastevm.rpc_types.contract_abi import entry_of_json
+from fastevm.rpc_types.contract_abi import Entry, entry_of_json
 from fastevm.rpc_types.contract_names import Names, common_entries, entries_of, shortened
 from tests.shared_data import SHARED
 
@@ -44,20 +43,33 @@ def test_an_event_is_told_by_the_number_of_its_topics(names: Names) -> None:
     assert names.event((), b"") is None
 
 
-def test_an_indexed_text_is_its_hash(tmp_path: Path) -> None:
+def test_an_indexed_text_is_its_hash() -> None:
     inputs = [{"name": "n", "type": "string", "indexed": True}]
-    names = names_of_file(tmp_path, [{"type": "event", "name": "Named", "inputs": inputs}])
+    names = Names(entries_of([{"type": "event", "name": "Named", "inputs": inputs}]))
     topic = keccak256(b"x")
     assert names.event((keccak256(b"Named(string)"), topic), b"") == f"Named(n: 0x{topic.hex()})"
 
 
-def names_of_file(directory: Path, content: object) -> Names:
-    """The names of an ABI file beside two that are none."""
-    (directory / "deep").mkdir()
-    (directory / "deep" / "One.json").write_text(json.dumps(content))
-    (directory / "bad.json").write_text("{")
-    (directory / "other.json").write_text('{"abi": 1}')
-    return Names(entries_of(directory))
+def test_entries_that_cannot_be_read_are_ignored() -> None:
+    assert (
+        list(entries_of([1, {}, {"type": "error", "name": "E", "inputs": [{"type": "what"}]}]))
+        == []
+    )
+
+
+def test_unknown_names_are_asked_for_again() -> None:
+    """A developer may compile after the names were read."""
+    kinds = ("function", "error", "event")
+    abi = [{"type": kind, "name": "Late", "inputs": [{"type": "uint256"}]} for kind in kinds]
+    later: list[Entry] = []
+    names = Names(more=lambda: later)
+    data = data_of("Late(uint256)", 5)
+    event = [keccak256(b"Late(uint256)")], bytes(32)
+    assert (names.call(data), names.event(*event)) == (None, None)
+    later += entries_of(abi)
+    assert (names.call(data), names.revert(data), names.event(*event)) == (
+        "Late(5)", "Late(5)", "Late(0)",
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -76,11 +88,11 @@ def test_a_reason_is_read(names: Names, data: bytes, reason: str) -> None:
     assert names.revert(data) == reason
 
 
-def test_a_custom_error_has_the_name_of_its_file(names: Names, tmp_path: Path) -> None:
+def test_a_custom_error_has_the_name_of_its_abi(names: Names) -> None:
     data = data_of("Late(uint256)", 5)
     assert names.revert(data) == "0x" + data.hex()
     entry = {"type": "error", "name": "Late", "inputs": [{"type": "uint256"}]}
-    names = names_of_file(tmp_path, {"abi": [entry]})
+    names = Names(entries_of([entry]))
     assert names.revert(data) == "Late(5)"
 
 

@@ -4,6 +4,8 @@ import argparse
 import asyncio
 import io
 import json
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,9 @@ from eth_abi import encode
 from fastevm import simulate
 from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.core.primitives.keccak import keccak256
+from fastevm.errors import StateUnavailableError, UnknownBlockError
 from fastevm.node import Mining, dev_node
+from fastevm.rpc import contract_files
 from fastevm.rpc.dialect import DIALECTS
 from fastevm.rpc.dispatch.dispatcher import Dispatcher
 from fastevm.rpc.terminal import terminal as terminals
@@ -25,6 +29,7 @@ from fastevm.rpc.terminal.options import (
 )
 from fastevm.rpc.terminal.terminal import Terminal
 from fastevm.rpc.transport.server import Listener, Server
+from fastevm.rpc.view import View
 from fastevm.rpc_types import console
 
 REVERTS = bytes.fromhex("365f5f37365ffd")  # with its input
@@ -187,7 +192,7 @@ def test_what_does_not_fit_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     out = io.StringIO()
     terminal = Terminal(TerminalOptions(requests=True), out)
     for _ in range(5):  # before its thread runs
-        terminal.request(None, b'{"method":"eth_chainId"}')
+        terminal.request(b'{"method":"eth_chainId"}')
     terminal.start(dev_node(accounts=1, mining=Mining.INSTANT))
     terminal.stop()
     assert out.getvalue() == (
@@ -249,7 +254,7 @@ async def test_calls_tell_what_they_wrote_to_the_console() -> None:
         "Call eth_call 0xCcCCccccCCCCcCCCCCCcCcCccCcCCCcCcccccccC\n  console   1\n"
         "Call eth_estimateGas 0xCcCCccccCCCCcCCCCCCcCcCccCcCCCcCcccccccC\n  console   2\n"
         "eth_call failed: invalid argument 1: hex string without 0x prefix\n"
-        "  to        0xcccccccccccccccccccccccccccccccccccccccc\n"
+        "  to        0xCcCCccccCCCCcCCCCCCcCcCccCcCCCcCcccccccC\n"
         "  function  0xf82c50f1\n"
     )
 
@@ -329,10 +334,11 @@ async def test_a_failed_request_is_logged_without_an_option(dialect: str) -> Non
         ("eth_call", [failing, "latest"]), ("eth_chainId", []), ("eth_foo", [])
     )
     assert told.splitlines() == [
-        "eth_call failed: execution reverted: EnforcedPause()",
-        f"  from      0x{'ab' * 20}",
-        f"  to        0x{REVERTING.hex()}",
+        "eth_call failed",
+        "  from      0xABaBaBaBABabABabAbAbABAbABabababaBaBABaB",
+        "  to        0xDDdDddDdDdddDDddDDddDDDDdDdDDdDDdDDDDDDd",
         f"  function  0x{data_of('EnforcedPause()').hex()}",
+        "  reverted  EnforcedPause()",
         "eth_foo failed: the method eth_foo does not exist/is not available",
     ]
 
@@ -380,11 +386,232 @@ async def test_repeated_requests_are_counted() -> None:
     assert told == "eth_blockNumber\n  ... repeated 3 times\neth_chainId\n"
 
 
+VAULT = REVERTS + bytes(20)  # files with shorter code are ignored
+
+
+def write_vault(folder: Path) -> None:
+    late = {"type": "error", "name": "Late", "inputs": []}
+    content = {"contractName": "Vault", "abi": [late], "deployedBytecode": "0x" + VAULT.hex()}
+    (folder / "Vault.json").write_text(json.dumps(content))
+
+
 def test_a_contract_of_an_artifact_file_has_its_name(tmp_path: Path) -> None:
-    code = REVERTS + bytes(20)  # files with shorter code are ignored
-    content = {"contractName": "Vault", "abi": [], "deployedBytecode": "0x" + code.hex()}
-    (tmp_path / "Vault.json").write_text(json.dumps(content))
+    write_vault(tmp_path)
     stand = Stand(abis=(tmp_path,))
-    stand.node.development.amend({"0x" + REVERTING.hex(): {"code": code.hex()}})
+    stand.node.development.amend({"0x" + REVERTING.hex(): {"code": VAULT.hex()}})
     stand.send(REVERTING)
     assert "  to        Vault 0xDDdD" in stand.told()
+
+
+def test_files_of_a_compiler_are_read_while_the_node_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(contract_files, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(contract_files, "LOOK_SHARE", 1e9)
+    stand = Stand(abis=(tmp_path,))
+    stand.node.development.amend({"0x" + REVERTING.hex(): {"code": VAULT.hex()}})
+    stand.send(REVERTING, data_of("Late()"))
+    while "Block 1" not in stand.out.getvalue():
+        time.sleep(0.01)
+    write_vault(tmp_path)
+    stand.send(REVERTING, data_of("Late()"))
+    before, _, after = stand.told().partition("Block 1")
+    assert "Vault" not in before and f"  reverted  0x{data_of('Late()').hex()}\n" in before
+    assert "  to        Vault 0xDDdD" in after and "  reverted  Late()\n" in after
+
+
+@pytest.mark.parametrize(("count", "line"), [(0, "no ABI below {}"), (1, "1 contract from {}")])
+def test_the_terminal_says_where_names_come_from(tmp_path: Path, count: int, line: str) -> None:
+    if count:
+        write_vault(tmp_path)
+    stand = Stand(abis=(tmp_path,))
+    stand.terminal.warm_up()
+    assert stand.told() == line.format(tmp_path) + "\n"
+
+
+def returning(code: bytes) -> bytes:
+    """Init code that creates a contract with this code."""
+    return (
+        bytes.fromhex(f"60{len(code):02x}600b5f3960{len(code):02x}5ff3").ljust(11, b"\x00") + code
+    )
+
+
+def test_created_contracts_have_names(tmp_path: Path) -> None:
+    write_vault(tmp_path)
+    stand = Stand(abis=(tmp_path,))
+    stand.send(None, returning(VAULT))
+    factory = bytes.fromhex("365f5f37365f5ff0505f365f5ff550")  # CREATE and CREATE2 of its input
+    stand.node.development.amend({"0x" + "fa" * 20: {"code": factory.hex()}})
+    stand.send(b"\xfa" * 20, returning(VAULT))
+    lines = [line for line in stand.told().splitlines() if line.startswith("  created")]
+    assert len(lines) == 3
+    assert all(line.startswith("  created   Vault 0x") for line in lines)
+
+
+def test_data_for_an_account_without_code_is_pointed_out() -> None:
+    stand = Stand()
+    stand.send(b"\xb0" * 20, data_of("deposit()"))
+    stand.send(b"\xb0" * 20)
+    stand.send((4).to_bytes(20), b"a precompile")
+    told = stand.told()
+    assert told.count("no code at this address") == 1
+    assert "0xB0B0b0B0B0B0B0b0B0B0B0b0b0b0b0B0b0b0B0B0\n            no code at this" in told
+
+
+class Held:
+    """Keeps the terminal's thread waiting, so that the chain changes before it writes."""
+
+    def __init__(self, stand: Stand) -> None:
+        self.event = threading.Event()
+        stand.terminal._hand_over(self._wait)
+
+    def _wait(self) -> Iterator[Any]:
+        self.event.wait(30)
+        return iter(())
+
+
+def test_a_transaction_of_a_reverted_block_keeps_its_states() -> None:
+    stand = Stand()
+    held = Held(stand)
+    development = stand.node.development
+    sender = "0x" + stand.node.accounts[0].address.hex()
+    development.amend({sender: {"balance": "0x0"}})
+    number = development.snapshot()
+    development.amend({sender: {"balance": hex(10**18)}})
+    stand.send(LOGGING, data_of("log(string)", "ran"))
+    assert development.revert(number)
+    held.event.set()
+    told = stand.told()
+    assert " ok\n" in told and "  console   ran\n" in told
+    assert "trace" not in told
+
+
+def test_a_block_that_is_gone_is_logged_without_its_transactions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(View, "hold", lambda view: None)
+    stand = Stand()
+    saved = stand.node.dump_state()
+    held = Held(stand)
+    stand.send(LOGGING, data_of("log(string)", "ran"))
+    stand.node.load_state(saved)
+    held.event.set()
+    told = stand.told()
+    assert told.startswith("Block 1 0x") and told.endswith(" 1 transaction, 24,156 gas\n\n")
+
+
+@pytest.mark.parametrize("error", [StateUnavailableError, UnknownBlockError])
+def test_a_transaction_whose_state_is_gone_is_logged_without_it(
+    error: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(chain: Any, block_hash: bytes) -> None:
+        raise error(block_hash.hex())
+
+    stand = Stand()
+    held = Held(stand)
+    monkeypatch.setattr(View, "hold", lambda view: None)
+    tx_hash = stand.send(LOGGING, data_of("log(string)", "ran"))
+    monkeypatch.setattr(type(stand.node.chain), "layer_of", gone)
+    held.event.set()
+    told = stand.told()
+    assert told.startswith(f"Transaction {tx_hash} ok\n")
+    assert "  trace     left out: the chain was reverted\nBlock 1 0x" in told
+
+
+async def asked(served: Served, *calls: tuple[str, list[Any]], mark: str = "") -> str:
+    """Asks one after the other; all that the terminal wrote until its end."""
+    await served.server.start()
+    (dispatcher,) = served.server._open[0].dispatchers
+    for number, (method, params) in enumerate(calls):
+        request_id = f"{mark}{number}"
+        body = {"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}
+        answer = json.loads(await dispatcher.answer(json.dumps(body).encode()))
+        assert answer["id"] == request_id
+    await asyncio.wait_for(served.server.stop(), 30)
+    served.stand.terminal.stop()
+    return served.out.getvalue()
+
+
+async def test_the_explorers_own_calls_are_not_logged() -> None:
+    probe = ("eth_call", [call_of(REVERTING, data_of("symbol()")), "latest"])
+    assert await asked(Served(), probe, ("eth_foo", []), mark="explorer-") == ""
+    assert "eth_call failed" in await asked(Served(), probe)
+    told = await asked(Served(requests=True), probe, mark="explorer-")
+    assert told == ""
+
+
+async def test_events_without_a_transaction_have_a_line() -> None:
+    served = Served()
+    told = await asked(
+        served,
+        ("evm_mine", []),
+        ("evm_increaseTime", [3600]),
+        ("anvil_mine", ["0x10", "0x3c"]),
+        ("hardhat_mine", []),
+        ("anvil_reset", []),
+    )
+    lines = told.splitlines()
+    assert lines[0].startswith("Block 1 0x") and lines[0].endswith(" empty")
+    assert lines[1:3] == ["Time +3600 s", "Mined 16 blocks, 2 to 17"]
+    assert lines[3].startswith("Block 18 0x")
+    assert lines[4:] == ["Chain reset"]
+
+
+async def test_a_block_with_transactions_is_logged_once() -> None:
+    served = Served()
+    sender = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"
+    told = await asked(
+        served,
+        ("evm_setAutomine", [False]),
+        ("eth_sendTransaction", [{"from": sender, "to": sender}]),
+        ("evm_mine", []),
+    )
+    waiting, first, *_ = told.splitlines()
+    assert waiting.startswith("Transaction 0x") and waiting.endswith(" waits for evm_mine")
+    assert first.endswith(" ok")
+    assert told.count("Block 1 ") == 1
+
+
+async def test_parameters_follow_the_reason() -> None:
+    failing = call_of(REVERTING, data_of("EnforcedPause()"))
+    told = await Served(requests=True, params=True).ask(("eth_call", [failing, "latest"]))
+    lines = told.splitlines()
+    assert lines[1] == "eth_call failed"
+    assert lines[-2] == "  reverted  EnforcedPause()"
+    assert lines[-1].startswith("  params    [{")
+
+
+@pytest.mark.parametrize("block", ["latest", "pending", None])
+async def test_console_lines_of_a_call_are_those_of_its_state(block: str | None) -> None:
+    """The state changes before the terminal's thread executes the call again."""
+    served = Served()
+    counting, await_line = b"\xca" * 20, data_of("log(uint256)", 0)[:4]
+    # counts in slot 0 and logs the number before
+    code = bytes.fromhex("63") + await_line + bytes.fromhex(
+        "60e01b5f525f546004525f5f60245f73"
+    ) + console.ADDRESS + bytes.fromhex("5afa505f546001015f55")  # fmt: skip
+    stand = served.stand
+    stand.node.development.amend({"0x" + counting.hex(): {"code": code.hex()}})
+    await served.server.start()
+    (dispatcher,) = served.server._open[0].dispatchers
+    stand.send(counting)
+    while "Block 1 " not in served.out.getvalue():
+        await asyncio.sleep(0.01)
+    event = threading.Event()
+
+    def wait() -> Iterator[Any]:
+        event.wait(30)
+        return iter(())
+
+    served.server.terminal._hand_over(wait)
+    params = [call_of(counting, b"")] + ([] if block is None else [block])
+    body = {"jsonrpc": "2.0", "id": 1, "method": "eth_estimateGas", "params": params}
+    await dispatcher.answer(json.dumps(body).encode())
+    stand.send(counting)
+    event.set()
+    await asyncio.wait_for(served.server.stop(), 30)
+    stand.terminal.stop()
+    told = served.out.getvalue()
+    assert (
+        "  console   1\n" in told.partition("Call eth_estimateGas")[2].partition("Transaction")[0]
+    )
