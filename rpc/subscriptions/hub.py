@@ -33,7 +33,8 @@ from fastevm.rpc.subscriptions.withdrawn_logs import WithdrawnLogs
 
 log: Final = logging.getLogger("fastevm.rpc")
 
-BATCH: Final = 256  # events whose messages are made in one go
+BATCH: Final = 256  # new transactions whose messages are made in one go
+MESSAGES: Final = 20_000  # that are made in one go, about: then they are delivered
 OVERRUN: Final = "events were lost, more than {limit} were waiting"
 
 
@@ -216,11 +217,23 @@ class Hub:
                 self._lost = False
                 self._close_all(OVERRUN.format(limit=self.limits.event_queue))
             while self._events:
-                events = [self._events.popleft() for _ in range(min(len(self._events), BATCH))]
+                events = self._next_events()
                 try:
                     await self._tell(events)
                 except Exception:  # those who watch must not lose all that comes after
                     log.exception("%d events were not told", len(events))
+
+    def _next_events(self) -> list[Event]:
+        """Take the next event, or the next new transactions."""
+        events = [self._events.popleft()]
+        while (
+            self._events
+            and len(events) < BATCH
+            and isinstance(events[-1], TransactionEvent)
+            and isinstance(self._events[0], TransactionEvent)
+        ):
+            events.append(self._events.popleft())
+        return events
 
     async def _tell(self, events: list[Event]) -> None:
         kinds = frozenset().union(*(event.kinds for event in events))
@@ -230,11 +243,14 @@ class Hub:
         if not any(topic.removed for topic in self._topics):
             self._sent.clear()
         topics.sort(key=lambda topic: ORDER.index(topic.kind))
-        job = self._loop.run_in_executor(self._scribe, _messages, events, topics)
-        for topic, messages in await job:
-            for subscriber in tuple(self._topics.get(topic, ())):
-                self._deliver(topic, subscriber, messages)
-                await asyncio.sleep(0)  # answers to requests go out in between
+        while topics and self._loop is not None:
+            job = self._loop.run_in_executor(self._scribe, _messages, events, topics)
+            made, topics = await job
+            for topic, messages in made:
+                for subscriber in tuple(self._topics.get(topic, ())):
+                    self._deliver(topic, subscriber, messages)
+                    await asyncio.sleep(0)  # answers to requests go out in between
+            topics = [topic for topic in topics if topic in self._topics]
 
     def _deliver(self, topic: Topic, subscriber: Subscriber, messages: list[bytes]) -> None:
         if subscriber not in self._topics.get(topic, ()):  # it has left in between
@@ -253,18 +269,25 @@ class Hub:
                 self.metrics.add("subscriptions_closed_overrun_total")
 
 
-def _messages(events: list[Event], topics: list[Topic]) -> list[tuple[Topic, list[bytes]]]:
-    """Return the messages of each topic about each event, in the order of the events.
+def _messages(
+    events: list[Event], topics: list[Topic]
+) -> tuple[list[tuple[Topic, list[bytes]]], list[Topic]]:
+    """Return the messages of the first topics about the events, in order, and the other topics.
 
-    A topic whose messages cannot be made is left out.
+    Stops after about `MESSAGES`. A topic whose messages cannot be made is left out.
     """
-    answer = []
-    for event in events:
-        for topic in topics:
+    answer: list[tuple[Topic, list[bytes]]] = []
+    count = 0
+    for position, topic in enumerate(topics):
+        if count >= MESSAGES:
+            return answer, topics[position:]
+        for event in events:
             if topic.kind not in event.kinds:
                 continue
             try:
                 answer.append((topic, event.messages(topic)))
             except Exception:
                 log.exception("an event could not be told to subscribers of %s", topic.kind)
-    return answer
+            else:
+                count += len(answer[-1][1])
+    return answer, []

@@ -14,6 +14,7 @@ from fastevm.errors import UnknownBlockError
 from fastevm.node import Node
 from fastevm.rpc.dispatch.envelope import encode
 from fastevm.rpc.log_filter import LogFilter
+from fastevm.rpc.subscriptions.log_table import LogTable
 from fastevm.rpc.subscriptions.state_changes import ReportedState, StatePosition, StateStep
 from fastevm.rpc.subscriptions.withdrawn_logs import WithdrawnLogs
 from fastevm.rpc.view import View
@@ -137,14 +138,14 @@ class HeadEvent:
         if topic.kind == NEW_HEADS:
             return [encode(head_json(block, block.hash)) for block in self.change.added]
         if topic.kind == PENDING_LOGS:
-            return selected(self.withdrawn, topic) if topic.removed else []
+            return self.withdrawn.messages(topic) if topic.removed else []
         if topic.kind == TRANSACTION_RECEIPTS:
             return list(self._receipts(topic))
         if topic.kind == TRANSACTION_INCLUSION:
             return ended(self.node, topic, list(self._inclusions(topic)))
         if topic.kind == STATE_CHANGES:
             return state_changes(self.state_step, topic)
-        return selected(self.logs, topic)
+        return self.logs.messages(topic)
 
     @cached_property
     def state_step(self) -> StateStep | None:
@@ -152,9 +153,9 @@ class HeadEvent:
         return self.reported.step(self.position)
 
     @cached_property
-    def withdrawn(self) -> list[tuple[Log, bytes]]:
+    def withdrawn(self) -> "EncodedLogs":
         """The pre-confirmed logs that the new chain does not have."""
-        return self.sent.take(self.node.pending())
+        return EncodedLogs(self.sent.take(self.node.pending()))
 
     def _receipts(self, topic: Topic) -> Iterator[bytes]:
         """An array of the wanted receipts of each new block that has any."""
@@ -178,10 +179,11 @@ class HeadEvent:
                     yield inclusion(self.node, status, block, index, topic.full)
 
     @cached_property
-    def logs(self) -> list[tuple[Log, bytes]]:
+    def logs(self) -> "EncodedLogs":
         """The logs that left the chain, newest first, then those that joined it."""
         gone = [log for block in self.change.removed for log in self._logs(block, True)[::-1]]
-        return gone + [log for block in self.change.added for log in self._logs(block, False)]
+        new = [log for block in self.change.added for log in self._logs(block, False)]
+        return EncodedLogs(gone + new)
 
     def _logs(self, block: Block, removed: bool) -> list[tuple[Log, bytes]]:
         view = View(self.node, block)
@@ -250,8 +252,8 @@ class SliceEvent:
     def messages(self, topic: Topic) -> list[bytes]:
         """Return the block so far, or what is new in it: logs, hashes, or objects with outcome."""
         if topic.kind == PENDING_LOGS:
-            new = selected([(entry, told) for _, entry, told in self.logs], topic)
-            return [*selected(self.withdrawn, topic), *new] if topic.removed else new
+            new = self.logs.messages(topic)
+            return [*self.withdrawn.messages(topic), *new] if topic.removed else new
         if topic.kind == NEW_SLICES:
             return [self._block()]
         if topic.kind == STATE_CHANGES:
@@ -261,7 +263,7 @@ class SliceEvent:
         wanted = topic.wanted
         if wanted is None:
             return self.outcomes
-        hit = {index for index, entry, _ in self.logs if wanted.matches(entry)}
+        hit = {self._origins[position] for position in self.logs.table.select(wanted)}
         return [told for index, told in zip(self.new, self.outcomes, strict=True) if index in hit]
 
     @cached_property
@@ -270,7 +272,7 @@ class SliceEvent:
         return self.reported.step(StatePosition.of_slice(self.pending))
 
     @cached_property
-    def withdrawn(self) -> list[tuple[Log, bytes]]:
+    def withdrawn(self) -> "EncodedLogs":
         """The pre-confirmed logs that this slice does not have; its new ones are kept."""
         gone, position = self.sent.take(self.pending), self._first_log
         for index in self.new:
@@ -283,17 +285,22 @@ class SliceEvent:
                 ],
             )
             position += len(logs)
-        return gone
+        return EncodedLogs(gone)
 
     @cached_property
-    def logs(self) -> list[tuple[int, Log, bytes]]:
-        """The new logs, each with the index of its transaction."""
+    def logs(self) -> "EncodedLogs":
+        """The new logs."""
         told, position = [], self._first_log
         for index in self.new:
             for entry in self.pending.receipts[index].logs:
-                told.append((index, entry, self.view.log_text(entry, index, position)))
+                told.append((entry, self.view.log_text(entry, index, position)))
                 position += 1
-        return told
+        return EncodedLogs(told)
+
+    @cached_property
+    def _origins(self) -> list[int]:
+        """The index of the transaction of each new log."""
+        return [index for index in self.new for _ in self.pending.receipts[index].logs]
 
     @cached_property
     def outcomes(self) -> list[bytes]:
@@ -348,11 +355,18 @@ def state_changes(step: StateStep | None, topic: Topic) -> list[bytes]:
     return [] if step is None else step.messages(topic.addresses)
 
 
-def selected(logs: list[tuple[Log, bytes]], topic: Topic) -> list[bytes]:
-    """Return those of the logs, already encoded, that the topic wants."""
-    if topic.wanted is None:
-        return [told for _, told in logs]
-    return [told for entry, told in logs if topic.wanted.matches(entry)]
+class EncodedLogs:
+    """Logs and their JSON texts, for any number of topics."""
+
+    def __init__(self, logs: list[tuple[Log, bytes]]) -> None:
+        self.texts = [text for _, text in logs]
+        self.table = LogTable([entry for entry, _ in logs])
+
+    def messages(self, topic: Topic) -> list[bytes]:
+        """Return the texts of the logs that a topic wants."""
+        if topic.wanted is None:
+            return self.texts
+        return [self.texts[position] for position in self.table.select(topic.wanted)]
 
 
 def inclusion(node: Node, status: str, block: Block, index: int, with_block: bool) -> bytes:

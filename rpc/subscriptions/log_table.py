@@ -1,0 +1,43 @@
+"""The logs of one event, found by address and topic."""
+
+from collections.abc import Collection, Sequence, Set
+from functools import cached_property
+
+from fastevm.core.execution.types import Log
+from fastevm.rpc.limits import LOG_TOPICS_LIMIT
+from fastevm.rpc.log_filter import LogFilter
+
+Column = dict[bytes, list[int]]  # value -> indices of the logs that have it
+
+
+class LogTable:
+    """Selects logs without looking at each: many filters want none of them."""
+
+    def __init__(self, logs: Sequence[Log]) -> None:
+        self.logs = logs
+
+    @cached_property
+    def _columns(self) -> tuple[Column, ...]:
+        """By address, then by each position of the topics."""
+        columns: tuple[Column, ...] = tuple({} for _ in range(1 + LOG_TOPICS_LIMIT))
+        for index, log in enumerate(self.logs):
+            for column, value in zip(columns, (log.address, *log.topics), strict=False):
+                column.setdefault(value, []).append(index)
+        return columns
+
+    def select(self, wanted: LogFilter) -> list[int]:
+        """Returns the indices of the logs that a filter wants, in their order."""
+        candidates: Collection[int] = range(len(self.logs))
+        for choices, column in zip((wanted.addresses, *wanted.topics), self._columns, strict=False):
+            if choices:
+                found = _common(choices, column)
+                if sum(len(column[value]) for value in found) < len(candidates):
+                    candidates = [index for value in found for index in column[value]]
+        return [index for index in sorted(candidates) if wanted.matches(self.logs[index])]
+
+
+def _common(choices: Set[bytes], column: Column) -> list[bytes]:
+    """Returns the choices that occur, at the cost of the shorter collection."""
+    if len(choices) <= len(column):
+        return [value for value in choices if value in column]
+    return [value for value in column if value in choices]
