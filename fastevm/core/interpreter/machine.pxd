@@ -23,6 +23,20 @@ cdef enum MessageKind:
     CREATE2_MESSAGE = 5
 
 
+# The members of the block context that an execution has read: `Machine.environment_reads`.
+cdef enum EnvironmentRead:
+    READS_COINBASE = 1
+    READS_NUMBER = 2
+    READS_TIMESTAMP = 4
+    READS_GAS_LIMIT = 8
+    READS_RANDOMNESS = 16     # PREVRANDAO or DIFFICULTY
+    READS_BASE_FEE = 32
+    READS_BLOB_BASE_FEE = 64
+    READS_SLOT_NUMBER = 128
+    READS_BLOCK_HASH = 256    # of the numbers from `oldest_hash` to `newest_hash`
+    READS_ANYTHING = 512      # a native contract that does not say what it reads
+
+
 cdef struct BlockContext:
     Address coinbase
     uint64_t number
@@ -162,6 +176,10 @@ cdef struct Machine:
     bint suspend_mark        # SUSPENDED was already returned for the next hosted op
     Account* ripemd          # precompile 3 after a call touched it: see keep_touch in machine.pyx
     KeccakCache keccak_cache  # digests of earlier messages, kept between executions
+    # --- reads of the block context; the host clears them ---
+    uint32_t environment_reads  # EnvironmentRead marks
+    uint64_t oldest_hash     # valid if READS_BLOCK_HASH is set
+    uint64_t newest_hash
     # --- detail of the last halt, for geth's messages ---
     uint8_t halt_opcode      # the byte that halted, or with which the message ended
     uint32_t halt_height     # stack items before it

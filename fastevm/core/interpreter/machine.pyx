@@ -202,6 +202,7 @@ cdef void describe_native(Machine* m, const Frame* f, NativeCall* call) noexcept
     call.gas = f.gas
     call.is_static = f.is_static
     call.is_delegated = f.kind == CALLCODE_MESSAGE or f.kind == DELEGATECALL_MESSAGE
+    m.environment_reads |= READS_ANYTHING if m.schedule.arbos_version != 0 else READS_TIMESTAMP
     call.timestamp = m.block.timestamp
     call.chain_id = m.block.chain_id
     call.cancel = f.cancel

@@ -42,6 +42,7 @@ cdef struct Account:
     # What the execution has observed of the balance: the value, or only that it covers amounts.
     bint balance_seen
     bint balance_taken
+    bint nonce_seen       # the execution has observed the nonce, not only whether it is zero
     bint storage_reset    # slots of the base are ignored: they read as zero
     bint base_has_storage
     const void* storage   # the reader's handle

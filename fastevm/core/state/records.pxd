@@ -157,6 +157,8 @@ cdef struct World:
     # access list of the current transaction, if the reader defers reads: open addressing, in the
     # arena
     const Address* warm_coinbase  # warm from the start, even if not loaded; NULL: none
+    bint defers_coinbase     # a transaction sets `warm_coinbase` in place of loading the account
+    bint coinbase_seen       # code accessed the account at `warm_coinbase`
     Listed** listed
     size_t listed_mask       # a power of two minus one
     size_t listed_count      # 0 = no table

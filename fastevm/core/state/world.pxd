@@ -129,6 +129,7 @@ cdef inline bint world_is_cold_account(World* w, Account* a) noexcept nogil:
     if likely(not world_warm_account(w, a)):
         return False
     if w.warm_coinbase != NULL and address_eq(&a.address, w.warm_coinbase):
+        w.coinbase_seen = True
         return False
     return likely(w.listed_count == 0) or not world_lists(w, &a.address, NULL)
 

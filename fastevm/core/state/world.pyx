@@ -100,6 +100,7 @@ cdef void world_begin(World* w, const Reader* reader) noexcept nogil:
     w.destroyed_count = 0
     w.listed_count = 0
     w.warm_coinbase = NULL
+    w.defers_coinbase = w.coinbase_seen = False
     if w.transient_count:
         PyMem_RawFree(w.transient)
         w.transient = NULL

@@ -7,7 +7,7 @@ from fastevm.core.primitives.word cimport Word
 from fastevm.simulate.batch.bundles cimport Bundle, Bundles
 from fastevm.simulate.batch.results cimport Results
 from fastevm.core.simulation.overrides cimport PrecompileMoves
-from fastevm.core.simulation.plan cimport PlannedBlock
+from fastevm.core.simulation.plan cimport PlannedBlock, PlannedCall
 from fastevm.core.simulation.refusals cimport Refusal
 from fastevm.core.state.account cimport Account
 from fastevm.core.state.layer cimport Layer
@@ -25,12 +25,16 @@ cdef class BundleRunner:
     cdef readonly object options
     cdef uint64_t gas_cap
     cdef bint balances
+    cdef bint own_block          # the calls run in the block of the base, as eth_call: no gas is shared
+    cdef bint records_reads      # the world and the machine note what the bundle reads
+    cdef uint64_t gas_needed     # if so: the result is the same in any block with this gas limit
     cdef bint cancelled          # the machine looks at it
     cdef bint closed             # for good
     # --- the deadline of the bundle under way; another thread looks at it now and then ---
     cdef int64_t limit           # nanoseconds
     cdef int64_t since           # when it began; 0: none runs
     cdef int64_t running         # its position
+    cdef size_t position         # of the bundle that runs next, in the numbers of `running`
     cdef size_t overdue          # the position of the bundle that was stopped for it, plus one
 
     cdef TxOptions tx_options
@@ -38,6 +42,8 @@ cdef class BundleRunner:
     cdef Refusal refusal         # of the bundle `stopped_at`
     cdef size_t stopped_at
 
+    # Moves to another base: see the constructor.
+    cdef int rebase(self, object view, object base, Layer layer, object environment) except -1
     cdef object fault(self)
     cdef object stopped(self)
     cdef int finish(self, Results results, list payloads, list faults) except -1
@@ -47,6 +53,7 @@ cdef class BundleRunner:
     cdef bint run_call(
         self, Results results, size_t index, uint64_t* left, uint64_t* budget
     ) noexcept nogil
+    cdef void note_gas(self, const PlannedCall* call, uint64_t left, uint64_t budget) noexcept nogil
     cdef bint fail(self, TxError error) noexcept nogil
     cdef bint open(self, const Bundle* bundle) noexcept nogil
     cdef bint note_balances(

@@ -14,7 +14,13 @@ from fastevm.core.execution.transaction.transaction_result cimport (
     TxResult,
 )
 from fastevm.core.interpreter.interrupts cimport begin_stoppable, end_stoppable
-from fastevm.core.interpreter.machine cimport BlockContext, machine_free, machine_new
+from fastevm.core.interpreter.machine cimport (
+    READS_GAS_LIMIT,
+    BlockContext,
+    Machine,
+    machine_free,
+    machine_new,
+)
 from fastevm.core.interpreter.status cimport STOPPED
 from fastevm.core.primitives.buffer cimport buffer_append
 from fastevm.core.primitives.hashes cimport address_eq
@@ -90,19 +96,24 @@ cdef class BundleRunner:
         self.world = world_new()
         if self.machine == NULL or self.world == NULL:
             raise MemoryError
-        self.bundles = Bundles(base, environment, base.schedule)
-        self.layer = layer
-        self.view, self.options, self.balances = view, options, balances
+        self.options, self.balances = options, balances
         self.gas_cap = options.gas_cap
         self.limit = int(options.timeout * NANOSECONDS)
-        layer.attach(&self.reader)
         self.machine.world = self.world
-        self.machine.schedule = &self.bundles.schedule.c
         self.machine.cancel = &self.cancelled
+        self.rebase(view, base, layer, environment)
 
     def __dealloc__(self) -> None:
         machine_free(self.machine)
         world_free(self.world)
+
+    cdef int rebase(self, object view, object base, Layer layer, object environment) except -1:
+        self.bundles = Bundles(base, environment, base.schedule)
+        self.layer = layer
+        self.view = view
+        layer.attach(&self.reader)
+        self.machine.schedule = &self.bundles.schedule.c
+        return 0
 
     def cancel(self) -> None:
         """Stop at the next jump or call, for good; any thread may."""
@@ -154,7 +165,7 @@ cdef class BundleRunner:
 
     cdef object stopped(self):
         """What becomes of a bundle that was stopped."""
-        cdef bint is_late = self.overdue == self.stopped_at + 1
+        cdef bint is_late = self.overdue == self.position + 1
         if self.closed:
             raise FastevmError("execution aborted")
         self.overdue = 0
@@ -193,6 +204,7 @@ cdef class BundleRunner:
         """Run from bundle `at` on. False when one was refused: `refusal` says why."""
         cdef size_t count = self.bundles.items.count
         while at[0] < count:
+            self.position = at[0]
             at[0] += 1
             if not self.run_bundle(results, at[0] - 1):
                 return False
@@ -221,7 +233,7 @@ cdef class BundleRunner:
         block = block_at(self.bundles.plan, bundle.block)
         if block.call_count == 0 and block.override_count == 0:
             return True               # nothing to run, and nothing that could be refused
-        atomic_store(&self.running, at)
+        atomic_store(&self.running, self.position)
         atomic_store(&self.since, clock())
         ok = self.open(bundle) and self.run_calls(results, at)
         atomic_store(&self.since, 0)
@@ -236,6 +248,8 @@ cdef class BundleRunner:
         cdef uint64_t left = self.machine.block.gas_limit
         cdef uint64_t budget = self.gas_cap if self.gas_cap != 0 else UINT64_MAX
         cdef size_t i
+        if self.own_block and self.gas_cap != 0:
+            left = UINT64_MAX
         for i in range(block.first_call, block.first_call + block.call_count):
             if not self.run_call(results, i, &left, &budget):
                 return False
@@ -255,6 +269,7 @@ cdef class BundleRunner:
         world_begin(w, &self.reader)
         world_follow(w, &self.bundles.schedule.c)
         w.log_transfers = bundle.trace_transfers
+        w.defers_coinbase = self.records_reads
         self.machine.block = &self.bundles.common
         if bundle.has_context:
             self.machine.block = &(<BlockContext*>self.bundles.contexts.items)[bundle.context]
@@ -284,7 +299,9 @@ cdef class BundleRunner:
         self.refusal.call = index
         if not call_check(call, chain_id, &self.refusal):
             return False
-        if not call.default_gas and call.tx.gas_limit > left[0]:
+        if self.records_reads:
+            self.note_gas(call, left[0], budget[0])
+        if not (call.default_gas or self.own_block) and call.tx.gas_limit > left[0]:
             refuse(&self.refusal, BLOCK_GAS_REACHED, left[0], call.tx.gas_limit)
             return False
         if call.is_faulty:
@@ -293,14 +310,30 @@ cdef class BundleRunner:
         call_transaction(tx, call, &self.bundles.schedule.c, chain_id)
         if not call_defaults(self.world, tx, call, left[0], budget[0], &capped):
             return self.fail(TX_OUT_OF_MEMORY)
+        capped = capped and not self.own_block
         if transact(self.machine, tx, &self.tx_options, left[0], result) != TX_VALID:
             return self.fail(result.error)
-        left[0] -= result.gas_used
+        left[0] -= min(left[0], result.gas_used)
         if self.gas_cap != 0:
             budget[0] -= result.gas_used
         if not records_add_call(&results.calls, self.machine, self.world, result, capped):
             return self.fail(TX_OUT_OF_MEMORY)
         return True
+
+    cdef void note_gas(self, const PlannedCall* call, uint64_t left, uint64_t budget) noexcept nogil:
+        """Whether and how the gas of a call follows from the gas limit of the block."""
+        cdef uint64_t wanted = call.tx.gas_limit
+        cdef Machine* m = self.machine
+        if self.own_block:
+            if call.default_gas and self.gas_cap == 0:
+                m.environment_reads |= READS_GAS_LIMIT
+            return
+        if call.default_gas:
+            wanted = budget + 1 if budget < UINT64_MAX else UINT64_MAX
+        if wanted > left:
+            m.environment_reads |= READS_GAS_LIMIT
+        else:
+            self.gas_needed = max(self.gas_needed, m.block.gas_limit - left + wanted)
 
     # ------------------------------------------------------------------------------------------
     # balances

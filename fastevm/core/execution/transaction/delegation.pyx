@@ -51,6 +51,7 @@ cdef bint apply_authorization(
     world_record_account(w, authority)
     if authority.code != NULL and not authority.code.is_delegation:
         return True
+    authority.nonce_seen = True
     if authority.nonce != a.nonce:
         return True
     if schedule.state_gas_version == 2:

@@ -25,7 +25,8 @@ from fastevm.core.execution.transaction.transaction_state_gas cimport (
 )
 from fastevm.core.interpreter.addresses cimport create_address
 from fastevm.core.interpreter.machine cimport (
-    CALL_MESSAGE, CREATE_MESSAGE, Machine, Message, machine_abandon, machine_run, machine_start,
+    CALL_MESSAGE, CREATE_MESSAGE, READS_BASE_FEE, READS_BLOB_BASE_FEE, READS_COINBASE,
+    READS_GAS_LIMIT, Machine, Message, machine_abandon, machine_run, machine_start,
 )
 from fastevm.core.interpreter.status cimport (
     CANCELLED, HOST_CALL, NEEDS_STATE, NONCE_OVERFLOW, OUT_OF_GAS, OUT_OF_MEMORY, RUNNING,
@@ -139,6 +140,18 @@ cdef inline TxError lacking(const Machine* m) noexcept nogil:
 
 # --- before ---
 
+# Marks what the rules of a transaction read, apart from what its code reads.
+cdef void mark_reads(Machine* m, const TxRun* run) noexcept nogil:
+    if run.tx.is_create or not run.options.skip_nonce:
+        run.sender.nonce_seen = True
+    if not is_free(run.tx, &run.options):
+        m.environment_reads |= READS_BASE_FEE | READS_COINBASE
+    if run.tx.blob_count != 0:
+        m.environment_reads |= READS_BLOB_BASE_FEE
+    if m.schedule.state_gas_version != 0:
+        m.environment_reads |= READS_GAS_LIMIT
+
+
 cdef TxError validate(
     Machine* m, TxRun* run, uint64_t block_gas_left, TxResult* result
 ) noexcept nogil:
@@ -149,6 +162,7 @@ cdef TxError validate(
     run.sender = world_account(m.world, &tx.sender)
     if run.sender == NULL or not world_knows_code(m.world, run.sender):
         return lacking(m)
+    mark_reads(m, run)
     error = check_sender(m.schedule, tx, &run.options, run.sender, result)
     if error == TX_VALID:
         error = check_fees(m.schedule, &m.block.base_fee, tx, &run.options, result)
@@ -295,7 +309,9 @@ cdef bint warm_up(Machine* m, TxRun* run) noexcept nogil:
     cdef Account* a
     cdef uint32_t i
     cdef size_t slot = 0
-    if run.pays_coinbase or m.schedule.warm_coinbase:
+    if w.defers_coinbase and not run.pays_coinbase:
+        w.warm_coinbase = &m.block.coinbase if m.schedule.warm_coinbase else NULL
+    elif run.pays_coinbase or m.schedule.warm_coinbase:
         run.coinbase = world_account(w, &m.block.coinbase)
         if run.coinbase == NULL:
             return False
@@ -304,7 +320,7 @@ cdef bint warm_up(Machine* m, TxRun* run) noexcept nogil:
     if not m.schedule.has_access_lists:
         return True
     world_warm_account(w, run.sender)
-    if m.schedule.warm_coinbase:
+    if m.schedule.warm_coinbase and run.coinbase != NULL:
         world_warm_account(w, run.coinbase)
     if unlikely(w.reader.code != NULL):
         return list_unread(w, tx)

@@ -272,6 +272,7 @@ cdef Status begin_create(Frame* f, MessageKind kind, const Word* sp) noexcept no
     if f.schedule.max_initcode_size != 0 and sp[2].d[0] > <uint64_t>f.schedule.max_initcode_size:
         return INITCODE_TOO_LARGE
     initcode = f.memory + sp[1].d[0] if sp[2].d[0] != 0 else NULL
+    f.account.nonce_seen = True
     derive_address(f, kind, sp, initcode, &address)
     created = world_account(f.world, &address)
     if created == NULL:

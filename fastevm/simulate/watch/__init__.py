@@ -1,0 +1,1 @@
+"""Standing simulations: questions whose answers stay fresh while the base moves."""

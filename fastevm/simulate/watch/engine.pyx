@@ -1,0 +1,540 @@
+"""The compiled core of `fastevm.simulate.Watch`: questions, jobs and published answers.
+
+Its owner serialises all calls except those of `Worker.run`, which run without the GIL beside them:
+a job holds everything that its workers read, and a question that is removed meanwhile is freed when
+the job ends.
+"""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawMalloc
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport qsort
+from libc.string cimport memcpy, memset
+from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
+
+from fastevm.core.interpreter.machine cimport BlockContext
+from fastevm.core.primitives.hashes cimport Address, Hash
+from fastevm.core.primitives.intrinsics cimport atomic_decrement, atomic_increment
+from fastevm.core.primitives.word cimport Word, word_from_int
+from fastevm.core.simulation.plan cimport block_at
+from fastevm.core.simulation.refusals cimport exception_of
+from fastevm.core.state.layer cimport Layer
+from fastevm.core.state.reader cimport Reader
+from fastevm.simulate.batch.bundles cimport RUN_AS_CHAIN, REFUSED, Bundle, bundle_at
+from fastevm.simulate.batch.results cimport BundleRecord, BundleResult, Results
+from fastevm.core.primitives.buffer cimport buffer_append
+from fastevm.simulate.watch.change cimport (
+    ERROR,
+    NEW,
+    Change,
+    change_of,
+    differences,
+    marks_of_outcomes,
+    result_of,
+)
+from fastevm.simulate.watch.index cimport (
+    READ_BASE,
+    Read,
+)
+from fastevm.simulate.watch.lane cimport Lane
+from fastevm.simulate.watch.program cimport (
+    AS_CHAIN,
+    NEXT_BLOCK,
+    NOWHERE,
+    OWN_BLOCK,
+    QuestionReader,
+    program_of,
+)
+from fastevm.simulate.watch.question cimport Answer, Question, answer_size
+from fastevm.simulate.watch.question_runner cimport (
+    ANSWERED,
+    NO_MEMORY,
+    NOT_RUN,
+    REFUSED_RUN,
+    STOPPED_RUN,
+    Outcome,
+    QuestionRunner,
+    outcome_free,
+)
+from fastevm.simulate.watch.standing cimport (
+    NO_POSITION,
+    Standing,
+    question_free,
+    standing_add,
+    standing_close,
+    standing_remove,
+    standing_wait,
+    standing_wait_again,
+)
+
+import pickle
+
+from fastevm.core.simulation.deadline import out_of_time
+from fastevm.core.simulation.values import SimulationError
+from fastevm.simulate.watch.program import question_reader
+
+cdef int64_t clock() noexcept nogil:
+    """Nanoseconds of a clock that never goes back."""
+    cdef timespec now
+    clock_gettime(CLOCK_MONOTONIC, &now)
+    return <int64_t>now.tv_sec * 1_000_000_000 + now.tv_nsec
+
+
+cdef int by_turn(const void* a, const void* b) noexcept nogil:
+    """The higher priority first, then whoever waits longer, then the older question."""
+    cdef const Question* x = (<const Question**>a)[0]
+    cdef const Question* y = (<const Question**>b)[0]
+    if x.priority != y.priority:
+        return -1 if x.priority > y.priority else 1
+    if x.since != y.since:
+        return -1 if x.since < y.since else 1
+    return (x.id > y.id) - (x.id < y.id)
+
+
+cdef class Job:
+    """Questions that run on one base."""
+
+    def __cinit__(self) -> None:
+        self.chains = []
+
+    def __dealloc__(self) -> None:
+        cdef size_t i
+        for i in range(self.count):
+            outcome_free(&self.outcomes[i])
+        PyMem_RawFree(self.outcomes)
+        PyMem_RawFree(self.questions)
+
+    def __len__(self) -> int:
+        return self.count + len(self.chains)
+
+    def rewind(self) -> None:
+        """Begins again, for a remote state that was fetched meanwhile."""
+        cdef size_t i
+        cdef uint32_t position
+        for i in range(self.count):
+            position = self.outcomes[i].question
+            outcome_free(&self.outcomes[i])
+            memset(&self.outcomes[i], 0, sizeof(Outcome))
+            self.outcomes[i].question = position
+        self.taken = 0
+
+    @property
+    def is_over(self) -> bool:
+        """Returns whether the time budget is used up."""
+        return self.limit != 0 and clock() >= self.limit
+
+
+cdef class Worker:
+    """A thread's runners. Other threads may call `cancel` and `stop_overdue`."""
+
+    def stand_on(
+        self, bint own, view, base, layer, environment, *, options, balances, bint shows_base_fee
+    ) -> None:
+        """Moves the runner of one place to another base; the options are those of a new runner."""
+        cdef QuestionRunner runner = self.own if own else self.next
+        if runner is None:
+            runner = QuestionRunner(view, base, layer, environment, options, balances)
+            runner.own_block, runner.shows_base_fee = own, shows_base_fee
+            if own:
+                self.own = runner
+            else:
+                self.next = runner
+        runner.stand_on(view, base, layer, environment)
+
+    def run(self, Job job not None) -> None:
+        """Runs questions until there are none left, or the budget of the job is used up."""
+        with nogil:
+            self.work(job)
+
+    def cancel(self) -> None:
+        """Stops the current question, and all later ones."""
+        for runner in (self.own, self.next):
+            if runner is not None:
+                runner.cancel()
+
+    def stop_overdue(self) -> None:
+        """Stops the current question if its time is over."""
+        for runner in (self.own, self.next):
+            if runner is not None:
+                runner.stop_overdue()
+
+    cdef void work(self, Job job) noexcept nogil:
+        cdef const Question* q
+        cdef int64_t at
+        while job.limit == 0 or clock() < job.limit:
+            at = atomic_increment(&job.taken) - 1
+            if at >= <int64_t>job.count:
+                return
+            q = job.questions[at]
+            if q.place == OWN_BLOCK:
+                self.own.run_question(q, &job.outcomes[at])
+            else:
+                self.next.run_question(q, &job.outcomes[at])
+
+
+cdef class Engine:
+    """Questions, their reads and answers. See `fastevm.simulate.Watch`."""
+
+    def __cinit__(self) -> None:
+        self.own, self.next = Lane(is_own=True), Lane(is_own=False)
+        self.own.state.standing = self.next.state.standing = &self.standing
+        self.own.state.index.context = self.next.state.index.context = &self.standing
+        self.reader = question_reader()
+        self.positions, self.kept, self.faults, self.errors = {}, {}, {}, {}
+        self.chains, self.views = {}, {}
+        self.payloads, self.graves = [], []
+
+    def __dealloc__(self) -> None:
+        standing_close(&self.standing)
+
+    # ------------------------------------------------------------------------------------------
+    # questions
+
+    cdef Question* question(self, object id) except NULL:
+        return self.standing.items[<uint32_t>self.positions[id]]
+
+    cdef Lane lane_of(self, const Question* q):
+        return self.next if q.place == NEXT_BLOCK else self.own
+
+    def add(
+        self, question: object, payload: bytes, int64_t priority, bint own, view: object
+    ) -> int:
+        """Adds a question, which waits to run. Returns its id."""
+        cdef Question* q = <Question*>PyMem_RawCalloc(1, sizeof(Question))
+        cdef uint32_t position
+        if q == NULL:
+            raise MemoryError
+        try:
+            kept, faults, error = self.read(<size_t>q, question, own)
+            position = standing_add(&self.standing, q)
+            if position == NO_POSITION:
+                raise MemoryError
+        except BaseException:
+            question_free(q)
+            raise
+        self.last_id += 1
+        q.id = self.last_id
+        q.priority = priority
+        while len(self.payloads) <= position:
+            self.payloads.append(None)
+        self.payloads[position] = payload
+        self.positions[q.id] = position
+        self.standing.bytes += sizeof(Question) + len(payload)
+        if q.program != NULL:
+            self.standing.bytes += q.program.size
+        for values, value in (
+            (self.kept, kept), (self.faults, faults), (self.errors, error), (self.views, view)
+        ):
+            if value is not None:
+                values[position] = value
+        if q.place == NEXT_BLOCK:
+            self.next_count += 1
+        else:
+            self.own_count += 1
+        return q.id
+
+    def read(self, size_t record, question: object, bint own) -> tuple[object, object, object]:
+        """Compiles a question. Returns objects that it borrows from, faults of calls, an error."""
+        cdef Question* q = <Question*>record
+        cdef QuestionReader reader = self.reader
+        cdef Bundle* bundle
+        reader.clear()
+        reader.own = own
+        reader.add(question)
+        bundle = bundle_at(reader, 0)
+        q.place = OWN_BLOCK if own else NEXT_BLOCK
+        if bundle.route == REFUSED:
+            q.place = NOWHERE
+            return None, None, reader.faults[0]
+        if bundle.route == RUN_AS_CHAIN:
+            if own:
+                q.place = NOWHERE
+                return None, None, SimulationError(
+                    "override", "several blocks, block overrides, validation and extensions need"
+                    ' block="next"',
+                )
+            q.place = AS_CHAIN
+            return None, None, None
+        q.program = program_of(reader)
+        if q.program == NULL:
+            raise MemoryError
+        lists = any([
+            q.program.calls[i].tx.access_count or q.program.calls[i].tx.authorization_count
+            or q.program.calls[i].tx.blob_count for i in range(q.program.call_count)
+        ])
+        kept = list(reader.plan.kept) if lists else None
+        faults = dict(reader.plan.faults) if reader.plan.faults else None
+        return kept, faults, None
+
+    def remove(self, ids: object) -> list[int]:
+        """Removes questions; returns the ids of those that there were."""
+        cdef uint32_t position
+        found = []
+        for id in ids:
+            at = self.positions.pop(id, None)
+            if at is None:
+                continue
+            found.append(id)
+            position = at
+            self.standing.items[position].id = 0
+            if self.standing.items[position].place == NEXT_BLOCK:
+                self.next_count -= 1
+            else:
+                self.own_count -= 1
+            if self.busy:
+                self.graves.append(position)
+            else:
+                self.bury(position)
+        return found
+
+    cdef int bury(self, uint32_t position) except -1:
+        cdef Question* q = self.standing.items[position]
+        cdef Lane lane = self.lane_of(q)
+        reads, q.reads = q.reads, NULL
+        self.standing.bytes -= sizeof(Question) + len(self.payloads[position])
+        if q.program != NULL:
+            self.standing.bytes -= q.program.size
+        if q.answer != NULL:
+            self.standing.bytes -= sizeof(Answer) + answer_size(q.answer)
+        lane.forget(reads)
+        PyMem_RawFree(reads)
+        self.payloads[position] = None
+        for values in (self.kept, self.faults, self.errors, self.chains, self.views):
+            values.pop(position, None)
+        # While it waits, its position must not be used again.
+        if q.waits:
+            self.unwait(position)
+        standing_remove(&self.standing, position)
+        return 0
+
+    def unwait(self, uint32_t position) -> None:
+        """Takes a question out of the list of those that wait."""
+        cdef Standing* s = &self.standing
+        cdef uint32_t i
+        for i in range(s.waiting_count):
+            if s.waiting[i] == position:
+                s.waiting_count -= 1
+                s.waiting[i] = s.waiting[s.waiting_count]
+                return
+
+    def set_priority(self, id: int, int64_t priority) -> None:
+        """Changes the priority of a question. Raises KeyError for an unknown id."""
+        self.question(id).priority = priority
+
+    # ------------------------------------------------------------------------------------------
+    # bases and jobs
+
+    @property
+    def waiting(self) -> int:
+        """Returns the number of questions that wait."""
+        return self.standing.waiting_count
+
+    @property
+    def bytes(self) -> int:
+        """Returns the memory of questions, reads, answers and indexes."""
+        return (
+            self.standing.bytes + self.own.bytes + self.next.bytes
+            + (self.own.reads + self.next.reads) * sizeof(uint32_t)
+        )
+
+    def begin(self, uint64_t sequence) -> None:
+        """The base with this number comes next."""
+        self.standing.sequence = sequence
+
+    def job(self, budget: float | None) -> Job:
+        """Returns a job with all questions that wait, in the order in which they run."""
+        cdef Job job = Job.__new__(Job)
+        cdef Standing* s = &self.standing
+        cdef const Question** order
+        cdef Question* q
+        cdef uint32_t i
+        cdef size_t at
+        job.outcomes = <Outcome*>PyMem_RawCalloc(s.waiting_count + 1, sizeof(Outcome))
+        job.questions = <const Question**>PyMem_RawCalloc(
+            s.waiting_count + 1, sizeof(Question*)
+        )
+        if job.outcomes == NULL or job.questions == NULL:
+            raise MemoryError
+        if budget is not None:
+            job.limit = clock() + max(int(budget * 1e9), 0)
+        for i in range(s.waiting_count):
+            q = s.items[s.waiting[i]]
+            if q.place == AS_CHAIN or q.place == NOWHERE:
+                job.chains.append((s.waiting[i], q.id))
+            else:
+                job.questions[job.count] = q
+                job.count += 1
+        with nogil:
+            qsort(job.questions, job.count, sizeof(Question*), by_turn)
+        s.waiting_count = 0
+        self.busy = True
+        for at in range(job.count):
+            job.outcomes[at].question = <uint32_t>self.positions[job.questions[at].id]
+        return job
+
+    def chain_question(self, uint32_t position) -> tuple[object, object]:
+        """Returns a question that runs as a chain, and the error if it cannot be read."""
+        if self.standing.items[position].place == NOWHERE:
+            return None, self.errors[position]
+        return pickle.loads(self.payloads[position])[0], None
+
+    # ------------------------------------------------------------------------------------------
+    # publishing
+
+    def publish(self, Job job not None, base: object) -> list[Change]:
+        """Takes over what a job gave. Returns the changes; what did not run waits again."""
+        cdef Outcome* out
+        cdef size_t i
+        cdef Change change
+        found = []
+        for i in range(job.count):
+            out = &job.outcomes[i]
+            if self.standing.items[out.question].id == 0:
+                continue          # removed meanwhile
+            change = self.publish_one(out, base)
+            if change is not None:
+                found.append(change)
+        return found
+
+    cdef Change publish_one(self, Outcome* out, object base):
+        cdef uint32_t position = out.question
+        cdef Question* q = self.standing.items[position]
+        cdef uint32_t marks = 0
+        error = None
+        if out.state == STOPPED_RUN and out.is_late:
+            read_base(out)
+            error = out_of_time(None)
+        elif out.state == NOT_RUN or out.state == STOPPED_RUN or out.state == NO_MEMORY:
+            return self.postpone(position)
+        elif out.state == REFUSED_RUN:
+            error = exception_of(out.refusal, self.faults.get(position, {}))
+        if out.reads != NULL and not self.lane_of(q).register(position, out):
+            return self.postpone(position)
+        if q.answer == NULL and position not in self.errors:
+            marks = NEW
+        before = self.errors.pop(position, None)
+        if error is not None:
+            self.errors[position] = error
+        if (before is None) != (error is None) or (
+            before is not None and not same_error(before, error)
+        ):
+            marks |= ERROR
+        if out.answer != NULL:
+            marks |= differences(q.answer, out.answer)
+            if q.answer != NULL:
+                self.standing.bytes -= sizeof(Answer) + answer_size(q.answer)
+                if atomic_decrement(&q.answer.references) == 0:
+                    PyMem_RawFree(q.answer)
+            q.answer, out.answer = out.answer, NULL
+            self.standing.bytes += sizeof(Answer) + answer_size(q.answer)
+        return self.report(q, position, base, NEW if marks & NEW else marks)
+
+    cdef Change report(self, Question* q, uint32_t position, object base, uint32_t marks):
+        """The question is fresh. Returns a change if there is news."""
+        cdef bint was_reported = q.is_reported
+        q.waits = q.is_reported = False
+        q.sequence = self.standing.sequence
+        if marks == 0:
+            self.unchanged += 1
+            if not was_reported:
+                return None
+        return change_of(
+            q.id, q.priority, base, False, marks, q.answer, self.chains.get(position),
+            self.errors.get(position), self.views.get(position),
+        )
+
+    def postpone(self, uint32_t position) -> None:
+        """Lets a question that did not run wait again."""
+        if not standing_wait_again(&self.standing, position):
+            raise MemoryError
+
+    def publish_chain(
+        self, uint32_t position, base: object, outcomes: tuple | None, error: object
+    ) -> Change | None:
+        """Takes over the outcomes of a simulated chain, or its error. It reads the whole base."""
+        cdef Question* q = self.standing.items[position]
+        cdef Results results = Results.__new__(Results)
+        cdef Results former = self.chains.get(position)
+        cdef BundleRecord record
+        cdef uint32_t marks = 0
+        cdef Outcome out
+        if q.id == 0:
+            return None           # removed meanwhile
+        memset(&out, 0, sizeof(Outcome))
+        memset(&record, 0, sizeof(BundleRecord))
+        results.first, results.count = 0, 1
+        if not buffer_append(&results.bundles, &record, sizeof(BundleRecord)):
+            raise MemoryError
+        if outcomes is not None:
+            results.add_apart(0, outcomes)
+        if error is not None:
+            results.faults[0] = error
+        if q.place != NOWHERE:
+            read_base(&out)
+            if not self.own.register(position, &out):
+                outcome_free(&out)
+                self.postpone(position)
+                return None
+            outcome_free(&out)
+        if former is None:
+            marks = NEW
+        else:
+            marks = marks_of_outcomes(former.apart.get(0, ()), results.apart.get(0, ()))
+            before, after = former.faults.get(0), results.faults.get(0)
+            if (before is None) != (after is None) or (
+                before is not None and not same_error(before, after)
+            ):
+                marks |= ERROR
+        self.chains[position] = results
+        return self.report(q, position, base, marks)
+
+    def end(self, base: object) -> list[Change]:
+        """Ends a job. Returns changes for questions that became stale."""
+        cdef Standing* s = &self.standing
+        cdef Question* q
+        cdef uint32_t i
+        self.busy = False
+        for position in self.graves:
+            self.bury(position)
+        self.graves.clear()
+        found = []
+        for i in range(s.waiting_count):
+            q = s.items[s.waiting[i]]
+            if q.sequence != 0 and q.sequence < s.sequence and not q.is_reported:
+                q.is_reported = True
+                found.append(self.standing_of(q.id, base))
+        return found
+
+    def standing_of(self, id: int, bases: object) -> Change:
+        """Returns what stands for a question. ``bases``: from a sequence to its `Base`."""
+        cdef Question* q = self.question(id)
+        cdef uint64_t sequence = q.sequence
+        cdef bint stale = q.waits and sequence != 0 and sequence != self.standing.sequence
+        if not q.waits:
+            sequence = self.standing.sequence
+        position = self.positions[id]
+        return change_of(
+            q.id, q.priority, bases(sequence), stale, 0, q.answer, self.chains.get(position),
+            self.errors.get(position) if sequence else None, self.views.get(position),
+        )
+
+    def sequences(self) -> set[int]:
+        """Returns the sequences of bases to which answers of waiting questions belong."""
+        cdef Standing* s = &self.standing
+        cdef uint32_t i
+        return {s.items[s.waiting[i]].sequence for i in range(s.waiting_count)}
+
+
+cdef bint same_error(object a, object b):
+    return type(a) is type(b) and str(a) == str(b)
+
+
+cdef int read_base(Outcome* out) except -1:
+    """Lets the question run again with every base."""
+    outcome_free(out)
+    out.reads = <Read*>PyMem_RawCalloc(1, sizeof(Read))
+    if out.reads == NULL:
+        raise MemoryError
+    out.reads[0].kind = READ_BASE
+    out.read_count = 1
+    return 0

@@ -1,0 +1,84 @@
+# The records of a question: what it has read, what it gave, and whether it waits to run.
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+
+from fastevm.core.primitives.word cimport Word
+from fastevm.simulate.watch.program cimport Place, Program
+
+
+cdef enum:
+    PART_COUNT = 6            # buffers of `Results`
+
+
+# The reads of one run: keys of the lane's index. Exact keys are sorted; the thresholds, of which
+# there are few, come after them.
+cdef struct Reads:
+    uint64_t fingerprint[2]   # of everything that was read; equal reads need no update of the index
+    uint64_t oldest_hash      # of block hashes, if READS_BLOCK_HASH is among the keys
+    uint64_t newest_hash
+    uint32_t count            # exact keys
+    uint32_t threshold_count
+    Word* thresholds          # what must be covered, one for each key of a threshold
+    uint32_t* keys            # the exact keys, then the keys of the thresholds
+
+
+# An answer as bytes: the buffers of a `Results` with one bundle. Equal answers have equal bytes.
+cdef struct Answer:
+    int64_t references        # atomic
+    uint32_t sizes[PART_COUNT]
+    # the bytes of the parts follow
+
+
+cdef struct Question:
+    uint64_t id               # 0: the position is free
+    int64_t priority
+    uint64_t sequence         # of the base at which the answer was last known to hold; 0: no answer
+    uint64_t since            # sequence at which it began to wait
+    Place place
+    bint waits                # it is in the list of those that run next
+    bint is_reported          # its owner knows that the answer is stale
+    bint has_error
+    Program* program          # NULL if it runs as a chain, or nowhere
+    Reads* reads              # NULL before the first run
+    Answer* answer            # NULL before the first run, and for chains
+
+
+cdef inline const uint8_t* answer_bytes(const Answer* answer) noexcept nogil:
+    return <const uint8_t*>answer + sizeof(Answer)
+
+
+cdef inline size_t answer_size(const Answer* answer) noexcept nogil:
+    cdef size_t size = 0
+    cdef int i
+    for i in range(PART_COUNT):
+        size += answer.sizes[i]
+    return size
+
+
+# Whether the reads contain the key.
+cdef inline bint reads_contain(const Reads* reads, uint32_t key) noexcept nogil:
+    cdef uint32_t low = 0, high, middle, i
+    if reads == NULL:
+        return False
+    high = reads.count
+    while low < high:
+        middle = (low + high) >> 1
+        if reads.keys[middle] < key:
+            low = middle + 1
+        else:
+            high = middle
+    if low < reads.count and reads.keys[low] == key:
+        return True
+    for i in range(reads.count, reads.count + reads.threshold_count):
+        if reads.keys[i] == key:
+            return True
+    return False
+
+
+cdef inline const Word* threshold_of(const Reads* reads, uint32_t key) noexcept nogil:
+    """What must be covered; NULL if the reads do not contain the key."""
+    cdef uint32_t i
+    if reads != NULL:
+        for i in range(reads.threshold_count):
+            if reads.keys[reads.count + i] == key:
+                return &reads.thresholds[i]
+    return NULL

@@ -1,0 +1,153 @@
+"""Streams of changes: a slow consumer gets the newest change of each question."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from fastevm.simulate.watch.change import Change
+
+if TYPE_CHECKING:
+    from fastevm.simulate.watch.watch import Watch
+
+
+class Stream:
+    """Changes of some questions of a `Watch`, as an iterator and an asynchronous iterator.
+
+    A change that was not taken is replaced by a newer one of the same question, so a slow consumer
+    costs at most one change for each question; `Change.skipped` and ``skipped`` count the others.
+    Changes come in the order of their bases. Any thread may use a stream; one consumer gets each
+    change once.
+    """
+
+    def __init__(self, watch: Watch, ids: Iterable[int] | None) -> None:
+        self._watch = watch
+        self._ids = None if ids is None else set(ids)
+        self._waiting: dict[int, Change] = {}
+        self._changed = threading.Condition()
+        self._listeners: list[Callable[[], object]] = []
+        self.skipped = 0
+        self.is_closed = False
+
+    def put(self, changes: Iterable[Change]) -> None:
+        """Adds changes. The watch calls it."""
+        with self._changed:
+            was_empty = not self._waiting
+            for change in changes:
+                if self._ids is None or change.id in self._ids:
+                    self._put(change)
+            has_news = was_empty and bool(self._waiting)
+            if has_news:
+                self._changed.notify_all()
+        if has_news:
+            self._call_listeners()
+
+    def _put(self, change: Change) -> None:
+        earlier = self._waiting.pop(change.id, None)
+        if earlier is not None:
+            change = change.after(earlier)
+            self.skipped += 1
+        self._waiting[change.id] = change
+
+    def forget(self, ids: Iterable[int]) -> None:
+        """Drops what waits of questions that were removed. The watch calls it."""
+        with self._changed:
+            for id in ids:
+                self._waiting.pop(id, None)
+                if self._ids is not None:
+                    self._ids.discard(id)
+
+    def _call_listeners(self) -> None:
+        for listener in tuple(self._listeners):
+            listener()
+
+    # --- the consumer ---
+
+    def take(self) -> list[Change]:
+        """Returns all changes that wait, without waiting for any."""
+        with self._changed:
+            found = list(self._waiting.values())
+            self._waiting.clear()
+        return found
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Waits until there is a change, at most ``timeout`` seconds. Returns whether there is one.
+
+        Returns immediately if the stream is closed.
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: self._waiting or self.is_closed, timeout)
+            return bool(self._waiting)
+
+    def add(self, ids: Iterable[int]) -> None:
+        """Adds questions. A stream of all questions has them already."""
+        with self._changed:
+            if self._ids is not None:
+                self._ids.update(ids)
+
+    def discard(self, ids: Iterable[int]) -> None:
+        """Removes questions, with changes that were not taken. Has no effect on a stream of all."""
+        with self._changed:
+            if self._ids is not None:
+                for id in ids:
+                    self._ids.discard(id)
+                    self._waiting.pop(id, None)
+
+    def on_ready(self, listener: Callable[[], object]) -> None:
+        """Calls ``listener()`` when something comes into the empty stream, and when it is closed.
+
+        It runs on the thread that advances the watch and must return immediately, such as
+        ``loop.call_soon_threadsafe(event.set)``. If something waits already, it is called now.
+        """
+        with self._changed:
+            self._listeners.append(listener)
+            is_ready = bool(self._waiting) or self.is_closed
+        if is_ready:
+            listener()
+
+    def close(self) -> None:
+        """Ends the stream; what waits can still be taken."""
+        self._watch.drop_stream(self)
+        with self._changed:
+            self.is_closed = True
+            self._changed.notify_all()
+        self._call_listeners()
+
+    def __iter__(self) -> Iterator[Change]:
+        while True:
+            self.wait()
+            changes = self.take()
+            if not changes and self.is_closed:
+                return
+            yield from changes
+
+    async def __aiter__(self) -> AsyncIterator[Change]:
+        from asyncio import Event, get_running_loop  # slow to load; a caller has loaded it
+
+        loop, ready = get_running_loop(), Event()
+
+        def wake() -> None:
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(ready.set)
+
+        self.on_ready(wake)
+        try:
+            while True:
+                await ready.wait()
+                ready.clear()
+                changes = self.take()
+                for change in changes:
+                    yield change
+                if not changes and self.is_closed:
+                    return
+                if self.is_closed:
+                    ready.set()
+        finally:
+            self._listeners.remove(wake)
+
+    def __enter__(self) -> Stream:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()

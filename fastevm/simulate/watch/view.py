@@ -1,0 +1,63 @@
+"""A function of a contract as a question, with its decoded value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from fastevm.core.simulation.values import CallRequest
+from fastevm.evm.contracts.human_readable import json_abi
+from fastevm.evm.contracts.interface import Function
+from fastevm.rpc_types.native_values import address_of
+
+ZERO_ADDRESS = bytes(20)
+
+
+class View:
+    """The call of a contract's function, for `fastevm.simulate.Watch`.
+
+    ``to``: the contract, 20 bytes or hex text. ``declaration``: the function in Solidity syntax, such
+    as ``balanceOf(address) returns (uint256)``; the word ``function`` and modifiers may be missing.
+    ``args``: its arguments. Raises ValueError or TypeError for what cannot be encoded.
+
+    >>> View("0x" + "a0" * 20, "balanceOf(address) returns (uint256)", ["0x" + "11" * 20])
+    """
+
+    def __init__(
+        self,
+        to: bytes | str,
+        declaration: str,
+        args: Sequence[Any] = (),
+        *,
+        sender: bytes | str | None = None,
+    ) -> None:
+        text = declaration.strip()
+        if not text.startswith("function"):
+            text = f"function {text}"
+        items = json_abi([text])
+        if len(items) != 1:
+            raise ValueError(f"not a function: {declaration[:80]!r}")
+        self.to = address_of(to, "to")
+        self.sender = ZERO_ADDRESS if sender is None else address_of(sender, "sender")
+        self.declaration, self.args = text, tuple(args)
+        self._function = Function(items[0])
+        self.data = self._function.encode(self.args)
+
+    @property
+    def request(self) -> CallRequest:
+        """Returns the call."""
+        return CallRequest(sender=self.sender, to=self.to, data=self.data)
+
+    def decode(self, output: bytes) -> Any:
+        """Returns the value of an output; raises AbiDecodingError if it does not fit."""
+        return self._function.decode(output)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _view, (self.to, self.declaration, self.args, self.sender)
+
+    def __repr__(self) -> str:
+        return f"View(0x{self.to.hex()}, {self.declaration.removeprefix('function ')!r})"
+
+
+def _view(to: bytes, declaration: str, args: tuple[Any, ...], sender: bytes) -> View:
+    return View(to, declaration, args, sender=sender)
