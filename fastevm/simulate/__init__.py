@@ -51,6 +51,12 @@ from fastevm.simulate.estimate import estimate_gas, l1_gas
 from fastevm.simulate.loop_budget import LoopBudget
 from fastevm.simulate.simple_call import SimpleOutcome
 from fastevm.simulate.views import view_of
+from fastevm.simulate.watch.base import Base
+from fastevm.simulate.watch.change import Change
+from fastevm.simulate.watch.columns import WatchColumns
+from fastevm.simulate.watch.streams import Stream
+from fastevm.simulate.watch.view import View
+from fastevm.simulate.watch.watch import Changes, Watch, WatchCounters
 
 __all__ = [
     "DEFAULT_GAS_CAP",
@@ -62,6 +68,7 @@ __all__ = [
     "AccountOverride",
     "AssetChange",
     "Authorization",
+    "Base",
     "BlockOverrides",
     "BlockStateCalls",
     "BundleResult",
@@ -70,6 +77,8 @@ __all__ = [
     "CallOutcome",
     "CallRequest",
     "CallResult",
+    "Change",
+    "Changes",
     "Columns",
     "Deadline",
     "ErrorForm",
@@ -84,6 +93,11 @@ __all__ = [
     "Simulations",
     "StateOverrides",
     "StateView",
+    "Stream",
+    "View",
+    "Watch",
+    "WatchColumns",
+    "WatchCounters",
     "call",
     "call_plan",
     "estimate_gas",

@@ -9,7 +9,7 @@ from fastevm.core.primitives.buffer cimport Buffer, buffer_append
 from fastevm.core.primitives.intrinsics cimport atomic_decrement, atomic_increment
 from fastevm.core.simulation.records cimport CallRecord
 from fastevm.simulate.batch.results cimport BundleRecord, BundleResult, Results
-from fastevm.simulate.watch.question cimport PART_COUNT, Answer, answer_bytes
+from fastevm.simulate.watch.question cimport Answer, answer_bytes
 
 NAMES = ("new", "status", "output", "gas", "logs", "balances", "error")
 

@@ -7,25 +7,23 @@ the job ends.
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawMalloc
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
 from libc.string cimport memcpy, memset
 from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
 
 from fastevm.core.interpreter.machine cimport BlockContext
-from fastevm.core.primitives.hashes cimport Address, Hash
 from fastevm.core.primitives.intrinsics cimport atomic_decrement, atomic_increment
-from fastevm.core.primitives.word cimport Word, word_from_int
-from fastevm.core.simulation.plan cimport block_at
+from fastevm.core.simulation.records cimport CallRecord, LogCopy
 from fastevm.core.simulation.refusals cimport exception_of
-from fastevm.core.state.layer cimport Layer
-from fastevm.core.state.reader cimport Reader
 from fastevm.simulate.batch.bundles cimport RUN_AS_CHAIN, REFUSED, Bundle, bundle_at
 from fastevm.simulate.batch.results cimport BundleRecord, BundleResult, Results
 from fastevm.core.primitives.buffer cimport buffer_append
 from fastevm.simulate.watch.change cimport (
+    BALANCES,
     ERROR,
     NEW,
+    STATUS,
     Change,
     change_of,
     differences,
@@ -47,7 +45,6 @@ from fastevm.simulate.watch.program cimport (
 )
 from fastevm.simulate.watch.question cimport Answer, Question, answer_size
 from fastevm.simulate.watch.question_runner cimport (
-    ANSWERED,
     NO_MEMORY,
     NOT_RUN,
     REFUSED_RUN,
@@ -63,7 +60,6 @@ from fastevm.simulate.watch.standing cimport (
     standing_add,
     standing_close,
     standing_remove,
-    standing_wait,
     standing_wait_again,
 )
 
@@ -330,10 +326,10 @@ cdef class Engine:
         return self.standing.waiting_count
 
     @property
-    def bytes(self) -> int:
+    def memory(self) -> int:
         """Returns the memory of questions, reads, answers and indexes."""
         return (
-            self.standing.bytes + self.own.bytes + self.next.bytes
+            self.standing.bytes + self.own.memory + self.next.memory
             + (self.own.reads + self.next.reads) * sizeof(uint32_t)
         )
 
@@ -345,7 +341,6 @@ cdef class Engine:
         """Returns a job with all questions that wait, in the order in which they run."""
         cdef Job job = Job.__new__(Job)
         cdef Standing* s = &self.standing
-        cdef const Question** order
         cdef Question* q
         cdef uint32_t i
         cdef size_t at
@@ -372,11 +367,11 @@ cdef class Engine:
             job.outcomes[at].question = <uint32_t>self.positions[job.questions[at].id]
         return job
 
-    def chain_question(self, uint32_t position) -> tuple[object, object]:
-        """Returns a question that runs as a chain, and the error if it cannot be read."""
+    def chain_question(self, uint32_t position) -> object:
+        """Returns a question that runs as a chain; None if it cannot be read."""
         if self.standing.items[position].place == NOWHERE:
-            return None, self.errors[position]
-        return pickle.loads(self.payloads[position])[0], None
+            return None
+        return pickle.loads(self.payloads[position])[0]
 
     # ------------------------------------------------------------------------------------------
     # publishing
@@ -448,43 +443,29 @@ cdef class Engine:
         if not standing_wait_again(&self.standing, position):
             raise MemoryError
 
-    def publish_chain(
-        self, uint32_t position, base: object, outcomes: tuple | None, error: object
-    ) -> Change | None:
-        """Takes over the outcomes of a simulated chain, or its error. It reads the whole base."""
+    def publish_chain(self, uint32_t position, base: object, Results results) -> Change | None:
+        """Takes over the answer of a simulated chain, or of what cannot be read (None).
+
+        A chain reads the whole base.
+        """
         cdef Question* q = self.standing.items[position]
-        cdef Results results = Results.__new__(Results)
         cdef Results former = self.chains.get(position)
-        cdef BundleRecord record
-        cdef uint32_t marks = 0
+        cdef uint32_t marks = NEW
         cdef Outcome out
         if q.id == 0:
             return None           # removed meanwhile
+        if results is None:
+            results = refused_results(self.errors[position])
         memset(&out, 0, sizeof(Outcome))
-        memset(&record, 0, sizeof(BundleRecord))
-        results.first, results.count = 0, 1
-        if not buffer_append(&results.bundles, &record, sizeof(BundleRecord)):
-            raise MemoryError
-        if outcomes is not None:
-            results.add_apart(0, outcomes)
-        if error is not None:
-            results.faults[0] = error
         if q.place != NOWHERE:
             read_base(&out)
-            if not self.own.register(position, &out):
-                outcome_free(&out)
+            registered = self.own.register(position, &out)
+            outcome_free(&out)
+            if not registered:
                 self.postpone(position)
                 return None
-            outcome_free(&out)
-        if former is None:
-            marks = NEW
-        else:
-            marks = marks_of_outcomes(former.apart.get(0, ()), results.apart.get(0, ()))
-            before, after = former.faults.get(0), results.faults.get(0)
-            if (before is None) != (after is None) or (
-                before is not None and not same_error(before, after)
-            ):
-                marks |= ERROR
+        if former is not None:
+            marks = marks_of_results(former, results)
         self.chains[position] = results
         return self.report(q, position, base, marks)
 
@@ -518,6 +499,81 @@ cdef class Engine:
             self.errors.get(position) if sequence else None, self.views.get(position),
         )
 
+    # ------------------------------------------------------------------------------------------
+    # pickling
+
+    def saved(self) -> dict[str, object]:
+        """Returns everything except the base: questions, answers and what they read."""
+        cdef Question* q
+        questions = []
+        for id, position in self.positions.items():
+            q = self.standing.items[<uint32_t>position]
+            reads = None if q.reads == NULL else self.lane_of(q).reads_of(<size_t>q.reads)
+            answer = None
+            if q.answer != NULL:
+                answer = PyBytes_FromStringAndSize(
+                    <const char*>q.answer, <Py_ssize_t>(sizeof(Answer) + answer_size(q.answer))
+                )
+            questions.append((
+                id, self.payloads[position], q.priority, q.waits, q.is_reported, q.sequence,
+                reads, answer, self.errors.get(position), self.chains.get(position),
+            ))
+        return {
+            "layout": layout(),
+            "last_id": self.last_id,
+            "sequence": self.standing.sequence,
+            "unchanged": self.unchanged,
+            "questions": questions,
+            "own": self.own.saved(),
+            "next": self.next.saved(),
+        }
+
+    def restore(self, saved: dict) -> None:
+        """Fills an empty engine with what `saved` returned."""
+        cdef Question* q
+        cdef Answer* answer
+        cdef Outcome out
+        cdef uint32_t position
+        cdef bint failed = False
+        if saved["layout"] != layout():
+            raise ValueError("this watch was pickled by another version of fastevm")
+        self.standing.sequence = saved["sequence"]
+        self.unchanged = saved["unchanged"]
+        for id, payload, priority, waits, is_reported, sequence, reads, packed, error, chain in (
+            saved["questions"]
+        ):
+            question, view, own = pickle.loads(payload)
+            self.last_id = id - 1
+            self.add(question, payload, priority, own, view)
+            position = self.positions[id]
+            q = self.standing.items[position]
+            q.is_reported, q.sequence = is_reported, sequence
+            if not waits:
+                q.waits = False
+                self.unwait(position)
+            if error is not None:
+                self.errors[position] = error
+            if chain is not None:
+                self.chains[position] = chain
+            if packed is not None:
+                answer = <Answer*>PyMem_RawMalloc(PyBytes_GET_SIZE(packed))
+                if answer == NULL:
+                    raise MemoryError
+                memcpy(answer, PyBytes_AS_STRING(packed), PyBytes_GET_SIZE(packed))
+                answer.references = 1
+                q.answer = answer
+                self.standing.bytes += PyBytes_GET_SIZE(packed)
+            if reads is not None:
+                memset(&out, 0, sizeof(Outcome))
+                read_saved(&out, reads)
+                failed = not self.lane_of(q).register(position, &out)
+                outcome_free(&out)
+                if failed:
+                    raise MemoryError
+        self.last_id = saved["last_id"]
+        self.own.restore(saved["own"])
+        self.next.restore(saved["next"])
+
     def sequences(self) -> set[int]:
         """Returns the sequences of bases to which answers of waiting questions belong."""
         cdef Standing* s = &self.standing
@@ -525,8 +581,57 @@ cdef class Engine:
         return {s.items[s.waiting[i]].sequence for i in range(s.waiting_count)}
 
 
+cdef Results refused_results(object error):
+    """The results of a question that cannot be read."""
+    cdef Results results = Results.__new__(Results)
+    cdef BundleRecord record
+    memset(&record, 0, sizeof(BundleRecord))
+    results.first, results.count = 0, 1
+    results.faults[0] = error
+    if not buffer_append(&results.bundles, &record, sizeof(BundleRecord)):
+        raise MemoryError
+    return results
+
+
+cdef uint32_t marks_of_results(Results before, Results after):
+    """How the answers of two simulated chains differ, as Difference marks."""
+    cdef BundleResult old = result_of(before)
+    cdef BundleResult new = result_of(after)
+    cdef uint32_t marks = marks_of_outcomes(old.calls, new.calls)
+    if old.success != new.success:
+        marks |= STATUS
+    if old.balance_changes != new.balance_changes:
+        marks |= BALANCES
+    if (old.error is None) != (new.error is None) or (
+        old.error is not None and not same_error(old.error, new.error)
+    ):
+        marks |= ERROR
+    return marks
+
+
 cdef bint same_error(object a, object b):
     return type(a) is type(b) and str(a) == str(b)
+
+
+def layout() -> tuple[int, ...]:
+    """Returns the sizes of the records that a pickled watch contains as bytes."""
+    return (
+        sizeof(Answer), sizeof(BundleRecord), sizeof(CallRecord), sizeof(LogCopy), sizeof(Read),
+        sizeof(BlockContext),
+    )
+
+
+cdef int read_saved(Outcome* out, tuple reads) except -1:
+    """Fills in an outcome with the reads that `Lane.reads_of` returned."""
+    cdef bytes records = reads[0]
+    out.fingerprint[0], out.fingerprint[1] = 0, 0    # the seed of this process is another
+    out.oldest_hash, out.newest_hash = reads[1], reads[2]
+    out.reads = <Read*>PyMem_RawMalloc(PyBytes_GET_SIZE(records) + 1)
+    if out.reads == NULL:
+        raise MemoryError
+    memcpy(out.reads, PyBytes_AS_STRING(records), PyBytes_GET_SIZE(records))
+    out.read_count = <uint32_t>(PyBytes_GET_SIZE(records) // sizeof(Read))
+    return 0
 
 
 cdef int read_base(Outcome* out) except -1:

@@ -1,6 +1,6 @@
 """The inverted index of a watch: what was read -> the questions that read it."""
 
-from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawMalloc, PyMem_RawRealloc
+from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc, PyMem_RawRealloc
 from libc.stdint cimport uint32_t, uint64_t
 from libc.stdlib cimport qsort
 from libc.string cimport memcpy, memset
@@ -8,7 +8,7 @@ from libc.string cimport memcpy, memset
 from fastevm.core.primitives.hashes cimport Address, address_eq
 from fastevm.core.primitives.intrinsics cimport process_seed
 from fastevm.core.primitives.table cimport hash_address, hash_word
-from fastevm.core.primitives.word cimport Word, word_copy, word_eq, word_lt, word_zero
+from fastevm.core.primitives.word cimport Word, word_copy, word_eq
 
 
 cdef enum:

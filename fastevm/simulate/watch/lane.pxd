@@ -35,7 +35,6 @@ cdef class Lane:
     cdef object ancestors           # bytes, parent first
     cdef BlockContext context
     cdef KeptValue* kept            # by key, in place of a base: of a watch that was pickled
-    cdef uint32_t kept_count
     cdef Reader before              # of a comparison of values
     cdef Reader after
 

@@ -8,7 +8,7 @@ returned to what it was, is no change.
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawMalloc
-from libc.stdint cimport UINT64_MAX, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
 from libc.string cimport memcmp, memcpy, memset
 
@@ -45,7 +45,6 @@ from fastevm.simulate.watch.index cimport (
     READ_SLOT,
     Key,
     Read,
-    ReadIndex,
     index_add,
     index_bytes,
     index_close,
@@ -62,6 +61,7 @@ from fastevm.simulate.watch.question cimport Question, Reads, reads_contain, thr
 from fastevm.simulate.watch.question_runner cimport Outcome
 from fastevm.simulate.watch.standing cimport Standing, standing_wait
 
+from fastevm.core.primitives.replace import replace
 from fastevm.core.state.remote import resolved
 
 
@@ -378,6 +378,11 @@ cdef int by_number(const void* a, const void* b) noexcept nogil:
     return (x > y) - (x < y)
 
 
+cdef bint same_rules(object a, object b) except -1:
+    """Whether two schedules have the same rules. Most often they are one object."""
+    return a is b or (a.name == b.name and a.packed() == b.packed())
+
+
 cdef class Lane:
     """A base, and the index of what the questions that run on it read."""
 
@@ -402,7 +407,7 @@ cdef class Lane:
         return self.state.index.posted
 
     @property
-    def bytes(self) -> int:
+    def memory(self) -> int:
         """Returns the memory of the index."""
         return index_bytes(&self.state.index)
 
@@ -422,7 +427,7 @@ cdef class Lane:
         self.state.changed_keys = 0
         if self.layer is not None or self.kept != NULL:
             if (
-                self.base.schedule is not base.schedule
+                not same_rules(self.base.schedule, base.schedule)
                 or self.context.chain_id != context.chain_id
             ):
                 self.wait_for_all()
@@ -491,6 +496,78 @@ cdef class Lane:
                     raise MemoryError
         self.state.failed = False
         return 0
+
+    # ------------------------------------------------------------------------------------------
+    # pickling
+
+    def reads_of(self, size_t record) -> tuple[bytes, int, int]:
+        """Returns the reads of a question as `Read` records, and its range of block hashes."""
+        cdef const Reads* reads = <const Reads*>record
+        cdef const Key* key
+        cdef Read read
+        cdef uint32_t i
+        found = []
+        for i in range(reads.count + reads.threshold_count):
+            key = key_at(&self.state.index, reads.keys[i])
+            memset(&read, 0, sizeof(Read))
+            read.address, read.kind = key.address, key.kind
+            word_copy(&read.word, &key.word)
+            if i >= reads.count:
+                word_copy(&read.word, &reads.thresholds[i - reads.count])
+            found.append((<const char*>&read)[:sizeof(Read)])
+        return b"".join(found), reads.oldest_hash, reads.newest_hash
+
+    def saved(self) -> tuple[object, ...] | None:
+        """Returns the value of every key, and the block; None without a base."""
+        cdef const Key* key
+        cdef Read read
+        cdef KeptValue kept
+        cdef uint32_t i
+        if self.base is None:
+            return None
+        if self.layer is not None:
+            memset(&self.after, 0, sizeof(Reader))
+            self.layer.attach(&self.after)
+        values = []
+        for i in range(self.state.index.key_count):
+            key = key_at(&self.state.index, i)
+            if key.count == 0:
+                continue
+            memset(&read, 0, sizeof(Read))
+            memset(&kept, 0, sizeof(KeptValue))
+            read.address, read.kind = key.address, key.kind
+            word_copy(&read.word, &key.word)
+            if self.layer is None:
+                kept = self.kept[i]
+            elif key.kind <= READ_SLOT:
+                value_of(&self.after, key, &kept)
+            values.append((
+                (<const char*>&read)[:sizeof(Read)], (<const char*>&kept)[:sizeof(KeptValue)]
+            ))
+        context = (<const char*>&self.context)[:sizeof(BlockContext)]
+        return values, context, self.ancestors, self.block_hash, replace(self.base, layer=None)
+
+    def restore(self, saved: tuple | None) -> None:
+        """Takes over saved values in place of a base. The questions are registered already."""
+        cdef const Read* read
+        cdef uint32_t at
+        cdef bytes ancestors
+        if saved is None:
+            return
+        values, context, ancestors, self.block_hash, self.base = saved
+        self.ancestors = ancestors
+        memcpy(&self.context, PyBytes_AS_STRING(context), sizeof(BlockContext))
+        self.context.ancestors = <const Hash*>PyBytes_AS_STRING(ancestors)
+        self.kept = <KeptValue*>PyMem_RawCalloc(
+            self.state.index.key_count + 1, sizeof(KeptValue)
+        )
+        if self.kept == NULL:
+            raise MemoryError
+        for record, value in values:
+            read = <const Read*>PyBytes_AS_STRING(record)
+            at = index_find(&self.state.index, read.kind, &read.address, &read.word)
+            if at != NO_KEY:
+                memcpy(&self.kept[at], PyBytes_AS_STRING(value), sizeof(KeptValue))
 
     # ------------------------------------------------------------------------------------------
     # reads of questions

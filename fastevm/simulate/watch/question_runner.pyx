@@ -5,11 +5,10 @@ frames that were reverted. Balances and nonces count as read only if the executi
 credit alone does not. The machine marks the members of the block context that it read.
 """
 
-from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawMalloc
-from libc.stdint cimport UINT64_MAX, uint8_t, uint32_t, uint64_t
+from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy, memset
 
-from fastevm.core.execution.block.block_context cimport fill_environment
 from fastevm.core.execution.transaction.transaction_result cimport TX_CANCELLED, TX_OUT_OF_MEMORY
 from fastevm.core.interpreter.machine cimport (
     READS_BASE_FEE,
@@ -23,10 +22,10 @@ from fastevm.core.primitives.hashes cimport address_eq
 from fastevm.core.primitives.intrinsics cimport atomic_store_int, process_seed
 from fastevm.core.primitives.table cimport fold, hash_address, hash_word
 from fastevm.core.primitives.word cimport Word, word_copy, word_lt, word_set, word_sub, word_zero
-from fastevm.core.simulation.plan cimport List, PlannedOverride, list_add
+from fastevm.core.simulation.plan cimport PlannedOverride, list_add
 from fastevm.core.simulation.records cimport records_clear
 from fastevm.core.simulation.refusals cimport INVALID_CALL, Refusal
-from fastevm.core.state.account cimport Account, Slot
+from fastevm.core.state.account cimport Account
 from fastevm.core.state.reader cimport READ_FOUND, AccountData
 from fastevm.simulate.batch.bundles cimport RUN_HERE, Bundle
 from fastevm.simulate.watch.index cimport (
@@ -37,10 +36,8 @@ from fastevm.simulate.watch.index cimport (
     READ_GAS_LIMIT,
     READ_NONCE,
     READ_SLOT,
-    is_threshold,
 )
 from fastevm.simulate.watch.question cimport PART_COUNT, answer_bytes
-from fastevm.simulate.watch.program cimport NEXT_BLOCK, OWN_BLOCK
 
 
 cdef enum:

@@ -1,12 +1,12 @@
 """The questions of a watch, and the list of those that wait to run."""
 
 from cpython.mem cimport PyMem_RawFree, PyMem_RawRealloc
-from libc.stdint cimport uint32_t, uint64_t
+from libc.stdint cimport uint32_t
 from libc.string cimport memset
 
 from fastevm.core.primitives.intrinsics cimport atomic_decrement
 from fastevm.simulate.watch.program cimport program_free
-from fastevm.simulate.watch.question cimport Question, answer_size
+from fastevm.simulate.watch.question cimport Question
 
 
 cdef enum:

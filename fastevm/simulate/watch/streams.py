@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from typing import TYPE_CHECKING
 
 from fastevm.simulate.watch.change import Change
-
-if TYPE_CHECKING:
-    from fastevm.simulate.watch.watch import Watch
 
 
 class Stream:
@@ -21,8 +17,8 @@ class Stream:
     change once.
     """
 
-    def __init__(self, watch: Watch, ids: Iterable[int] | None) -> None:
-        self._watch = watch
+    def __init__(self, ids: Iterable[int] | None, drop: Callable[[Stream], None]) -> None:
+        self._drop = drop
         self._ids = None if ids is None else set(ids)
         self._waiting: dict[int, Change] = {}
         self._changed = threading.Condition()
@@ -108,7 +104,7 @@ class Stream:
 
     def close(self) -> None:
         """Ends the stream; what waits can still be taken."""
-        self._watch.drop_stream(self)
+        self._drop(self)
         with self._changed:
             self.is_closed = True
             self._changed.notify_all()

@@ -16,9 +16,9 @@ ZERO_ADDRESS = bytes(20)
 class View:
     """The call of a contract's function, for `fastevm.simulate.Watch`.
 
-    ``to``: the contract, 20 bytes or hex text. ``declaration``: the function in Solidity syntax, such
-    as ``balanceOf(address) returns (uint256)``; the word ``function`` and modifiers may be missing.
-    ``args``: its arguments. Raises ValueError or TypeError for what cannot be encoded.
+    ``to``: the contract, 20 bytes or hex text. ``declaration``: the function in Solidity syntax,
+    such as ``balanceOf(address) returns (uint256)``; the word ``function`` and modifiers may be
+    missing. ``args``: its arguments. Raises ValueError or TypeError for what cannot be encoded.
 
     >>> View("0x" + "a0" * 20, "balanceOf(address) returns (uint256)", ["0x" + "11" * 20])
     """

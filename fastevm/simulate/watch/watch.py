@@ -13,10 +13,8 @@ from typing import Any, Final, Literal, Unpack
 
 from msgspec import Struct
 
-from fastevm.core.primitives.replace import replace
 from fastevm.core.simulation.deadline import WATCHDOG, Deadline
 from fastevm.core.simulation.environment import environment_of
-from fastevm.core.simulation.simulated_blocks import simulate_v1
 from fastevm.core.simulation.values import (
     DEFAULT_GAS_CAP,
     DEFAULT_TIMEOUT,
@@ -27,14 +25,14 @@ from fastevm.core.simulation.values import (
     StateView,
 )
 from fastevm.core.state.remote import resolved
-from fastevm.errors import FastevmError, ResourceLimitError
-from fastevm.rpc_types.simulate_request import payload_from
+from fastevm.errors import ResourceLimitError
 from fastevm.simulate.batch.base_block import BaseBlock
+from fastevm.simulate.batch.results import Results
 from fastevm.simulate.views import BlockOptions, as_view, spacing_of
+from fastevm.simulate.watch.base import Base
 from fastevm.simulate.watch.change import Change
 from fastevm.simulate.watch.columns import WatchColumns, columns_of
 from fastevm.simulate.watch.engine import Engine, Job, Worker
-from fastevm.simulate.watch.lane import Lane
 from fastevm.simulate.watch.streams import Stream
 from fastevm.simulate.watch.view import View
 
@@ -42,30 +40,23 @@ MAX_QUESTIONS: Final = 1_000_000
 KEPT_BASES: Final = 64  # names of bases; those that a stale answer belongs to are kept beyond it
 MAX_THREADS: Final = 64
 
+OPTIONS: Final = (
+    "threads", "gas_cap", "timeout", "balances", "shows_base_fee", "max_questions", "_block",
+)  # fmt: skip
+COUNTS: Final = ("_advances", "_touched", "_ran", "_kept", "_late", "_seconds")
+
 Block = Literal["own", "next"]
-
-
-class Base(Struct, frozen=True, kw_only=True):
-    """A base that a watch stood on. ``sequence`` counts the calls of `Watch.advance` from 1.
-
-    ``number`` and ``hash``: of its block; the hash of a pending block is provisional.
-    ``slice_index``: as given to `Watch.advance`.
-    """
-
-    sequence: int
-    number: int
-    hash: bytes
-    slice_index: int | None = None
 
 
 class WatchCounters(Struct, frozen=True, kw_only=True):
     """What a watch has done.
 
-    ``keys``: different values that are read; ``reads``: reads of all questions; ``memory``: bytes of
-    questions, answers and index; ``advances``: bases; ``touched``: questions whose reads changed;
-    ``ran``: runs; ``unchanged``: runs that gave the same answer; ``kept``: answers that stayed fresh
-    without a run; ``stale``: questions that wait now; ``late``: how often a question missed its
-    budget; ``seconds``: spent in `Watch.advance` and `Watch.refresh`, ``last_seconds`` in the last.
+    ``keys``: different values that are read; ``reads``: reads of all questions; ``memory``: bytes
+    of questions, answers and index; ``advances``: bases; ``touched``: questions whose reads
+    changed; ``ran``: runs; ``unchanged``: runs that gave the same answer; ``kept``: answers that
+    stayed fresh without a run; ``stale``: questions that wait now; ``late``: how often a question
+    missed its budget; ``seconds``: spent in `Watch.advance` and `Watch.refresh`, ``last_seconds``
+    in the last.
     """
 
     questions: int
@@ -113,14 +104,14 @@ class Watch:
     """Standing simulations: questions whose answers stay fresh while the base moves.
 
     ``base``: what `fastevm.simulate.simulate_many` takes as a state, or None until `advance`.
-    ``threads``: that run questions without the GIL; never changes an answer. ``gas_cap``: gas of all
-    calls of one question (0: no bound but the block's). ``timeout``: seconds that one question may
-    run. ``balances``: answers contain changes of balances. ``shows_base_fee``: BASEFEE reads the
-    block's base fee in a call in its own block that offers no price, else 0. ``block``: fields of
-    the block, for a state alone; see `fastevm.simulate.views.as_view`.
+    ``threads``: that run questions without the GIL; never changes an answer. ``gas_cap``: gas of
+    all calls of one question (0: no bound but the block's). ``timeout``: seconds that one question
+    may run. ``balances``: answers contain changes of balances. ``shows_base_fee``: BASEFEE reads
+    the block's base fee in a call in its own block that offers no price, else 0. ``block``: fields
+    of the block, for a state alone; see `fastevm.simulate.views.as_view`.
 
-    An answer equals that of a full run on the base it names. `advance` runs only the questions again
-    whose reads changed, and returns the answers that changed. Any thread may use a watch.
+    An answer equals that of a full run on the base it names. `advance` runs only the questions
+    again whose reads changed, and returns the answers that changed. Any thread may use a watch.
     """
 
     def __init__(
@@ -169,10 +160,10 @@ class Watch:
     def add(self, question: Any, *, priority: int = 0, block: Block | None = None) -> int:
         """Adds a question and returns its id; it runs with the next `refresh` or `advance`.
 
-        ``question``: a call (a JSON object or a `CallRequest`), a bundle (a list of calls), a payload
-        of eth_simulateV1 (a JSON object or a `SimulatePayload`), or a `View`. ``priority``: higher
-        runs first. ``block``: "own": in the block of the base, as eth_call; "next": in the block
-        after it, as eth_simulateV1. Default: "own" for a call or a `View`, else "next".
+        ``question``: a call (a JSON object or a `CallRequest`), a bundle (a list of calls), a
+        payload of eth_simulateV1 (a JSON object or a `SimulatePayload`), or a `View`. ``priority``:
+        higher runs first. ``block``: "own": in the block of the base, as eth_call; "next": in the
+        block after it, as eth_simulateV1. Default: "own" for a call or a `View`, else "next".
 
         Raises ValueError or TypeError for what is no question, ResourceLimitError if there are too
         many. A question that is refused has an answer with an ``error``.
@@ -189,12 +180,11 @@ class Watch:
         with self._lock:
             if len(self._engine.positions) + len(read) > self.max_questions:
                 raise ResourceLimitError(
-                    f"a watch has at most {self.max_questions:,} questions (max_questions)"
+                    "max_questions",
+                    f"a watch has at most {self.max_questions:,} questions (max_questions)",
                 )
             return [
-                self._engine.add(
-                    payload, pickle.dumps((payload, view, own)), priority, own, view
-                )
+                self._engine.add(payload, pickle.dumps((payload, view, own)), priority, own, view)
                 for payload, view, own in read
             ]
 
@@ -230,8 +220,8 @@ class Watch:
         """Moves to another base and runs the questions whose reads changed.
 
         ``base`` may be any state: the next slice, a block, a reorganised chain. ``slice_index`` is
-        passed on to `Base`. ``budget``: seconds after which the other questions stay stale; they run
-        first in the next step. Returns the answers that changed.
+        passed on to `Base`. ``budget``: seconds after which the other questions stay stale; they
+        run first in the next step. Returns the answers that changed.
         """
         started = time.perf_counter()
         view = as_view(base, **({} if isinstance(base, StateView) else self._block))
@@ -282,7 +272,7 @@ class Watch:
                 self._kept += len(engine.positions) - engine.waiting
             left = None if budget is None else budget - (time.perf_counter() - started)
             job = engine.job(left)
-        chains: list[tuple[Any, Any]] = []
+        chains: list[Results | None] = []
         try:
             if self._run(job, view):
                 chains = self._run_chains(job, view)
@@ -291,10 +281,8 @@ class Watch:
                 name = self._bases[self._sequence]
                 before = engine.waiting
                 changes += engine.publish(job, name)
-                for position, outcome in zip(
-                    [position for position, _ in job.chains], chains, strict=False
-                ):
-                    change = engine.publish_chain(position, name, *outcome)
+                for (position, _), results in zip(job.chains, chains, strict=False):
+                    change = engine.publish_chain(position, name, results)
                     if change is not None:
                         changes.append(change)
                 for position, _ in job.chains[len(chains) :]:
@@ -409,22 +397,20 @@ class Watch:
         finally:
             WATCHDOG.end(limit)
 
-    def _run_chains(self, job: Job, view: StateView) -> list[tuple[Any, Any]]:
-        """Runs simulated chains, as far as the budget of the job goes."""
-        found: list[tuple[Any, Any]] = []
-        options = self._options(view)
+    def _run_chains(self, job: Job, view: StateView) -> list[Results | None]:
+        """Runs simulated chains, as far as the budget of the job goes. None: it cannot be read."""
+        found: list[Results | None] = []
+        block: BaseBlock | None = None
         for position, _ in job.chains:
             if job.is_over or self._is_closed:
                 break
-            question, error = self._engine.chain_question(position)
-            outcomes = None
-            if error is None:
-                try:
-                    blocks = simulate_v1(view, payload_from(question), options)
-                    outcomes = tuple([outcome for block in blocks for outcome in block.calls])
-                except (FastevmError, ValueError, TypeError, OverflowError) as refused:
-                    error = refused
-            found.append((outcomes, error))
+            question = self._engine.chain_question(position)
+            if question is None:
+                found.append(None)
+                continue
+            if block is None:
+                block = BaseBlock(view, self._options(view), balances=self.balances)
+            found.append(resolved(view.layer, partial(block.run, 0, [question])))
         return found
 
     # ------------------------------------------------------------------------------------------
@@ -454,7 +440,7 @@ class Watch:
 
         ``snapshot``: it begins with what stands now.
         """
-        made = Stream(self, ids)
+        made = Stream(ids, self._drop_stream)
         with self._lock:
             if self._is_closed:
                 raise RuntimeError("the watch is closed")
@@ -463,8 +449,7 @@ class Watch:
                 made.put(change for change in self.snapshot(ids)[1] if change.answer is not None)
         return made
 
-    def drop_stream(self, stream: Stream) -> None:
-        """Forgets a stream; `Stream.close` calls it."""
+    def _drop_stream(self, stream: Stream) -> None:
         with self._lock:
             self._streams = tuple(one for one in self._streams if one is not stream)
 
@@ -483,7 +468,7 @@ class Watch:
                 questions=len(engine.positions),
                 keys=engine.own.keys + engine.next.keys,
                 reads=engine.own.reads + engine.next.reads,
-                memory=engine.bytes,
+                memory=engine.memory,
                 advances=self._advances,
                 touched=self._touched,
                 ran=self._ran,
@@ -494,6 +479,28 @@ class Watch:
                 seconds=self._seconds,
                 last_seconds=self._last_seconds,
             )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Returns questions, answers and what they read; neither the state nor streams."""
+        with self._turn, self._lock:
+            return {
+                "options": {name: getattr(self, name) for name in OPTIONS},
+                "engine": self._engine.saved(),
+                "bases": self._bases,
+                "sequence": self._sequence,
+                "counts": {name: getattr(self, name) for name in COUNTS},
+            }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restores a watch; its next step must be `advance`."""
+        for name, value in state["options"].items():
+            setattr(self, name, value)
+        self._engine = Engine()
+        self._engine.restore(state["engine"])
+        self._open()
+        self._bases, self._sequence = state["bases"], state["sequence"]
+        for name, value in state["counts"].items():
+            setattr(self, name, value)
 
     def close(self) -> None:
         """Stops what runs and ends all streams."""

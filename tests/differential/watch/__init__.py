@@ -1,0 +1,1 @@
+"""Standing simulations beside full runs, on random chains."""
