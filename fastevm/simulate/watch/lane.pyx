@@ -26,9 +26,9 @@ from fastevm.core.interpreter.machine cimport (
     BlockContext,
 )
 from fastevm.core.primitives.hashes cimport Address, Hash, address_eq, hash_eq
-from fastevm.core.primitives.persistent_map cimport map_each_difference
+from fastevm.core.primitives.persistent_map cimport map_differences
 from fastevm.core.primitives.word cimport Word, word_copy, word_eq, word_is_zero, word_lt, word_set
-from fastevm.core.primitives.word_map cimport word_map_each_difference
+from fastevm.core.primitives.word_map cimport word_map_differences
 from fastevm.core.spec.constants cimport BLOCK_HASH_WINDOW
 from fastevm.core.state.account_map cimport ACCOUNT_MAP, AccountLeaf
 from fastevm.core.state.layer cimport Layer
@@ -183,15 +183,13 @@ cdef void read_leaf(const AccountLeaf* leaf, AccountData* out) noexcept nogil:
     out.has_storage = leaf.storage != 0
 
 
-cdef bint slot_differs(
-    const Word* key, const Word* in_a, const Word* in_b, void* context
-) noexcept nogil:
+cdef bint slot_differs(const Word* key, void* context) noexcept nogil:
     cdef LaneState* lane = <LaneState*>context
     key_changed(lane, index_find(&lane.index, READ_SLOT, lane.address, key))
     return True
 
 
-cdef bint account_differs(const void* in_a, const void* in_b, void* context) noexcept nogil:
+cdef bint account_differs(void* in_a, void* in_b, void* context) noexcept nogil:
     cdef LaneState* lane = <LaneState*>context
     cdef const AccountLeaf* a = <const AccountLeaf*>in_a
     cdef const AccountLeaf* b = <const AccountLeaf*>in_b
@@ -203,7 +201,7 @@ cdef bint account_differs(const void* in_a, const void* in_b, void* context) noe
     read_leaf(b, &after)
     compare_accounts(lane, address, &before, a != NULL, &after, b != NULL)
     lane.address = address
-    return word_map_each_difference(
+    return word_map_differences(
         a.storage if a != NULL else 0, b.storage if b != NULL else 0, slot_differs, lane
     )
 
@@ -293,6 +291,8 @@ cdef bint hashes_differ(
     cdef uint64_t lowest = min(a.number, b.number)
     cdef uint64_t number
     cdef Hash in_a, in_b
+    if a.l1_number != 0 or b.l1_number != 0:
+        return a.l1_number != b.l1_number     # the hashes are slots
     lowest = lowest - BLOCK_HASH_WINDOW if lowest > BLOCK_HASH_WINDOW else 0
     if highest - lowest > 4 * BLOCK_HASH_WINDOW:
         return True
@@ -328,7 +328,7 @@ cdef uint32_t marks_that_differ(const BlockContext* a, const BlockContext* b) no
     cdef uint32_t marks = 0
     if not address_eq(&a.coinbase, &b.coinbase):
         marks |= READS_COINBASE
-    if a.number != b.number:
+    if a.number != b.number or a.l1_number != b.l1_number:
         marks |= READS_NUMBER
     if a.timestamp != b.timestamp:
         marks |= READS_TIMESTAMP
@@ -467,7 +467,7 @@ cdef class Lane:
             return 0
         if old is not None and old.remote_state is None and layer.remote_state is None:
             with nogil:
-                map_each_difference(
+                map_differences(
                     old.accounts, layer.accounts, &ACCOUNT_MAP, account_differs, &self.state
                 )
             return 0

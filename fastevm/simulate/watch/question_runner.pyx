@@ -11,6 +11,7 @@ from libc.string cimport memcmp, memcpy, memset
 
 from fastevm.core.execution.transaction.transaction_result cimport TX_CANCELLED, TX_OUT_OF_MEMORY
 from fastevm.core.interpreter.machine cimport (
+    READS_ANYTHING,
     READS_BASE_FEE,
     READS_BLOCK_HASH,
     READS_BLOB_BASE_FEE,
@@ -31,6 +32,7 @@ from fastevm.simulate.batch.bundles cimport RUN_HERE, Bundle
 from fastevm.simulate.watch.index cimport (
     READ_ACCOUNT,
     READ_BALANCE,
+    READ_BASE,
     READ_ENVIRONMENT,
     READ_FUNDS,
     READ_GAS_LIMIT,
@@ -95,6 +97,7 @@ cdef class QuestionRunner(BundleRunner):
             if i != NO_BASE_FEE:
                 word_zero(&context.blob_base_fee)
             if i != NO_BLOB_FEE:
+                word_copy(&context.header_base_fee, &context.base_fee)
                 word_zero(&context.base_fee)
 
     # ------------------------------------------------------------------------------------------
@@ -266,6 +269,12 @@ cdef class QuestionRunner(BundleRunner):
         cdef Read read
         memset(&read, 0, sizeof(Read))
         read.kind = READ_ENVIRONMENT
+        if marks & READS_ANYTHING:
+            marks = 0
+            read.kind = READ_BASE
+            if not self.note_read(&read):
+                return False
+            read.kind = READ_ENVIRONMENT
         if self.world.coinbase_seen:
             marks |= READS_COINBASE
         if self.own_block and program.is_free and not self.shows_base_fee:
