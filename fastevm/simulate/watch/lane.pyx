@@ -195,6 +195,8 @@ cdef bint account_differs(void* in_a, void* in_b, void* context) noexcept nogil:
     cdef const AccountLeaf* b = <const AccountLeaf*>in_b
     cdef const Address* address = &a.address if a != NULL else &b.address
     cdef AccountData before, after
+    memset(&before, 0, sizeof(before))
+    memset(&after, 0, sizeof(after))
     if index_find(&lane.index, READ_ACCOUNT, address, NULL) == NO_KEY:
         return True           # whoever reads a field or a slot reads the account, too
     read_leaf(a, &before)
@@ -226,6 +228,7 @@ cdef void value_of(const Reader* reader, const Key* key, KeptValue* out) noexcep
     """The value of a key in an account."""
     cdef AccountData data
     cdef bint found
+    memset(&data, 0, sizeof(data))
     memset(out, 0, sizeof(KeptValue))
     found = read_base_account(reader, &key.address, &data)
     if key.kind == READ_ACCOUNT:
@@ -251,6 +254,8 @@ cdef void compare_values(
     cdef const Key* key
     cdef KeptValue old, new
     cdef uint32_t i
+    memset(&old, 0, sizeof(old))
+    memset(&new, 0, sizeof(new))
     for i in range(lane.index.key_count):
         key = key_at(&lane.index, i)
         if key.count == 0 or key.kind > READ_SLOT:
