@@ -64,6 +64,8 @@ def test_a_program_runs_twice_as_it_stands(name: str, code: str, tmp_path: Path)
     """Readers repeat a program in the same folder: it must not depend on a fresh one."""
     if "import boa\n" in code:
         pytest.importorskip("boa", reason='needs titanoboa: pip install "fastevm[boa]"')
+    if '"tracer": PROGRAM' in code:
+        pytest.importorskip("quickjs", reason='needs quickjs: pip install "fastevm[javascript]"')
     if not name:
         for _ in range(2):
             run(tmp_path, sys.executable, "-c", code)

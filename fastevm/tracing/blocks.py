@@ -15,7 +15,7 @@ from fastevm.tracing.flat import TracePosition
 from fastevm.tracing.runner import TracedRunner
 from fastevm.tracing.spool import Spool
 from fastevm.tracing.tracer import Finished, precompiles_of
-from fastevm.tracing.tracers import CALL_TRACER, tracer_for
+from fastevm.tracing.tracers import CALL_TRACER, keeps_steps, tracer_for
 from fastevm.tracing.values import (
     CALLS_BYTES_LIMIT,
     TRACE_BYTES_LIMIT,
@@ -110,7 +110,7 @@ class Budget:
         self.spool = spool
         self.ends = time.monotonic() + timeout
         self.gas_limit = self.gas = gas  # of all calls together; None: any amount
-        steps = any(not (request.tracer or request.make) for request in requests)
+        steps = any(keeps_steps(request) for request in requests)
         self.limit = TRACE_BYTES_LIMIT if steps else CALLS_BYTES_LIMIT
         self.size = self.limit
 
@@ -184,5 +184,6 @@ def traced(
         after=runner.snapshot() if tracer.needs_states else None,
         precompiles=precompiles_of(runner.schedule),
         position=position,
+        number=runner.number,
     )
     return tracer.result(finished)

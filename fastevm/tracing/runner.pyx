@@ -45,6 +45,11 @@ cdef class TracedRunner(Runner):
         """The address that receives the fees, including overrides."""
         return self.c.context.coinbase.b[:20]
 
+    @property
+    def number(self) -> int:
+        """The number of the block, including overrides."""
+        return self.c.context.number
+
     def replay(self, transactions: Iterable[Transaction]) -> None:
         """Executes transactions untraced. Raises InvalidTransaction for the first invalid one."""
         cdef Transaction source

@@ -20,8 +20,8 @@ SCHEDULES: Final = 16  # cached sets of precompiles
 class Finished(Struct, frozen=True, kw_only=True):
     """A transaction after its traced execution; both states only if the tracer needs them.
 
-    ``precompiles``: addresses under the rules of the block. ``position``: its position; None for a
-    call.
+    ``precompiles``: addresses under the rules of the block, whose ``number`` is also there for a
+    call. ``position``: its position; None for a call.
     """
 
     transaction: Transaction
@@ -31,6 +31,7 @@ class Finished(Struct, frozen=True, kw_only=True):
     after: Layer | None
     precompiles: frozenset[bytes] = frozenset()
     position: TracePosition | None = None
+    number: int = 0
 
 
 class OutcomeTracer:

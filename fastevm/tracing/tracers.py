@@ -11,6 +11,7 @@ from fastevm.tracing.access_observer import AccessObserver
 from fastevm.tracing.call_tree import CallTree
 from fastevm.tracing.erc7562 import Erc7562Tracer
 from fastevm.tracing.frame_tracers import FlatCallTracer, FourByteTracer
+from fastevm.tracing.javascript import JavaScriptTracer
 from fastevm.tracing.observer import Observer, observer_of
 from fastevm.tracing.prestate import PrestateOptions, accessed_slots, prestate_json
 from fastevm.tracing.profile_tracers import (
@@ -24,7 +25,7 @@ from fastevm.tracing.profile_tracers import (
 from fastevm.tracing.spool import Spool
 from fastevm.tracing.step_loggers import StructLogger
 from fastevm.tracing.tracer import Finished, Tracer, always_accessed, flag
-from fastevm.tracing.values import StepOptions, TraceRequest, TracingError
+from fastevm.tracing.values import StepOptions, TraceRequest, TracingError, is_program
 
 CALL_TRACER: Final = "callTracer"
 MUX_TRACER: Final = "muxTracer"
@@ -156,10 +157,18 @@ def tracer_for(request: TraceRequest, budget: int, spool: Spool | None = None) -
         return own
     if not request.tracer:
         return StructLogTracer(request.steps, budget, spool)
+    if is_program(request.tracer):
+        return JavaScriptTracer(request.tracer, request.config, request.timeout, budget)
     make = _TRACERS.get(request.tracer)
     if make is None:
         raise TracingError(unknown_tracer(request.tracer))
     return make(request.config or {}, budget, spool)
+
+
+def keeps_steps(request: TraceRequest) -> bool:
+    """Returns whether the tracer of a request keeps every step."""
+    name = request.tracer
+    return is_program(name) if name else request.make is None
 
 
 def unknown_tracer(name: str) -> str:

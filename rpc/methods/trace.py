@@ -40,12 +40,10 @@ from fastevm.tracing import (
     StepOptions,
     TraceRequest,
     TracingError,
-    is_program,
     seconds_of,
 )
 
 LARGEST_LIMIT = 2**63
-NO_PROGRAMS = "TraceConfig.tracer: tracers in JavaScript are not supported; give the name of one"
 
 STEP_FLAGS: Mapping[str, tuple[str, bool]] = {
     "enableMemory": ("memory", True),
@@ -72,8 +70,6 @@ def decode_trace_config(value: Any) -> TraceRequest:
     if config is not None and not isinstance(config, dict):
         raise object_fault(config, "map", "TraceConfig.tracerConfig")
     tracer, timeout = value.get("tracer"), value.get("timeout")
-    if isinstance(tracer, str) and is_program(tracer):
-        raise DecodeError(NO_PROGRAMS)
     request = TraceRequest(
         tracer=None if tracer is None else decode_text(tracer),
         config=config,

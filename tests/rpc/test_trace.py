@@ -145,12 +145,6 @@ def test_what_cannot_be_traced(live: ServerThread) -> None:
             -32000,
             "cannot use diffMode with includeEmpty",
         ),
-        (
-            {"tracer": "{step: function(log) {}}"},
-            -32602,
-            "invalid argument 1: TraceConfig.tracer: tracers in JavaScript are not supported; give "
-            "the name of one",
-        ),
         ({"timeout": "soon"}, -32602, 'invalid argument 1: time: invalid duration "soon"'),
         (
             {"enableMemory": "yes"},

@@ -29,6 +29,7 @@ RESETTING = {
     "fastevm/core/simulation/deadline.pyx": "the watchdog",
     "fastevm/fork/progress.py": "the lock of the terminal",
     "fastevm/simulate/batch/shipping.py": "the lock of shipped states",
+    "fastevm/tracing/javascript/worker_process.py": "the worker processes that wait",
     "rpc/methods/accounts.py": "the lock of nonces",
 }
 

@@ -173,10 +173,19 @@ cdef class StepTrace:
         ints), stack_height, memory_size, refund, return_data_size, error, and memory and
         return_data if asked for.
         """
-        cdef size_t at = 0
+        records, _ = self.read(0, self.c.records.size)
+        tracer_clear(self.c)
+        return records
+
+    def read(self, size_t at, size_t most) -> tuple[list[dict[str, Any]], int]:
+        """Returns up to ``most`` records from a byte offset on, and the offset after them.
+
+        Their form is that of `drain`. The buffer keeps them.
+        """
         cdef const TraceHead* head
         cdef list records = []
-        while at < self.c.records.size:
+        while at < self.c.records.size and most:
+            most -= 1
             head = <const TraceHead*>(self.c.records.bytes + at)
             if head.kind == TRACE_STEP:
                 records.append(step_values(<const StepRecord*>head))
@@ -187,5 +196,4 @@ cdef class StepTrace:
             else:
                 records.append(leave_values(<const LeaveRecord*>head))
             at += head.size
-        tracer_clear(self.c)
-        return records
+        return records, at

@@ -1,0 +1,70 @@
+"""The worker process of JavaScript tracers: ``python -I -S worker.py FOLDER_OF_QUICKJS``.
+
+Frames on standard input and output: a letter, the length (4 bytes), a text in UTF-8. Requests: N
+(begin: source, config, precompiles as a JSON array), B (a batch of events), R (the result; its
+context). Answers: D (done; its text), E (error; the message and the function as a JSON array).
+During a request the worker may ask: Q, which is answered by A.
+"""
+
+import json
+import struct
+import sys
+from pathlib import Path
+from typing import Any
+
+MEMORY_LIMIT = 128 * 1024 * 1024  # bytes of JavaScript values
+STACK_LIMIT = 512 * 1024  # bytes
+HEAD = struct.Struct(">cI")
+
+
+def read() -> tuple[bytes, str]:
+    """Returns the next frame; ends the process at the end of the input."""
+    head = sys.stdin.buffer.read(HEAD.size)
+    if len(head) < HEAD.size:
+        raise SystemExit
+    kind, size = HEAD.unpack(head)
+    return kind, sys.stdin.buffer.read(size).decode()
+
+
+def write(kind: bytes, text: str) -> None:
+    """Sends a frame."""
+    data = text.encode("utf-8", "replace")
+    sys.stdout.buffer.write(HEAD.pack(kind, len(data)) + data)
+    sys.stdout.buffer.flush()
+
+
+def request(question: str) -> str:
+    """Returns the answer to a question about the state."""
+    write(b"Q", question)
+    return read()[1]
+
+
+def main() -> None:
+    """Serves one trace after the other, each in a fresh context."""
+    sys.path.append(sys.argv[1])
+    quickjs: Any = __import__("quickjs")
+    prelude = Path(__file__).with_name("prelude.js").read_text()
+    context: Any = None
+    while True:
+        kind, text = read()
+        try:
+            if kind == b"N":
+                context = quickjs.Context()
+                context.set_memory_limit(MEMORY_LIMIT)
+                context.set_max_stack_size(STACK_LIMIT)
+                context.add_callable("__request", request)
+                context.eval(prelude)
+                answer = context.get("__begin")(*json.loads(text))
+            elif kind == b"B":
+                answer = context.get("__batch")(text)
+            else:
+                answer = context.get("__result")(text)
+        except Exception as error:
+            where = "" if context is None else context.get("__where")()
+            write(b"E", json.dumps([str(error), where]))
+        else:
+            write(b"D", answer or "")
+
+
+if __name__ == "__main__":
+    main()
