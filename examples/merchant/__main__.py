@@ -72,6 +72,12 @@ def options_of(arguments: list[str] | None = None) -> Options:
         metavar="N",
         help="blocks until a capture counts as paid (%(default)s)",
     )
+    add(
+        "--base",
+        action="store_true",
+        help="a chain of Base with a native token (B20), whose buyers sign permits; a block comes"
+        " every 200 ms, so the two times above do not count",
+    )
     add("--explorer", metavar="URL", help="link transactions to this explorer")
     return Options(**vars(parser.parse_args(arguments)))
 

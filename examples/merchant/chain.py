@@ -111,6 +111,8 @@ class NodeProcess:
 class Bank:
     """Deploys the token and sends transactions for its administrator and the buyers."""
 
+    token_version = TOKEN_VERSION
+
     def __init__(self, node: NodeClient, people: People, chain_id: int) -> None:
         self.node = node
         self.people = people

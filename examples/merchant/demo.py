@@ -12,13 +12,23 @@ from typing import Any, Final
 
 from aiohttp import web
 
-from examples.merchant.chain import TOKEN_NAME, TOKEN_VERSION, Bank, NodeProcess, People
+from examples.merchant.b20 import NativeBank
+from examples.merchant.chain import TOKEN_NAME, Bank, NodeProcess, People
 from examples.merchant.demo_wallet import DemoWallet
 from examples.merchant.explorer import Explorer
 from examples.merchant.sales import Sales
 from examples.merchant.stream import Stream
 from examples.merchant.web import Shop
-from fastevm.payments import Domain, KeySigner, Merchant, NodeClient, Policy, Vault, open_store
+from fastevm.payments import (
+    Domain,
+    KeySigner,
+    Kind,
+    Merchant,
+    NodeClient,
+    Policy,
+    Vault,
+    open_store,
+)
 from fastevm.payments.vault import KEY_LENGTH
 
 log: Final = logging.getLogger(__name__)
@@ -37,6 +47,7 @@ class Options:
     slice_interval: int = 200  # milliseconds
     confirmations: int = 2  # blocks, counting the payment's own block
     explorer: str | None = None  # URL of an external explorer
+    base: bool = False  # a chain of Base, whose blocks come every 200 ms
 
 
 class Demo:
@@ -57,9 +68,9 @@ class Demo:
             server_socket = self._listen()
             node = await self._start_node()
             chain_id = int(await node.call("eth_chainId"), 16)
-            bank = Bank(node, self.people, chain_id)
+            bank = (NativeBank if self.options.base else Bank)(node, self.people, chain_id)
             self.token = await bank.open()
-            sales = await self._open_sales(node, chain_id)
+            sales = await self._open_sales(node, bank)
             self._background(self._send_slices(node, sales))
             await self._serve(server_socket, self._shop(sales, bank, node), chain_id)
             self._exit = self._exit.pop_all()
@@ -79,20 +90,18 @@ class Demo:
 
     async def _start_node(self) -> NodeClient:
         options = self.options
-        process = NodeProcess(
-            port=options.node_port,
-            options=[
-                "--block-time", f"{options.block_time}ms",
-                "--slice-interval", str(options.slice_interval),
-            ],
-        )  # fmt: skip
+        times = [
+            "--block-time", f"{options.block_time}ms",
+            "--slice-interval", str(options.slice_interval),
+        ]  # fmt: skip
+        process = NodeProcess(port=options.node_port, options=["--base"] if options.base else times)
         self.node_url = await process.start()
         self._exit.push_async_callback(process.stop)
         node = NodeClient(self.node_url, self.node_url.replace("http", "ws", 1))
         self._exit.push_async_callback(node.close)
         return node
 
-    async def _open_sales(self, node: NodeClient, chain_id: int) -> Sales:
+    async def _open_sales(self, node: NodeClient, bank: Bank) -> Sales:
         """Uses a temporary store and key, because each start creates a new chain."""
         folder = self._exit.enter_context(tempfile.TemporaryDirectory(prefix="merchant-"))
         store = open_store(f"sqlite:///{folder}/orders.db")
@@ -101,12 +110,14 @@ class Demo:
             node,
             store,
             Vault([secrets.token_bytes(KEY_LENGTH)]),
-            Domain(TOKEN_NAME, TOKEN_VERSION, chain_id, self.token),
+            Domain(TOKEN_NAME, bank.token_version, bank.chain_id, self.token),
             KeySigner(self.people.merchant.key),
             policy=Policy(depth=self.options.confirmations),
         )
         self._exit.push_async_callback(merchant.close)
-        sales = Sales(merchant, self.stream)
+        if self.options.base:
+            await merchant.deploy_collector()
+        sales = Sales(merchant, self.stream, Kind.PERMIT if self.options.base else Kind.RECEIVE)
         self._background(sales.run())
         return sales
 
@@ -140,7 +151,17 @@ class Demo:
         self._exit.push_async_callback(end)
 
     async def _send_slices(self, node: NodeClient, sales: Sales) -> None:
-        """Sends each slice to the pages; its index is unknown until a new block starts."""
+        """Sends each slice to the pages; its index is unknown until a new block starts.
+
+        Blocks of 200 ms have no slices: each is sent as one.
+        """
+        if self.options.base:
+            async for notification in node.subscribe("newHeads"):
+                if notification is not None:
+                    block = int(notification["number"], 16)
+                    self.stream.send("slice", {"block": block, "slice": 0})
+                    sales.slice()
+            return
         block, position = None, None
         async for notification in node.subscribe("newFlashblocks"):
             if notification is None:  # reconnected: slices may have been missed

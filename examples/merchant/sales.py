@@ -13,6 +13,7 @@ from examples.merchant.requests import BadRequest
 from examples.merchant.stream import Stream
 from examples.merchant.view import view_of
 from fastevm.payments import (
+    Kind,
     Merchant,
     MovementState,
     Order,
@@ -50,8 +51,8 @@ NAMES: Final = {item.id: item.name for item in ITEMS}
 class Sales:
     """Connects the pages with `Merchant`: prices, requests to cancel, and views of orders."""
 
-    def __init__(self, merchant: Merchant, stream: Stream) -> None:
-        self.merchant = merchant
+    def __init__(self, merchant: Merchant, stream: Stream, kind: Kind = Kind.RECEIVE) -> None:
+        self.merchant, self.kind = merchant, kind
         self.stream = stream
         self._serials = itertools.count(1)
         self._placed = 0
@@ -77,7 +78,9 @@ class Sales:
             raise BadRequest(f"the demonstration ends at {MOST_ORDERS} orders; start it again")
         order_id = secrets.token_hex(ID_BYTES)
         reference = f"{quantity} {item.id}"
-        await self.merchant.draft(order_id, payer, quantity * item.price, reference=reference)
+        await self.merchant.draft(
+            order_id, payer, quantity * item.price, reference=reference, kind=self.kind
+        )
         self._placed += 1
         return order_id
 

@@ -30,6 +30,7 @@ ACTIONS: Final[dict[State, tuple[str, ...]]] = {
     State.STORED: ("capture", "ask_cancel", "cancel", "void"),
     State.PAID: ("refund",),
 }
+CANCELLING: Final = ("ask_cancel", "cancel")
 # If only this check fails the order can be captured, but then another order cannot.
 ONLY_A_WARNING: Final = "balance_after_others"
 
@@ -58,12 +59,19 @@ def view_of(
         "validBefore": terms.valid_before,
         "expires": order.state.open,
         "cause": cause_of(order, verdicts),
-        "actions": list(ACTIONS.get(order.state, ())),
+        "actions": actions_of(order),
         "checks": [check(verdict) for verdict in verdicts],
         "transactions": [transaction(submission) for submission in submissions],
         "settlement": settlement(order),
         "trail": [entry(line) for line in trail],
     }
+
+
+def actions_of(order: Order) -> list[str]:
+    """Returns the actions of an order; a permit cannot be cancelled."""
+    found = ACTIONS.get(order.state, ())
+    cancels = order.authorization.memo is None
+    return [action for action in found if cancels or action not in CANCELLING]
 
 
 def words_of(order: Order, submissions: Sequence[Submission]) -> Words:

@@ -2,6 +2,41 @@
 
 A `Merchant` serves one recipient and one token on one chain. Several processes may share a store;
 it decides what must happen only once, and any process can finish what another started.
+
+States and methods
+------------------
+An order starts as DRAFTED. `states.TRANSITIONS` has every transition; these are the usual ones:
+
+    method        order before        order after    then, when the chain shows it
+    draft         (none)              DRAFTED        MEMO: CAPTURED, PAID by the payer's transfer
+    accept        DRAFTED             STORED         (SIGNED in between)
+    capture       STORED              CAPTURING      CAPTURED, PAID; STORED again if it fails
+    hold          STORED              AUTHORIZING    HELD; `holds` then captures parts or voids
+    cancel        STORED, VOIDED      CANCELLING     CANCELLED; back again if it fails
+    void          DRAFTED to STORED   VOIDED
+    refund        PAID, HELD          unchanged      a movement: REQUESTED, SEEN, FINAL or FAILED
+    (time)        all before CAPTURED EXPIRED        when a block at depth is past the window
+    (reorg)       CAPTURED, PAID, ... the state before the chain changed it
+
+Methods of this class only make the first step: they record and send a transaction. `reconcile`
+makes all others from what the chain says. `wait` repeats it until an order has arrived.
+
+    reconcile -> Reconciler.reconcile      one pass
+                   Scanner.scan            reads logs of the canonical chain into the ledger
+                   Settler.apply_ledger    CAPTURED, CANCELLED, FAILED, HELD, and their undoing
+                   Settler.confirm         PAID, once deep enough
+                   Transactions.follow     signs, sends again, replaces, or closes transactions
+                   Settler.release         STORED again, after a transaction that failed
+                   Settler.expire          EXPIRED
+
+Where it is stored
+------------------
+Everything is in the store (`schema` has the tables): ``orders`` with encrypted signatures,
+``submissions`` (transactions), ``movements`` (refunds, sweeps), ``logs`` and ``checkpoints`` (the
+ledger), ``audit``, and ``events`` with ``deliveries`` (webhooks). `UnitOfWork.change` applies a
+transition, and writes its audit entry and its notice in the same database transaction.
+`Transactions.submit` reserves the transaction of a capture together with the transition, before
+anything is signed or sent. Objects keep only caches, so a process may end at any time.
 """
 
 import asyncio

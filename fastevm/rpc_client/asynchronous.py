@@ -197,6 +197,9 @@ class WebSocketClient:
         except (self._aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
             await self.close()
             raise self._failure(reason_of(error)) from None
+        except BaseException:  # cancelled while it connects: nobody else closes the session
+            await self.drop()
+            raise
         self._reader = asyncio.create_task(self._read(self._socket))
 
     async def call(self, method: str, *params: Any) -> Any:
@@ -222,22 +225,29 @@ class WebSocketClient:
             yield next_note.result()
 
     async def close(self) -> None:
-        """Closes the connection with a closing handshake; pending calls raise RpcUnreachable."""
-        if self._socket is not None and not self._socket.closed:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(CLOSE_SECONDS):
-                    await self._socket.close()
-        await self.drop()
+        """Closes the connection with a closing handshake; pending calls raise RpcUnreachable.
+
+        If it is cancelled, it only leaves out the handshake.
+        """
+        try:
+            if self._socket is not None and not self._socket.closed:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(CLOSE_SECONDS):
+                        await self._socket.close()
+        finally:
+            await self.drop()
 
     async def drop(self) -> None:
         """Closes the connection without a closing handshake."""
         reader, self._reader = self._reader, None
-        if reader is not None:
-            reader.cancel()
-            await asyncio.wait((reader,))
         session, self._session = self._session, None
-        if session is not None:
-            await session.close()
+        try:
+            if reader is not None:
+                reader.cancel()
+                await asyncio.wait((reader,))
+        finally:
+            if session is not None:
+                await session.close()
 
     async def __aenter__(self) -> Self:
         await self.open()

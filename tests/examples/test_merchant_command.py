@@ -1,6 +1,7 @@
 """``python -m examples.merchant``: one command starts all parts and stops them again."""
 
 import asyncio
+import os
 import re
 import signal
 import subprocess
@@ -51,6 +52,24 @@ async def test_it_serves_both_pages_and_leaves_nothing_behind() -> None:
     finally:
         if process.returncode is None:
             process.kill()
+            await process.wait()
+
+
+async def test_a_signal_to_the_whole_group_ends_it_quietly() -> None:
+    """The node ends first, as after Ctrl-C in a terminal."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, *COMMAND.split()[1:], "--port", "0", cwd=ROOT, start_new_session=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        await places_of(process)
+        os.killpg(process.pid, signal.SIGTERM)
+        _, errors = await asyncio.wait_for(process.communicate(), WAIT_SECONDS)
+        assert process.returncode == 0
+        assert b"Unclosed" not in errors and b"Traceback" not in errors, errors.decode()
+    finally:
+        if process.returncode is None:
+            os.killpg(process.pid, signal.SIGKILL)
             await process.wait()
 
 

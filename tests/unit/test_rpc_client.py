@@ -10,10 +10,11 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+import aiohttp
 import pytest
 from aiohttp import web
 
-from fastevm.rpc_client.asynchronous import AsyncJsonRpcClient, WebSocketClient
+from fastevm.rpc_client.asynchronous import AsyncJsonRpcClient, WebSocketClient, open_session
 from fastevm.rpc_client.blocking import JsonRpcClient, call_once
 from fastevm.rpc_client.messages import (
     AnswerTooLarge,
@@ -298,3 +299,55 @@ async def test_a_call_without_answer_ends_in_time(socket_url: str) -> None:
     async with WebSocketClient(socket_url, timeout=0.05) as client:
         with pytest.raises(RpcUnreachable, match="TimeoutError"):
             await client.call("hold")
+
+
+async def test_a_connection_that_is_cancelled_while_it_opens_leaves_no_session(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The server accepts, and never answers the handshake."""
+    sessions: list[aiohttp.ClientSession] = []
+
+    def opened() -> aiohttp.ClientSession:
+        sessions.append(open_session())
+        return sessions[-1]
+
+    monkeypatch.setattr("fastevm.rpc_client.asynchronous.open_session", opened)
+    accepted = asyncio.Event()
+    server = await asyncio.start_server(lambda *_: accepted.set(), "127.0.0.1", 0)
+    async with server:
+        port = server.sockets[0].getsockname()[1]
+        opening = asyncio.create_task(WebSocketClient(f"ws://127.0.0.1:{port}").open())
+        await accepted.wait()
+        opening.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await opening
+    assert [session.closed for session in sessions] == [True]
+
+
+async def test_a_close_that_is_cancelled_leaves_no_session() -> None:
+    """The server never answers the closing handshake."""
+    leaving = asyncio.Event()
+
+    async def deaf(request: web.Request) -> web.WebSocketResponse:
+        answer = web.WebSocketResponse()
+        await answer.prepare(request)
+        await leaving.wait()
+        return answer
+
+    app = web.Application()
+    app.router.add_get("/", deaf)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    client = WebSocketClient(f"ws://127.0.0.1:{runner.addresses[0][1]}/")
+    await client.open()
+    session = client._session
+    closing = asyncio.create_task(client.close())
+    await asyncio.sleep(0.05)
+    assert session is not None and not session.closed
+    closing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await closing
+    assert session.closed
+    leaving.set()
+    await runner.cleanup()

@@ -72,16 +72,17 @@ function inWords({ primaryType, domain, message }, { symbol, decimals, name }) {
     };
   }
   const amount = `${money(message.value, decimals)} ${symbol}`;
+  const permit = primaryType === "Permit"; // for a contract of the shop, with an inclusive deadline
+  const until = permit ? Number(message.deadline) + 1 : Number(message.validBefore);
   return {
     title: `Allow a payment of ${amount}?`,
     verb: "Sign",
     content: element("div", {},
       element("p", { className: "sum" }, amount),
       element("dl", { className: "terms" },
-        ...row("To", `${name} `, short(message.to)),
-        ...row("From", "your account ", short(message.from)),
-        ...row("Until", `${clock(Number(message.validBefore))}, ends `,
-          countdown(Number(message.validBefore))),
+        ...row("To", permit ? `${name}'s collector ` : `${name} `, short(permit ? message.spender : message.to)),
+        ...row("From", "your account ", short(permit ? message.owner : message.from)),
+        ...row("Until", `${clock(until)}, ends `, countdown(until)),
         ...row("How often", "once, exactly this amount"),
         ...chain),
       element("p", { className: "hint" }, "Signing moves nothing and costs nothing.")),
