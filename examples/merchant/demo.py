@@ -71,7 +71,8 @@ class Demo:
             bank = (NativeBank if self.options.base else Bank)(node, self.people, chain_id)
             self.token = await bank.open()
             sales = await self._open_sales(node, bank)
-            self._background(self._send_slices(node, sales))
+            send = self._send_blocks if self.options.base else self._send_slices
+            self._background(send(node, sales))
             await self._serve(server_socket, self._shop(sales, bank, node), chain_id)
             self._exit = self._exit.pop_all()
 
@@ -150,18 +151,16 @@ class Demo:
 
         self._exit.push_async_callback(end)
 
-    async def _send_slices(self, node: NodeClient, sales: Sales) -> None:
-        """Sends each slice to the pages; its index is unknown until a new block starts.
+    async def _send_blocks(self, node: NodeClient, sales: Sales) -> None:
+        """Sends each block to the pages, like a slice: blocks of 200 ms have none."""
+        async for notification in node.subscribe("newHeads"):
+            if notification is not None:
+                block = int(notification["number"], 16)
+                self.stream.send("slice", {"block": block, "slice": 0})
+                sales.slice()
 
-        Blocks of 200 ms have no slices: each is sent as one.
-        """
-        if self.options.base:
-            async for notification in node.subscribe("newHeads"):
-                if notification is not None:
-                    block = int(notification["number"], 16)
-                    self.stream.send("slice", {"block": block, "slice": 0})
-                    sales.slice()
-            return
+    async def _send_slices(self, node: NodeClient, sales: Sales) -> None:
+        """Sends each slice to the pages; its index is unknown until a new block starts."""
         block, position = None, None
         async for notification in node.subscribe("newFlashblocks"):
             if notification is None:  # reconnected: slices may have been missed
