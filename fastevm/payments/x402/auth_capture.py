@@ -1,7 +1,7 @@
 """The x402 scheme ``auth-capture``: money is held in an escrow and captured later, in parts.
 
-The facilitator's account is the operator (``captureAuthorizer``) and captures are deferred: it
-alone can capture, void and refund, and only to the signed receiver and payer.
+The facilitator's account is the operator (``captureAuthorizer``) and captures later. Only it can
+capture, void and refund, and only to the receiver and payer that were signed.
 `fastevm.payments.x402.hold_routes` offers these operations over HTTP.
 """
 

@@ -1,7 +1,7 @@
 """Bodies of paid requests: one limit and one set of answers for every server family.
 
-A body is complete or refused, before anything is charged. It is kept in memory, because the payment
-is bound to its hash.
+A body is read completely before anything is charged; an incomplete body is refused. It is kept in
+memory, because the payment is bound to its hash.
 """
 
 import json
@@ -38,7 +38,7 @@ class BodyReader:
 
     @property
     def missing(self) -> int:
-        """How many bytes may still follow; one more than allowed if the length is not declared."""
+        """How many bytes to read next. Without a declared length one byte more than is allowed."""
         return (self.longest + 1 if self.length is None else self.length) - self._found
 
     def add(self, part: bytes) -> None:

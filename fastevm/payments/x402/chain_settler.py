@@ -1,8 +1,8 @@
 """Settles the payments of one chain for a facilitator: one transaction per payment.
 
 A payment is an order, identified by chain, token, payer and nonce. Its transaction is signed and
-recorded before it is sent; repeated requests, also in other processes, wait for the same
-transaction. The answer is read from a receipt that contains the transfer, and is "pending" until
+recorded before it is sent. Repeated requests wait for the same transaction, also in other
+processes. The answer is read from a receipt that contains the transfer, and is "pending" until
 then.
 """
 

@@ -34,7 +34,7 @@ class Call(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """A parsed payload that matches its offer. Whether the chain accepts it is not checked yet.
+    """A parsed payload that matches its offer. It is not checked yet whether the chain accepts it.
 
     ``note``: JSON text that the scheme needs later; stored as the order's annex.
     """

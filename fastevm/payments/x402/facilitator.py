@@ -47,8 +47,8 @@ class Engine(Protocol):
     async def settle(self, payment: Payment, offer: Requirements, claim: str = "") -> Settled:
         """Collects the payment once. Raises Malformed or Unavailable.
 
-        ``claim`` is a random key of the caller. Repeated with it, a settlement gives the same
-        result; anybody else is refused with ``duplicate_settlement``.
+        ``claim`` is a random key of the caller. A caller that repeats the settlement with the same
+        key gets the same result. All others get ``duplicate_settlement``.
         """
         ...
 
@@ -94,8 +94,9 @@ class Facilitator:
     async def settle(self, payment: Payment, offer: Requirements, claim: str = "") -> Settled:
         """Collects the payment once and returns the result. Raises Malformed or Unavailable.
 
-        One caller gets a success: the one whose ``claim`` the settlement began with, as often as it
-        asks; without a claim the first to get it, once. Others get ``duplicate_settlement``.
+        Only one caller gets a success. If the settlement began with a ``claim``, it is the caller
+        with this claim, as often as it asks. Otherwise it is the first caller, once. All others get
+        ``duplicate_settlement``.
         """
         payer = None
         try:

@@ -1,8 +1,8 @@
 """Grants: bind a payment to one request, and keep its answer.
 
-The chain shows that a payment happened, not for which request. A grant binds it to the first
-request that presented it with a valid signature. A grant without an answer is finished by the
-process that holds it.
+The chain shows that a payment happened, but not for which request. A grant binds the payment to the
+first request that presented it with a valid signature. One process holds a grant: it runs the
+handler and stores the answer.
 """
 
 import asyncio
@@ -55,10 +55,10 @@ class Grant(Struct, frozen=True, kw_only=True):
     """A payment and its request.
 
     ``key`` identifies the payment, ``request`` is a hash of the request. ``payload`` and ``secret``
-    are hashes that tell whether a caller presents the same payment and knows its id. ``claim`` is
-    a random key that entitles to the settlement's result. ``holder`` is the paywall that works on
-    it since ``since``, or empty. ``proved`` is when the newest answered challenge was made, in Unix
-    milliseconds. ``receipt`` is the value of the payment response header.
+    are hashes: a caller presents the same payment, or knows its id, if they match. ``claim`` is the
+    random key with which the facilitator gives the result. ``holder`` is the paywall that has
+    worked on the grant since ``since``, or empty. ``proved`` is when the newest answered challenge
+    was made, in Unix milliseconds. ``receipt`` is the value of the payment response header.
     """
 
     key: str
@@ -76,7 +76,7 @@ class Grant(Struct, frozen=True, kw_only=True):
 
 
 class Grants(Protocol):
-    """Stores grants until they expire. An expired grant does not exist. Methods are atomic."""
+    """Stores grants until they expire; an expired grant counts as missing. Methods are atomic."""
 
     def get(self, key: str) -> Grant | None:
         """Returns the grant of a payment."""
@@ -91,7 +91,7 @@ class Grants(Protocol):
         ...
 
     def drop(self, key: str, holder: str) -> None:
-        """Deletes a grant if ``holder`` holds it: nothing was paid."""
+        """Deletes a grant if ``holder`` holds it. Call it when nothing was paid."""
         ...
 
 
@@ -147,7 +147,7 @@ class MemoryGrants:
         return found
 
     def _set(self, grant: Grant) -> None:
-        """Stores a grant as the newest; then keeps the limits."""
+        """Stores a grant as the newest, then deletes others until the limits are kept."""
         self._remove(grant.key)
         self._grants[grant.key] = grant
         self._bytes += _length(grant)
@@ -161,7 +161,10 @@ class MemoryGrants:
         self._bytes -= 0 if known is None else _length(known)
 
     def _make_room(self) -> None:
-        """Deletes expired grants, or else a tenth: those that were answered first, oldest first."""
+        """Deletes the expired grants. If none has expired, deletes a tenth of all.
+
+        Grants whose answer was given go first, the oldest before the others.
+        """
         now = self._clock()
         gone = [key for key, grant in self._grants.items() if grant.expires <= now]
         if not gone:
@@ -171,7 +174,7 @@ class MemoryGrants:
             self._remove(key)
 
     def _forget_answers(self, newest: str) -> None:
-        """Deletes answers until half of the limit is free: those already given, oldest first.
+        """Deletes answers until half of the limit is free: given answers first, oldest first.
 
         Their grants stay, so that no payment gets a second answer.
         """
@@ -267,7 +270,10 @@ class FileGrants:
 
 
 def without_long_copy(grant: Grant) -> Grant:
-    """Returns the grant; without its answer if that was given and exceeds ``LONGEST_COPY``."""
+    """Returns the grant as it is stored: without an answer that was given and is too long to keep.
+
+    ``LONGEST_COPY`` is the limit.
+    """
     long = grant.phase is Phase.GIVEN and _length(grant) > LONGEST_COPY
     return replace(grant, reply=None) if long else grant
 

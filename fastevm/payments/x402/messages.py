@@ -185,8 +185,8 @@ class Requirements(Struct, frozen=True, kw_only=True):
 class Payment:
     """A payment as the payer sends it. ``accepted``: the chosen offer, in version 2 only.
 
-    ``payload`` is parsed strictly, and its members are spelled in one way: a payment has the same
-    payload however the payer spelled it, and facilitators receive only what was parsed. ``payer``
+    ``payload`` is parsed strictly and written in one spelling. So a payment has the same payload
+    however the payer spelled it, and facilitators receive only what was parsed. ``payer``
     (20 bytes) and ``nonce`` (32 bytes) identify the payment on its chain and token.
     """
 
@@ -235,8 +235,8 @@ class Payment:
     def chooses(self, offered: Requirements) -> bool:
         """Whether the payer chose this offer.
 
-        In version 2 the payment repeats the offer: all members must be equal, and ``extra`` must
-        contain the offer's. In version 1 it has scheme and network only.
+        A payment of version 2 repeats the offer. All members must be equal, and ``extra`` must
+        contain the members of the offer's. A payment of version 1 has only scheme and network.
         """
         if (self.scheme, self.chain_id) != (offered.scheme, offered.chain_id):
             return False
@@ -373,9 +373,9 @@ def as_address(members: Mapping[str, Any], name: str) -> str:
 
 
 def read_payload(payload: Mapping[str, Any]) -> Json:
-    """Returns a payload in its one spelling, without unknown members. Raises :class:`Malformed`.
+    """Returns a payload in its only spelling, without unknown members. Raises :class:`Malformed`.
 
-    Only EIP-3009 authorizations are supported; other payloads cannot be told apart by their nonce.
+    Only EIP-3009 authorizations are supported, because their nonce identifies a payment.
     """
     if AUTHORIZATION not in payload:
         raise Malformed("payload: expected an EIP-3009 authorization")

@@ -51,8 +51,8 @@ _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, section 
 class Sale(Struct, frozen=True):
     """What a route costs. ``upfront``: the payment is settled before the handler runs.
 
-    Otherwise the handler runs first, its answer is held back until the payment is settled, and an
-    answer with status 400 or more is not charged.
+    Otherwise the handler runs first, and its answer waits until the payment is settled. An answer
+    with status 400 or more is not charged.
     """
 
     offers: Sequence[Requirements]
@@ -108,8 +108,8 @@ class Paywall:
     def _sold(self, path: str) -> Iterator[tuple[str, Price]]:
         """Yields method and price of every route that matches the path.
 
-        Frameworks ignore a line feed at the end (``$`` of regular expressions), double slashes, and
-        a missing slash at the start, so these make no difference here.
+        A line feed at the end, double slashes and a missing slash at the start are ignored, because
+        frameworks ignore them too (``$`` of a regular expression matches before a line feed).
         """
         path = re.sub(r"/{2,}", "/", "/" + path.rstrip(IGNORED))
         for method, pattern, price in self._routes:
@@ -164,7 +164,10 @@ class Paywall:
     async def _sold_to(
         self, request: Request, sale: Sale, payment: Payment, offer: Requirements, run: Run
     ) -> Reply:
-        """Answers a request with a payment that matches an offer; one at a time for a payment."""
+        """Answers a request whose payment matches an offer.
+
+        Requests with the same payment run one after the other.
+        """
         key = key_of(payment, offer)
         purchase = Purchase(
             engine=self.engine, grants=self.grants, request=request, url=self.url_of(request),
@@ -210,7 +213,7 @@ def _payment_of(request: Request) -> Payment | None:
 
 
 def _is_preflight(request: Request) -> bool:
-    """Whether a browser asks which cross-origin requests are allowed; it cannot pay for that."""
+    """Whether this is a CORS preflight. Browsers send it themselves and cannot pay for it."""
     return request.method == "OPTIONS" and "access-control-request-method" in request.headers
 
 

@@ -1,7 +1,7 @@
 """Proofs that a caller is the payer, for a payment that the chain has published.
 
-A settlement publishes all that a payment header contains: payer, nonce, terms and signature. From
-then on the header proves nothing. Two proofs never reach the chain:
+A settlement publishes everything in a payment header: payer, nonce, terms and signature. After it
+the header proves nothing. Two proofs never reach the chain:
 
 - the id of the extension ``payment-identifier``, a secret that the payer chose for the payment;
 - a challenge that the payer's key signs, in the format of the extension ``sign-in-with-x``
@@ -89,9 +89,9 @@ def payload_digest(payment: Payment) -> str:
 
 
 def secret_digest(payment: Payment) -> str:
-    """Returns the hash of the payment with its id; "" if it has no id that is a secret.
+    """Returns the hash of the payment and its id; "" if the id is missing or not secret.
 
-    Short ids, and ids made of published data, are not secrets.
+    An id is not secret if it is short, or if it is made of published data.
     """
     found = id_of(payment)
     if len(found) < LEAST_SECRET:
@@ -120,7 +120,7 @@ def challenge(secret: str, payment: Payment, url: str, now_ms: int) -> Json:
 def answered(header: str, secret: str, payment: Payment, url: str, now_ms: int) -> int | None:
     """Returns when the challenge was made, in Unix milliseconds, if the payer has signed it.
 
-    Returns None for anything else: another signer, request or payment, or too late an answer.
+    Returns None if the answer is of another signer, request or payment, or comes too late.
     """
     try:
         members = decode_header(header)
@@ -143,8 +143,8 @@ def answered(header: str, secret: str, payment: Payment, url: str, now_ms: int) 
 def answer(extension: Any, private_key: bytes | str, url: str) -> str:
     """Signs a challenge; returns the value of ``SIGN_IN_HEADER``.
 
-    Raises Malformed if the challenge is not that of ``url``: another site must not get a signature
-    that it can use here.
+    Raises Malformed if the challenge names another address than ``url``. Otherwise a site could
+    relay the challenge of another site and use the signature there.
     """
     members = as_object(extension, SIGN_IN)
     info = as_object(members.get("info"), "info")

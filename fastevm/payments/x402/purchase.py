@@ -1,12 +1,13 @@
 """One request with a payment: verify, run the handler, settle, and answer once.
 
-A payment is presented for the first time with a valid signature; that binds it to the request and
-makes its grant. Later presentations get an answer only if they come from the payer:
+The first request that presents a payment needs a valid signature. Its grant binds the payment to
+this request. A later request with the payment gets an answer only if it comes from the payer:
 
-- before the settlement starts, the same signature proves it: only the payer and this server have it
-- afterwards the payment's secret id, or a signed challenge (see `proofs`)
+- Before the settlement starts, the same signature proves that, because only the payer and this
+  server have it.
+- Afterwards the payment's secret id proves it, or a signed challenge (see `proofs`).
 
-Everybody else gets a 409 and changes nothing.
+All other callers get a 409 and change nothing.
 """
 
 import asyncio
@@ -59,15 +60,15 @@ class Request:
 
 
 def quoted(path: str) -> str:
-    """Returns a decoded path as it stands in a URL, so that two paths never share an address."""
+    """Returns a decoded path in the form that a URL has. Different paths have different forms."""
     return quote(path, safe="/:@!$&'()*+,;=~")
 
 
 class Purchase(Struct):
-    """A request with a payment. ``url``: the request's public address. ``holder``: the paywall.
+    """A request with a payment. ``url`` is its public address, ``holder`` the id of the paywall.
 
-    ``required(reason, receipt)`` returns the 402. Nobody else in this process may work on the same
-    ``key`` while `answer` runs.
+    ``required(reason, receipt)`` returns the 402. The caller must hold the lock of ``key`` while
+    `answer` runs.
     """
 
     engine: Engine
@@ -96,7 +97,7 @@ class Purchase(Struct):
         return await self._again(grant, run)
 
     async def refusal(self) -> Reply | None:
-        """Returns the 409 for a caller that does not prove to be the payer; None for the payer."""
+        """Returns the 409 for a caller that has not proved to be the payer; None for the payer."""
         grant = await to_thread(self.grants.get, self.key)
         if grant is None or self._proof(grant) is not None:
             return None
@@ -143,7 +144,7 @@ class Purchase(Struct):
     def _proof(self, grant: Grant) -> int | None:
         """Returns the new value of ``grant.proved`` if the caller is the payer, else None.
 
-        A challenge must be newer than the last one answered, so each works once.
+        A challenge must be newer than the last one that was answered. So each works only once.
         """
         secret = proofs.secret_digest(self.payment)
         if secret and compare_digest(secret, grant.secret):
@@ -217,7 +218,10 @@ class Purchase(Struct):
         return await asyncio.shield(task)
 
     async def _unsettled(self, grant: Grant, settled: Settled, receipt: str) -> Reply:
-        """Answers a failed settlement. A grant whose nonce is used stays: money may have moved."""
+        """Answers a failed settlement.
+
+        If the nonce is used, money may have moved, so the grant is kept.
+        """
         reason = settled.reason or reasons.SETTLE_ERROR
         if reason in reasons.SPENT:
             await self._keep(grant, holder="")
@@ -236,9 +240,9 @@ class Purchase(Struct):
     # --- parts ------------------------------------------------------------------------------------
 
     def _refused(self, reason: str, receipt: tuple[str, str] | None = None) -> Reply:
-        """Returns the 402; for a payment that was settled before, a 409.
+        """Returns the 402, or a 409 if the payment was settled before.
 
-        After a 402 the payer would sign and pay again.
+        A client that gets a 402 signs a new payment, so it would pay twice.
         """
         if reason in reasons.SPENT:
             text = "this payment was settled before, for another request; sign a new payment"
