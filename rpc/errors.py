@@ -64,6 +64,7 @@ REASONS: Final[dict[str, Row]] = {
     "subscription_name_expected": _both(-32602, "expected subscription name as first argument"),
     "no_such_subscription": _both(-32601, "no {name} subscription in eth namespace"),
     "subscription_not_found": _both(-32000, "subscription not found"),
+    "too_many_questions": _both(-32005, "too many watched questions{whose}, limit {limit}"),
     "too_many_subscriptions": _both(-32005, "too many subscriptions, limit {limit}"),
     "subscription_closed": _both(-32005, "subscription closed: {cause}"),
     "non_array_args": _both(-32602, "non-array args"),

@@ -24,6 +24,8 @@ CODE_SEARCH_ACCOUNTS: Final = 100_000  # of a state, beyond which no code is sea
 STORAGE_RANGE_LIMIT: Final = 1024  # slots of one debug_storageRangeAt; more are cut silently
 SEARCH_BLOCKS: Final = 10_000  # that one search for a transaction may look through
 SEARCH_RESULTS: Final = 1000  # transactions of one page of a search
+WATCH_QUESTIONS: Final = 1000  # of one fastevm_watch subscription
+WATCH_BUNDLE_CALLS: Final = 100  # of one bundle of it
 STATE_CHANGE_ADDRESSES: Final = 1000  # of one stateChanges subscription
 LOG_TOPICS_LIMIT: Final = 4  # positions of a log filter
 DESCRIPTORS_KEPT: Final = 256  # file descriptors that connections leave for files and upstreams
@@ -78,6 +80,13 @@ class Limits(Struct, frozen=True, kw_only=True):
     client_filters: int = 1_024  # of one address
     filter_time: float = 300.0  # a filter that nobody polls for so long is gone
     arrivals: int = 65_536  # hashes of newly pooled transactions that are remembered for filters
+    # --- fastevm_watch: questions whose answers stay fresh ---
+    watch_questions: int = 100_000  # of all clients
+    client_watch_questions: int = 10_000  # of one address
+    client_watch_gas: int = 2_000_000_000  # of all answers of one address: bounds reads and time
+    watch_time: float = 0.1  # of one slice; questions that did not run then are stale meanwhile
+    watch_call_time: float = 1.0  # of one question
+    watch_threads: int = 1  # that run questions, besides the builder's
     # --- waiting for a transaction, and how old pre-confirmed state may be ---
     sync_time: float = 6.0  # the longest and the usual wait of eth_sendRawTransactionSync
     sync_waiters: int = 4_096  # transactions waited for at once

@@ -25,8 +25,10 @@ from fastevm.rpc.subscriptions.topics import (
     SYNCING,
     TRANSACTION_INCLUSION,
     TRANSACTION_RECEIPTS,
+    WATCH,
     Topic,
 )
+from fastevm.rpc.watching.request import decode_watch
 from fastevm.rpc_types.quantity import (
     DecodeError,
     decode_address,
@@ -93,6 +95,11 @@ def _state_changes(kind: str, argument: Any) -> Topic:
     return Topic(kind, addresses=frozenset(map(decode_address, argument)))
 
 
+def _watch(kind: str, argument: Any) -> Topic:
+    """Questions; the listener's rule for BASEFEE is put in afterwards."""
+    return Topic(kind, watch=decode_watch(argument, shows_base_fee=True))
+
+
 def _object(argument: Any, members: tuple[str, ...]) -> dict[str, Any]:
     """Return an object of these members; nothing counts as one without any."""
     if argument is None:
@@ -141,6 +148,7 @@ TOPICS: Final[dict[str, Callable[[str, Any], Topic]]] = {
     TRANSACTION_RECEIPTS: _receipts,
     TRANSACTION_INCLUSION: _inclusion,
     STATE_CHANGES: _state_changes,
+    WATCH: _watch,
 }
 TELL_OF_BLOCK: Final = (TRANSACTION_RECEIPTS, TRANSACTION_INCLUSION)  # kinds with receipts
 
@@ -179,6 +187,10 @@ def subscribe(context: Context, request: SocketRequest, name: Any, argument: Any
     each of these accounts with every slice and block that changes it. What a reorganisation or a
     withdrawn slice takes back is a change, too.
 
+    ``fastevm_watch``: ``calls``, ``bundles`` and ``views`` whose answers stay fresh. The first
+    message has all answers, each later one those that changed with a slice (``block`` ``pending``)
+    or a block (``latest``). ``changes``, ``gasBy`` and ``crosses`` choose what counts as a change.
+
     A subscription whose client reads too slowly ends with a message that says so.
     """
     if not isinstance(name, str):
@@ -199,6 +211,9 @@ def subscribe(context: Context, request: SocketRequest, name: Any, argument: Any
         topic = replace(topic, removed=_wants_removed(argument))
     if name in TELL_OF_BLOCK:
         topic = replace(topic, full=context.dialect.receipts_tell_of_block)
+    if topic.watch is not None:
+        shows_base_fee = context.dialect.free_calls_see_base_fee
+        topic = replace(topic, watch=replace(topic.watch, shows_base_fee=shows_base_fee))
     if topic.wanted is not None:
         check_choices(topic.wanted)
     return request.subscribe(topic)
@@ -211,3 +226,9 @@ def unsubscribe(context: Context, request: SocketRequest, subscription_id: str) 
     if not found and context.dialect.unknown_subscription_is_error:
         raise RpcError("subscription_not_found")
     return found
+
+
+@method("fastevm_unwatch", TEXT, run_on=RunOn.SOCKET)
+def unwatch(context: Context, request: SocketRequest, subscription_id: str) -> bool:
+    """End a ``fastevm_watch`` subscription; the same as eth_unsubscribe."""
+    return unsubscribe(context, request, subscription_id)

@@ -30,6 +30,7 @@ from fastevm.rpc.subscriptions.topics import (
     WithdrawalEvent,
 )
 from fastevm.rpc.subscriptions.withdrawn_logs import WithdrawnLogs
+from fastevm.rpc.watching.service import WatchService
 
 log: Final = logging.getLogger("fastevm.rpc")
 
@@ -39,8 +40,14 @@ OVERRUN: Final = "events were lost, more than {limit} were waiting"
 
 
 class Subscriber(Protocol):
-    """Receives messages: ``deliver`` queues a message and returns whether more may follow."""
+    """Receives messages: ``deliver`` queues a message and returns whether more may follow.
 
+    ``has_room``: whether the queue takes a message now. ``client``: that limits count it for.
+    """
+
+    @property
+    def client(self) -> str: ...
+    def has_room(self) -> bool: ...
     def deliver(self, payload: bytes) -> bool: ...
     def close(self, cause: str) -> None: ...
 
@@ -73,6 +80,7 @@ class Hub:
         self._memory = SliceMemory()
         self._sent = WithdrawnLogs(node)
         self._reported = ReportedState()
+        self.watching = WatchService(node, limits)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
         self._scribe = ThreadPoolExecutor(1, thread_name_prefix="fastevm-events")
@@ -84,6 +92,7 @@ class Hub:
         self.node.on_head(self._on_head)
         self.node.on_slice(self._on_slice)
         self.node.on_withdrawal(self._on_withdrawal)
+        self.watching.start()
         self.node.on_transaction(self._on_transaction)
 
     async def stop(self) -> None:
@@ -92,10 +101,16 @@ class Hub:
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
+        await self.watching.stop()
         self._scribe.shutdown(wait=False, cancel_futures=True)
 
     def subscribe(self, topic: Topic, subscriber: Subscriber) -> None:
-        """Deliver events of ``topic`` to ``subscriber`` from now on."""
+        """Deliver events of ``topic`` to ``subscriber`` from now on.
+
+        Raises RpcError for more questions than a client may have.
+        """
+        if topic.watch is not None:
+            self.watching.subscribe(topic.watch, subscriber)
         self._topics.setdefault(topic, {})[subscriber] = None
         self._look_for_transactions()
         if topic.kind == STATE_CHANGES and not self._reported.is_used:
@@ -103,6 +118,8 @@ class Hub:
 
     def unsubscribe(self, topic: Topic, subscriber: Subscriber) -> None:
         """Stop telling ``subscriber`` about ``topic``."""
+        if topic.watch is not None:
+            self.watching.unsubscribe(subscriber)
         subscribers = self._topics.get(topic, {})
         subscribers.pop(subscriber, None)
         if not subscribers:

@@ -18,6 +18,7 @@ from fastevm.rpc.subscriptions.log_table import LogTable
 from fastevm.rpc.subscriptions.state_changes import ReportedState, StatePosition, StateStep
 from fastevm.rpc.subscriptions.withdrawn_logs import WithdrawnLogs
 from fastevm.rpc.view import View
+from fastevm.rpc.watching.request import WatchRequest
 from fastevm.rpc_types.blocks import head_json
 from fastevm.rpc_types.transactions import transaction_json
 
@@ -31,6 +32,7 @@ NEW_SLICE_TRANSACTIONS: Final = "newFlashblockTransactions"
 TRANSACTION_RECEIPTS: Final = "transactionReceipts"
 TRANSACTION_INCLUSION: Final = "transactionInclusion"
 STATE_CHANGES: Final = "stateChanges"
+WATCH: Final = "fastevm_watch"
 
 HASH_MEMORY: Final = 120  # bytes of memory of a wanted hash or address in a set
 
@@ -56,6 +58,7 @@ class Topic(Struct, frozen=True):
     receipts that name the time of their block. ``hashes`` selects transactions, all if it is empty.
     ``reorgs``: an inclusion is followed until it is final. ``removed``: also logs that are
     withdrawn before they are canonical. ``addresses``: the accounts whose changes are reported.
+    ``watch``: the questions of a subscription that `WatchService` answers.
     """
 
     kind: str
@@ -65,12 +68,14 @@ class Topic(Struct, frozen=True):
     reorgs: bool = False
     removed: bool = False
     addresses: frozenset[bytes] = frozenset()
+    watch: WatchRequest | None = None
 
     @property
     def memory(self) -> int:
         """Bytes of memory of what it selects."""
         selected = len(self.hashes) + len(self.addresses)
-        return selected * HASH_MEMORY + (0 if self.wanted is None else self.wanted.memory)
+        size = selected * HASH_MEMORY + (0 if self.wanted is None else self.wanted.memory)
+        return size + (0 if self.watch is None else self.watch.memory)
 
     def greetings(self, node: Node) -> list[bytes]:
         """Return the first messages: that a node which follows has caught up, and inclusions.

@@ -280,6 +280,7 @@ class Endpoint:
                 "log_index_blocks": len(dispatcher.context.log_index),
                 "log_index_bytes": dispatcher.context.log_index.size,
                 **dispatcher.context.freshness.gauges(),
+                **dispatcher.context.hub.watching.gauges(),
             }
         )
         headers = self._headers(request) | {"Content-Type": METRICS_TYPE}

@@ -76,6 +76,18 @@ class Subscription:
             % self.id.encode()
         )
 
+    @property
+    def client(self) -> str:
+        """The client that limits count the subscription for."""
+        return self.session.client
+
+    def has_room(self) -> bool:
+        """Whether `deliver` would take a notification now."""
+        outbox = self.session.outbox
+        if self._held is not None:
+            return len(self._held) < outbox.messages and self._held_size < outbox.size
+        return not outbox.full and outbox.budget.used <= outbox.budget.limit
+
     def deliver(self, payload: bytes) -> bool:
         """Queue a notification. A full queue ends the subscription; whether it lives on."""
         outbox = self.session.outbox
@@ -134,7 +146,11 @@ class SessionRequest(Struct):
         """Open a subscription and return its id."""
         subscription = self.session.open(topic)
         self.opened.append(subscription)
-        self.session.hub.subscribe(topic, subscription)
+        try:
+            self.session.hub.subscribe(topic, subscription)
+        except RpcError:
+            self.session.forget(subscription)
+            raise
         return subscription.id
 
     def unsubscribe(self, subscription_id: str) -> bool:

@@ -1,0 +1,118 @@
+"""Answers of standing questions as JSON, and whether a change is one that a subscriber wants."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from fastevm.core.primitives.hex import hex_bytes, quantity
+from fastevm.rpc.safe_text import safe
+from fastevm.rpc.watching.request import Question, Wanted
+from fastevm.simulate import CallOutcome, Change
+
+ERROR_SHOWN: Final = 256  # characters of an error
+
+
+class Sent:
+    """What a subscriber knows of a question: as much as decides whether a change is sent."""
+
+    __slots__ = ("gas", "side", "used", "was_stale")
+
+    def __init__(self) -> None:
+        self.gas = 0  # of the last answer that was sent
+        self.used = 0  # gas of the newest answer
+        self.side: bool | None = None  # whether the value has reached the threshold
+        self.was_stale = False
+
+    def wants(self, change: Change, wanted: Wanted) -> bool:
+        """Whether to send a change; what is sent is remembered."""
+        news = change.differs
+        if change.stale or self.was_stale or "new" in news:
+            is_wanted = True
+        elif wanted.crosses is not None:
+            is_wanted = side_of(change, wanted.crosses) != self.side
+        else:
+            is_wanted = bool(news & wanted.fields - {"gas"}) or "error" in news
+            if "gas" in wanted.fields and "gas" in news:
+                assert change.answer is not None
+                difference = abs(change.answer.gas_used - self.gas)
+                is_wanted = is_wanted or difference >= (wanted.gas_by or 1)
+        if is_wanted:
+            self.remember(change, wanted)
+        return is_wanted
+
+    def remember(self, change: Change, wanted: Wanted) -> None:
+        """The answer of ``change`` is sent."""
+        self.was_stale = change.stale
+        if change.answer is not None:
+            self.gas = change.answer.gas_used
+            if wanted.crosses is not None:
+                self.side = side_of(change, wanted.crosses)
+
+
+def side_of(change: Change, threshold: int) -> bool | None:
+    """Whether the first number of a view's value is at least the threshold; None without one."""
+    value = value_of(change)
+    while isinstance(value, Sequence) and not isinstance(value, str | bytes) and value:
+        value = value[0]
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return value >= threshold if is_number else None
+
+
+def value_of(change: Change) -> Any:
+    """The decoded value of a view; None if it failed or its output does not fit."""
+    try:
+        return change.value
+    except ValueError:
+        return None
+
+
+def answer_json(change: Change, question: Question) -> dict[str, Any]:
+    """An answer: the outcome of a call, or in ``calls`` those of a bundle."""
+    answer = change.answer
+    if answer is None:
+        return {}
+    told: dict[str, Any] = {"status": "0x1" if answer.success else "0x0"}
+    told["gasUsed"] = quantity(answer.gas_used)
+    calls = answer.calls
+    if answer.error is not None:
+        told["error"] = safe(answer.error)[:ERROR_SHOWN]
+    if not question.is_bundle:
+        told |= outcome_json(calls[0]) if calls else {}
+    else:
+        told["calls"] = [outcome_json(call) for call in calls]
+    if question.is_view:
+        told["value"] = value_json(value_of(change))
+    return told
+
+
+def outcome_json(outcome: CallOutcome) -> dict[str, Any]:
+    """The outcome of a call."""
+    told: dict[str, Any] = {
+        "status": "0x1" if outcome.success else "0x0",
+        "gasUsed": quantity(outcome.gas_used),
+        "returnData": hex_bytes(outcome.output),
+    }
+    if outcome.error is not None:
+        told["error"] = safe(outcome.error)[:ERROR_SHOWN]
+    if outcome.logs:
+        told["logs"] = [
+            {
+                "address": hex_bytes(log.address),
+                "topics": [hex_bytes(topic) for topic in log.topics],
+                "data": hex_bytes(log.data),
+            }
+            for log in outcome.logs
+        ]
+    return told
+
+
+def value_json(value: Any) -> Any:
+    """A decoded value: numbers are quantities, negative ones with a sign; bytes are hex text."""
+    if value is None or isinstance(value, bool | str):
+        return value
+    if isinstance(value, int):
+        return quantity(value) if value >= 0 else f"-{quantity(-value)}"
+    if isinstance(value, bytes):
+        return hex_bytes(value)
+    if isinstance(value, Mapping):
+        return {str(name): value_json(each) for name, each in value.items()}
+    return [value_json(each) for each in value]
