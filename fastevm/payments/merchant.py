@@ -585,11 +585,27 @@ class Merchant:
         return every_order(self.store, states, payer=payer)
 
     async def watch(self) -> AsyncGenerator[list[Change], None]:
-        """Checks all stored orders at each slice and yields what changed since the last check."""
-        watcher = Watcher(self.node, self.check, self.policy.poll)
+        """Checks stored orders when a slice changes them and yields what changed.
+
+        With a feed the node watches them (``fastevm_watch``), and all orders are checked once a
+        second. Where the node has no such subscription, all are checked at each slice; without a
+        feed, every ``policy.poll`` seconds.
+        """
+        watcher = Watcher(self.node, self._recheck, self.policy.poll, self._questions)
         async with contextlib.aclosing(watcher.changes()) as watching:
             async for changes in watching:
                 yield changes
+
+    async def _recheck(self, order_ids: Sequence[str] | None) -> list[Report]:
+        """Checks those of these orders that are still stored; None: all."""
+        if order_ids is None:
+            return await self.check()
+        found = [await self.order(order_id) for order_id in order_ids]
+        return await self.check([order.id for order in found if order.state is State.STORED])
+
+    async def _questions(self) -> list[tuple[dict[str, str], list[str]]]:
+        """Returns what the node watches for the stored orders."""
+        return await to_thread(lambda: self.preflight.questions(list(self._stored([State.STORED]))))
 
     # --- capturing and cancelling -----------------------------------------------------------------
 

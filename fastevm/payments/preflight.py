@@ -223,6 +223,26 @@ class Preflight:
             for order in orders
         ]
 
+    def questions(self, orders: Sequence[Order]) -> list[tuple[dict[str, str], list[str]]]:
+        """Returns calls whose answers change with verdicts, each with the ids of its orders.
+
+        They cover balances, nonces, signatures and the token's policy. Gas prices and windows need
+        a check from time to time.
+        """
+        balances: dict[tuple[str, str], list[str]] = defaultdict(list)
+        found: list[tuple[dict[str, str], list[str]]] = []
+        for order in orders:
+            token, terms = order.authorization.domain.token, order.authorization.terms
+            balances[token, terms.payer].append(order.id)
+            signature = self.signature_of(order)
+            if signature is not None:
+                to, data = self.route.through(*collecting_call(order, signature))
+                call = {"from": self.sender, "to": to, "data": "0x" + data.hex()}
+                found.append((call, [order.id]))
+        for (token, payer), ids in balances.items():
+            found.append(({"to": token, "data": "0x" + balance_data(payer).hex()}, ids))
+        return found
+
     @staticmethod
     def _block(batch: Batch) -> dict[str, Any]:
         """Returns the pending block, or the latest if the node has no pending block."""

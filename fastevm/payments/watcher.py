@@ -1,10 +1,11 @@
-"""Checks orders at every slice and reports changed verdicts."""
+"""Checks orders when a slice changes them and reports changed verdicts."""
 
 import asyncio
 import contextlib
 import logging
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -14,8 +15,13 @@ from fastevm.payments.preflight import Report, Verdict
 
 log: Final = logging.getLogger(__name__)
 
+WATCH: Final = "fastevm_watch"
 SLICES: Final = "newFlashblocks"
 STILL: Final = 2.0  # seconds without a slice until orders are checked anyway
+ALL_SECONDS: Final = 1.0  # between checks of all orders: gas prices, windows and new orders
+CALLS_OF_A_WATCH: Final = 1_000  # of one subscription; a node refuses more
+
+Questions = list[tuple[dict[str, str], list[str]]]  # calls, each with the ids of its orders
 
 
 class Change(Struct, frozen=True):
@@ -26,38 +32,83 @@ class Change(Struct, frozen=True):
     after: Verdict
 
 
-class Watcher:
-    """Checks at each slice of the node's feed or, without a feed, every ``poll`` seconds.
+class Due:
+    """The orders that are to be checked; ``take`` waits until there are any."""
 
-    Slices that arrive during a check are skipped; the next check reads the newest state.
+    def __init__(self) -> None:
+        self._ids: set[str] = set()
+        self._all = False
+        self._came = asyncio.Event()
+
+    def add(self, ids: Sequence[str]) -> None:
+        """These orders have changed."""
+        self._ids.update(ids)
+        self._came.set()
+
+    def add_all(self) -> None:
+        """Any order may have changed."""
+        self._all = True
+        self._came.set()
+
+    async def take(self, seconds: float) -> list[str] | None:
+        """Returns the ids of changed orders; None, for all, also after this many seconds."""
+        is_late = True
+        # not wait_for: before Python 3.12 it can swallow a cancellation
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._came.wait()
+                is_late = False
+        self._came.clear()
+        ids, every = sorted(self._ids), self._all or is_late
+        self._ids.clear()
+        self._all = False
+        return None if every else ids
+
+
+class Watcher:
+    """Checks orders when the node reports a change of what decides their verdicts.
+
+    ``check``: of the ids, or of all orders (None). ``questions`` of all orders: the node keeps
+    their answers fresh (``fastevm_watch``). A node that does not do that reports slices, at each of
+    which all orders are checked. Without a feed they are checked every ``poll`` seconds.
+
+    Changes that arrive during a check are checked together afterwards, on the newest state.
     """
 
     def __init__(
-        self, node: NodeClient, check: Callable[[], Awaitable[Sequence[Report]]], poll: float
+        self,
+        node: NodeClient,
+        check: Callable[[Sequence[str] | None], Awaitable[Sequence[Report]]],
+        poll: float,
+        questions: Callable[[], Awaitable[Questions]] | None = None,
     ) -> None:
         self.node, self.poll = node, poll
-        self._check = check
+        self._check, self._questions = check, questions
         self._known: dict[str, Report] = {}
 
     async def changes(self) -> AsyncGenerator[list[Change], None]:
         """Yields non-empty lists of changes, forever. The first list has every verdict."""
-        slices = self.slices()
+        due = self.due()
+        ids: list[str] | None = None
         try:
             while True:
                 try:
-                    reports = await self._check()
+                    reports = await self._check(ids)
                 except (NodeUnreachable, NodeRefusal) as error:
                     log.warning("orders were not checked: %s", type(error).__name__)
-                    reports = list(self._known.values())
-                changes = self.compare(reports)
+                    reports, ids = list(self._known.values()), None
+                changes = self.compare(reports, ids)
                 if changes:
                     yield changes
-                await anext(slices)
+                ids = await anext(due)
         finally:
-            await slices.aclose()
+            await due.aclose()
 
-    def compare(self, reports: Sequence[Report]) -> list[Change]:
-        """Returns the changes since the previous reports, and keeps these as the previous ones."""
+    def compare(self, reports: Sequence[Report], ids: Sequence[str] | None = None) -> list[Change]:
+        """Returns the changes since the previous reports, and keeps these as the previous ones.
+
+        ``ids``: the orders that were checked, if not all.
+        """
         changes = []
         for report in reports:
             known = self._known.get(report.order_id)
@@ -65,30 +116,76 @@ class Watcher:
                 before = known.verdict(after.name) if known is not None else None
                 if before is None or (before.ok, before.reason) != (after.ok, after.reason):
                     changes.append(Change(report.order_id, before, after))
-        self._known = {report.order_id: report for report in reports}
+        if ids is None:
+            self._known.clear()
+        for order_id in ids or ():
+            self._known.pop(order_id, None)
+        self._known.update({report.order_id: report for report in reports})
         return changes
 
-    async def slices(self) -> AsyncGenerator[None, None]:
-        """Yields once for each slice, or once for several that arrived meanwhile."""
+    async def due(self) -> AsyncGenerator[list[str] | None, None]:
+        """Yields the ids of the orders to check, None for all of them."""
         if self.node.feed_url is None:
             while True:
                 await asyncio.sleep(self.poll)
-                yield
-        came = asyncio.Event()
-
-        async def listen() -> None:
-            async for _ in self.node.subscribe(SLICES):
-                came.set()
-
-        task = asyncio.create_task(listen())
+                yield None
+        due = Due()
+        has_watch = self._questions is not None
+        asked: Questions | None = None
+        tasks: list[asyncio.Task[None]] = []
+        checked = time.monotonic()
+        ids: list[str] | None = None
         try:
             while True:
-                # not wait_for: before Python 3.12 it can swallow a cancellation
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(STILL):
-                        await came.wait()
-                came.clear()
-                yield
+                if has_watch and ids is None and self._questions is not None:
+                    questions = await self._questions()
+                    if questions != asked:
+                        await _ended(tasks)
+                        asked, tasks = questions, self._watching(questions, due)
+                if has_watch and any(task.done() for task in tasks):
+                    await self._refused(tasks)
+                    has_watch, tasks = False, []
+                if not has_watch and not tasks:
+                    tasks = [asyncio.create_task(self._slices(due))]
+                left = checked + ALL_SECONDS - time.monotonic() if has_watch else STILL
+                ids = await due.take(max(left, 0.0))
+                if ids is None:
+                    checked = time.monotonic()
+                yield ids
         finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+            await _ended(tasks)
+
+    def _watching(self, questions: Questions, due: Due) -> list[asyncio.Task[None]]:
+        parts = [
+            questions[first : first + CALLS_OF_A_WATCH]
+            for first in range(0, len(questions), CALLS_OF_A_WATCH)
+        ]
+        return [asyncio.create_task(self._answers(part, due)) for part in parts]
+
+    async def _answers(self, questions: Questions, due: Due) -> None:
+        """Marks the orders whose answers change. Raises NodeRefusal."""
+        wanted: dict[str, Any] = {"calls": [call for call, _ in questions]}
+        async for message in self.node.subscribe(WATCH, wanted):
+            if message is None or message.get("snapshot"):
+                due.add_all()
+                continue
+            for answer in message["answers"]:
+                due.add(questions[answer["question"]][1])
+
+    async def _slices(self, due: Due) -> None:
+        async for _ in self.node.subscribe(SLICES):
+            due.add_all()
+
+    async def _refused(self, tasks: list[asyncio.Task[None]]) -> None:
+        """Ends tasks of which one has failed. Raises what is not a refusal of the node."""
+        for found in await _ended(tasks):
+            if isinstance(found, NodeRefusal):
+                log.info("the node does not watch orders, they are checked at each slice")
+            elif isinstance(found, Exception):
+                raise found
+
+
+async def _ended(tasks: list[asyncio.Task[None]]) -> list[BaseException | None]:
+    for task in tasks:
+        task.cancel()
+    return await asyncio.gather(*tasks, return_exceptions=True)

@@ -228,7 +228,7 @@ async def test_a_watcher_tells_what_changed_with_a_slice(live: Market, feed: boo
 
 
 async def test_a_watcher_tells_nothing_twice(still: Market) -> None:
-    async def nothing() -> list[Any]:
+    async def nothing(ids: Any) -> list[Any]:
         return []
 
     watcher = Watcher(still.client(), nothing, 1.0)
