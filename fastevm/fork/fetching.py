@@ -15,6 +15,7 @@ from fastevm.fork.call_hints import CallHints
 from fastevm.fork.capabilities import Capability
 from fastevm.fork.collector import Collector, word_of
 from fastevm.fork.disk_cache import CachedBlock
+from fastevm.fork.native_reads import predicted_reads
 from fastevm.fork.pinned_block import PinnedBlock
 from fastevm.fork.session import MAX_CHECKS, Check, Session
 from fastevm.fork.slot_reads import read_slots
@@ -42,6 +43,9 @@ class Fetching:
         self.wanted, self.known = wanted, known
         self.collector = Collector()
         self.hints = CallHints(wanted.calls)
+        accounts, slots = predicted_reads(wanted.calls)
+        self.hints.named_accounts |= accounts
+        self.hints.named_slots |= slots
         self._changed_codes: set[bytes] = set()
 
     def run(self) -> Found:
