@@ -39,6 +39,12 @@ DEBUG = os.environ.get("FASTEVM_DEBUG", "") not in ("", "0")
 TESTING = os.environ.get("FASTEVM_TESTING", "") not in ("", "0")
 SANITIZERS = os.environ.get("FASTEVM_SANITIZE", "")
 LINUX = sys.platform == "linux"
+if sysconfig.get_config_var("Py_GIL_DISABLED"):
+    sys.exit(
+        "fastevm does not support free-threaded builds of CPython: msgspec, coincurve and"
+        " cryptography have no packages for them before 3.14t, and 3.14 is not supported yet. Use a"
+        " usual build; executions release the GIL."
+    )
 JOBS = int(os.environ.get("FASTEVM_JOBS", "0")) or os.cpu_count() or 1
 
 # CPython's own -O3 turns on the vectoriser, which makes 16-byte loads of words just written as four

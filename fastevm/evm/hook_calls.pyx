@@ -3,12 +3,16 @@
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from libc.stdint cimport int64_t
+from libc.string cimport memset
 
 from fastevm.core.execution.transaction.arguments cimport gas_of
 from fastevm.core.interpreter.machine cimport (
     HOST_PRECOMPILE, Frame, Machine, PrecompileMove, machine_answer, machine_asked,
+    machine_native_call,
 )
-from fastevm.core.interpreter.status cimport PRECOMPILE_FAILED, REVERTED, STOPPED, Status
+from fastevm.core.native.call cimport (
+    NATIVE_FAILED, NATIVE_RUNNING, NativeCall, native_charge, native_end, native_revert,
+)
 from fastevm.core.primitives.buffer cimport buffer_append
 from fastevm.evm.precompile_call cimport PrecompileCall, begin_call
 from fastevm.core.primitives.bytes_like cimport address_bytes, bytes_like, parse_address
@@ -63,32 +67,39 @@ cdef class HostPrecompiles:
         return 0
 
     cdef int answer(self, Machine* m) except -1:
+        """Run the callable as the body of a native contract, see `fastevm/core/native`."""
         cdef const Frame* f = machine_asked(m)
-        cdef Status status = STOPPED
+        cdef NativeCall native
+        cdef bint is_revert = False
         cdef int64_t used = 0
         cdef bytes output = b""
         cdef PrecompileCall call
+        memset(&native, 0, sizeof(native))
+        machine_native_call(m, &native)
         run = self.callables[f.code_address.b[:20]]
         data = (<const char*>f.data)[:f.data_size] if f.data_size else b""
         try:
             if isinstance(run, StatefulPrecompile):
-                call = begin_call(m, f, data)
+                call = begin_call(m, &native, data)
                 try:
                     output, used = given(run(call))
                 finally:
-                    call.machine = NULL
+                    call.native = NULL
             else:
                 output, used = given(run(data, f.gas))
         except Revert as revert:
-            status, output, used = REVERTED, revert.data, gas_of(revert.gas_used)
+            is_revert, output, used = True, revert.data, gas_of(revert.gas_used)
         except PrecompileFailed:
-            status = PRECOMPILE_FAILED
+            if native.status == NATIVE_RUNNING:
+                native_end(&native, NATIVE_FAILED)
+        if native.status == NATIVE_RUNNING and native_charge(&native, used) and is_revert:
+            native_revert(&native)
         m.output.size = 0
         if PyBytes_GET_SIZE(output) > OUTPUT_LIMIT:
             raise ResourceLimitError("precompile_output", f"over {OUTPUT_LIMIT} bytes of output")
         if not buffer_append(&m.output, PyBytes_AS_STRING(output), PyBytes_GET_SIZE(output)):
             raise MemoryError
-        machine_answer(m, status, used)
+        machine_answer(m, &native)
         return 0
 
 

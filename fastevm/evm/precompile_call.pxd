@@ -1,16 +1,19 @@
 # A call of a stateful precompile, and its access to the state of the run.
-from fastevm.core.interpreter.machine cimport Frame, Machine
+from fastevm.core.interpreter.machine cimport Machine
+from fastevm.core.native.call cimport NativeCall
 from fastevm.core.state.account cimport Account
 
 
 cdef class PrecompileCall:
-    cdef Machine* machine           # NULL: the call has ended
-    cdef const Frame* frame
+    cdef Machine* machine
+    cdef NativeCall* native         # NULL: the call has ended
     cdef readonly bytes data
 
     cdef Account* account(self, object address) except NULL
+    cdef Account* own_account(self) except NULL
     cdef int check_writable(self) except -1
     cdef int check_running(self) except -1
+    cdef int check(self, bint went_on) except -1
 
 
-cdef PrecompileCall begin_call(Machine* m, const Frame* frame, bytes data)
+cdef PrecompileCall begin_call(Machine* m, NativeCall* native, bytes data)

@@ -9,10 +9,12 @@ from fastevm.core.primitives.bytes_like import BytesLike
 class PrecompileCall:
     """The call of a stateful precompile: its message, and the state of the run.
 
-    Changes are journaled: they are undone when the precompile or one of its callers reverts. They
-    cost no gas and warm nothing; the callable returns the gas that it takes. A change in a static
-    call raises ``PrecompileFailed``, which consumes all gas. The object is valid until the callable
-    returns; later uses raise RuntimeError.
+    Changes are journaled: they are undone when the precompile or one of its callers reverts. Those
+    with an address cost no gas and warm nothing. ``load``, ``store`` and ``emit`` use the
+    precompile's own account at the prices of opcodes, as native contracts do; ``charge``, and the
+    gas that the callable returns, come on top. A change in a static call, and a charge of more gas
+    than is left, raise ``PrecompileFailed``, which consumes all gas. The object is valid until the
+    callable returns; later uses raise RuntimeError.
     """
 
     data: bytes
@@ -38,6 +40,10 @@ class PrecompileCall:
     def set_storage(
         self, address: BytesLike, slot: int | BytesLike, value: int | BytesLike
     ) -> None: ...
+    def charge(self, gas: int) -> None: ...
+    def load(self, slot: int | BytesLike) -> int: ...
+    def store(self, slot: int | BytesLike, value: int | BytesLike) -> None: ...
+    def emit(self, topics: Sequence[BytesLike], data: BytesLike = b"") -> None: ...
     def log(
         self, address: BytesLike, topics: Sequence[BytesLike], data: BytesLike = b""
     ) -> None: ...

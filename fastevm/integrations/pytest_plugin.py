@@ -1,8 +1,8 @@
 """The pytest plugin: chains and machines as fixtures, reset after each test and example.
 
 All fixtures have session scope: ``evm``, ``fastevm_node``, ``chain``, ``accounts``, ``w3``,
-``fork``. ``fastevm_options`` may be overridden. Nothing starts and almost nothing is imported until
-a test uses a fixture.
+``cheats``, ``fork``. ``fastevm_options`` may be overridden. Nothing starts and almost nothing is
+imported until a test uses a fixture.
 """
 
 from __future__ import annotations
@@ -225,6 +225,12 @@ def evm(request: pytest.FixtureRequest) -> Any:
     machine = plugin.machine(request.config.getoption("--fastevm-hardfork") or "osaka")
     plugin.isolation.add(ResettableMachine(machine))
     return machine
+
+
+@pytest.fixture(scope="session")
+def cheats(evm: Any) -> Any:
+    """The `Cheats` of ``evm``, installed at Foundry's address as well."""
+    return import_module(f"{PACKAGE}.cheat_codes").Cheats(evm).install()
 
 
 @pytest.fixture(scope="session")

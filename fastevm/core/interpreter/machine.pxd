@@ -201,12 +201,9 @@ cdef void machine_abandon(Machine* m) noexcept nogil
 cdef Status machine_start(Machine* m, const Message* message) noexcept nogil
 # Runs until a final status or a request. After satisfying the request, call it again.
 cdef Status machine_run(Machine* m) noexcept nogil
-# Answers a HOST_CALL: the host runs the call in the top frame and passes the status STOPPED,
-# REVERTED or
-# PRECOMPILE_FAILED, with the output in `m.output`. Using more gas than it has is OUT_OF_GAS.
+# Answers a HOST_CALL: `machine_native_call` describes the call in the top frame, the host runs it
+# like the body of a native contract, and `machine_answer` ends the frame with its status and gas.
 cdef const Frame* machine_asked(const Machine* m) noexcept nogil
-cdef void machine_answer(Machine* m, Status status, int64_t gas_used) noexcept nogil
-# Describes the top frame as the call of a native contract: for a host that answers a HOST_CALL and
-# changes state. Afterwards it sets the frame's gas through `machine_answer`.
 cdef void machine_native_call(Machine* m, NativeCall* call) noexcept nogil
+cdef void machine_answer(Machine* m, const NativeCall* call) noexcept nogil
 cdef const char* status_text(Status status) noexcept nogil    # geth's messages

@@ -42,6 +42,7 @@ from fastevm.core.interpreter.status cimport (
 from fastevm.core.interpreter.tracer cimport tracer_is_full
 from fastevm.core.native.call cimport (
     NATIVE_CANCELLED,
+    NATIVE_FAILED,
     NATIVE_NEEDS_STATE,
     NATIVE_OUT_OF_MEMORY,
     NATIVE_REVERTED,
@@ -236,6 +237,8 @@ cdef Status status_of_native(const NativeCall* call) noexcept nogil:
         return NEEDS_STATE
     if call.status == NATIVE_CANCELLED:
         return CANCELLED
+    if call.status == NATIVE_FAILED:
+        return PRECOMPILE_FAILED
     if call.status == NATIVE_UNSUPPORTED:
         return UNSUPPORTED
     return OUT_OF_MEMORY if call.status == NATIVE_OUT_OF_MEMORY else OUT_OF_GAS
@@ -616,13 +619,9 @@ cdef const Frame* machine_asked(const Machine* m) noexcept nogil:
     return &m.frames[m.depth - 1]
 
 
-cdef void machine_answer(Machine* m, Status status, int64_t gas_used) noexcept nogil:
-    cdef Frame* f = &m.frames[m.depth - 1]
-    if gas_used > f.gas:
-        status = OUT_OF_GAS
-    else:
-        f.gas -= gas_used
-    close_frame(m, status)
+cdef void machine_answer(Machine* m, const NativeCall* call) noexcept nogil:
+    m.frames[m.depth - 1].gas = call.gas
+    close_frame(m, status_of_native(call))
 
 
 # ----------------------------------------------------------------------------------------------

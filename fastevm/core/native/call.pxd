@@ -17,7 +17,8 @@ cdef enum NativeStatus:
     NATIVE_NEEDS_STATE = 3    # see world.need
     NATIVE_OUT_OF_MEMORY = 4
     NATIVE_CANCELLED = 5      # by the host
-    NATIVE_UNSUPPORTED = 6    # not implemented here: `refused` says what; the execution ends
+    NATIVE_FAILED = 6         # all gas is consumed
+    NATIVE_UNSUPPORTED = 7    # not implemented here: `refused` says what; the execution ends
 
 
 # Called for every access of an account, or of a slot if the key is not NULL.
@@ -92,6 +93,19 @@ cdef bint native_log(
 # Sets the code of an account: the deposit per byte; on an account without code also the price of a
 # creation and of the code's hash.
 cdef bint native_set_code(
+    NativeCall* call, Account* account, const uint8_t* code, size_t size
+) noexcept nogil
+
+# Logs and changes of accounts without these charges and without warm marks.
+cdef bint native_put_log(
+    NativeCall* call, const Address* address, const Word* topics, uint32_t count,
+    const uint8_t* data, size_t size,
+) noexcept nogil
+cdef bint native_put_balance(
+    NativeCall* call, Account* account, const Word* balance
+) noexcept nogil
+cdef bint native_put_nonce(NativeCall* call, Account* account, uint64_t nonce) noexcept nogil
+cdef bint native_put_code(
     NativeCall* call, Account* account, const uint8_t* code, size_t size
 ) noexcept nogil
 

@@ -24,9 +24,12 @@ from fastevm.core.state.world cimport (
     world_log,
     world_record_account,
     world_record_slot,
+    world_set_balance,
     world_set_code,
+    world_set_nonce,
     world_set_slot,
     world_slot,
+    world_touch,
 )
 
 
@@ -203,15 +206,12 @@ cdef bint native_log(
         return False
     if not native_charge(call, gas + <int64_t>size * LOG_BYTE_COST):
         return False
-    if world_log(call.world, address, topics, count, data, size):
-        return True
-    return native_end(call, NATIVE_OUT_OF_MEMORY)
+    return native_put_log(call, address, topics, count, data, size)
 
 
 cdef bint native_set_code(
     NativeCall* call, Account* account, const uint8_t* code, size_t size
 ) noexcept nogil:
-    cdef Code* analysed
     if not native_writable(call):
         return False
     if not native_charge(call, <int64_t>size * call.schedule.code_deposit_cost):
@@ -220,7 +220,34 @@ cdef bint native_set_code(
         native_charge(call, call.schedule.gas[<int>CREATE]) and native_charge_keccak(call, size)
     ):
         return False
-    analysed = code_new(code, size, NULL, False)
+    return native_put_code(call, account, code, size)
+
+
+cdef bint native_put_log(
+    NativeCall* call, const Address* address, const Word* topics, uint32_t count,
+    const uint8_t* data, size_t size,
+) noexcept nogil:
+    if world_log(call.world, address, topics, count, data, size):
+        return True
+    return native_end(call, NATIVE_OUT_OF_MEMORY)
+
+
+cdef bint native_put_balance(
+    NativeCall* call, Account* account, const Word* balance
+) noexcept nogil:
+    if world_touch(call.world, account) and world_set_balance(call.world, account, balance):
+        return True
+    return native_end(call, NATIVE_OUT_OF_MEMORY)
+
+
+cdef bint native_put_nonce(NativeCall* call, Account* account, uint64_t nonce) noexcept nogil:
+    return world_set_nonce(call.world, account, nonce) or native_end(call, NATIVE_OUT_OF_MEMORY)
+
+
+cdef bint native_put_code(
+    NativeCall* call, Account* account, const uint8_t* code, size_t size
+) noexcept nogil:
+    cdef Code* analysed = code_new(code, size, NULL, False)
     if analysed != NULL and world_set_code(call.world, account, analysed):
         return True
     return native_end(call, NATIVE_OUT_OF_MEMORY)

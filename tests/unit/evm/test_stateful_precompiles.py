@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from fastevm import EVM, PrecompileFailed, Revert
+from fastevm.bench.programs.assembler import assemble
 from fastevm.evm import PrecompileCall, stateful
 
 TARGET, OTHER, SENDER = b"\x77" * 20, b"\x88" * 20, b"\x11" * 20
@@ -122,6 +123,57 @@ def test_the_message_is_known(op: str, value: int, caller: bytes) -> None:
     assert found == [(caller, SENDER, value, b"", 2)]
 
 
+def test_charged_access_costs_what_opcodes_cost() -> None:
+    """The same reads, writes and logs as bytecode, in the same order."""
+
+    def body(call: PrecompileCall) -> None:
+        call.load(1)
+        call.load(1)
+        call.store(1, 5)
+        call.store(2, 9)
+        call.store(2, 0)
+        call.emit([b"\x01" * 32, (2).to_bytes(32, "big")], b"abc")
+
+    python, bytecode = EVM(), EVM()
+    for evm in (python, bytecode):
+        evm.set_storage(TARGET, 2, 7)
+    python.set_code(TARGET, b"\0")  # an empty account would be deleted (EIP-161)
+    python.precompiles[TARGET] = stateful(body)
+    bytecode.set_code(TARGET, assemble(
+        "1 SLOAD POP 1 SLOAD POP 5 1 SSTORE 9 2 SSTORE 0 2 SSTORE"
+        f" {int.from_bytes(b'abc' + bytes(29))} 0 MSTORE 2 {int('01' * 32, 16)} 3 0 LOG2 STOP"
+    ))  # fmt: skip
+    found = python.call(TARGET, commit=True)
+    wanted = bytecode.call(TARGET, commit=True, trace="steps")
+    assert found.success and wanted.success
+    assert found.gas_used == sum(
+        step["gasCost"]
+        for step in wanted.trace["structLogs"]
+        if step["op"] in ("SLOAD", "SSTORE", "LOG2")
+    )
+    assert found.gas_refunded == wanted.gas_refunded
+    assert found.logs == wanted.logs
+    assert python.storage(TARGET, 1) == 5 and python.storage(TARGET, 2) == 0
+
+
+@pytest.mark.parametrize("swallows", [False, True])
+def test_a_charge_above_the_gas_ends_the_call(swallows: bool) -> None:
+    def body(call: PrecompileCall) -> bytes:
+        try:
+            call.store(1, 5)
+            call.charge(call.gas + 1)
+        except PrecompileFailed:
+            if not swallows:
+                raise
+        return b"\x01"
+
+    evm = EVM()
+    evm.precompiles[TARGET] = stateful(body)
+    result = evm.call(TARGET, gas=100_000, commit=True)
+    assert (result.success, result.error, result.gas_used) == (False, "out of gas", 100_000)
+    assert evm.storage(TARGET, 1) == 0
+
+
 def test_a_call_that_has_ended_cannot_be_used() -> None:
     kept: list[PrecompileCall] = []
     evm = machine(lambda call: kept.append(call))
@@ -129,6 +181,8 @@ def test_a_call_that_has_ended_cannot_be_used() -> None:
     for use in (
         lambda: kept[0].caller,
         lambda: kept[0].storage(OTHER, 1),
+        lambda: kept[0].load(1),
+        lambda: kept[0].charge(1),
         lambda: kept[0].set_balance(OTHER, 1),
     ):
         with pytest.raises(RuntimeError, match="has ended"):

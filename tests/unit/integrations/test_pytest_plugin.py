@@ -54,6 +54,13 @@ def test_every_fixture_is_there_and_each_test_begins_anew(session: pytest.Pytest
             assert evm.storage(CONTRACT, 0) == 1
 
         @pytest.mark.parametrize("turn", range(2))
+        def test_cheats(evm, cheats, turn):
+            assert evm.block.timestamp == 1 and evm.balance(CONTRACT) == 0
+            cheats.warp(99)
+            cheats.deal(CONTRACT, 5)
+            assert evm.block.timestamp == 99 and evm.balance(CONTRACT) == 5
+
+        @pytest.mark.parametrize("turn", range(2))
         def test_control(chain, fastevm_node, turn):
             assert chain.height == 0
             chain.set_balance(CONTRACT, 7)
@@ -74,7 +81,7 @@ def test_every_fixture_is_there_and_each_test_begins_anew(session: pytest.Pytest
                     "eth_sendTransaction", [{{"from": CONTRACT, "to": "0x" + "b0" * 20}}]
                 )
     """)
-    run(session).assert_outcomes(passed=6)
+    run(session).assert_outcomes(passed=8)
 
 
 def test_what_a_fixture_did_lives_as_long_as_its_scope(session: pytest.Pytester) -> None:

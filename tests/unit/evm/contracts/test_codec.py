@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from eth_abi import abi as oracle
-from eth_abi.exceptions import DecodingError
+from eth_abi.exceptions import DecodingError, InvalidPointer
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -91,6 +91,8 @@ def test_both_refuse_the_same_data(parts: list[tuple[AbiType, str, Any]], draw: 
         del data[draw.draw(st.integers(0, len(data))) :]
     try:
         expected = oracle.decode(names, bytes(data))
+    except InvalidPointer:
+        return  # an offset into the head: solc and ours accept it
     except (DecodingError, UnicodeDecodeError, OverflowError):
         expected = None
     try:
