@@ -9,6 +9,7 @@ from typing import NamedTuple
 from .shared_data import ROOT
 
 DOCS = ROOT / "docs"
+UPSTREAM = DOCS / "upstream"
 FENCE = re.compile(r'^( *)```(\w+)(?: title="([^"]*)")?\n(.*?)^\1```$', re.S | re.M)
 PROMPT = "$ "
 
@@ -68,5 +69,5 @@ def _joined(lines: Iterable[str]) -> Iterator[str]:
 
 
 def pages() -> list[Path]:
-    """The Markdown pages of the documentation."""
-    return sorted(DOCS.rglob("*.md"))
+    """The Markdown pages of the documentation, without texts for other projects."""
+    return sorted(path for path in DOCS.rglob("*.md") if UPSTREAM not in path.parents)
