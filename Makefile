@@ -237,7 +237,7 @@ CHECKED_TESTS ?= tests/unit --ignore=tests/unit/payments tests/fuzz tests/metamo
 	'$(OFFICIAL)a_sample_of_every_directory_and_fork_holds[legacy_constantinople_state_tests]'
 THREADED_TESTS ?= tests/metamorphic/test_threads.py tests/unit/core/execution/transaction/test_senders.py \
 	tests/unit/core/execution/parallel/test_parallel.py tests/unit/core/execution/parallel/test_pipelined_recovery.py \
-	tests/unit/core/state/test_root_threads.py tests/differential/parallel \
+	tests/unit/core/state/test_root_threads.py tests/differential/parallel tests/differential/watch \
 	tests/metamorphic/test_blocks_by_lists.py \
 	tests/unit/simulate tests/unit/chain tests/unit/chain/storage tests/unit/node/pool tests/unit/node/production \
 	tests/unit/node/following tests/unit/chain/logs tests/unit/rpc_types tests/unit/rpc/dispatch/test_workers.py
