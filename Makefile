@@ -1,4 +1,4 @@
-# Users need `make node` and `make test`. The other targets are for work on fastevm itself.
+# Users need `make dev`, `make node` and `make test`. The other targets are for work on fastevm itself.
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -8,6 +8,7 @@ SUITES ?=
 SHARED := $(or $(FASTEVM_SHARED),../shared)
 
 SECONDS ?= 600
+PROGRESS_SECONDS ?= 20
 
 # The environment is replaced if its Python does not start, is too old, or is not the one that PYTHON names explicitly.
 SUPPORTED := import sys, importlib.util; assert sys.version_info >= (3, 11) and importlib.util.find_spec("pip")
@@ -20,10 +21,11 @@ ifneq ($(shell { $(fits); } 2>/dev/null),yes)
 .PHONY: $(BIN)/python $(addprefix $(VENV)/.,node test payments docs peers vectors clients ecosystem)
 endif
 
-.PHONY: help node merchant test test-all test-rest check build runtime package versions lint docs conformance bench peers ecosystem fuzz guard sanitize sanitize-api sanitize-requests races races-api clean distclean
+.PHONY: help node dev merchant test test-all test-rest check build runtime package versions lint docs conformance bench peers ecosystem fuzz guard sanitize sanitize-api sanitize-requests races races-api clean distclean
 
 help:
-	@echo "make node         build and start a development node (ARGS='--port 8546' passes options)"
+	@echo "make dev          build and start a development node for forge, Hardhat and viem (ARGS='--port 8546' passes options)"
+	@echo "make node         the same with the node whose pending block changes every 200 ms"
 	@echo "make merchant     build and start the example shop: a node, a token and two pages"
 	@echo "make test         build and run the tests that need only this repository (ARGS='-k trie' passes options to pytest)"
 	@echo "make test-all     also run the tests that need official tests, peers, browsers, databases or npm"
@@ -69,11 +71,14 @@ $(VENV)/.test: pyproject.toml $(VENV)/.node
 	$(INSTALL) ".[test,lint]"
 	@touch $@
 
-# Writes "[12/148] Compiling ..." to a terminal while the recipe's shell builds. `sh` gives no exit status of a pipe's
-# first command, so this reads the log instead of the output.
+# Writes "[12/148] Compiling ..." while the recipe's shell builds: to a terminal on one line, to a pipe every 20 s. `sh`
+# gives no exit status of a pipe's first command, so this reads the log instead of the output. The waiting `sleep` must
+# not hold the pipe open.
 define progress
 if [ -t 2 ]; then while sleep 0.5 && kill -0 $$$$ 2>/dev/null; do \
-	printf '\r\033[K%s' "$$(grep '^\[' $(LOG) | tail -n 1 | cut -c 1-79)"; done >&2 & fi; \
+	printf '\r\033[K%s' "$$(grep '^\[' $(LOG) | tail -n 1 | cut -c 1-79)"; done >&2 & \
+else while sleep $(PROGRESS_SECONDS) >/dev/null 2>&1 && kill -0 $$$$ 2>/dev/null; do \
+	grep '^\[' $(LOG) | tail -n 1 | cut -c 1-79; done & fi; \
 trap 'kill $$! 2>/dev/null; [ ! -t 2 ] || printf "\r\033[K" >&2' EXIT
 endef
 
@@ -94,10 +99,17 @@ runtime: $(VENV)/.node
 build: $(VENV)/.node
 	@$(call compile,FASTEVM_TESTING=1)
 
+define start
+@echo "Building fastevm: about four minutes of processor time at first, then only what changed"
+@$(MAKE) --silent --no-print-directory runtime
+@exec $(BIN)/python -m fastevm $(1) $(ARGS)
+endef
+
 node:
-	@echo "Building fastevm: two to three minutes the first time, then only what changed"
-	@$(MAKE) --silent --no-print-directory runtime
-	@exec $(BIN)/python -m fastevm node $(ARGS)
+	$(call start,node)
+
+dev:
+	$(call start,dev)
 
 # The source distribution uses this environment's Cython: another one, unpacked later, would regenerate all C files.
 # The wheel is built from the source distribution in an environment of its own, without Cython.

@@ -51,7 +51,7 @@ MILLISECONDS = 1_000
 MEGABYTE = 1024 * 1024
 LARGEST_REQUEST = 256 * MEGABYTE  # where no limit is asked for
 IPC_NAME = "fastevm.ipc"
-ABOUT = ("Pending moves every slice. For tools that know anvil or Hardhat: fastevm dev",)
+ABOUT = "`pending` changes every {} ms. For tools that know anvil or Hardhat: fastevm dev"
 NOT_FORKED = {
     "chain": "the upstream's chain is taken",
     "genesis": "the upstream's chain is taken",
@@ -505,12 +505,12 @@ def serve_node(
     *,
     client: str | None = None,
     development: bool = False,
-    about: Sequence[str] = ABOUT,
+    about: Sequence[str] | None = None,
 ) -> str | None:
     """Serve until told to stop; what is wrong with the upstream when that was the reason.
 
     ``client`` as of :class:`Server`; ``development``: every dialect as clients of anvil expect it;
-    ``about``: lines of the banner.
+    ``about``: lines of the banner; by default when ``pending`` changes.
     """
     foreign: list[str] = []
 
@@ -520,7 +520,8 @@ def serve_node(
 
     node.on_foreign_chain(leave)
     server = server_of(node, arguments, access, client)
-    server.about = about
+    usual = (ABOUT.format(node.chain.config.slice_interval_ms),)
+    server.about = usual if about is None else about
     if development:
 
         def told(item: Any) -> Any:

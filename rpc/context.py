@@ -153,6 +153,9 @@ class Context(Struct, frozen=True, kw_only=True):
         found = self.found(block_id)
         if found is not None:
             return found
+        head, number = self.node.chain.head.number, block_id.number
+        if number is not None and number > head:
+            raise RpcError("above_head", head=head, number=number)
         known_by = "header_not_found" if block_id.hash is None else "header_for_hash_not_found"
         raise RpcError(known_by)
 

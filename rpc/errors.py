@@ -6,6 +6,7 @@ Handlers raise `RpcError` with a reason of this table; only `wire_error` turns i
 message of None is the text that the reason was raised with; braces are filled from its values.
 """
 
+import re
 from typing import Any, Final, NamedTuple
 
 from fastevm.rpc.dialect import Dialect
@@ -50,6 +51,12 @@ _CALL_GAS = Wire(-32000, "intrinsic gas too high -- CallGasCostMoreThanGasLimit"
 _BLOCK_GAS = Wire(-32000, "intrinsic gas too high -- tx.gas_limit > env.block.gas_limit")
 _ALLOWANCE = Wire(_REJECTED, "Out of gas: gas required exceeds allowance: {have}")
 
+_ODD_LENGTH: Final = re.compile(
+    r"json: cannot unmarshal hex string of odd length into Go"
+    r" (?:value|struct field (?:\w+\.)?(\w+)) of type [\w.]+"
+)
+_NO_STATE: Final = "is no longer kept"  # how the message of StateUnavailableError ends
+
 REASONS: Final[dict[str, Row]] = {
     # --- the envelope (JSON-RPC 2.0, section 5.1, and what nodes add to it) ---
     "parse_error": _both(-32700, "parse error"),
@@ -85,6 +92,11 @@ REASONS: Final[dict[str, Row]] = {
     # --- blocks and state ---
     "server_error": _both(-32000),
     "header_not_found": _both(-32000, "header not found"),
+    "above_head": _both(
+        -32000,
+        "header not found",
+        Wire(-32602, "BlockOutOfRangeError: block height is {head} but requested was {number}"),
+    ),
     "header_for_hash_not_found": _both(-32000, "header for hash not found"),
     "not_canonical": _both(-32000, "hash is not currently canonical"),
     "no_access_list": _both(-32001, "blocks before Amsterdam have no block access list"),
@@ -186,6 +198,16 @@ def family_reason(family: str, reason: str) -> str:
     return full if full in REASONS else family
 
 
+def development_words(message: str) -> str:
+    """Return a message for clients of a development node: without Go's types, with what to do."""
+    message = _ODD_LENGTH.sub(
+        lambda found: f"{found[1] or 'value'}: odd number of hex digits", message
+    )
+    if message.endswith(_NO_STATE):
+        return f"{message}; --preserve-historical-states keeps it in the file of --state"
+    return message
+
+
 def wire_error(error: RpcError, dialect: Dialect) -> dict[str, Any]:
     """Return the JSON error object of ``error`` in ``dialect``: code, message and, if any, data."""
     row = REASONS[error.reason]
@@ -193,6 +215,8 @@ def wire_error(error: RpcError, dialect: Dialect) -> dict[str, Any]:
     if dialect.errors_as_anvil and row.anvil is not None:
         wire = row.anvil
     message = str(error) if wire.message is None else wire.message.format(**error.values)
+    if dialect.errors_as_anvil:
+        message = development_words(message)
     if error.reason == "server_error" and not dialect.errors_as_anvil:
         message = without_addresses(message)
     answer: dict[str, Any] = {"code": error.values.get("code", wire.code), "message": message}

@@ -33,6 +33,7 @@ TESTED = {
 """Pages whose commands another test runs in order."""
 
 NOT_HERE = {
+    "make dev": "builds; the command it starts is run here",
     "make node": "builds; the command it starts is run here",
     "make package": "takes minutes; .ci/run calls it",
     "pip install": "installs; tests/packaging/check.py tries the wheel",

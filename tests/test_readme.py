@@ -31,6 +31,7 @@ COMMANDS = [line.split("  #")[0].strip() for line in SHELL]
 
 # Commands that another test runs, or that take too long for one.
 ELSEWHERE = {
+    "make dev": "builds; `fastevm dev` is run here",
     "make node": "builds; `fastevm node` is run here",
     "make test": "runs this test",
     "make merchant": "tests/examples/test_merchant_command.py",

@@ -13,7 +13,7 @@ DOCUMENTS: Final = {
     "contributing/index.md": "CONTRIBUTING.md",
     "contributing/architecture.md": "fastevm/ARCHITECTURE.md",
     "contributing/changelog.md": "CHANGELOG.md",
-    "payments/first-hour.md": "examples/FIRST_HOUR.md",
+    "payments/first-hour.md": "examples/MERCHANT_FIRST_HOUR.md",
     "payments/security.md": "fastevm/payments/SECURITY.md",
 }
 """Pages of the site and the documents that they show."""

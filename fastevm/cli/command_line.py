@@ -115,6 +115,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"fastevm: {error}", file=sys.stderr)
         return 2
     words = sys.argv[1:] if argv is None else argv
+    if not words:
+        parser().print_help(sys.stderr)
+        return 2
     try:
         arguments = parser(words[0] if words else None).parse_args(words)
         return int(arguments.run(arguments))

@@ -54,7 +54,7 @@ def about(arguments: argparse.Namespace) -> list[str]:
         blocks = f"A block every {arguments.block_time:g} s{more}."
     file = arguments.config_file
     return [
-        f"{blocks} A node whose pending state moves every 200 ms: fastevm node",
+        f"{blocks} A node whose `pending` changes every 200 ms: fastevm node",
         *([] if file is None else [f"Options of {safe(file)} are in use."]),
         "",
         f"Mnemonic:        {arguments.mnemonic}",

@@ -34,9 +34,15 @@ REFUSED: Final = {
     "--md": "the terminal writes text or JSON (--log-format)",
     "--memory-limit": "the memory of a call is bounded by its gas (--rpc-gascap)",
     "--mnemonic-seed-unsafe": "give the words themselves (--mnemonic)",
+    "--optimism": "fastevm node --op starts a chain of the OP stack",
     "--no-cors": "pages of this machine may call; --allow-origin names others",
 }
 """Options of anvil that are not there, and why or what to use instead."""
+NETWORKS: Final = {
+    "optimism": "fastevm node --op starts a chain of the OP stack",
+    "base": "fastevm dev --hardfork denim starts a chain of Base",
+}
+"""Networks that another option or command starts."""
 IPC_PATH: Final = "/tmp/anvil.ipc"
 
 
@@ -44,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of a development node to a parser."""
     parser.description = (
         "Start a development node: a block for each transaction at once, as anvil and Hardhat make"
-        " them. A node whose pending state moves every 200 ms: fastevm node."
+        " them. A node whose `pending` changes every 200 ms: fastevm node."
     )
     parser.add_argument(
         "-V", "--version", action="version", version=f"fastevm {fastevm.__version__}"
@@ -211,9 +217,18 @@ def _add_accepted(group: argparse._ArgumentGroup) -> None:
         group.add_argument(*names, action="store_true", help=argparse.SUPPRESS)
     for name in ACCEPTED_VALUES:
         group.add_argument(name, nargs="?", help=argparse.SUPPRESS)
-    group.add_argument("-n", "--network", choices=("ethereum",), help=argparse.SUPPRESS)
+    group.add_argument("-n", "--network", type=_network, help=argparse.SUPPRESS)
     for name, why in REFUSED.items():
         group.add_argument(name, nargs="?", action=Refusal, why=why, help=argparse.SUPPRESS)
+
+
+def _network(name: str) -> str:
+    """Accept the name of the network that every chain here belongs to."""
+    if name == "ethereum":
+        return name
+    raise argparse.ArgumentTypeError(
+        NETWORKS.get(name, f"{name!r} is not supported: only ethereum")
+    )
 
 
 class Refusal(argparse.Action):

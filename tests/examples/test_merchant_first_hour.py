@@ -1,4 +1,4 @@
-"""Runs the programs of FIRST_HOUR.md in order and checks their output."""
+"""Runs the programs of MERCHANT_FIRST_HOUR.md in order and checks their output."""
 
 import re
 import subprocess
@@ -8,7 +8,7 @@ from pathlib import Path
 from fastevm.bench.node.launch import NodeProcess
 from tests.shared_data import ROOT
 
-PAGE = (ROOT / "examples/FIRST_HOUR.md").read_text()
+PAGE = (ROOT / "examples/MERCHANT_FIRST_HOUR.md").read_text()
 PROGRAMS = re.findall(r"```python\n(.*?)```", PAGE, re.S)
 NODE = "http://127.0.0.1:8545"
 LIMIT = 60  # seconds for one program

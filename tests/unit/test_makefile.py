@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -89,3 +90,19 @@ def test_clean_removes_every_ignored_file(folder: Path) -> None:
     kept = {p.relative_to(folder).as_posix() for p in template.parent.glob("*.in")}
     assert left == {"Makefile", "pyproject.toml", *kept}
     assert not list(folder.rglob("node_modules"))
+
+
+def test_a_build_in_a_pipe_says_how_far_it_is(folder: Path) -> None:
+    """Ends as soon as the build does: nothing holds the pipe open."""
+    compiler = 'case "$1" in setup.py) echo "[7/9] Compiling x"; sleep 0.6;; esac'
+    environment(folder, f'case "$1" in -c) exec {sys.executable} "$@";; esac; {compiler}')
+    began = time.monotonic()
+    assert "[7/9] Compiling x" in make(folder, "runtime", "PROGRESS_SECONDS=0.2")
+    assert "[7/9]" not in make(folder, "runtime", "PROGRESS_SECONDS=60")
+    assert time.monotonic() - began < 50
+
+
+@pytest.mark.parametrize("command", ["dev", "node"])
+def test_both_nodes_have_a_target(folder: Path, command: str) -> None:
+    environment(folder, f'exec {sys.executable} "$@"')
+    assert f"-m fastevm {command} --port 1" in make(folder, "-n", command, "ARGS=--port 1")

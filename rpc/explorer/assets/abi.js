@@ -158,18 +158,28 @@ export function encode(inputs, values) {
   return head + tail;
 }
 
+/** The value of a JSON text; null for other texts. */
+function parsed(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
 function encodeOne(input, value) {
   const array = element(input);
   if (array) {
     const [inner, length] = array;
-    const list = typeof value === "string" ? JSON.parse(value || "[]") : value;
-    if (!Array.isArray(list)) throw new Error(`${input.type}: expected a list such as [1, 2]`);
+    const list = typeof value === "string" ? parsed(value.trim() || "[]") : value;
+    if (!Array.isArray(list)) throw new Error(`${input.type}: write a list as ["0x…", "0x…"] or [1, 2]`);
     if (length !== null && list.length !== length) throw new Error(`${input.type}: not ${length} values`);
     const all = encode(list.map(() => inner), list);
     return length === null ? word(BigInt(list.length)) + all : all;
   }
   if (input.type === "tuple") {
-    const given = typeof value === "string" ? JSON.parse(value) : value;
+    const given = typeof value === "string" ? parsed(value) : value;
+    if (given === null || typeof given !== "object") throw new Error(`${input.type}: write a list as [1, "text"], or {"name": 1}`);
     const list = Array.isArray(given) ? given : input.components.map((c) => given[c.name]);
     return encode(input.components, list);
   }

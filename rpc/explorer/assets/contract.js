@@ -6,10 +6,12 @@ import { contractOf } from "./contracts.js";
 import { card, el } from "./dom.js";
 import { parametersOf, transactionLink, valueOf } from "./links.js";
 import { abiOf, describe, described, nameOf, revertReason } from "./names.js";
-import { Refusal, call } from "./rpc.js";
+import { Refusal, call, tryCall } from "./rpc.js";
 import { isAmount, tokenAmount } from "./tokens.js";
 
 const LARGEST_FILE = 4 * 1024 * 1024; // bytes of a dropped file
+const RECEIPT_EVERY = 200; // milliseconds between looks for a receipt
+const RECEIPT_LOOKS = 15;
 const EXAMPLE = "function transfer(address to, uint256 value) returns (bool)\nfunction balanceOf(address owner) view returns (uint256)";
 
 /** The card of a contract's functions. */
@@ -122,4 +124,23 @@ async function called(entry, from, members) {
   return [values.length === 1 ? valueOf(output, values[0]) : parametersOf(entry.outputs, values)];
 }
 
-const sent = async (from, members) => ["Sent: ", transactionLink(await sendFrom(from, members))];
+async function sent(from, members) {
+  const hash = await sendFrom(from, members);
+  const outcome = el("span", { text: "Sent: " });
+  receiptOf(hash).then((receipt) => {
+    if (receipt?.status !== "0x0") return;
+    const reason = receipt.revertReason ? ` (${receipt.revertReason})` : "";
+    outcome.replaceWith(el("span.bad", { text: `The transaction failed${reason}: ` }));
+  }).catch(() => {}); // the status says so
+  return [outcome, transactionLink(hash)];
+}
+
+/** The receipt of a transaction; null if no block has it within seconds. */
+async function receiptOf(hash) {
+  for (let left = RECEIPT_LOOKS; left > 0; left -= 1) {
+    const receipt = await tryCall("eth_getTransactionReceipt", hash);
+    if (receipt) return receipt;
+    await new Promise((resolve) => setTimeout(resolve, RECEIPT_EVERY));
+  }
+  return null;
+}

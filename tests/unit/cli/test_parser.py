@@ -58,3 +58,9 @@ def test_a_missing_file_is_named_without_error_numbers(
 ) -> None:
     assert main(words) == 1
     assert capsys.readouterr().err == f"{message}\n"
+
+
+def test_without_a_command_all_commands_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    shown = capsys.readouterr().err
+    assert "dev" in shown and "statetest" in shown and "required" not in shown

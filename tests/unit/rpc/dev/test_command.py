@@ -146,6 +146,23 @@ def test_other_names_of_options_mean_the_same(words: str, others: str) -> None:
     assert {name for name in found if found[name] != expected[name]} <= WITHOUT_EFFECT
 
 
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("optimism", "fastevm node --op starts a chain of the OP stack"),
+        ("base", "fastevm dev --hardfork denim starts a chain of Base"),
+        ("xdai", "'xdai' is not supported: only ethereum"),
+    ],
+)
+def test_other_networks_say_how_to_start_them(
+    name: str, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        parsed("--network", name)
+    assert words in capsys.readouterr().err
+    assert parsed("--network", "ethereum").network == "ethereum"
+
+
 @pytest.mark.parametrize("name", REFUSED)
 def test_options_of_anvil_that_are_not_there_say_why(
     name: str, capsys: pytest.CaptureFixture[str]
