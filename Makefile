@@ -325,4 +325,4 @@ clean:
 	find fastevm -name '*.in' | sed 's/\.in$$//' | xargs rm -f
 
 distclean: clean
-	rm -rf .venv $(VENV) .venv-*
+	rm -rf .venv $(VENV) .venv-* reproductions

@@ -336,6 +336,55 @@ async def test_the_faucet_pays(browser: Browser, shown: Shown) -> None:
     await says(page, "2.5 ETH")
 
 
+async def test_an_impersonated_address_is_not_an_account_of_the_node(
+    browser: Browser, shown: Shown
+) -> None:
+    address, call = "0x" + "b7" * 20, shown.stage.client.call
+    await asyncio.to_thread(call, "anvil_impersonateAccount", address)
+    try:
+        page = await opened(browser, shown.url, f"/address/{address}")
+        await visit(page, "/accounts")
+        await says(page, "account 1")
+        await visit(page, f"/address/{address}")
+        await says(page, "impersonated", where="h1")
+    finally:
+        await asyncio.to_thread(call, "anvil_stopImpersonatingAccount", address)
+
+
+FAILED = """(() => {
+  const real = window.fetch;
+  window.fetch = async (...asked) => {
+    const answer = await real(...asked);
+    const text = (await answer.text()).replaceAll('"status":"0x1"', '"status":"0x0"');
+    return new Response(text, { status: answer.status, headers: answer.headers });
+  };
+})()"""
+
+
+async def test_a_form_explains_lists_and_says_when_a_transaction_failed(
+    browser: Browser, shown: Shown
+) -> None:
+    page = await opened(browser, shown.url, f"/address/{shown.scene.token}")
+    abi = "transfer(address to, uint256 value)\nsum(uint256[] items, uint8 a, uint8 b) view"
+    await fill(page, "#contract-abi", abi)
+    await page.click(".abi .primary")
+    await says(page, "sum(")
+    forms = "[...document.querySelectorAll('details.function')]"
+    for name in ("sum", "transfer"):
+        item = f"{forms}.find((form) => form.innerText.startsWith('{name}('))"
+        await page.value(f"{item}.open = true; {item}.id = '{name}'")
+    await fill(page, "#sum [name=i0]", "1,2")
+    await page.click("#sum [type=submit]")
+    await says(page, 'write a list as ["0x…", "0x…"] or [1, 2]', where="#sum output")
+    await page.value(FAILED)
+    await fill(page, "#transfer [name=i0]", "0x" + "b8" * 20)
+    await fill(page, "#transfer [name=i1]", "1")
+    await page.click("#transfer .primary")
+    await says(page, "Sent:", where="#transfer output")
+    await asyncio.to_thread(shown.stage.mine)
+    await says(page, "The transaction failed", where="#transfer output")
+
+
 async def test_functions_of_a_pasted_abi_are_read_and_sent(browser: Browser, shown: Shown) -> None:
     token, holder = shown.scene.token, shown.scene.accounts[8]
     page = await opened(browser, shown.url, f"/address/{token}")

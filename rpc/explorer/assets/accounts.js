@@ -4,7 +4,7 @@ import { card, el, keyed, say } from "./dom.js";
 import { amount, big, checksum, count, num } from "./format.js";
 import { addressLink } from "./links.js";
 import { live } from "./live.js";
-import { accountNames } from "./names.js";
+import { accountNames, impersonated } from "./names.js";
 import { call, tryCall } from "./rpc.js";
 import { weiOf } from "./abi.js";
 
@@ -15,8 +15,11 @@ let known = null;
 /** The accounts that the node signs for: lower-case addresses; none on most public nodes. */
 export async function ownAccounts() {
   if (!known) {
-    known = ((await tryCall("eth_accounts")) ?? []).map((address) => address.toLowerCase());
-    known.forEach((address, i) => accountNames.set(address, `account ${i}`));
+    const lists = await Promise.all([tryCall("eth_accounts"), tryCall("personal_listAccounts")]);
+    const [all, held] = lists.map((list) => list?.map((address) => address.toLowerCase()));
+    known = all ?? [];
+    (held ?? known).forEach((address, i) => accountNames.set(address, `account ${i}`));
+    known.filter((address) => !accountNames.has(address)).forEach((address) => impersonated.add(address));
   }
   return known;
 }

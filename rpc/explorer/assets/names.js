@@ -94,6 +94,7 @@ const STORE = "fastevm-contracts"; // of all chains: {"chain:address": {name, ab
 const selectors = new Map(); // selector -> entries
 const topics = new Map();
 export const accountNames = new Map(); // address -> name, of the node's own accounts
+export const impersonated = new Set(); // addresses for which the node signs without a key
 
 export const learned = new EventTarget(); // "names" after functions, events or contracts got names
 
@@ -150,7 +151,7 @@ export function describe(address, name, abi) {
 export function nameOf(address) {
   const lower = address.toLowerCase();
   return described(lower).name || accountNames.get(lower) || contractOf(lower)?.name
-    || KNOWN_ADDRESSES[lower] || null;
+    || KNOWN_ADDRESSES[lower] || (impersonated.has(lower) ? "impersonated" : null);
 }
 
 /** All names of this chain: [name, address]. */
