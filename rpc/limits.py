@@ -31,6 +31,7 @@ LOG_TOPICS_LIMIT: Final = 4  # positions of a log filter
 DESCRIPTORS_KEPT: Final = 256  # file descriptors that connections leave for files and upstreams
 CLIENT_SHARE: Final = 4  # a client gets this part of the connections, if descriptors are few
 MOST_DESCRIPTORS: Final = 65_536  # that the node asks for
+ARRIVALS_SIZE: Final = 16 * 1024 * 1024  # of one poll of new transactions; the next has the rest
 LOG_CHOICES_LIMIT: Final = 1000  # addresses, or topics of one position, of a log filter
 
 

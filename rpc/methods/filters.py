@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from fastevm.core.primitives.hex import hex_bytes
 from fastevm.rpc.block_id import LATEST_BLOCK, PENDING_BLOCK
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import FULL, TEXT
@@ -62,11 +61,8 @@ def get_filter_changes(context: Context, filter_id: str) -> list[Any] | bytes:
     found = context.filters.use(filter_id)
     if isinstance(found, ChainFilter):
         return found.changes(context)
-    hashes = found.changes(context)
-    if not found.full:
-        return [hex_bytes(tx_hash) for tx_hash in hashes]
-    objects = (get_transaction_by_hash(context, tx_hash) for tx_hash in hashes)
-    return [known for known in objects if known is not None]
+    new: list[Any] | bytes = found.changes(context, get_transaction_by_hash)
+    return new
 
 
 @method("eth_getFilterLogs", TEXT, run_on=RunOn.WORKER)

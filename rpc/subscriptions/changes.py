@@ -1,7 +1,9 @@
 """Finds what is new since a filter was polled; a filter stores only its last reported block."""
 
+from collections.abc import Callable
 from contextlib import suppress
 from threading import Lock
+from typing import Any
 
 from msgspec import Struct, field
 
@@ -11,6 +13,7 @@ from fastevm.errors import UnknownBlockError
 from fastevm.rpc.before_fork import logs_upstream
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.envelope import encode
+from fastevm.rpc.limits import ARRIVALS_SIZE
 from fastevm.rpc.log_filter import LogFilter
 from fastevm.rpc.log_queries import joined, log_writer
 from fastevm.rpc_types.logs import LogWriter
@@ -97,9 +100,27 @@ class ArrivalFilter(Struct):
     full: bool
     lock: Lock = field(default_factory=Lock)
 
-    def changes(self, context: Context) -> list[bytes]:
-        """Return the hashes of what came since the last poll, as far as the node remembers."""
+    def changes(
+        self, context: Context, object_of: Callable[[Context, bytes], dict[str, Any] | None]
+    ) -> list[str] | bytes:
+        """Return what came since the last poll, as far as the node remembers.
+
+        Objects are given as the text of a JSON array. An answer beyond `ARRIVALS_SIZE` ends; the
+        next poll goes on there.
+        """
         with self.lock:
             new = [entry for entry in list(context.hub.arrivals) if entry[0] > self.seen]
-            self.seen = max([self.seen, *(number for number, _ in new)])
-            return [tx_hash for _, tx_hash in new]
+            if not self.full:
+                self.seen = new[-1][0] if new else self.seen
+                return [hex_bytes(tx_hash) for _, tx_hash in new]
+            texts: list[bytes] = []
+            size = 0
+            for number, tx_hash in new:
+                self.seen = number
+                found = object_of(context, tx_hash)
+                if found is not None:
+                    texts.append(encode(found))
+                    size += len(texts[-1])
+                if size > ARRIVALS_SIZE:
+                    break
+            return b"[%b]" % b",".join(texts)

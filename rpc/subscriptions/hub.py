@@ -20,6 +20,7 @@ from fastevm.rpc.subscriptions.filter_quota import FilterQuota
 from fastevm.rpc.subscriptions.state_changes import ReportedState, StatePosition
 from fastevm.rpc.subscriptions.topics import (
     ORDER,
+    PENDING_LOGS,
     STATE_CHANGES,
     Event,
     HeadEvent,
@@ -68,7 +69,7 @@ class Hub:
         self.room = FilterQuota(limits.watch_size, limits.address_watch_size)
         self.arrivals: deque[tuple[int, bytes]] = deque(maxlen=limits.arrivals)
         self._numbers = count(1)
-        self._topics: dict[Topic, dict[Subscriber, None]] = {}
+        self._topics: dict[str, dict[Topic, dict[Subscriber, None]]] = {kind: {} for kind in ORDER}
         self._tells_transactions = False  # somebody wants to hear what enters the pool
         self._waiters: dict[bytes, set[asyncio.Event]] = {}
         self._waiting = 0  # places that are held
@@ -111,7 +112,7 @@ class Hub:
         """
         if topic.watch is not None:
             self.watching.subscribe(topic.watch, subscriber)
-        self._topics.setdefault(topic, {})[subscriber] = None
+        self._topics[topic.kind].setdefault(topic, {})[subscriber] = None
         self._look_for_transactions()
         if topic.kind == STATE_CHANGES and not self._reported.is_used:
             self._reported.begin(StatePosition.newest(self.node))
@@ -120,23 +121,22 @@ class Hub:
         """Stop telling ``subscriber`` about ``topic``."""
         if topic.watch is not None:
             self.watching.unsubscribe(subscriber)
-        subscribers = self._topics.get(topic, {})
+        topics = self._topics[topic.kind]
+        subscribers = topics.get(topic, {})
         subscribers.pop(subscriber, None)
         if not subscribers:
-            self._topics.pop(topic, None)
+            topics.pop(topic, None)
             self._look_for_transactions()
-            if all(other.kind != STATE_CHANGES for other in self._topics):
+            if not self._topics[STATE_CHANGES]:
                 self._reported.end()
 
     def _look_for_transactions(self) -> None:
-        self._tells_transactions = any(
-            topic.kind in TransactionEvent.kinds for topic in self._topics
-        )
+        self._tells_transactions = any(self._topics[kind] for kind in TransactionEvent.kinds)
 
     @property
     def subscriptions(self) -> int:
         """The number of subscriptions."""
-        return sum(map(len, self._topics.values()))
+        return sum(len(found) for topics in self._topics.values() for found in topics.values())
 
     @contextmanager
     def waiter(self) -> Iterator[None]:
@@ -175,7 +175,7 @@ class Hub:
 
     def _on_head(self, change: HeadChange) -> None:
         # Who subscribes or waits from now on finds the new head.
-        if self._topics or self._waiters:
+        if self._waiters or any(self._topics.values()):
             position = StatePosition.newest(self.node) if self._reported.is_used else None
             make = partial(HeadEvent, self.node, change, self._sent, self._reported, position)
             self._hand_over(make)
@@ -254,23 +254,22 @@ class Hub:
 
     async def _tell(self, events: list[Event]) -> None:
         kinds = frozenset().union(*(event.kinds for event in events))
-        topics = [topic for topic in self._topics if topic.kind in kinds]
+        topics = [topic for kind in ORDER if kind in kinds for topic in self._topics[kind]]
         if not topics or self._loop is None:
             return
-        if not any(topic.removed for topic in self._topics):
+        if not any(topic.removed for topic in self._topics[PENDING_LOGS]):
             self._sent.clear()
-        topics.sort(key=lambda topic: ORDER.index(topic.kind))
         while topics and self._loop is not None:
             job = self._loop.run_in_executor(self._scribe, _messages, events, topics)
             made, topics = await job
             for topic, messages in made:
-                for subscriber in tuple(self._topics.get(topic, ())):
+                for subscriber in tuple(self._topics[topic.kind].get(topic, ())):
                     self._deliver(topic, subscriber, messages)
                     await asyncio.sleep(0)  # answers to requests go out in between
-            topics = [topic for topic in topics if topic in self._topics]
+            topics = [topic for topic in topics if topic in self._topics[topic.kind]]
 
     def _deliver(self, topic: Topic, subscriber: Subscriber, messages: list[bytes]) -> None:
-        if subscriber not in self._topics.get(topic, ()):  # it has left in between
+        if subscriber not in self._topics[topic.kind].get(topic, ()):  # it has left in between
             return
         for delivered, message in enumerate(messages):
             if not subscriber.deliver(message):
@@ -280,7 +279,8 @@ class Hub:
         self.metrics.add("notifications_total", len(messages))
 
     def _close_all(self, cause: str) -> None:
-        for subscribers in tuple(self._topics.values()):
+        all_subscribers = [found for topics in self._topics.values() for found in topics.values()]
+        for subscribers in all_subscribers:
             for subscriber in tuple(subscribers):
                 subscriber.close(cause)
                 self.metrics.add("subscriptions_closed_overrun_total")
@@ -302,9 +302,11 @@ def _messages(
             if topic.kind not in event.kinds:
                 continue
             try:
-                answer.append((topic, event.messages(topic)))
+                found = event.messages(topic)
             except Exception:
                 log.exception("an event could not be told to subscribers of %s", topic.kind)
-            else:
-                count += len(answer[-1][1])
+                continue
+            if found:
+                answer.append((topic, found))
+                count += len(found)
     return answer, []

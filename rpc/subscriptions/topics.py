@@ -369,7 +369,7 @@ class EncodedLogs:
 
     def messages(self, topic: Topic) -> list[bytes]:
         """Return the texts of the logs that a topic wants."""
-        if topic.wanted is None:
+        if topic.wanted is None or not self.texts:
             return self.texts
         return [self.texts[position] for position in self.table.select(topic.wanted)]
 

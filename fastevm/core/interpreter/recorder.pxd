@@ -1,7 +1,7 @@
 # Writes trace records of frames to the tracer's buffer.
 from libc.stdint cimport int64_t
 
-from fastevm.core.interpreter.machine cimport Frame, Machine
+from fastevm.core.interpreter.machine cimport Frame, Machine, Message
 from fastevm.core.interpreter.status cimport Status
 from fastevm.core.primitives.hashes cimport Address
 from fastevm.core.primitives.word cimport Word
@@ -18,6 +18,10 @@ cdef void forget_step(Machine* m) noexcept nogil
 # Record that a frame starts (at the machine's depth) or ends (with the machine's output).
 cdef Status record_enter(Machine* m, const Frame* f) noexcept nogil
 cdef Status record_leave(Machine* m, Status status, int64_t gas_used) noexcept nogil
+# Records a message that ended with `status` before its frame.
+cdef Status record_message(
+    Machine* m, const Message* message, int64_t gas_used, Status status
+) noexcept nogil
 # Records that a native contract accesses an account, or a slot if `key` is not NULL. Out of memory
 # ends the execution. `machine` is a Machine.
 cdef void record_access(

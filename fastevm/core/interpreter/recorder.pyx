@@ -3,7 +3,13 @@
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.string cimport memcpy
 
-from fastevm.core.interpreter.machine cimport CREATE2_MESSAGE, CREATE_MESSAGE, Frame, Machine
+from fastevm.core.interpreter.machine cimport (
+    CREATE2_MESSAGE,
+    CREATE_MESSAGE,
+    Frame,
+    Machine,
+    Message,
+)
 from fastevm.core.interpreter.status cimport (
     CALL_TOO_DEEP,
     OUT_OF_GAS,
@@ -128,6 +134,34 @@ cdef Status record_leave(Machine* m, Status status, int64_t gas_used) noexcept n
         r.halt_opcode = m.halt_opcode
     r.data_size = size
     append(<uint8_t*>r + sizeof(LeaveRecord), m.output.bytes, size)
+    return RUNNING
+
+
+cdef Status record_message(
+    Machine* m, const Message* message, int64_t gas_used, Status status
+) noexcept nogil:
+    cdef EnterRecord* entered = <EnterRecord*>tracer_claim(
+        m.tracer, TRACE_ENTER, sizeof(EnterRecord), message.size
+    )
+    cdef LeaveRecord* left
+    if entered == NULL:
+        return OUT_OF_MEMORY
+    entered.head.depth = m.depth + 1
+    entered.message_kind = message.kind
+    entered.caller = message.sender
+    entered.recipient = message.recipient
+    word_copy(&entered.value, &message.value)
+    entered.gas = message.gas
+    entered.log_count = m.world.log_count
+    entered.data_size = message.size
+    append(<uint8_t*>entered + sizeof(EnterRecord), message.data, message.size)
+    left = <LeaveRecord*>tracer_claim(m.tracer, TRACE_LEAVE, sizeof(LeaveRecord), 0)
+    if left == NULL:
+        return OUT_OF_MEMORY
+    left.head.depth = m.depth + 1
+    left.log_count = m.world.log_count
+    left.status = status
+    left.gas_used = gas_used
     return RUNNING
 
 

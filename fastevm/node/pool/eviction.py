@@ -6,7 +6,7 @@ tip behind a low one protects nothing. If the rank is negative, no block can inc
 """
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from typing import Final
 
 from msgspec import Struct
@@ -96,7 +96,7 @@ class EvictionHeap:
             candidates, key=lambda item: rank(item.lowest_caps, item.arrival, fees), default=None
         )
 
-    def lowest_first(self, fees: NextFees) -> Iterator[PooledTransaction]:
+    def lowest_first(self, fees: NextFees) -> Generator[PooledTransaction, None, None]:
         """Yields the transactions by rank, lowest first; close it before the heap is changed."""
         taken: list[PooledTransaction] = []
         try:

@@ -32,6 +32,7 @@ from fastevm.payments.x402.messages import (
 )
 from fastevm.payments.x402.reasons import Refused
 
+LISTED_SCHEMES: Final = ("http://", "https://")
 MOST_RESOURCES: Final = 10_000  # kept in the catalogue
 MOST_LISTED: Final = 100  # per page of the catalogue
 BAZAAR: Final = "bazaar"  # the extension with which a resource asks to be listed
@@ -150,12 +151,21 @@ class Facilitator:
     # --- the catalogue ----------------------------------------------------------------------------
 
     def _list(self, payment: Payment, offer: Requirements) -> None:
-        """Adds a paid resource to the catalogue if it asks to be listed."""
+        """Adds a paid resource to the catalogue if it asks to be listed.
+
+        The payer writes the wish, so its form is checked, and a listed resource keeps its seller.
+        """
         url, wish = payment.resource.get("url"), payment.extensions.get(BAZAAR)
         if not isinstance(url, str) or not isinstance(wish, dict):
             return
+        if not url.lower().startswith(LISTED_SCHEMES):
+            return
+        listed = self._resources.get(url)
+        if listed is not None and listed["accepts"][0]["payTo"] != offer.pay_to:
+            return
         info = wish.get("info")
-        kind = info.get("input", {}).get("type", "http") if isinstance(info, dict) else "http"
+        given = info.get("input") if isinstance(info, dict) else None
+        kind = given.get("type") if isinstance(given, dict) else "http"
         self._resources.pop(url, None)
         if len(self._resources) >= MOST_RESOURCES:
             del self._resources[next(iter(self._resources))]

@@ -127,6 +127,42 @@ async def test_paid_resources_that_ask_for_it_are_listed(town: Street) -> None:
                 assert answer.status == 400
 
 
+@pytest.mark.parametrize(
+    "info", [{"input": []}, {"input": "x"}, {"input": {"type": []}}, "x", None]
+)
+async def test_a_wish_of_the_payer_never_fails_a_settlement(town: Street, info: Any) -> None:
+    body = body_of(town)
+    body["paymentPayload"]["resource"] = {"url": "http://shop.test/weather"}
+    body["paymentPayload"]["extensions"] = {"bazaar": {"info": info}}
+    async with (
+        Served(application(Facilitator([town.settler()]))) as served,
+        aiohttp.ClientSession(served.url) as session,
+        session.post("/settle", json=body) as answer,
+    ):
+        assert (await answer.json())["success"]
+
+
+async def test_a_payer_cannot_replace_what_another_seller_lists(town: Street) -> None:
+    other = town.offer(pay_to=town.accounts[5].address)
+    wanted = [
+        ("http://shop.test/weather", town.offer()),
+        ("http://shop.test/weather", other),
+        ("javascript:alert(1)", other),
+    ]
+    async with Facilitator([town.settler()]) as facilitator:
+        for url, offer in wanted:
+            members = {
+                "x402Version": 2,
+                "payload": town.buyer().payload(offer),
+                "accepted": offer.show(),
+                "resource": {"url": url},
+                "extensions": {"bazaar": {"info": {}}},
+            }
+            assert (await facilitator.settle(Payment.read(members), offer)).success
+        (item,) = facilitator.resources(None, 10, 0)["items"]
+    assert item["accepts"][0]["payTo"] == town.offer().pay_to
+
+
 async def test_a_facilitator_that_is_down_leaves_the_outcome_open(town: Street) -> None:
 
     remote = RemoteFacilitator("http://127.0.0.1:9")

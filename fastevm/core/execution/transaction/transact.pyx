@@ -28,6 +28,7 @@ from fastevm.core.interpreter.machine cimport (
     CALL_MESSAGE, CREATE_MESSAGE, READS_BASE_FEE, READS_BLOB_BASE_FEE, READS_COINBASE,
     READS_GAS_LIMIT, Machine, Message, machine_abandon, machine_run, machine_start,
 )
+from fastevm.core.interpreter.recorder cimport record_message
 from fastevm.core.interpreter.status cimport (
     CANCELLED, HOST_CALL, NEEDS_STATE, NONCE_OVERFLOW, OUT_OF_GAS, OUT_OF_MEMORY, RUNNING,
     SUSPENDED, UNSUPPORTED, Status,
@@ -378,7 +379,8 @@ cdef bint start_message(Machine* m, TxRun* run, TxResult* result) noexcept nogil
     message.gas = run.frame_gas
     word_copy(&message.value, &tx.value)
     if tx.is_create and nonce + 1 == 0:
-        return give_up_creation(m, run, result)
+        message.kind = CREATE_MESSAGE
+        return give_up_creation(m, run, &message, result)
     if not world_set_nonce(m.world, run.sender, nonce + 1):
         return False
     if tx.is_create:
@@ -400,13 +402,27 @@ cdef bint start_message(Machine* m, TxRun* run, TxResult* result) noexcept nogil
 
 
 # Only possible without the nonce rule: no contract is created, and the gas is refunded.
-cdef bint give_up_creation(Machine* m, const TxRun* run, TxResult* result) noexcept nogil:
+cdef bint give_up_creation(
+    Machine* m, const TxRun* run, const Message* message, TxResult* result
+) noexcept nogil:
     m.gas_left = run.frame_gas
     m.state_gas_left = run.reservoir
     m.state_gas_spilled = m.state_gas_used = m.state_gas_lost = 0
     m.output.size = 0
     result.status = NONCE_OVERFLOW
-    return True
+    return is_recorded(m, message, 0, NONCE_OVERFLOW)
+
+
+# A message that ends before its frame is a frame for tracers all the same.
+cdef bint is_recorded(
+    Machine* m, const Message* message, int64_t gas_used, Status status
+) noexcept nogil:
+    if m.tracer == NULL or not m.tracer.calls:
+        return True
+    if record_message(m, message, gas_used, status) == RUNNING:
+        return True
+    m.world.need = WORLD_OUT_OF_MEMORY
+    return False
 
 
 # In forks with state gas, pays for authorizations and recipient. If the gas does not suffice, only
@@ -425,6 +441,8 @@ cdef bint pay_before_message(
         world_rollback(m.world, &before)
         m.output.size = 0
         result.status = OUT_OF_GAS
+        if not is_recorded(m, message, message.gas, OUT_OF_GAS):
+            return False
     message.gas = run.upfront.gas
     message.state_gas = run.upfront.reservoir
     return True

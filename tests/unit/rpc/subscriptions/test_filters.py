@@ -17,6 +17,7 @@ from fastevm.rpc.dispatch.envelope import EAGER_SIZE
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.limits import Limits
 from fastevm.rpc.log_filter import decode_filter
+from fastevm.rpc.subscriptions import changes
 from fastevm.rpc.subscriptions.changes import ChainFilter
 from fastevm.rpc.subscriptions.filter_quota import WATCH_SIZE
 from fastevm.rpc.subscriptions.filters import Filters
@@ -150,6 +151,21 @@ async def test_pooled_transactions(client: Caller, node: FakeNode) -> None:
     full = await client.result("eth_getFilterChanges", objects)
     assert [entry["nonce"] for entry in full] == ["0x1", "0x2"]
     assert await client.result("eth_getFilterChanges", hashes) == []
+    await client.context.hub.stop()
+
+
+async def test_many_large_transactions_come_in_several_polls(
+    client: Caller, node: FakeNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(changes, "ARRIVALS_SIZE", 1_000)
+    client.context.hub.start()
+    objects = await client.result("eth_newPendingTransactionFilter", True)
+    node.pool.ready[A] = {nonce: transaction(nonce) for nonce in range(1, 8)}
+    for entry in node.pool.ready[A].values():
+        node.take(entry)
+    polls = [await client.result("eth_getFilterChanges", objects) for _ in range(8)]
+    assert [int(entry["nonce"], 16) for poll in polls for entry in poll] == list(range(1, 8))
+    assert 1 < sum(map(bool, polls)) < 8
     await client.context.hub.stop()
 
 
