@@ -3,7 +3,7 @@
 from fastevm.chain.retention import ChainLimits
 from fastevm.chain.storage.named_snapshots import check_name
 from fastevm.core.execution.transaction.unsigned_sender import impersonated
-from fastevm.core.state.remote import never_wait
+from fastevm.core.state.remote import may_wait, never_wait
 from fastevm.node.dev_accounts import DERIVATION_PATH, ETHER, TEST_MNEMONIC, DevAccount
 from fastevm.node.dev_chain import STATE_GAS_LIMIT, usual_gas_limit
 from fastevm.node.development import DevelopmentControls
@@ -66,6 +66,7 @@ __all__ = [
     "genesis_time",
     "impersonated",
     "is_forecast",
+    "may_wait",
     "never_wait",
     "node_options",
     "op_fork_of",

@@ -22,6 +22,7 @@ from fastevm.rpc.subscriptions.topics import (
     ORDER,
     PENDING_LOGS,
     STATE_CHANGES,
+    WATCH,
     Event,
     HeadEvent,
     SliceEvent,
@@ -69,7 +70,9 @@ class Hub:
         self.room = FilterQuota(limits.watch_size, limits.address_watch_size)
         self.arrivals: deque[tuple[int, bytes]] = deque(maxlen=limits.arrivals)
         self._numbers = count(1)
-        self._topics: dict[str, dict[Topic, dict[Subscriber, None]]] = {kind: {} for kind in ORDER}
+        self._topics: dict[str, dict[Topic, dict[Subscriber, None]]] = {
+            kind: {} for kind in (*ORDER, WATCH)
+        }
         self._tells_transactions = False  # somebody wants to hear what enters the pool
         self._waiters: dict[bytes, set[asyncio.Event]] = {}
         self._waiting = 0  # places that are held

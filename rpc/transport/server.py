@@ -15,7 +15,7 @@ import fastevm
 from fastevm.chain.logs import LogIndex, LogLimits
 from fastevm.core.primitives.hex import checksum_address, hex_bytes
 from fastevm.core.primitives.replace import replace
-from fastevm.node import Node, never_wait
+from fastevm.node import Node, may_wait, never_wait
 from fastevm.rpc.context import Context
 from fastevm.rpc.contract_files import ContractFiles
 from fastevm.rpc.dialect import DEFAULT_DIALECT, Dialect, dialect_named
@@ -196,6 +196,7 @@ class Server:
 
     async def stop(self) -> None:
         """Close the listeners, let open requests end, stop the node."""
+        may_wait()
         if self._warming is not None:
             self._warming.cancel()
         for opened in self._open:

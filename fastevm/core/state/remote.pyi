@@ -17,6 +17,9 @@ def never_wait() -> None:
     For the thread of an event loop, which repeats a failed request in another thread.
     """
 
+def may_wait() -> None:
+    """Ends what `never_wait` began: this thread waits for a remote state again."""
+
 def guesses() -> int:
     """Returns how many unknown values executions of this thread have read so far."""
 

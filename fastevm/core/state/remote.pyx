@@ -56,6 +56,12 @@ def never_wait() -> None:
     fe_never_waits = 1
 
 
+def may_wait() -> None:
+    """Ends what `never_wait` began: this thread waits for a remote state again."""
+    global fe_never_waits
+    fe_never_waits = 0
+
+
 def guesses() -> int:
     """Returns how many unknown values executions of this thread have read so far."""
     return misses_of_thread()

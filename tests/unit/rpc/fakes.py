@@ -39,7 +39,13 @@ def recorded_blocks() -> list[Block]:
     return blocks
 
 
-ETHEREUM = {"has_base_fee": 0, "has_blobs": 0, "has_deposits": 0, "has_fee_vaults": 0}
+ETHEREUM = {
+    "arbos_version": 0,
+    "has_base_fee": 0,
+    "has_blobs": 0,
+    "has_deposits": 0,
+    "has_fee_vaults": 0,
+}
 
 
 @dataclass

@@ -128,7 +128,6 @@ FORKED = ("--fork-url", "http://127.0.0.1:1")
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ((*FORKED, "--datadir", "x"), "--datadir: blocks that are built on a fork end with the"),
         ((*FORKED, "--op"), "--hardfork names others"),
         ((*FORKED, "--chain", "sepolia"), "--chain: the upstream's chain is taken"),
         ((*FORKED, "--upstream-url", "http://127.0.0.1:1"), "--follow goes on with the blocks"),

@@ -123,7 +123,7 @@ def test_an_access_list_names_the_slots_and_makes_the_call_cheaper(token: Tokens
     listed = {entry.address: set(entry.storage_keys) for entry in found.access_list}
     assert {slot(TOKEN + 4, CALLER), slot(TOKEN + 4, BOB), TOKEN + 9} <= listed[token.token]
     assert slot(POLICIES + 1, ALLOWLIST_7, CALLER) in listed[POLICY_REGISTRY]
-    plain = token.evm.call(CALLER, PAY, sender=ALICE)
+    cold = token.evm.call(CALLER, PAY, sender=ALICE)
     warm = token.evm.call(CALLER, PAY, sender=ALICE, access_list=found.access_list)
     assert warm.success
-    assert warm.gas_used < plain.gas_used
+    assert warm.gas_used < cold.gas_used
