@@ -43,6 +43,7 @@ NOT_HERE = {
     "forge": "needs Foundry: `make ecosystem`",
     "fastevm import --chain": "needs a file of a real chain; tests/unit/chain/test_block_files.py",
     "fastevm node --chain": "needs the node and the feed of a real chain",
+    "fastevm replay": "needs the file of a failure; tests/unit/integrations/test_hypothesis.py",
     "fastevm stateless verify": "needs a node of mainnet; tests/unit/chain/stateless",
 }
 """Beginnings of commands that do not run here, and why."""
