@@ -1,0 +1,20 @@
+"""Compiles the contracts: ``python -m tests.differential.base.solidity.build [--check]``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fastevm.payments.contracts import build
+
+HERE = Path(__file__).parent
+CONTRACTS = ("ReferencePolicies", "ReferenceToken")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Writes or checks the artifacts beside this file."""
+    build.FOLDERS = {HERE: CONTRACTS}
+    return build.main(arguments)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
