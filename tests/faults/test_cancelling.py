@@ -112,12 +112,14 @@ def test_ctrl_c_ends_a_run(gas: int) -> None:
 import signal, threading, os
 from fastevm import EVM, Layer
 evm = EVM(state=Layer.of({{{LOOPS!r}: {{"code": {FOREVER!r}}}}}))
-ended = threading.Event()
+begun, ended = threading.Event(), threading.Event()
 def interrupt():
+    begun.wait()
     while not ended.wait(0.01):
         os.kill(os.getpid(), signal.SIGINT)
 threading.Thread(target=interrupt, daemon=True).start()
 def runs():
+    begun.set()
     while True:
         evm.call({LOOPS!r}, gas={gas})
 try:

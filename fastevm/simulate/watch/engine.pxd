@@ -46,6 +46,9 @@ cdef class Engine:
     cdef readonly uint64_t unchanged     # runs that gave the same answer
 
     cdef Question* question(self, object id) except NULL
+    cdef Question* question_at(self, uint32_t position) except NULL
+    cdef tuple read(self, Question* q, object question, bint own)
+    cdef void unwait(self, uint32_t position) noexcept
     cdef Lane lane_of(self, const Question* q)
     cdef int bury(self, uint32_t position) except -1
     cdef Change publish_one(self, Outcome* out, object base)

@@ -12,6 +12,7 @@ from libc.stdlib cimport qsort
 from libc.string cimport memcpy, memset
 from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
 
+from fastevm.core.execution.transaction.transaction_data cimport Tx
 from fastevm.core.interpreter.machine cimport BlockContext
 from fastevm.core.primitives.intrinsics cimport atomic_decrement, atomic_increment
 from fastevm.core.simulation.records cimport CallRecord, LogCopy
@@ -189,6 +190,12 @@ cdef class Engine:
     cdef Question* question(self, object id) except NULL:
         return self.standing.items[<uint32_t>self.positions[id]]
 
+    cdef Question* question_at(self, uint32_t position) except NULL:
+        """Returns the question at a position. Raises IndexError if there is none."""
+        if position >= self.standing.count or self.standing.items[position] == NULL:
+            raise IndexError("there is no question at this position")
+        return self.standing.items[position]
+
     cdef Lane lane_of(self, const Question* q):
         return self.next if q.place == NEXT_BLOCK else self.own
 
@@ -201,7 +208,7 @@ cdef class Engine:
         if q == NULL:
             raise MemoryError
         try:
-            kept, faults, error = self.read(<size_t>q, question, own)
+            kept, faults, error = self.read(q, question, own)
             position = standing_add(&self.standing, q)
             if position == NO_POSITION:
                 raise MemoryError
@@ -229,11 +236,13 @@ cdef class Engine:
             self.own_count += 1
         return q.id
 
-    def read(self, size_t record, question: object, bint own) -> tuple[object, object, object]:
+    cdef tuple read(self, Question* q, object question, bint own):
         """Compiles a question. Returns objects that it borrows from, faults of calls, an error."""
-        cdef Question* q = <Question*>record
         cdef QuestionReader reader = self.reader
         cdef Bundle* bundle
+        cdef const Tx* tx
+        cdef size_t i
+        cdef bint lists = False
         reader.clear()
         reader.own = own
         reader.add(question)
@@ -254,10 +263,10 @@ cdef class Engine:
         q.program = program_of(reader)
         if q.program == NULL:
             raise MemoryError
-        lists = any([
-            q.program.calls[i].tx.access_count or q.program.calls[i].tx.authorization_count
-            or q.program.calls[i].tx.blob_count for i in range(q.program.call_count)
-        ])
+        for i in range(q.program.call_count):
+            tx = &q.program.calls[i].tx
+            if tx.access_count or tx.authorization_count or tx.blob_count:
+                lists = True
         kept = list(reader.plan.kept) if lists else None
         faults = dict(reader.plan.faults) if reader.plan.faults else None
         return kept, faults, None
@@ -303,7 +312,7 @@ cdef class Engine:
         standing_remove(&self.standing, position)
         return 0
 
-    def unwait(self, uint32_t position) -> None:
+    cdef void unwait(self, uint32_t position) noexcept:
         """Takes a question out of the list of those that wait."""
         cdef Standing* s = &self.standing
         cdef uint32_t i
@@ -369,7 +378,7 @@ cdef class Engine:
 
     def chain_question(self, uint32_t position) -> object:
         """Returns a question that runs as a chain; None if it cannot be read."""
-        if self.standing.items[position].place == NOWHERE:
+        if self.question_at(position).place == NOWHERE:
             return None
         return pickle.loads(self.payloads[position])[0]
 
@@ -440,6 +449,7 @@ cdef class Engine:
 
     def postpone(self, uint32_t position) -> None:
         """Lets a question that did not run wait again."""
+        self.question_at(position)
         if not standing_wait_again(&self.standing, position):
             raise MemoryError
 
@@ -448,7 +458,7 @@ cdef class Engine:
 
         A chain reads the whole base.
         """
-        cdef Question* q = self.standing.items[position]
+        cdef Question* q = self.question_at(position)
         cdef Results former = self.chains.get(position)
         cdef uint32_t marks = NEW
         cdef Outcome out
@@ -508,7 +518,7 @@ cdef class Engine:
         questions = []
         for id, position in self.positions.items():
             q = self.standing.items[<uint32_t>position]
-            reads = None if q.reads == NULL else self.lane_of(q).reads_of(<size_t>q.reads)
+            reads = None if q.reads == NULL else self.lane_of(q).reads_of(q.reads)
             answer = None
             if q.answer != NULL:
                 answer = PyBytes_FromStringAndSize(

@@ -47,3 +47,4 @@ cdef class Lane:
     # Take over what a run has read. False if out of memory: the question must run again.
     cdef bint register(self, uint32_t position, Outcome* out) noexcept nogil
     cdef void forget(self, const Reads* reads) noexcept nogil
+    cdef tuple reads_of(self, const Reads* reads)

@@ -505,9 +505,8 @@ cdef class Lane:
     # ------------------------------------------------------------------------------------------
     # pickling
 
-    def reads_of(self, size_t record) -> tuple[bytes, int, int]:
+    cdef tuple reads_of(self, const Reads* reads):
         """Returns the reads of a question as `Read` records, and its range of block hashes."""
-        cdef const Reads* reads = <const Reads*>record
         cdef const Key* key
         cdef Read read
         cdef uint32_t i

@@ -61,7 +61,7 @@ def test_a_failed_call_is_told_in_the_form_that_is_asked_for(as_text: bool) -> N
         assert halted["error"] == {"code": -32015, "message": "invalid opcode: INVALID"}
 
 
-def test_a_creation_that_enters_no_frame_has_no_call_tree() -> None:
+def test_a_creation_that_enters_no_frame_is_a_failed_frame() -> None:
     entry = {
         "stateOverrides": {A: {"nonce": 2**64 - 1}},
         "calls": [{"from": A, "gas": 100_000}],
@@ -70,4 +70,5 @@ def test_a_creation_that_enters_no_frame_has_no_call_tree() -> None:
     (block,) = json.loads(simulate_text(VIEW, plan, OPTIONS, ErrorForm(as_text=True)))
     (outcome,) = block["calls"]
     assert outcome["error"] == "nonce uint64 overflow"
-    assert "callTree" not in outcome
+    tree = outcome["callTree"]
+    assert (tree["type"], tree["error"], "calls" in tree) == ("CREATE", outcome["error"], False)
