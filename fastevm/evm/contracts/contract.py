@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from fastevm.core.execution.types import Log
-from fastevm.core.primitives.bytes_like import BytesLike, address_of
+from fastevm.core.primitives.bytes_like import BytesLike, address_of, bytes_of, word_of
 from fastevm.core.primitives.hex import checksum_address
+from fastevm.core.simulation.values import SimulatedLog
 from fastevm.errors import FastevmError
 from fastevm.evm.contracts.artifacts import Artifact, load_artifact
 from fastevm.evm.contracts.contract_function import Called, ContractFunction
@@ -16,6 +17,9 @@ from fastevm.evm.contracts.interface import Event, Function, Interface, shown
 from fastevm.evm.html_table import html_table
 from fastevm.evm.machine import EVM
 from fastevm.evm.result import ExecutionResult
+
+OWN_LOGS: Final = (Log, SimulatedLog)  # whose values are bytes
+WORD_BYTES: Final = 32
 
 
 class ContractReverted(FastevmError):
@@ -106,25 +110,29 @@ class Contract:
         title = f"{self.contract_name} at {self.address}"
         return html_table(title, ("selector", "function", ""), rows)
 
-    def events_in(self, source: ExecutionResult | Called | Iterable[Log]) -> list[Event]:
-        """Returns the events of this contract in a result or in logs; skips other contracts."""
+    def events_in(self, source: ExecutionResult | Called | Iterable[Any]) -> list[Event]:
+        """Returns the events of this contract in a result or in logs; skips other contracts.
+
+        Logs may be those of results, of receipts, of simulations, and of web3.py or JSON-RPC: an
+        object or mapping with ``address``, ``topics`` and ``data``.
+        """
         found = [self.interface.event(log) for log in self._own_logs(source)]
         return [event for event in found if event is not None]
 
     def event_columns(
-        self, name: str, source: ExecutionResult | Called | Iterable[Log]
+        self, name: str, source: ExecutionResult | Called | Iterable[Any]
     ) -> dict[str, list[Any]]:
         """Returns the arguments of all events of a name as columns: argument -> values.
 
-        Much faster than ``events_in`` for many logs. Raises KeyError if the ABI does not have
-        exactly one event of this name.
+        Much faster than ``events_in`` for many logs, and takes the same. Raises KeyError if the ABI
+        does not have exactly one event of this name.
         """
         topic, event = self.interface.event_named(name)
         return event.columns(log for log in self._own_logs(source) if log.topics[:1] == (topic,))
 
-    def _own_logs(self, source: ExecutionResult | Called | Iterable[Log]) -> Iterable[Log]:
+    def _own_logs(self, source: ExecutionResult | Called | Iterable[Any]) -> Iterator[Log]:
         result = source.result if isinstance(source, Called) else source
-        logs = result.logs if isinstance(result, ExecutionResult) else result
+        logs = result.logs if isinstance(result, ExecutionResult) else map(log_of, result)
         own = self.raw_address
         return (log for log in logs if log.address == own)
 
@@ -136,6 +144,22 @@ class Contract:
         if not output and function.outputs and not self.evm.code(self.raw_address):
             raise NoCode(f"{self.contract_name}.{function.name}", self.address)
         return function.decode(output)
+
+
+def log_of(value: Any) -> Any:
+    """Returns a log with bytes. Raises TypeError or ValueError for what is no log."""
+    if type(value) in OWN_LOGS:
+        return value
+    try:
+        if isinstance(value, Mapping):
+            address, topics, data = value["address"], value["topics"], value["data"]
+        else:
+            address, topics, data = value.address, value.topics, value.data
+    except (KeyError, AttributeError):
+        text = "expected a log with address, topics and data"
+        raise TypeError(f"{text}, found {type(value).__name__}") from None
+    words = tuple(word_of(topic, "topic").to_bytes(WORD_BYTES) for topic in topics)
+    return Log(address_of(address), words, bytes_of(data))
 
 
 class ContractType:

@@ -4,12 +4,15 @@ import inspect
 import json
 import pickle
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import fastevm
 from fastevm import EVM, Contract, ContractReverted, contract
+from fastevm.core.primitives.hex import checksum_address
+from fastevm.core.simulation.values import SimulatedLog
 from fastevm.evm.contracts import AbiEncodingError, NoCode, load_artifact
 
 ARTIFACT = Path(fastevm.__file__).parent / "payments/contracts/artifacts/MemoToken.json"
@@ -259,3 +262,38 @@ def test_events_have_the_shape_of_values_and_become_columns() -> None:
     assert columns == {name: [event.args[name]] * 3 for name in ("from", "to", "value")}
     with pytest.raises(KeyError):
         coin.event_columns("Transfers", logs)
+
+
+class Bytes(bytes):
+    """Like HexBytes of other libraries."""
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda log: {"address": log.address, "topics": list(log.topics), "data": log.data},
+        lambda log: {
+            "address": checksum_address(log.address),
+            "topics": ["0x" + topic.hex() for topic in log.topics],
+            "data": "0x" + log.data.hex(),
+        },
+        lambda log: SimpleNamespace(
+            address=Bytes(log.address), topics=list(map(Bytes, log.topics)), data=Bytes(log.data)
+        ),
+        lambda log: SimulatedLog(log.address, log.topics, log.data, 0, False),
+    ],
+    ids=["lists", "JSON", "objects", "simulated"],
+)
+def test_events_are_found_in_logs_of_other_libraries(form: Any) -> None:
+    coin = token()
+    logs = coin.transfer.call(BOB, 5, sender=ALICE).result.logs
+    given = [form(log) for log in logs]
+    found, expected = coin.events_in(given), coin.events_in(logs)
+    assert [event.args for event in found] == [event.args for event in expected] != []
+    assert coin.event_columns("Transfer", given) == coin.event_columns("Transfer", logs)
+
+
+@pytest.mark.parametrize("log", [{}, 5, {"address": BOB, "topics": []}])
+def test_what_is_no_log_is_an_error(log: Any) -> None:
+    with pytest.raises(TypeError, match="expected a log with address, topics and data, found"):
+        token().events_in([log])
