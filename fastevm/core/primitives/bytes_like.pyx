@@ -1,8 +1,8 @@
 """Reads what Python programs pass as bytes: the only function that decides what is accepted.
 
 Accepted are bytes and subclasses such as HexBytes, other objects with a buffer (bytearray,
-memoryview), and hex text with a 0x prefix. Numbers are never taken for bytes: ``bytes(5)`` would be
-five zero bytes.
+memoryview), and hex text with a 0x prefix. Numbers are never taken for bytes, those of numpy
+included: ``bytes(5)`` would be five zero bytes.
 """
 
 from cpython.buffer cimport PyObject_CheckBuffer
@@ -46,11 +46,16 @@ cdef bytes other_bytes(object value, str name):
         return hex_text_bytes(value, name)
     if isinstance(value, bytes):
         return PyBytes_FromStringAndSize(PyBytes_AS_STRING(value), PyBytes_GET_SIZE(value))
-    if PyObject_CheckBuffer(value):
+    if has_items(value):
         return bytes(memoryview(value))
     raise TypeError(
         f"{name}: expected bytes or 0x-prefixed hex text, found {type(value).__name__}"
     )
+
+
+cdef bint has_items(object value) except -1:
+    """Returns whether a value has a buffer, and is no number: those of numpy have one as well."""
+    return PyObject_CheckBuffer(value) and memoryview(value).ndim > 0
 
 
 cdef bytes sized_bytes(object value, Py_ssize_t size, str name):
@@ -95,7 +100,7 @@ cdef bint has_both_cases(const char* digits) noexcept:
 cdef object slot_number(object value, str name):
     if PyLong_Check(value):
         return value
-    if isinstance(value, str) or PyObject_CheckBuffer(value):
+    if isinstance(value, str) or has_items(value):
         return int.from_bytes(sized_bytes(value, 32, name), "big")
     try:
         return PyNumber_Index(value)
