@@ -176,7 +176,10 @@ async def merchant_of(
 ) -> AsyncIterator[Merchant]:
     """Opens the merchant of the selected shop; ``create``: also in a store that is new."""
     store = shop_of(arguments, create=create)
-    node = NodeClient(arguments.node)
+    try:
+        node = NodeClient(arguments.node)
+    except ValueError as error:
+        raise InvalidTerms(f"--node: {error}") from None
     try:
         shop = getattr(store, "shop", arguments.shop)
         domain, recipient = await domain_of(store, shop, node)

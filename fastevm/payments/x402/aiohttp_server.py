@@ -1,9 +1,12 @@
 """The paywall for aiohttp: ``web.Application(middlewares=[payment_middleware(paywall)])``."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any, Final
 
-from aiohttp import web
+from aiohttp import StreamReader, web
 from multidict import CIMultiDict
 
 from fastevm.payments.x402.bodies import BadBody, BodyReader
@@ -22,14 +25,15 @@ def payment_middleware(paywall: Paywall) -> Any:
     @web.middleware
     async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
         headers = {name.lower(): value for name, value in request.headers.items()}
-        seen = Request(request.method, request.path, str(request.url), headers)
+        root = _mounted_at(request)
+        seen = Request(request.method, request.path, str(request.url), headers, root=root)
         if not paywall.guards(seen):
             return await handler(request)
         try:
             body = await _body(request, BodyReader(_framing(headers), paywall.longest_request))
         except BadBody as error:
             return _response(error.reply)
-        whole = Request(seen.method, seen.path, seen.url, headers, body)
+        whole = replace(seen, body=body)
         reply = await paywall.handle(whole, lambda: _run(request, handler))
         return _response(reply)
 
@@ -55,9 +59,24 @@ async def _body(request: web.Request, reader: BodyReader) -> bytes:
     """
     async for part in request.content.iter_any():
         reader.add(part)
-    # aiohttp's own cache of the body, from which the handler's read(), text() and json() answer
-    request._read_bytes = reader.whole()
-    return request._read_bytes
+    body = reader.whole()
+    # The handler reads it again, in whichever way: from aiohttp's cache or as a stream.
+    request._read_bytes = body
+    stream = StreamReader(request.protocol, len(body) + 1, loop=asyncio.get_running_loop())
+    stream.feed_data(body)
+    stream.feed_eof()
+    request._payload = request._cache["content"] = stream
+    return body
+
+
+def _mounted_at(request: web.Request) -> str:
+    """Returns the prefix below which the innermost application of a request is mounted."""
+    prefix = ""
+    for app, inner in pairwise(request.match_info.apps):
+        for resource in app.router.resources():
+            if getattr(resource, "_app", None) is inner:
+                prefix = resource.canonical
+    return prefix
 
 
 async def _run(request: web.Request, handler: Handler) -> Reply:

@@ -6,6 +6,7 @@ Paid answers are buffered until the payment is settled, so they are not streamed
 """
 
 from collections.abc import Awaitable, Callable, MutableMapping
+from dataclasses import replace
 from typing import Any
 
 from fastevm.payments.x402.bodies import BadBody, BodyReader
@@ -28,7 +29,10 @@ class PaymentMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handles a connection; free routes and other protocols go directly to the application."""
-        request = _request(scope) if scope["type"] == "http" else None
+        request = None
+        if scope["type"] == "http":
+            root = scope.get("root_path") or getattr(self.app, "root_path", "")
+            request = _request(scope, str(root))
         if request is None or not self.paywall.guards(request):
             await self.app(scope, receive, send)
             return
@@ -39,19 +43,19 @@ class PaymentMiddleware:
             return
         if body is None:
             return
-        whole = Request(request.method, request.path, request.url, request.headers, body)
+        whole = replace(request, body=body)
         reply = await self.paywall.handle(whole, lambda: _run(self.app, scope, body))
         await _send(send, reply)
 
 
-def _request(scope: Scope) -> Request:
+def _request(scope: Scope, root: str) -> Request:
     headers = {name.decode("latin-1").lower(): value.decode("latin-1")
                for name, value in scope["headers"]}  # fmt: skip
     host = headers.get("host") or ":".join(str(part) for part in scope.get("server") or ("",))
     query = scope.get("query_string", b"").decode("latin-1")
     path = scope["path"]
     url = f"{scope.get('scheme', 'http')}://{host}{quoted(path)}" + (f"?{query}" if query else "")
-    return Request(scope["method"], path, url, headers)
+    return Request(scope["method"], path, url, headers, root=root)
 
 
 async def _body(receive: Receive, reader: BodyReader) -> bytes | None:

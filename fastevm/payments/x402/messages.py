@@ -198,7 +198,9 @@ class Payment:
     nonce: bytes = field(init=False)
     accepted: Requirements | None = None
     resource: Mapping[str, Any] = field(default_factory=dict)
-    extensions: Mapping[str, Any] = field(default_factory=dict)
+    extensions: Mapping[str, Any] = field(
+        default_factory=dict, repr=False
+    )  # may hold its secret id
 
     def __post_init__(self) -> None:
         payload = read_payload(self.payload)

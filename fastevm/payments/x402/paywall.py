@@ -8,6 +8,7 @@ gets a 503, never a 402: after a 402 the payer would sign again and pay twice.
 """
 
 import logging
+import posixpath
 import re
 import secrets
 import time
@@ -64,6 +65,9 @@ class Sale(Struct, frozen=True):
 Price = Sale | Callable[[Request], Awaitable[Sale]]
 
 
+_NEVER_IN_PATHS: Final = re.compile(r"[?#%{}\x00-\x1f]")
+
+
 class Paywall:
     """Charges for routes. ``routes`` maps ``"GET /path"`` or ``"/prefix/*"`` to a sale.
 
@@ -94,33 +98,29 @@ class Paywall:
         """Whether :meth:`handle` must answer; other requests go directly to the application."""
         if self.price_of(request) is not None or self._refused(request) is not None:
             return True
-        return _is_preflight(request) and any(self._sold(request.path))
+        return _is_preflight(request) and any(self._sold(request))
 
     def price_of(self, request: Request) -> Price | None:
         """Returns the price of a request; None if it is free or refused."""
         # servers answer HEAD with the handler of GET
         method = "GET" if request.method == "HEAD" else request.method
-        for wanted, price in self._sold(request.path):
+        for wanted, price in self._sold(request):
             if wanted == method or (wanted == ANY and request.method in METHODS):
                 return price
         return None
 
-    def _sold(self, path: str) -> Iterator[tuple[str, Price]]:
-        """Yields method and price of every route that matches the path.
-
-        A line feed at the end, double slashes and a missing slash at the start are ignored, because
-        frameworks ignore them too (``$`` of a regular expression matches before a line feed).
-        """
-        path = re.sub(r"/{2,}", "/", "/" + path.rstrip(IGNORED))
+    def _sold(self, request: Request) -> Iterator[tuple[str, Price]]:
+        """Yields method and price of every route that matches the path in one of its forms."""
+        forms = _forms(request)
         for method, pattern, price in self._routes:
-            if pattern.fullmatch(path):
+            if any(map(pattern.fullmatch, forms)):
                 yield method, price
 
     def _refused(self, request: Request) -> Reply | None:
         """Returns the 405 for an unknown method of a sold path."""
         if request.method in METHODS:
             return None
-        sold = {method for method, _ in self._sold(request.path)}
+        sold = {method for method, _ in self._sold(request)}
         if not sold or request.method in sold:
             return None
         text = f"unknown method {request.method[:20]!r}; methods are case-sensitive"
@@ -134,7 +134,7 @@ class Paywall:
         refused = self._refused(request)
         if refused is not None:
             return refused
-        if _is_preflight(request) and any(self._sold(request.path)):
+        if _is_preflight(request) and any(self._sold(request)):
             answer = await run()
             kept = [header for header in answer.headers if _OF_PREFLIGHTS.match(header[0])]
             return Reply(answer.status, kept)
@@ -212,6 +212,24 @@ def _payment_of(request: Request) -> Payment | None:
     return None
 
 
+def _forms(request: Request) -> set[str]:
+    """Returns the paths that an application may take a path for.
+
+    Frameworks route without the mounted beginning (``root``). They ignore a line feed at the end
+    (``$`` of a regular expression matches before it), double slashes, and a missing slash at the
+    start; those that serve files also follow ``.`` and ``..``.
+    """
+    forms = set()
+    for path in (request.path, request.path.removeprefix(request.root)):
+        path = _collapsed("/" + path.rstrip(IGNORED))
+        forms |= {path, posixpath.normpath(path)}
+    return forms
+
+
+def _collapsed(path: str) -> str:
+    return re.sub(r"/{2,}", "/", path)
+
+
 def _is_preflight(request: Request) -> bool:
     """Whether this is a CORS preflight. Browsers send it themselves and cannot pay for it."""
     return request.method == "OPTIONS" and "access-control-request-method" in request.headers
@@ -226,8 +244,14 @@ def _pattern(route: str) -> tuple[str, re.Pattern[str]]:
     if not path.startswith("/"):
         raise ValueError(f"route {route!r}: expected a path, or a method and a path")
     method = method or ANY
-    if _TOKEN.fullmatch(method) is None:
+    if _TOKEN.fullmatch(method) is None or "|" in method:
         raise ValueError(f"route {route!r}: {method!r} is not an HTTP method")
+    if method.upper() == "HEAD":
+        raise ValueError(f"route {route!r}: servers answer HEAD as GET, so sell GET")
+    if found := _NEVER_IN_PATHS.search(path):
+        text = "paths are compared decoded and without a query, and * is the only placeholder"
+        raise ValueError(f"route {route!r}: {found[0]!r} matches no path: {text}")
+    path = _collapsed(path)
     method = method.upper() if method.upper() in METHODS else method
     parts = (re.escape(part) for part in path.rstrip("/").split("*"))
     return method, re.compile(".*".join(parts) + "/?", re.DOTALL)

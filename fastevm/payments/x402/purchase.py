@@ -50,13 +50,18 @@ Run = Callable[[], Awaitable[Reply]]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request as the paywall needs it. Header names are in lower case."""
+    """A request as the paywall needs it. Header names are in lower case.
+
+    ``root``: the beginning of the path that the application does not see, because it is mounted
+    below it or behind a proxy that removed it.
+    """
 
     method: str
     path: str
     url: str
     headers: Mapping[str, str] = field(repr=False)
     body: bytes = field(default=b"", repr=False)
+    root: str = ""
 
 
 def quoted(path: str) -> str:

@@ -9,6 +9,7 @@ import io
 import threading
 from asyncio import AbstractEventLoop
 from collections.abc import Callable, Coroutine, Iterable
+from dataclasses import replace
 from http import HTTPStatus
 from typing import Any, Final, TypeVar
 from wsgiref.util import application_uri
@@ -60,7 +61,7 @@ class PaymentMiddleware:
             body = _body(environ, BodyReader(request.headers, self.paywall.longest_request))
         except BadBody as error:
             return _answer(error.reply, request, start_response)
-        whole = Request(request.method, request.path, request.url, request.headers, body)
+        whole = replace(request, body=body)
 
         async def run() -> Reply:
             return await asyncio.to_thread(_run, self.app, environ, body)
@@ -82,12 +83,15 @@ def _request(environ: Environ) -> Request:
         for name, value in environ.items()
         if name.startswith("HTTP_") or (name in ("CONTENT_TYPE", "CONTENT_LENGTH") and value)
     }
-    path = environ.get("SCRIPT_NAME", "") + environ.get("PATH_INFO", "")
-    path = path.encode("latin-1").decode("utf-8", "replace")
+    root, path = (
+        environ.get(name, "").encode("latin-1").decode("utf-8", "replace")
+        for name in ("SCRIPT_NAME", "PATH_INFO")
+    )
+    path = root + path
     query = environ.get("QUERY_STRING", "")
     base = application_uri({**environ, "SCRIPT_NAME": ""}).rstrip("/")
     url = f"{base}{quoted(path)}" + (f"?{query}" if query else "")
-    return Request(environ["REQUEST_METHOD"], path, url, headers)
+    return Request(environ["REQUEST_METHOD"], path, url, headers, root=root)
 
 
 def _body(environ: Environ, reader: BodyReader) -> bytes:
