@@ -34,7 +34,6 @@ TESTED = {
 
 NOT_HERE = {
     "make dev": "builds; the command it starts is run here",
-    "make node": "builds; the command it starts is run here",
     "make package": "takes minutes; .ci/run calls it",
     "pip install": "installs; tests/packaging/check.py tries the wheel",
     ".venv/bin/fastevm --version": "the test of the installation page runs it in this environment",
