@@ -88,13 +88,13 @@ cdef bint exceeds(const unsigned char* text, Py_ssize_t size, Py_ssize_t most) n
     return False
 
 
-def is_too_deep(text) -> bool:
-    """Returns whether JSON in UTF-8 has more than `DEEPEST` arrays and objects in each other."""
-    if len(text) <= DEEPEST:
+def is_too_deep(text, Py_ssize_t most=DEEPEST) -> bool:
+    """Returns whether JSON in UTF-8 has more than ``most`` arrays and objects in each other."""
+    if len(text) <= most:
         return False
     cdef bytes body = text.encode() if isinstance(text, str) else bytes(text)
     cdef const unsigned char* chars = body
-    cdef Py_ssize_t size = len(body), most = DEEPEST
+    cdef Py_ssize_t size = len(body)
     cdef bint found
     with nogil:
         found = exceeds(chars, size, most)

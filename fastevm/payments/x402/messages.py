@@ -20,6 +20,7 @@ from fastevm.payments.amounts import UINT256_MAX
 from fastevm.payments.authorization import address
 from fastevm.payments.errors import InvalidTerms, PaymentError
 from fastevm.payments.x402 import networks
+from fastevm.rpc_client.large_json import is_too_deep
 
 VERSIONS: Final = (1, 2)
 LONGEST_HEADER: Final = 65_536  # characters
@@ -32,9 +33,7 @@ AUTHORIZATION: Final = "authorization"  # the member of a payload that the payer
 
 Json = dict[str, Any]
 
-_STRINGS: Final = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _HEX: Final = re.compile(r"0x(?:[0-9a-fA-F]{2})*")
-_BRACKETS: Final = re.compile(r"[\[\]{}]")
 
 
 class Malformed(PaymentError):
@@ -45,7 +44,8 @@ def strict_json(text: str | bytes) -> Any:
     """Parses JSON. Raises :class:`Malformed` for anything that two parsers may read differently."""
     try:
         text = text if isinstance(text, str) else text.decode()
-        _check_depth(text)
+        if is_too_deep(text, DEEPEST):
+            raise Malformed(f"the JSON has more than {DEEPEST} levels")
         return json.loads(
             text, object_pairs_hook=_object, parse_float=_no_number, parse_constant=_no_number
         )
@@ -53,15 +53,6 @@ def strict_json(text: str | bytes) -> Any:
         raise
     except (ValueError, RecursionError):
         raise Malformed("expected JSON") from None
-
-
-def _check_depth(text: str) -> None:
-    """Refuses deep nesting before the recursive parser can exhaust the stack."""
-    depth = 0
-    for bracket in _BRACKETS.findall(_STRINGS.sub("", text)):
-        depth += 1 if bracket in "[{" else -1
-        if depth > DEEPEST:
-            raise Malformed(f"the JSON has more than {DEEPEST} levels")
 
 
 def _object(pairs: list[tuple[str, Any]]) -> Json:
