@@ -1,22 +1,19 @@
 """``fastevm pay`` with orders of a B20 token: collector, doctor, show, refund, void."""
 
 import asyncio
-import base64
 import csv
 import io
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
-from fastevm.__main__ import main
 from fastevm.payments import Kind
 from fastevm.payments.permits import collector_of
 
 from .b20 import B20Market, b20_market
-from .market import KEY, VALUE
-
-Command = Callable[..., "asyncio.Future[tuple[int, str]]"]
+from .command import Command, command_of
+from .market import VALUE
 
 
 @pytest.fixture
@@ -30,18 +27,7 @@ async def base(tmp_path: Path) -> AsyncIterator[B20Market]:
 def pay(
     base: B20Market, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Command:
-    """Runs a command; returns its exit code and output."""
-    monkeypatch.setenv("FASTEVM_PAYMENTS_KEY", base64.b64encode(KEY).decode())
-    monkeypatch.setenv("FASTEVM_PAYMENTS_SIGNER", "0x" + bytes(base.shop.key).hex())
-    monkeypatch.setenv("FASTEVM_PAYMENTS_STORE", base.store_url)
-    monkeypatch.setenv("FASTEVM_PAYMENTS_NODE", base.server.urls[0])
-
-    async def run(*words: str) -> tuple[int, str]:
-        code = await asyncio.to_thread(main, ["pay", *words])
-        output = capsys.readouterr()
-        return code, output.out + output.err
-
-    return run  # type: ignore[return-value]
+    return command_of(base, monkeypatch, capsys)
 
 
 async def test_the_collector_of_a_new_shop_is_deployed(base: B20Market, pay: Command) -> None:

@@ -1,10 +1,8 @@
 """``fastevm pay`` with a store and a node: output and effects of every command."""
 
-import asyncio
 import base64
 import csv
 import io
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,30 +11,18 @@ from fastevm.__main__ import main
 from fastevm.payments import Merchant, MovementState, State, Vault
 from fastevm.payments.webhooks import SECRET_PREFIX
 
+from .command import Command, command_of
 from .market import KEY, VALUE, Market
 from .stores import BOTH
 
 STORES = BOTH
-
-Command = Callable[..., "asyncio.Future[tuple[int, str]]"]
 
 
 @pytest.fixture
 def pay(
     still: Market, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Command:
-    """Runs a command; returns its exit code and output."""
-    monkeypatch.setenv("FASTEVM_PAYMENTS_KEY", base64.b64encode(KEY).decode())
-    monkeypatch.setenv("FASTEVM_PAYMENTS_SIGNER", "0x" + bytes(still.shop.key).hex())
-    monkeypatch.setenv("FASTEVM_PAYMENTS_STORE", still.store_url)
-    monkeypatch.setenv("FASTEVM_PAYMENTS_NODE", still.server.urls[0])
-
-    async def run(*words: str) -> tuple[int, str]:
-        code = await asyncio.to_thread(main, ["pay", *words])
-        output = capsys.readouterr()
-        return code, output.out + output.err
-
-    return run  # type: ignore[return-value]
+    return command_of(still, monkeypatch, capsys)
 
 
 async def paid(market: Market) -> Merchant:
