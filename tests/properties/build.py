@@ -15,8 +15,7 @@ CONTRACTS = (
 
 def main(arguments: list[str] | None = None) -> int:
     """Writes or checks the artifacts beside this file."""
-    build.FOLDERS = {HERE: CONTRACTS}
-    return build.main(arguments)
+    return build.main(arguments, {HERE: CONTRACTS})
 
 
 if __name__ == "__main__":

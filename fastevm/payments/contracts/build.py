@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,8 @@ from fastevm.payments.contracts import CONTRACTS
 HERE = Path(__file__).parent
 PREDEPLOYS = HERE.parents[1] / "node" / "op_stack"
 # Folder of sources and artifacts -> names of the deployable contracts.
-FOLDERS = {HERE: CONTRACTS, PREDEPLOYS: ("L1Block", "GasPriceOracle")}
+Folders = Mapping[Path, tuple[str, ...]]
+FOLDERS: Folders = {HERE: CONTRACTS, PREDEPLOYS: ("L1Block", "GasPriceOracle")}
 
 COMPILER = "0.8.30"
 # Old enough that the code runs on every fork since the Merge.
@@ -36,9 +38,9 @@ class InstallError(BuildError):
     """The compiler cannot be installed: no Node.js, or no package registry."""
 
 
-def standard_input() -> dict[str, Any]:
+def standard_input(folders: Folders = FOLDERS) -> dict[str, Any]:
     """Returns sources and settings as solc's standard JSON input."""
-    paths = [path for folder in FOLDERS for path in sorted(folder.glob("sources/*.sol"))]
+    paths = [path for folder in folders for path in sorted(folder.glob("sources/*.sol"))]
     return {
         "language": "Solidity",
         "sources": {path.name: {"content": path.read_text()} for path in paths},
@@ -70,7 +72,7 @@ def run(command: list[str], directory: Path, text: str, failure: type[BuildError
         return printed.read()
 
 
-def compiled() -> dict[str, dict[str, Any]]:
+def compiled(folders: Folders = FOLDERS) -> dict[str, dict[str, Any]]:
     """Compiles the contracts; returns artifacts by name. Raises BuildError, also for warnings."""
     npm = shutil.which("npm")
     if npm is None or shutil.which("node") is None:
@@ -80,7 +82,7 @@ def compiled() -> dict[str, dict[str, Any]]:
         install = ["install", "--ignore-scripts", "--no-audit", "--no-fund", f"solc@{COMPILER}"]
         run([npm, *install], directory, "", InstallError)
         solc = [str(directory / "node_modules/.bin/solcjs"), "--standard-json"]
-        printed = run(solc, directory, json.dumps(standard_input()), BuildError)
+        printed = run(solc, directory, json.dumps(standard_input(folders)), BuildError)
     output = json.loads(printed[printed.index("{") :])  # skip a message about SMT solvers
     if complaints := [error["formattedMessage"] for error in output.get("errors", ())]:
         raise BuildError("\n".join(complaints))
@@ -88,7 +90,7 @@ def compiled() -> dict[str, dict[str, Any]]:
         name: artifact_of(name, source, unit[name])
         for source, unit in output["contracts"].items()
         for name in unit
-        if name in placed()
+        if name in placed(folders)
     }
 
 
@@ -104,22 +106,22 @@ def artifact_of(name: str, source: str, unit: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def placed() -> dict[str, Path]:
+def placed(folders: Folders = FOLDERS) -> dict[str, Path]:
     """Returns the path of each contract's artifact."""
     return {
         name: folder / "artifacts" / f"{name}.json"
-        for folder, names in FOLDERS.items()
+        for folder, names in folders.items()
         for name in names
     }
 
 
-def stored(name: str) -> Any:
+def stored(name: str, folders: Folders = FOLDERS) -> Any:
     """Returns the artifact in the source tree, or None."""
-    path = placed()[name]
+    path = placed(folders)[name]
     return json.loads(path.read_text()) if path.exists() else None
 
 
-def main(arguments: list[str] | None = None) -> int:
+def main(arguments: list[str] | None = None, folders: Folders = FOLDERS) -> int:
     """Writes the artifacts; with --check reports whether those in the tree are up to date."""
     parser = argparse.ArgumentParser(prog="fastevm.payments.contracts.build", description=__doc__)
     parser.add_argument(
@@ -127,16 +129,16 @@ def main(arguments: list[str] | None = None) -> int:
     )
     check = parser.parse_args(arguments).check
     try:
-        artifacts = compiled()
+        artifacts = compiled(folders)
     except BuildError as error:
         print(error, file=sys.stderr)
         return 2
-    stale = [name for name, artifact in artifacts.items() if artifact != stored(name)]
+    stale = [name for name, artifact in artifacts.items() if artifact != stored(name, folders)]
     for name in stale:
         print(f"{name}: {'stale' if check else 'written'}")
         if not check:
             text = json.dumps(artifacts[name], indent=1) + "\n"
-            placed()[name].write_text(text)
+            placed(folders)[name].write_text(text)
     return 1 if check and stale else 0
 
 

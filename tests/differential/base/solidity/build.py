@@ -12,8 +12,7 @@ CONTRACTS = ("ReferencePolicies", "ReferenceToken")
 
 def main(arguments: list[str] | None = None) -> int:
     """Writes or checks the artifacts beside this file."""
-    build.FOLDERS = {HERE: CONTRACTS}
-    return build.main(arguments)
+    return build.main(arguments, {HERE: CONTRACTS})
 
 
 if __name__ == "__main__":
