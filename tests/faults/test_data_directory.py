@@ -9,6 +9,7 @@ import pytest
 from fastevm.__main__ import main
 from fastevm.chain.storage import DataDirectory, StorageError
 from fastevm.chain.storage.maintenance import verify
+from fastevm.chain.storage.record_file import encode_record
 from fastevm.node import Mining
 from tests.unit.chain.storage.test_damage import chain_of, db, starts
 from tests.unit.chain.storage.test_data_directory import FAST, Home, payment, published_block
@@ -261,4 +262,32 @@ def test_a_payment_that_was_pre_confirmed_is_sealed(home: Home) -> None:
     node = home.open()
     node.submit(payment(node, 3))
     assert len(node.mine()[0].transactions) == 1
+    home.close()
+
+
+# --- a client that wants a torn record to look like damage ----------------------------------------
+
+
+@pytest.mark.parametrize("name", ["pool.log", "preconfirmed.log"])
+def test_calldata_with_records_does_not_stop_a_start_after_a_torn_write(
+    home: Home, name: str
+) -> None:
+    """A client knows the format of the files, and what it sent before, but not their salts."""
+    node = home.open()
+    records = b"".join(encode_record(kind, b"a payload", 0) for kind in (1, 2, 3))
+    sent = b"\x55" * 100 + records + b"\x55" * 2_000
+    node.submit(payment(node, 3, data=sent, gas_limit=200_000))
+    if name == "preconfirmed.log":
+        producer = node.producer
+        node.built(producer.begin(node.chain.head.header.timestamp + 2))
+        producer.fill(node.chain.head.header.gas_limit)
+        node.built(producer.close_slice())
+    home.close()
+    path = home.path / name
+    written = path.read_bytes()
+    os.truncate(path, written.rindex(records) + len(records) + 100)
+    node = home.open()
+    assert node.chain.head.number == BLOCKS + 1
+    assert node.pool.executable_count == (name == "preconfirmed.log")
+    assert path.with_name(f"{name}.cut-1").exists()
     home.close()

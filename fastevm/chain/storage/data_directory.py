@@ -35,7 +35,8 @@ from fastevm.chain.storage.record_file import (
     CorruptFile,
     RecordFile,
     StorageError,
-    file_header,
+    has_header,
+    header_bytes,
     replace_file,
     sync_directory,
 )
@@ -51,7 +52,7 @@ ABANDONED_PREFIX: Final = "abandoned-"
 MAX_ABANDONED: Final = 8
 FLUSH_SECONDS: Final = 1.0
 LABEL_BYTES: Final = 40  # genesis hash and chain id
-HEADER_BYTES: Final = len(file_header(bytes(LABEL_BYTES)))  # of a file without records
+HEADER_BYTES: Final = header_bytes(bytes(LABEL_BYTES))  # of a file without records
 MEMBERS: Final = (
     block_journal.FILE_NAME,
     pool_journal.FILE_NAME,
@@ -128,7 +129,7 @@ class DataDirectory:
         another chain or pace, or lacks one of its files.
         """
         stored = self._stored()
-        self._check_members(stored is not None)
+        self._check_members(None if stored is None else stored.label)
         claimed = genesis_file(genesis, genesis_hash, chain_id, pace)
         if stored is not None:
             if stored.label != claimed.label:
@@ -167,22 +168,27 @@ class DataDirectory:
         sync_directory(self.path)
         sync_directory(self.path.parent)
 
-    def _check_members(self, is_claimed: bool) -> None:
-        """Raises StorageError if files of a claimed directory, or its genesis, are missing."""
+    def _check_members(self, label: bytes | None) -> None:
+        """Raises StorageError if files of a directory with a genesis, or the genesis, are missing.
+
+        ``label``: of the stored genesis.
+        """
         missing = [name for name in MEMBERS if not (self.path / name).exists()]
-        if is_claimed and missing:
+        if label is not None and missing:
             raise StorageError(
                 f"{self.path} lacks {', '.join(missing)}: restore from a copy, or accept the loss "
                 f"with `fastevm db repair`"
             )
         records = [self.path / name for name in MEMBERS if name not in missing]
         short = [path for path in records if path.stat().st_size < HEADER_BYTES]
-        if is_claimed and short:
+        if label is not None:
+            short = [path for path in short if not has_header(path, label)]
+        if label is not None and short:
             raise StorageError(
                 f"{short[0]} has lost its content, even its header: restore it from a copy, or "
                 f"accept the loss with `fastevm db repair`"
             )
-        if not is_claimed and any(path.stat().st_size > HEADER_BYTES for path in records):
+        if label is None and any(path.stat().st_size > HEADER_BYTES for path in records):
             raise StorageError(
                 f"{self.path} lacks {GENESIS_NAME}: restore it from a copy, or give the genesis to "
                 f"`fastevm db repair --genesis`"

@@ -82,7 +82,9 @@ class DevelopmentLog:
             (AMENDED, {"snapshots": [key], "accounts": accounts})
             for key, accounts in self.amended.items()
         ]
-        self.file.rewrite((kind, json.dumps(record).encode()) for kind, record in records)
+        kept = [(kind, json.dumps(record).encode()) for kind, record in records]
+        if kept != [(record.kind, record.payload) for record in self.file.records()]:
+            self.file.rewrite(kept)
         self._kept_bytes = self.file.size
 
     def forget_snapshots(self) -> None:

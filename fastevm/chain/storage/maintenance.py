@@ -30,12 +30,18 @@ from fastevm.chain.storage.genesis_file import (
 from fastevm.chain.storage.record_file import (
     CUT_SUFFIX,
     HEAD,
+    SALT_BYTES,
     Damage,
     Record,
     RecordFile,
     StorageError,
     copy_aside,
-    file_header,
+    has_header,
+    header_bytes,
+    header_with,
+    new_header,
+    old_header,
+    read_header,
     record_checksum,
     replace_file,
     scan,
@@ -152,19 +158,19 @@ def _label(directory: Path) -> bytes:
 
 
 def _check_genesis(directory: Path, genesis: bytes) -> None:
-    header = file_header(parse_genesis_file(genesis, Path(GENESIS_NAME)).label)
+    label = parse_genesis_file(genesis, Path(GENESIS_NAME)).label
     for name in MEMBERS:
         path = directory / name
-        if path.exists() and not path.read_bytes()[: len(header)] == header:
+        if path.exists() and not has_header(path, label):
             raise StorageError(f"{path} belongs to another genesis")
 
 
 def _verify_file(path: Path, label: bytes) -> FileReport:
     if not path.exists():
         return FileReport(path.name, 0, {}, (), (f"{path} is missing",))
-    size, header = path.stat().st_size, file_header(label)
+    size = path.stat().st_size
     with path.open("rb") as file:
-        if file.read(len(header)) != header:
+        if read_header(file.fileno(), label) is None:
             problem = f"{path}: the file header at byte 0 is not that of this chain"
             return FileReport(path.name, size, {}, (), (problem,))
         counts = dict.fromkeys(KINDS[path.name].values(), 0)
@@ -194,7 +200,7 @@ def _lost_bytes(directory: Path, label: bytes, size: int) -> int:
     snapshot was written.
     """
     path = directory / state_snapshot.FILE_NAME
-    if not path.exists():
+    if not path.exists() or not has_header(path, label):
         return 0
     with path.open("rb") as file:
         first = next(_scan(file.fileno(), label), None)
@@ -280,8 +286,8 @@ def _repair_file(path: Path, label: bytes) -> list[str]:
         made.close()
         return [f"{path.name}: was missing; made without records"]
     with path.open("rb") as file:
-        if file.read(len(file_header(label))) != file_header(label):
-            return _repair_header(path, file_header(label))
+        if read_header(file.fileno(), label) is None:
+            return _repair_header(path, label)
         damages = [item for item in _scan(file.fileno(), label) if isinstance(item, Damage)]
     if all(damage.is_tail for damage in damages):
         return []
@@ -296,11 +302,11 @@ def _repair_file(path: Path, label: bytes) -> list[str]:
     return [*done, f"{path.name}: repaired; the damaged file is {aside.name}"]
 
 
-def _repair_header(path: Path, header: bytes) -> list[str]:
-    found = path.open("rb").read(len(header))
-    padded = found.ljust(len(header), b"\0")
-    flipped = (int.from_bytes(padded, "big") ^ int.from_bytes(header, "big")).bit_count()
-    if flipped > MAX_FLIPPED_BITS and not header.startswith(found):
+def _repair_header(path: Path, label: bytes) -> list[str]:
+    with path.open("rb") as file:
+        found = file.read(header_bytes(label))
+    header = _corrected_header(found, label)
+    if header is None:
         raise StorageError(f"{path} is no file of this version and chain: move it away first")
     aside = copy_aside(path, DAMAGED_SUFFIX)
     with path.open("r+b") as file:
@@ -310,8 +316,37 @@ def _repair_header(path: Path, header: bytes) -> list[str]:
     return [f"{path.name}: header repaired; the damaged file is {aside.name}"]
 
 
+def _corrected_header(found: bytes, label: bytes) -> bytes | None:
+    """Returns the header that stood where these bytes are now; None if that was another one.
+
+    A file that ends in its header gets a new one. In the others at most MAX_FLIPPED_BITS may
+    differ, and at most one of them in the salt.
+    """
+    old = old_header(label).data
+    if len(found) < header_bytes(label):
+        starts = (old, new_header(label).data)
+        if any(start.startswith(found[: len(old)]) for start in starts):
+            return new_header(label).data
+    salt = int.from_bytes(found[len(old) : len(old) + SALT_BYTES], "big")
+    flips = (0, *(1 << bit for bit in range(8 * SALT_BYTES)))
+    headers = (old, *(header_with(label, salt ^ flip).data for flip in flips))
+    nearest = min(headers, key=lambda header: _flipped_bits(header, found))
+    return nearest if _flipped_bits(nearest, found) <= MAX_FLIPPED_BITS else None
+
+
+def _flipped_bits(header: bytes, found: bytes) -> int:
+    other = found[: len(header)].ljust(len(header), b"\0")
+    return (int.from_bytes(header, "big") ^ int.from_bytes(other, "big")).bit_count()
+
+
 def _scan(descriptor: int, label: bytes) -> Iterator[Record | Damage]:
-    return scan(descriptor, os.fstat(descriptor).st_size, len(file_header(label)))
+    """Returns the records and the damages of an open file. Raises StorageError without a whole
+    header.
+    """
+    header = read_header(descriptor, label)
+    if header is None:
+        raise StorageError("the file header is not that of this chain")
+    return scan(descriptor, os.fstat(descriptor).st_size, len(header.data), header.salt)
 
 
 def _kept(name: str, descriptor: int, label: bytes, done: list[str]) -> Iterator[Record]:
@@ -320,11 +355,14 @@ def _kept(name: str, descriptor: int, label: bytes, done: list[str]) -> Iterator
 
     A chain and a block under construction cannot continue after a gap; pooled transactions can.
     """
+    header = read_header(descriptor, label)
+    assert header is not None
     for part in _scan(descriptor, label):
         if isinstance(part, Record):
             yield part
             continue
-        record = corrected(os.pread(descriptor, part.end - part.start, part.start))
+        damaged = os.pread(descriptor, part.end - part.start, part.start)
+        record = corrected(damaged, header.salt)
         if record is not None:
             done.append(f"{name}: a flipped bit in the record at byte {part.start} corrected")
             yield record
@@ -335,7 +373,7 @@ def _kept(name: str, descriptor: int, label: bytes, done: list[str]) -> Iterator
             return
 
 
-def corrected(data: bytes) -> Record | None:
+def corrected(data: bytes, salt: int) -> Record | None:
     """Returns the record in these bytes, one bit of which is flipped; None if that is not the
     cause.
 
@@ -346,7 +384,7 @@ def corrected(data: bytes) -> Record | None:
         return None
     _, stored, kind = HEAD.unpack_from(data)
     payload = data[HEAD.size :]
-    difference = record_checksum(kind, payload) ^ stored
+    difference = record_checksum(kind, payload, salt) ^ stored
     if difference.bit_count() <= 1:  # the flipped bit is in the size (0) or the checksum
         return Record(kind, payload, len(data))
     effect = CRC_POLYNOMIAL  # of the last bit covered by the checksum

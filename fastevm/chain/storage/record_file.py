@@ -4,6 +4,15 @@ A process that ends at any moment leaves whole records and at most one torn reco
 next reader moves the torn record to another file. For any other damage it raises CorruptFile and
 leaves the file unchanged. When ``append`` returns, the record is in the file, but not necessarily
 on disk (see ``sync``).
+
+The file begins with a header: `MAGIC`, the size of the label (4 bytes), the label, the salt and a
+checksum of all these (4 bytes each). Then follow the records: size of the payload, checksum, kind
+(4, 4 and 1 bytes), payload. Numbers are big-endian, checksums are CRC-32.
+
+The salt is random, and the checksum of each record starts from it. A payload is often what a client
+sent: without the salt, calldata with the bytes of a whole record would look like a record behind a
+torn one. Files of the first format (`OLD_MAGIC`) have no salt. They stay readable and get one when
+they are rewritten.
 """
 
 from __future__ import annotations
@@ -22,7 +31,9 @@ from typing import Final, NamedTuple
 
 log = logging.getLogger(__name__)
 
-MAGIC: Final = b"fastevm-records1"
+MAGIC: Final = b"fastevm-records2"
+OLD_MAGIC: Final = b"fastevm-records1"  # of files without a salt
+SALT_BYTES: Final = 4
 MAX_RECORD_BYTES: Final = 256 * 1024 * 1024
 MAX_KIND: Final = 15
 NEW_SUFFIX: Final = ".new"
@@ -75,6 +86,13 @@ class Damage(NamedTuple):
     is_tail: bool
 
 
+class FileHeader(NamedTuple):
+    """The bytes before the first record, and the salt of all records (0: without one)."""
+
+    data: bytes
+    salt: int
+
+
 class RecordFile:
     """Records of one file. ``label`` (any bytes) identifies the owner and must not change.
 
@@ -84,59 +102,67 @@ class RecordFile:
 
     def __init__(self, path: Path, label: bytes) -> None:
         self.path, self.label = path, label
-        self._header = file_header(label)
         self._exchange = Lock()  # guards the descriptor while `rewrite` replaces it
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
         self.size = os.fstat(self._file).st_size
         self.cut_bytes = 0
-        if self.size < len(self._header) and self._begins(self.size):
-            self.clear()  # new, or the process ended while it wrote the header
-        elif not self._begins(len(self._header)):
+        header = read_header(self._file, label)
+        if header is not None:
+            self._header = header
+            return
+        if not _is_begun(os.pread(self._file, header_bytes(label), 0), label):
             os.close(self._file)
             raise StorageError(f"{path} is no file of this version and chain")
+        self._header = new_header(label)  # new, or the process ended while it wrote the header
+        os.ftruncate(self._file, 0)
+        self.size = 0
+        self._write(self._header.data)
 
     @property
     def is_empty(self) -> bool:
         """Whether there are no records."""
-        return self.size == len(self._header)
+        return self.size == len(self._header.data)
+
+    @property
+    def salt(self) -> int:
+        """The salt of all checksums; it changes when the file is rewritten."""
+        return self._header.salt
 
     def append(self, kind: int, payload: bytes) -> int:
         """Appends a record and returns its byte offset. Raises OSError (for example if the disk is
         full) and leaves the file unchanged.
         """
         start = self.size
-        self._write(encode_record(kind, payload))
+        self._write(encode_record(kind, payload, self.salt))
         return start
 
     def read(self, start: int) -> Record:
         """Returns the record at a byte offset, from any thread. Raises OSError or StorageError."""
-        return read_record(self._file, start, str(self.path))
+        return read_record(self._file, start, str(self.path), self.salt)
 
     def records(self, start: int | None = None) -> Iterator[Record]:
         """Yields all records from a byte offset on; a torn last one is cut off. Raises
         CorruptFile.
         """
-        header = len(self._header)
-        for found in scan(self._file, self.size, header if start is None else start):
+        header, salt = len(self._header.data), self.salt
+        for found in scan(self._file, self.size, header if start is None else start, salt):
             if isinstance(found, Record):
                 yield found
             elif found.is_tail:
                 self._cut(found.start)
                 return
             else:
-                before = _record_count(scan(self._file, found.start, header))
-                after = _record_count(scan(self._file, self.size, found.end))
+                before = _record_count(scan(self._file, found.start, header, salt))
+                after = _record_count(scan(self._file, self.size, found.end, salt))
                 raise CorruptFile(self.path, found.start, before, after)
 
     def clear(self) -> None:
         """Removes all records. The header survives even if the process ends meanwhile."""
-        if self.size >= len(self._header):
-            os.ftruncate(self._file, len(self._header))
-            self.size = len(self._header)
+        if self._header.data.startswith(OLD_MAGIC):
+            self.rewrite(())
             return
-        os.ftruncate(self._file, 0)
-        self.size = 0
-        self._write(self._header)
+        os.ftruncate(self._file, len(self._header.data))
+        self.size = len(self._header.data)
 
     def rewrite(self, records: Iterable[tuple[int, bytes]]) -> None:
         """Replaces all records atomically."""
@@ -150,9 +176,10 @@ class RecordFile:
 
         An exception leaves the records unchanged.
         """
-        fresh = RecordFile(self.path.with_name(self.path.name + NEW_SUFFIX), self.label)
+        path = self.path.with_name(self.path.name + NEW_SUFFIX)
+        path.unlink(missing_ok=True)  # an unfinished rewrite left it
+        fresh = RecordFile(path, self.label)
         try:
-            fresh.clear()  # an unfinished rewrite left it
             yield fresh
             fresh.sync()
         except BaseException:
@@ -162,7 +189,7 @@ class RecordFile:
         sync_directory(self.path.parent)
         with self._exchange:
             os.close(self._file)
-            self._file, self.size = fresh._file, fresh.size
+            self._file, self.size, self._header = fresh._file, fresh.size, fresh._header
 
     def sync(self) -> None:
         """Waits until everything is on disk and survives a power loss."""
@@ -173,9 +200,6 @@ class RecordFile:
         """Closes the file; nothing may be written afterwards."""
         with self._exchange:
             os.close(self._file)
-
-    def _begins(self, size: int) -> bool:
-        return os.pread(self._file, size, 0) == self._header[:size]
 
     def _write(self, data: bytes) -> None:
         try:
@@ -205,25 +229,25 @@ def _record_count(found: Iterator[Record | Damage]) -> int:
     return sum(isinstance(item, Record) for item in found)
 
 
-def scan(descriptor: int, size: int, start: int) -> Iterator[Record | Damage]:
+def scan(descriptor: int, size: int, start: int, salt: int) -> Iterator[Record | Damage]:
     """Yields the records of an open file of ``size`` bytes from an offset on, and damaged ranges.
 
     A torn tail is what an interrupted append can leave: a record that reaches to or beyond the end
     of the file with no whole record after its beginning, or only zero bytes.
     """
     while start < size:
-        record = _record_at(descriptor, start, size)
+        record = _record_at(descriptor, start, size, salt)
         if record is not None:
             start = record.end
             yield record
             continue
-        end = _next_record(descriptor, start, size)
+        end = _next_record(descriptor, start, size, salt)
         is_tail = end == size and _may_be_torn(descriptor, start, size)
         yield Damage(start, end, is_tail)
         start = end
 
 
-def _record_at(descriptor: int, start: int, size: int) -> Record | None:
+def _record_at(descriptor: int, start: int, size: int, salt: int) -> Record | None:
     """Returns the whole record at an offset of a file of ``size`` bytes."""
     head = os.pread(descriptor, HEAD.size, start)
     if len(head) < HEAD.size:
@@ -233,25 +257,24 @@ def _record_at(descriptor: int, start: int, size: int) -> Record | None:
     if length > MAX_RECORD_BYTES or end > size:
         return None
     payload = os.pread(descriptor, length, start + HEAD.size)
-    if len(payload) < length or record_checksum(kind, payload) != checksum:
+    if len(payload) < length or record_checksum(kind, payload, salt) != checksum:
         return None
     return Record(kind, payload, end)
 
 
-def _next_record(descriptor: int, start: int, size: int) -> int:
+def _next_record(descriptor: int, start: int, size: int, salt: int) -> int:
     """Returns where the next whole record begins after a damaged one, or the end of the file.
 
-    That is where the damaged record ends, unless its size is damaged. A torn record whose payload
-    contains the bytes of a record counts as damage, so that nothing is cut off by mistake.
+    That is where the damaged record ends, unless its size is damaged.
     """
     head = os.pread(descriptor, HEAD.size, start)
     if len(head) == HEAD.size:
         end = int(start + HEAD.size + HEAD.unpack(head)[0])
-        if _record_at(descriptor, end, size) is not None:
+        if _record_at(descriptor, end, size, salt) is not None:
             return end
     with mmap.mmap(descriptor, size, access=mmap.ACCESS_READ) as data:
         for found in re.compile(_HEAD_PATTERN).finditer(data, start + 1):
-            if _record_at(descriptor, found.start(), size) is not None:
+            if _record_at(descriptor, found.start(), size, salt) is not None:
                 return found.start()
     return size
 
@@ -263,19 +286,19 @@ def _may_be_torn(descriptor: int, start: int, size: int) -> bool:
     return bool(start + HEAD.size + HEAD.unpack_from(tail)[0] >= size)
 
 
-def encode_record(kind: int, payload: bytes) -> bytes:
+def encode_record(kind: int, payload: bytes, salt: int) -> bytes:
     """Returns the bytes of a record in a file. Raises StorageError if it is too large."""
     if len(payload) > MAX_RECORD_BYTES:
         raise StorageError(f"a record of {len(payload)} bytes, limit {MAX_RECORD_BYTES}")
-    return HEAD.pack(len(payload), record_checksum(kind, payload), kind) + payload
+    return HEAD.pack(len(payload), record_checksum(kind, payload, salt), kind) + payload
 
 
-def read_record(descriptor: int, start: int, name: str) -> Record:
+def read_record(descriptor: int, start: int, name: str, salt: int) -> Record:
     """Returns the record at a byte offset of an open file. ``name``: for errors.
 
     Raises OSError, or StorageError if no whole record begins there.
     """
-    record = _record_at(descriptor, start, os.fstat(descriptor).st_size)
+    record = _record_at(descriptor, start, os.fstat(descriptor).st_size, salt)
     if record is None:
         raise StorageError(f"{name}: no whole record begins at byte {start}")
     return record
@@ -333,11 +356,56 @@ def sync_directory(path: Path) -> None:
         os.close(descriptor)
 
 
-def file_header(label: bytes) -> bytes:
-    """Returns the bytes before the first record."""
-    return MAGIC + struct.pack(">I", len(label)) + label
+def new_header(label: bytes) -> FileHeader:
+    """Returns a header with a new salt."""
+    return header_with(label, int.from_bytes(os.urandom(SALT_BYTES), "big"))
 
 
-def record_checksum(kind: int, payload: bytes) -> int:
-    """Returns the CRC-32 of the kind and the payload."""
-    return zlib.crc32(payload, zlib.crc32(bytes([kind])))
+def header_with(label: bytes, salt: int) -> FileHeader:
+    """Returns the header with this salt."""
+    data = _start(MAGIC, label) + struct.pack(">I", salt)
+    return FileHeader(data + struct.pack(">I", zlib.crc32(data)), salt)
+
+
+def old_header(label: bytes) -> FileHeader:
+    """Returns the header of the first format."""
+    return FileHeader(_start(OLD_MAGIC, label), 0)
+
+
+def header_bytes(label: bytes) -> int:
+    """Returns the size of a header of the present format."""
+    return len(header_with(label, 0).data)
+
+
+def read_header(descriptor: int, label: bytes) -> FileHeader | None:
+    """Returns the header of an open file, of either format; None if it is another one."""
+    data = os.pread(descriptor, header_bytes(label), 0)
+    old = old_header(label)
+    if data.startswith(old.data):
+        return old
+    salt = data[len(old.data) : len(old.data) + SALT_BYTES]
+    header = header_with(label, int.from_bytes(salt, "big"))
+    return header if header.data == data else None
+
+
+def has_header(path: Path, label: bytes) -> bool:
+    """Returns whether a file begins with a whole header of this label."""
+    with path.open("rb") as file:
+        return read_header(file.fileno(), label) is not None
+
+
+def _start(magic: bytes, label: bytes) -> bytes:
+    return magic + struct.pack(">I", len(label)) + label
+
+
+def _is_begun(data: bytes, label: bytes) -> bool:
+    """Returns whether these bytes are all of a file whose header was not written completely."""
+    starts = (_start(MAGIC, label), _start(OLD_MAGIC, label))
+    if len(data) <= len(starts[0]):
+        return any(start.startswith(data) for start in starts)
+    return len(data) < header_bytes(label) and data.startswith(starts[0])
+
+
+def record_checksum(kind: int, payload: bytes, salt: int) -> int:
+    """Returns the CRC-32 of the kind and the payload, which starts from the salt."""
+    return zlib.crc32(payload, zlib.crc32(bytes([kind]), salt))

@@ -13,6 +13,7 @@ from fastevm.chain.storage.record_file import Record, encode_record, read_record
 from fastevm.core.execution.types import Block, Receipt
 
 BLOCK: Final = 1
+NO_SALT: Final = 0  # nothing searches for a record in this file
 
 
 class ScratchFile:
@@ -60,9 +61,10 @@ class ScratchBlocks:
         """Writes a block with its receipts. Returns the position to read it from."""
         if self._file is None:
             self._file = ScratchFile(self._directory)
-        return self._file.append(encode_record(BLOCK, pack_body(block, receipts)))
+        return self._file.append(encode_record(BLOCK, pack_body(block, receipts), NO_SALT))
 
     def read(self, position: int) -> Record:
         """Returns the record at a position. Raises OSError or StorageError if there is none."""
         assert self._file is not None
-        return read_record(self._file.descriptor, position, "the temporary file of old blocks")
+        name = "the temporary file of old blocks"
+        return read_record(self._file.descriptor, position, name, NO_SALT)

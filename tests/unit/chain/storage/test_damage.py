@@ -11,7 +11,14 @@ from fastevm.__main__ import main
 from fastevm.chain.storage import DataDirectory, Fsync, StorageError
 from fastevm.chain.storage.data_directory import MEMBERS
 from fastevm.chain.storage.maintenance import corrected, verify
-from fastevm.chain.storage.record_file import CorruptFile, RecordFile, encode_record
+from fastevm.chain.storage.record_file import (
+    MAGIC,
+    OLD_MAGIC,
+    CorruptFile,
+    RecordFile,
+    encode_record,
+    old_header,
+)
 from fastevm.chain.storage.state_snapshot import DEPTH
 from fastevm.core.execution.types import Block
 from fastevm.node import Mining, dev_node
@@ -118,7 +125,7 @@ def test_a_missing_file_is_an_error_and_changes_nothing(home: Home, name: str) -
     assert sorted(path.name for path in home.path.iterdir()) == before
 
 
-@pytest.mark.parametrize("size", [0, 30, 59])
+@pytest.mark.parametrize("size", [0, 30, 59, 60, 67])
 @pytest.mark.parametrize("name", MEMBERS)
 def test_a_file_without_a_whole_header_is_an_error_and_is_repaired_on_request(
     home: Home, name: str, size: int
@@ -256,12 +263,43 @@ def test_a_damaged_pool_keeps_its_other_transactions(home: Home) -> None:
     home.close()
 
 
-def test_a_flipped_bit_in_a_file_header_is_repaired(home: Home) -> None:
+@pytest.mark.parametrize("offset", [15, 30, 59, 60, 63, 64, 67])  # version, label, salt, checksum
+def test_a_flipped_bit_in_a_file_header_is_repaired(home: Home, offset: int) -> None:
     before = chain_of(home)
-    flip(home.path / "blocks.log", 30)
+    flip(home.path / "blocks.log", offset)
     with pytest.raises(StorageError, match=r"blocks\.log is no file of this version and chain"):
         home.open()
     assert db(home, "repair") == 0
+    assert chain_of(home) == before
+
+
+def unsalt(path: Path) -> None:
+    """Rewrites a record file in the first format."""
+    label = path.read_bytes()[20:60]
+    file = RecordFile(path, label)
+    records = list(file.records())
+    file.close()
+    data = b"".join(encode_record(record.kind, record.payload, 0) for record in records)
+    path.write_bytes(old_header(label).data + data)
+
+
+def test_a_directory_of_the_first_format_is_read_and_gets_salts_when_it_is_compacted(
+    home: Home,
+) -> None:
+    before = chain_of(home)
+    for name in MEMBERS:
+        unsalt(home.path / name)
+    (home.path / "blocks.index").unlink(missing_ok=True)
+    assert [report.problems for report in verify(home.path)] == [()] * len(MEMBERS)
+    flip(home.path / "blocks.log", 30)
+    assert db(home, "repair") == 0
+    node = home.open()
+    assert node.pool.executable_count == 1
+    home.close()
+    assert chain_of(home) == before
+    assert (home.path / "blocks.log").read_bytes().startswith(OLD_MAGIC)
+    assert db(home, "compact") == 0
+    assert all((home.path / name).read_bytes().startswith(MAGIC) for name in MEMBERS[:2])
     assert chain_of(home) == before
 
 
@@ -300,11 +338,12 @@ def test_statistics_count_what_is_there(home: Home, capsys: pytest.CaptureFixtur
 
 def test_a_single_flipped_bit_is_always_found() -> None:
     rng = random.Random(7)
-    record = encode_record(3, rng.randbytes(500))
+    salt = rng.getrandbits(32)
+    record = encode_record(3, rng.randbytes(500), salt)
     for bit in rng.sample(range(32, 8 * len(record)), 300):
         damaged = bytearray(record)
         damaged[bit // 8] ^= 1 << bit % 8
-        found = corrected(bytes(damaged))
+        found = corrected(bytes(damaged), salt)
         assert found is not None and (found.kind, found.payload) == (3, record[9:])
 
 

@@ -5,7 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from fastevm.chain.storage.record_file import CorruptFile, RecordFile, StorageError, replace_file
+from fastevm.chain.storage.record_file import (
+    HEAD,
+    MAGIC,
+    CorruptFile,
+    RecordFile,
+    StorageError,
+    encode_record,
+    old_header,
+    replace_file,
+)
 
 LABEL = b"a chain"
 RECORDS = [(1, b"one"), (2, b""), (1, bytes(range(9)))]
@@ -161,3 +170,74 @@ def test_a_replaced_file_is_whole(tmp_path: Path) -> None:
     replace_file(path, b"two")
     assert path.read_bytes() == b"two"
     assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
+
+
+def in_payload(record: bytes) -> bytes:
+    """A payload with a record in its middle, which a client can choose."""
+    return b"\x55" * 100 + record + b"\x55" * 100
+
+
+def test_a_torn_record_is_cut_off_whatever_records_its_payload_contains(path: Path) -> None:
+    file = opened(path)
+    file.append(1, b"copied")
+    copied = path.read_bytes()[file.size - HEAD.size - 6 :]  # of another file than the next one
+    file.rewrite(RECORDS)
+    for salt in (0, 1):
+        start = file.append(1, in_payload(encode_record(1, b"made", salt) + copied) + bytes(1000))
+        file.close()
+        os.truncate(path, start + HEAD.size + 400)
+        file = opened(path)
+        assert content(file) == RECORDS
+        assert file.cut_bytes == HEAD.size + 400
+
+
+def test_every_file_and_every_rewrite_has_its_own_salt(path: Path) -> None:
+    salts = [opened(path).salt, RecordFile(path.with_name("other.log"), LABEL).salt]
+    file = opened(path)
+    for _ in range(3):
+        file.rewrite(RECORDS)
+        salts.append(file.salt)
+    assert len(set(salts)) == len(salts)
+    assert file.salt == opened(path).salt
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    """A file of the first format, without a salt."""
+    path = tmp_path / "some.log"
+    records = b"".join(encode_record(kind, payload, 0) for kind, payload in RECORDS)
+    path.write_bytes(old_header(LABEL).data + records)
+    return path
+
+
+def test_a_file_without_a_salt_is_read_and_continued(old: Path) -> None:
+    file = opened(old)
+    assert (content(file), file.salt) == (RECORDS, 0)
+    start = file.append(3, b"later")
+    assert file.read(start).payload == b"later"
+    file.close()
+    assert content(opened(old)) == [*RECORDS, (3, b"later")]
+    with old.open("ab") as end:
+        end.write(b"torn")
+    assert content(opened(old)) == [*RECORDS, (3, b"later")]
+
+
+@pytest.mark.parametrize("way", ["clear", "rewrite"])
+def test_a_file_without_a_salt_gets_one_when_its_records_are_replaced(old: Path, way: str) -> None:
+    file = opened(old)
+    if way == "clear":
+        file.clear()
+    else:
+        file.rewrite(())
+    assert file.is_empty and file.salt
+    file.append(1, b"new")
+    file.close()
+    assert content(opened(old)) == [(1, b"new")]
+    assert old.read_bytes().startswith(MAGIC)
+
+
+def test_a_file_without_a_salt_that_ends_in_its_header_is_begun_again(old: Path) -> None:
+    header = old_header(LABEL).data
+    for size in range(len(header)):
+        old.write_bytes(header[:size])
+        assert content(opened(old)) == []
