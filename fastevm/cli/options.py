@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from fastevm.core.spec.activation import NETWORK_FORKS
 from fastevm.errors import FastevmError
 
 EVM_FAULT: Final = 2
@@ -27,6 +28,7 @@ _FILES: Final[Mapping[str, tuple[str, str]]] = {
     "output.alloc": ("alloc.json", "accounts after the block (file, stdout or stderr)"),
     "output.result": ("result.json", "roots, receipts and rejections (file, stdout or stderr)"),
     "output.body": ("", "RLP of the included transactions (file, stdout or stderr)"),
+    "opcode.count": ("", "how often each opcode was executed (file, stdout or stderr)"),
     "state.fork": ("osaka", "name of a fork, or of a transition such as BerlinToLondonAt5"),
 }
 _FLAGS: Final[Mapping[str, str]] = {
@@ -70,6 +72,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     for name, purpose in _FLAGS.items():
         parser.add_argument(f"--{name}", dest=name, action="store_true", help=purpose)
+    names = [name for fork in NETWORK_FORKS for name in (fork.name, *fork.aliases)]
+    parser.epilog = f"Forks: {', '.join(names)}."
     parser.add_argument("--verbosity", type=int, default=3, help=argparse.SUPPRESS)
 
 

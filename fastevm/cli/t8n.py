@@ -20,10 +20,12 @@ from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.core.execution.types import Block, Header, Receipt
 from fastevm.core.primitives.bloom import merge_blooms
 from fastevm.core.simulation.values import SimulationError, StateView
-from fastevm.core.spec.activation import activations_named
+from fastevm.core.spec.activation import NETWORK_FORKS, activations_named
 from fastevm.core.spec.schedule import ForkSchedule, schedule_for
 from fastevm.core.state.layer import Layer
 from fastevm.errors import FastevmError, InvalidBlock, InvalidTransaction, UnknownForkError
+from fastevm.tracing.observer import Observer, observer_of
+from fastevm.tracing.opcode_counter import OpcodeCounter
 from fastevm.tracing.runner import TracedRunner
 from fastevm.tracing.step_loggers import Eip3155Logger
 
@@ -67,9 +69,11 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         outputs = Outputs(options)
         transition = transitioned(options, outputs.folder)
-        outputs.put("alloc", alloc_json(transition.result.layer))
-        outputs.put("result", result_json(transition))
-        outputs.put("body", body_hex(transition.transactions))
+        outputs.put("output.alloc", alloc_json(transition.result.layer))
+        outputs.put("output.result", result_json(transition))
+        outputs.put("output.body", body_hex(transition.transactions))
+        if transition.opcodes is not None:
+            outputs.put("opcode.count", transition.opcodes)
         outputs.close()
     except ToolError as error:
         print(f"ERROR({error.code}): {error}", file=sys.stderr)
@@ -103,27 +107,28 @@ def transitioned(options: Options, folder: Path) -> Transition:
     builder.open(view, withdrawals=env.withdrawals(schedule))
     builder.uncles = env.ommers()
     builder.begin()
-    rejected = _run_all(
-        builder, transactions_of(transactions, schedule, options["state.chainid"]), options, folder
-    )
+    counter = OpcodeCounter() if options["opcode.count"] else None
+    listed = transactions_of(transactions, schedule, options["state.chainid"])
+    rejected = _run_all(builder, listed, options, folder, counter)
     result, fault = _finished(builder)
     base_fee = header.base_fee_per_gas
     return Transition(
         schedule, header, builder.transactions, result, rejected, builder.withdrawals, fault,
         env.number("currentBaseFee") if base_fee is None else base_fee,
-        env.knows_excess_blob_gas(),
+        env.knows_excess_blob_gas(), None if counter is None else counter.counts(),
     )  # fmt: skip
 
 
 def _schedule(options: Options, inputs: Inputs, env: Environment) -> tuple[ForkSchedule, bool]:
     """Returns the rules, and whether this is the block of the DAO fork."""
     number = env.required("currentNumber")
+    blobs = inputs.blob_parameters()
+    given = {} if blobs is None else {fork.name.casefold(): blobs for fork in NETWORK_FORKS}
     try:
-        activations = activations_named(options["state.fork"])
-    except UnknownForkError as error:
+        activations = activations_named(options["state.fork"], blob_schedule=given)
+    except (UnknownForkError, ValueError) as error:
         raise ToolError(CONFIG_FAULT, f"failed constructing chain configuration: {error}") from None
     schedule = activations.at(number, env.required("currentTimestamp"))
-    blobs = inputs.blob_parameters()
     if blobs is not None:
         schedule = schedule_for(schedule.fork, blobs=blobs)
     return schedule, activations.dao_block == number
@@ -134,8 +139,10 @@ def _run_all(
     transactions: Iterable[Transaction | str],
     options: Options,
     folder: Path,
+    counter: OpcodeCounter | None,
 ) -> list[tuple[int, str]]:
-    """Includes valid transactions; returns index and reason of the others."""
+    """Includes valid transactions, adding their opcodes to ``counter``; returns index and reason of
+    the others."""
     rejected = []
     for position, transaction in enumerate(transactions):
         if isinstance(transaction, str):
@@ -143,7 +150,9 @@ def _run_all(
             continue
         try:
             if options["trace"]:
-                _add_traced(builder, transaction, options, folder)
+                _add_traced(builder, transaction, options, folder, counter)
+            elif counter is not None:
+                builder.add_traced(transaction, counter)
             else:
                 builder.add(transaction)
         except InvalidTransaction as error:
@@ -151,20 +160,27 @@ def _run_all(
     return rejected
 
 
-def _add_traced(builder: Builder, transaction: Transaction, options: Options, folder: Path) -> None:
+def _add_traced(
+    builder: Builder,
+    transaction: Transaction,
+    options: Options,
+    folder: Path,
+    counter: OpcodeCounter | None,
+) -> None:
     """Runs a transaction and writes its trace to a file; a rejected transaction leaves no file."""
     index = len(builder.transactions)
     path = folder / f"trace-{index}-0x{transaction.hash.hex()}.jsonl"
     try:
         with path.open("w") as file:
-            observer = Eip3155Logger(
+            logger = Eip3155Logger(
                 file,
                 stack=not options["trace.nostack"],
                 memory=options["trace.memory"] and not options["trace.nomemory"],
                 return_data=options["trace.returndata"] and not options["trace.noreturndata"],
             )
-            builder.add_traced(transaction, observer)
-            observer.flush()
+            observers: list[Observer] = [logger] if counter is None else [logger, counter]
+            builder.add_traced(transaction, observer_of(observers))
+            logger.flush()
     except InvalidTransaction:
         path.unlink()
         raise

@@ -29,6 +29,7 @@ class Transition(Struct, frozen=True):
 
     ``fault``: why the whole block is invalid, or None. ``base_fee``: of the block, or as given
     before London. ``knows_excess_blob_gas``: whether the input determines the excess blob gas.
+    ``opcodes``: executions by mnemonic, if they were counted.
     """
 
     schedule: ForkSchedule
@@ -40,6 +41,7 @@ class Transition(Struct, frozen=True):
     fault: str | None
     base_fee: int | None
     knows_excess_blob_gas: bool
+    opcodes: dict[str, int] | None = None
 
 
 class Outputs:
@@ -55,10 +57,10 @@ class Outputs:
             raise ToolError(IO_FAULT, f"failed creating output basedir: {error}") from None
 
     def put(self, name: str, value: Any) -> None:
-        """Writes a value to the destination of its option, if not empty."""
-        destination = self.options[f"output.{name}"]
+        """Writes a value to the destination of the option with this name, if not empty."""
+        destination = self.options[name]
         if destination in self._streams:
-            self._streams[destination][name] = value
+            self._streams[destination][name.removeprefix("output.")] = value
         elif destination:
             try:
                 (self.folder / destination).write_text(json.dumps(value, indent=2) + "\n")

@@ -294,8 +294,10 @@ _SPURIOUS_SIGNATURES = f.TANGERINE_WHISTLE.then("ReplayProtection", e.EIP_155)
 _GLACIERS = (f.MUIR_GLACIER, f.ARROW_GLACIER, f.GRAY_GLACIER)
 _BLOB_FORKS = tuple(f.BPO2.then(f"BPO{n}", config_key=f"bpo{n}Time") for n in range(3, 6))
 
-
 _BEFORE_AMSTERDAM = tuple(fork for fork in f.FORKS if fork is not f.AMSTERDAM)
+
+NETWORK_FORKS = (*_BEFORE_AMSTERDAM, *_BLOB_FORKS, f.AMSTERDAM)
+"""The forks of test networks, in order."""
 
 
 def _block_steps() -> Iterable[_Step]:
@@ -310,7 +312,7 @@ def _block_steps() -> Iterable[_Step]:
 _BLOCK_STEPS = tuple(_block_steps())
 _TIME_STEPS = tuple(
     _Step(fork.config_key, fork, fork.eips, fork.name.startswith("BPO"))
-    for fork in (*_BEFORE_AMSTERDAM, *_BLOB_FORKS, f.AMSTERDAM)
+    for fork in NETWORK_FORKS
     if fork.by_time
 )
 

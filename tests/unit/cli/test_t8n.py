@@ -1,14 +1,16 @@
 """``fastevm t8n``: what goes in, what comes out, and the exit code of every fault."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from fastevm.__main__ import main
+from fastevm.__main__ import evm, main
 from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.core.primitives import rlp
+from fastevm.core.spec.activation import NETWORK_FORKS
 from fastevm.core.state.layer import Layer
 
 from .support import COINBASE, KEY, SENDER, TARGET, alloc, env_of, run, transaction
@@ -159,10 +161,39 @@ def test_traces_are_files_of_included_transactions(
     assert summary == {"output": "", "gasUsed": hex(int(result["gasUsed"], 16) - 21_000)}
 
 
+@pytest.mark.parametrize("trace", [(), ("--trace",)])
+def test_opcodes_of_included_and_of_failing_transactions_are_counted(
+    monkeypatch: Patch, capsys: Capture, tmp_path: Path, trace: tuple[str, ...]
+) -> None:
+    given = inputs("london", transaction(nonce="0x9"), transaction(), transaction(nonce="0x1"))
+    given["alloc"][TARGET]["code"] = "0x60016002015020500c"  # the stack is empty at KECCAK256
+    options = [f"--output.basedir={tmp_path}", "--opcode.count=opcodes.json", *trace]
+    assert run(monkeypatch, capsys, given, *options)[0] == 0
+    counts = json.loads((tmp_path / "opcodes.json").read_text())
+    assert counts == {"PUSH1": 4, "ADD": 2, "POP": 2, "KECCAK256": 2}
+
+
+def test_an_undefined_opcode_is_counted_by_its_byte(monkeypatch: Patch, capsys: Capture) -> None:
+    given = inputs() | {"alloc": alloc("0x0c")}
+    printed = run(monkeypatch, capsys, given, "--opcode.count=stdout")[1]
+    assert printed["opcode.count"] == {"0x0c": 1}
+
+
+def test_the_executable_evm_has_the_version_that_fillers_look_for(capsys: Capture) -> None:
+    for flag in ("-v", "--version"):
+        assert evm([flag]) == 0
+        assert re.match(r"evm(.exe)? version\b", capsys.readouterr().out)
+    with pytest.raises(SystemExit):
+        evm(["t8n", "--help"])
+    printed = capsys.readouterr().out
+    assert all(fork.name in printed for fork in NETWORK_FORKS)
+
+
 @pytest.mark.parametrize(
     ("change", "fork", "code", "words"),
     [
         ({}, "lundon", 3, "unknown fork"),
+        ({"env": env_of("cancun")}, "BPO3", 3, "blobSchedule: bpo3 is missing"),
         ({"env": env_of("london", currentBaseFee=None)}, "london", 3, "missing 'parentBaseFee'"),
         ({"env": env_of("london", currentDifficulty=None)}, "london", 3, "parentDifficulty"),
         ({"env": env_of("paris", currentRandom=None)}, "paris", 3, "requires currentRandom"),

@@ -1,0 +1,10 @@
+"""Counts how many times each opcode is executed."""
+
+from fastevm.tracing.observer import Observer
+
+class OpcodeCounter(Observer):
+    """Counts the executed opcodes of one or more transactions, those that fail included."""
+
+    def __init__(self) -> None: ...
+    def counts(self) -> dict[str, int]:
+        """Returns mnemonic -> executions; an undefined opcode is named by its byte (``0x0c``)."""
