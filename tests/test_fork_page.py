@@ -27,7 +27,7 @@ OTHERS = [line for line in SHELL if not line.startswith(("curl", "fastevm node")
 PROGRAMS = [text for kind, text in BLOCKS if kind == "python"]
 FASTEVM = [sys.executable, "-m", "fastevm"]
 LIMIT = 30.0  # seconds
-OUTPUTS = ("ether", "1000 bundles succeeded", "followed: True True")
+OUTPUTS = ("ether", "wei between the two blocks", "1000 bundles succeeded", "followed: True True")
 
 
 class Pair(NamedTuple):

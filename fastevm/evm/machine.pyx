@@ -179,6 +179,10 @@ An EVM over a state in memory.
             cls, url, block, tx_index=tx_index, hardfork=hardfork, **options
         )
 
+    def fork_at(self, block: object, *, tx_index: object = None) -> EVM:
+        """Returns a fork of the same chain at another block. See the stub."""
+        return import_module("fastevm.fork").moved_evm(self, block, tx_index=tx_index)
+
     cdef int begin(self, int64_t gas) except -1:
         """Reserve the machine for this thread and attach the world to the state.
 

@@ -2,7 +2,7 @@
 
 from fastevm.fork.arbitrum import CLASSIC_BLOCKS
 from fastevm.fork.counters import ForkCounters
-from fastevm.fork.evm_of_fork import forked_evm
+from fastevm.fork.evm_of_fork import forked_evm, moved_evm
 from fastevm.fork.redact import redacted
 from fastevm.fork.remote_block import RemoteBlock, block_and_index, receipt_of
 from fastevm.fork.remote_source import RemoteSource
@@ -18,6 +18,7 @@ __all__ = [
     "block_and_index",
     "forked_evm",
     "has_known_rules",
+    "moved_evm",
     "receipt_of",
     "redacted",
     "replay",

@@ -107,7 +107,13 @@ def find_block(session: Session, chosen: BlockChoice) -> Opened:
                 return Opened(pinned)
     if session.offline:
         raise ForkError(f"offline: block {chosen} is not in the cache")
-    pinned = _block_in(session.endpoints, session.endpoints.ask([chosen.call])[0], chosen)
+    calls = [chosen.call]
+    if session.loopback and session.is_development:
+        calls.append(RpcCall("eth_blockNumber", optional=True))
+    block_answer, *head = session.endpoints.ask(calls)
+    if head:
+        session.head = _number_in(head[0])
+    pinned = _block_in(session.endpoints, block_answer, chosen)
     if chosen.below:
         pinned = _below(session.endpoints, pinned, chosen)
     return Opened(pinned, _is_volatile(session, chosen), _watched(session, pinned))

@@ -16,6 +16,7 @@ from fastevm.core.state.layer import Layer
 from fastevm.core.state.remote import RemoteState, resolved
 from fastevm.core.state.source import Wanted, call_object
 from fastevm.errors import ForkError
+from fastevm.fork.carried_state import carried_state
 from fastevm.fork.remote_source import RemoteSource
 from fastevm.rpc_client.messages import RpcRefusal
 from fastevm.rpc_types.blocks import header_from_json
@@ -32,13 +33,21 @@ class RemoteBlock:
     """
 
     def __init__(
-        self, source: RemoteSource, config: ChainConfig, block: int | bytes | Mapping[str, Any]
+        self,
+        source: RemoteSource,
+        config: ChainConfig,
+        block: int | bytes | Mapping[str, Any],
+        old: RemoteState | None = None,
     ) -> None:
-        """``block``: number, hash, or JSON object with full transactions."""
+        """``block``: number, hash, or JSON object with full transactions.
+
+        ``old``: a state whose values are kept if they did not change until this block.
+        """
         found = block if isinstance(block, Mapping) else source.block_with_transactions(block)
         if found is None:
             raise ForkError(f"{source.endpoint}: there is no block {_named(block)}")
         self.source, self.config, self.found = source, config, found
+        self._old = old
         self.header = header_from_json(found)
         self.hash = read_bytes(found.get("hash"), "hash", 32)
         if self.header.number == 0:
@@ -56,7 +65,7 @@ class RemoteBlock:
     @cached_property
     def layer(self) -> Layer:
         """The state before the block; predicted reads of its transactions are prefetched."""
-        remote = RemoteState(self.source.at(self.header.parent_hash))
+        remote = carried_state(self.source.at(self.header.parent_hash), self._old)
         remote.fetch(reads_of(self.transactions))
         return Layer.remote(remote)
 

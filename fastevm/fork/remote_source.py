@@ -10,6 +10,7 @@ from typing import Any, Final, Self
 from fastevm.core.primitives.hex import quantity
 from fastevm.core.state.source import Found, Wanted
 from fastevm.errors import ForkError
+from fastevm.fork.account_proof import ProvenAccount
 from fastevm.fork.anvil_storage import AnvilValues, anvil_values
 from fastevm.fork.block_choice import BlockLike, read_block
 from fastevm.fork.capabilities import Capability
@@ -45,10 +46,14 @@ class RemoteSource:
     def __init__(self, session: Session, opened: Opened) -> None:
         self.session, self._block = session, opened.block
         self._newest = opened.newest
+        self._volatile = opened.volatile
         self._written = None if opened.volatile else session.cached_block(opened.block)
         self._cached = self._written if session.reads_cache else None
         self._history = History(session, opened.block, self._cached)
         self._given: set[bytes] = set()  # accounts whose cached slots were all returned
+        self._head = session.head
+        self.proven: dict[bytes, ProvenAccount] = {}
+        self._kept = Found()
         self._anvil = None
         if self._cached is not None and not session.kept:
             self._anvil = self._of_anvil()
@@ -128,6 +133,17 @@ class RemoteSource:
         return self._block.header
 
     @property
+    def pinned(self) -> PinnedBlock:
+        """The block."""
+        return self._block
+
+    @property
+    def may_change(self) -> bool:
+        """Whether values could change after they were read: the newest of a development chain."""
+        newest = self.session.is_development and self.block_number >= self._head
+        return self._volatile or newest
+
+    @property
     def endpoint(self) -> str:
         """The URLs without their keys."""
         return self.session.endpoints.name
@@ -154,7 +170,7 @@ class RemoteSource:
         all values. One more at the newest block of anvil, two if it mined a block meanwhile. Raises
         ForkError, which names the endpoint without its key, or the missing value when offline.
         """
-        known = self._known(wanted)
+        known = self.cached(wanted)
         missing = Wanted(
             wanted.accounts - known.accounts.keys(),
             wanted.slots - known.slots.keys(),
@@ -175,6 +191,7 @@ class RemoteSource:
     def _fetched(self, missing: Wanted, known: Found) -> Found:
         """Fetches the values; at the newest block, drops values that may be of the next block."""
         newest = self._newest
+        known = Found(known.accounts | self._kept.accounts, known.slots | self._kept.slots)
         if newest is None or newest.is_passed:
             return Fetching(self.session, self._block, self._written, missing, known).run()
         found = Fetching(self.session, self._block, None, missing, known).run()
@@ -255,7 +272,13 @@ class RemoteSource:
             )
         return found
 
-    def _known(self, wanted: Wanted) -> Found:
+    def keep(self, found: Found) -> None:
+        """Takes values of this block that did not come from ``fetch``, which omits them."""
+        self._kept = found
+        self.session.learn_codes(found)
+        self.session.write(self._written, found)
+
+    def cached(self, wanted: Wanted) -> Found:
         """Returns values that need no request: the parent hash and cached values."""
         known = Found()
         if self._cached is not None and self.session.cache is not None:

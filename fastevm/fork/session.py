@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from fastevm.chain.config import ChainConfig
 from fastevm.core.state.source import Found
 from fastevm.fork.account_reads import MIN_KNOWN_CODE
 from fastevm.fork.capabilities import Capabilities
@@ -46,7 +47,7 @@ class Session:
     cache the newest state of a development chain, although it can change. ``kept``: the cache
     belongs to one fork, for which the value that it read first stays. ``head``: the number of a
     block that it has. ``node_answers``: answers to `opening.RULES_CALLS`, empty if they were not in
-    the first request.
+    the first request. ``rules``: the chain's, if they do not depend on the block.
     """
 
     def __init__(
@@ -67,6 +68,7 @@ class Session:
         self.identity: str | None = None
         self.head = 0
         self.node_answers: Sequence[Answer] = ()
+        self.rules: ChainConfig | None = None
         self.loopback = any(map(is_loopback, endpoints.urls))
         self.checks: list[Check] = []
         self._codes: dict[bytes, bytes] = {}
