@@ -56,6 +56,7 @@ SIGN_PAUSE: Final = 1.0  # seconds until a failed signer is called again
 NO_BLOCK: Final = 0  # block hash of a pre-confirmed receipt
 LEASE_MARGIN: Final = 10.0  # seconds after SIGN_LIMIT until another process may sign
 MOST_AHEAD: Final = 64  # pending transactions per account sent to the pool
+LOST_SECONDS: Final = 600.0  # without a receipt, if the node cannot show who used the nonce
 MOST_TIMED: Final = 1_024  # submissions whose inclusion is timed at the same time
 KNOWN_WORDS: Final = ("already known", "already imported")
 PAST_WORDS: Final = ("nonce too low",)
@@ -106,8 +107,8 @@ class Transactions:
         self._count: int | None = None  # the account's canonical nonce, as last seen
         self._pending = 0  # the account's nonce including the pool
         self.lease: float = getattr(signer, "sign_seconds", SIGN_LIMIT + LEASE_MARGIN)
-        # used nonces without a receipt, and the head at which each was first seen
-        self._missing: dict[int, int] = {}
+        # used nonces without a receipt: head and monotonic time at which each was first seen
+        self._missing: dict[int, tuple[int, float]] = {}
         self.inclusion = InclusionTimes()
         # time of the pending block when a transaction was submitted, by its number
         self._submitted_at: dict[int, int] = {}
@@ -413,7 +414,7 @@ class Transactions:
             return
         newest = group[-1]
         if newest.account_nonce < seen.nonce:
-            if not behind and self._is_lost(newest.account_nonce, seen):
+            if not behind and await self._is_lost(group, seen):
                 for submission in group:
                     await self._note(submission, Progress.LOST)
             return
@@ -428,14 +429,54 @@ class Transactions:
         else:
             await self._push(newest, seen)
 
-    def _is_lost(self, nonce: int, seen: Situation) -> bool:
-        """Whether a used nonce has no receipt, at a later head than when this was first seen.
+    async def _is_lost(self, group: Sequence[Submission], seen: Situation) -> bool:
+        """Whether something else has used the account nonce of a group, so that it has no receipt.
 
-        Another node may know the transaction's receipt later than its effect on the nonce.
+        A missing receipt proves nothing: nodes index receipts and transactions later than the block
+        that contains them. So the block in which the nonce was used must not contain the group's
+        transactions. If the node has no state of that block, the answer is yes after
+        ``LOST_SECONDS`` without a receipt.
         """
-        if seen.head is None:
+        nonce = group[-1].account_nonce
+        if seen.head is None or any(map(_block_of, (seen.outcomes[item.number][1] for item in group))):
             return False
-        return seen.head.number > self._missing.setdefault(nonce, seen.head.number)
+        number, since = self._missing.setdefault(nonce, (seen.head.number, time.monotonic()))
+        if seen.head.number <= number:
+            return False
+        try:
+            contents = await self._block_that_used(nonce, group[0].head, seen.head.number)
+        except (NodeRefusal, KeyError, TypeError, ValueError):  # pruned state, unknown block
+            return time.monotonic() - since > LOST_SECONDS
+        return not any(submission.transaction_hash in contents for submission in group)
+
+    async def _block_that_used(self, nonce: int, first: int, last: int) -> Sequence[str]:
+        """Returns the transaction hashes of the block that used an account nonce.
+
+        ``last``: a block after which the nonce is used. ``first``: where the search begins; it
+        continues below if the nonce was used before. Raises NodeRefusal, or KeyError, TypeError or
+        ValueError if the node does not know a block.
+        """
+
+        async def is_used(block: str | dict[str, str]) -> bool:
+            count = await self.node.call("eth_getTransactionCount", self.signer.address, block)
+            return int(count, 16) > nonce
+
+        low = min(first, last)
+        while low > 0 and await is_used(hex(low)):
+            last, low = low, max(0, low - 2 * (last - low) - 1)
+        while last - low > 1:
+            middle = (low + last) // 2
+            if await is_used(hex(middle)):
+                last = middle
+            else:
+                low = middle
+        block = await self.node.call("eth_getBlockByNumber", hex(last), False)
+        # another node, or a reorganisation, may have answered with another block
+        used = await is_used({"blockHash": block["hash"]})
+        if not used or await is_used({"blockHash": block["parentHash"]}):
+            raise ValueError("the block is another one")
+        hashes: Sequence[str] = block["transactions"]
+        return hashes
 
     async def _push(self, newest: Submission, seen: Situation) -> None:
         """Sends it again if the node lost it; replaces it with higher fees if it waits too long."""
@@ -635,6 +676,11 @@ class Transactions:
         new = await to_thread(self.store.replace, old, purpose, draft)
         if new is not None:
             await self.carry_on(new)
+
+
+def _block_of(transaction: Any) -> Any:
+    """Returns the block number of an ``eth_getTransactionByHash`` answer; None if it has none."""
+    return transaction.get("blockNumber") if isinstance(transaction, dict) else None
 
 
 def time_of(block: Any) -> int:

@@ -1,11 +1,16 @@
 """Nodes behind a load balancer: one is a few blocks late, and any may answer a request."""
 
+import contextlib
 import itertools
 import json
 from typing import Any
 
-from fastevm.payments import Merchant, NodeClient, State
+import pytest
+
+from fastevm.payments import Merchant, MovementState, NodeClient, State
+from fastevm.payments.errors import NodeBehind
 from fastevm.payments.node import HttpTransport
+from fastevm.payments.orders import Progress
 
 from .market import VALUE, Market
 
@@ -100,3 +105,106 @@ async def test_whatever_node_answers_an_order_is_paid_once_and_stays_paid(still:
         undone = [entry for entry in await merchant.audit(name) if "reorganisation" in entry.what]
         assert undone == []
     assert [entry.amount for entry in await merchant.ledger()] == [VALUE] * 3
+
+
+class Unindexed(HttpTransport):
+    """A node that has not indexed what ``hidden`` names: methods whose answers are empty."""
+
+    def __init__(self, url: str, *hidden: str) -> None:
+        super().__init__(url)
+        self.hidden: tuple[str, ...] = hidden
+
+    async def send(self, body: bytes) -> bytes:
+        answer = await super().send(body)
+        asked, answers = json.loads(body), json.loads(answer)
+        single = isinstance(asked, dict)
+        pairs = zip([asked] if single else asked, [answers] if single else answers, strict=True)
+        shown = [
+            {**item, "result": [] if call["method"] == "eth_getLogs" else None}
+            if call["method"] in self.hidden
+            else item
+            for call, item in pairs
+        ]
+        return json.dumps(shown[0] if single else shown).encode()
+
+
+RECEIPTS = ("eth_getTransactionReceipt",)
+INDEXES = (*RECEIPTS, "eth_getTransactionByHash")
+
+
+def unindexed(market: Market, *hidden: str) -> tuple[Merchant, Unindexed]:
+    transport = Unindexed(market.server.urls[0], *hidden)
+    client = NodeClient(transport)
+    market.clients.append(client)
+    return market.merchant(node=client), transport
+
+
+@pytest.mark.parametrize("hidden", [RECEIPTS, INDEXES, (*INDEXES, "eth_getLogs")])
+async def test_a_capture_is_not_lost_because_its_receipt_is_not_indexed(
+    still: Market, hidden: tuple[str, ...]
+) -> None:
+    merchant, transport = unindexed(still)
+    await still.stored(merchant)
+    await merchant.capture("order-1", until=State.CAPTURING)
+    transport.hidden = hidden
+    for _ in range(12):
+        still.mine()
+        with contextlib.suppress(NodeBehind):
+            await merchant.reconcile()
+        ends = [submission.progress for submission in await merchant.submissions("order-1")]
+        assert Progress.LOST not in ends
+        assert (await merchant.order("order-1")).state in (State.CAPTURING, State.CAPTURED)
+    transport.hidden = ()
+    still.mine()
+    assert (await merchant.wait("order-1", State.PAID, 20)).paid
+    assert len(await merchant.submissions("order-1")) == 1
+
+
+async def test_a_refund_is_not_lost_because_its_receipt_is_not_indexed(still: Market) -> None:
+    merchant, transport = unindexed(still)
+    await still.stored(merchant)
+    await merchant.capture("order-1", until=State.CAPTURING)
+    still.mine()
+    assert (await merchant.wait("order-1", State.PAID, 20)).paid
+    await merchant.refund("order-1", VALUE // 4, refund_id="a", until=MovementState.REQUESTED)
+    transport.hidden = (*INDEXES, "eth_getLogs")
+    for _ in range(6):
+        still.mine()
+        await merchant.reconcile()
+    (movement,) = await merchant.movements("order-1")
+    assert movement.state is MovementState.REQUESTED
+    transport.hidden = ()
+    still.mine()
+    await merchant.reconcile()
+    assert [item.state for item in await merchant.movements("order-1")] == [MovementState.FINAL]
+
+
+async def test_without_state_a_nonce_is_lost_after_a_time(
+    still: Market, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A node that has pruned the block's state cannot show which transaction used the nonce."""
+
+    class Pruned(Unindexed):
+        async def send(self, body: bytes) -> bytes:
+            asked = json.loads(body)
+            if isinstance(asked, dict) and asked["method"] == "eth_getTransactionCount":
+                error = {"code": -32000, "message": "missing trie node"}
+                return json.dumps({"jsonrpc": "2.0", "id": asked["id"], "error": error}).encode()
+            return await super().send(body)
+
+    client = NodeClient(Pruned(still.server.urls[0]))
+    still.clients.append(client)
+    merchant = still.merchant(node=client)
+    await still.stored(merchant)
+    await merchant.capture("order-1", until=State.CAPTURING)
+    (sent,) = await merchant.submissions("order-1")
+    still.node.pool.drop(bytes.fromhex(sent.transaction_hash[2:]))
+    still.send(still.shop, still.shop.address, b"")
+    for _ in range(3):
+        still.mine()
+        await merchant.reconcile()
+        assert (await merchant.order("order-1")).state is State.CAPTURING
+    monkeypatch.setattr("fastevm.payments.transactions.LOST_SECONDS", 0.0)
+    still.mine()
+    await merchant.reconcile()
+    assert (await merchant.order("order-1")).state is State.STORED

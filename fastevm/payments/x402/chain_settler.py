@@ -19,6 +19,7 @@ from functools import partial
 from typing import Any, Final
 
 from fastevm.core.primitives.replace import replace
+from fastevm.payments.calls import state_data
 from fastevm.payments.chain import Chain
 from fastevm.payments.errors import (
     DuplicateOrder,
@@ -51,8 +52,10 @@ from fastevm.rpc_client.messages import Call as NodeCall
 log: Final = logging.getLogger(__name__)
 
 NO_BLOCK: Final = 0  # block hash of a pre-confirmed receipt
-USED_TOPIC: Final = Event.USED.topic
+SPENT_TOPICS: Final = [Event.USED.topic, Event.CANCELED.topic]
 DONE: Final = (State.CAPTURED, State.PAID, State.HELD, State.RELEASED)
+ENDED: Final = (State.STORED, State.FAILED, State.EXPIRED)
+BEHIND: Final = 16  # blocks that one of several nodes may lack
 COLLECTING: Final = (Purpose.CAPTURE, Purpose.HOLD)
 
 
@@ -257,12 +260,12 @@ class ChainSettler:
             if receipt is not None and int(receipt["status"], 16) == 1 and moved(receipt, order):
                 return self._success(order, receipt["transactionHash"])
             if receipt is not None and int(receipt["status"], 16) == 0:
-                return await self._failed(order, receipt)
+                return await self._failed(order)
             order = await to_thread(self.store.order, order.id)
             if order.state in DONE and order.settlement is not None:
                 return self._success(order, order.settlement.transaction_hash)
-            if order.state is State.STORED or order.state in (State.FAILED, State.EXPIRED):
-                return self._refusal(order, sent)
+            if order.state in ENDED:
+                return await self._ended(order)
             if time.monotonic() >= deadline:
                 return self._answer(order, last, reasons.PENDING, "no receipt yet: try again")
 
@@ -271,41 +274,61 @@ class ChainSettler:
         canonical = int(receipt["blockHash"] or "0x0", 16) != NO_BLOCK
         return canonical or (self.rules.preconfirmed and int(receipt["status"], 16) == 1)
 
-    async def _failed(self, order: Order, receipt: dict[str, Any]) -> Settled:
-        """Handles a reverted transaction: a success if somebody else submitted the payment."""
-        elsewhere = await self._elsewhere(order, receipt)
-        if elsewhere is not None:
-            return self._success(order, elsewhere)
+    async def _failed(self, order: Order) -> Settled:
+        """Handles a reverted transaction."""
         try:
             await self.transactions.follow()
         except PaymentError:
             log.warning("order %s: the reason of its failure is unknown", order.id)
+        return await self._ended(order)
+
+    async def _ended(self, order: Order) -> Settled:
+        """Answers for an order whose transactions can move no money any more.
+
+        It is a success if somebody else submitted the payment. It is pending while the token says
+        that the nonce is used, but no receipt says for what: nodes index logs after blocks.
+        """
         sent = await to_thread(partial(self.store.submissions, order_id=order.id))
+        receipts, used = await self._uses(order, sent[0].head if sent else 0)
+        for receipt in receipts:
+            if receipt is not None and moved(receipt, order):
+                await self._take(order, receipt)
+                return self._success(order, receipt["transactionHash"])
+        if None in receipts or (used and not receipts):
+            last = sent[-1].transaction_hash if sent else ""
+            return self._answer(order, last, reasons.PENDING, "the nonce is used: try again")
         return self._refusal(order, sent)
 
-    async def _elsewhere(self, order: Order, receipt: dict[str, Any]) -> str | None:
-        """Finds another account's transaction that made this payment; None if there is none."""
-        terms, domain = order.authorization.terms, order.authorization.domain
-        first = max(0, int(receipt["blockNumber"], 16) - self.policy.range_blocks + 1)
-        payer = "0x" + terms.payer[2:].lower().rjust(64, "0")
+    async def _uses(
+        self, order: Order, first: int
+    ) -> tuple[list[dict[str, Any] | None], bool]:
+        """Returns the receipts of the transactions that used an order's nonce, and if it is used.
+
+        ``first``: block at which the nonce was unused. A receipt is None if the node lacks it.
+        Raises Unavailable if the node does not answer.
+        """
+        terms, token = order.authorization.terms, order.authorization.domain.token
+        payer, nonce = terms.payer[2:].lower().rjust(64, "0"), terms.nonce.hex()
+        begin = max(0, first - BEHIND)
         wanted = {
-            "address": domain.token,
-            "topics": [USED_TOPIC, payer, "0x" + terms.nonce.hex()],
-            "fromBlock": hex(first),
-            "toBlock": receipt["blockNumber"],
+            "address": token,
+            "topics": [SPENT_TOPICS, "0x" + payer, "0x" + nonce],
+            "fromBlock": hex(begin),
+            "toBlock": hex(begin + self.policy.range_blocks - 1),
         }
-        try:
-            logs = await self.node.call("eth_getLogs", wanted)
-            for raw in logs:
-                found = await self.node.call("eth_getTransactionReceipt", raw["transactionHash"])
-                if found is not None and moved(found, order):
-                    await self._take(order, found)
-                    return str(raw["transactionHash"])
-        except NodeRefusal:
-            return None
-        except NodeUnreachable as error:
-            raise Unavailable(str(error)) from None
-        return None
+        state = {"to": token, "data": "0x" + state_data(terms.payer, terms.nonce).hex()}
+        answer, head, logs = await self.ask(
+            [("eth_call", [state, "latest"]), ("eth_blockNumber", []), ("eth_getLogs", [wanted])]
+        )
+        if isinstance(logs, NodeRefusal) and isinstance(head, str) and int(head, 16) >= begin:
+            # some nodes refuse a range that ends above their head
+            (logs,) = await self.ask([("eth_getLogs", [{**wanted, "toBlock": head}])])
+        if not isinstance(answer, str) or len(answer) < 3:
+            raise Unavailable("the node does not say whether the nonce is used")
+        hashes = [raw["transactionHash"] for raw in logs] if isinstance(logs, list) else []
+        found = await self.ask([("eth_getTransactionReceipt", [tx_hash]) for tx_hash in hashes])
+        receipts = [receipt if isinstance(receipt, dict) else None for receipt in found]
+        return receipts, bool(int(answer, 16))
 
     def _success(self, order: Order, transaction_hash: str) -> Settled:
         return self._answer(order, transaction_hash)

@@ -1,16 +1,19 @@
 """Verifies and settles ``exact`` payments: once each, with the reasons that clients know."""
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fastevm.payments import NodeClient, NodeUnreachable
 from fastevm.payments.node import HttpTransport
-from fastevm.payments.x402 import Facilitator, Unavailable
+from fastevm.payments.x402 import ChainSettler, Facilitator, Payment, Requirements, Unavailable
+from fastevm.payments.x402.exact import Exact
 from fastevm.payments.x402.messages import Malformed
 
-from .street import CHAIN_ID, PRICE, Street, now, read_payment
+from ..test_lagging_nodes import Unindexed
+from .street import CHAIN_ID, PRICE, Street, now, read_payment, street
 
 
 async def transfers(town: Street) -> list[Any]:
@@ -227,6 +230,79 @@ async def test_an_unknown_outcome_is_pending_and_known_later(town: Street) -> No
     await deaf.close()
     assert again.success and again.transaction == answer.transaction
     assert await transfers(town) == [1]
+
+
+@pytest.mark.parametrize("preconfirmed", [True, False])
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        ["eth_getTransactionReceipt"],
+        ["eth_getTransactionReceipt", "eth_getTransactionByHash", "eth_getLogs"],
+    ],
+)
+async def test_a_receipt_that_is_not_indexed_is_no_failed_payment(
+    tmp_path: Path, hidden: list[str], preconfirmed: bool
+) -> None:
+    town = await street(tmp_path, block_ms=200)
+    offer = town.offer()
+    payment = town.payment(offer)
+    node = Unindexed(town.server.urls[0], *hidden)
+    settler = town.settler(settle_for=0.3, tend_every=0.1, preconfirmed=preconfirmed)
+    settler.node = settler.transactions.node = settler.receipts.node = NodeClient(node)
+    async with Facilitator([settler]) as facilitator:
+        head = town.node.chain.head.number
+        while town.node.chain.head.number < head + 10:
+            answer = await facilitator.settle(payment, offer, "mine")
+            assert answer.pending and answer.transaction, answer
+        node.hidden = ()
+        assert (await facilitator.settle(payment, offer, "mine")).success
+    await node.close()
+    assert await transfers(town) == [1]
+    await town.close()
+
+
+class Swallowing(Unindexed):
+    """Loses the first transaction that it accepts."""
+
+    lost = False
+
+    async def send(self, body: bytes) -> bytes:
+        if b"eth_sendRawTransaction" in body and not self.lost:
+            self.lost = True
+            raise NodeUnreachable("lost")
+        return await super().send(body)
+
+
+async def test_a_payment_of_somebody_else_counts_once_its_logs_are_indexed(town: Street) -> None:
+    """Our transaction reverts because the nonce is used; whether for us, only the logs say."""
+    offer = town.offer()
+    payment = town.payment(offer)
+    node = Swallowing(town.server.urls[0], "eth_getLogs")
+    ours, theirs = town.settler(2, "ours.db", settle_for=0.3), town.settler(4, "theirs.db")
+    ours.node = ours.transactions.node = ours.receipts.node = NodeClient(node)
+    assert (await ours.settle(*claim_of(ours, payment, offer), "mine")).pending
+    async with Facilitator([theirs]) as other:
+        first = await other.settle(payment, offer, "theirs")
+    assert first.success
+    async with Facilitator([ours]) as mine:
+        async with asyncio.timeout(60):
+            while len(await transfers(town)) < 2:
+                assert (await mine.settle(payment, offer, "mine")).pending
+        for _ in range(3):
+            answer = await mine.settle(payment, offer, "mine")
+            assert answer.pending, answer
+        node.hidden = ()
+        answer = await mine.settle(payment, offer, "mine")
+    await node.close()
+    assert answer.success and answer.transaction == first.transaction
+    assert await transfers(town) == [1, 0]
+
+
+def claim_of(settler: ChainSettler, payment: Payment, offer: Requirements) -> tuple[Any, Any]:
+    """The claim of a payment and its check, for `ChainSettler.settle`."""
+    scheme = Exact()
+    claim = scheme.read(settler, payment, offer)
+    return claim, lambda: scheme.check(settler, claim)
 
 
 async def test_a_node_that_does_not_answer_is_no_failed_payment(town: Street) -> None:
