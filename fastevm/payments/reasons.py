@@ -41,6 +41,7 @@ class Reason(Enum):
     UNDERPAID = "underpaid"
     OVERPAID = "overpaid"
     PAID_LATE = "paid_after_expiry"
+    NOT_PAID = "payment_removed_by_a_reorganisation"
     UNKNOWN = "unknown"
 
     @property

@@ -108,7 +108,8 @@ class Reconciler:
         behind = self.scanner.behind > 0
         self.metrics.set("node_behind_blocks", self.scanner.behind)
         self.metrics.set("block_seconds", self.chain.block_seconds)
-        await self.transactions.follow(self.seen, behind=behind)
+        deep = -1 if self.scanner.deep is None else self.scanner.deep.number
+        await self.transactions.follow(self.seen, behind=behind, deep=deep)
         await to_thread(self.settler.apply_to_movements, ())
         await to_thread(self.settler.release)
         for step in self.extra:

@@ -12,7 +12,13 @@ from typing import Any, Final, NamedTuple
 
 from fastevm.payments.authorization import Domain
 from fastevm.payments.chain import Chain, head_of
-from fastevm.payments.errors import IllegalTransition, NodeRefusal, StaleOrder, UnreadableRow
+from fastevm.payments.errors import (
+    IllegalTransition,
+    NodeRefusal,
+    StaleOrder,
+    UnknownOrder,
+    UnreadableRow,
+)
 from fastevm.payments.events import ChainLog, Entry, Event, entries, read_log
 from fastevm.payments.memo_payments import amount_reason, order_of, received
 from fastevm.payments.movements import Movement, MovementKind, MovementState, MovementTrigger
@@ -340,3 +346,38 @@ def pays(entry: Entry, order: Order) -> bool:
         and entry.transfer.text("recipient") == terms.recipient
         and entry.amount == terms.value
     )
+
+
+def is_covered(store: Store, movement: Movement, deep: int | None) -> bool:
+    """Whether a movement pays out only what its order has received; True unless it is a refund.
+
+    Earlier refunds of the order come first. Money counts at the merchant's depth: up to block
+    number ``deep``; None: at any depth. An escrow refunds only what it has captured, so its
+    refunds are covered.
+    """
+    if movement.kind is not MovementKind.REFUND:
+        return True
+    try:
+        order = store.order(movement.order_id)
+    except (UnknownOrder, UnreadableRow):
+        return False
+    if order.annex:
+        return True
+    if order.authorization.memo is not None:
+        income = received(store, order, last=deep).total
+    else:
+        arrived = order.paid or (deep is None and order.state is State.CAPTURED)
+        income = order.authorization.terms.value if arrived else 0
+    refunds = [
+        item
+        for item in store.movements(order.id)
+        if item.kind is MovementKind.REFUND and item.state.counts
+    ]
+    # those on the chain have already taken their part
+    refunds.sort(key=lambda item: (item.settlement is None, item.created_at, item.key))
+    taken = 0
+    for item in refunds:
+        taken += item.amount
+        if item.key == movement.key:
+            break
+    return taken <= income

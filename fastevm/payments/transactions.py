@@ -29,6 +29,7 @@ from fastevm.payments.errors import (
     UnreadableRow,
 )
 from fastevm.payments.events import entries, read_log
+from fastevm.payments.movements import Movement
 from fastevm.payments.node import NodeClient
 from fastevm.payments.orders import (
     Draft,
@@ -41,7 +42,7 @@ from fastevm.payments.orders import (
 from fastevm.payments.policy import Policy
 from fastevm.payments.preflight import failure_of
 from fastevm.payments.reasons import Reason
-from fastevm.payments.settlement import pays
+from fastevm.payments.settlement import is_covered, pays
 from fastevm.payments.signer import Signer, fields_of
 from fastevm.payments.states import State, Trigger
 from fastevm.payments.store import Store
@@ -310,12 +311,19 @@ class Transactions:
 
     # --- following --------------------------------------------------------------------------------
 
-    async def follow(self, seen: "Situation | None" = None, *, behind: bool = False) -> None:
+    async def follow(
+        self,
+        seen: "Situation | None" = None,
+        *,
+        behind: bool = False,
+        deep: int | None = None,
+    ) -> None:
         """Checks every open transaction and signs, sends, replaces or closes it.
 
         Transactions with an account nonce that is unused on the canonical chain are open even if
         they succeeded before, because a reorganisation may have removed them. ``seen``: the
-        situation, if already read. If the node is ``behind``, no nonce is declared lost.
+        situation, if already read. If the node is ``behind``, no nonce is declared lost. ``deep``:
+        number of the newest block at the merchant's depth.
         """
         if seen is not None and not behind:
             self._count = seen.nonce
@@ -329,13 +337,17 @@ class Transactions:
             self._count = seen.nonce
             groups = await to_thread(self.open_groups)
             seen = await self.situation(groups)
-        wanted = await to_thread(self._wanted, groups)
+        wanted, unsure = await to_thread(self._wanted, groups, deep)
         sent = [
             any(submission.progress is Progress.SENT for submission in group) for group in groups
         ]
         last = max((at for at, waits in enumerate(sent) if waits), default=-1)
         for at, group in enumerate(groups):
             blocks = at < last
+            if group[-1].number in unsure and _is_open(group, seen):
+                known = any(seen.outcomes[submission.number][1] for submission in group)
+                if behind or unsure[group[-1].number] or not (blocks or known):
+                    continue
             await self._follow_group(group, seen, wanted, behind=behind, blocks=blocks)
 
     def asked(self, groups: Sequence[Sequence[Submission]]) -> list[Call]:
@@ -438,7 +450,9 @@ class Transactions:
         ``LOST_SECONDS`` without a receipt.
         """
         nonce = group[-1].account_nonce
-        if seen.head is None or any(map(_block_of, (seen.outcomes[item.number][1] for item in group))):
+        if seen.head is None or any(
+            map(_block_of, (seen.outcomes[item.number][1] for item in group))
+        ):
             return False
         number, since = self._missing.setdefault(nonce, (seen.head.number, time.monotonic()))
         if seen.head.number <= number:
@@ -513,30 +527,54 @@ class Transactions:
         elif fills and seen.funds >= FILL_GAS * least:
             await self._reserve(newest, Purpose.FILL, (least, self.policy.least_tip), seen)
 
-    def _wanted(self, groups: Sequence[Sequence[Submission]]) -> set[int]:
+    def _wanted(
+        self, groups: Sequence[Sequence[Submission]], deep: int | None
+    ) -> tuple[set[int], dict[int, bool]]:
         """Returns the numbers of the newest transactions that an order or movement still needs.
 
-        A FILL is always needed: it closes a gap in the nonces.
+        A FILL is always needed: it closes a gap in the nonces. Also returns the refunds whose
+        payment a reorganisation has moved or removed, and whether it is on the chain again. They
+        are not sent before the payment is at the merchant's depth. Without a payment, a FILL uses
+        their nonce if the node knows the refund, or if other transactions wait for the nonce.
         """
         newest = [group[-1] for group in groups]
         names = {
             name for submission in newest if not submission.movement for name in submission.subjects
         }
         states = self.store.states(names)
-        moves = {submission.movement for submission in newest if submission.movement}
-        live = {key for key in moves if (found := self.store.movement(key)) and found.state.counts}
-        return {
-            submission.number
-            for submission in newest
-            if submission.purpose is Purpose.FILL
-            or submission.movement in live
-            or (
-                not submission.movement
-                and any(
-                    states.get(name) in WANTED[submission.purpose] for name in submission.subjects
-                )
-            )
-        }
+        wanted: set[int] = set()
+        unsure: dict[int, bool] = {}
+        for submission in newest:
+            if submission.purpose is Purpose.FILL:
+                wanted.add(submission.number)
+            elif submission.movement:
+                movement = self.store.movement(submission.movement)
+                if movement is None or not self._is_current(movement, submission):
+                    continue
+                if is_covered(self.store, movement, deep):
+                    wanted.add(submission.number)
+                else:
+                    unsure[submission.number] = is_covered(self.store, movement, None)
+            elif any(
+                states.get(name) in WANTED[submission.purpose] for name in submission.subjects
+            ):
+                wanted.add(submission.number)
+        return wanted, unsure
+
+    def _is_current(self, movement: Movement, submission: Submission) -> bool:
+        """Whether a movement still needs a transaction.
+
+        After a failure it gets another one with a later account nonce. If a reorganisation revives
+        the failed one, only one of the two may be sent.
+        """
+        if not movement.state.counts:
+            return False
+        sent = self.store.submissions(movement=movement.key)
+        nonces = {item.transaction_hash: item.account_nonce for item in sent}
+        nonce = max(nonces.values(), default=submission.account_nonce)
+        if movement.settlement is not None:
+            nonce = nonces.get(movement.settlement.transaction_hash, nonce)
+        return submission.account_nonce == nonce
 
     async def _note(
         self,
@@ -554,7 +592,9 @@ class Transactions:
     ) -> None:
         for submission in group:
             if submission is not included:
-                await self._note(submission, Progress.REPLACED)
+                filled = included.purpose is Purpose.FILL and submission.purpose is Purpose.REFUND
+                reason = Reason.NOT_PAID if filled and submission.reason is None else None
+                await self._note(submission, Progress.REPLACED, reason)
         if int(receipt["blockHash"] or "0x0", 16) == NO_BLOCK:
             await self._note(included, Progress.PRE_CONFIRMED)
         elif int(receipt["status"], 16) == 1 and included.orders:
@@ -676,6 +716,12 @@ class Transactions:
         new = await to_thread(self.store.replace, old, purpose, draft)
         if new is not None:
             await self.carry_on(new)
+
+
+def _is_open(group: Sequence[Submission], seen: Situation) -> bool:
+    """Whether an account nonce is unused, and none of its transactions has a receipt."""
+    outcomes = [seen.outcomes[submission.number] for submission in group]
+    return group[-1].account_nonce >= seen.nonce and not any(receipt for receipt, _ in outcomes)
 
 
 def _block_of(transaction: Any) -> Any:

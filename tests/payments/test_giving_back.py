@@ -1,6 +1,7 @@
 """Refunds and sweeps: each once, within the captured sum, over crashes and reorganisations."""
 
 import asyncio
+from contextlib import suppress
 
 import pytest
 
@@ -12,6 +13,7 @@ from fastevm.payments import (
     Merchant,
     MovementRefused,
     MovementState,
+    PaymentError,
     Reason,
     State,
 )
@@ -29,6 +31,12 @@ async def paid(market: Market, **policy: int) -> Merchant:
     market.mine()
     assert (await merchant.wait("order-1", State.PAID, 20)).paid
     return merchant
+
+
+def forget(market: Market) -> None:
+    """Empties the node's pool."""
+    for tx_hash in list(market.node.pool.hashes()):
+        market.node.pool.drop(tx_hash)
 
 
 async def asked(merchant: Merchant, amount: int | None = None, **more: str) -> None:
@@ -179,6 +187,49 @@ async def test_a_reorganisation_takes_a_refund_back_and_it_is_sent_again(still: 
     assert movement.state is MovementState.FINAL
     assert await still.balance(merchant.node, still.payer.address) == FUNDS
     assert len(merchant.store.submissions(movement=movement.key)) == 1
+
+
+async def test_a_refund_is_not_sent_again_if_its_payer_spent_the_money(still: Market) -> None:
+    """A reorganisation removes capture and refund, and the payer's money goes elsewhere."""
+    merchant = await paid(still)
+    still.mint(still.shop.address, FUNDS)
+    await asked(merchant)
+    still.mine()
+    await merchant.reconcile()
+    still.rival(3, [[], [], [], []])
+    forget(still)
+    still.do(still.payer, "transfer", still.stranger.address, FUNDS - 1)
+    still.mint(still.shop.address, FUNDS)
+    for _ in range(6):
+        with suppress(PaymentError):
+            await merchant.reconcile()
+        still.mine()
+    order = await merchant.order("order-1")
+    assert not order.paid
+    assert await still.balance(merchant.node, still.payer.address) == 1
+    assert await still.balance(merchant.node, still.shop.address) == FUNDS
+
+
+async def test_a_failed_refund_that_a_reorganisation_revives_is_not_sent_beside_its_successor(
+    still: Market,
+) -> None:
+    merchant = await paid(still, tip=1)
+    still.mint(still.shop.address, FUNDS)
+    await asked(merchant)
+    still.do(still.admin, "pause")  # its tip is higher: it comes first
+    await merchant.reconcile()
+    assert [item.state for item in await merchant.movements()] == [MovementState.FAILED]
+    still.do(still.admin, "unpause")
+    await asked(merchant)
+    still.mine()
+    await merchant.reconcile()
+    assert [item.state for item in await merchant.movements()] == [MovementState.FINAL]
+    still.rival(3, [[], [], [], []])  # without the pause
+    forget(still)
+    for _ in range(4):
+        await merchant.reconcile()
+        still.mine()
+    assert await still.balance(merchant.node, still.payer.address) == FUNDS
 
 
 async def test_depth_decides_when_a_refund_is_final(still: Market) -> None:

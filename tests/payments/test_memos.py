@@ -24,7 +24,7 @@ from fastevm.payments import (
 from fastevm.payments.node import HttpTransport
 
 from .b20 import TRANSFER, B20Market, b20_market
-from .market import CHAIN_ID, FUNDS, VALUE
+from .market import CHAIN_ID, FUNDS, VALUE, canonical_transfers
 from .stores import BOTH
 
 STORES = BOTH
@@ -268,6 +268,97 @@ async def test_only_money_at_the_merchants_depth_is_refunded(base: B20Market) ->
         await merchant.refund("order-1", 2 * VALUE, until=MovementState.REQUESTED)
     base.mine(2)
     await merchant.refund("order-1", 2 * VALUE, until=MovementState.REQUESTED)
+
+
+def dropped(market: B20Market, depth: int, contents: dict[int, Any] | None = None) -> None:
+    """Replaces the newest blocks; the other transactions are gone from the pool too."""
+    market.replace(depth, contents)
+    for tx_hash in list(market.node.pool.hashes()):
+        market.node.pool.drop(tx_hash)
+
+
+def paid_back(market: B20Market) -> int:
+    """The units that the chain's transfers moved from the shop to the payer."""
+    shop, payer = market.shop.address.lower(), market.payer.address.lower()
+    moved = canonical_transfers(market.node, market.token.token)
+    return sum(amount for sender, to, amount, _ in moved if (sender, to) == (shop, payer))
+
+
+@pytest.mark.parametrize("depth", [1, 3])
+async def test_a_refund_is_not_sent_again_without_its_payment(base: B20Market, depth: int) -> None:
+    """A reorganisation deeper than the depth removes payment and refund."""
+    merchant = base.merchant(depth=depth)
+    base.mint(base.shop.address, FUNDS)
+    order = await drafted(base, merchant)
+    base.pay(order, VALUE)
+    base.mine(depth)
+    await merchant.reconcile()
+    assert await refunded(base, merchant, VALUE - 7) == VALUE - 7
+    base.mine(depth)
+    await merchant.reconcile()
+    assert [item.state for item in await merchant.movements()] == [MovementState.FINAL]
+    dropped(base, 2 * depth + 2)
+    for _ in range(6):
+        await merchant.reconcile()
+        assert paid_back(base) == 0
+        base.mine()
+    assert [item.state for item in await merchant.movements()] == [MovementState.REQUESTED]
+    # the payment comes back: the same refund is sent, but not before the merchant's depth
+    base.pay(order, VALUE, mine=False)
+    for _ in range(depth):
+        assert paid_back(base) == 0
+        base.mine()
+        await merchant.reconcile()
+    base.mine(depth)
+    await merchant.reconcile()
+    (movement,) = await merchant.movements()
+    assert movement.state is MovementState.FINAL
+    assert paid_back(base) == VALUE - 7
+    assert len(merchant.store.submissions(movement=movement.key)) == 1
+
+
+async def test_a_refund_without_its_payment_does_not_stop_others(base: B20Market) -> None:
+    merchant = base.merchant()
+    base.mint(base.shop.address, FUNDS)
+    base.pay(await drafted(base, merchant), VALUE)
+    await merchant.reconcile()
+    assert await refunded(base, merchant) == VALUE
+    dropped(base, 2)
+    await merchant.reconcile()
+    await base.permitted(merchant, "order-2")
+    await merchant.capture("order-2", until=State.CAPTURING)
+    for _ in range(4):
+        await merchant.reconcile()
+        base.mine()
+    await merchant.reconcile()
+    assert (await merchant.order("order-2")).paid
+    (movement,) = await merchant.movements()
+    assert (movement.state, movement.reason) == (MovementState.FAILED, Reason.NOT_PAID)
+    assert paid_back(base) == 0
+    with pytest.raises(IllegalTransition):
+        await merchant.refund("order-1")
+    base.pay(await merchant.order("order-1"), VALUE)
+    await merchant.reconcile()
+    assert await refunded(base, merchant) == VALUE
+    assert paid_back(base) == VALUE
+
+
+async def test_of_two_refunds_only_what_is_covered_is_sent_again(base: B20Market) -> None:
+    merchant = base.merchant()
+    base.mint(base.shop.address, FUNDS)
+    order = await drafted(base, merchant)
+    payment = base.located(base.pay(order, VALUE)).transactions[-1]
+    base.pay(order, VALUE)
+    await merchant.reconcile()
+    for name in ("a", "b"):
+        await refunded(base, merchant, VALUE - 7, refund_id=name)
+    dropped(base, 4, {0: [payment]})
+    for _ in range(4):
+        await merchant.reconcile()
+        base.mine()
+    states = {item.key[-1]: item.state for item in await merchant.movements()}
+    assert states == {"a": MovementState.FINAL, "b": MovementState.REQUESTED}
+    assert paid_back(base) == VALUE - 7
 
 
 async def test_processes_that_refund_too_much_at_once_refund_once(base: B20Market) -> None:
