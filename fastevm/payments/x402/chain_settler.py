@@ -199,7 +199,14 @@ class ChainSettler:
         if order is not None and order.state is not State.STORED:
             await to_thread(self._check_signature, order, claim)
             return order
-        call: Call = await check()
+        try:
+            call: Call = await check()
+        except Refused as refusal:
+            if order is None or refusal.reason not in reasons.SPENT:
+                raise
+            # submitted before, by us or by somebody else: the chain says with which result
+            await to_thread(self._check_signature, order, claim)
+            return order
         order = order or await self._added(claim)
         # before the transaction is published: until then only the payer has the signature
         await to_thread(partial(self.store.entitle, order.id, caller, anew=True))
@@ -297,18 +304,23 @@ class ChainSettler:
         if None in receipts or (used and not receipts):
             last = sent[-1].transaction_hash if sent else ""
             return self._answer(order, last, reasons.PENDING, "the nonce is used: try again")
-        return self._refusal(order, sent)
+        refusal = self._refusal(order, sent)
+        # a used nonce cannot pay any more, so the payer must not be asked as if nothing happened
+        spent = used and refusal.reason not in reasons.SPENT
+        return replace(refusal, reason=reasons.NONCE_USED) if spent else refusal
 
-    async def _uses(
-        self, order: Order, first: int
-    ) -> tuple[list[dict[str, Any] | None], bool]:
+    async def _uses(self, order: Order, first: int) -> tuple[list[dict[str, Any] | None], bool]:
         """Returns the receipts of the transactions that used an order's nonce, and if it is used.
 
-        ``first``: block at which the nonce was unused. A receipt is None if the node lacks it.
-        Raises Unavailable if the node does not answer.
+        ``first``: block at which the nonce was unused; 0 if unknown. A receipt is None if the node
+        lacks it. Raises Unavailable if the node does not answer.
         """
         terms, token = order.authorization.terms, order.authorization.domain.token
         payer, nonce = terms.payer[2:].lower().rjust(64, "0"), terms.nonce.hex()
+        if not first:
+            (newest,) = await self.ask([("eth_blockNumber", [])])
+            head = int(newest, 16) if isinstance(newest, str) else 0
+            first = head + 1 - self.policy.range_blocks + BEHIND
         begin = max(0, first - BEHIND)
         wanted = {
             "address": token,
@@ -317,12 +329,12 @@ class ChainSettler:
             "toBlock": hex(begin + self.policy.range_blocks - 1),
         }
         state = {"to": token, "data": "0x" + state_data(terms.payer, terms.nonce).hex()}
-        answer, head, logs = await self.ask(
+        answer, newest, logs = await self.ask(
             [("eth_call", [state, "latest"]), ("eth_blockNumber", []), ("eth_getLogs", [wanted])]
         )
-        if isinstance(logs, NodeRefusal) and isinstance(head, str) and int(head, 16) >= begin:
+        if isinstance(logs, NodeRefusal) and isinstance(newest, str) and int(newest, 16) >= begin:
             # some nodes refuse a range that ends above their head
-            (logs,) = await self.ask([("eth_getLogs", [{**wanted, "toBlock": head}])])
+            (logs,) = await self.ask([("eth_getLogs", [{**wanted, "toBlock": newest}])])
         if not isinstance(answer, str) or len(answer) < 3:
             raise Unavailable("the node does not say whether the nonce is used")
         hashes = [raw["transactionHash"] for raw in logs] if isinstance(logs, list) else []

@@ -20,6 +20,7 @@ from fastevm.payments.amounts import UINT256_MAX
 from fastevm.payments.authorization import address
 from fastevm.payments.errors import InvalidTerms, PaymentError
 from fastevm.payments.x402 import networks
+from fastevm.payments.x402.reasons import SPENT
 from fastevm.rpc_client.large_json import is_too_deep
 
 VERSIONS: Final = (1, 2)
@@ -266,6 +267,9 @@ class Verified(Struct, frozen=True, kw_only=True):
         return members | ({"payer": self.payer} if self.payer else {})
 
 
+FINAL: Final = "final"  # member of a failed /settle: no money moved, and none will
+
+
 class Settled(Struct, frozen=True, kw_only=True):
     """The answer to /settle. ``settlement_pending`` is no failure: the result is not known yet."""
 
@@ -291,6 +295,7 @@ class Settled(Struct, frozen=True, kw_only=True):
         members: Json = {"success": self.success}
         if self.reason is not None:
             members |= {"errorReason": self.reason}
+            members |= {} if self.pending or self.reason in SPENT else {FINAL: True}
             members |= {"errorMessage": self.message} if version == 2 and self.message else {}
         members |= {"payer": self.payer} if self.payer else {}
         members |= {

@@ -36,6 +36,14 @@ SPENT: Final = (
     DUPLICATE,
 )  # fmt: skip
 
+# How reasons begin that a facilitator finds before it sends a transaction, and what the exceptions
+# contain, which facilitators also give for a transaction whose end they do not know.
+_BEFORE: Final = ("eip6492_", "insufficient_", "invalid_", "missing_", "unsupported_")
+_AFTER: Final = (
+    "broadcast", "confirm", "execut", "pending", "receipt", "settle", "state", "timed_out",
+    "timeout", "transaction_failed", "unexpected", "unknown",
+)  # fmt: skip
+
 # Of a paywall's 409 and 503.
 NOT_PROVED: Final = "payer_not_proved"
 OTHER_REQUEST: Final = "payment_of_another_request"
@@ -71,3 +79,14 @@ class Unavailable(PaymentError):
 def of_cause(cause: Reason, otherwise: str = SIMULATION) -> str:
     """Returns x402's reason for a token's revert reason."""
     return _BY_CAUSE.get(cause, otherwise)
+
+
+def moved_nothing(reason: str, transaction: str) -> bool:
+    """Whether a failed settlement of any vendor certainly moved no money, and never will.
+
+    Only then may the payer sign again. A facilitator that gives up waiting, or that names a
+    transaction, does not know: somebody else may have submitted the payer's authorization.
+    """
+    if transaction or any(word in reason for word in _AFTER):
+        return False
+    return reason.startswith(_BEFORE)

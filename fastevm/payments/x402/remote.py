@@ -7,8 +7,10 @@ from typing import Any, Final
 
 import aiohttp
 
+from fastevm.core.primitives.replace import replace
 from fastevm.payments.x402 import networks, reasons
 from fastevm.payments.x402.messages import (
+    FINAL,
     LONGEST_BODY,
     Json,
     Malformed,
@@ -23,6 +25,7 @@ from fastevm.payments.x402.messages import (
 from fastevm.payments.x402.proofs import IDENTIFIER
 from fastevm.payments.x402.reasons import Unavailable
 from fastevm.rpc_client.asynchronous import open_session
+from fastevm.rpc_client.messages import shown_address
 
 VERIFY_SECONDS: Final = 15.0
 SETTLE_SECONDS: Final = 90.0
@@ -31,13 +34,20 @@ SETTLE_SECONDS: Final = 90.0
 class RemoteFacilitator:
     """Calls a facilitator of any vendor. ``headers`` are sent with requests (``Authorization``).
 
-    A settlement without a clear answer is pending, not failed.
+    A settlement without a clear answer is pending, not failed: so are failures that a facilitator
+    may report after it has sent a transaction, unless it says that they are final.
     """
 
     def __init__(self, url: str, headers: Mapping[str, str] | None = None) -> None:
         self.url = url.rstrip("/")
         self._headers = dict(headers or {})
         self._session: aiohttp.ClientSession | None = None
+
+    def __repr__(self) -> str:
+        return f"<RemoteFacilitator {shown_address(self.url)}>"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a RemoteFacilitator cannot be pickled: its headers may contain a token")
 
     async def close(self) -> None:
         """Closes the connections."""
@@ -68,15 +78,21 @@ class RemoteFacilitator:
             return Settled(chain_id=offer.chain_id, reason=reasons.PENDING, message=str(error))
         if not isinstance(message.get("success"), bool):
             return Settled(chain_id=offer.chain_id, reason=reasons.PENDING)
-        failed = None if message["success"] else str(message.get("errorReason") or reasons.PENDING)
-        return Settled(
+        settled = Settled(
             chain_id=offer.chain_id,
             payer=_text(message.get("payer")),
             transaction=_text(message.get("transaction")) or "",
             amount=offer.amount,
-            reason=failed,
+            reason=None if message["success"] else _text(message.get("errorReason")) or "",
             message=str(message.get("errorMessage") or ""),
         )
+        reason = settled.reason
+        if reason is None or reason in reasons.SPENT or message.get(FINAL) is True:
+            return settled
+        if reasons.moved_nothing(reason, settled.transaction):
+            return settled
+        text = f"the facilitator does not say whether money moved: {reason or 'no reason'}"
+        return replace(settled, reason=reasons.PENDING, message=text)
 
     async def supported(self) -> Json:
         """Returns the facilitator's supported kinds. Raises Unavailable."""

@@ -11,13 +11,18 @@ from aiohttp import web
 from fastevm.payments.x402 import (
     Facilitator,
     Payment,
+    Paywall,
     RemoteFacilitator,
+    Reply,
+    Request,
+    Sale,
     Unavailable,
     application,
 )
 from fastevm.payments.x402.messages import decode_header, encode_header
 
 from .street import CHAIN_ID, Served, Street
+from .test_attacks import header_of
 
 
 def body_of(town: Street, version: int = 2) -> dict[str, Any]:
@@ -208,6 +213,69 @@ async def test_a_remote_facilitator_follows_no_redirect_and_bounds_answers(town:
         remote = RemoteFacilitator(f"{served.url}/parts")
         assert (await remote.verify(payment, offer)).valid
         assert (await remote.settle(payment, offer, "mine")).success
+        await remote.close()
+
+
+SENT = "0x" + "ab" * 32
+# What a facilitator says, and whether the payer may sign again.
+FAILURES: dict[str, tuple[dict[str, Any], int, bool]] = {
+    "balance": ({"errorReason": "insufficient_funds"}, 200, True),
+    "signature": ({"errorReason": "invalid_exact_evm_payload_signature"}, 200, True),
+    "simulation": ({"errorReason": "invalid_exact_evm_transaction_simulation_failed"}, 200, True),
+    "payload, 400": ({"errorReason": "invalid_payload"}, 400, True),
+    "reverted, final": (
+        {"errorReason": "invalid_exact_evm_transaction_failed", "transaction": SENT, "final": True},
+        200, True,
+    ),
+    "balance, 500": ({"errorReason": "insufficient_funds"}, 500, False),
+    "balance, but sent": ({"errorReason": "insufficient_funds", "transaction": SENT}, 200, False),
+    "reverted": ({"errorReason": "invalid_transaction_state", "transaction": SENT}, 200, False),
+    "reverted, unnamed": ({"errorReason": "invalid_transaction_state"}, 200, False),
+    "not executed": ({"errorReason": "invalid_exact_evm_failed_to_execute_transfer"}, 200, False),
+    "unexpected": ({"errorReason": "unexpected_settle_error"}, 200, False),
+    "timeout": ({"errorReason": "settlement_timeout"}, 200, False),
+    "confirmation": ({"errorReason": "transaction_confirmation_timed_out"}, 200, False),
+    "invalid timeout": ({"errorReason": "invalid_transaction_timed_out"}, 200, False),
+    "own word": ({"errorReason": "Something went wrong"}, 200, False),
+    "no reason": ({}, 200, False),
+    "null": ({"errorReason": None}, 200, False),
+    "list": ({"errorReason": ["invalid_payload"]}, 200, False),
+    "final is no boolean": ({"errorReason": "unexpected_settle_error", "final": 1}, 200, False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("upfront", [False, True])
+async def test_only_a_failure_that_moved_no_money_asks_for_another_payment(
+    town: Street, upfront: bool
+) -> None:
+    said: dict[str, Any] = {}
+
+    async def verify(request: web.Request) -> web.Response:
+        return web.json_response({"isValid": True, "payer": town.payer.address})
+
+    async def settle(request: web.Request) -> web.Response:
+        members, status, _ = FAILURES[said["name"]]
+        plain = {"success": False, "transaction": "", "network": "eip155:84532"}
+        return web.json_response({**plain, **members}, status=status)
+
+    async def run() -> Reply:
+        return Reply(200, [], b"secret weather")
+
+    app = web.Application()
+    app.router.add_post("/verify", verify)
+    app.router.add_post("/settle", settle)
+    offer = town.offer()
+    async with Served(app) as served:
+        remote = RemoteFacilitator(served.url)
+        wall = Paywall(remote, {"GET /weather": Sale([offer], upfront=upfront)})
+        for name, (_, _, again) in FAILURES.items():
+            said["name"] = name
+            made = header_of(town.buyer().payload(offer), offer)
+            headers = {key.lower(): value for key, value in made.items()}
+            asked = Request("GET", "/weather", "http://shop.example/weather", headers)
+            answers = [await wall.handle(asked, run) for _ in range(2)]
+            assert {answer.status for answer in answers} == {402 if again else 503}, name
+            assert all(b"secret" not in answer.body for answer in answers)
         await remote.close()
 
 
