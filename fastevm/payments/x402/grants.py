@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from enum import Enum
+from itertools import islice
 from pathlib import Path
 from sqlite3 import Connection, connect
 from typing import Final, Protocol
@@ -21,6 +22,7 @@ from msgspec import Struct
 
 from fastevm.core.primitives.replace import replace
 from fastevm.payments.sqlite import make_private
+from fastevm.payments.x402.reasons import Unavailable
 
 MOST_GRANTS: Final = 100_000  # kept in memory
 MOST_BYTES: Final = 256 * 1024 * 1024  # of answers kept in memory
@@ -83,11 +85,18 @@ class Grants(Protocol):
         ...
 
     def add(self, grant: Grant) -> Grant | None:
-        """Adds a grant. If the key exists, returns the existing grant unchanged."""
+        """Adds a grant. If the key exists, returns the existing grant unchanged.
+
+        Raises GrantsFull if there is no room without deleting a grant whose answer was not given.
+        """
         ...
 
     def put(self, grant: Grant, holder: str) -> bool:
         """Replaces the stored grant if ``holder`` holds it. Returns whether it did."""
+        ...
+
+    def renew(self, key: str, holder: str, since: float) -> None:
+        """Sets ``since`` of a grant, and nothing else, if ``holder`` holds it."""
         ...
 
     def drop(self, key: str, holder: str) -> None:
@@ -95,8 +104,16 @@ class Grants(Protocol):
         ...
 
 
+class GrantsFull(Unavailable):
+    """There is no room for another payment. Nothing was charged: status 503."""
+
+
 class MemoryGrants:
-    """Grants in memory of one process. After a restart a paid answer cannot be given again."""
+    """Grants in memory of one process. After a restart a paid answer cannot be given again.
+
+    If there are more than ``most`` grants, or more than ``most_bytes`` of answers, the oldest of
+    those whose answer was given go. Others stay until they expire, and new payments are refused.
+    """
 
     def __init__(
         self,
@@ -120,6 +137,7 @@ class MemoryGrants:
         with self._lock:
             known = self._get(grant.key)
             if known is None:
+                self._check_room()
                 self._set(grant)
             return known
 
@@ -131,6 +149,13 @@ class MemoryGrants:
                 return False
             self._set(without_long_copy(grant))
             return True
+
+    def renew(self, key: str, holder: str, since: float) -> None:
+        """Sets ``since`` of a grant, and nothing else, if ``holder`` holds it."""
+        with self._lock:
+            known = self._get(key)
+            if known is not None and known.holder == holder:
+                self._grants[key] = replace(known, since=since)
 
     def drop(self, key: str, holder: str) -> None:
         """Deletes a grant if ``holder`` holds it."""
@@ -147,12 +172,10 @@ class MemoryGrants:
         return found
 
     def _set(self, grant: Grant) -> None:
-        """Stores a grant as the newest, then deletes others until the limits are kept."""
+        """Stores a grant as the newest."""
         self._remove(grant.key)
         self._grants[grant.key] = grant
         self._bytes += _length(grant)
-        if len(self._grants) > self.most:
-            self._make_room()
         if self._bytes > self.most_bytes:
             self._forget_answers(grant.key)
 
@@ -160,32 +183,33 @@ class MemoryGrants:
         known = self._grants.pop(key, None)
         self._bytes -= 0 if known is None else _length(known)
 
-    def _make_room(self) -> None:
-        """Deletes the expired grants. If none has expired, deletes a tenth of all.
+    def _check_room(self) -> None:
+        """Makes room for a grant: deletes the expired ones, or a tenth, the oldest given first.
 
-        Grants whose answer was given go first, the oldest before the others.
+        Raises GrantsFull.
         """
-        now = self._clock()
-        gone = [key for key, grant in self._grants.items() if grant.expires <= now]
-        if not gone:
-            oldest = sorted(self._grants.values(), key=lambda grant: grant.phase is not Phase.GIVEN)
-            gone = [grant.key for grant in oldest[: self.most // 10 + 1]]
-        for key in gone:
-            self._remove(key)
+        if len(self._grants) >= self.most:
+            now = self._clock()
+            gone = [key for key, grant in self._grants.items() if grant.expires <= now]
+            if not gone:
+                given = (key for key, grant in self._grants.items() if grant.phase is Phase.GIVEN)
+                gone = list(islice(given, self.most // 10 + 1))
+            for key in gone:
+                self._remove(key)
+        if len(self._grants) >= self.most or self._bytes > self.most_bytes:
+            raise GrantsFull("too many payments without an answer: try again later")
 
     def _forget_answers(self, newest: str) -> None:
-        """Deletes answers until half of the limit is free: given answers first, oldest first.
+        """Deletes given answers until half of the limit is free, the oldest first.
 
         Their grants stay, so that no payment gets a second answer.
         """
-        given = [grant for grant in self._grants.values() if grant.phase is Phase.GIVEN]
-        for grant in (*given, *self._grants.values()):
+        for key, known in list(self._grants.items()):
             if self._bytes <= self.most_bytes // 2:
                 return
-            known = self._grants[grant.key]
-            if known.reply is not None and grant.key != newest:
+            if known.phase is Phase.GIVEN and known.reply is not None and key != newest:
                 self._bytes -= _length(known)
-                self._grants[grant.key] = replace(known, phase=Phase.GIVEN, reply=None)
+                self._grants[key] = replace(known, reply=None)
 
 
 _COLUMNS: Final = (
@@ -247,6 +271,13 @@ class FileGrants:
         """Deletes a grant if ``holder`` holds it."""
         with closing(self._open()) as connection, connection:
             connection.execute("DELETE FROM payments WHERE key = ? AND holder = ?", (key, holder))
+
+    def renew(self, key: str, holder: str, since: float) -> None:
+        """Sets ``since`` of a grant, and nothing else, if ``holder`` holds it."""
+        with closing(self._open()) as connection, connection:
+            connection.execute(
+                "UPDATE payments SET since = ? WHERE key = ? AND holder = ?", (since, key, holder)
+            )
 
     def _sweep(self, connection: Connection) -> None:
         """Deletes expired grants, at most every ``SWEEP_SECONDS``."""

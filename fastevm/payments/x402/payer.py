@@ -46,14 +46,19 @@ class NothingToPay(PaymentError):
 
 
 class Presented(NamedTuple):
-    """A payment as a header."""
+    """A payment as a header. Its repr hides the value, which may contain the payment's secret."""
 
     name: str
     value: str
 
+    def __repr__(self) -> str:
+        return f"<Presented {self.name}>"
+
 
 class Payer:
     """Pays with a key. ``most``: maximum units of one payment, by asset."""
+
+    __slots__ = ("_clock", "_key", "address", "most")
 
     def __init__(
         self,
@@ -188,6 +193,9 @@ class Payer:
 
     def __repr__(self) -> str:
         return f"<Payer {self.address}>"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a Payer cannot be pickled: it contains a private key")
 
 
 def _pause(answer: Reply) -> float:

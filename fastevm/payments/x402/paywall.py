@@ -33,6 +33,7 @@ from fastevm.payments.x402.messages import (
 from fastevm.payments.x402.proofs import DECLARED, IDENTIFIER, split_address
 from fastevm.payments.x402.purchase import Purchase, Request, Run, as_json, key_of, later
 from fastevm.payments.x402.reasons import Unavailable
+from fastevm.payments.x402.renewal import Renewal
 
 log: Final = logging.getLogger(__name__)
 
@@ -45,6 +46,9 @@ METHODS: Final = (
 ANY: Final = "*"
 IGNORED: Final = "".join(map(chr, range(33))) + "\x7f\x85\xa0\u2028\u2029"  # at a path's end
 
+_PREFLIGHT: Final = [
+    ("Vary", "Origin, Access-Control-Request-Method"), ("Cache-Control", "no-store")
+]  # fmt: skip
 _OF_PREFLIGHTS: Final = re.compile(r"access-control-|(?:vary|allow|cache-control)$", re.I)
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, section 5.6.2
 
@@ -52,8 +56,9 @@ _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, section 
 class Sale(Struct, frozen=True):
     """What a route costs. ``upfront``: the payment is settled before the handler runs.
 
-    Otherwise the handler runs first, and its answer waits until the payment is settled. An answer
-    with status 400 or more is not charged.
+    Its answer is final, also a 404; only one with status 500 or more is made again if the payer
+    repeats the request. Otherwise the handler runs first, and its answer waits until the payment is
+    settled. An answer with status 400 or more is then not charged.
     """
 
     offers: Sequence[Requirements]
@@ -73,8 +78,12 @@ class Paywall:
 
     A route without a method sells all methods. Other standard methods of a sold path are free; an
     unknown method is refused with 405, because many frameworks treat ``get`` as GET. A route may
-    name a method of its own, such as ``"QUERY /path"``. CORS preflights need no payment; their
-    answers are sent without a body.
+    name a method of its own, such as ``"QUERY /path"``.
+
+    CORS preflights need no payment. The application answers them, and its answer is sent without a
+    body. A route that sells OPTIONS, such as one without a method, has a handler for it, which must
+    not run unpaid: there the paywall answers a preflight, without CORS headers. To sell such
+    a route to web pages, put the CORS layer in front of the paywall.
 
     ``resource_url``: the server's public address, such as ``https://api.example``; by default that
     of the request. ``longest_request``: limit of a request's body in bytes; a longer one gets 413.
@@ -93,6 +102,7 @@ class Paywall:
         self.resource_url, self.longest_request = resource_url, longest_request
         self._routes = [(*_pattern(route), price) for route, price in routes.items()]
         self._locks, self._holder = PaymentLocks(), secrets.token_hex(8)
+        self._renewal = Renewal(self.grants)
 
     def guards(self, request: Request) -> bool:
         """Whether :meth:`handle` must answer; other requests go directly to the application."""
@@ -135,6 +145,8 @@ class Paywall:
         if refused is not None:
             return refused
         if _is_preflight(request) and any(self._sold(request)):
+            if self.price_of(request) is not None:
+                return Reply(200, _PREFLIGHT)  # the handler sells its answer to OPTIONS too
             answer = await run()
             kept = [header for header in answer.headers if _OF_PREFLIGHTS.match(header[0])]
             return Reply(answer.status, kept)
@@ -172,6 +184,7 @@ class Paywall:
         purchase = Purchase(
             engine=self.engine, grants=self.grants, request=request, url=self.url_of(request),
             payment=payment, offer=offer, upfront=sale.upfront, key=key, holder=self._holder,
+            renewal=self._renewal,
             required=lambda reason, receipt: self.required(request, sale, reason, receipt),
         )  # fmt: skip
         # strangers do not wait for the payer's request
@@ -220,10 +233,16 @@ def _forms(request: Request) -> set[str]:
     start; those that serve files also follow ``.`` and ``..``.
     """
     forms = set()
-    for path in (request.path, request.path.removeprefix(request.root)):
+    for path in (request.path, _inside(request.path, request.root)):
         path = _collapsed("/" + path.rstrip(IGNORED))
         forms |= {path, posixpath.normpath(path)}
     return forms
+
+
+def _inside(path: str, root: str) -> str:
+    """Returns the path below ``root``, which is a prefix of whole segments or nothing."""
+    root = root.rstrip("/")
+    return path[len(root) :] if path == root or path.startswith(root + "/") else path
 
 
 def _collapsed(path: str) -> str:

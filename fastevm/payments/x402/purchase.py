@@ -36,13 +36,16 @@ from fastevm.payments.x402.messages import (
     decode_header,
     encode_header,
 )
+from fastevm.payments.x402.renewal import Renewal
 
 log: Final = logging.getLogger(__name__)
 
 RECEIPTS: Final = {2: "PAYMENT-RESPONSE", 1: "X-PAYMENT-RESPONSE"}
 KEPT: Final = 3_600.0  # seconds; minimum lifetime of a grant
 FAILURE: Final = 400  # lowest status of answers that are not charged
-HELD_SECONDS: Final = 120.0  # then another process may continue what a crashed one began
+SERVER_FAILURE: Final = 500  # lowest status of answers that are made again if charged upfront
+# A process that has not renewed its grants for so long is gone: another one may continue.
+HELD_SECONDS: Final = 120.0
 PRIVATE: Final = ("private", "no-store")  # Cache-Control that keeps an answer out of shared caches
 
 Run = Callable[[], Awaitable[Reply]]
@@ -85,6 +88,7 @@ class Purchase(Struct):
     upfront: bool
     key: str
     holder: str
+    renewal: Renewal
     required: Callable[[str, tuple[str, str] | None], Reply]
 
     async def answer(self, run: Run) -> Reply:
@@ -182,7 +186,8 @@ class Purchase(Struct):
     async def _carry_on(self, grant: Grant, run: Run) -> Reply:
         """Continues a grant that this process holds; releases it if that fails."""
         try:
-            return await self._sell(grant, run)
+            with self.renewal.of(self.key, self.holder):
+                return await self._sell(grant, run)
         except _Lost:
             return later({"error": reasons.IN_PROGRESS})
         except BaseException:
@@ -211,7 +216,7 @@ class Purchase(Struct):
                 return await self._unsettled(grant, settled, receipt)
             grant = await self._keep(grant, phase=Phase.PAID, receipt=receipt)
         reply = reply or await run()
-        if reply.status < FAILURE or not self.upfront:
+        if reply.status < SERVER_FAILURE or not self.upfront:
             grant = await self._keep(grant, phase=Phase.GIVEN, reply=reply, holder="")
         else:
             await self._keep(grant, holder="")
@@ -230,6 +235,9 @@ class Purchase(Struct):
         reason = settled.reason or reasons.SETTLE_ERROR
         if reason in reasons.SPENT:
             await self._keep(grant, holder="")
+            if reason != reasons.DUPLICATE:
+                text = "the payment was made, and the facilitator does not say for which request"
+                return conflict(reason, f"{text}: ask the seller before you sign another")
         else:
             await to_thread(self.grants.drop, self.key, self.holder)
         return self._refused(reason, (RECEIPTS[self.payment.version], receipt))
@@ -238,7 +246,7 @@ class Purchase(Struct):
         """Stores a changed grant. Raises _Lost if another process has taken it over."""
         changed = replace(grant, since=time.time(), **changes)
         if not await to_thread(self.grants.put, changed, self.holder):
-            log.warning("another process took over a payment that took too long")
+            log.warning("another process took over a payment: this one was stopped for too long")
             raise _Lost
         return changed
 

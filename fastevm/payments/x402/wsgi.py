@@ -87,6 +87,8 @@ def _request(environ: Environ) -> Request:
         environ.get(name, "").encode("latin-1").decode("utf-8", "replace")
         for name in ("SCRIPT_NAME", "PATH_INFO")
     )
+    if root and path and not path.startswith("/"):
+        path = "/" + path  # the application sees it alone, so it is a segment of its own
     path = root + path
     query = environ.get("QUERY_STRING", "")
     base = application_uri({**environ, "SCRIPT_NAME": ""}).rstrip("/")

@@ -42,8 +42,7 @@ class Market(Shop):
 
     def answer(self, method: str, path: str, body: bytes) -> bytes:
         answer = f"secret {method} {path} {secrets.token_hex(8)}"
-        if method != "OPTIONS":  # a preflight runs the handler, its answer is not sent
-            self.made.setdefault(path, []).append(answer)
+        self.made.setdefault(path, []).append(answer)
         return answer.encode()
 
 

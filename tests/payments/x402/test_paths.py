@@ -7,10 +7,11 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
-from fastevm.payments.x402 import Paywall, Sale
+from fastevm.payments.x402 import PaymentMiddleware, Paywall, Sale
 from fastevm.payments.x402.aiohttp_server import _body, payment_middleware
 from fastevm.payments.x402.bodies import BodyReader
 from fastevm.payments.x402.purchase import Request
+from fastevm.payments.x402.wsgi import _request as wsgi_request
 
 from .servers import Till, exchange, raw
 from .test_attacks import OFFER
@@ -68,6 +69,28 @@ def test_a_path_is_sold_in_every_form_that_an_application_takes_it_for(
     assert wall.guards(Request("GET", path, "http://shop.example" + path, {}, root=root))
 
 
+@pytest.mark.parametrize("root", ["/api", "/api/", "/a", "/apiw"])
+def test_a_root_is_removed_at_the_end_of_a_segment(root: str) -> None:
+    wall = Paywall(Till(), {"GET /weather": Sale([OFFER]), "GET /": Sale([OFFER])})
+
+    def sold(path: str) -> bool:
+        return wall.guards(Request("GET", path, "http://shop.example" + path, {}, root=root))
+
+    for path in ("/apiweather", "/api.weather", "/apiapi/weather", "/api%2Fweather"):
+        assert not sold(path), path
+    inner = root.rstrip("/")
+    assert sold(inner + "/weather") and sold(inner) and sold(inner + "/") and sold("/weather")
+
+
+def test_wsgi_reads_a_path_without_a_slash_as_the_application_does() -> None:
+    environ = {"SCRIPT_NAME": "/api", "PATH_INFO": "weather", "REQUEST_METHOD": "GET",
+               "wsgi.url_scheme": "http", "SERVER_NAME": "shop", "SERVER_PORT": "80"}  # fmt: skip
+    wall = Paywall(Till(), {"GET /weather": Sale([OFFER])})
+    assert wall.guards(wsgi_request(environ))
+    assert not wall.guards(wsgi_request({**environ, "PATH_INFO": "/apiweather"}))
+    assert not wall.guards(wsgi_request({**environ, "SCRIPT_NAME": "", "PATH_INFO": "/apiweather"}))
+
+
 @pytest.mark.parametrize(
     "route",
     [
@@ -101,8 +124,42 @@ async def test_a_mounted_application_sells_its_own_paths() -> None:
     inner.router.add_get("/weather", weather)
     outer = web.Application()
     outer.add_subapp("/api", inner)
+    outer.router.add_get("/apiweather", weather)
     async with TestClient(TestServer(outer)) as client:
         assert (await client.get("/api/weather")).status == 402
+        assert (await client.get("/apiweather")).status == 200
+
+
+@pytest.mark.parametrize("way", ["root_path", "mount"])
+async def test_an_asgi_application_below_a_root_sells_its_own_paths(way: str) -> None:
+    seen: list[str] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        seen.append(scope["path"])
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"sunny"})
+
+    if way == "root_path":
+        app.root_path = "/api"  # type: ignore[attr-defined]
+    guarded = PaymentMiddleware(app, Paywall(Till(), {"GET /weather": Sale([OFFER])}))
+
+    async def get(path: str) -> int:
+        sent: list[Any] = []
+
+        async def receive() -> Any:
+            return {"type": "http.request", "body": b""}
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        scope = {"type": "http", "method": "GET", "path": path, "headers": [],
+                 "root_path": "/api" if way == "mount" else ""}  # fmt: skip
+        await guarded(scope, receive, send)
+        return int(sent[0]["status"])
+
+    assert [await get(path) for path in ("/api/weather", "/weather")] == [402, 402]
+    assert [await get(path) for path in ("/apiweather", "/api", "/api/free")] == [200] * 3
+    assert seen == ["/apiweather", "/api", "/api/free"]
 
 
 async def test_the_handler_of_aiohttp_reads_a_body_in_any_way() -> None:

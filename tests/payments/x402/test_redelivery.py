@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -26,7 +27,7 @@ from fastevm.payments.x402 import (
     Settled,
     Verified,
 )
-from fastevm.payments.x402.grants import PaymentLocks
+from fastevm.payments.x402.grants import GrantsFull, PaymentLocks
 from fastevm.payments.x402.messages import Json, Malformed, decode_header
 from fastevm.payments.x402.proofs import SIGN_IN_HEADER, challenge
 
@@ -395,8 +396,62 @@ def test_memory_keeps_its_limits_and_no_answer_is_made_twice() -> None:
     held = [item.reply is not None for item in found if item is not None]
     assert held[-1] and not held[0] and sum(held) <= 5
     for number in range(8, 40):
-        kept.add(grant(str(number), expires=1e12))
+        kept.add(grant(str(number), expires=1e12, phase=Phase.GIVEN))
     assert sum(kept.get(str(number)) is not None for number in range(40)) <= 10
+
+
+def test_memory_deletes_no_payment_without_its_answer() -> None:
+    kept = MemoryGrants(most=10, most_bytes=1_000)
+    paid = Reply(200, [], b"x" * 150)
+    phases = [Phase.BEGUN, Phase.SETTLING, Phase.PAID, Phase.PAID]
+    for number, phase in enumerate(phases):
+        kept.add(grant(str(number), expires=1e12))
+        assert kept.put(grant(str(number), expires=1e12, phase=phase, reply=paid), "h")
+    for number in range(4, 100):
+        kept.add(grant(str(number), expires=1e12))
+        done = grant(str(number), expires=1e12, phase=Phase.GIVEN, reply=paid, holder="")
+        assert kept.put(done, "h")
+    open_grants = [kept.get(str(number)) for number in range(4)]
+    assert [item and item.phase for item in open_grants] == phases
+    assert all(item is not None and item.reply == paid for item in open_grants)
+    refused = 0
+    for number in range(100, 120):
+        try:
+            kept.add(grant(str(number), expires=1e12))
+        except GrantsFull:
+            refused += 1
+    assert refused == 14, "six are open beside the first four"
+    assert kept.get("0") is not None and kept.add(grant("0")) is not None
+    kept.drop("100", "h")
+    assert kept.add(grant("200", expires=1e12)) is None
+
+
+def test_memory_refuses_payments_while_open_answers_fill_it() -> None:
+    kept = MemoryGrants(most_bytes=1_000)
+    kept.add(grant("0", expires=1e12))
+    long = grant("0", expires=1e12, phase=Phase.PAID, reply=Reply(200, [], b"x" * 2_000))
+    assert kept.put(long, "h")
+    with pytest.raises(GrantsFull):
+        kept.add(grant("1", expires=1e12))
+    assert kept.put(grant("0", expires=1e12, phase=Phase.GIVEN, holder=""), "h")
+    assert kept.add(grant("1", expires=1e12)) is None
+
+
+async def test_a_full_memory_refuses_a_payment_and_charges_nothing(payload: Json) -> None:
+    kept, ran = MemoryGrants(most=1), []
+    kept.add(grant("other", expires=1e12))
+    till = Chain(payload["signature"])
+    headers = {name.lower(): value for name, value in header_of(payload, OFFER).items()}
+
+    async def run() -> Reply:
+        ran.append(1)
+        return Reply(200, [], b"secret weather")
+
+    wall, asked = sold(till, kept), Request("GET", "/weather", URL, headers)
+    assert (await wall.handle(asked, run)).status == 503
+    assert not ran and not till.nonces
+    kept.drop("other", "h")
+    assert (await wall.handle(asked, run)).status == 200
 
 
 def fields(made: Grant) -> dict[str, Any]:
@@ -443,6 +498,26 @@ class Slow(Shop):
         return Reply(200, [], b"secret weather")
 
 
+@pytest.mark.parametrize(("status", "runs"), [(404, 1), (499, 1), (500, 3), (503, 3)])
+async def test_an_answer_that_was_paid_upfront_is_final_unless_the_server_failed(
+    payload: Json, grants: Callable[[], Grants], status: int, runs: int
+) -> None:
+    ran: list[int] = []
+    till = Chain(payload["signature"])
+    headers = {name.lower(): value for name, value in header_of(payload, OFFER).items()}
+
+    async def run() -> Reply:
+        ran.append(1)
+        return Reply(status, [], f"answer {len(ran)}".encode())
+
+    wall = sold(till, grants(), upfront=True)
+    asked = Request("GET", "/weather", URL, headers)
+    answers = [await wall.handle(asked, run) for _ in range(3)]
+    assert {answer.status for answer in answers} == {status}
+    assert len(ran) == runs == len({answer.body for answer in answers})
+    assert len(till.nonces) == 1
+
+
 async def test_two_processes_make_one_answer(tmp_path: Path, payload: Json) -> None:
     shop, till = Slow(), Chain(payload["signature"])
     item, other = (sold(till, FileGrants(tmp_path / "grants.db")) for _ in range(2))
@@ -457,6 +532,40 @@ async def test_two_processes_make_one_answer(tmp_path: Path, payload: Json) -> N
     assert (await first).status == 200
     assert (await other.handle(asked, shop.run)).body == b"secret weather"
     assert len(shop.bodies) == 1
+
+
+@pytest.mark.parametrize("blocks", [False, True])
+@pytest.mark.parametrize("upfront", [False, True])
+async def test_a_process_that_works_long_keeps_its_payment(
+    tmp_path: Path, payload: Json, monkeypatch: pytest.MonkeyPatch, blocks: bool, upfront: bool
+) -> None:
+    """The handler takes longer than a hold lasts; it may even block the event loop."""
+    monkeypatch.setattr("fastevm.payments.x402.purchase.HELD_SECONDS", 2.0)
+    monkeypatch.setattr("fastevm.payments.x402.renewal.EVERY_SECONDS", 0.1)
+    till, ran, answers = Chain(payload["signature"]), [], []
+    item, other = (sold(till, FileGrants(tmp_path / "grants.db"), upfront=upfront) for _ in "12")
+    headers = {name.lower(): value for name, value in header_of(payload, OFFER).items()}
+    asked = Request("GET", "/weather", URL, headers)
+
+    async def ask() -> int:
+        return (await other.handle(asked, run)).status
+
+    async def run() -> Reply:
+        ran.append(1)
+        end = time.monotonic() + 3.0
+        while time.monotonic() < end:
+            if blocks:
+                time.sleep(3.0)
+                answers.append(await ask())
+            else:
+                answers.append(await ask())
+                await asyncio.sleep(0.2)
+        return Reply(200, [], b"secret weather")
+
+    assert (await item.handle(asked, run)).status == 200
+    assert set(answers) == {503} and ran == [1] and len(till.nonces) == 1
+    assert (await other.handle(asked, run)).body == b"secret weather"
+    assert ran == [1]
 
 
 async def test_a_process_that_died_is_replaced(

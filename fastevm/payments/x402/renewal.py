@@ -1,0 +1,56 @@
+"""Shows other processes that this one still works on a payment.
+
+A thread does it, because a handler may block the event loop.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from fastevm.payments.x402.grants import Grants
+
+log: Final = logging.getLogger(__name__)
+
+EVERY_SECONDS: Final = 30.0  # a quarter of the time after which a process counts as gone
+
+
+class Renewal:
+    """Renews the grants that this process holds, every ``EVERY_SECONDS``."""
+
+    def __init__(self, grants: Grants) -> None:
+        self.grants = grants
+        self._held: dict[str, str] = {}  # holder by key
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    @contextmanager
+    def of(self, key: str, holder: str) -> Iterator[None]:
+        """Renews a grant until the block ends."""
+        with self._lock:
+            self._held[key] = holder
+            if self._thread is None or not self._thread.is_alive():  # also after a fork
+                self._thread = threading.Thread(target=self._run, daemon=True, name="x402-renewal")
+                self._thread.start()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._held.pop(key, None)
+
+    def _run(self) -> None:
+        """Renews until nothing is held."""
+        while True:
+            time.sleep(EVERY_SECONDS)
+            with self._lock:
+                held = list(self._held.items())
+                if not held:
+                    self._thread = None
+                    return
+            for key, holder in held:
+                try:
+                    self.grants.renew(key, holder, time.time())
+                except Exception:  # the store's; the next round tries again
+                    log.exception("a payment that is worked on was not renewed")
