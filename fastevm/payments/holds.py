@@ -97,9 +97,11 @@ class HoldTerms(Struct, frozen=True):
 def same_order(known: Order, asked: Order, *, exact: bool) -> Order:
     """Returns ``known`` if it has the terms of ``asked``; ``exact``: nonce and times too.
 
-    Raises DuplicateOrder, whose text shows what differs.
+    An empty reference asks for none. Raises DuplicateOrder, whose text shows what differs.
     """
     stored, wanted = _terms_of(known, exact), _terms_of(asked, exact)
+    if asked.reference:
+        stored["reference"], wanted["reference"] = repr(known.reference), repr(asked.reference)
     if stored == wanted:
         return known
     names = sorted(name for name in stored | wanted if stored.get(name) != wanted.get(name))

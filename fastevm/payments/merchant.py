@@ -332,7 +332,8 @@ class Merchant:
 
         Asked again with the same arguments, returns the existing
         order in its current state, so that a checkout page can be reloaded. Raises InvalidTerms,
-        LimitReached, or DuplicateOrder, whose text shows both terms, if the order has others.
+        LimitReached, or DuplicateOrder, whose text shows both terms, if the order has others, also
+        another ``reference`` than the given one.
         """
         text(order_id, "order_id", longest=LONGEST_ID, least=1)
         text(reference, "reference", longest=LONGEST_REFERENCE)

@@ -14,21 +14,21 @@ import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 from aiohttp.connector import AddrInfoType
 
-_Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-
 NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")  # RFC 6052: the last 32 bits are IPv4
-# Public to `ipaddress`, but translated or routed by local rules.
+UNICAST: Final = ipaddress.IPv6Network("2000::/3")  # RFC 4291: all that is assigned so far
+# Not public, whatever the version of Python says: its list of special ranges changes.
 _SPECIAL: Final = tuple(
     ipaddress.ip_network(network)
     for network in (
-        "64:ff9b:1::/48",  # RFC 8215: local-use NAT64
-        "2001::/32",  # RFC 4380: Teredo
-        "fec0::/10",  # RFC 3879: site-local
-        "::/96",  # RFC 4291: IPv4-compatible
-        "5f00::/16",  # RFC 9602: segment routing
+        "168.63.129.16/32",  # Azure: metadata and DNS of a virtual machine
+        "192.0.0.0/24",  # RFC 6890: IETF protocols
         "192.88.99.0/24",  # RFC 7526: 6to4 relays
+        "2001::/23",  # RFC 2928: Teredo, benchmarking, ORCHID
+        "2001:db8::/32",  # RFC 3849: documentation
+        "3fff::/20",  # RFC 9637: documentation
     )
 )
+_ISATAP: Final = (0x00005EFE, 0x02005EFE)  # RFC 5214: before the IPv4 address of an interface
 
 
 class NotPublic(OSError):
@@ -45,17 +45,18 @@ def is_public(text: str) -> bool:
         return False
     if any(address.version == network.version and address in network for network in _SPECIAL):
         return False
-    inner = _inner(address)
-    return inner is None or is_public(str(inner))
-
-
-def _inner(address: _Address) -> ipaddress.IPv4Address | None:
-    """Returns the IPv4 address that an IPv6 address is translated to, if any."""
     if isinstance(address, ipaddress.IPv4Address):
-        return None
-    if address in NAT64:
-        return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
-    return address.ipv4_mapped or address.sixtofour
+        return True
+    inner = _inner(address)
+    return (address in UNICAST or address in NAT64) and (inner is None or is_public(str(inner)))
+
+
+def _inner(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
+    """Returns the IPv4 address that an IPv6 address is translated or tunnelled to, if any."""
+    number = int(address)
+    if address in NAT64 or (number >> 32) & 0xFFFFFFFF in _ISATAP:
+        return ipaddress.IPv4Address(number & 0xFFFFFFFF)
+    return address.sixtofour
 
 
 class PublicResolver(AbstractResolver):

@@ -120,6 +120,16 @@ SQLITE_GUARDS: Final = (
     """CREATE TRIGGER audit_is_not_deleted BEFORE DELETE ON audit
         BEGIN SELECT RAISE(ABORT, 'the audit trail is append-only'); END""",
 )
+# REPLACE deletes a row without a delete trigger. Stores of all versions get these when opened. The
+# number is -1 before an insertion that lets SQLite choose it.
+SQLITE_OPENED: Final = (
+    """CREATE TRIGGER IF NOT EXISTS audit_is_not_replaced BEFORE INSERT ON audit
+        WHEN EXISTS (SELECT 1 FROM audit WHERE number = NEW.number)
+        BEGIN SELECT RAISE(ABORT, 'the audit trail is append-only'); END""",
+    """CREATE TRIGGER IF NOT EXISTS audit_is_numbered_upwards AFTER INSERT ON audit
+        WHEN NEW.number < 1 OR NEW.number < (SELECT max(number) FROM audit)
+        BEGIN SELECT RAISE(ABORT, 'the audit trail is append-only'); END""",
+)
 POSTGRES_GUARDS: Final = (
     """CREATE OR REPLACE FUNCTION audit_only_grows() RETURNS trigger LANGUAGE plpgsql AS $$
         BEGIN RAISE EXCEPTION 'the audit trail is append-only'; END $$""",

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from fastevm.payments.errors import StoreError, StoreUnavailable
 from fastevm.payments.migrations import prepare
-from fastevm.payments.schema import SQLITE, SQLITE_GUARDS
+from fastevm.payments.schema import SQLITE, SQLITE_GUARDS, SQLITE_OPENED
 
 MEMORY: Final = ":memory:"
 BUSY_SECONDS: Final = 10.0  # a writer waits for another
@@ -65,6 +65,8 @@ class SqliteDatabase:
         self._lock = RLock()
         with self.transaction() as connection:
             prepare(connection, path, SQLITE, SQLITE_GUARDS)
+            for statement in SQLITE_OPENED:
+                connection.execute(statement)
 
     @contextmanager
     def transaction(self) -> Iterator[SqliteConnection]:

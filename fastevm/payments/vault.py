@@ -12,7 +12,7 @@ import os
 import re
 import secrets
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -83,6 +83,9 @@ class Vault:
 
     def __repr__(self) -> str:
         return f"<Vault of {len(self._ciphers)} keys>"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a Vault cannot be pickled: it contains keys")
 
 
 def new_key() -> str:

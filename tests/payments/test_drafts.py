@@ -65,3 +65,20 @@ async def test_other_terms_are_an_error_that_shows_both(
             await merchant.draft("order-1", **asked)
         assert "order-1 exists with other terms" in str(refused.value)
     assert await merchant.order("order-1") == first
+
+
+@pytest.mark.parametrize("hold", [None, HoldTerms()])
+async def test_another_reference_is_an_error_that_shows_both(
+    still: Market, hold: HoldTerms | None
+) -> None:
+    merchant, payer = still.merchant(), still.payer.address
+
+    async def draft(**changes: Any) -> Any:
+        return await merchant.draft("order-1", payer, VALUE, hold=hold, **changes)
+
+    first = await draft(reference="two chairs")
+    assert await draft(reference="two chairs") == await draft() == first
+    text = "exists with other terms: reference 'two chairs', asked 'a lamp'"
+    with pytest.raises(DuplicateOrder, match=text):
+        await draft(reference="a lamp")
+    assert await merchant.order("order-1") == first

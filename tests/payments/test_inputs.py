@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from fastevm.payments import InvalidTerms, State, UnknownOrder, UnreadableRow
+from fastevm.payments.commands.export import harmless
 from fastevm.payments.sql_store import SqlStore
 
 from .market import VALUE, Market
@@ -77,3 +78,21 @@ async def test_the_chain_spends_what_cannot_be_read_and_the_rest_goes_on(still: 
     still.mine()
     assert (await merchant.wait("order-2", State.PAID, 20)).paid
     assert len(await merchant.ledger()) == 2
+
+
+FORMULA_CELLS = (
+    "=1+1", "+1", "-1", "@x", "|x", "%x", "\t=1", "\r=1", "\n=1", " =1", "\xa0=1", "\u200b=1",
+    "\ufeff=1", "\uff1d1", "\uff0b1", "\ufe63 1", "\n-1", "\tx", "\rx", "\x00=1",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("cell", FORMULA_CELLS)
+def test_what_a_spreadsheet_would_run_is_quoted(cell: str) -> None:
+    assert harmless(cell) == "'" + cell
+
+
+@pytest.mark.parametrize(
+    "cell", ["", "0x12", "order-1", "1.5", "a=1", "two chairs", "\u00e9", " a"]
+)
+def test_other_cells_are_not_changed(cell: str) -> None:
+    assert harmless(cell) == cell

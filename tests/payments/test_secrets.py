@@ -1,26 +1,40 @@
 """No signature or key appears in logs, errors or reprs, or unencrypted in the store."""
 
 import asyncio
+import copy
 import logging
+import pickle
+import sqlite3
 import traceback
 from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from fastevm.core.primitives.replace import replace
 from fastevm.payments import (
+    Authorization,
     CaptureRefused,
+    Domain,
     InvalidTerms,
     KeySigner,
     NodeClient,
     NodeUnreachable,
+    Order,
     PaymentError,
     Signature,
     SignatureRefused,
     State,
+    Terms,
     Vault,
     VaultError,
+    open_store,
 )
+from fastevm.payments.states import Trigger
+from fastevm.payments.x402 import Payer, RemoteFacilitator
+from fastevm.payments.x402.payer import Presented
 
 from .market import FUNDS, KEY, VALUE, Market
 
@@ -136,3 +150,75 @@ async def test_addresses_of_nodes_are_shown_without_their_access_keys() -> None:
 def test_errors_of_payments_are_named() -> None:
     for kind in (CaptureRefused, SignatureRefused, VaultError):
         assert issubclass(kind, PaymentError)
+
+
+def secret_holders() -> list[Any]:
+    key = "0x" + "5a" * 32
+    headers = {"Authorization": "Bearer " + "5a" * 32}
+    return [
+        KeySigner(key),
+        Vault([b"\x5a" * 32]),
+        Payer(key, {}),
+        RemoteFacilitator("http://user:5a5a5a5a5a@facilitator.example/5a5a5a5a5a", headers),
+        Signature(b"\x5a" * 65),
+        Presented("X-PAYMENT", "5a" * 32),
+    ]
+
+
+@pytest.mark.parametrize("holder", secret_holders(), ids=lambda holder: type(holder).__name__)
+def test_what_holds_a_secret_does_not_show_it(holder: Any) -> None:
+    assert "5a5a5a5a5a" not in f"{holder!r} {holder} {[holder]}".lower()
+    if isinstance(holder, Presented):  # the payment of one request, to be sent
+        return
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        with pytest.raises(TypeError, match="cannot be pickled"):
+            pickle.dumps(holder, protocol)
+    for copied in (copy.copy, copy.deepcopy):
+        with pytest.raises(TypeError, match="cannot be pickled"):
+            copied(holder)
+
+
+def test_a_payers_key_is_no_attribute_in_its_dictionary() -> None:
+    with pytest.raises(TypeError):
+        vars(Payer("0x" + "5a" * 32, {}))
+
+
+def test_the_audit_trail_cannot_be_rewritten(tmp_path: Path) -> None:
+    path = tmp_path / "payments.db"
+    store = open_store(f"sqlite:///{path}").scoped("shop")
+    domain = Domain("USD Coin", "2", 1, "0x" + "11" * 20)
+    terms = Terms(
+        payer="0x" + "22" * 20, recipient="0x" + "33" * 20, value=5, valid_after=0,
+        valid_before=2**40,
+    )  # fmt: skip
+    for name in ("a", "b"):
+        made = Authorization(domain, replace(terms, nonce=name.encode() * 32))
+        store.add(Order(id=name, authorization=made))
+    for older in (False, True):
+        with closing(sqlite3.connect(path)) as database:
+            if older:  # a store of a version without these triggers gets them when it is opened
+                database.execute("DROP TRIGGER audit_is_not_replaced")
+                database.execute("DROP TRIGGER audit_is_numbered_upwards")
+                open_store(f"sqlite:///{path}").close()
+            before = database.execute("SELECT * FROM audit ORDER BY number").fetchall()
+            columns = "shop, order_id, at, actor, what, before, after, detail"
+            for statement in (
+                "REPLACE INTO audit SELECT number, shop, order_id, at, actor, 'forged', before,"
+                " after, detail FROM audit",
+                f"INSERT OR REPLACE INTO audit (number, {columns}) SELECT number, {columns}"
+                f" FROM audit WHERE number = 1",
+                f"INSERT INTO audit (number, {columns}) SELECT 1, {columns} FROM audit WHERE 1"
+                f" ON CONFLICT (number) DO UPDATE SET what = 'forged'",
+                f"INSERT INTO audit (number, {columns}) SELECT 0, {columns} FROM audit LIMIT 1",
+                f"INSERT INTO audit (number, {columns}) SELECT -1, {columns} FROM audit LIMIT 1",
+                "UPDATE audit SET what = 'forged'",
+                "UPDATE OR REPLACE audit SET number = 1",
+                "DELETE FROM audit",
+            ):
+                with pytest.raises(sqlite3.DatabaseError, match="append-only"):
+                    database.execute(statement)
+                database.rollback()
+            assert database.execute("SELECT * FROM audit ORDER BY number").fetchall() == before
+            assert len(before) >= 2
+    store.change("a", Trigger.VOID, version=0)  # further entries are appended
+    store.close()

@@ -3,6 +3,7 @@
 import argparse
 import csv
 import sys
+import unicodedata
 from collections.abc import Iterator
 from datetime import date
 from typing import Final
@@ -19,7 +20,7 @@ COLUMNS: Final = (
     "currency", "amount", "captured", "refunded", "gas_wei", "transaction_hash", "block_number",
     "block_hash", "reason", "created", "updated",
 )  # fmt: skip
-FORMULAS: Final = ("=", "+", "-", "@", "\t", "\r")  # prefixes of formulas in spreadsheets
+FORMULAS: Final = "=+-@|%"  # a spreadsheet runs a cell that begins with these as a formula
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -118,5 +119,12 @@ def _movement(movement: Movement, order: Order | None, gas: str, money: Money) -
 
 
 def harmless(cell: str) -> str:
-    """Quotes a cell that spreadsheets would run as a formula."""
-    return "'" + cell if cell.startswith(FORMULAS) else cell
+    """Quotes a cell that spreadsheets would run as a formula.
+
+    They ignore white space and invisible characters at its start, and take full-width signs for
+    the others. A control character is quoted too.
+    """
+    seen = unicodedata.normalize("NFKC", cell)
+    shown = next((char for char in seen if char.isprintable() and not char.isspace()), "")
+    quoted = (shown in FORMULAS and bool(shown)) or not cell[:1].isprintable()
+    return "'" + cell if quoted else cell
