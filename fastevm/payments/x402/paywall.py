@@ -233,9 +233,11 @@ def _forms(request: Request) -> set[str]:
     start; those that serve files also follow ``.`` and ``..``.
     """
     forms = set()
-    for path in (request.path, _inside(request.path, request.root)):
-        path = _collapsed("/" + path.rstrip(IGNORED))
-        forms |= {path, posixpath.normpath(path)}
+    outer = _collapsed("/" + request.path)
+    for path in (request.path, outer, posixpath.normpath(outer)):
+        for seen in (path, _inside(path, request.root)):
+            seen = _collapsed("/" + seen.rstrip(IGNORED))
+            forms |= {seen, posixpath.normpath(seen)}
     return forms
 
 
