@@ -103,6 +103,11 @@ CLIENTS: Final[dict[str, Client]] = {
     "forge": Client(script(HERE / "forge", "commands.mjs"), HERE / "forge"),
     "titanoboa": Client(python("titanoboa_network"), pip=("titanoboa==0.2.8",)),
     "wake": Client(python("wake_chain"), pip=("eth-wake==4.22.2",)),
+    "Ponder": Client(script(HERE / "ponder", "start.mjs"), HERE / "ponder"),
+    "Subsquid": Client(script(HERE / "subsquid", "cases.mjs"), HERE / "subsquid"),
+    "ethereum-etl": Client(
+        python("ethereum_etl_exports"), pip=("ethereum-etl==2.4.2", "setuptools<80")
+    ),
     "ape-foundry": Client(
         python("ape_foundry_node"), pip=("eth-ape==0.8.51", "ape-foundry==0.8.12"),
         starts_node=True,
