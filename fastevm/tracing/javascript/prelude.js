@@ -221,7 +221,10 @@
       if (event[0] === "s") {
         step = event;
         if (event[10] !== null) memory = event[10];
+        const error = event[8];
+        if (event[11] & 2) event[8] = null; // what the operation itself causes only `fault` gets
         if (event[11] & 1 && tracer.step) call("step", log, db);
+        event[8] = error;
         if (event[11] & 2) call("fault", log, db);
       } else if (event[0] === "e") {
         const entered = event[1];

@@ -26,6 +26,8 @@ DELEGATES: Final = ("DELEGATECALL", "CALLCODE")
 STEP, FAULT = 1, 2  # functions that a step calls
 # Halts that go-ethereum finds before it calls `step`, which gets the error; others call `fault`.
 FOUND_BEFORE: Final = ("out of gas", "stack underflow", "stack limit reached")
+INVALID: Final = "invalid opcode"
+GAS_COST: Final = 5  # position in the event of a step
 WORD: Final = 32
 Record = Mapping[str, Any]
 
@@ -89,6 +91,8 @@ class _Replay:
         self.top: Record = {}
         self.end: Record = {}
         self._memory = b""
+        self._destroyed = False
+        self._invalid: str | None = None  # the newest error of an invalid opcode, with its name
         process.answer = self.answer
         sender = finished.transaction.sender
         if sender is not None:
@@ -111,7 +115,11 @@ class _Replay:
             self.process.request(b"B", json.dumps(events))
 
     def _step(self, record: Record) -> None:
-        error, op = record["error"], record["op"]
+        if len(self.events) >= BATCH_EVENTS:
+            self.flush()
+        op, error = record["op"], record["error"]
+        if error == INVALID:
+            error = self._invalid = f"{INVALID}: {record['name']}"
         calls = STEP
         if error is not None and not error.startswith(FOUND_BEFORE):
             calls = STEP | FAULT
@@ -132,12 +140,12 @@ class _Replay:
             self.flush()
             slot, value = record["stack"][-1], record["stack"][-2]
             self.state.store(self.frames[-1].address, slot, value)
-        elif len(self.events) >= BATCH_EVENTS:
-            self.flush()
 
     def _enter(self, record: Record) -> None:
-        self.flush()
         kind, value = record["type"], record["value"]
+        if kind in CREATIONS and self.events and self.events[-1][0] == "s":
+            self.events[-1][GAS_COST] -= record["gas"]  # go-ethereum charges it to the new frame
+        self.flush()
         caller, target = record["from"], record["to"]
         if kind == DESTRUCTION:
             self._destroy(record)
@@ -184,15 +192,21 @@ class _Replay:
         self.events.append(["e", self._entered(record, frame), True])
         self.events.append(["x", 0, "", None, True, False])
         self.state.move(caller, target, value)
+        self._destroyed = True
 
     def _leave(self, record: Record) -> None:
+        if self._destroyed:  # the end of what `_destroy` has handled
+            self._destroyed = False
+            return
         self.flush()
         frame, error, output = self.frames.pop(), record["error"], record["output"]
+        if error == INVALID and self._invalid is not None:
+            error = self._invalid
         if error is None and frame.kind in CREATIONS:
             self.state.set_code(frame.address, output)
         self.state.leave(success=error is None)
         if not self.frames:
-            self.end = record
+            self.end = {**record, "error": error}
         self.events.append(["x", record["gas_used"], output.hex(), error, bool(self.frames), False])
         self._memory = b""
 

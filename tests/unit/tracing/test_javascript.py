@@ -138,6 +138,32 @@ def test_a_failing_step_calls_fault() -> None:
     assert steps[-2].startswith("f") and "invalid opcode" in steps[-1] and error == steps[-1]
 
 
+def test_only_fault_gets_an_error_of_the_operation_itself() -> None:
+    program = """data: [], step: function(log) { this.data.push(log.getError() === undefined) },
+        fault: function(log) { this.data.push(log.getError()) },
+        result: function(ctx) { return this.data }"""
+    assert ran(program, asm(0, 0, "REVERT")) == [True, True, True, "execution reverted"]
+    *before, error = ran(program, bytes.fromhex("fe"))
+    assert before == [True] and error == "invalid opcode: INVALID"
+    assert ran(program, asm("POP"))[-1] is False  # found before the step
+
+
+def test_a_destruction_is_a_frame_that_is_left_at_once() -> None:
+    program = """data: [], enter: function(frame) { this.data.push(frame.getType()) },
+        exit: function(frame) { this.data.push(frame.getGasUsed()) },
+        step: function(log, db) {}, fault: function() {},
+        result: function(ctx, db) {
+          return [this.data, db.getBalance(ctx.to).toString()] }"""
+    code = asm(int.from_bytes(OTHER, "big"), "SELFDESTRUCT")
+    assert ran(program, code) == [["SELFDESTRUCT", 0], "0"]
+
+
+def test_the_cost_of_a_creation_is_without_the_gas_of_its_frame() -> None:
+    program = """data: [], fault: function() {}, result: function() { return this.data },
+        step: function(log) { this.data.push([log.op.toString(), log.getCost()]) }"""
+    assert ["CREATE", 32_000] in ran(program, asm(0, 0, 0, "CREATE"))
+
+
 def test_the_context_describes_the_call() -> None:
     found = ran(
         """fault: function() {}, result: function(ctx) {
