@@ -188,7 +188,9 @@ $(VENV)/.peers: | $(BIN)/python .venv-eels/bin/python .venv-pyrevm/bin/python .v
 	.venv-py-evm/bin/python -m pip install --quiet "py-evm>=0.12.1b1" "coincurve>=20,<22"
 	@touch $@
 
-peers: $(VENV)/.peers
+# Those in Go and Rust are optional: a line says which are skipped.
+peers: $(VENV)/.peers $(VENV)/.node
+	$(BIN)/python -m fastevm.bench.peers
 
 JAVASCRIPT := tests/clients/javascript
 PAYERS := tests/ecosystem/x402

@@ -12,7 +12,7 @@ import fastevm
 HERE: Final = Path(__file__).parent
 ROOT: Final = Path(fastevm.__file__).parents[1]  # the folder that the package is imported from
 DEFAULT_CASES: Final = HERE / "programs" / "cases.json.xz"
-PEER_NAMES: Final = ("pyrevm", "py-evm")
+PEER_NAMES: Final = ("pyrevm", "py-evm", "geth", "revm")
 
 
 def found_first(*places: Path) -> Path:

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 import fastevm
 from fastevm.bench.options import HERE, ROOT, found_first
+from fastevm.bench.peers.compiled import PROGRAMS, NotBuilt
 from fastevm.bench.peers.protocol import call_of, data, number, storage
 from fastevm.bench.programs.cases import Case, Outcome
 
@@ -118,13 +119,16 @@ class Fastevm:
 
 
 class Peer:
-    """A peer behind a worker process of its own Python."""
+    """A peer behind a worker process: of its own Python, or of ``command``."""
 
-    def __init__(self, name: str, module: str, python: Path, slow: bool) -> None:
+    def __init__(
+        self, name: str, module: str, python: Path, slow: bool,
+        command: Sequence[str | Path] | None = None,
+    ) -> None:  # fmt: skip
         self.name = name
         self.slow = slow
         self.process = subprocess.Popen(
-            [python, PEERS / "worker.py", module],
+            command or [python, PEERS / "worker.py", module],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
             text=True,
         )  # fmt: skip
@@ -192,26 +196,46 @@ class PeerKind:
         place = Path(chosen) if chosen else found_first(inside, ROOT / inside)
         return place if place.exists() else None
 
+    def start(self) -> Peer:
+        """Starts its worker. Raises PeerError if the environment is missing."""
+        python = self.python()
+        if python is None:
+            raise PeerError(f"no environment .venv-{self.name} with {self.requirement!r} in it")
+        return Peer(self.name, self.module, python, self.slow)
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledKind:
+    """A peer in Go or Rust, which `python -m fastevm.bench.peers` builds."""
+
+    name: str
+    program: str
+
+    def start(self) -> Peer:
+        """Starts its program. Raises PeerError if it is not built."""
+        try:
+            path = PROGRAMS[self.program].found()
+        except NotBuilt as reason:
+            raise PeerError(str(reason)) from reason
+        return Peer(self.name, "", path, slow=False, command=[path, "bench"])
+
 
 PEER_KINDS = (
     PeerKind("pyrevm", "on_pyrevm", "pyrevm>=0.3,<0.4", slow=False),
     PeerKind("py-evm", "on_py_evm", "py-evm", slow=True),
 )
+COMPILED_KINDS = (CompiledKind("geth", "on-geth"), CompiledKind("revm", "on-revm"))
 
 
 def start(names: list[str]) -> tuple[list[Engine], dict[str, str]]:
     """Returns the engines that can be started, fastevm first, and for each other one the reason."""
     engines: list[Engine] = [Fastevm()]
     missing: dict[str, str] = {}
-    for kind in PEER_KINDS:
+    for kind in (*PEER_KINDS, *COMPILED_KINDS):
         if kind.name not in names:
             continue
-        python = kind.python()
-        if python is None:
-            missing[kind.name] = f"no environment .venv-{kind.name} with {kind.requirement!r} in it"
-            continue
         try:
-            engines.append(Peer(kind.name, kind.module, python, kind.slow))
+            engines.append(kind.start())
         except (PeerError, OSError) as error:
             missing[kind.name] = str(error)
     return engines, missing

@@ -51,6 +51,7 @@ def case(name="sum/small", group="sums", **changes):
 def run(tmp_path, monkeypatch):
     """Runs the command on cases and gives its exit code and the JSON that it wrote."""
     monkeypatch.setattr(engines, "PEER_KINDS", ())
+    monkeypatch.setattr(engines, "COMPILED_KINDS", ())
 
     def run(cases, *options):
         file, output = tmp_path / "cases.json", tmp_path / "out.json"
