@@ -1,10 +1,11 @@
 """Compares fastevm with its peers on fresh random programs for a given time.
 
-    python -m tests.differential.fuzz --seconds 600 [--seed N] [--peers eels,py-evm,pyrevm,self]
+    python -m tests.differential.fuzz --seconds 600 [--seed N] [--peers eels,pyrevm,geth+revm,self]
 
 Prints what was compared, and for each difference the seed and the smallest case that shows it,
 which is also written to tests/differential/corpus/ and so replayed by every later test run. The
 peer "self" is fastevm under other circumstances: suspended, traced, in slices (tests/metamorphic).
+Peers joined with + run the same cases. A default peer that is not installed is skipped with a line.
 Ends with status 1 when there was a difference.
 """
 
@@ -24,14 +25,16 @@ from pathlib import Path
 from tests.metamorphic.relations import broken_relation
 
 from .cases import FORKS, Case, make_case
-from .judge import KNOWN, Verdict, judge, judge_all
+from .judge import KNOWN, Verdict, judge, judge_all, judge_together
 from .minimise import minimise
-from .peers import Peer
+from .peers import Peer, PeerError, command_of
 
 CORPUS = Path(__file__).parent / "corpus"
 # Cases per turn: each peer gets about a second.
-TURNS = {"eels": 60, "py-evm": 25, "pyrevm": 500, "self": 50}
+TURNS = {"eels": 60, "py-evm": 25, "pyrevm": 500, "geth+revm": 500, "self": 50}
 SELF = "self"
+DEFAULT = ("eels", "py-evm", "pyrevm", "geth+revm", SELF)
+TOGETHER = "+"
 
 
 class Campaign:
@@ -39,33 +42,62 @@ class Campaign:
 
     def __init__(self, seed: int, names: list[str], stack: ExitStack) -> None:
         self.seeds = iter(range(seed, seed + (1 << 40)))
-        self.peers = {name: stack.enter_context(Peer(name)) for name in names if name != SELF}
         self.names = names
+        single = [name for group in names for name in group.split(TOGETHER) if name != SELF]
+        self.peers = {name: stack.enter_context(Peer(name)) for name in single}
+        self.forks: Counter[str] = Counter()
         self.programs: Counter[str] = Counter()
         self.unsupported: Counter[str] = Counter()
         self.seconds: Counter[str] = Counter()
         self.found: list[Path] = []
 
-    def run(self, until: float) -> None:
-        """Give the peers turns until the time is over."""
+    def run(self, until: float, programs: int | None = None) -> None:
+        """Give the peers turns until the time is over, or each has compared so many programs."""
         while time.monotonic() < until:
             for name in self.names:
                 self.turn(name)
+            if programs is not None and min(self.programs[name] for name in self.names) >= programs:
+                break
 
     def turn(self, name: str) -> None:
         """A batch of cases for one peer. Reports come last: they ask the peer again."""
         started = time.monotonic()
         differing = []
-        for seed, verdict in self.verdicts(name, list(islice(self.seeds, TURNS[name]))):
-            self.programs[name] += verdict.case.programs
-            self.unsupported[name] += verdict.unsupported
+        seeds = list(islice(self.seeds, TURNS.get(name, TURNS["eels"])))
+        seen: set[int] = set()
+        for seed, peer, verdict in self.verdicts(name, seeds):
+            if seed not in seen:
+                seen.add(seed)
+                self.programs[name] += verdict.case.programs
+                self.forks[verdict.case.fork] += verdict.case.programs
+            self.unsupported[peer] += verdict.unsupported
             if verdict.difference:
-                differing.append((seed, verdict))
+                differing.append((seed, peer, verdict))
         self.seconds[name] += time.monotonic() - started
-        for seed, verdict in differing:
-            self.report(name, seed, verdict)
+        for seed, peer, verdict in differing:
+            self.report(peer, seed, verdict)
 
-    def verdicts(self, name: str, seeds: list[int]) -> Iterator[tuple[int, Verdict]]:
+    def verdicts(self, name: str, seeds: list[int]) -> Iterator[tuple[int, str, Verdict]]:
+        """Seed, peer and verdict of each case; of each peer that shares the cases."""
+        group = name.split(TOGETHER)
+        if len(group) > 1:
+            seed_of: dict[int, int] = {}
+
+            def made() -> Iterator[Case]:
+                for seed in seeds:
+                    case = make_case(seed, FORKS[seed % len(FORKS)])
+                    seed_of[id(case)] = seed
+                    kept.append(case)
+                    yield case
+
+            kept: list[Case] = []  # so that no other case gets the same id
+            for peer, verdict in judge_together([self.peers[each] for each in group], made()):
+                yield seed_of[id(verdict.case)], peer, verdict
+            return
+        for seed, verdict in self.verdicts_of_one(name, seeds):
+            yield seed, name, verdict
+
+    def verdicts_of_one(self, name: str, seeds: list[int]) -> Iterator[tuple[int, Verdict]]:
         forks = KNOWN.get(name, FORKS)
         cases = {seed: make_case(seed, forks[seed % len(forks)]) for seed in seeds}
         if name == SELF:
@@ -111,12 +143,18 @@ class Campaign:
     def summary(self) -> str:
         lines = []
         for name in self.names:
-            title = self.peers[name].title if name in self.peers else "itself"
+            group = name.split(TOGETHER)
+            title = " and ".join(
+                self.peers[each].title if each in self.peers else "itself" for each in group
+            )
             rate = self.programs[name] / max(self.seconds[name], 0.001)
+            unsupported = ", ".join(str(self.unsupported[each]) for each in group)
             lines.append(
                 f"{title}: {self.programs[name]} programs, {rate:.0f} per second, "
-                f"{self.unsupported[name]} cases not comparable"
+                f"{unsupported} cases not comparable"
             )
+        shares = (f"{fork} {self.forks[fork]}" for fork in FORKS if self.forks[fork])
+        lines.append("programs by fork: " + ", ".join(shares))
         lines.append(f"{len(self.found)} differences")
         return "\n".join(lines)
 
@@ -126,17 +164,35 @@ def kind_of(difference: str | None) -> str:
     return "" if difference is None else difference.partition(" is ")[0].partition(" of ")[0]
 
 
+def installed() -> list[str]:
+    """The default peers that are installed; a line for each other one."""
+    names = []
+    for group in DEFAULT:
+        found = []
+        for name in group.split(TOGETHER):
+            try:
+                if name != SELF:
+                    command_of(name)
+                found.append(name)
+            except PeerError as reason:
+                print(f"skipped: {reason}")
+        names.append(TOGETHER.join(found))
+    return [name for name in names if name]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=None, help="first seed (default: a fresh one)")
-    parser.add_argument("--peers", default=",".join((*KNOWN, SELF)))
+    parser.add_argument("--programs", type=int, default=None, help="stop after so many per peer")
+    parser.add_argument("--peers", default=None, help=f"default: {','.join(DEFAULT)}")
     options = parser.parse_args()
+    names = installed() if options.peers is None else options.peers.split(",")
     seed = random.SystemRandom().getrandbits(48) if options.seed is None else options.seed
     print(f"seed {seed}", flush=True)
     with ExitStack() as stack:
-        campaign = Campaign(seed, options.peers.split(","), stack)
-        campaign.run(time.monotonic() + options.seconds)
+        campaign = Campaign(seed, names, stack)
+        campaign.run(time.monotonic() + options.seconds, options.programs)
         print(campaign.summary())
     return 1 if campaign.found else 0
 

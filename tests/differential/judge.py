@@ -1,18 +1,22 @@
 """Asks peers about cases, each in the form that it understands, and reports where they differ."""
 
-from collections.abc import Iterable, Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from .cases import FORKS, Case, Fields
 from .compare import difference
 from .machine import Outcome, as_free_message, run, with_signatures, without_refused
-from .peers import Peer
+from .peers import COMPILED, Peer
 
 # The forks each peer knows.
 KNOWN = {
     "eels": tuple(fork for fork in FORKS if fork != "Constantinople"),
     "py-evm": FORKS[: FORKS.index("Osaka")],
     "pyrevm": ("Cancun",),
+    "geth": FORKS,
+    # Its rules of Constantinople are those of Petersburg.
+    "revm": tuple(fork for fork in FORKS if fork != "Constantinople"),
 }
 
 
@@ -29,6 +33,8 @@ def question(peer: str, case: Case) -> tuple[Case, Outcome] | None:
     """The case as the peer can run it, and what fastevm says of it; None if it cannot."""
     if case.fork not in KNOWN[peer]:
         return None
+    if peer in COMPILED:
+        return (case, run(case)) if takes(peer, case) else None
     if peer == "eels":
         return None if has_impossible_accounts(case) else (case, run(case))
     if peer == "py-evm":
@@ -55,7 +61,7 @@ def has_impossible_accounts(case: Case) -> bool:
 
 
 def is_bare_storage(account: Fields) -> bool:
-    """Storage without code and nonce, where py-evm creates a contract against EIP-7610."""
+    """Storage without code and nonce, where other engines create a contract against EIP-7610."""
     return bool(account["storage"]) and account["code"] == "0x" and account["nonce"] == 0
 
 
@@ -87,3 +93,40 @@ def judge_all(peer: Peer, cases: Iterable[Case]) -> Iterator[Verdict]:
             yield Verdict(case, difference(ours, theirs))
     for case in skipped:
         yield Verdict(case, None, unsupported=True)
+
+
+def takes(peer: str, case: Case) -> bool:
+    """Whether geth or revm runs the case: they have no EIP-7610, which concerns no real chain."""
+    return case.fork in KNOWN[peer] and not any(map(is_bare_storage, case.pre.values()))
+
+
+def judge_together(
+    peers: Sequence[Peer], cases: Iterable[Case], ahead: int = 8
+) -> Iterator[tuple[str, Verdict]]:
+    """Compares each case with several peers that all take it as it is.
+
+    fastevm runs the case once; the peers run it while the next cases are made. Yields the name of
+    a peer and its verdict, in the order of the cases. ``ahead``: cases that may wait for a peer.
+    """
+    waiting: deque[tuple[Case, Outcome, list[Peer]]] = deque()
+    for case in cases:
+        asked = [peer for peer in peers if takes(peer.name, case)]
+        text = case.dumps()
+        for peer in asked:
+            peer.send(text)
+        for peer in peers:
+            if peer not in asked:
+                yield peer.name, Verdict(case, None, unsupported=True)
+        waiting.append((case, run(case), asked))
+        if len(waiting) > ahead:
+            yield from answers_of(*waiting.popleft())
+    while waiting:
+        yield from answers_of(*waiting.popleft())
+
+
+def answers_of(case: Case, ours: Outcome, peers: list[Peer]) -> Iterator[tuple[str, Verdict]]:
+    """The verdicts of the peers that were sent a case."""
+    for peer in peers:
+        theirs = peer.read()
+        found = difference(ours, theirs) if "unsupported" not in theirs else None
+        yield peer.name, Verdict(case, found, unsupported="unsupported" in theirs)

@@ -9,6 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from fastevm.bench.peers.compiled import PROGRAMS, NotBuilt
+
 ROOT = Path(__file__).parents[2]
 WORKERS = Path(__file__).parent / "workers"
 # Cases that may wait for a peer, so that neither side stands still.
@@ -24,6 +26,8 @@ PEERS = {
     "op-stack": (".venv-eels", "op_stack.py"),
     "py-evm-stateless": (".venv-py-evm", "py_evm_stateless.py"),
 }
+# Name -> program in Go or Rust. `python -m fastevm.bench.peers` builds them.
+COMPILED = {"geth": "on-geth", "revm": "on-revm"}
 
 
 class PeerError(Exception):
@@ -43,6 +47,11 @@ def python_of(name: str) -> Path:
 
 def command_of(name: str) -> list[str | Path]:
     """How a peer's worker is started; PeerError where it is not installed."""
+    if name in COMPILED:
+        try:
+            return [PROGRAMS[COMPILED[name]].found(), "differential"]
+        except NotBuilt as reason:
+            raise PeerError(f"the peer {name} is not installed: {reason}") from reason
     return [python_of(name), "-B", WORKERS / PEERS[name][1]]
 
 

@@ -15,7 +15,7 @@ from .peers import Peer
 
 FIRST_SEED = 1_000_000
 CASES = {"eels": 60, "py-evm": 10, "pyrevm": 1500}
-FORKS = [(name, fork) for name, forks in KNOWN.items() for fork in forks]
+FORKS = [(name, fork) for name in CASES for fork in KNOWN[name]]
 
 
 @cache
