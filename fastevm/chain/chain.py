@@ -190,6 +190,11 @@ class Chain:
         """Returns the rules of a block of any branch. Raises :class:`UnknownBlockError`."""
         return self._entry(block_hash).schedule
 
+    @property
+    def has_base_time(self) -> bool:
+        """Whether the head has milliseconds: then a block comes every 200 ms (Base, Denim)."""
+        return bool(self.schedule_of(self.head.hash).parameters["has_base_time"])
+
     def total_difficulty_of(self, block_hash: bytes) -> int:
         """Returns the total difficulty up to a block of any branch. Raises
         :class:`UnknownBlockError`.

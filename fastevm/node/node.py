@@ -52,9 +52,10 @@ from fastevm.node.l1_charges import L1Charges
 from fastevm.node.pending_state import pending_state
 from fastevm.node.pool.kzg import TrustedSetup
 from fastevm.node.pool.pool import PoolLimits, TransactionPool
-from fastevm.node.production.attributes import AttributesSource, EthereumAttributes
+from fastevm.node.production.attributes import AttributesSource
 from fastevm.node.production.block_producer import BlockProducer
 from fastevm.node.production.deposits import Deposit
+from fastevm.node.production.followed_l1 import FollowedL1
 from fastevm.node.production.simulated_l1 import attributes_source
 from fastevm.node.production.slice_builder import SliceBuilder
 from fastevm.node.remote import ForkedState, LocalState, PartialState
@@ -145,7 +146,7 @@ class Node:
 
     def _new_producer(self, coinbase: bytes) -> BlockProducer:
         kind = SliceBuilder if self.mining is Mining.CADENCE else BlockProducer
-        source: AttributesSource = EthereumAttributes(coinbase)
+        source: AttributesSource = FollowedL1(self.chain, coinbase)
         if self.mining is not Mining.NEVER:
             source = attributes_source(self.chain, coinbase)
         metrics = self.metrics_registry
@@ -268,6 +269,11 @@ class Node:
     def upstream_age(self) -> float | None:
         """Seconds since a follower last had the head of its upstream; None for other nodes."""
         return self.follower.upstream_age
+
+    @property
+    def blocks_replace_slices(self) -> bool:
+        """Whether blocks come as often as slices did and there are no slices (Base, Denim)."""
+        return self.chain.has_base_time
 
     @property
     def connections(self) -> dict[str, bool]:

@@ -16,7 +16,7 @@ from fastevm.node.following.block_import import SyncState
 from fastevm.node.following.feed_follower import FeedFollower, Publish
 from fastevm.node.following.service import PENDING_AGE, SyncService
 from fastevm.node.following.upstream import UpstreamError
-from fastevm.node.remote.local_pending import NoLocalPending
+from fastevm.node.remote.local_pending import Forecasts, NoLocalPending
 from fastevm.node.remote.remote_state import LocalState
 from fastevm.node.submission import Submission
 from fastevm.rpc_client.messages import RpcRefusal
@@ -136,15 +136,18 @@ class Follower(NoFollower):
             lag_seconds=remote.lag_seconds,
             pending_age=pending_age,
         )
-        self.local_pending = NoLocalPending()
+        self.local_pending: NoLocalPending = Forecasts(producer, publish_guess)
         if feed_url is None:
             self.local_pending = remote.local_pending(producer, publish_guess)
         submission.on_transaction(self.local_pending.wake)
 
     @property
     def has_slices(self) -> bool:
-        """Whether there is a feed that, as far as is known, sends more than headers."""
-        return self.sync.has_slices
+        """Whether there is a feed that, as far as is known, sends more than headers.
+
+        Feeds send nothing for blocks that replace slices.
+        """
+        return self.sync.has_slices and not self.submission.chain.has_base_time
 
     @property
     def guesses_pending(self) -> bool:
@@ -225,7 +228,7 @@ class Follower(NoFollower):
     async def start(self) -> None:
         """Starts to follow, on the running event loop."""
         await self.sync.start()
-        self.local_pending.start()
+        await asyncio.to_thread(self.local_pending.start)  # it may fetch state
 
     async def stop(self) -> None:
         """Stops following and closes the connections."""

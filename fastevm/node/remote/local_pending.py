@@ -2,6 +2,9 @@
 
 It contains what this node forwarded, and what the upstream reports as pending. Nobody has promised
 its transactions, so it serves reads and simulations but no receipts.
+
+Where blocks replace slices (Base, Denim), it is a forecast with only the transactions that the next
+block begins with.
 """
 
 from __future__ import annotations
@@ -54,6 +57,44 @@ class NoLocalPending:
 
     def wake(self, transaction: Transaction | None = None) -> None:
         """Looks for new transactions immediately; any thread may call."""
+
+
+class Forecasts(NoLocalPending):
+    """Publishes what the next block begins with, where blocks replace slices (Base, Denim).
+
+    Calls on ``pending`` run in that block; it promises no transactions. Before Denim nothing is
+    published.
+    """
+
+    def __init__(self, producer: BlockProducer, publish: Callable[[PendingBlock], None]) -> None:
+        self.producer, self.chain, self.publish = producer, producer.chain, publish
+        self.chain.on_head(self._head_moved)
+
+    def start(self) -> None:
+        """Publishes the forecast above the head that the node starts with."""
+        self._head_moved()
+
+    def _head_moved(self, change: HeadChange | None = None) -> None:
+        if not self.chain.has_base_time:
+            return
+        try:
+            self.publish(forecast(self.producer, self.chain.head))
+        except FastevmError as error:
+            log.warning("the next block could not be forecast: %s", error)
+
+
+def forecast(producer: BlockProducer, head: Block) -> PendingBlock:
+    """Returns a child of the head with only the transactions that it begins with.
+
+    On remote state this raises ForkError, and StateNotKnown on an event loop.
+    """
+    chain, source = producer.chain, producer.source
+    attributes = source.attributes(head, source.fixed_timestamp(head) or head.header.timestamp)
+    block = resolved(
+        chain.layer_of(head.hash),
+        lambda: open_child_block(chain, attributes, attempt=0, parent=head),
+    )
+    return block.close_slice()
 
 
 class LocalPending(NoLocalPending):
@@ -127,10 +168,18 @@ class LocalPending(NoLocalPending):
         """Updates the pending block. Returns the seconds until the next update. Raises
         FastevmError.
         """
+        head = self.chain.head
+        if self.chain.has_base_time:
+            pending = forecast(self.producer, head)
+            with self.producer.lock:
+                if self.chain.head is not head:
+                    return 0.0
+                self.publish(pending)
+            self.metrics.count("local_pending_blocks_total")
+            return OFFER_SECONDS
         if time.monotonic() >= self._ask_at:
             with suppress(ForkError):  # its previous answer stays valid
                 self._ask()
-        head = self.chain.head
         timestamp = head.header.timestamp + self._seconds_of_a_block()
         self.state.prepare_block(head.header, timestamp)  # before taking the lock
         self._fetch_together(head, timestamp)

@@ -20,7 +20,7 @@ from fastevm.core.state.layer import Layer
 from fastevm.node.production.block_producer import BlockProducer
 from fastevm.node.production.missing_state import MissingState
 from fastevm.node.remote.fork_history import ForkHistory
-from fastevm.node.remote.local_pending import LocalPending, NoLocalPending
+from fastevm.node.remote.local_pending import Forecasts, LocalPending, NoLocalPending
 from fastevm.node.remote.partial_follower import LAG_SECONDS, PartialFollower
 from fastevm.node.remote.transaction_state import TransactionState
 
@@ -61,7 +61,7 @@ class LocalState:
         self, producer: BlockProducer, publish: Callable[[PendingBlock], None]
     ) -> NoLocalPending:
         """Returns the builder of the pending block of a node that follows without a feed."""
-        return NoLocalPending()
+        return Forecasts(producer, publish)
 
     def metrics(self) -> Mapping[str, float]:
         """Returns counters by name."""

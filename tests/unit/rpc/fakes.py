@@ -210,6 +210,7 @@ class FakeNode:
     signed_chain_id: int | None = RECORDED_CHAIN_ID
     sync_state: tuple[int, int, int] | None = None
     upstream_age: float | None = None
+    blocks_replace_slices: bool = False
     connections: dict[str, bool] = field(default_factory=dict)
     unverified: tuple[str, ...] | None = None
     pre_confirms: bool = True
