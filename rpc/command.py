@@ -53,7 +53,6 @@ LARGEST_REQUEST = 256 * MEGABYTE  # where no limit is asked for
 IPC_NAME = "fastevm.ipc"
 ABOUT = "`pending` changes every {} ms. For tools that know anvil or Hardhat: fastevm dev"
 NOT_FORKED = {
-    "chain": "the upstream's chain is taken",
     "genesis": "the upstream's chain is taken",
     "op": "the upstream's rules are taken (--hardfork names others)",
     "base": "the upstream's rules are taken (--hardfork names others)",
@@ -623,9 +622,25 @@ def node_of(arguments: argparse.Namespace) -> Any:
     return node
 
 
+def of_chain(fork: Any, name: str | None) -> Any:
+    """Return the options of a fork whose upstream must be on the named chain, if there is a name.
+
+    ValueError for an unknown name, and for a name of another chain than ``--fork-chain-id``.
+    """
+    if name is None:
+        return fork
+    chain = chains.find(name)
+    if fork.chain_id not in (None, chain.chain_id):
+        raise ValueError(
+            f"--chain {name} has the chain id {chain.chain_id}, --fork-chain-id is {fork.chain_id}"
+        )
+    return replace(fork, chain_id=chain.chain_id)
+
+
 def forked(arguments: argparse.Namespace, fork: Any) -> Any:
     """The node on a chain that begins at a block of another node's."""
     options = nodes.node_options(arguments, nodes.Mining.CADENCE)
+    fork = of_chain(fork, arguments.chain)
     directory = nodes.open_directory(arguments)
     try:
         node = nodes.forked_node(

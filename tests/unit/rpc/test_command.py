@@ -12,6 +12,7 @@ from fastevm.chain import named as chains
 from fastevm.core.primitives.replace import replace
 from fastevm.node import Mining, dev_node
 from fastevm.node.from_genesis import dev_genesis
+from fastevm.node.remote.options import ForkOptions
 from fastevm.rpc import command
 from fastevm.rpc.limits import Limits
 
@@ -125,11 +126,22 @@ def test_what_cannot_be_is_said(
 FORKED = ("--fork-url", "http://127.0.0.1:1")
 
 
+def test_a_fork_of_a_named_chain_has_its_chain_id() -> None:
+    fork = ForkOptions(urls=("http://127.0.0.1:1",))
+    assert command.of_chain(fork, None) is fork
+    assert command.of_chain(fork, "base").chain_id == 8453
+    assert command.of_chain(replace(fork, chain_id=8453), "8453").chain_id == 8453
+    with pytest.raises(ValueError, match="8453, --fork-chain-id is 5"):
+        command.of_chain(replace(fork, chain_id=5), "base")
+    with pytest.raises(ValueError, match="nowhere"):
+        command.of_chain(fork, "nowhere")
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
         ((*FORKED, "--op"), "--hardfork names others"),
-        ((*FORKED, "--chain", "sepolia"), "--chain: the upstream's chain is taken"),
+        ((*FORKED, "--genesis", "x.json"), "--genesis: the upstream's chain is taken"),
         ((*FORKED, "--upstream-url", "http://127.0.0.1:1"), "--follow goes on with the blocks"),
         (
             ("--hardfork", "london", "--chain", "sepolia"),
