@@ -29,6 +29,7 @@ LEAST_AGES: Final = 4  # at which earlier and later lives must have been seen
 LONG_SECONDS: Final = 2_400.0  # a life that is judged by itself
 FIRST, LAST = (0.25, 0.45), (0.8, 1.0)  # parts of a long life: before the first is warm-up
 LEAST_SAMPLES: Final = 300  # of the run; fewer say nothing
+TICKS: Final = os.sysconf("SC_CLK_TCK")  # of the processor's clock, per second
 
 
 class Use(NamedTuple):
@@ -54,14 +55,15 @@ def use_of(pid: int) -> Use:
     memory, anonymous = (int(sizes[name].split()[0]) * 1024 for name in ("VmRSS", "RssAnon"))
     started = int((process / "stat").read_text().rpartition(")")[2].split()[19])
     up = float(Path("/proc/uptime").read_text().split()[0])
-    age = max(0.0, up - started / os.sysconf("SC_CLK_TCK"))
+    age = max(0.0, up - started / TICKS)
     return Use(pid, age, memory, anonymous, len(list((process / "fd").iterdir())))
 
 
-def report(samples: Sequence[Use]) -> dict[str, Any]:
+def report(samples: Sequence[Use], *, long_seconds: float = LONG_SECONDS) -> dict[str, Any]:
     """What earlier and later lives used, the largest figures, and in ``wrong`` what grew, in words.
 
-    ``samples``: of one node, in the order in which they were taken.
+    ``samples``: of one node, in the order in which they were taken. A life of ``long_seconds`` is
+    judged by itself.
     """
     found: dict[str, Any] = {"samples": len(samples), "wrong": []}
     if not samples:
@@ -79,7 +81,7 @@ def report(samples: Sequence[Use]) -> dict[str, Any]:
     if compared:
         found["between_lives"] = _compare(found["wrong"], "between lives", *compared)
     for number, life in enumerate(lives, 1):
-        if life[-1].age - life[0].age >= LONG_SECONDS:
+        if life[-1].age - life[0].age >= long_seconds:
             where = f"in life {number}"
             parts = (_kept(_part(life, *share)) for share in (FIRST, LAST))
             found[where.replace(" ", "_")] = _compare(found["wrong"], where, *parts)
