@@ -129,9 +129,12 @@ class Base:
     def has_denim(self) -> bool:
         return self.fork == "denim"
 
-    def submit(self, sender: str, to: str | None, data: bytes, value: int = 0) -> Receipt:
+    def submit(
+        self, sender: str, to: str | None, data: bytes, value: int = 0, gas: int | None = None
+    ) -> Receipt:
         """Sends a transaction and waits for its receipt."""
-        fields = {"from": sender, "input": hex_bytes(data), "gas": GAS, "value": hex(value)}
+        limit = GAS if gas is None else hex(gas)
+        fields = {"from": sender, "input": hex_bytes(data), "gas": limit, "value": hex(value)}
         if to is not None:
             fields["to"] = to
         return Receipt(self.client.call("eth_sendTransactionSync", fields))
