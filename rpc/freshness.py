@@ -23,7 +23,7 @@ class Freshness:
 
     ``limit``: seconds after which the newest slice is too old to be served; 0 for no limit.
     ``upstream_limit``: seconds after which a node that follows another and does not get its head is
-    not ready any more; 0 for no limit.
+    not ready any more; 0 for no limit. Where blocks replace slices, ``limit`` counts for them too.
     """
 
     def __init__(
@@ -60,13 +60,20 @@ class Freshness:
         pending = self.node.pending()
         return None if pending is None else round(time.monotonic() - pending.published, 3)
 
+    @property
+    def head_limit(self) -> float:
+        """Seconds without the upstream's head after which a follower is not ready; 0: no limit."""
+        if self.limit and self.upstream_limit and self.node.blocks_replace_slices:
+            return min(self.limit, self.upstream_limit)
+        return self.upstream_limit
+
     def ready(self) -> bool:
         """Whether the node serves what it promises.
 
         That is fresh slices, where it makes or follows any, and the head of the node it follows.
         """
         age = self.node.upstream_age
-        if age is not None and 0 < self.upstream_limit < age:
+        if age is not None and 0 < self.head_limit < age:
             return False
         if self.node.sync_state is not None or self.node.building_fails:
             return False

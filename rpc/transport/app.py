@@ -242,7 +242,8 @@ class Endpoint:
         """Answer what the node serves: its head, and its pre-confirmed block if it is served.
 
         Status 503 while the newest slice is too old. A follower adds whether its connections hold,
-        how many seconds old its newest slice is, and what it cannot check of its pending block.
+        how many seconds ago it had its upstream's head, how many seconds old its newest slice is,
+        and what it cannot check of its pending block.
         """
         context = self.dispatcher.context
         ready = context.freshness.ready()
@@ -256,6 +257,8 @@ class Endpoint:
         if connections:
             state["connections"] = dict(connections)
             state["pendingAge"] = context.freshness.age()
+            age = context.node.upstream_age
+            state["upstreamAge"] = None if age is None else round(age, 3)
         unverified = context.node.unverified
         if unverified is not None:
             state["unverified"] = list(unverified)

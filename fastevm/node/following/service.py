@@ -35,7 +35,7 @@ PENDING_AGE: Final = 5.0
 log = logging.getLogger(__name__)
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.25, 10.0  # seconds between attempts to connect
-FEED_LONGEST_PAUSE = 0.8  # for the feed: pending is withdrawn while it is away
+FEED_LONGEST_PAUSE = 0.8  # for the feed, and for blocks in place of slices: pending is old then
 PING_SECONDS = 2.0  # between pings on an idle feed; a pong must arrive within half of it
 SILENCE_SECONDS = 5.0  # without a message before the feed is reconnected
 FEED_FORM: Final = 'feed_form{{form="{}",frames="{}"}}'  # gauge: form of the feed
@@ -58,7 +58,8 @@ class Backoff:
 
     def pause(self) -> float:
         """Returns the seconds to wait before the next attempt."""
-        pause, self._next = self._next, min(self.longest, self._next * 2)
+        pause = min(self.longest, self._next)
+        self._next = min(self.longest, pause * 2)
         return pause
 
 
@@ -178,8 +179,7 @@ class SyncService:
     async def _forever(self, attempt: Callable[[Backoff], Awaitable[None]], link: Link) -> None:
         import aiohttp  # slow to import and only needed by followers
 
-        longest = FEED_LONGEST_PAUSE if link is self._feed_link else LONGEST_PAUSE
-        backoff = Backoff(self.first_pause, longest)
+        backoff = Backoff(self.first_pause)
         while True:
             try:
                 await attempt(backoff)
@@ -188,6 +188,8 @@ class SyncService:
             except Exception as error:
                 log.exception("%s failed", link.name)
                 link.broke(error)
+            brings_pending = link is self._feed_link or self.chain.has_base_time
+            backoff.longest = FEED_LONGEST_PAUSE if brings_pending else LONGEST_PAUSE
             await asyncio.sleep(backoff.pause())
 
     # --- the feed ---------------------------------------------------------------------------------
@@ -280,8 +282,9 @@ class SyncService:
             self._upstream_link.opened()
             while True:
                 self._announced.clear()
+                asked_at = time.monotonic()  # the head is at least as new
                 if await self.block_import.follow_head():
-                    self._in_sync_at = time.monotonic()
+                    self._in_sync_at = asked_at
                 self.metrics.set("upstream_foreign", 0)
                 backoff.reset()
                 with contextlib.suppress(TimeoutError):

@@ -120,6 +120,17 @@ def test_a_follower_that_does_not_hear_of_its_upstream_is_not_ready(node: FakeNo
     assert Freshness(node, Metrics(), limit=5, upstream_limit=0).ready()
 
 
+def test_where_blocks_replace_slices_the_head_must_be_as_fresh(node: FakeNode) -> None:
+    node.slice_cadence_ms, node.blocks_replace_slices = None, True
+    freshness = Freshness(node, Metrics(), limit=5, upstream_limit=10)
+    node.upstream_age = 4
+    assert freshness.ready()
+    node.upstream_age = 6
+    assert not freshness.ready()
+    for limits in ({"limit": 0, "upstream_limit": 10}, {"limit": 5, "upstream_limit": 0}):
+        assert Freshness(node, Metrics(), **limits).ready()
+
+
 async def test_a_follower_that_catches_up_is_not_ready_and_says_how_far_it_is(
     node: FakeNode, make_caller: MakeCaller
 ) -> None:

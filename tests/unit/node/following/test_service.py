@@ -311,11 +311,40 @@ async def test_a_reader_that_stops_reading_is_cut_off_and_nobody_else_notices(
     slow.close()
 
 
+async def test_the_age_of_the_head_counts_from_the_request(
+    publisher: Publisher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node, imported = follower_of(publisher), asyncio.Event()
+
+    async def slow() -> bool:
+        await asyncio.sleep(0.2)
+        imported.set()
+        return True
+
+    monkeypatch.setattr(node.follower.sync.block_import, "follow_head", slow)
+    await node.start()
+    try:
+        for _ in range(3):
+            imported.clear()
+            await asyncio.wait_for(imported.wait(), WAIT_SECONDS)
+            assert node.upstream_age is not None and node.upstream_age >= 0.19
+    finally:
+        await node.stop()
+
+
 def test_pauses_double_until_something_worked() -> None:
     backoff = Backoff()
     assert [backoff.pause() for _ in range(8)] == [0.25, 0.5, 1, 2, 4, 8, 10, 10]
     backoff.reset()
     assert backoff.pause() == 0.25
+
+
+def test_pauses_become_short_when_their_limit_does() -> None:
+    backoff = Backoff()
+    for _ in range(6):
+        backoff.pause()
+    backoff.longest = FEED_LONGEST_PAUSE
+    assert [backoff.pause() for _ in range(3)] == [0.8, 0.8, 0.8]
 
 
 def test_pauses_of_the_feed_stay_below_a_second() -> None:

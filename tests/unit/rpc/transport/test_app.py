@@ -178,7 +178,10 @@ async def test_health_readiness_and_metrics(server: Server, http: aiohttp.Client
     async with http.get(server.urls[0] + "/readyz") as response:
         told = await response.json()
     assert told["connections"] == {"upstream": True, "feed": False}
-    assert told["pendingAge"] is None
+    assert (told["pendingAge"], told["upstreamAge"]) == (None, None)
+    server.node.upstream_age = 0.1234567
+    async with http.get(server.urls[0] + "/readyz") as response:
+        assert (await response.json())["upstreamAge"] == 0.123
     async with http.get(server.urls[0] + "/metrics") as response:
         assert response.status == 200
         assert "fastevm_head_number 2" in await response.text()
