@@ -255,8 +255,8 @@ async def test_only_a_failure_that_moved_no_money_asks_for_another_payment(
 
     async def settle(request: web.Request) -> web.Response:
         members, status, _ = FAILURES[said["name"]]
-        plain = {"success": False, "transaction": "", "network": "eip155:84532"}
-        return web.json_response({**plain, **members}, status=status)
+        failure = {"success": False, "transaction": "", "network": "eip155:84532"}
+        return web.json_response({**failure, **members}, status=status)
 
     async def run() -> Reply:
         return Reply(200, [], b"secret weather")
