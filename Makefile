@@ -209,6 +209,7 @@ ecosystem: $(VENV)/.test $(VENV)/.clients $(VENV)/.ecosystem build
 	$(BIN)/python -m tests.ecosystem.suites $(SUITES)
 	$(BIN)/python -m tests.ecosystem.message_speed
 	$(BIN)/python -m tests.ecosystem.development.clients
+	$(BIN)/python -m tests.ecosystem.development.hardhat_suites
 	$(BIN)/python -m tests.ecosystem.development.shapes
 
 # Clients in JavaScript are tried where npm is installed; nothing else here needs it. Those of

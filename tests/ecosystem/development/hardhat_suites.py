@@ -1,0 +1,216 @@
+"""Suites of contracts that Hardhat runs, on its in-process network, on anvil and on `fastevm dev`.
+
+``python -m tests.ecosystem.development.hardhat_suites [NAME ...]``: a table of tests passed and
+seconds, and the tests that pass on Hardhat's network but not on ours, which make the exit status 1.
+No package has these tests: the environment variable of a suite names a clone of its repository. The
+suite is skipped without it. The tag is cloned from there into ``build/suites``, with the compiler
+and packages from npm.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from .clients import Outcomes, newer_node
+from .nodes import BASELINE, NODES, OURS, running
+
+ROOT: Final = Path(__file__).parents[3]
+SUITES: Final = ROOT / "build" / "suites"
+HARDHAT: Final = "Hardhat"  # its in-process network
+NETWORKS: Final = (HARDHAT, BASELINE, OURS)
+HOURS: Final = 2.0
+CONFIG: Final = "fastevm.config"  # the wrapper beside the suite's own configuration
+REPORT: Final = "fastevm-report.json"
+REPORTER: Final = "fastevm-reporter.cjs"  # mocha's own fails at errors with a BigInt
+
+# What Hardhat's network is configured with in the suites, as options of both nodes.
+OPTIONS: Final = (
+    "--disable-code-size-limit",
+    "--gas-limit",
+    "100000000",
+    "--no-request-size-limit",
+)
+
+WRAPPER: Final = """
+const { subtask } = require("hardhat/config");
+const { TASK_COMPILE_SOLIDITY_GET_SOLC_BUILD } = require("hardhat/builtin-tasks/task-names");
+const found = require("./%(config)s");
+const config = found.default ?? found;
+// The compiler of npm: nothing is fetched.
+subtask(TASK_COMPILE_SOLIDITY_GET_SOLC_BUILD, async ({ solcVersion }) => {
+  const folder = `fastevm-solc-${solcVersion}`;
+  const compilerPath = require.resolve(`${folder}/soljson.js`);
+  const longVersion = require(folder).version().replace(/\\.Emscripten.*/, "");
+  return { version: solcVersion, longVersion, compilerPath, isSolcJs: true };
+});
+// The gas limit that Hardhat's network gives every transaction: some tests depend on it.
+const gas = config.networks?.hardhat?.gas ?? 2 ** 24;
+const target = { url: process.env.NODE_URL ?? "http://127.0.0.1:8545", gas, timeout: 120_000 };
+const mocha = { ...config.mocha, reporter: `${__dirname}/%(reporter)s`, timeout: 120_000 };
+module.exports = { ...config, mocha, networks: { ...config.networks, target } };
+"""
+
+REPORTING: Final = """
+module.exports = function (runner) {
+  const told = [];
+  runner.on("pass", (test) => told.push([test.fullTitle(), null]));
+  runner.on("fail", (test, error) => told.push([test.fullTitle(), String(error.message)]));
+  const write = require("node:fs").writeFileSync;
+  runner.once("end", () => write(process.env.REPORT, JSON.stringify(told)));
+};
+"""
+
+
+@dataclass(frozen=True)
+class Suite:
+    """``variable`` names the clone; ``config`` is the module with the suite's configuration."""
+
+    variable: str
+    tag: str
+    compiler: str
+    config: str = "hardhat.config"
+    typescript: bool = False
+
+
+LIST: Final = {
+    "safe": Suite("FASTEVM_SAFE", "v1.5.0", "0.7.6", typescript=True),
+}
+
+
+class Absent(Exception):
+    """The suite cannot be had."""
+
+
+def prepared(name: str) -> Path:
+    """The folder of a suite with its packages and our configuration. Raises Absent."""
+    suite = LIST[name]
+    source = os.environ.get(suite.variable)
+    if source is None:
+        raise Absent(f"set {suite.variable} to a clone of its repository")
+    folder = SUITES / f"{name}-{suite.tag}"
+    if not folder.exists():
+        words = ["git", "clone", "--quiet", "--branch", suite.tag, source, str(folder)]
+        if subprocess.run(words, check=False).returncode != 0:
+            raise Absent(f"{source} has no tag {suite.tag}")
+    mark = folder / "node_modules" / ".installed"
+    if not mark.exists():
+        quiet = ["--ignore-scripts", "--no-audit", "--no-fund", "--no-save", "--loglevel=error"]
+        compiler = f"fastevm-solc-{suite.compiler}@npm:solc@{suite.compiler}"
+        if subprocess.run(
+            ["npm", "install", *quiet, compiler], cwd=folder, env=variables(), check=False
+        ).returncode:
+            raise Absent("npm could not install its packages")
+        mark.touch()
+    extension = "ts" if suite.typescript else "js"
+    names = {"config": suite.config, "reporter": REPORTER}
+    (folder / f"{CONFIG}.{extension}").write_text(WRAPPER.lstrip() % names)
+    (folder / REPORTER).write_text(REPORTING.lstrip())
+    return folder
+
+
+def variables() -> dict[str, str]:
+    """The environment of npm and Hardhat: with a Node.js that Hardhat supports."""
+    path = f"{newer_node()}{os.pathsep}{os.environ['PATH']}"
+    quiet = {"HARDHAT_DISABLE_TELEMETRY_PROMPT": "true", "TS_NODE_TRANSPILE_ONLY": "1"}
+    return os.environ | quiet | {"PATH": path, "CI": "true"}
+
+
+def hardhat(name: str, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
+    """Runs Hardhat in the folder of a suite."""
+    folder, suite = prepared(name), LIST[name]
+    config = f"{CONFIG}.{'ts' if suite.typescript else 'js'}"
+    program = [str(folder / "node_modules" / ".bin" / "hardhat"), "--config", config, *words]
+    return subprocess.run(
+        program, cwd=folder, env=variables() | more, capture_output=True, text=True,
+        timeout=HOURS * 3600, check=False,
+    )  # fmt: skip
+
+
+def compiled(name: str) -> None:
+    """Compiles a suite. Raises Absent if it cannot be had."""
+    done = hardhat(name, "compile", "--quiet")
+    if done.returncode:
+        raise SystemExit(f"{name} could not be compiled: {done.stderr[-2000:]}")
+
+
+def outcomes(name: str, network: str, files: Sequence[str] = ()) -> tuple[Outcomes, float]:
+    """The tests by title, with the error of those that failed; and the seconds of the run."""
+    report = prepared(name) / REPORT
+    report.unlink(missing_ok=True)
+    words = [
+        "test",
+        "--no-compile",
+        "--network",
+        "hardhat" if network == HARDHAT else "target",
+        *files,
+    ]
+    if network == HARDHAT:
+        began = time.monotonic()
+        done = hardhat(name, *words, REPORT=str(report))
+        seconds = time.monotonic() - began
+    else:
+        with running(NODES[network](*OPTIONS)) as node:
+            began = time.monotonic()
+            done = hardhat(name, *words, REPORT=str(report), NODE_URL=node.url)
+            seconds = time.monotonic() - began
+    if not report.exists():
+        raise SystemExit(f"{name} on {network} did not run: {(done.stderr + done.stdout)[-2000:]}")
+    told: Outcomes = {}
+    times: Counter[str] = Counter()  # suites repeat titles
+    for title, error in json.loads(report.read_text()):
+        times[title] += 1
+        told[title if times[title] == 1 else f"{title} ({times[title]})"] = error
+    return told, seconds
+
+
+def main() -> int:
+    """Runs the suites and prints the table."""
+    parser = argparse.ArgumentParser(prog=f"python -m {__spec__.name}", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(LIST)}")
+    parser.add_argument("--only", choices=NETWORKS, action="append", help="a network")
+    parser.add_argument("--files", nargs="+", default=[], help="files of tests in the suite")
+    chosen = parser.parse_args()
+    if unknown := [name for name in chosen.names if name not in LIST]:
+        parser.error(f"no suite {', '.join(unknown)}; there are {', '.join(LIST)}")
+    is_behind = False
+    print("| suite | network | passed | failed | s |\n|---|---|---|---|---|")
+    for name in chosen.names or list(LIST):
+        try:
+            compiled(name)
+        except Absent as reason:
+            print(f"{name} skipped: {reason}", file=sys.stderr)
+            continue
+        found = {}
+        for network in chosen.only or NETWORKS:
+            found[network], seconds = outcomes(name, network, chosen.files)
+            failed = [title for title, error in found[network].items() if error is not None]
+            passed = len(found[network]) - len(failed)
+            print(f"| {name} | {network} | {passed} | {len(failed)} | {seconds:.1f} |", flush=True)
+        expected = found.get(HARDHAT, {})
+        for network, told in found.items():
+            lost = behind(expected, told)
+            is_behind |= network == OURS and bool(lost)
+            for title, error in lost.items():
+                print(f"    {network}: {title}: {error[:300]!r}")
+    return int(is_behind)
+
+
+def behind(expected: Outcomes, found: Outcomes) -> dict[str, str]:
+    """The tests that pass in ``expected`` and not in ``found``, with their errors."""
+    passed = [title for title, error in expected.items() if error is None]
+    told = {title: found.get(title, "not run") for title in passed}
+    return {title: error for title, error in told.items() if error is not None}
+
+
+if __name__ == "__main__":
+    sys.exit(main())
