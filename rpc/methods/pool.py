@@ -52,7 +52,9 @@ def send_raw_transaction(context: Context, raw: bytes) -> str:
 
     A blob transaction comes with its sidecar, which the hash does not cover.
     """
-    if context.node.submits_at_once and raw[:1] != BLOB_TYPE:
+    if raw[:1] == BLOB_TYPE:  # the first one waits seconds for the trusted setup
+        require_worker(is_long=True)
+    elif context.node.submits_at_once:
         require_worker_above_limit(len(raw) // BYTES_OF_AN_OBJECT)
     else:
         require_worker()
@@ -145,7 +147,7 @@ async def send_raw_transaction_sync(context: Context, raw: bytes, wait: int | No
         if context.node.forwards:
             told = await forward_raw_transaction(context, raw)
         else:
-            is_long = context.node.mines_at_once
+            is_long = context.node.mines_at_once or raw[:1] == BLOB_TYPE
             told = await context.workers.run(send_next_transaction, context, raw, long=is_long)
         return await receipt_within(context, told, wait)
 

@@ -107,6 +107,8 @@ class Endpoint:
             return await handler(request)
         finally:
             connection.request_ended()
+            if "Upgrade" in request.headers:
+                _end_after(request)
 
     @web.middleware
     async def admission(self, request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -313,3 +315,13 @@ class Endpoint:
         """The address of the client."""
         forwarded = request.headers.getall("X-Forwarded-For", [])
         return self.access.client(request.remote or "", forwarded[-1] if forwarded else None)
+
+
+def _end_after(request: web.Request) -> None:
+    """Let no request follow one that asked for another protocol.
+
+    Frames may have come behind a request that was refused. aiohttp would parse them as a request,
+    and write megabytes of them into an error.
+    """
+    request.protocol._message_tail = b""  # aiohttp has no other way to forget them
+    request.protocol.close()

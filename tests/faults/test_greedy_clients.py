@@ -1,6 +1,7 @@
 """Clients that want all of a node: the others are served, and one request has one budget."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from fastevm.bench.node.launch import HOST, server_of
 from fastevm.bench.programs.loops import LOOP_CODE, LOOPED
+from fastevm.errors import InvalidTransaction
 from fastevm.node import dev_node
 from fastevm.rpc.limits import Limits
 from fastevm.rpc.transport.server import Server
@@ -81,6 +83,34 @@ async def test_others_are_served_beside_endless_calls_of_one_client(
         for task in asked:
             task.cancel()
         await asyncio.gather(*asked, return_exceptions=True)
+
+
+@pytest.mark.parametrize("method", ["eth_sendRawTransaction", "eth_sendRawTransactionSync"])
+async def test_others_are_served_while_blobs_wait_for_the_trusted_setup(
+    server: Server, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    """Loading it takes seconds, and every blob that comes meanwhile waits for it."""
+    node, held, begun = server.node, threading.Event(), threading.Semaphore(0)
+
+    def submit(raw: bytes) -> bytes:
+        begun.release()
+        held.wait(WAIT_SECONDS)
+        raise InvalidTransaction("invalid", "no blob")
+
+    monkeypatch.setattr(node, "submit", submit)
+    monkeypatch.setattr(node, "submit_next", submit)
+    async with client() as greedy, client(OTHER_HOST) as other:
+        sent = [asyncio.create_task(ask(greedy, server, method, "0x03")) for _ in range(8)]
+        try:
+            async with asyncio.timeout(WAIT_SECONDS):
+                while not begun.acquire(blocking=False):
+                    await asyncio.sleep(0.01)
+                for question, params in QUESTIONS:
+                    assert "result" in await ask(other, server, question, *params)
+        finally:
+            held.set()
+        answers = await asyncio.gather(*sent)
+        assert all("error" in answer for answer in answers)
 
 
 async def test_the_calls_of_one_request_share_its_time() -> None:

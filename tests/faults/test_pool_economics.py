@@ -121,6 +121,16 @@ def test_mempurge_a_costlier_replacement_of_the_parent_is_refused_not_overdrawn(
     assert pool.executable_count == 20
 
 
+def test_a_replaced_transaction_has_a_reason() -> None:
+    pool = TransactionPool(state(), LIMITS)
+    pool.next_fees = FEES
+    key = HONEST[0]
+    old, new = signed(key), signed(key, tip=2 * GWEI, cap=300 * GWEI)
+    assert offer(pool, old, new) == 2
+    assert (pool.drop_reason(old.hash) or "").startswith("replaced by a transaction with the same")
+    assert pool.drop_reason(new.hash) is None
+
+
 def test_funds_are_counted_together_while_a_slice_is_built() -> None:
     pool = TransactionPool(state(balance=3 * COST), LIMITS)
     pool.next_fees = FEES

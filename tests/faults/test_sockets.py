@@ -71,6 +71,25 @@ async def test_floods_of_tiny_frames_do_not_stall_others(make: Make) -> None:
         writer.transport.abort()
 
 
+@pytest.mark.parametrize("path", [b"/", b"/feed", b"/nothing", b"/healthz"])
+async def test_frames_behind_a_refused_handshake_are_not_parsed_as_requests(
+    make: Make, caplog: pytest.LogCaptureFixture, path: bytes
+) -> None:
+    """They come in the same packet as the request, and are too many for a WebSocket."""
+    server = await make()
+    reader, writer = await connect(server)
+    request = UPGRADE.replace(b"GET /", b"GET " + path, 1)
+    writer.write(request + frame(TEXT, b"x") + frame(CONTINUED) * 20_000)
+    async with asyncio.timeout(SECONDS):
+        answer = await reader.read()
+    head, _, text = answer.partition(b"\r\n\r\n")
+    statuses = {b"/nothing": b"404", b"/healthz": b"200"}
+    assert head.startswith(b"HTTP/1.1 " + statuses.get(path, b"400"))
+    is_short, logged = len(text) < 200, [record.name for record in caplog.records]
+    assert is_short
+    assert not logged
+
+
 async def test_a_second_of_few_tiny_frames_is_fine(make: Make) -> None:
     server = await make()
     reader, writer = await connect(server)

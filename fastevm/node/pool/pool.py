@@ -47,6 +47,7 @@ MAX_VICTIMS = 16  # transactions that leave for the bytes of one
 MAX_DROP_REASONS = 4_096  # remembered; the oldest are forgotten
 
 EVICTED = "evicted: the pool was full and others pay more"
+REPLACED = "replaced by a transaction with the same nonce that pays more"
 TOO_SLOW = "execution takes too long"
 OVER_LIMIT = "evicted: too many transactions of the sender wait for a nonce or for funds"
 
@@ -155,6 +156,7 @@ class TransactionPool:
                 self._remove(victim, EVICTED)
             if old is not None:
                 self._take_out(sender, old)
+                self._remember(old.hash, REPLACED)
             self._queues.setdefault(address, sender)
             self._drop_reasons.pop(new.hash, None)
             self._insert(sender, new)
@@ -650,9 +652,12 @@ class TransactionPool:
         if not sender.by_nonce and pooled.sender not in self._changed:
             del self._queues[pooled.sender]
         if reason is not None:
-            self._drop_reasons[pooled.hash] = reason
-            while len(self._drop_reasons) > MAX_DROP_REASONS:
-                del self._drop_reasons[next(iter(self._drop_reasons))]
+            self._remember(pooled.hash, reason)
+
+    def _remember(self, tx_hash: bytes, reason: str) -> None:
+        self._drop_reasons[tx_hash] = reason
+        while len(self._drop_reasons) > MAX_DROP_REASONS:
+            del self._drop_reasons[next(iter(self._drop_reasons))]
 
     def _use_state(self, accounts: Layer) -> None:
         self._accounts = accounts
