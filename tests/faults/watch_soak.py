@@ -1,10 +1,17 @@
 """Many ``fastevm_watch`` subscribers under kills, cut links, slow readers and reorganisations.
 
 ``python -m tests.faults.watch_soak --seconds 1800 --subscribers 50 --questions 1000`` runs a node
-with slices in another process and subscribers here. Each subscriber keeps a copy of its answers and
-checks every message: sequence numbers without gaps (or a whole picture that says how many messages
-it missed), positions in order, and only answers that differ from the copy. At the end, and from
-time to time, each copy must equal fresh eth_calls at the block of the last message.
+with slices and a data directory in another process and subscribers here, some of them in processes
+of their own. The node is killed and started again, its queues are full for a while, subscribers cut
+their connections, read nothing for seconds or are killed, a proxy resets or holds links, and blocks
+are replaced.
+
+Each subscriber keeps a copy of its answers and checks every message: sequence numbers without gaps
+(or a whole picture that says how many messages it missed), and only answers that differ from the
+copy. Every transaction stores a larger number than those before it, so the value of a slot may only
+fall after a reorganisation, also across the death of the node. Copies for ``latest`` must equal
+eth_calls at the block of the message. From time to time nothing is sent until all copies must
+equal the state of the node.
 """
 
 import argparse
@@ -12,26 +19,36 @@ import asyncio
 import json
 import random
 import sys
+import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any, Final
 
 import aiohttp
 from msgspec import Struct, field
 
-from fastevm.bench.node.launch import server_of
-from fastevm.core.primitives.hex import hex_bytes
-from fastevm.node import Node, dev_node
-from fastevm.rpc.limits import Limits
-from fastevm.rpc.transport.server import Server
+from fastevm.bench.node.launch import HOST, LoopThread, NodeProcess, fastevm_node, free_port
+from tests.faults.cut_link import CutLink
 
 # Returns the slot of its first argument; with two arguments it stores the second there.
-TABLE_CODE: Final = "0x602036116010575f35545f5260205ff35b6020355f355500"
-TABLE: Final = "0x" + "7a" * 20
-CLOCK: Final = "0x" + "7b" * 20
-CLOCK_CODE: Final = "0x435f5260205ff3"  # returns NUMBER
+TABLE_CODE: Final = "602036116010575f35545f5260205ff35b6020355f355500"
+CLOCK_CODE: Final = "435f5260205ff3"  # returns NUMBER
+INIT: Final = "60{size:02x}600a5f3960{size:02x}5ff3"  # returns what follows it
 LARGEST_MESSAGE: Final = 2**26
-QUIET_SECONDS: Final = 20.0  # in which a subscriber must get its first message
+RECEIPT_SECONDS: Final = 30.0
+SAFE_SECONDS: Final = 1.5  # two blocks, after which no reorganisation removes the contracts
+CALLS_AT_ONCE: Final = 500  # of one request
+CALM_SECONDS: Final = 30.0  # in which all copies must equal the state
+REORG_SECONDS: Final = 5.0  # after a reorganisation in which older messages may still arrive
+RETRY_SECONDS: Final = 0.2
+CHILD_SECONDS: Final = (8.0, 40.0)  # that a subscriber in its own process lives
+CONNECTION_SECONDS: Final = (2.0, 40.0)
+LINKED: Final = 5  # one subscriber of so many connects through the proxy
+CHILDREN: Final = 2
+TAGS: Final = ("pending", "latest")
 
 
 class Fault(AssertionError):
@@ -39,157 +56,226 @@ class Fault(AssertionError):
 
 
 class Copy(Struct):
-    """The answers as a subscriber knows them."""
+    """The answers as a subscriber knows them over one connection."""
 
     slots: list[int]  # question -> slot of the table; the last question is about the block
     answers: dict[int, str] = field(default_factory=dict)
     sequence: int = 0
     number: int = 0
+    hash: str | None = None
     wholes: int = 0
     missed: int = 0
     messages: int = 0
     changes: int = 0
 
-    def apply(self, message: dict[str, Any]) -> None:
-        """Check a message and apply it."""
+    def apply(self, message: dict[str, Any]) -> dict[int, str]:
+        """Check a message and apply it. Returns the new answers."""
         self.messages += 1
         is_whole = message.get("snapshot", False)
         told = {answer["question"]: answer for answer in message["answers"]}
         if len(told) != len(message["answers"]):
             raise Fault("a question is answered twice in a message")
+        missed = message["missed"] if is_whole else 0
         if is_whole:
             self.wholes += 1
-            self.missed += message["missed"]
+            self.missed += missed
             if sorted(told) != list(range(len(self.slots) + 1)):
                 raise Fault("a whole picture lacks answers")
-        elif message["sequence"] != self.sequence + 1:
-            raise Fault(f"message {message['sequence']} follows {self.sequence}")
         elif message["sequence"] == 1:
             raise Fault("the first message is no whole picture")
+        if message["sequence"] != self.sequence + missed + 1:
+            raise Fault(f"message {message['sequence']} follows {self.sequence}, missed: {missed}")
+        fresh: dict[int, str] = {}
         for question, answer in told.items():
-            value = answer["returnData"]
-            if not is_whole and not answer.get("stale") and self.answers.get(question) == value:
-                raise Fault(f"the answer of question {question} came again: {value}")
             if answer.get("stale"):
                 continue
-            self.changes += not is_whole and question < len(self.slots)
-            self.answers[question] = value
+            value = fresh[question] = answer["returnData"]
+            if not is_whole and self.answers.get(question) == value:
+                raise Fault(f"the answer of question {question} came again: {value}")
+        self.changes += 0 if is_whole else len(fresh)
+        self.answers |= fresh
         self.sequence = message["sequence"]
-        self.number = int(message["blockNumber"], 16)
+        self.number, self.hash = int(message["blockNumber"], 16), message["blockHash"]
+        return fresh
 
 
 class Stand:
-    """A node with slices and a server, both in this process."""
+    """A node with slices in another process, and what happened to it."""
 
-    def __init__(self, node: Node, server: Server, http: aiohttp.ClientSession) -> None:
-        self.node = node
-        self.server = server
-        self.http = http
+    def __init__(self, node: NodeProcess, http: aiohttp.ClientSession) -> None:
+        self.node, self.http = node, http
         self.random = random.Random(7)
-        self.values: dict[int, int] = {}
+        self.written = 0  # the last value that a transaction stores
+        self.reorganised = 0.0  # when the last reorganisation ended
+        self.is_calm = False  # nothing is sent, cut or held
+        self.table = self.clock = self.sender = ""
+        self.done: Counter[str] = Counter()
 
-    @property
-    def url(self) -> str:
-        """The address of the listener."""
-        return self.server.urls[0]
+    async def send(self, body: Any) -> Any:
+        """Return the answer to a request over HTTP."""
+        async with self.http.post(self.node.url, json=body) as response:
+            return await response.json()
 
     async def request(self, method: str, *params: Any) -> Any:
-        """Return the result of a request over HTTP."""
-        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-        async with self.http.post(self.url, json=body) as response:
-            answer = await response.json()
+        """Return the result of a request. Raises Fault for an error."""
+        answer = await self.send({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
         if "error" in answer:
             raise Fault(f"{method}: {answer['error']}")
         return answer["result"]
 
+    async def deploy(self) -> None:
+        """Create the contracts with ordinary transactions, which outlive the process."""
+        self.sender = (await self.request("eth_accounts"))[0]
+        found = []
+        for code in (TABLE_CODE, CLOCK_CODE):
+            init = INIT.format(size=len(code) // 2)
+            call = {"from": self.sender, "data": f"0x{init}{code}", "gas": "0x100000"}
+            sent = await self.request("eth_sendTransaction", call)
+            end = time.monotonic() + RECEIPT_SECONDS
+            while (receipt := await self.request("eth_getTransactionReceipt", sent)) is None:
+                if time.monotonic() > end:
+                    raise Fault("a contract was not created")
+                await asyncio.sleep(0.05)
+            found.append(receipt["contractAddress"])
+        self.table, self.clock = found
+        await asyncio.sleep(SAFE_SECONDS)
+
     async def store(self, slots: int, count: int) -> None:
         """Submit transactions that set random slots."""
-        sender = hex_bytes(self.node.accounts[0].address)
         for _ in range(count):
-            slot, value = self.random.randrange(slots), self.random.randrange(1 << 32)
-            data = f"0x{slot:064x}{value:064x}"
-            call = {"from": sender, "to": TABLE, "data": data, "gas": "0x30000"}
+            self.written += 1
+            data = f"0x{self.random.randrange(slots):064x}{self.written:064x}"
+            call = {"from": self.sender, "to": self.table, "data": data, "gas": "0x30000"}
             await self.request("eth_sendTransaction", call)
+            self.done["transactions"] += 1
+
+    async def values(self, slots: list[int], block: Any) -> dict[int, str] | None:
+        """Return the values of slots as eth_call has them; None if a call fails."""
+        found = {}
+        for first in range(0, len(slots), CALLS_AT_ONCE):
+            some = slots[first : first + CALLS_AT_ONCE]
+            calls = [
+                {
+                    "jsonrpc": "2.0",
+                    "id": slot,
+                    "method": "eth_call",
+                    "params": [{"to": self.table, "data": f"0x{slot:064x}"}, block],
+                }
+                for slot in some
+            ]
+            answers = await self.send(calls)
+            if any("result" not in answer for answer in answers):
+                return None
+            found |= {answer["id"]: answer["result"] for answer in answers}
+        return found
+
+    async def kill(self) -> None:
+        """Kill the node and start it again with its data directory."""
+        self.node.kill()
+        seconds = await asyncio.to_thread(self.node.start)
+        self.done["kills of the node"] += 1
+        self.done["longest start, ms"] = max(self.done["longest start, ms"], int(seconds * 1000))
 
 
-async def stand_of(**limits: Any) -> Stand:
-    """Start a node of 600 ms blocks and 100 ms slices with the contracts of this test."""
-    node = dev_node(block_time_ms=600, slice_interval_ms=100)
-    server = server_of(node, "preconf", "geth", limits=Limits(**limits), threads=1)
-    await server.start()
-    stand = Stand(node, server, aiohttp.ClientSession())
-    await stand.request("anvil_setCode", TABLE, TABLE_CODE)
-    await stand.request("anvil_setCode", CLOCK, CLOCK_CODE)
-    await stand.request("evm_mine")
-    return stand
+@contextmanager
+def started(directory: Path) -> Iterator[tuple[NodeProcess, int]]:
+    """Start a node of 600 ms blocks and 100 ms slices; with the port of its other listener."""
+    second = free_port()
+    options = ["--block-time", "600ms", "--slice-interval", "100ms", "--threads", "1"]
+    options += ["--datadir", str(directory / "chain"), "--listen", f"geth@{HOST}:{second}"]
+    node = fastevm_node(*options, module=("tests.faults.watched_node",), log=directory / "log")
+    try:
+        node.start()
+        yield node, second
+    finally:
+        node.stop()
 
 
 class Subscriber:
     """One client: it watches, checks messages, sometimes reads slowly or cuts the link."""
 
-    def __init__(self, stand: Stand, number: int, questions: int, slots: int) -> None:
-        self.stand = stand
+    def __init__(
+        self, number: int, table: str, clock: str, ports: tuple[int, ...], wanted: tuple[int, int]
+    ) -> None:
+        questions, slots = wanted
+        self.number, self.table, self.clock = number, table, clock
+        self.port = ports[number % len(ports)]
         self.random = random.Random(number)
-        self.slots = [self.random.randrange(slots) for _ in range(questions - 1)]
-        self.tag = "latest" if number % 5 == 0 else "pending"
-        self.dialect = number % 2
+        self.slots = self.random.sample(range(slots), min(questions - 1, slots))
+        self.tag = TAGS[number % 5 == 0]
         self.copy = Copy(self.slots)
+        self.newest: dict[int, tuple[int, float]] = {}  # slot -> value, when it came
         self.totals: Counter[str] = Counter()
+        self.ends = False
 
     def request(self) -> dict[str, Any]:
         """The object of the subscription."""
-        calls = [{"to": TABLE, "data": f"0x{slot:064x}"} for slot in self.slots]
-        return {"calls": [*calls, {"to": CLOCK}], "block": self.tag}
+        calls = [{"to": self.table, "data": f"0x{slot:064x}"} for slot in self.slots]
+        return {"calls": [*calls, {"to": self.clock}], "block": self.tag}
 
-    async def run(self, end: float, faults: bool) -> None:
+    @property
+    def source(self) -> str:
+        """An address of its own: limits count clients by their address."""
+        return f"127.0.1.{self.number + 1}"
+
+    async def run(self, stand: Stand) -> None:
         """Watch until the end, with another connection after each cut."""
-        while time.monotonic() < end:
-            await self.watch(end, faults)
+        connector = aiohttp.TCPConnector(local_addr=(self.source, 0))
+        async with aiohttp.ClientSession(connector=connector) as http:
+            while not self.ends:
+                try:
+                    await self.watch(http, stand)
+                except (aiohttp.ClientError, OSError):
+                    self.totals["failed connections"] += 1
+                    await asyncio.sleep(RETRY_SECONDS)
 
-    async def watch(self, end: float, faults: bool) -> None:
+    async def watch(self, http: aiohttp.ClientSession, stand: Stand) -> None:
         """Watch over one connection."""
         self.copy = Copy(self.slots)
-        cut = end
-        if faults:
-            cut = min(end, time.monotonic() + self.random.uniform(2, 20))
-        url = self.stand.server.urls[self.dialect]
-        async with self.stand.http.ws_connect(url, max_msg_size=LARGEST_MESSAGE) as socket:
-            params = ["fastevm_watch", self.request()]
-            call = {"jsonrpc": "2.0", "id": 1, "method": "eth_subscribe", "params": params}
-            await socket.send_str(json.dumps(call))
-            while (left := cut - time.monotonic()) > 0:
-                try:
-                    message = await socket.receive(timeout=left)
-                except TimeoutError:
-                    break
-                if message.type is not aiohttp.WSMsgType.TEXT:
-                    self.totals["closed"] += 1
-                    break
-                self.take(json.loads(message.data))
-                if faults and self.random.random() < 0.02:
-                    await self.sleep(socket, self.random.uniform(0.5, 3))
-            if faults and self.random.random() < 0.5:  # without a word
-                transport = socket._conn.transport if socket._conn else None
-                if transport is not None:
-                    transport.abort()
-        self.totals["connections"] += 1
-        self.totals.update(
-            messages=self.copy.messages,
-            changes=self.copy.changes,
-            wholes=self.copy.wholes,
-            missed=self.copy.missed,
-        )
+        cut = time.monotonic() + self.random.uniform(*CONNECTION_SECONDS)
+        try:
+            async with http.ws_connect(
+                f"ws://{HOST}:{self.port}", max_msg_size=LARGEST_MESSAGE
+            ) as socket:
+                params = ["fastevm_watch", self.request()]
+                call = {"jsonrpc": "2.0", "id": 1, "method": "eth_subscribe", "params": params}
+                await socket.send_str(json.dumps(call))
+                while not self.ends and (stand.is_calm or time.monotonic() < cut):
+                    with suppress(TimeoutError):
+                        message = await socket.receive(timeout=RETRY_SECONDS)
+                        if message.type is not aiohttp.WSMsgType.TEXT:
+                            self.totals["closed"] += 1
+                            return
+                        await self.take(json.loads(message.data), stand)
+                        await self.disturb(socket, stand)
+                if self.random.random() < 0.5:  # without a close message
+                    transport = socket._conn.transport if socket._conn else None
+                    if transport is not None:
+                        transport.abort()
+                        self.totals["cut connections"] += 1
+        finally:
+            self.totals.update(
+                connections=1,
+                messages=self.copy.messages,
+                changes=self.copy.changes,
+                wholes=self.copy.wholes,
+                missed=self.copy.missed,
+            )
+            self.copy = Copy(self.slots)
 
-    async def sleep(self, socket: aiohttp.ClientWebSocketResponse, seconds: float) -> None:
-        """Read nothing for a while."""
+    async def disturb(self, socket: aiohttp.ClientWebSocketResponse, stand: Stand) -> None:
+        """Sometimes read nothing for a while."""
+        if stand.is_calm or self.random.random() >= 0.005:
+            return
+        self.totals["pauses"] += 1
         transport = socket._conn.transport if socket._conn else None
         if transport is not None:
             transport.pause_reading()  # type: ignore[attr-defined]
-        await asyncio.sleep(seconds)
+        await asyncio.sleep(self.random.uniform(0.5, 3))
         if transport is not None and not transport.is_closing():
             transport.resume_reading()  # type: ignore[attr-defined]
 
-    def take(self, told: dict[str, Any]) -> None:
+    async def take(self, told: dict[str, Any], stand: Stand) -> None:
         """Check a message of the server."""
         if "id" in told:
             if "error" in told:
@@ -198,111 +284,225 @@ class Subscriber:
         params = told["params"]
         if "error" in params:
             raise Fault(f"the subscription ended: {params['error']}")
-        self.copy.apply(params["result"])
+        fresh = self.copy.apply(params["result"])
+        self.check_order(fresh, stand)
+        if self.copy.hash is not None and self.random.random() < 0.02:
+            await self.check_block(stand)
+
+    def check_order(self, fresh: dict[int, str], stand: Stand) -> None:
+        """A slot never gets an older value, unless blocks were replaced."""
+        now = time.monotonic()
+        for question, text in fresh.items():
+            if question == len(self.slots):
+                continue
+            slot, value = self.slots[question], int(text, 16)
+            before, when = self.newest.get(slot, (0, now))
+            if value < before and stand.reorganised < when - REORG_SECONDS:
+                raise Fault(f"slot {slot} fell from {before} to {value}")
+            self.newest[slot] = value, now
+
+    async def check_block(self, stand: Stand) -> None:
+        """The copy equals eth_calls at the block of the last message."""
+        answers, block = dict(self.copy.answers), {"blockHash": self.copy.hash}
+        try:
+            found = await stand.values(self.slots, block)
+        except (aiohttp.ClientError, OSError):
+            found = None  # the node was killed
+        if found is None:
+            self.totals["blocks that were gone"] += 1
+            return
+        for question, slot in enumerate(self.slots):
+            if answers.get(question) != found[slot]:
+                raise Fault(f"slot {slot} at {block}: {answers.get(question)}, not {found[slot]}")
+        self.totals["compared at a block"] += len(found)
+
+    def differs(self, values: dict[int, str]) -> str | None:
+        """What of the copy is not as in the state; None if nothing."""
+        if not self.copy.messages:
+            return "it is not connected"
+        for question, slot in enumerate(self.slots):
+            if self.copy.answers.get(question) != values[slot]:
+                return f"slot {slot} is {self.copy.answers.get(question)}, not {values[slot]}"
+        return None
 
 
-async def disturb(stand: Stand, end: float, slots: int, reorgs: bool) -> Counter[str]:
-    """Send transactions and reorganise the chain until the end."""
-    done: Counter[str] = Counter()
-    blocked_tasks: set[asyncio.Task[None]] = set()
-    while time.monotonic() < end:
-        await stand.store(slots, 4)
-        done["transactions"] += 4
-        await asyncio.sleep(0.1)
-        if reorgs and stand.random.random() < 0.1:
-            blocked = asyncio.create_task(block_queue(stand))
-            blocked_tasks.add(blocked)
-            done["blocked"] += 1
-        if reorgs and stand.random.random() < 0.02:
-            await stand.request("anvil_reorg", 1, [])
-            done["reorganisations"] += 1
-    await asyncio.gather(*blocked_tasks)
-    return done
+class Soak:
+    """A node, subscribers, and everything that happens to them."""
+
+    def __init__(
+        self, stand: Stand, ports: tuple[int, ...], subscribers: int, wanted: tuple[int, int]
+    ) -> None:
+        self.stand, self.wanted, self.ports = stand, wanted, ports
+        self.thread = LoopThread()
+        self.link = CutLink(self.thread, stand.node.port)
+        self.clients = [
+            Subscriber(number, stand.table, stand.clock, self.ports_of(number), wanted)
+            for number in range(subscribers)
+        ]
+        self.is_over = False
+
+    def ports_of(self, number: int) -> tuple[int, ...]:
+        """The ports that a subscriber chooses from."""
+        return (self.link.port,) if number % LINKED == LINKED - 1 else self.ports
+
+    async def run(self, end: float, *, kill_every: float, calm_every: float) -> None:
+        """Do everything until the end. Raises Fault."""
+        async with asyncio.TaskGroup() as group:
+            for client in self.clients:
+                group.create_task(client.run(self.stand))
+            for number in range(CHILDREN):
+                group.create_task(self.children(len(self.clients) + number))
+            try:
+                await self.disturb(end, kill_every, calm_every)
+                await self.calm()
+            finally:
+                self.is_over = True
+                for client in self.clients:
+                    client.ends = True
+
+    async def disturb(self, end: float, kill_every: float, calm_every: float) -> None:
+        """Send transactions, kill, cut and reorganise until the end."""
+        stand, random = self.stand, self.stand.random
+        next_kill = time.monotonic() + kill_every
+        next_calm = time.monotonic() + calm_every
+        while (now := time.monotonic()) < end:
+            await stand.store(self.wanted[1], 4)
+            await asyncio.sleep(0.1)
+            if random.random() < 0.02:
+                seconds = random.uniform(0.2, 1.5)
+                stand.node.standard_input.write(f"{seconds}\n".encode())
+                stand.node.standard_input.flush()
+                stand.done["full queues"] += 1
+            if random.random() < 0.01:
+                await self.hold_link()
+            if random.random() < 0.01:
+                stand.reorganised = float("inf")
+                await stand.request("anvil_reorg", 1, [])
+                stand.reorganised = time.monotonic()
+                stand.done["reorganisations"] += 1
+            if now > next_kill:
+                await stand.kill()
+                next_kill = time.monotonic() + kill_every
+            elif now > next_calm:
+                await self.calm()
+                next_calm = time.monotonic() + calm_every
+
+    async def hold_link(self) -> None:
+        """Reset the links of the proxy, or let nothing pass for a while."""
+        if self.stand.random.random() < 0.5:
+            await asyncio.to_thread(self.link.cut)
+        else:
+            self.link.silence()
+        await asyncio.sleep(self.stand.random.uniform(0.2, 1.0))
+        self.link.mend()
+        self.stand.done["held links"] += 1
+
+    async def calm(self) -> None:
+        """Send nothing until all copies equal the state. Raises Fault if that takes too long."""
+        stand = self.stand
+        stand.is_calm = True
+        try:
+            await asyncio.sleep(1.5)  # every transaction is in a block
+            values = {tag: await stand.values(list(range(self.wanted[1])), tag) for tag in TAGS}
+            end = time.monotonic() + CALM_SECONDS
+            while True:
+                found = [client.differs(values[client.tag] or {}) for client in self.clients]
+                if not any(found):
+                    break
+                if time.monotonic() > end:
+                    at = next(at for at, text in enumerate(found) if text)
+                    raise Fault(f"the copy of subscriber {at}: {found[at]}")
+                await asyncio.sleep(RETRY_SECONDS)
+            stand.done["compared in calm"] += sum(len(client.slots) for client in self.clients)
+        finally:
+            stand.is_calm = False
+
+    async def children(self, number: int) -> None:
+        """Start a subscriber in its own process again and again, and kill it."""
+        stand = self.stand
+        values = (number, stand.table, stand.clock, stand.node.port, *self.wanted)
+        arguments = ["-m", "tests.faults.watch_soak", "--child", *map(str, values)]
+        while not self.is_over:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable, *arguments, stderr=asyncio.subprocess.PIPE
+            )
+            end = time.monotonic() + stand.random.uniform(*CHILD_SECONDS)
+            try:
+                while not self.is_over and time.monotonic() < end:
+                    await asyncio.sleep(RETRY_SECONDS)
+                if process.returncode is not None:
+                    error = b"" if process.stderr is None else await process.stderr.read()
+                    raise Fault(f"a subscriber ended: {error.decode()[-2000:]}")
+            finally:
+                with suppress(ProcessLookupError):
+                    process.kill()
+                await process.wait()
+            stand.done["kills of subscribers"] += 1
 
 
-async def block_queue(stand: Stand) -> None:
-    """Let the queue of one subscriber be full for a while, as if its client read nothing."""
-    subscribers = list(stand.server.hub.watching._standing)
-    if not subscribers:
-        return
-    outbox = stand.random.choice(subscribers).session.outbox  # type: ignore[attr-defined]
-    messages = stand.server.limits.outbound_messages
-    outbox.messages = 0
-    await asyncio.sleep(stand.random.uniform(0.2, 1.5))
-    outbox.messages = messages
-
-
-async def check_copies(stand: Stand, subscribers: list[Subscriber]) -> int:
-    """Compare each copy with fresh calls once the chain stands still. Returns how many agree."""
-    compared = 0
-    for subscriber in subscribers:
-        for question, slot in enumerate(subscriber.slots):
-            call = {"to": TABLE, "data": f"0x{slot:064x}"}
-            found = await stand.request("eth_call", call, subscriber.tag)
-            if subscriber.copy.answers.get(question) != found:
-                known = subscriber.copy.answers.get(question)
-                raise Fault(f"question {question} of a copy is {known}, the node has {found}")
-            compared += 1
-    return compared
+async def child(values: list[str]) -> None:
+    """Watch until this process is killed."""
+    number, (table, clock) = int(values[0]), values[1:3]
+    port, questions, slots = map(int, values[3:])
+    client = Subscriber(number, table, clock, (port,), (questions, slots))
+    http = aiohttp.ClientSession()
+    node = fastevm_node()
+    node.url = f"http://{HOST}:{port}"
+    stand = Stand(node, http)
+    stand.reorganised = float("inf")  # it does not know of reorganisations
+    await client.run(stand)
 
 
 async def soak(
-    seconds: float, subscribers: int, questions: int, *, slots: int, faults: bool, **limits: Any
+    seconds: float,
+    subscribers: int,
+    questions: int,
+    *,
+    slots: int,
+    kill_every: float = 60.0,
+    calm_every: float = 45.0,
 ) -> Counter[str]:
     """Run everything and return what happened. Raises Fault."""
-    stand = await stand_of(
-        client_watch_questions=2 * subscribers * questions,
-        watch_questions=2 * subscribers * questions,
-        client_watch_gas=10**12,
-        address_watch_size=2**30,
-        watch_size=2**30,
-        **limits,
-    )
-    try:
-        end = time.monotonic() + seconds
-        clients = [Subscriber(stand, n, questions, slots) for n in range(subscribers)]
-        still = end + 4.0  # nothing is sent in the last seconds, so that the copies catch up
-        tasks = [asyncio.create_task(client.run(end, faults)) for client in clients]
-        done = await disturb(stand, end, slots, faults)
-        await asyncio.gather(*tasks)
-        calm = [Subscriber(stand, n, min(questions, 50), slots) for n in range(subscribers)]
-        await asyncio.gather(
-            *(client.watch(still, False) for client in calm),
-            _some_more(stand, slots, still - 3.0),
-        )
-        done["compared"] = await check_copies(stand, calm)
-        for client in (*clients, *calm):
-            done.update(client.totals)
-        gauges = stand.server.hub.watching.gauges()
-        done.update({name: round(value, 3) for name, value in gauges.items()})  # type: ignore[arg-type]
-        return done
-    finally:
-        await stand.http.close()
-        await stand.server.stop()
-
-
-async def _some_more(stand: Stand, slots: int, end: float) -> None:
-    while time.monotonic() < end:
-        await stand.store(slots, 2)
-        await asyncio.sleep(0.1)
+    with (
+        tempfile.TemporaryDirectory(prefix="fastevm-watch-soak-") as name,
+        started(Path(name)) as (node, second),
+    ):
+        async with aiohttp.ClientSession() as http:
+            stand = Stand(node, http)
+            await stand.deploy()
+            made = Soak(stand, (node.port, second), subscribers, (questions, slots))
+            try:
+                end = time.monotonic() + seconds
+                await made.run(end, kill_every=kill_every, calm_every=calm_every)
+            finally:
+                made.link.close()
+                made.thread.close()
+            await asyncio.sleep(1.0)  # the node has seen that all are gone
+            done = stand.done
+            for client in made.clients:
+                done.update(client.totals)
+            gauges = await asyncio.to_thread(node.metrics)
+            for name, value in gauges.items():
+                if name.startswith("watch_"):
+                    done[name] = int(value)
+            done["memory of the node, MB"] = node.memory() >> 20
+            return done
 
 
 def main() -> int:
+    """Run the soak, or one subscriber of it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--subscribers", type=int, default=50)
     parser.add_argument("--questions", type=int, default=1000)
     parser.add_argument("--slots", type=int, default=5000)
+    parser.add_argument("--child", nargs=6, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.child:
+        asyncio.run(child(options.child))
+        return 0
     done = asyncio.run(
-        soak(
-            options.seconds,
-            options.subscribers,
-            options.questions,
-            slots=options.slots,
-            faults=True,
-            outbound_size=2**20,
-        )
+        soak(options.seconds, options.subscribers, options.questions, slots=options.slots)
     )
     for name, count in sorted(done.items()):
         print(f"{name:40} {count}")
