@@ -1,11 +1,13 @@
 """Times standing simulations: how soon all answers are fresh after a slice.
 
     python -m fastevm.bench.watch [--questions N] [--slices N] [--threads N] [--growth] [--most N]
+                                  [--node]
 
 Four kinds of bundles, as many of each: ERC-20 transfers, swaps over five pools, liquidations on one
 oracle, checks whether a payment could be captured. Slices change the reads of 1 % and of 10 % of
 them. A full run of all bundles on the same state stands beside. ``--growth``: the work for a fixed
-number of touched questions, with 1,000 to ``--most`` questions.
+number of touched questions, with 1,000 to ``--most`` questions. ``--node``: beside the builder of a
+node.
 """
 
 import argparse
@@ -15,6 +17,7 @@ import statistics
 import sys
 import time
 from collections.abc import Iterator
+from importlib import import_module
 from random import Random
 from typing import Any
 
@@ -47,13 +50,22 @@ def slot_of(address: bytes) -> int:
 
 
 HASHED = "PUSH0 MSTORE 32 PUSH0 KECCAK256"  # the slot of what is on the stack
+# With 96 bytes (first account, end, value) a contract stores the value for a range of accounts, so
+# that few transactions change many reads.
+RANGE_BYTES = 96
+TO_RANGE = f"{RANGE_BYTES} CALLDATASIZE EQ @range JUMPI"
+RANGE = f"""
+    range: 64 CALLDATALOAD 32 CALLDATALOAD PUSH0 CALLDATALOAD
+    next: DUP3 DUP2 {HASHED} SSTORE 1 ADD DUP2 DUP2 LT @next JUMPI STOP
+"""
 # transfer(address, uint256): both balances, a log, true
 TOKEN_CODE = assemble(f"""
-    CALLER {HASHED} DUP1 SLOAD 36 CALLDATALOAD DUP1 DUP3 LT @fail JUMPI
+    {TO_RANGE} CALLER {HASHED} DUP1 SLOAD 36 CALLDATALOAD DUP1 DUP3 LT @fail JUMPI
     DUP1 SWAP2 SUB SWAP1 SWAP2 SSTORE
     4 CALLDATALOAD {HASHED} DUP1 SLOAD DUP3 ADD SWAP1 SSTORE
     PUSH0 MSTORE 0xddf252ad 32 PUSH0 LOG1 1 PUSH0 MSTORE 32 PUSH0 RETURN
     fail: PUSH0 PUSH0 REVERT
+    {RANGE}
 """)
 # swap(uint256): out = reserve1 * in / (reserve0 + in); both reserves, a log, the output
 POOL_CODE = assemble("""
@@ -65,15 +77,17 @@ POOL_CODE = assemble("""
 ORACLE_CODE = assemble("PUSH0 SLOAD PUSH0 MSTORE 32 PUSH0 RETURN")
 # liquidate(address): reverts unless collateral * price < debt; clears the debt
 LENDING_CODE = assemble(f"""
-    32 PUSH0 PUSH0 PUSH0 0x{ORACLE.hex()} GAS STATICCALL POP PUSH0 MLOAD
+    {TO_RANGE} 32 PUSH0 PUSH0 PUSH0 0x{ORACLE.hex()} GAS STATICCALL POP PUSH0 MLOAD
     4 CALLDATALOAD {HASHED} DUP1 SLOAD DUP3 MUL DUP2 1 ADD SLOAD GT @go JUMPI
     PUSH0 PUSH0 REVERT
     go: 1 ADD PUSH0 SWAP1 SSTORE 1 PUSH0 MSTORE 32 PUSH0 RETURN
+    {RANGE}
 """)
 # capture(address): reverts if nothing is held; clears it, a log, the amount
 ESCROW_CODE = assemble(f"""
-    4 CALLDATALOAD {HASHED} DUP1 SLOAD DUP1 @go JUMPI PUSH0 PUSH0 REVERT
+    {TO_RANGE} 4 CALLDATALOAD {HASHED} DUP1 SLOAD DUP1 @go JUMPI PUSH0 PUSH0 REVERT
     go: PUSH0 MSTORE PUSH0 SWAP1 SSTORE 0xcafe 32 PUSH0 LOG1 32 PUSH0 RETURN
+    {RANGE}
 """)
 
 
@@ -81,8 +95,8 @@ ESCROW_CODE = assemble(f"""
 # the state and the questions
 
 
-def genesis(count: int) -> Layer:
-    """Returns the state for ``count`` questions."""
+def accounts_of(count: int) -> dict[bytes, dict[str, Any]]:
+    """Returns the accounts of the state for ``count`` questions of each kind."""
     holders = {slot_of(person(at)): 10**9 for at in range(count)}
     positions: dict[int, int] = {}
     for at in range(count):
@@ -96,7 +110,12 @@ def genesis(count: int) -> Layer:
     }
     for pool in POOL:
         accounts[pool] = {"code": POOL_CODE, "storage": {0: 10**24, 1: 10**24}}
-    return Layer.of(accounts)
+    return accounts
+
+
+def genesis(count: int) -> Layer:
+    """Returns the state for ``count`` questions of each kind."""
+    return Layer.of(accounts_of(count))
 
 
 def question(number: int) -> list[CallRequest]:
@@ -247,7 +266,11 @@ def main() -> int:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--growth", action="store_true")
     parser.add_argument("--most", type=int, default=1_000_000)
+    parser.add_argument("--node", action="store_true", help="beside the builder of a node")
     options = parser.parse_args()
+    if options.node:
+        beside = import_module("fastevm.bench.watch_beside_node")
+        return int(not beside.measure(options.questions, options.slices, options.threads))
     if options.growth:
         growth(options.most, options.slices, options.threads)
         return 0

@@ -20,20 +20,20 @@ class Histogram:
         self.counts = [0] * (len(self.bounds) + 1)
         self.total = 0.0
         self.largest = 0.0
-        self._newest: deque[float] = deque(maxlen=QUANTILE_WINDOW)
+        self.newest: deque[float] = deque(maxlen=QUANTILE_WINDOW)
 
     def observe(self, value: float) -> None:
         """Count a value."""
         self.counts[bisect_left(self.bounds, value)] += 1
         self.total += value
         self.largest = max(self.largest, value)
-        self._newest.append(value)
+        self.newest.append(value)
 
     def quantile(self, share: float) -> float:
         """Returns the value that ``share`` of the newest 1,000 values do not exceed; 0 without
         values.
         """
-        ordered = sorted(self._newest)
+        ordered = sorted(self.newest)
         return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0.0
 
     @property
