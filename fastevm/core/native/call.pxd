@@ -121,3 +121,5 @@ cdef bint native_refuse(NativeCall* call, const char* reason) noexcept nogil
 # Append to the output.
 cdef bint native_append(NativeCall* call, const void* data, size_t size) noexcept nogil
 cdef bint native_append_word(NativeCall* call, const Word* word) noexcept nogil
+cdef bint native_append_number(NativeCall* call, uint64_t number) noexcept nogil
+cdef bint native_append_address(NativeCall* call, const Address* address) noexcept nogil

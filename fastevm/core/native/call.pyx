@@ -6,7 +6,9 @@ from fastevm.core.primitives.buffer cimport buffer_append
 from fastevm.core.primitives.cancellation cimport CANCEL_REQUEST
 from fastevm.core.primitives.hashes cimport Address, Hash
 from fastevm.core.primitives.intrinsics cimport atomic_load_int, likely, unlikely
-from fastevm.core.primitives.word cimport Word, word_copy, word_eq, word_store
+from fastevm.core.primitives.word cimport (
+    Word, word_copy, word_eq, word_from_address, word_set, word_store,
+)
 from fastevm.core.spec.constants cimport KECCAK_WORD_COST, LOG_BYTE_COST, LOG_TOPIC_COST
 from fastevm.core.native.routing cimport native_is_warm
 from fastevm.core.precompiles.registry cimport precompile_at
@@ -261,3 +263,15 @@ cdef bint native_append_word(NativeCall* call, const Word* word) noexcept nogil:
     cdef uint8_t bytes[32]
     word_store(bytes, word)
     return native_append(call, bytes, 32)
+
+
+cdef bint native_append_number(NativeCall* call, uint64_t number) noexcept nogil:
+    cdef Word word
+    word_set(&word, number)
+    return native_append_word(call, &word)
+
+
+cdef bint native_append_address(NativeCall* call, const Address* address) noexcept nogil:
+    cdef Word word
+    word_from_address(&word, address)
+    return native_append_word(call, &word)

@@ -33,6 +33,7 @@ cdef struct Context:
     NativeCall* call
     Account* state            # of ArbOS; NULL until it is read
     int version               # of ArbOS
+    uint64_t key              # of the method's row, for bodies that several rows share
     bint is_free              # an owner's call
 
 
@@ -49,14 +50,15 @@ cdef struct Method:
     MethodKind kind
     char codes[8]             # of the arguments: a address, u uint256, l uint64, w bytes32, y bytes
     Body run
-    const Space* space
-    uint64_t key
+    const Space* space        # of the slot
+    uint64_t key              # of the slot, or for the body
     const char* refused       # with neither body nor slot: what a refusal says
 
 
 # --- the table. Signatures are those of the ABI ---
 cdef int add(
-    uint32_t contract, int first, MethodKind kind, bytes signature, Body run, int last=*
+    uint32_t contract, int first, MethodKind kind, bytes signature, Body run, int last=*,
+    uint64_t key=*,
 ) except -1
 # The arguments are not decoded.
 cdef int add_unread(

@@ -14,15 +14,14 @@ from fastevm.core.native.arbitrum.addresses cimport (
 )
 from fastevm.core.native.arbitrum.storage cimport ARBOS_STATE, Space, child_space, slot_at, slot_of
 from fastevm.core.native.call cimport (
-    native_account, native_append, native_append_word, native_charge, native_peek, native_poke,
+    native_account, native_append, native_append_address, native_append_number, native_append_word,
+    native_charge, native_peek, native_poke,
     native_revert, native_revert_empty,
 )
 from fastevm.core.primitives.hashes cimport Address
 from fastevm.core.primitives.intrinsics cimport load32_big, store32_big
 from fastevm.core.primitives.keccak cimport keccak256
-from fastevm.core.primitives.word cimport (
-    Word, word_from_address, word_is_zero, word_set,
-)
+from fastevm.core.primitives.word cimport Word, word_is_zero
 
 
 NAMES = {
@@ -86,11 +85,13 @@ cdef int put_codes(Method* row, bytes signature) except -1:
 
 
 cdef int add(
-    uint32_t contract, int first, MethodKind kind, bytes signature, Body run, int last=0
+    uint32_t contract, int first, MethodKind kind, bytes signature, Body run, int last=0,
+    uint64_t key=0,
 ) except -1:
     cdef Method* row = new_row(contract, first, kind, signature)
     row.run = run
     row.last = last
+    row.key = key
     return put_codes(row, signature)
 
 
@@ -211,15 +212,11 @@ cdef bint give(Context* c, const Word* word) noexcept nogil:
 
 
 cdef bint give_number(Context* c, uint64_t number) noexcept nogil:
-    cdef Word word
-    word_set(&word, number)
-    return give(c, &word)
+    return native_append_number(c.call, number)
 
 
 cdef bint give_address(Context* c, const Address* address) noexcept nogil:
-    cdef Word word
-    word_from_address(&word, address)
-    return give(c, &word)
+    return native_append_address(c.call, address)
 
 
 cdef bint pad(Context* c, size_t size) noexcept nogil:

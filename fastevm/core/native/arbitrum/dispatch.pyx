@@ -96,6 +96,7 @@ cdef bint run_method(Context* c, const Method* method) noexcept nogil:
         return False
     if not decode(arguments, method.codes, call.data + SELECTOR_SIZE, call.size - SELECTOR_SIZE):
         return burn_all(c)
+    c.key = method.key
     if method.space != NULL:
         if not (load_at(c, method.space, method.key, &word) and give(c, &word)):
             return False

@@ -34,21 +34,28 @@ cdef enum:
     SCALAR_PERCENT = 2
 
 
-# The parameters, one after another from the first byte of a slot on.
+# The parameters, in the order in which they lie in a slot.
+cdef enum:
+    VERSION
+    INK_PRICE
+    MAX_STACK_DEPTH
+    FREE_PAGES
+    PAGE_GAS
+    PAGE_LIMIT
+    MIN_INIT_GAS
+    MIN_CACHED_GAS
+    INIT_SCALAR
+    CACHED_SCALAR
+    EXPIRY_DAYS
+    KEEPALIVE_DAYS
+    BLOCK_CACHE_SIZE
+    PARAMETERS
+
+cdef int[PARAMETERS] SIZES = [2, 3, 4, 2, 2, 2, 1, 1, 1, 1, 2, 2, 2]  # bytes
+
+
 cdef struct Parameters:
-    uint64_t version
-    uint64_t ink_price
-    uint64_t max_stack_depth
-    uint64_t free_pages
-    uint64_t page_gas
-    uint64_t page_limit
-    uint64_t min_init_gas
-    uint64_t min_cached_gas
-    uint64_t init_scalar
-    uint64_t cached_scalar
-    uint64_t expiry_days
-    uint64_t keepalive_days
-    uint64_t block_cache_size
+    uint64_t of[PARAMETERS]
 
 
 cdef struct Program:
@@ -74,22 +81,12 @@ cdef bint load_parameters(Context* c, Parameters* out) noexcept nogil:
     cdef uint8_t bytes[32]
     cdef const uint8_t* at = bytes
     cdef Word word
+    cdef int i
     if not (charge(c, PARAMETERS_GAS) and load_free(c, &STYLUS_PARAMETERS, 0, &word)):
         return False
     word_store(bytes, &word)
-    out.version = take(&at, 2)
-    out.ink_price = take(&at, 3)
-    out.max_stack_depth = take(&at, 4)
-    out.free_pages = take(&at, 2)
-    out.page_gas = take(&at, 2)
-    out.page_limit = take(&at, 2)
-    out.min_init_gas = take(&at, 1)
-    out.min_cached_gas = take(&at, 1)
-    out.init_scalar = take(&at, 1)
-    out.cached_scalar = take(&at, 1)
-    out.expiry_days = take(&at, 2)
-    out.keepalive_days = take(&at, 2)
-    out.block_cache_size = take(&at, 2)
+    for i in range(PARAMETERS):
+        out.of[i] = take(&at, SIZES[i])
     return True
 
 
@@ -121,12 +118,12 @@ cdef bint load_active(
         return False
     if out.version == 0:
         return fail_named(c, PROGRAM_NOT_ACTIVATED)
-    if out.version != parameters.version:
+    if out.version != parameters.of[VERSION]:
         return (
             begin_error(c, PROGRAM_NEEDS_UPGRADE) and give_number(c, out.version)
-            and give_number(c, parameters.version) and end_error(c)
+            and give_number(c, parameters.of[VERSION]) and end_error(c)
         )
-    if out.age > parameters.expiry_days * DAY:
+    if out.age > parameters.of[EXPIRY_DAYS] * DAY:
         return begin_error(c, PROGRAM_EXPIRED) and give_number(c, out.age) and end_error(c)
     return True
 
@@ -158,46 +155,17 @@ cdef bint load_active_at(
 
 # --- parameters ---
 
-cdef bint stylus_version(Context* c, const Argument* a) noexcept nogil:
+# The result is the parameter with the number of the method's row.
+cdef bint parameter(Context* c, const Argument* a) noexcept nogil:
     cdef Parameters p
     memset(&p, 0, sizeof(p))
-    return load_parameters(c, &p) and give_number(c, p.version)
-
-
-cdef bint ink_price(Context* c, const Argument* a) noexcept nogil:
-    cdef Parameters p
-    memset(&p, 0, sizeof(p))
-    return load_parameters(c, &p) and give_number(c, p.ink_price)
-
-
-cdef bint max_stack_depth(Context* c, const Argument* a) noexcept nogil:
-    cdef Parameters p
-    memset(&p, 0, sizeof(p))
-    return load_parameters(c, &p) and give_number(c, p.max_stack_depth)
-
-
-cdef bint free_pages(Context* c, const Argument* a) noexcept nogil:
-    cdef Parameters p
-    memset(&p, 0, sizeof(p))
-    return load_parameters(c, &p) and give_number(c, p.free_pages)
-
-
-cdef bint page_gas(Context* c, const Argument* a) noexcept nogil:
-    cdef Parameters p
-    memset(&p, 0, sizeof(p))
-    return load_parameters(c, &p) and give_number(c, p.page_gas)
+    return load_parameters(c, &p) and give_number(c, p.of[c.key])
 
 
 cdef bint page_ramp(Context* c, const Argument* a) noexcept nogil:
     cdef Parameters p
     memset(&p, 0, sizeof(p))
     return load_parameters(c, &p) and give_number(c, PAGE_RAMP)
-
-
-cdef bint page_limit(Context* c, const Argument* a) noexcept nogil:
-    cdef Parameters p
-    memset(&p, 0, sizeof(p))
-    return load_parameters(c, &p) and give_number(c, p.page_limit)
 
 
 cdef bint min_init_gas(Context* c, const Argument* a) noexcept nogil:
@@ -208,33 +176,15 @@ cdef bint min_init_gas(Context* c, const Argument* a) noexcept nogil:
     if c.version < 32:  # Nitro reverts before its correction of these charges
         return fail(c)
     return (
-        give_number(c, p.min_init_gas * INIT_GAS_UNIT)
-        and give_number(c, p.min_cached_gas * CACHED_GAS_UNIT)
+        give_number(c, p.of[MIN_INIT_GAS] * INIT_GAS_UNIT)
+        and give_number(c, p.of[MIN_CACHED_GAS] * CACHED_GAS_UNIT)
     )
 
 
 cdef bint init_cost_scalar(Context* c, const Argument* a) noexcept nogil:
     cdef Parameters p
     memset(&p, 0, sizeof(p))
-    return load_parameters(c, &p) and give_number(c, p.init_scalar * SCALAR_PERCENT)
-
-
-cdef bint expiry_days(Context* c, const Argument* a) noexcept nogil:
-    cdef Parameters p
-    memset(&p, 0, sizeof(p))
-    return load_parameters(c, &p) and give_number(c, p.expiry_days)
-
-
-cdef bint keepalive_days(Context* c, const Argument* a) noexcept nogil:
-    cdef Parameters p
-    memset(&p, 0, sizeof(p))
-    return load_parameters(c, &p) and give_number(c, p.keepalive_days)
-
-
-cdef bint block_cache_size(Context* c, const Argument* a) noexcept nogil:
-    cdef Parameters p
-    memset(&p, 0, sizeof(p))
-    return load_parameters(c, &p) and give_number(c, p.block_cache_size)
+    return load_parameters(c, &p) and give_number(c, p.of[INIT_SCALAR] * SCALAR_PERCENT)
 
 
 cdef bint activation_gas(Context* c, const Argument* a) noexcept nogil:
@@ -289,9 +239,11 @@ cdef bint program_init_gas(Context* c, const Argument* a) noexcept nogil:
     memset(&program, 0, sizeof(program))
     if not load_active_at(c, &a[0], &p, &program):
         return False
-    cached = scaled_cost(p.min_cached_gas, CACHED_GAS_UNIT, program.cached_cost, p.cached_scalar)
-    full = scaled_cost(p.min_init_gas, INIT_GAS_UNIT, program.init_cost, p.init_scalar)
-    if p.version > 1:
+    cached = scaled_cost(
+        p.of[MIN_CACHED_GAS], CACHED_GAS_UNIT, program.cached_cost, p.of[CACHED_SCALAR]
+    )
+    full = scaled_cost(p.of[MIN_INIT_GAS], INIT_GAS_UNIT, program.init_cost, p.of[INIT_SCALAR])
+    if p.of[VERSION] > 1:
         full += cached
     return give_number(c, full) and give_number(c, cached)
 
@@ -311,7 +263,7 @@ cdef bint program_time_left(Context* c, const Argument* a) noexcept nogil:
     memset(&program, 0, sizeof(program))
     return (
         load_active_at(c, &a[0], &p, &program)
-        and give_number(c, p.expiry_days * DAY - program.age)
+        and give_number(c, p.of[EXPIRY_DAYS] * DAY - program.age)
     )
 
 
@@ -356,18 +308,18 @@ cdef bint cache_codehash(Context* c, const Argument* a) noexcept nogil:
     return change_cache(c)
 
 
-add(ARB_WASM, 30, VIEW, b"stylusVersion()", stylus_version)
-add(ARB_WASM, 30, VIEW, b"inkPrice()", ink_price)
-add(ARB_WASM, 30, VIEW, b"maxStackDepth()", max_stack_depth)
-add(ARB_WASM, 30, VIEW, b"freePages()", free_pages)
-add(ARB_WASM, 30, VIEW, b"pageGas()", page_gas)
+add(ARB_WASM, 30, VIEW, b"stylusVersion()", parameter, 0, VERSION)
+add(ARB_WASM, 30, VIEW, b"inkPrice()", parameter, 0, INK_PRICE)
+add(ARB_WASM, 30, VIEW, b"maxStackDepth()", parameter, 0, MAX_STACK_DEPTH)
+add(ARB_WASM, 30, VIEW, b"freePages()", parameter, 0, FREE_PAGES)
+add(ARB_WASM, 30, VIEW, b"pageGas()", parameter, 0, PAGE_GAS)
 add(ARB_WASM, 30, VIEW, b"pageRamp()", page_ramp)
-add(ARB_WASM, 30, VIEW, b"pageLimit()", page_limit)
+add(ARB_WASM, 30, VIEW, b"pageLimit()", parameter, 0, PAGE_LIMIT)
 add(ARB_WASM, 30, VIEW, b"minInitGas()", min_init_gas)
 add(ARB_WASM, 30, VIEW, b"initCostScalar()", init_cost_scalar)
-add(ARB_WASM, 30, VIEW, b"expiryDays()", expiry_days)
-add(ARB_WASM, 30, VIEW, b"keepaliveDays()", keepalive_days)
-add(ARB_WASM, 30, VIEW, b"blockCacheSize()", block_cache_size)
+add(ARB_WASM, 30, VIEW, b"expiryDays()", parameter, 0, EXPIRY_DAYS)
+add(ARB_WASM, 30, VIEW, b"keepaliveDays()", parameter, 0, KEEPALIVE_DAYS)
+add(ARB_WASM, 30, VIEW, b"blockCacheSize()", parameter, 0, BLOCK_CACHE_SIZE)
 add(ARB_WASM, 59, VIEW, b"activationGas()", activation_gas)
 add(ARB_WASM, 30, VIEW, b"codehashVersion(bytes32)", codehash_version)
 add(ARB_WASM, 30, VIEW, b"codehashAsmSize(bytes32)", codehash_asm_size)

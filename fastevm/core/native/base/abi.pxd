@@ -63,8 +63,6 @@ cdef bint revert_undecoded(
 cdef void address_of(Address* out, const Argument* argument) noexcept nogil
 
 # --- appended to the output of the call; False if out of memory ---
-cdef bint append_number(NativeCall* call, uint64_t value) noexcept nogil
-cdef bint append_address(NativeCall* call, const Address* address) noexcept nogil
 # The length, then the content, padded to words.
 cdef bint append_bytes(NativeCall* call, Slice content) noexcept nogil
 # A tuple of values of variable size: the offsets, then the values.

@@ -9,12 +9,13 @@ from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memset, strlen
 
 from fastevm.core.native.call cimport (
-    NATIVE_OUT_OF_MEMORY, NativeCall, native_append, native_append_word, native_end, native_revert,
+    NATIVE_OUT_OF_MEMORY, NativeCall, native_append, native_append_number, native_end,
+    native_revert,
 )
 from fastevm.core.primitives.buffer cimport buffer_reserve
 from fastevm.core.primitives.hashes cimport Address
 from fastevm.core.primitives.word cimport (
-    Word, word_fits64, word_from_address, word_load, word_set, word_to_address,
+    Word, word_fits64, word_load, word_to_address,
 )
 
 
@@ -226,18 +227,6 @@ cdef size_t padded(size_t size) noexcept nogil:
     return (size + 31) & ~<size_t>31
 
 
-cdef bint append_number(NativeCall* call, uint64_t value) noexcept nogil:
-    cdef Word word
-    word_set(&word, value)
-    return native_append_word(call, &word)
-
-
-cdef bint append_address(NativeCall* call, const Address* address) noexcept nogil:
-    cdef Word word
-    word_from_address(&word, address)
-    return native_append_word(call, &word)
-
-
 cdef bint append_zeros(NativeCall* call, size_t count) noexcept nogil:
     cdef uint8_t zeros[32]
     memset(zeros, 0, sizeof(zeros))
@@ -246,7 +235,7 @@ cdef bint append_zeros(NativeCall* call, size_t count) noexcept nogil:
 
 cdef bint append_bytes(NativeCall* call, Slice content) noexcept nogil:
     return (
-        append_number(call, content.size)
+        native_append_number(call, content.size)
         and native_append(call, content.bytes, content.size)
         and append_zeros(call, padded(content.size) - content.size)
     )
@@ -256,7 +245,7 @@ cdef bint append_tuple(NativeCall* call, const Slice* contents, int count) noexc
     cdef size_t offset = <size_t>count * WORD_SIZE
     cdef int i
     for i in range(count):
-        if not append_number(call, offset):
+        if not native_append_number(call, offset):
             return False
         offset += WORD_SIZE + padded(contents[i].size)
     for i in range(count):

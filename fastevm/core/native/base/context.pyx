@@ -8,14 +8,12 @@ hash of the slot.
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from fastevm.core.native.base.abi cimport (
-    WORD_SIZE, Slice, append_address, append_bytes, append_number, append_zeros, padded,
-)
+from fastevm.core.native.base.abi cimport WORD_SIZE, Slice, append_bytes, append_zeros, padded
 from fastevm.core.native.base.names cimport (
     ACTIVATION_ROOT, FEATURE_NOT_ACTIVATED, PANIC,
 )
 from fastevm.core.native.call cimport (
-    NATIVE_OUT_OF_GAS, native_account, native_append,
+    NATIVE_OUT_OF_GAS, native_account, native_append, native_append_address, native_append_number,
     native_append_word, native_end, native_load, native_log, native_revert, native_set_code,
     native_store,
 )
@@ -64,11 +62,13 @@ cdef bint fail_words(Context* c, uint32_t error, const Word* a, const Word* b) n
 
 
 cdef bint fail_number(Context* c, uint32_t error, uint64_t number) noexcept nogil:
-    return begin_error(c, error) and append_number(c.call, number) and native_revert(c.call)
+    return begin_error(c, error) and native_append_number(c.call, number) and native_revert(c.call)
 
 
 cdef bint fail_address(Context* c, uint32_t error, const Address* address) noexcept nogil:
-    return begin_error(c, error) and append_address(c.call, address) and native_revert(c.call)
+    return (
+        begin_error(c, error) and native_append_address(c.call, address) and native_revert(c.call)
+    )
 
 
 cdef bint fail_amounts(
@@ -76,7 +76,7 @@ cdef bint fail_amounts(
 ) noexcept nogil:
     return (
         begin_error(c, error)
-        and append_address(c.call, address)
+        and native_append_address(c.call, address)
         and native_append_word(c.call, a)
         and native_append_word(c.call, b)
         and native_revert(c.call)
@@ -86,7 +86,7 @@ cdef bint fail_amounts(
 cdef bint fail_bytes(Context* c, uint32_t error, Slice content) noexcept nogil:
     return (
         begin_error(c, error)
-        and append_number(c.call, WORD_SIZE)
+        and native_append_number(c.call, WORD_SIZE)
         and append_bytes(c.call, content)
         and native_revert(c.call)
     )
@@ -284,18 +284,21 @@ cdef bint give_word(Context* c, const Word* word) noexcept nogil:
 
 cdef bint give_number(Context* c, uint64_t number) noexcept nogil:
     c.call.output.size = 0
-    return append_number(c.call, number)
+    return native_append_number(c.call, number)
 
 
 cdef bint give_address(Context* c, const Address* address) noexcept nogil:
     c.call.output.size = 0
-    return append_address(c.call, address)
+    return native_append_address(c.call, address)
 
 
 cdef bint give_text(Context* c, const Word* slot) noexcept nogil:
     cdef Word size
     c.call.output.size = 0
-    if not (append_number(c.call, WORD_SIZE) and append_number(c.call, 0) and load_text(c, slot)):
+    if not (
+        native_append_number(c.call, WORD_SIZE) and native_append_number(c.call, 0)
+        and load_text(c, slot)
+    ):
         return False
     word_set(&size, c.call.output.size - 2 * WORD_SIZE)
     word_store(c.call.output.bytes + WORD_SIZE, &size)

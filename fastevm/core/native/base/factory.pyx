@@ -9,7 +9,7 @@ from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from fastevm.core.native.base.abi cimport (
-    DECODED, WORD_SIZE, Argument, Decoded, Slice, address_of, append_bytes, append_number,
+    DECODED, WORD_SIZE, Argument, Decoded, Slice, address_of, append_bytes,
     bytes_element, decode_struct, padded, revert_undecoded,
 )
 from fastevm.core.native.base.addresses cimport (
@@ -28,7 +28,7 @@ from fastevm.core.native.base.names cimport (
 )
 from fastevm.core.native.base.token cimport MAX_128, NAME, SUPPLY_CAP, SYMBOL, grant
 from fastevm.core.native.call cimport (
-    NATIVE_REVERTED, native_charge_keccak, native_go_on, native_read_account,
+    NATIVE_REVERTED, native_append_number, native_charge_keccak, native_go_on, native_read_account,
 )
 from fastevm.core.primitives.hashes cimport Address
 from fastevm.core.primitives.keccak cimport keccak256
@@ -186,12 +186,12 @@ cdef bint store_fields(Context* t, const Argument* members) noexcept nogil:
 # The last argument of B20Created: bytes, for a stablecoin one struct (uint8 1, string currency).
 cdef bint append_variant(Context* c, Slice currency, bint is_asset) noexcept nogil:
     if is_asset:
-        return append_number(c.call, 0)
+        return native_append_number(c.call, 0)
     return (
-        append_number(c.call, 4 * WORD_SIZE + padded(currency.size))
-        and append_number(c.call, WORD_SIZE)
-        and append_number(c.call, SUPPORTED_VERSION)
-        and append_number(c.call, 2 * WORD_SIZE)
+        native_append_number(c.call, 4 * WORD_SIZE + padded(currency.size))
+        and native_append_number(c.call, WORD_SIZE)
+        and native_append_number(c.call, SUPPORTED_VERSION)
+        and native_append_number(c.call, 2 * WORD_SIZE)
         and append_bytes(c.call, currency)
     )
 
@@ -208,12 +208,12 @@ cdef bint log_creation(
     word_from_address(&topics[1], &t.account.address)
     word_set(&topics[2], variant)
     return (
-        append_number(c.call, 4 * WORD_SIZE)
-        and append_number(c.call, symbol_at)
-        and append_number(
+        native_append_number(c.call, 4 * WORD_SIZE)
+        and native_append_number(c.call, symbol_at)
+        and native_append_number(
             c.call, members[LAST_MEMBER].word.d[0] if is_asset else STABLECOIN_DECIMALS
         )
-        and append_number(c.call, symbol_at + WORD_SIZE + padded(symbol.size))
+        and native_append_number(c.call, symbol_at + WORD_SIZE + padded(symbol.size))
         and append_bytes(c.call, name)
         and append_bytes(c.call, symbol)
         and append_variant(c, members[LAST_MEMBER].content, is_asset)

@@ -8,9 +8,7 @@ An id is type << 56 | counter; from Denim on, bit 63 inverts the answer of the p
 from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memmove, memset
 
-from fastevm.core.native.base.abi cimport (
-    WORD_SIZE, Argument, Slice, address_of, append_number,
-)
+from fastevm.core.native.base.abi cimport WORD_SIZE, Argument, Slice, address_of
 from fastevm.core.native.base.context cimport (
     BERYL, COBALT, DENIM, ONE, POLICY_REGISTRY_ADDRESS, Context, clear_words, element,
     element_of_address, emit, fail, fail_number, field, first_word, give_address, give_number,
@@ -24,7 +22,8 @@ from fastevm.core.native.base.names cimport (
     POLICY_REGISTRY_FEATURE, POLICY_ROOT, UNAUTHORIZED, ZERO_ADDRESS,
 )
 from fastevm.core.native.call cimport (
-    NATIVE_OUT_OF_GAS, native_account, native_append, native_end, native_load, native_writable,
+    NATIVE_OUT_OF_GAS, native_account, native_append, native_append_number, native_end, native_load,
+    native_writable,
 )
 from fastevm.core.primitives.hashes cimport Address, address_eq
 from fastevm.core.primitives.word cimport (
@@ -294,10 +293,10 @@ cdef bint children(Context* c, const Argument* a) noexcept nogil:
         return False
     # The list follows the words that it is read from, and then moves to the start.
     words = c.call.output.size
-    if not (append_number(c.call, WORD_SIZE) and append_number(c.call, count)):
+    if not (native_append_number(c.call, WORD_SIZE) and native_append_number(c.call, count)):
         return False
     for i in range(count):
-        if not append_number(c.call, child_at(c.call.output.bytes, i)):
+        if not native_append_number(c.call, child_at(c.call.output.bytes, i)):
             return False
     c.call.output.size -= words
     memmove(c.call.output.bytes, c.call.output.bytes + words, c.call.output.size)
@@ -391,7 +390,7 @@ cdef bint create(
     return (
         store_number(c, &slot, counter + 1)
         and store_policy(c, policy[0], owner)
-        and append_number(c.call, policy_type)
+        and native_append_number(c.call, policy_type)
         and log_policy(c, &POLICY_CREATED, policy[0], &c.caller, NULL)
         and log_policy(c, &POLICY_ADMIN_UPDATED, policy[0], &nobody, owner)
     )
@@ -434,9 +433,9 @@ cdef bint set_members(
         if not store_number(c, &slot, value):
             return False
     return (
-        append_number(c.call, value)
-        and append_number(c.call, 2 * WORD_SIZE)
-        and append_number(c.call, accounts.count)
+        native_append_number(c.call, value)
+        and native_append_number(c.call, 2 * WORD_SIZE)
+        and native_append_number(c.call, accounts.count)
         and native_append(c.call, accounts.content.bytes, accounts.count * WORD_SIZE)
         and log_policy(
             c, &ALLOWLIST_UPDATED if type_of(policy) == ALLOWLIST else &BLOCKLIST_UPDATED,
@@ -524,8 +523,8 @@ cdef bint store_children(Context* c, uint64_t policy, const Argument* list) noex
     first_word(c, &slot, &slot)
     return (
         store(c, &slot, &word)
-        and append_number(c.call, WORD_SIZE)
-        and append_number(c.call, list.count)
+        and native_append_number(c.call, WORD_SIZE)
+        and native_append_number(c.call, list.count)
         and native_append(c.call, list.content.bytes, list.count * WORD_SIZE)
         and log_policy(c, &COMPOSITE_POLICY_UPDATED, policy, &c.caller, NULL)
     )

@@ -9,8 +9,7 @@ from libc.string cimport memset
 
 from fastevm.core.crypto.secp256k1 cimport recover_address
 from fastevm.core.native.base.abi cimport (
-    WORD_SIZE, Argument, Slice, address_of, append_address, append_bytes, append_number,
-    append_zeros, padded,
+    WORD_SIZE, Argument, Slice, address_of, append_bytes, append_zeros, padded,
 )
 from fastevm.core.native.base.addresses cimport STABLECOIN
 from fastevm.core.native.base.context cimport (
@@ -35,7 +34,8 @@ from fastevm.core.native.base.names cimport (
 )
 from fastevm.core.native.base.policies cimport policy_authorizes, policy_exists
 from fastevm.core.native.call cimport (
-    native_append, native_append_word, native_charge, native_charge_keccak,
+    native_append, native_append_address, native_append_number, native_append_word, native_charge,
+    native_charge_keccak,
 )
 from fastevm.core.primitives.hashes cimport Address, address_eq
 from fastevm.core.primitives.keccak cimport keccak256
@@ -495,8 +495,8 @@ cdef void features_mask(Word* mask, const Argument* features) noexcept nogil:
 
 cdef bint log_features(Context* c, const Word* topic, const Argument* features) noexcept nogil:
     return (
-        append_number(c.call, WORD_SIZE)
-        and append_number(c.call, features.count)
+        native_append_number(c.call, WORD_SIZE)
+        and native_append_number(c.call, features.count)
         and native_append(c.call, features.content.bytes, features.count * WORD_SIZE)
         and emit_addresses(c, topic, &c.caller, NULL, NULL)
     )
@@ -546,10 +546,10 @@ cdef bint paused_features(Context* c, const Argument* a) noexcept nogil:
         return False
     for i in range(features):
         count += (mask.d[0] >> i) & 1
-    if not (append_number(c.call, WORD_SIZE) and append_number(c.call, count)):
+    if not (native_append_number(c.call, WORD_SIZE) and native_append_number(c.call, count)):
         return False
     for i in range(features):
-        if (mask.d[0] >> i) & 1 and not append_number(c.call, i):
+        if (mask.d[0] >> i) & 1 and not native_append_number(c.call, i):
             return False
     return True
 
@@ -586,7 +586,7 @@ cdef bint update_text(
     ):
         return False
     return topic == NULL or (
-        append_number(c.call, WORD_SIZE)
+        native_append_number(c.call, WORD_SIZE)
         and append_bytes(c.call, text.content)
         and emit_addresses(c, topic, &c.caller, NULL, NULL)
     )
@@ -804,7 +804,7 @@ cdef bint update_policy(Context* c, const Argument* a) noexcept nogil:
     ):
         return False
     return (
-        append_number(c.call, old.d[lane]) and append_number(c.call, policy)
+        native_append_number(c.call, old.d[lane]) and native_append_number(c.call, policy)
         and emit(c, topics, 2)
     )
 
@@ -847,8 +847,8 @@ cdef bint load_domain_separator(Context* c, Word* out) noexcept nogil:
         and native_append_word(c.call, &DOMAIN_TYPE_HASH)
         and native_append_word(c.call, &name)
         and native_append(c.call, digest, 32)
-        and append_number(c.call, c.call.chain_id)
-        and append_address(c.call, &c.account.address)
+        and native_append_number(c.call, c.call.chain_id)
+        and native_append_address(c.call, &c.account.address)
     ):
         return False
     hash_output(c, out)
@@ -869,13 +869,13 @@ cdef bint eip712_domain(Context* c, const Argument* a) noexcept nogil:
     # The name is read to the end of the output, behind the fixed part.
     if not (
         native_append_word(c.call, &word)
-        and append_number(c.call, 7 * WORD_SIZE)
-        and append_number(c.call, 0)
-        and append_number(c.call, c.call.chain_id)
-        and append_address(c.call, &c.account.address)
-        and append_number(c.call, 0)
-        and append_number(c.call, 0)
-        and append_number(c.call, 0)
+        and native_append_number(c.call, 7 * WORD_SIZE)
+        and native_append_number(c.call, 0)
+        and native_append_number(c.call, c.call.chain_id)
+        and native_append_address(c.call, &c.account.address)
+        and native_append_number(c.call, 0)
+        and native_append_number(c.call, 0)
+        and native_append_number(c.call, 0)
     ):
         return False
     start = c.call.output.size
@@ -891,7 +891,7 @@ cdef bint eip712_domain(Context* c, const Argument* a) noexcept nogil:
     word_store(c.call.output.bytes + 2 * WORD_SIZE, &word)
     word_set(&word, c.call.output.size + 2 * WORD_SIZE)
     word_store(c.call.output.bytes + 6 * WORD_SIZE, &word)
-    return append_bytes(c.call, version) and append_number(c.call, 0)
+    return append_bytes(c.call, version) and native_append_number(c.call, 0)
 
 
 cdef void nonce_slot(Context* c, Word* slot, const Address* owner) noexcept nogil:
