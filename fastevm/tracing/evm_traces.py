@@ -22,7 +22,12 @@ from fastevm.evm.machine import EVM
 from fastevm.evm.result import ExecutionResult, restore_result
 from fastevm.tracing.access_observer import AccessObserver
 from fastevm.tracing.observer import Observer, observer_of
-from fastevm.tracing.profile_tracers import COVERAGE_TRACER, EDGE_TRACER, GAS_TRACER
+from fastevm.tracing.profile_tracers import (
+    COVERAGE_TRACER,
+    EDGE_TRACER,
+    GAS_TRACER,
+    ProfileTracer,
+)
 from fastevm.tracing.spool import Spool
 from fastevm.tracing.tracer import Finished, Tracer, precompiles_of
 from fastevm.tracing.tracers import TRACER_NAMES, tracer_for
@@ -113,6 +118,8 @@ class Wanted:
             raise TracingError(f"more than {TRACES_LIMIT} traces of one run")
         self.tracers: dict[str, Tracer] = {}
         self._create()
+        # Whether a tracer compares the states before and after.
+        self.needs_states = any(each.needs_states for each in self.tracers.values())
         self._is_new = True
 
     def renew(self) -> Observer:
@@ -129,14 +136,16 @@ class Wanted:
             for name, item in self.requests.items()
         }
 
-    @property
-    def needs_states(self) -> bool:
-        """Whether a tracer compares the states before and after."""
-        return any(each.needs_states for each in self.tracers.values())
-
-    def result(self, finished: Finished) -> Any:
-        """Returns the trace, or the traces by name."""
-        found = {name: _values(each.result(finished)) for name, each in self.tracers.items()}
+    def result(self, finish: Callable[[], Finished]) -> Any:
+        """Returns the trace, or the traces by name. Calls ``finish`` only if a tracer needs it."""
+        found: Json = {}
+        finished = None
+        for name, each in self.tracers.items():
+            if isinstance(each, ProfileTracer):
+                found[name] = each.result()
+            else:
+                finished = finish() if finished is None else finished
+                found[name] = _values(each.result(finished))
         return next(iter(found.values())) if self.is_single else found
 
 
@@ -157,8 +166,7 @@ def run_traced(
     result = watched(evm, wanted.renew, run, (evm, *args), options)
     after = evm.state
     try:
-        finished = _finished(evm, result, run, args, options, before, after)
-        found = wanted.result(finished)
+        found = wanted.result(lambda: _finished(evm, result, run, args, options, before, after))
     except BaseException:
         forgets = True  # a caller that gets an exception expects no changes
         raise
@@ -232,9 +240,11 @@ def _outcome(result: ExecutionResult) -> CallOutcome:
 
 
 def _values(found: Any) -> Any:
-    """Decodes JSON text anywhere in a value."""
-    if isinstance(found, msgspec.Raw):
-        return decode_json(found)
+    """Decodes JSON text, which is a tracer's whole value or a member of it."""
     if isinstance(found, dict):
-        return {name: _values(item) for name, item in found.items()}
-    return found
+        return {name: _decoded(item) for name, item in found.items()}
+    return _decoded(found)
+
+
+def _decoded(found: Any) -> Any:
+    return decode_json(found) if isinstance(found, msgspec.Raw) else found

@@ -35,7 +35,8 @@ cdef class Profile(Observer):
     cdef size_t table_room    # allocated tables
     cdef FunctionCosts* costs
     cdef size_t cost_room     # allocated costs
-    cdef Opened* opened
+    cdef Opened* opened       # by depth
+    cdef size_t opened_room   # allocated frames
     cdef dict codes           # (address, is init code) -> index in `tables`
     cdef dict functions       # (address, selector) -> index in `costs`
 

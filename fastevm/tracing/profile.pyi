@@ -4,7 +4,9 @@ from fastevm.tracing.observer import Observer
 
 class Profile(Observer):
     def __init__(self) -> None: ...
-    def pcs(self, creates: bool) -> dict[bytes, dict[int, tuple[int, int]]]:
-        """Returns address -> pc -> (executions, gas), of init code or of code."""
+    def pcs(self, creates: bool) -> dict[bytes, list[int]]:
+        """Returns address -> executed pcs, of init code or of code."""
+    def gas_by_pc(self, creates: bool) -> dict[bytes, dict[int, dict[str, int]]]:
+        """Returns address -> executed pc -> ``count`` of executions and their ``gas``."""
     def calls(self) -> dict[tuple[bytes, bytes | None], tuple[int, int, int]]:
         """Returns (calls, gas, own gas) by address and selector; selector None: creation."""

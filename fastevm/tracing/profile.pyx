@@ -1,7 +1,7 @@
 """Gas by pc and by function, and executed pcs."""
 
 from libc.stdint cimport int64_t, uint64_t
-from libc.stdlib cimport calloc, free, realloc
+from libc.stdlib cimport free, realloc
 from libc.string cimport memset
 
 from fastevm.core.interpreter.machine cimport (
@@ -12,16 +12,14 @@ from fastevm.core.interpreter.tracer cimport (
     TraceHead, tracer_clear,
 )
 from fastevm.core.primitives.word cimport word_is_zero
-from fastevm.core.spec.constants cimport CALL_DEPTH_LIMIT
 from fastevm.tracing.observer cimport Observer
 
 
 cdef enum:
-    MOST_OPEN = CALL_DEPTH_LIMIT + 4
     CODES_LIMIT = 4096        # per execution
     FUNCTIONS_LIMIT = 65536
     CALL_STIPEND = 2300       # gas of a call with value that the caller does not pay
-    FIRST_SIZE = 256          # pcs, codes and functions; most executions are short
+    FIRST_SIZE = 64           # pcs, codes, functions and frames; most executions are short
     NO_FUNCTION = 0           # costs of frames that are not functions
 
 
@@ -29,11 +27,9 @@ cdef class Profile(Observer):
     """Records every op, which makes execution several times slower."""
 
     def __cinit__(self, *args: object, **options: object) -> None:
-        self.opened = <Opened*>calloc(MOST_OPEN, sizeof(Opened))
+        self.opened = <Opened*>enlarged(NULL, &self.opened_room, 1, sizeof(Opened))
         self.tables = <PcTable*>enlarged(NULL, &self.table_room, 1, sizeof(PcTable))
         self.costs = <FunctionCosts*>enlarged(NULL, &self.cost_room, 1, sizeof(FunctionCosts))
-        if self.opened == NULL:
-            raise MemoryError
         self.codes, self.functions = {}, {}
 
     def __init__(self) -> None:
@@ -92,10 +88,14 @@ cdef class Profile(Observer):
                 return False
 
     cdef int open_frame(self, const EnterRecord* r) except -1:
-        cdef Opened* f = &self.opened[r.head.depth]
+        cdef Opened* f
         cdef bint creates = r.message_kind in (CREATE_MESSAGE, CREATE2_MESSAGE)
         data = (<const char*>r + sizeof(EnterRecord))[:4] if r.data_size >= 4 else b""
         address = r.recipient.b[:20]
+        self.opened = <Opened*>enlarged(
+            self.opened, &self.opened_room, r.head.depth + 1, sizeof(Opened)
+        )
+        f = &self.opened[r.head.depth]
         memset(f, 0, sizeof(Opened))
         f.stipend = stipend_of(r)
         f.table = <size_t>self.codes.setdefault((address, creates), len(self.codes))
@@ -125,8 +125,19 @@ cdef class Profile(Observer):
         if r.head.depth > 1:
             (f - 1).children += r.gas_used - f.stipend
 
-    def pcs(self, bint creates) -> dict[bytes, dict[int, tuple[int, int]]]:
-        """Returns address -> pc -> (executions, gas), of init code or of code."""
+    def pcs(self, bint creates) -> dict[bytes, list[int]]:
+        """Returns address -> executed pcs, of init code or of code."""
+        cdef PcTable* t
+        cdef size_t pc
+        found = {}
+        for (address, is_init), place in self.codes.items():
+            t = &self.tables[<size_t>place]
+            if is_init == creates and t.size != 0:
+                found[address] = [pc for pc in range(t.size) if t.counts[pc] != 0]
+        return found
+
+    def gas_by_pc(self, bint creates) -> dict[bytes, dict[int, dict[str, int]]]:
+        """Returns address -> executed pc -> ``count`` of executions and their ``gas``."""
         cdef PcTable* t
         cdef size_t pc
         found = {}
@@ -134,7 +145,8 @@ cdef class Profile(Observer):
             t = &self.tables[<size_t>place]
             if is_init == creates and t.size != 0:
                 found[address] = {
-                    pc: (t.counts[pc], t.gas[pc]) for pc in range(t.size) if t.counts[pc] != 0
+                    pc: {"count": t.counts[pc], "gas": t.gas[pc]}
+                    for pc in range(t.size) if t.counts[pc] != 0
                 }
         return found
 

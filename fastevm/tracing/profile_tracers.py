@@ -19,7 +19,10 @@ EDGE_TRACER: Final = "edgeTracer"
 
 
 class ProfileTracer:
-    """Base class of profile tracers. Raises TracingError for options, because there are none."""
+    """Base class of profile tracers, whose results do not depend on the finished transaction.
+
+    Raises TracingError for options, because there are none.
+    """
 
     needs_states = False
     profile: Callable[[], Profile] = Profile
@@ -33,7 +36,7 @@ class ProfileTracer:
 class GasTracer(ProfileTracer):
     """Gas by pc and by function; the pc of a call does not include the callee's gas."""
 
-    def result(self, finished: Finished) -> Json:
+    def result(self, finished: Finished | None = None) -> Json:
         functions = [
             {
                 "address": hex_bytes(address),
@@ -48,19 +51,16 @@ class GasTracer(ProfileTracer):
 
     def _pcs(self, creates: bool) -> Json:
         return {
-            hex_bytes(address): {pc: {"count": n, "gas": gas} for pc, (n, gas) in pcs.items()}
-            for address, pcs in self.observer.pcs(creates).items()
+            hex_bytes(address): pcs for address, pcs in self.observer.gas_by_pc(creates).items()
         }
 
 
 class CoverageTracer(ProfileTracer):
     """The executed pcs."""
 
-    def result(self, finished: Finished) -> Json:
+    def result(self, finished: Finished | None = None) -> Json:
         return {
-            name: {
-                hex_bytes(address): list(pcs) for address, pcs in self.observer.pcs(creates).items()
-            }
+            name: {hex_bytes(address): pcs for address, pcs in self.observer.pcs(creates).items()}
             for name, creates in (("code", False), ("initcode", True))
         }
 
@@ -71,7 +71,7 @@ class EdgeTracer(ProfileTracer):
     profile = EdgeProfile
     observer: EdgeProfile
 
-    def result(self, finished: Finished) -> Json:
+    def result(self, finished: Finished | None = None) -> Json:
         return {
             name: {
                 hex_bytes(address): edges

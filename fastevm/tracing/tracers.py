@@ -157,9 +157,9 @@ def tracer_for(request: TraceRequest, budget: int, spool: Spool | None = None) -
         return own
     if not request.tracer:
         return StructLogTracer(request.steps, budget, spool)
-    if is_program(request.tracer):
-        return JavaScriptTracer(request.tracer, request.config, request.timeout, budget)
     make = _TRACERS.get(request.tracer)
+    if make is None and is_program(request.tracer):
+        return JavaScriptTracer(request.tracer, request.config, request.timeout, budget)
     if make is None:
         raise TracingError(unknown_tracer(request.tracer))
     return make(request.config or {}, budget, spool)

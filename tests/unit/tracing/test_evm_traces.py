@@ -82,6 +82,23 @@ def test_gas_adds_up_and_functions_are_told_apart() -> None:
     assert result.trace["code"][INNER][2] == {"count": 1, "gas": 2_100}
 
 
+def test_a_profile_grows_with_the_depth_of_frames() -> None:
+    evm = EVM()
+    # Calls itself while there is gas.
+    evm.set_code(OUTER, "0x5f5f5f5f5f305af100")
+    result = evm.call(OUTER, gas=5_000_000, trace="gas")
+    (function,) = result.trace["functions"]
+    assert function["calls"] > 200 and function["ownGas"] == result.gas_used
+    assert result.trace["code"][OUTER][5]["count"] == function["calls"]
+
+
+def test_values_of_several_tracers_are_decoded() -> None:
+    config = {"callTracer": {}, "gasTracer": {}, "4byteTracer": {}}
+    found = machine().call(OUTER, "0xdeadbeef", trace={"muxTracer": config}).trace["muxTracer"]
+    assert found["callTracer"]["to"] == OUTER
+    assert found["gasTracer"] == machine().call(OUTER, "0xdeadbeef", trace="gas").trace
+
+
 def test_coverage_and_init_code() -> None:
     evm = machine()
     assert evm.call(OUTER, trace="coverage").trace["code"][INNER] == [0, 2, 3, 4]
