@@ -12,3 +12,9 @@ def nearest(
     from difflib import get_close_matches  # imported late: only errors need it, and it takes 1 ms
 
     return get_close_matches(word, list(known), n=count, cutoff=cutoff)
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Returns the end of an error text: the nearest known word, or nothing."""
+    near = nearest(word, known)
+    return f": did you mean {near[0]!r}?" if near else ""

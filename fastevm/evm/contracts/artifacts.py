@@ -27,6 +27,9 @@ class Artifact(NamedTuple):
     bytecode: bytes | None
     locations: Mapping[int, SourceLocation] = MappingProxyType({})
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Artifact, (*self[:-1], dict(self.locations))  # a read-only view has no pickle
+
 
 def load_artifact(
     source: Any, name: str | None = None, *, root: str | Path | None = None

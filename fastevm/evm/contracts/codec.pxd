@@ -46,6 +46,7 @@ cdef class AbiType:
         self, const uint8_t* data, Py_ssize_t size, Py_ssize_t at, Py_ssize_t* left
     )
     cdef object finished(self, tuple values)
+    cdef object indexed(self, object value)
     cdef object wrong(self, object value, str expected)
 
 

@@ -6,6 +6,7 @@ must be zero, numbers must fit their types, and offsets must lie within the data
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.long cimport PyLong_AsLongLongAndOverflow, PyLong_Check
+from cpython.number cimport PyNumber_Index
 from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from cpython.unicode cimport PyUnicode_DecodeUTF8
@@ -20,6 +21,7 @@ from fastevm.core.primitives.intrinsics cimport load64_big, store64_big
 import re
 from collections.abc import Mapping
 from decimal import Context, Decimal
+from typing import SupportsIndex
 
 from fastevm.errors import FastevmError
 
@@ -174,10 +176,21 @@ cdef class AbiType:
             return self.put_number(out, self.scaled(value))
         return self.put_data(out, value)
 
+    cdef object indexed(self, object value):
+        """Returns an int, from an object with __index__ such as an integer of numpy."""
+        try:
+            if not isinstance(value, bool):
+                return PyNumber_Index(value)
+        except TypeError:
+            pass
+        raise self.wrong(value, "an int")
+
     def scaled(self, value: object) -> int:
         """Returns a fixed-point number as an int."""
-        if not isinstance(value, int | Decimal) or isinstance(value, bool):
+        if isinstance(value, bool) or not isinstance(value, SupportsIndex | Decimal):
             raise self.wrong(value, "a Decimal or an int")
+        if not isinstance(value, Decimal):
+            value = self.indexed(value)
         number = Decimal(value).scaleb(self.places, context=EXACT)
         if not number.is_finite() or number != number.to_integral_value():
             raise self.wrong(value, f"at most {self.places} decimal places")
@@ -190,7 +203,7 @@ cdef class AbiType:
         cdef uint8_t* word
         cdef bytes raw
         if not PyLong_Check(value) or isinstance(value, bool):
-            raise self.wrong(value, "an int")
+            value = self.indexed(value)
         small = PyLong_AsLongLongAndOverflow(value, &beyond)
         if beyond == 0 and (small >= 0 or signed):
             if self.size > 64 or fits(small, self.size, signed):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from copyreg import __newobj__  # type: ignore[attr-defined]
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,7 +13,7 @@ from fastevm.core.primitives.hex import checksum_address
 from fastevm.core.simulation.values import SimulatedLog
 from fastevm.errors import FastevmError
 from fastevm.evm.contracts.artifacts import Artifact, load_artifact
-from fastevm.evm.contracts.contract_function import Called, ContractFunction
+from fastevm.evm.contracts.contract_function import Called, ContractFunction, WithFunctions
 from fastevm.evm.contracts.interface import Event, Function, Interface, shown
 from fastevm.evm.html_table import html_table
 from fastevm.evm.machine import EVM
@@ -49,10 +50,8 @@ class NoCode(FastevmError):
         self.address = address
 
 
-class Contract:
-    """Contract(evm, abi, address, *, sender=None)
-
-    A contract at ``address`` on ``evm``. ``abi``: an ABI or anything ``load_artifact`` accepts.
+class Contract(WithFunctions):
+    """A contract at ``address`` on ``evm``. ``abi``: an ABI or anything ``load_artifact`` accepts.
 
     Every function is a method. Calling a view or pure function is a static call; calling another
     function is a message whose changes are kept, without fees or nonce. Both return the decoded
@@ -77,14 +76,17 @@ class Contract:
         self.address: str = checksum_address(self.raw_address)
         self.default_sender = sender
         self.interface = Interface(artifact.abi)
+        self.find_functions()
         hear = getattr(evm, "on_contract", None)  # set by subclasses that register their contracts
         if hear is not None:
             hear(self)
 
-    def __getattr__(self, name: str) -> ContractFunction:
-        if name == "interface" or name not in self.interface.functions:
-            raise AttributeError(f"{type(self).__name__} has no function {name!r}")
-        return ContractFunction(self, self.interface.functions[name])
+    def __reduce__(self) -> tuple[Any, ...]:
+        return __newobj__, (type(self),), self.__dict__
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.find_functions()
 
     def __getitem__(self, name: str) -> ContractFunction:
         """Returns a function by name or signature. Raises KeyError if there is none."""

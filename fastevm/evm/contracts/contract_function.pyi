@@ -15,6 +15,15 @@ class Called(NamedTuple):
     events: list[Event]
     result: ExecutionResult
 
+class WithFunctions:
+    """Base class of `Contract`: functions of the ABI are attributes."""
+
+    def __getattr__(self, name: str) -> ContractFunction:
+        """Returns a function. Raises AttributeError, with a suggestion, if there is none."""
+
+    def find_functions(self) -> None:
+        """Makes the functions of ``interface`` attributes."""
+
 @final
 class ContractFunction:
     """A function of a contract, or its overloads. Calling it returns the decoded value.

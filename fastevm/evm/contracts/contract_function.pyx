@@ -1,9 +1,14 @@
 """Functions of contracts as Python callables."""
 
+from cpython.dict cimport PyDict_GetItem
+from cpython.object cimport PyObject, PyObject_GenericGetAttr, PyObject_GenericSetAttr
+
 import inspect
 from functools import partial
+from operator import getitem
 from typing import NamedTuple
 
+from fastevm.core.primitives.suggestion import did_you_mean
 from fastevm.evm.contracts.codec cimport AbiType, encode_after
 
 from fastevm.evm.contracts.codec import AbiEncodingError
@@ -21,8 +26,63 @@ class Called(NamedTuple):
     result: object
 
 
+cdef class WithFunctions:
+    """Base class of `Contract`: functions of the ABI are attributes.
+
+    They are found before other attributes, because a search that fails first takes longer than
+    encoding a call. Attributes of the class and of the object have precedence.
+    """
+
+    cdef dict found           # name -> overloads, without the names of other attributes
+
+    def find_functions(self) -> None:
+        """Makes the functions of ``interface`` attributes."""
+        own, kind = self.__dict__, type(self)
+        self.found = {
+            name: overloads for name, overloads in self.interface.functions.items()
+            if name not in own and not hasattr(kind, name)
+        }
+
+    def __getattribute__(self, name):
+        cdef PyObject* overloads
+        if self.found is not None:
+            overloads = PyDict_GetItem(self.found, name)
+            if overloads != NULL:
+                return function_of(self, <list>overloads)
+        try:
+            return PyObject_GenericGetAttr(self, name)
+        except AttributeError:
+            if self.found is None or name[:2] == "__":
+                raise
+        kind = type(self).__name__
+        hint = did_you_mean(name, self.found)
+        raise AttributeError(f"{kind} has no function {name!r}{hint}", name=name, obj=self)
+
+    def __setattr__(self, name, value):
+        PyObject_GenericSetAttr(self, name, value)
+        if self.found is not None:
+            self.find_functions()
+
+    def __delattr__(self, name):
+        PyObject_GenericSetAttr(self, name, <object>NULL)
+        if self.found is not None:
+            self.find_functions()
+
+
+cdef ContractFunction function_of(object contract, list overloads):
+    cdef ContractFunction function = ContractFunction.__new__(ContractFunction)
+    function.contract, function.overloads = contract, overloads
+    return function
+
+
 cdef class ContractFunction:
-    """A function of a contract, or its overloads. See the stub."""
+    """A function of a contract, or its overloads. Calling it returns the decoded value.
+
+    Arguments are given by position, or by the names of the ABI, with or without leading
+    underscores. Other keywords are ``sender``, ``value``, ``gas``, ``trace`` and further arguments
+    of the ``EVM`` method. If an argument that is not given by position has the name of such a
+    keyword, the keyword is the argument. ``abi`` is the ABI item, ``selector`` its four bytes.
+    """
 
     cdef object contract
     cdef list overloads
@@ -90,6 +150,11 @@ cdef class ContractFunction:
         if name == "__qualname__":  # a class cannot define it as a property
             return f"{self.contract.contract_name}.{self.overloads[0].name}"
         raise AttributeError(f"a function has no attribute {name!r}")
+
+    def __reduce__(self):
+        functions = self.overloads
+        name = functions[0].signature if len(functions) == 1 else functions[0].name
+        return getitem, (self.contract, name)
 
     def __repr__(self):
         return f"<{self.__doc__} of {self.contract!r}>"

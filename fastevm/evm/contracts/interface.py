@@ -187,11 +187,12 @@ class Interface:
     """The items of an ABI, by selector (functions, errors) and by topic (events)."""
 
     def __init__(self, abi: Iterable[Mapping[str, Any]]) -> None:
+        self.abi = list(abi)
         self.functions: dict[str, list[Function]] = {}
         self.constructor = Function({"inputs": []})
         self.events: dict[bytes, EventType] = {}
         self.errors: dict[bytes, Function] = {}
-        for item in abi:
+        for item in self.abi:
             kind = item.get("type", "function")
             if kind == "function":
                 self.functions.setdefault(item["name"], []).append(Function(item))
@@ -203,6 +204,9 @@ class Interface:
             elif kind == "error":
                 error = Function(item)
                 self.errors[error.selector] = error
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Interface, (self.abi,)  # compiled types are made again
 
     def event(self, log: Log) -> Event | None:
         """Decodes a log; None if the ABI does not have the event."""

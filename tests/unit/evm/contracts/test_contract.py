@@ -1,5 +1,6 @@
 """Contracts as Python objects: calls, deployments, events and errors through an ABI."""
 
+import copy
 import inspect
 import json
 import pickle
@@ -297,3 +298,54 @@ def test_events_are_found_in_logs_of_other_libraries(form: Any) -> None:
 def test_what_is_no_log_is_an_error(log: Any) -> None:
     with pytest.raises(TypeError, match="expected a log with address, topics and data, found"):
         token().events_in([log])
+
+
+def test_attributes_of_the_object_and_of_a_subclass_have_precedence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Named(Contract):
+        def name(self) -> str:
+            return "mine"
+
+        def __init__(self, evm: EVM, abi: Any, address: str) -> None:
+            super().__init__(evm, abi, address)
+            self.symbol = "own"
+
+    coin = token()
+    named = Named(coin.evm, coin.abi, coin.address)
+    assert (named.name(), named.symbol, named.decimals()) == ("mine", "own", 6)
+    assert named["name"]() == "Coin"
+    monkeypatch.setattr(coin, "decimals", lambda: 7)
+    assert coin.decimals() == 7
+    monkeypatch.undo()
+    assert coin.decimals() == 6
+    named.symbol = "new"
+    assert named.symbol == "new"
+    del named.symbol
+    assert named.symbol() == "CN"  # type: ignore[operator]
+    coin.interface = named.interface
+    assert coin.symbol() == "CN"
+
+
+def test_a_missing_function_is_an_attribute_error_with_a_suggestion() -> None:
+    coin = token()
+    with pytest.raises(AttributeError, match=r"no function 'transfr': did you mean 'transfer'\?"):
+        coin.transfr  # noqa: B018
+    assert not hasattr(coin, "withdraw") and not hasattr(coin, "__array__")
+    assert getattr(coin, "withdraw", None) is None
+
+
+def test_contracts_types_and_functions_can_be_pickled_and_copied() -> None:
+    coin = token()
+    coin.default_sender = ALICE
+    kind: Any = pickle.loads(pickle.dumps(contract(ARTIFACT)))
+    assert kind.deploy(EVM(), "Coin", "CN", 6, ADMIN).name() == "Coin"
+    other: Any = pickle.loads(pickle.dumps(coin))
+    assert other.transfer(BOB, 30) is True and other.balanceOf(BOB) == 30
+    assert coin.balanceOf(BOB) == 0 and other.address == coin.address
+    transfer: Any = pickle.loads(pickle.dumps(coin.transfer))
+    assert transfer.encode(BOB, 1) == coin.transfer.encode(BOB, 1)
+    shared: Any = copy.copy(coin)
+    shared.default_sender = None
+    assert shared.evm is coin.evm and coin.default_sender == ALICE
+    assert shared.balanceOf(ALICE) == 100
