@@ -9,7 +9,9 @@ from libc.string cimport memcpy, memset
 from fastevm.core.primitives.bytes_like cimport bytes_like
 from fastevm.core.primitives.hashes cimport Address
 from fastevm.core.primitives.hex cimport hex_decode
-from fastevm.core.primitives.word cimport Word, word_fits64, word_from_int, word_load
+from fastevm.core.primitives.word cimport (
+    Word, word_fits64, word_from_int, word_load, word_to_int,
+)
 
 
 cdef const char* digits_of(str text, size_t* count, str name) except NULL:
@@ -35,10 +37,10 @@ cdef int read_word(Word* out, object value, str name) except -1:
                 word_load(out, word)
                 return 0
         raise ValueError(f"{name}: expected a quantity of at most 256 bits, found {value[:80]!r}")
-    if not isinstance(value, int):
-        raise ValueError(f"{name}: expected a quantity, found {type(value).__name__}")
     try:
         word_from_int(out, value)
+    except TypeError:
+        raise ValueError(f"{name}: expected a quantity, found {type(value).__name__}") from None
     except OverflowError:
         raise ValueError(f"{name}: expected 0 to 2**256 - 1, found {value}") from None
     return 0
@@ -76,7 +78,7 @@ def quantity_of(value: object, name: str) -> int:
     """Returns an int from hex text or an int. Raises ValueError beyond 256 bits."""
     cdef Word word
     read_word(&word, value, name)
-    return int(value, 16) if isinstance(value, str) else value
+    return word_to_int(&word)
 
 
 def uint64_of(value: object, name: str) -> int:
@@ -111,6 +113,7 @@ def bytes_of(value: object, name: str) -> bytes:
 
 def word_of(value: object, name: str) -> int:
     """Returns a 256-bit number from 32 bytes, hex text or an int."""
-    if PyObject_CheckBuffer(value) and len(value) == 32:
-        return int.from_bytes(value, "big")
+    if PyObject_CheckBuffer(value) and memoryview(value).ndim > 0:  # no number of numpy
+        if memoryview(value).nbytes == 32:
+            return int.from_bytes(value, "big")
     return quantity_of(value, name)

@@ -290,7 +290,10 @@ cdef class StateReads:
     def answer(
         self, latest: object, pending: object, number: int, chain_id: int, limit: int
     ) -> bytes | None:
-        """Returns the answer to the last body; None for the Python path. See the stub."""
+        """Returns the answer to the last body from the layers of both blocks.
+
+        None if it would have more than ``limit`` bytes, or if there are no layers.
+        """
         cdef uint64_t head = number, chain = chain_id
         cdef size_t room = limit, i
         cdef Reader[2] readers

@@ -1,6 +1,7 @@
 """Conversions between 256-bit words, or 64-bit integers, and Python ints."""
 
 from cpython.long cimport PyLong_Check
+from cpython.number cimport PyNumber_Index
 
 
 cdef int word_from_int(Word* r, object n) except -1:
@@ -9,6 +10,7 @@ cdef int word_from_int(Word* r, object n) except -1:
 
 cdef int word_from_named(Word* r, object n, str name) except -1:
     cdef bytes raw
+    n = indexed(n, name)
     check_fits(n, 256, name)
     raw = n.to_bytes(32, "big")
     word_load(r, raw)
@@ -16,13 +18,22 @@ cdef int word_from_named(Word* r, object n, str name) except -1:
 
 
 cdef uint64_t uint64_from_named(object n, str name) except? 0:
+    n = indexed(n, name)
     check_fits(n, 64, name)
     return n
 
 
+cdef object indexed(object n, str name):
+    """Returns an int, from an int or an object with __index__ such as an integer of numpy."""
+    if PyLong_Check(n):
+        return n
+    try:
+        return PyNumber_Index(n)
+    except TypeError:
+        raise TypeError(f"{name} is an int, not {type(n).__name__}") from None
+
+
 cdef int check_fits(object n, int bits, str name) except -1:
-    if not PyLong_Check(n):
-        raise TypeError(f"{name} is an int, not {type(n).__name__}")
     if n < 0:
         raise OverflowError(f"{name} cannot be negative")
     if n.bit_length() > bits:
