@@ -116,7 +116,21 @@ cdef tuple given(object answer):
 
 
 class Precompiles(MutableMapping):
-    """The precompiles of a machine that are implemented in Python, by address. See the stub."""
+    """The precompiles of a machine that are implemented in Python, by address.
+
+    A call to such an address runs ``callable(input, gas)`` with the input (bytes) and the available
+    gas. It returns its output, or a pair of output and gas used; using more than available means
+    out of gas. It may raise ``fastevm.Revert(data)``, which reverts the call, or
+    ``fastevm.PrecompileFailed``, which consumes all gas. Any other exception ends the execution and
+    propagates to the caller; nothing has changed then. It replaces a precompile of the fork. The
+    address has no code unless ``set_code`` sets some (Solidity checks for code before a call), and
+    it is cold like other addresses.
+
+    ``fastevm.evm.stateful(run)`` is called with a ``PrecompileCall`` instead, which reads and
+    writes the state of the run. Inside a callable, using the machine raises RuntimeError. Over a
+    remote state, an execution and its callables are repeated until no value is missing. More than
+    1,024 precompiles raise ResourceLimitError.
+    """
 
     __slots__ = ("_host", "_idle")
 

@@ -59,6 +59,8 @@ from fastevm.core.state.world cimport (
 from importlib import import_module
 
 from fastevm.errors import FastevmError
+from fastevm.evm.base import ENVIRONMENT
+from fastevm.evm.signatures import show_signatures
 from fastevm.core.execution.transaction.senders import recover_senders
 from fastevm.core.simulation.revert import revert_message
 from fastevm.core.spec.schedule import schedule_for
@@ -132,7 +134,9 @@ cdef bint has_changed(const World* w) noexcept nogil:
 
 
 cdef class EVM(EvmBase):
-    """EVM(fork='osaka', *, state=None, unchecked=(), code_size_limit=None, **environment)
+    """EVM(fork='osaka', *, state=None, unchecked=(), code_size_limit=None, chain_id=1, number=1, \
+timestamp=1, gas_limit=30000000, coinbase='0x0000000000000000000000000000000000000000', \
+base_fee=0, blob_base_fee=1, difficulty=0, prev_randao=0, slot_number=0, block_hashes=())
 --
 
 An EVM over a state in memory.
@@ -172,7 +176,17 @@ An EVM over a state in memory.
         cls, url: object, block: object = "latest", *, tx_index: object = None,
         hardfork: object = None, **options: object,
     ) -> EVM:
-        """Returns an EVM on the state of another node, fetched when it is read. See the stub."""
+        """Returns an EVM on the state of another node, fetched when it is read.
+
+        ``url``: a JSON-RPC endpoint, or several endpoints of the same chain. ``block`` selects the
+        state and the block environment: a number, a hash, "latest", "safe", "finalized", a
+        negative distance from the newest block, or "pending": the newest state after the
+        transactions of the endpoint's pending block, which are executed here. ``tx_index``: use the
+        state before this transaction of the block. ``hardfork``: rules for a chain with an unknown
+        chain id. ``options``, such as ``headers``, ``cache`` and ``offline``: see
+        `fastevm.fork.RemoteSource.open`. Request counters are in
+        ``state.remote_state.source.counters``. Raises ForkError if the endpoint does not answer.
+        """
         # Imported here because `fork` is a higher level than `evm`.
         fork = import_module("fastevm.fork")
         return fork.forked_evm(
@@ -617,10 +631,27 @@ An EVM over a state in memory.
             raise
         return 0
 
-    def create(self, initcode: bytes | str, **terms: object) -> ExecutionResult:
-        """Runs init code as a message, like ``call``. See the stub."""
-        return import_module(CREATION).create(self, initcode, **terms)
+    def create(
+        self, initcode: bytes | str, *, sender: bytes | str = ZERO_ADDRESS, value: object = 0,
+        gas: object = 30_000_000, gas_price: object = 0, address: bytes | str | None = None,
+        origin: bytes | str | None = None, commit: bool = False, blob_hashes: object = (),
+        access_list: object = None, timeout: object = None, trace: object = None,
+    ) -> ExecutionResult:
+        """Runs init code as a message; keeps its changes if ``commit`` is true.
+
+        ``created_address`` of the result is ``address``, or the address from the sender and its
+        nonce, which increases by 1. Charges no intrinsic gas or fees, and the size of init code is
+        not limited. Otherwise like ``call``.
+        """
+        return import_module(CREATION).create(
+            self, initcode, sender=sender, value=value, gas=gas, gas_price=gas_price,
+            address=address, origin=origin, commit=commit, blob_hashes=blob_hashes,
+            access_list=access_list, timeout=timeout, trace=trace,
+        )
 
     def deploy(self, initcode: bytes | str, **fields: object) -> ExecutionResult:
         """Executes a creation transaction; see ``transact``. The result has ``created_address``."""
         return self.transact(None, initcode, **fields)
+
+
+show_signatures(EVM, ENVIRONMENT)

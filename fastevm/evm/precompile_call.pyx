@@ -26,7 +26,15 @@ TOPICS_LIMIT = 4  # of a log
 
 
 cdef class PrecompileCall:
-    """What a stateful precompile knows of its call. See the stub."""
+    """The call of a stateful precompile: its message, and the state of the run.
+
+    Changes are journaled: they are undone when the precompile or one of its callers reverts. Those
+    with an address cost no gas and warm nothing. ``load``, ``store`` and ``emit`` use the
+    precompile's own account at the prices of opcodes, as native contracts do; ``charge``, and the
+    gas that the callable returns, come on top. A change in a static call, and a charge of more gas
+    than is left, raise ``PrecompileFailed``, which consumes all gas. The object is valid until the
+    callable returns; later uses raise RuntimeError.
+    """
 
     def __init__(self) -> None:
         raise TypeError("a PrecompileCall comes from the machine")

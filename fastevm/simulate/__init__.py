@@ -4,6 +4,7 @@ The package itself can be called: ``fastevm.simulate(state, payload)`` is its ow
 """
 
 import sys
+from inspect import Signature, signature
 from types import ModuleType
 from typing import Any
 
@@ -123,6 +124,11 @@ __all__ = [
 
 class CallablePackage(ModuleType):
     """A package that is called like the function of its name."""
+
+    @property
+    def __signature__(self) -> Signature:
+        """The signature of the function, which ``help`` and IPython show."""
+        return signature(simulate)
 
     def __call__(self, state: Any, payload: Any, **options: Any) -> Any:
         """See `fastevm.simulate.api.simulate`."""

@@ -1,5 +1,6 @@
 """One payload of eth_simulateV1 on any state, from Python."""
 
+from inspect import signature
 from typing import Any, Unpack
 
 from fastevm.core.simulation.deadline import Deadline
@@ -11,8 +12,9 @@ from fastevm.core.simulation.values import (
     SimulateOptions,
     SimulationError,
 )
+from fastevm.evm.signatures import show_fields
 from fastevm.rpc_types.simulate_request import payload_from
-from fastevm.simulate.views import BlockOptions, as_view, spacing_of
+from fastevm.simulate.views import BLOCK_OPTIONS, BlockOptions, as_view, spacing_of
 
 
 def simulate(
@@ -83,3 +85,14 @@ async def simulate_async(
         return await to_thread(run)
     finally:
         deadline.cancel()
+
+
+show_fields(simulate, dict.fromkeys(BLOCK_OPTIONS))
+show_fields(
+    simulate_async,
+    {
+        name: each.default
+        for name, each in signature(simulate).parameters.items()
+        if each.kind is each.KEYWORD_ONLY
+    },
+)

@@ -12,12 +12,13 @@ from typing import Any, Final, Generic, Literal, TypeVar, Unpack, overload
 from fastevm.core.simulation.values import DEFAULT_GAS_CAP, DEFAULT_TIMEOUT, SimulateOptions
 from fastevm.core.state.source import Wanted, call_object
 from fastevm.errors import FastevmError
+from fastevm.evm.signatures import show_fields
 from fastevm.rpc_types.simulate_request import payload_from
 from fastevm.simulate.batch.base_block import BaseBlock
 from fastevm.simulate.batch.columns import Columns, columns_of
 from fastevm.simulate.batch.results import BundleResult, Results
 from fastevm.simulate.batch.shipping import Shipment, run_shipped
-from fastevm.simulate.views import BlockOptions, as_view, spacing_of
+from fastevm.simulate.views import BLOCK_OPTIONS, BlockOptions, as_view, spacing_of
 
 FIRST_CHUNK: Final = 16  # bundles; later chunks are as large as fits the time of one
 LARGEST_CHUNK: Final = 1024
@@ -403,6 +404,9 @@ def simulate_many(
     threads = threads or os.cpu_count() or 1
     chunks = chunks_of(base_block, payloads, threads, executor, ordered, progress, chunk_size)
     return Simulations(chunks, _as_columns if columns else _as_results, base_block.cancel)
+
+
+show_fields(simulate_many, dict.fromkeys(BLOCK_OPTIONS))
 
 
 def chunks_of(

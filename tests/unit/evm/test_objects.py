@@ -301,10 +301,10 @@ def test_the_newest_rules_of_mainnet_have_a_name() -> None:
 
 
 def test_help_shows_how_a_machine_is_made() -> None:
-    names = ["fork", "state", "unchecked", "code_size_limit", "environment"]
-    assert list(inspect.signature(EVM).parameters) == names
+    names = ["fork", "state", "unchecked", "code_size_limit", "chain_id", "number"]
+    assert list(inspect.signature(EVM).parameters)[:6] == names
     text = re.sub(r".\x08", "", pydoc.render_doc(EVM))
-    assert "EVM(fork='osaka', *, state=None, unchecked=(), code_size_limit=None, **env" in text
+    assert "EVM(fork='osaka', *, state=None, unchecked=(), code_size_limit=None, chain_id=1" in text
     assert EVM.__doc__ is not None
     assert EVM.__doc__.startswith("An EVM over a state in memory")
 
