@@ -194,7 +194,15 @@ An EVM over a state in memory.
         )
 
     def fork_at(self, block: object, *, tx_index: object = None) -> EVM:
-        """Returns a fork of the same chain at another block. See the stub."""
+        """Returns a fork of the same chain at another block, over the same connections.
+
+        ``block`` and ``tx_index``: as for ``fork``. This machine does not change, and its local
+        changes are not in the new machine; ``unchecked`` and ``code_size_limit`` are. Accounts and
+        slots that this machine knows are not fetched again if they did not change between the two
+        blocks: one batch of eth_getProof, verified against the state roots of both blocks, tells
+        which. An endpoint that does not serve it, or whose state roots are not real, is asked for
+        all values again. Raises ForkError if the machine is not a fork or has no such block.
+        """
         return import_module("fastevm.fork").moved_evm(self, block, tx_index=tx_index)
 
     cdef int begin(self, int64_t gas) except -1:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from inspect import signature
 from typing import Any, Final, TypeVar
 
 from msgspec import structs
@@ -10,6 +11,7 @@ from msgspec import structs
 from fastevm.chain.config import ChainConfig
 from fastevm.core.execution.block.fees import blob_base_fee
 from fastevm.core.execution.types import BlockEnvironment, Header
+from fastevm.core.primitives.suggestion import did_you_mean
 from fastevm.core.spec.schedule import ForkSchedule
 from fastevm.core.state.layer import Layer
 from fastevm.core.state.remote import RemoteState
@@ -39,6 +41,11 @@ def forked_evm(
     **options: Any,
 ) -> Machine:
     """See ``EVM.fork``; ``kind``: the class of the machine."""
+    known = signature(RemoteSource.open).parameters
+    for name in options:
+        if name not in known:
+            hint = did_you_mean(name, (*known, "tx_index", "hardfork"))
+            raise TypeError(f"EVM.fork has no option {name!r}{hint}")
     source = RemoteSource.open(url, "latest" if block == PENDING else block, **options)
     config = rules_of(source, hardfork)
     if hardfork is not None or not is_arbitrum_chain(source):

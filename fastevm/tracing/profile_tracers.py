@@ -32,6 +32,9 @@ class ProfileTracer:
             raise TracingError("this tracer accepts no options")
         self.observer: Profile = self.profile()
 
+    def result(self, finished: Finished | None = None) -> Json:
+        raise NotImplementedError
+
 
 class GasTracer(ProfileTracer):
     """Gas by pc and by function; the pc of a call does not include the callee's gas."""

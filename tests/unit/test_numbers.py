@@ -62,7 +62,7 @@ def simulated(five: Any) -> int:
         ]
     }
     (block,) = simulate(evm, payload)
-    assert block.calls[0].success and block.block.timestamp == 5
+    assert block.calls[0].success and block.block.header.timestamp == 5
     (result,) = simulate_many(
         Layer.of({A: {"balance": 5}}), [[{"from": A, "to": B, "value": five}]], balances=True
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from copyreg import __newobj__  # type: ignore[attr-defined]
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol, TypeAlias
 
 from fastevm.core.execution.types import Log
 from fastevm.core.primitives.bytes_like import BytesLike, address_of, bytes_of, word_of
@@ -18,6 +18,23 @@ from fastevm.evm.contracts.interface import Event, Function, Interface, shown
 from fastevm.evm.html_table import html_table
 from fastevm.evm.machine import EVM
 from fastevm.evm.result import ExecutionResult
+
+
+class HasLogs(Protocol):
+    """The outcome of one call or of many."""
+
+    @property
+    def logs(self) -> Iterable[Any]: ...
+
+
+class HasCalls(Protocol):
+    """The outcome of a bundle."""
+
+    @property
+    def calls(self) -> Iterable[HasLogs]: ...
+
+
+Source: TypeAlias = HasLogs | HasCalls | Called | Iterable[Any]
 
 OWN_LOGS: Final = (Log, SimulatedLog)  # whose values are bytes
 WORD_BYTES: Final = 32
@@ -112,18 +129,17 @@ class Contract(WithFunctions):
         title = f"{self.contract_name} at {self.address}"
         return html_table(title, ("selector", "function", ""), rows)
 
-    def events_in(self, source: ExecutionResult | Called | Iterable[Any]) -> list[Event]:
+    def events_in(self, source: Source) -> list[Event]:
         """Returns the events of this contract in a result or in logs; skips other contracts.
 
+        Results are those of a call, a transaction or a bundle, and ``Columns``.
         Logs may be those of results, of receipts, of simulations, and of web3.py or JSON-RPC: an
         object or mapping with ``address``, ``topics`` and ``data``.
         """
         found = [self.interface.event(log) for log in self._own_logs(source)]
         return [event for event in found if event is not None]
 
-    def event_columns(
-        self, name: str, source: ExecutionResult | Called | Iterable[Any]
-    ) -> dict[str, list[Any]]:
+    def event_columns(self, name: str, source: Source) -> dict[str, list[Any]]:
         """Returns the arguments of all events of a name as columns: argument -> values.
 
         Much faster than ``events_in`` for many logs, and takes the same. Raises KeyError if the ABI
@@ -132,9 +148,14 @@ class Contract(WithFunctions):
         topic, event = self.interface.event_named(name)
         return event.columns(log for log in self._own_logs(source) if log.topics[:1] == (topic,))
 
-    def _own_logs(self, source: ExecutionResult | Called | Iterable[Any]) -> Iterator[Log]:
-        result = source.result if isinstance(source, Called) else source
-        logs = result.logs if isinstance(result, ExecutionResult) else map(log_of, result)
+    def _own_logs(self, source: Source) -> Iterator[Log]:
+        result: Any = source.result if isinstance(source, Called) else source
+        if hasattr(result, "logs"):  # a result, or columns
+            logs = iter(result.logs)
+        elif hasattr(result, "calls"):  # a result of a bundle
+            logs = (log for call in result.calls for log in call.logs)
+        else:
+            logs = map(log_of, result)
         own = self.raw_address
         return (log for log in logs if log.address == own)
 

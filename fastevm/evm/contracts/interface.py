@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 from fastevm.core.execution.types import Log
 from fastevm.core.primitives.hex import checksum_address
 from fastevm.core.primitives.keccak import keccak256
+from fastevm.core.primitives.suggestion import did_you_mean
 from fastevm.core.simulation.revert import revert_message
 from fastevm.evm.contracts.codec import (
     AbiDecodingError,
@@ -217,7 +218,8 @@ class Interface:
         """Returns the topic and the event of a name. Raises KeyError unless it is unique."""
         found = [(topic, each) for topic, each in self.events.items() if each.name == name]
         if len(found) != 1:
-            raise KeyError(f"{len(found)} events of the ABI have the name {name!r}")
+            hint = "" if found else did_you_mean(name, [e.name for e in self.events.values()])
+            raise KeyError(f"{len(found)} events of the ABI have the name {name!r}{hint}")
         return found[0]
 
     def reason(self, data: bytes) -> tuple[str | None, tuple[Any, ...], str]:

@@ -4,15 +4,20 @@ from array import array
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from types import ModuleType
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct
 
+from fastevm.core.execution.types import Log
 from fastevm.evm.html_table import html_table
 from fastevm.simulate.batch.arrow import ArrowTable
 from fastevm.simulate.batch.results import Results
+
+ADDRESS: Final = 20  # bytes
+REFUSED: Final = 0  # the status of the row of a refused bundle
+ROW: Final = ("bundle", "call", "status", "gas_used", "max_used_gas", "output")
 
 
 @cache
@@ -26,9 +31,9 @@ class Columns(Struct, frozen=True, kw_only=True):
 
     ``first``: the position of the first bundle among all. ``calls``: where the calls of each bundle
     begin, and their number at the end (bundles + 1). ``status``: 1 success, 2 revert, 3 halt.
-    ``gas_used``, ``max_used_gas``: gas. ``offsets``: where the output of each call begins in
-    ``output``, and its size at the end (calls + 1). ``errors``: position of a refused bundle to its
-    exception. With balances, one row for each account that a bundle made richer or poorer:
+    ``gas_used``, ``max_used_gas``: gas as int64. ``offsets``: where the output of each call begins
+    in ``output``, and its size at the end (calls + 1). ``errors``: position of a refused bundle to
+    its exception. With balances, one row for each account that a bundle made richer or poorer:
     ``balance_bundle``: its position; ``balance_address``: 20 bytes; ``balance_change``: wei as 32
     bytes, two's complement, big-endian (rows of bytes in NumPy, else one run of bytes). One row for
     each log: ``log_call``: the position of its call among all calls of these columns;
@@ -56,28 +61,43 @@ class Columns(Struct, frozen=True, kw_only=True):
         return self.output[int(self.offsets[call]) : int(self.offsets[call + 1])]
 
     def __len__(self) -> int:
+        """The number of bundles; `status` has one item for each call."""
         return len(self.calls) - 1
+
+    @property
+    def logs(self) -> list[Log]:
+        """The logs of all calls in order; ``log_call`` has the positions of their calls."""
+        addresses = bytes(self.log_address)
+        found = zip(self.log_topics, self.log_data, strict=True)
+        return [
+            Log(addresses[ADDRESS * at : ADDRESS * (at + 1)], topics, data)
+            for at, (topics, data) in enumerate(found)
+        ]
 
     def rows(self) -> dict[str, list[Any]]:
         """One row for each call: what `pandas.DataFrame` and `polars.DataFrame` take.
 
         ``bundle``: the position of its bundle; ``call``: its place in that; ``status``,
-        ``gas_used``, ``max_used_gas`` as here; ``output``: bytes.
+        ``gas_used``, ``max_used_gas`` as here; ``output``: bytes. A refused bundle has one more
+        row, with status 0 and no gas, after those of the calls before the error.
         """
-        bounds = [int(bound) for bound in self.calls]
-        counts = [end - begin for begin, end in pairwise(bounds)]
+        found: list[tuple[int, int, int, int, int, bytes]] = []
         ends = [int(end) for end in self.offsets]
-        return {
-            "bundle": [self.first + at for at, count in enumerate(counts) for _ in range(count)],
-            "call": [place for count in counts for place in range(count)],
-            "status": [int(status) for status in self.status],
-            "gas_used": [int(gas) for gas in self.gas_used],
-            "max_used_gas": [int(gas) for gas in self.max_used_gas],
-            "output": [self.output[begin:end] for begin, end in pairwise(ends)],
-        }
+        for at, (begin, end) in enumerate(pairwise(int(bound) for bound in self.calls)):
+            bundle = self.first + at
+            for call in range(begin, end):
+                gas, most = int(self.gas_used[call]), int(self.max_used_gas[call])
+                output = self.output[ends[call] : ends[call + 1]]
+                found.append((bundle, call - begin, int(self.status[call]), gas, most, output))
+            if bundle in self.errors:
+                found.append((bundle, end - begin, REFUSED, 0, 0, b""))
+        columns = zip(*found, strict=True) if found else [()] * len(ROW)
+        return {name: list(values) for name, values in zip(ROW, columns, strict=True)}
 
     def table(self) -> ArrowTable:
         """The same as an Arrow table, which has the values without a copy as Python objects."""
+        if self.errors:
+            return self._table_of_rows()
         bounds = [int(bound) for bound in self.calls]
         counts = [end - begin for begin, end in pairwise(bounds)]
         bundles = (self.first + at for at, count in enumerate(counts) for _ in range(count))
@@ -86,11 +106,24 @@ class Columns(Struct, frozen=True, kw_only=True):
             ("bundle", "l", (_packed(bundles, "q"),)),
             ("call", "l", (_packed(places, "q"),)),
             ("status", "C", (_packed(self.status, "B"),)),
-            ("gas_used", "L", (_packed(self.gas_used, "Q"),)),
-            ("max_used_gas", "L", (_packed(self.max_used_gas, "Q"),)),
+            ("gas_used", "l", (_packed(self.gas_used, "q"),)),
+            ("max_used_gas", "l", (_packed(self.max_used_gas, "q"),)),
             ("output", "Z", (_packed(self.offsets, "q"), self.output)),
         ]
         return ArrowTable(columns, bounds[-1] - bounds[0])
+
+    def _table_of_rows(self) -> ArrowTable:
+        rows = self.rows()
+        numbers = [
+            (name, "C" if name == "status" else "l", "B" if name == "status" else "q")
+            for name in ROW[:-1]
+        ]
+        columns: list[Any] = [
+            (name, kind, (_packed(rows[name], code),)) for name, kind, code in numbers
+        ]
+        offsets = [0, *accumulate(len(output) for output in rows["output"])]
+        columns.append(("output", "Z", (_packed(offsets, "q"), self.output)))
+        return ArrowTable(columns, len(rows["bundle"]))
 
     def balances(self) -> ArrowTable:
         """Who became richer or poorer: ``bundle``, ``address``, ``change`` in wei (32 bytes)."""
@@ -129,8 +162,8 @@ def columns_of(results: Results) -> Columns:
         first=results.first,
         calls=_numbers(packed["calls"]),
         status=_numbers(packed["status"]),
-        gas_used=_numbers(packed["gas_used"]),
-        max_used_gas=_numbers(packed["max_used_gas"]),
+        gas_used=_signed(packed["gas_used"]),
+        max_used_gas=_signed(packed["max_used_gas"]),
         offsets=_numbers(packed["offsets"]),
         output=packed["output"],
         errors={results.first + at: error for at, error in results.faults.items()},
@@ -156,6 +189,11 @@ def _packed(values: Any, typecode: str) -> bytes:
 def _numbers(values: "array[int]") -> Any:
     found = numpy()
     return values if found is None else found.frombuffer(values, dtype=values.typecode)
+
+
+def _signed(values: "array[int]") -> Any:
+    """Gas as int64, whose differences may be negative; the engine's own limit is 63 bits."""
+    return _numbers(array("q", values.tobytes()))
 
 
 def _rows(data: bytes, size: int) -> Any:

@@ -198,6 +198,15 @@ cdef class BundleResult:
         return self.results.faults.get(self.at)
 
     @property
+    def reason(self) -> str | None:
+        """Why the bundle has no success: the text of ``error``, or of its first failed call."""
+        if self.error is not None:
+            return str(self.error).removeprefix("err: ")
+        if self.success:
+            return None
+        return next((str(call.error) for call in self.calls if not call.success), None)
+
+    @property
     def success(self) -> bool:
         """Whether the bundle was accepted and every call succeeded."""
         return self.results.bundle(self.at).succeeded
@@ -252,10 +261,9 @@ cdef class BundleResult:
         return bundle_result, (self.results, self.at)
 
     def __repr__(self) -> str:
-        error = self.error
-        reason = "" if error is None else f" error={str(error).removeprefix('err: ')!r}"
+        shown = "" if self.reason is None else f" error={self.reason!r}"
         return (
-            f"<BundleResult {self.index}: success={self.success} gas_used={self.gas_used}{reason}>"
+            f"<BundleResult {self.index}: success={self.success} gas_used={self.gas_used}{shown}>"
         )
 
 

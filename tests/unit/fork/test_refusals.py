@@ -2,6 +2,7 @@
 
 import pytest
 
+from fastevm import EVM
 from fastevm.fork.refusals import (
     is_limited,
     is_unsupported,
@@ -92,3 +93,10 @@ def test_results_have_no_meaning() -> None:
     for answer in (None, "0x", [], {"error": "rate limit"}):
         assert not is_limited(answer)
         assert not is_unsupported(answer)
+
+
+def test_a_misspelt_option_of_a_fork_suggests_the_nearest() -> None:
+    with pytest.raises(TypeError, match=r"EVM\.fork has no option 'chache': did you mean 'cache'"):
+        EVM.fork("http://127.0.0.1:1", chache=False)
+    with pytest.raises(TypeError, match=r"no option 'tx_indx': did you mean 'tx_index'"):
+        EVM.fork("http://127.0.0.1:1", tx_indx=1)

@@ -8,6 +8,7 @@ import sys
 import time
 from array import array
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from itertools import accumulate
 from typing import Any
 
 import pytest
@@ -358,3 +359,38 @@ def test_columns_have_the_logs() -> None:
     assert bytes(columns.log_address) == b"\x09" * 80
     assert columns.log_topics == [((7).to_bytes(32, "big"),), ()] * 2
     assert columns.log_data == [(42).to_bytes(32, "big"), b""] * 2
+
+
+def test_a_refused_bundle_has_a_row() -> None:
+    bundles = [[{"from": A, "to": B, "value": value}] for value in (1, 2**200, 3)]
+    (part,) = simulate_many(STATE, bundles, threads=1, columns=True, chunk_size=3)
+    rows = part.rows()
+    assert list(part.errors) == [1] and len(part) == 3 and len(part.status) == 2
+    assert rows["bundle"] == [0, 1, 2] and rows["status"] == [1, 0, 1]
+    assert rows["call"] == [0, 0, 0] and rows["gas_used"][1] == 0 and rows["output"][1] == b""
+    read = {name: buffers for name, _, buffers in part.table().columns}
+    assert len(part.table()) == 3 and list(read[b"status"][0]) == [1, 0, 1]
+    assert array("q", read[b"gas_used"][0]).tolist() == rows["gas_used"]
+    ends = [0, *accumulate(len(output) for output in rows["output"])]
+    assert array("q", read[b"output"][0]).tolist() == ends
+    (refused,) = simulate_many(STATE, bundles[1:2], threads=1, columns=True)
+    assert refused.rows()["status"] == [0]
+
+
+def test_differences_of_gas_may_be_negative() -> None:
+    pytest.importorskip("numpy", reason="numpy is not installed")
+    bundles = [[{"from": A, "to": B}], [{"from": A, "to": B, "data": "0x01"}]]
+    (part,) = simulate_many(STATE, bundles, threads=1, columns=True, chunk_size=2)
+    assert part.gas_used[0] - part.gas_used[1] < 0
+    assert part.gas_used.dtype == part.max_used_gas.dtype == "int64"
+
+
+def test_a_bundle_says_why_it_has_no_success() -> None:
+    state = Layer.of({C: {"code": bytes.fromhex("5f5ffd")}, D: {"code": b"\xfe"}})
+    payloads = [[{"to": B}], [{"to": B}, {"to": C}], [{"to": D}], [{"from": A, "value": 1}]]
+    fine, reverted, halted, refused = simulate_many(state, payloads, threads=1)
+    assert fine.reason is None
+    assert reverted.reason == "execution reverted" and reverted.error is None
+    assert halted.reason is not None and "invalid opcode" in halted.reason
+    assert refused.reason is not None and refused.reason.startswith("insufficient funds")
+    assert "error='execution reverted'" in repr(reverted)

@@ -349,3 +349,20 @@ def test_contracts_types_and_functions_can_be_pickled_and_copied() -> None:
     shared.default_sender = None
     assert shared.evm is coin.evm and coin.default_sender == ALICE
     assert shared.balanceOf(ALICE) == 100
+
+
+def test_events_are_read_from_columns_and_from_results_of_bundles() -> None:
+    coin = token()
+    data = "0x" + coin.transfer.encode(BOB, 5).hex()
+    bundles = [[{"from": ALICE, "to": coin.address, "data": data}] * 2] * 3
+    results = list(fastevm.simulate_many(coin.evm, bundles, threads=1))
+    events = [event for result in results for event in coin.events_in(result)]
+    assert [event.args["value"] for event in events] == [5] * 6
+    parts = list(fastevm.simulate_many(coin.evm, bundles, threads=1, columns=True))
+    found = [value for part in parts for value in coin.event_columns("Transfer", part)["value"]]
+    assert found == [5] * 6
+    assert [event.args for part in parts for event in coin.events_in(part)] == [
+        event.args for event in events
+    ]
+    with pytest.raises(KeyError, match="0 events of the ABI have the name 'Transfr': did you mean"):
+        coin.event_columns("Transfr", [])
