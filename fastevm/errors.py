@@ -3,6 +3,7 @@
 A revert or a halt inside the EVM is never an exception: it is a result.
 """
 
+from pathlib import Path
 from typing import Any
 
 
@@ -16,6 +17,14 @@ def error_text(error: BaseException) -> str:
         return str(error) or type(error).__name__
     reason = f"{error.strerror[:1].lower()}{error.strerror[1:]}"
     return reason if error.filename is None else f"{error.filename}: {reason}"
+
+
+def install_command(extra: str) -> str:
+    """Returns the command that installs an extra; that of a clone is run in its folder."""
+    if (Path(__file__).parents[1] / "pyproject.toml").is_file():  # beside no installed release
+        # without the variable it would compile everything again
+        return f'FASTEVM_ONLY=none pip install --editable ".[{extra}]"'
+    return f'pip install "fastevm[{extra}]"'
 
 
 FORK_TEXT = 600  # characters of the message of a `ForkError`

@@ -11,7 +11,7 @@ from pathlib import Path
 from struct import Struct
 from typing import BinaryIO, Final
 
-from fastevm.errors import FastevmError
+from fastevm.errors import FastevmError, install_command
 
 GZIP_MAGIC: Final = b"\x1f\x8b"
 ERA1_MAGIC: Final = bytes.fromhex("6532000000000000")  # an empty entry of type VERSION
@@ -94,9 +94,8 @@ def _snappy() -> Callable[[bytes], bytes]:
     try:
         from cramjam import snappy  # only era1 files need it
     except ImportError:
-        raise FastevmError(
-            'era1 files are packed with snappy: pip install "fastevm[era]"'
-        ) from None
+        how = install_command("era")
+        raise FastevmError(f"era1 files are packed with snappy: {how}") from None
 
     def unpack(content: bytes) -> bytes:
         try:

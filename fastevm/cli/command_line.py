@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from fastevm import __version__
 from fastevm.cli.parser import Parser
-from fastevm.errors import FastevmError, error_text
+from fastevm.errors import FastevmError, error_text, install_command
 
 
 class Command(NamedTuple):
@@ -125,7 +125,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         extra = EXTRAS.get((error.name or "").partition(".")[0])
         if extra is None:
             raise
-        hint = "" if "pip install" in str(error) else f': pip install "fastevm[{extra}]"'
+        hint = "" if "pip install" in str(error) else f": {install_command(extra)}"
         print(f"fastevm: {error}{hint}", file=sys.stderr)
         return 1
     except (FastevmError, OSError) as error:

@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import Final, NamedTuple
 
 from fastevm.cli.parser import Parser
+from fastevm.errors import install_command
 from fastevm.rpc.log_output import set_up_log
 
 PROGRAM: Final = "fastevm pay"
@@ -38,14 +39,15 @@ _OURS: Final = "fastevm.payments.commands"
 SUBCOMMANDS: Final[dict[str, Subcommand]] = {
     "list": Subcommand("List orders", f"{_OURS}.orders"),
     "show": Subcommand("Show an order with its history", f"{_OURS}.show"),
-    "retry": Subcommand("Retry the capture of an order", f"{_OURS}.retry"),
+    "capture": Subcommand("Capture an order, or wait for its capture", f"{_OURS}.capture"),
+    "retry": Subcommand("Another name of capture", f"{_OURS}.capture"),
     "void": Subcommand("Abandon an order and erase its signature", f"{_OURS}.void"),
     "refund": Subcommand("Refund a paid order, fully or in part", f"{_OURS}.refund"),
     "collector": Subcommand("Deploy the shop's permit collector", f"{_OURS}.collector"),
     "rotate-keys": Subcommand("Re-encrypt the store with the newest key", f"{_OURS}.rotate"),
     "export": Subcommand("Export orders and movements as CSV", f"{_OURS}.export"),
     "webhooks": Subcommand("List endpoints and pending deliveries; replay", f"{_OURS}.webhooks"),
-    "doctor": Subcommand("Check node, chain, token, gas, clock and store", f"{_OURS}.doctor"),
+    "doctor": Subcommand("Check node, chain, token, keys, gas, clock and store", f"{_OURS}.doctor"),
     "run": Subcommand("Reconcile, send webhooks and serve metrics", f"{_OURS}.serve", logs=True),
     "facilitator": Subcommand(
         "Verify and settle x402 payments for other programs over HTTP",
@@ -57,7 +59,7 @@ SUBCOMMANDS: Final[dict[str, Subcommand]] = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the commands; the options of one when it is selected."""
-    parser.epilog = 'Needs the extra payments: pip install "fastevm[payments]".'
+    parser.epilog = f"Needs the extra payments: {install_command('payments')}"
     commands = parser.add_subparsers(metavar="COMMAND", required=True, prog=PROGRAM)
     for name, command in SUBCOMMANDS.items():
         commands.add_parser(

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Final
 
-from fastevm.errors import FastevmError
+from fastevm.errors import FastevmError, install_command
 
 ARCHIVES: Final = (".tar", ".tar.gz", ".tgz", ".tar.zst")
 MAX_FILE_BYTES: Final = 512 * 1024 * 1024  # maximum size of an unpacked test file
@@ -115,7 +115,7 @@ class _ZstdStream:
         try:
             import zstandard  # optional dependency: only compressed tests need it
         except ImportError:
-            need = "needs the package zstandard (pip install 'fastevm[conformance]')"
+            need = f"needs the package zstandard ({install_command('conformance')})"
             raise MissingReader(need) from None
         self._packed = packed
         self._error = zstandard.ZstdError

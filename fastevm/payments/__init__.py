@@ -6,11 +6,13 @@ as deep as the merchant's policy asks. `Merchant` does all of this against any J
 SECURITY.md lists what is protected and what is not.
 """
 
+from fastevm.errors import install_command
+
 try:
     import eth_account  # noqa: F401
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
-        f'{error}, which fastevm.payments needs: pip install "fastevm[payments]"', name=error.name
+        f"{error}, which fastevm.payments needs: {install_command('payments')}", name=error.name
     ) from None
 
 from fastevm.payments.amounts import amount

@@ -1,5 +1,6 @@
 """Validation of numbers and texts from callers: token units, decimal amounts, printable text."""
 
+import re
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
@@ -8,6 +9,9 @@ from fastevm.payments.errors import InvalidTerms
 UINT256_MAX: Final = 2**256 - 1
 LONGEST_NUMBER: Final = 78  # digits of 2**256 - 1
 MOST_DECIMALS: Final = 77
+LONGEST_SHOWN: Final = 40  # characters of a wrong amount in an error
+
+_DECIMAL: Final = re.compile(r"[0-9]{1,40}\.[0-9]{0,40}")
 
 
 def integer(value: Any, name: str, *, least: int = 0, most: int = UINT256_MAX) -> int:
@@ -20,8 +24,10 @@ def integer(value: Any, name: str, *, least: int = 0, most: int = UINT256_MAX) -
     if isinstance(value, str) and value.isascii() and value.isdigit():
         number = int(value) if len(value) <= LONGEST_NUMBER else most + 1
     if isinstance(number, bool) or not isinstance(number, int):
-        kind = type(value).__name__
-        raise InvalidTerms(f"{name}: expected a whole number or a string of digits, found {kind}")
+        found = type(value).__name__
+        if isinstance(value, str) and _DECIMAL.fullmatch(value):
+            found = f"{value!r}: Token.units({value!r}) converts it to token units"
+        raise InvalidTerms(f"{name}: expected a whole number or a string of digits, found {found}")
     if not least <= number <= most:
         shown = number if abs(number) <= UINT256_MAX else "more"
         limit = "2**256 - 1" if most == UINT256_MAX else most
@@ -39,11 +45,15 @@ def amount(value: str | int | Decimal, decimals: int) -> int:
     if isinstance(value, bool) or not isinstance(value, str | int | Decimal):
         raise InvalidTerms(f"amount: expected a string or Decimal, found {type(value).__name__}")
     if isinstance(value, str) and not (value.isascii() and value.replace(".", "", 1).isdigit()):
-        raise InvalidTerms("amount: expected digits and at most one point")
+        raise InvalidTerms(
+            f"amount: expected digits and a point, such as 2.50, found {_shown(value)}"
+        )
     try:
         number = Decimal(value)
     except InvalidOperation:
-        raise InvalidTerms("amount: expected digits and at most one point") from None
+        raise InvalidTerms(
+            f"amount: expected digits and a point, such as 2.50, found {_shown(value)}"
+        ) from None
     if not number.is_finite() or number < 0:
         raise InvalidTerms("amount: expected a finite number >= 0")
     _, digits, exponent = number.as_tuple()
@@ -53,11 +63,17 @@ def amount(value: str | int | Decimal, decimals: int) -> int:
     if shift < 0:
         whole, rest = divmod(whole, 10**-shift)
         if rest:
-            raise InvalidTerms(f"amount: more decimals than the token's {decimals}")
+            most = f"at most {decimals} decimals" if decimals else "a whole number"
+            raise InvalidTerms(f"amount: expected {most}, found {_shown(str(value))}")
         shift = 0
     if shift > LONGEST_NUMBER:
         raise InvalidTerms("amount: expected at most 2**256 - 1 units")
     return integer(whole * 10**shift, "amount")
+
+
+def _shown(value: str | int | Decimal) -> str:
+    """A wrong amount for an error: escaped and shortened."""
+    return ascii(str(value)[:LONGEST_SHOWN])
 
 
 def text(value: Any, name: str, *, longest: int, least: int = 0) -> str:

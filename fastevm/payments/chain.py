@@ -134,6 +134,15 @@ class InclusionTimes:
         return 1 + sorted(self._recent)[len(self._recent) * 9 // 10]
 
 
+def check_chain_id(answer: Answer, chain_id: int) -> None:
+    """Raises :class:`WrongChain` unless the answer to ``eth_chainId`` is ``chain_id``."""
+    if isinstance(answer, PaymentError):
+        raise answer
+    if not isinstance(answer, str) or int(answer, 16) != chain_id:
+        shown = int(answer, 16) if isinstance(answer, str) else answer
+        raise WrongChain(f"the node's chain id is {shown}, the token's is {chain_id}")
+
+
 class Chain:
     """The state of the node's chain as far as this process has seen it."""
 
@@ -147,11 +156,7 @@ class Chain:
 
     def check_id(self, answer: Answer) -> None:
         """Raises :class:`WrongChain` unless the node's chain id is the token's."""
-        if isinstance(answer, PaymentError):
-            raise answer
-        if not isinstance(answer, str) or int(answer, 16) != self.chain_id:
-            shown = int(answer, 16) if isinstance(answer, str) else answer
-            raise WrongChain(f"the node's chain id is {shown}, the token's is {self.chain_id}")
+        check_chain_id(answer, self.chain_id)
 
     def pace_call(self, head: Head) -> Call | None:
         """Returns the call whose answer :meth:`pace` needs; None once it has measured."""

@@ -1,6 +1,6 @@
 """Exceptions of the payments package. Their messages never contain a signature or a key."""
 
-from typing import Any
+from typing import Any, Final
 
 from fastevm.errors import FastevmError
 
@@ -22,12 +22,30 @@ class SignatureRefused(PaymentError):
         self.detail = detail
 
 
+# What a caller can do with an order in a state that allows no action.
+_HINTS: Final = {
+    "captured": "wait until it is paid, then refund it",
+    "paid": "a paid order can only be refunded",
+    "capturing": "wait for its transaction",
+    "authorizing": "wait for its transaction",
+    "cancelling": "wait for its transaction",
+    "held": "capture, void or refund its hold",
+    "released": "its money was given back: draft a new order",
+    "cancelled": "it has ended: draft a new order",
+    "expired": "it has ended: draft a new order",
+    "failed": "it can never be captured: draft a new order",
+}
+
+
 class IllegalTransition(PaymentError):
     """The order's state does not allow the trigger. Nothing was changed."""
 
     def __init__(self, state: Any, trigger: Any, allowed: tuple[Any, ...] = ()) -> None:
         names = ", ".join(option.value for option in allowed) or "nothing"
-        super().__init__(f"state {state.value} does not allow {trigger.value}; it allows: {names}")
+        hint = _HINTS.get(state.value, f"it allows: {names}")
+        if trigger.value == "refund":
+            hint = "only a paid order can be refunded"
+        super().__init__(f"state {state.value} does not allow {trigger.value}; {hint}")
         self.state = state
         self.trigger = trigger
         self.allowed = allowed
@@ -106,6 +124,28 @@ class LimitReached(PaymentError):
     def __init__(self, text: str, limit: str = "") -> None:
         super().__init__(text)
         self.limit = limit
+
+
+class NotRefundable(LimitReached):
+    """More than can be refunded: ``left`` units, not ``asked`` (None: all that is left)."""
+
+    def __init__(self, left: int, asked: int | None) -> None:
+        more = "" if asked is None else f", not {asked}"
+        super().__init__(
+            f"{left} units can be refunded{more}" if left else "nothing can be refunded"
+        )
+        self.left, self.asked = left, asked
+
+
+class OtherTerms(LimitReached):
+    """The id of a refund or sweep was used with another amount or recipient (``known``)."""
+
+    def __init__(self, known: Any, asked: Any) -> None:
+        super().__init__(
+            f"{known.key!r} is a {known.kind.value} of {known.amount} units to {known.recipient},"
+            f" not of {asked.amount} to {asked.recipient}: use another id"
+        )
+        self.known, self.asked = known, asked
 
 
 class VaultError(PaymentError):

@@ -69,6 +69,7 @@ from fastevm.payments.calls import (
     cancel_data,
     permit_nonce_data,
     separator_data,
+    state_data,
     transfer_data,
     wallet_data,
 )
@@ -83,6 +84,9 @@ from fastevm.payments.errors import (
     LimitReached,
     MovementRefused,
     NodeRefusal,
+    NodeUnreachable,
+    NotRefundable,
+    OtherTerms,
     PaymentError,
     SignatureRefused,
     StaleOrder,
@@ -123,6 +127,7 @@ from fastevm.payments.signatures import Signature, fault_of
 from fastevm.payments.signer import Signer
 from fastevm.payments.states import EXPOSED, State, Trigger
 from fastevm.payments.store import Store, every_log, every_order
+from fastevm.payments.tokens import NOBODY
 from fastevm.payments.transactions import Prepared, Transactions
 from fastevm.payments.vault import Vault
 from fastevm.payments.watcher import Change, Watcher
@@ -185,6 +190,7 @@ class Merchant:
         self.shop = f"{token.chain_id}/{token.token}/{self.recipient}"
         self.store = store.scoped(self.shop)
         self._clock = clock
+        self._authorizations = False  # whether the token is known to have EIP-3009
         self.metrics = Metrics({"chain_id": str(token.chain_id), "token": token.token})
         self.chain = Chain(node, token.chain_id, self.policy)
         self.transactions = Transactions(
@@ -233,7 +239,7 @@ class Merchant:
 
     async def order(self, order_id: str) -> Order:
         """Returns an order. Raises UnknownOrder."""
-        return await to_thread(self.store.order, order_id)
+        return await to_thread(self.store.order, text(order_id, "order_id", longest=LONGEST_ID))
 
     async def orders(
         self, states: Sequence[State] | None = None, *, after: str = "", limit: int = PAGE
@@ -337,6 +343,8 @@ class Merchant:
         """
         text(order_id, "order_id", longest=LONGEST_ID, least=1)
         text(reference, "reference", longest=LONGEST_REFERENCE)
+        if not kind.has_memo:
+            await self._check_authorizations()
         if hold is not None:
             authorization, annex = hold.drawn(
                 self.token, self.route.account, self.recipient, payer, value, lifetime,
@@ -359,6 +367,27 @@ class Merchant:
         made = Authorization(self.token, terms, kind, permit)
         order = Order(id=order_id, authorization=made, reference=reference)
         return await self._add(order, exact=exact)
+
+    async def _check_authorizations(self) -> None:
+        """Raises InvalidTerms if the token has no EIP-3009. Asks a node that answers only once."""
+        if self._authorizations:
+            return
+        asked = {"to": self.token.token, "data": "0x" + state_data(NOBODY, bytes(32)).hex()}
+        try:
+            chain_id, answer = await self.node.batch(
+                [("eth_chainId", []), ("eth_call", [asked, PENDING])]
+            )
+        except NodeUnreachable:
+            return  # a draft needs no node; `accept` does
+        self.chain.check_id(chain_id)
+        if isinstance(answer, NodeRefusal):
+            if "revert" not in answer.message.lower():
+                return
+            raise InvalidTerms(
+                f"kind: the token {self.token.token} has no EIP-3009: draft with"
+                " kind=Kind.PERMIT or Kind.MEMO"
+            )
+        self._authorizations = True
 
     async def _permit(self, kind: Kind, payer: str) -> Permit | None:
         """Makes sure that no later memo is missed; returns the payer's next permit, for PERMIT."""
@@ -721,9 +750,26 @@ class Merchant:
             await asyncio.sleep(self.chain.pause())
         return await self.wait(order.id, until, max(0.0, deadline - time.monotonic()))
 
+    def refusal_of_signer(self, order: Order) -> str | None:
+        """Returns why the signer's account cannot capture or hold an order; None if it can."""
+        authorization, caller = order.authorization, self.route.account
+        if order.annex:
+            operator = self.holds.terms_of(order)[0].operator
+            if caller != operator:
+                return f"{caller} is not the operator {operator} of its hold"
+        elif authorization.permit is not None:
+            if authorization.permit.spender != self.collector:
+                spender = authorization.permit.spender
+                return f"{caller} does not operate the permit collector {spender}"
+        elif authorization.kind is Kind.RECEIVE and caller != authorization.terms.recipient:
+            return f"{caller} is not the recipient {authorization.terms.recipient}"
+        return None
+
     async def _submit_capture(self, order: Order, force: bool) -> None:
         if order.state is not State.STORED:
             raise IllegalTransition(order.state, Trigger.SUBMIT_CAPTURE)
+        if (refusal := self.refusal_of_signer(order)) is not None:
+            raise InvalidTerms(f"signer: order {order.id}: {refusal}, so its capture would revert")
         signature = await to_thread(self.signature_of, order)
         if signature is None:
             raise SignatureRefused(Reason.SIGNATURE_LENGTH, "no signature is stored")
@@ -836,7 +882,7 @@ class Merchant:
         def check(others: list[Movement]) -> None:
             left = amounts_of(order, others, income).refundable
             if movement.amount > left:
-                raise LimitReached(f"{left} units can be refunded, not {movement.amount}")
+                raise NotRefundable(left, movement.amount)
 
         try:
             return await self._move(movement, check, until, timeout, once=refund_id is None)
@@ -881,7 +927,7 @@ class Merchant:
             left = amounts_of(order, others, income).refundable
             amount = known.amount if known is not None else left
             if amount == 0:
-                raise LimitReached("nothing can be refunded")
+                raise NotRefundable(0, None)
         return Movement(
             key=key,
             order_id=order.id,
@@ -924,7 +970,7 @@ class Merchant:
         """
         known = await to_thread(self.store.movement, movement.key)
         if known is not None and known.terms != movement.terms:
-            raise LimitReached(f"the key {movement.key!r} belongs to another movement")
+            raise OtherTerms(known, movement)
         if known is None or known.state is MovementState.FAILED:
             others = await self.movements(movement.order_id)
             check([other for other in others if other.key != movement.key])  # before any request
@@ -932,7 +978,12 @@ class Merchant:
             try:
                 made = await self.transactions.prepare(*self.route.through(self.token.token, data))
             except NodeRefusal as refusal:
-                raise MovementRefused(*failure_of(refusal)) from None
+                other = await to_thread(self.store.movement, movement.key)
+                if known is not None or other is None:
+                    raise MovementRefused(*failure_of(refusal)) from None
+                if once:  # of another process, whose transaction takes the money
+                    raise AlreadyRefunded(other) from None
+                return await self._wait_movement(movement.key, until, timeout)
             reserved = await to_thread(self._reserve, movement, made, check, known is None)
             if reserved is not None:
                 await self.transactions.carry_on(reserved)

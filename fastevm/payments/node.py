@@ -8,6 +8,7 @@ import asyncio
 import itertools
 import logging
 from collections.abc import AsyncGenerator, Sequence
+from types import TracebackType
 from typing import Any, Final, Protocol
 
 from fastevm.payments.errors import NodeRefusal, NodeUnreachable
@@ -101,8 +102,19 @@ class NodeClient:
             answers += await self._batch(calls[start : start + self.batch_limit])
         return answers
 
+    async def __aenter__(self) -> "NodeClient":
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
     async def close(self) -> None:
-        """Closes the connections."""
+        """Closes the connections; so does the end of ``async with``."""
         await self._transport.close()
 
     async def _batch(self, calls: Sequence[Call]) -> list[Answer]:

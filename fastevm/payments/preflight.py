@@ -55,7 +55,6 @@ SIGNATURE_REASONS: Final = frozenset(
 )
 # Reverts of the simulated capture that do not mean that the token is paused or blocks an account.
 BEHIND_POLICY: Final = SIGNATURE_REASONS | {
-    Reason.NOT_PAYEE,
     Reason.NOT_YET_VALID,
     Reason.EXPIRED,
     Reason.NONCE_CONSUMED,
@@ -467,6 +466,9 @@ class _OrderChecks:
         reason, detail = self.outcome
         if reason in BEHIND_POLICY:
             return Verdict("policy", True, detail=f"not blocked, but the capture fails: {detail}")
+        if reason is Reason.NOT_PAYEE:
+            caller = self.preflight.route.account
+            detail = f"{caller} may not capture it, the recipient is {self.terms.recipient}"
         return Verdict("policy", False, reason, detail)
 
     def _gas(self) -> Verdict:

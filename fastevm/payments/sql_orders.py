@@ -72,7 +72,7 @@ class SqlOrders:
             "SELECT * FROM orders WHERE shop = ? AND id = ?", (self.shop, order_id)
         )
         if not rows:
-            raise UnknownOrder(f"no order has the id {order_id!r}")
+            raise UnknownOrder(f"no order has the id {order_id!r} in the shop {self.shop}")
         return read_order(rows[0])
 
     def orders(

@@ -155,10 +155,20 @@ class SqlOutbox(SqlOrders):
         return [read_delivery(row) for row in rows]
 
     def replay(self, endpoint: str, first: int, last: int | None = None) -> int:
-        """Delivers notices ``first`` to ``last`` again, in order. Returns how many."""
+        """Delivers notices ``first`` to ``last`` again, in order. Returns how many.
+
+        Raises UnknownOrder for an unknown endpoint, InvalidTerms if the endpoint is disabled.
+        """
         now = time.time()
         most = self.newest_notice() if last is None else last
         with self.unit() as unit:
+            rows = unit.rows(
+                "SELECT disabled FROM endpoints WHERE shop = ? AND id = ?", self.shop, endpoint
+            )
+            if not rows:
+                raise UnknownOrder(f"no endpoint has the id {endpoint!r}")
+            if rows[0]["disabled"]:
+                raise InvalidTerms(f"endpoint: {endpoint!r} is disabled: enable it first")
             unit.execute(
                 "DELETE FROM deliveries WHERE shop = ? AND endpoint = ? AND event BETWEEN ? AND ?",
                 self.shop, endpoint, first, most,

@@ -211,7 +211,7 @@ def transition(state: State, trigger: Trigger) -> Transition:
     """Returns the row for a trigger. Raises :class:`IllegalTransition` if there is none."""
     row = _BY_CAUSE.get((state, trigger))
     if row is None:
-        raise IllegalTransition(state, trigger, possible(state))
+        raise IllegalTransition(state, trigger, actions(state))
     return row
 
 
@@ -219,6 +219,15 @@ def target(state: State, trigger: Trigger, origin: State | None = None) -> State
     """Returns the next state; ``origin`` is the state before the chain changed it."""
     row = transition(state, trigger)
     return row.target or origin or State.STORED
+
+
+def actions(state: State) -> tuple[Trigger, ...]:
+    """Returns the triggers that merchant or payer can cause, in the order of the table."""
+    return tuple(
+        row.trigger
+        for row in TRANSITIONS
+        if row.source is state and row.actor in (Actor.MERCHANT, Actor.PAYER)
+    )
 
 
 def possible(state: State) -> tuple[Trigger, ...]:

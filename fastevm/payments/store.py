@@ -10,8 +10,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, Protocol
 
+from fastevm.errors import install_command
 from fastevm.payments.database import Database, Watch
-from fastevm.payments.errors import PaymentError, StoreError
+from fastevm.payments.errors import PaymentError, StoreError, StoreUnavailable
 from fastevm.payments.events import ChainLog, Checkpoint
 from fastevm.payments.movements import Movement, MovementTrigger
 from fastevm.payments.orders import (
@@ -437,9 +438,9 @@ def open_store(url: str = "sqlite:///payments.db", *, create: bool = True) -> St
         return SqlStore(_postgres(url))
     if not url.startswith(SQLITE) or url == SQLITE:
         scheme = url.split(":", 1)[0]
-        raise StoreError(
-            f"unknown store URL scheme {scheme!r}: expected {SQLITE}path or {POSTGRES[0]}host/name"
-        )
+        known = scheme in ("sqlite", "postgresql", "postgres")  # with too few slashes
+        wrong = f"invalid {scheme} store URL" if known else f"unknown store URL scheme {scheme!r}"
+        raise StoreError(f"{wrong}: expected {SQLITE}path or {POSTGRES[0]}host/name")
     path = url.removeprefix(SQLITE)
     if not create and not Path(path).exists():
         raise StoreError(f"store {path} does not exist")
@@ -450,9 +451,8 @@ def _postgres(url: str) -> Database:
     try:  # psycopg is an optional dependency
         module = import_module("fastevm.payments.postgres")
     except ImportError as error:
-        raise StoreError(
-            f"PostgreSQL needs psycopg, pip install 'fastevm[payments-postgres]': {error}"
-        ) from None
+        how = install_command("payments-postgres")
+        raise StoreUnavailable(f"PostgreSQL needs psycopg ({error}): {how}") from None
     made: Database = module.PostgresDatabase(url)
     return made
 

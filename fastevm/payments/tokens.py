@@ -14,6 +14,7 @@ from eth_abi.abi import decode
 from eth_abi.exceptions import DecodingError
 from msgspec import Struct
 
+from fastevm.payments.amounts import LONGEST_SHOWN
 from fastevm.payments.amounts import amount as amount_of
 from fastevm.payments.authorization import Domain, Kind, address
 from fastevm.payments.calls import (
@@ -23,9 +24,10 @@ from fastevm.payments.calls import (
     separator_data,
     state_data,
 )
-from fastevm.payments.errors import NodeRefusal, PaymentError
+from fastevm.payments.errors import InvalidTerms, NodeRefusal, PaymentError
 from fastevm.payments.node import Answer, NodeClient
 from fastevm.payments.reasons import revert_text
+from fastevm.rpc_client.messages import Call
 
 LATEST: Final = "latest"
 MOST_DECIMALS: Final = 36
@@ -137,6 +139,12 @@ class Token(Struct, frozen=True):
         """
         chain_id = int(await node.call("eth_chainId"), 16)
         expected = known(chain_id, token)
+        if expected is None and not token.startswith("0x"):
+            symbols = ", ".join(row.symbol for row in KNOWN if row.chain_id == chain_id) or "none"
+            raise InvalidTerms(
+                f"token: {token[:LONGEST_SHOWN]!a} has no known address on chain {chain_id}"
+                f" (known: {symbols}): pass its address"
+            )
         token_address = address(expected.address if expected else token, "token")
         found = await _read(node, chain_id, token_address)
         if expected is not None:
@@ -159,7 +167,8 @@ class Token(Struct, frozen=True):
 
 async def _read(node: NodeClient, chain_id: int, token: str) -> Token:
     signatures = ("name()", "version()", "decimals()", "symbol()")
-    asked = [_call(token, call_data(signature)) for signature in signatures]
+    asked: list[Call] = [("eth_getCode", [token, LATEST])]
+    asked += [_call(token, call_data(signature)) for signature in signatures]
     asked += [
         _call(token, separator_data()),
         _call(token, state_data(NOBODY, bytes(32))),
@@ -167,10 +176,16 @@ async def _read(node: NodeClient, chain_id: int, token: str) -> Token:
         _call(token, permit_nonce_data(NOBODY)),
         _call(token, memo_transfer_data(NOBODY, 0, bytes(32)), sender=NOBODY),
     ]
-    name, version, decimals, symbol, separator, state, overload, *memos = await node.batch(asked)
+    code, name, version, decimals, symbol, separator, state, overload, *memos = await node.batch(
+        asked
+    )
+    if code == "0x":
+        raise WrongToken(f"there is no contract at {token} on chain {chain_id}")
     kinds = EIP_3009 if len(_output(state)) == 32 else _memo_kinds(*memos)
     if len(_output(separator)) != 32 or not kinds:
-        raise WrongToken(f"{token} on chain {chain_id} takes neither EIP-3009 nor memos")
+        raise WrongToken(
+            f"{token} on chain {chain_id} has neither EIP-3009 nor transfers with memos"
+        )
     title, digits = _text(name), int.from_bytes(_output(decimals), "big")
     if title is None or digits > MOST_DECIMALS:
         raise WrongToken(f"{token} on chain {chain_id} has no name() or no valid decimals()")

@@ -19,7 +19,15 @@ from eth_utils.address import to_checksum_address
 from eth_utils.crypto import keccak
 
 from fastevm.core.primitives.replace import replace
-from fastevm.payments.chain import FEE_CALLS, Head, InclusionTimes, Quote, head_of, quote_of
+from fastevm.payments.chain import (
+    FEE_CALLS,
+    Head,
+    InclusionTimes,
+    Quote,
+    check_chain_id,
+    head_of,
+    quote_of,
+)
 from fastevm.payments.erc6492 import calls_in, in_one_call
 from fastevm.payments.errors import (
     NodeRefusal,
@@ -181,13 +189,20 @@ class Transactions:
             self._submitted_at[reserved.number] = made.time
 
     async def prepare(self, to: str, data: bytes, gas: int | None = None) -> Prepared:
-        """Builds a transaction that calls ``to``, with the current fees."""
+        """Builds a transaction that calls ``to``, with the current fees.
+
+        Raises :class:`WrongChain` if the node is on another chain than the token.
+        """
         call = {"from": self.signer.address, "to": to, "data": "0x" + data.hex()}
-        asked: list[Call] = [("eth_getTransactionCount", [self.signer.address, "pending"])]
+        asked: list[Call] = [
+            ("eth_chainId", []),
+            ("eth_getTransactionCount", [self.signer.address, "pending"]),
+        ]
         asked += FEE_CALLS
         if gas is None:
             asked.append(("eth_estimateGas", [call, "pending"]))
-        count, *answers = await self.node.batch(asked)
+        chain_id, count, *answers = await self.node.batch(asked)
+        check_chain_id(chain_id, self.chain_id)
         fees = answers[: len(FEE_CALLS)]
         for answer in (count, answers[-1]) if gas is None else (count,):
             if isinstance(answer, NodeRefusal):

@@ -69,7 +69,10 @@ class Vault:
         header = sealed[:_HEADER]
         cipher = self._ciphers.get(header[1 : 1 + _ID_LENGTH])
         if cipher is None:
-            raise VaultError(f"{context}: encrypted with a key that is not in the ring")
+            raise VaultError(
+                f"{context}: encrypted with a key that is not in the ring: add it"
+                f" to {KEY_VARIABLE}, after the newest key"
+            )
         try:
             return cipher.decrypt(
                 header[-_NONCE_LENGTH:], sealed[_HEADER:], _bound(header, context)

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import fastevm
 from fastevm.core.primitives.hex import hex_bytes
+from fastevm.errors import install_command
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import ADDRESS, DATA
 from fastevm.rpc.dispatch.registry import Param, RunOn, method
@@ -80,7 +81,7 @@ for _name in ("eth_signTypedData", "eth_signTypedData_v3", "eth_signTypedData_v4
 def _encoder() -> Callable[..., Any]:
     """What encodes typed data: loaded when it is first used, since that takes 0.3 s."""
     if find_spec("eth_account") is None:
-        text = "typed data needs the package eth-account: pip install 'fastevm[blobs]'"
+        text = f"typed data needs the package eth-account: {install_command('blobs')}"
         raise RpcError("server_error", text)
     limit = sys.getrecursionlimit()
     try:

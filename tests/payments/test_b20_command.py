@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fastevm.payments import Kind
+from fastevm.payments import InvalidTerms, Kind
 from fastevm.payments.permits import collector_of
 
 from .b20 import B20Market, b20_market
@@ -41,6 +41,16 @@ async def test_the_collector_of_a_new_shop_is_deployed(base: B20Market, pay: Com
     assert (await deploying)[0] == 0
     code, output = await pay("collector", "--shop", shop)
     assert code == 0 and line in output
+
+
+async def test_a_kind_that_the_token_does_not_take_is_refused_when_the_order_is_drafted(
+    base: B20Market,
+) -> None:
+    merchant = base.merchant()
+    for kind in (Kind.RECEIVE, Kind.TRANSFER):
+        with pytest.raises(InvalidTerms, match=r"has no EIP-3009: draft with kind=Kind\.PERMIT"):
+            await merchant.draft("order-1", base.payer.address, VALUE, kind=kind)
+    assert await merchant.orders() == []
 
 
 async def test_a_permitted_order_is_shown_captured_and_voided(

@@ -3,16 +3,30 @@
 import base64
 import csv
 import io
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from fastevm.__main__ import main
-from fastevm.payments import Merchant, MovementState, State, Vault
+from fastevm.bench.node.launch import server_of
+from fastevm.node import Mining, dev_node
+from fastevm.payments import (
+    Authorization,
+    CaptureRefused,
+    Merchant,
+    MovementState,
+    NodeClient,
+    Order,
+    State,
+    Vault,
+    WrongChain,
+    new_key,
+)
 from fastevm.payments.webhooks import SECRET_PREFIX
 
 from .command import Command, command_of
-from .market import KEY, VALUE, Market
+from .market import CHAIN_ID, KEY, VALUE, Market
 from .stores import BOTH
 
 STORES = BOTH
@@ -60,7 +74,7 @@ async def test_orders_are_listed_and_shown_with_their_history(still: Market, pay
 async def test_an_order_is_captured_voided_and_refunded(still: Market, pay: Command) -> None:
     merchant = still.merchant()
     await still.stored(merchant)
-    code, output = await pay("retry", "order-1", "--timeout", "0")
+    code, output = await pay("capture", "order-1", "--timeout", "0")
     assert (code, output.strip()) == (0, "order-1 is capturing")
     still.mine()
     code, output = await pay("retry", "order-1")
@@ -76,13 +90,24 @@ async def test_an_order_is_captured_voided_and_refunded(still: Market, pay: Comm
         code, output = await pay(*refund, "--timeout", "0")
         assert code == 0 and "order-1/refund/lamp of 250,000 units is" in output
         still.mine()
+    assert "it was requested before, with the same --id" in output
+    code, output = await pay("refund", "order-1", "--amount", "0.3", "--id", "lamp")
+    assert code == 1 and "the refund order-1/refund/lamp is of 0.25 USDC to" in output
     await merchant.reconcile()
     assert [movement.state for movement in await merchant.movements()] == [MovementState.FINAL] * 2
     for wrong in ("0.0000001", "-1", "1e3", "x", "0"):
         code, output = await pay("refund", "order-1", f"--amount={wrong}", "--id", "x")
         assert code == 2 and "amount" in output, output
     code, output = await pay("refund", "order-1", "--amount", "0.51", "--id", "x")
-    assert code == 1 and "500000 units can be refunded" in output
+    assert (code, output) == (1, "0.50 USDC can be refunded, not 0.51 USDC\n")
+    code, output = await pay("refund", "order-1", "--amount", "2,50", "--id", "x")
+    assert code == 2 and "--amount: expected digits and a point, such as 2.50" in output
+    assert "'2,50'" in output
+    code, output = await pay("refund", "order-1", "--amount", "0.5", "--raw", "--id", "x")
+    assert code == 2 and "--amount: expected a whole number, found '0.5'" in output
+    assert "requested  0.25 USDC to 0x" in (await pay("show", "order-1"))[1]
+    code, output = await pay("void", "order-1")
+    assert code == 1 and "a paid order can only be refunded" in output
     await still.stored(merchant, "order-2")
     code, output = await pay("void", "order-2", "--why", "out of stock")
     assert code == 0 and "is voided" in output
@@ -97,7 +122,7 @@ async def test_keys_are_rotated(
     _, fresh = await pay("rotate-keys", "--new")
     ring = f"{fresh.strip()},{base64.b64encode(KEY).decode()}"
     monkeypatch.setenv("FASTEVM_PAYMENTS_KEY", ring)
-    assert await pay("rotate-keys") == (0, "1 values were re-encrypted with the newest key\n")
+    assert await pay("rotate-keys") == (0, "1 value was re-encrypted with the newest key\n")
     assert await pay("rotate-keys") == (0, "0 values were re-encrypted with the newest key\n")
     assert Vault.from_environment() is not None
 
@@ -139,7 +164,8 @@ async def test_the_doctor_finds_what_is_wrong(still: Market, pay: Command) -> No
     code, output = await pay("doctor", "--spender", still.stranger.address)
     lines = {line[6:17].strip(): line[:4].strip() for line in output.splitlines()}
     assert lines == {
-        "chain id": "ok", "node lag": "ok", "clock": "FAIL", "token": "ok", "domain": "ok",
+        "chain id": "ok", "store key": "ok", "signer": "ok", "node lag": "ok", "clock": "FAIL",
+        "token": "ok", "domain": "ok",
         "gas": "ok", "batches": "ok", "collector": "ok", "allowance": "FAIL", "in flight": "ok",
         "outbox": "ok", "rows": "ok",
     }, output  # fmt: skip  # the market's clock is years ahead of ours
@@ -148,6 +174,136 @@ async def test_the_doctor_finds_what_is_wrong(still: Market, pay: Command) -> No
     _, output = await pay("doctor")
     assert "FAIL  gas" in output
     assert (await pay("doctor", "--node", "http://127.0.0.1:1"))[0] == 1
+
+
+@pytest.fixture
+async def elsewhere() -> AsyncIterator[str]:
+    """The address of a node of another chain."""
+    server = server_of(dev_node(mining=Mining.MANUAL, chain_id=4_242), "preconf", threads=2)
+    await server.start()
+    yield server.urls[0]
+    await server.stop()
+
+
+SENDING = [
+    "capture order-2", "refund order-1 --amount 0.25", "refund order-1", "collector", "run",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("command", SENDING)
+async def test_a_node_of_another_chain_is_refused_before_anything_is_recorded(
+    command: str, still: Market, pay: Command, elsewhere: str
+) -> None:
+    merchant = await paid(still)
+    await still.stored(merchant, "order-2")
+    code, output = await pay(*command.split(), "--node", elsewhere)
+    assert code == 2 and "chain id is 4242, the shop's is 31337: pass another node" in output
+    assert await merchant.movements() == []
+    assert (await merchant.amounts("order-1")).refunded == 0
+    code, output = await pay("doctor", "--node", elsewhere)
+    assert code == 1 and "FAIL  chain id    the node has 4242, the shop 31337" in output
+    assert "domain" not in output, "its other answers are not about the shop"
+
+
+async def test_the_library_refuses_a_node_of_another_chain(still: Market, elsewhere: str) -> None:
+    merchant = await paid(still)
+    await still.stored(merchant, "order-2")
+    client = NodeClient(elsewhere)
+    still.clients.append(client)
+    other = still.merchant(node=client)
+    shop = still.shop.address
+    for work in (
+        lambda: other.draft("order-3", still.payer.address, 5),
+        lambda: other.refund("order-1"),
+        lambda: other.sweep(still.stranger.address, 5, key="x"),
+        lambda: other.transactions.prepare(shop, b"", 21_000),
+        other.deploy_collector,
+    ):
+        with pytest.raises(WrongChain, match="4242"):
+            await work()
+    with pytest.raises(CaptureRefused, match="chain id is 4242"):
+        await other.capture("order-2")
+    assert await merchant.movements() == []
+
+
+async def test_another_signer_is_refused_before_gas_is_paid(
+    still: Market, pay: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    merchant = await paid(still)
+    await still.stored(merchant, "order-2")
+    before = await merchant.submissions("order-2")
+    key = "0x" + bytes(still.stranger.key).hex()
+    monkeypatch.setenv("FASTEVM_PAYMENTS_SIGNER", key)
+    for words in (("capture", "order-2"), ("capture", "order-2", "--force"), ("refund", "order-1")):
+        code, output = await pay(*words)
+        assert code == 2 and f"is not the recipient {still.shop.address}" in output, output
+        assert key not in output
+    assert await merchant.submissions("order-2") == before == []
+    assert await merchant.movements() == []
+    code, output = await pay("doctor")
+    assert code == 1 and "FAIL  signer" in output and "cannot capture 1 open orders" in output
+    (stored,) = await merchant.orders([State.STORED])
+    await merchant.void(stored.id)
+    code, output = await pay("doctor")
+    assert code == 1 and "and sent no transaction of this shop" in output
+
+
+async def test_another_key_is_found_before_it_is_needed(
+    still: Market, pay: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    merchant = await paid(still)
+    await still.stored(merchant, "order-2")
+    monkeypatch.setenv("FASTEVM_PAYMENTS_KEY", new_key())
+    for words in (("capture", "order-2"), ("refund", "order-1"), ("run",)):
+        code, output = await pay(*words)
+        assert code == 2 and "FASTEVM_PAYMENTS_KEY is not the key of this store" in output
+    code, output = await pay("doctor")
+    assert code == 1 and "FAIL  store key   FASTEVM_PAYMENTS_KEY decrypts 0 of 1" in output
+    assert (await pay("void", "order-2"))[0] == 0
+    code, output = await pay("refund", "order-1", "--timeout", "0")
+    assert code == 0, "a lost key stops no refund"
+    assert "FAIL  store key" in (await pay("doctor"))[1]
+
+
+async def test_payments_of_a_paywall_are_listed_shown_and_exported(
+    still: Market, pay: Command
+) -> None:
+    sold = still.store().scoped(f"x402/{CHAIN_ID}")
+    sold.add(Order(id="sale-1", authorization=Authorization(still.token, still.terms())))
+    for more in ((), ("--shop", f"x402/{CHAIN_ID}")):
+        code, output = await pay("list", *more)
+        assert code == 0 and "sale-1  drafted" in output and "1.00 USDC" in output
+        assert "value       1.00 USDC" in (await pay("show", "sale-1", *more))[1]
+        rows = list(csv.DictReader(io.StringIO((await pay("export", *more))[1])))
+        assert [(row["id"], row["amount"], row["currency"]) for row in rows] == [
+            ("sale-1", "1.00", "USDC")
+        ]
+    code, output = await pay("capture", "sale-1")
+    assert code == 2 and "only payments of a facilitator or paywall" in output
+
+
+@pytest.mark.parametrize("command", [*SENDING, "doctor", "list", "show order-1", "export"])
+async def test_an_address_without_http_is_explained(
+    command: str, still: Market, pay: Command
+) -> None:
+    await still.stored(still.merchant())
+    code, output = await pay(*command.split(), "--node", "127.0.0.1:8545")
+    reading = command.split()[0] in ("list", "show", "export")
+    assert (
+        code == (0 if reading else 2) and "--node: address '127.0.0.1:8545' is not http" in output
+    )
+
+
+async def test_an_endpoint_can_come_before_the_first_order(
+    tmp_path: Path, pay: Command, still: Market
+) -> None:
+    url = f"sqlite:///{tmp_path}/new.db"
+    code, secret = await pay(
+        "webhooks", "--add", "shop", "https://shop.example/hook", "--store", url,
+        "--shop", still.merchant().shop,
+    )  # fmt: skip
+    assert code == 0 and secret.startswith(SECRET_PREFIX)
+    assert "the store has no order yet" in (await pay("list", "--store", url))[1]
 
 
 async def test_endpoints_are_kept_by_the_command(still: Market, pay: Command) -> None:
@@ -160,12 +316,20 @@ async def test_endpoints_are_kept_by_the_command(still: Market, pay: Command) ->
     assert (await pay("webhooks"))[1].splitlines()[1:] == [
         "shop  ok  0 waiting  https://shop.example/hook"
     ]
-    assert (await pay("webhooks", "--replay", "shop", "1"))[1].startswith("3 notices")
-    assert "3 waiting" in (await pay("webhooks"))[1]
+    assert (await pay("webhooks", "--replay", "shop", "1"))[1].startswith("3 messages")
+    output = (await pay("webhooks"))[1]
+    assert "3 waiting" in output and "next: evt_1 (payment.drafted), due 20" in output
+    assert (await pay("webhooks", "--replay", "shop", "evt_3"))[1].startswith("1 message will")
+    code, output = await pay("webhooks", "--replay", "nobody", "1")
+    assert code == 1 and "no endpoint has the id 'nobody'" in output
+    assert len(still.store().scoped(still.merchant().shop).deliveries()) == 3, "nothing was added"
     assert (await pay("webhooks", "--disable", "shop"))[1] == "shop is disabled\n"
     assert (await pay("webhooks", "--rotate", "shop"))[1].startswith(SECRET_PREFIX)
     assert (await pay("webhooks", "--rotate", "nobody"))[0] == 1
-    assert (await pay("webhooks", "--replay", "shop", "x"))[0] == 2
+    code, output = await pay("webhooks", "--replay", "shop", "x")
+    assert code == 2 and "such as evt_34, found 'x'" in output
+    code, output = await pay("webhooks", "--replay", "shop", "1")
+    assert code == 2 and "is disabled: enable it first" in output
 
 
 async def test_a_store_with_several_shops_wants_to_know_which(still: Market, pay: Command) -> None:
@@ -173,7 +337,7 @@ async def test_a_store_with_several_shops_wants_to_know_which(still: Market, pay
     await first.draft("order-1", still.payer.address, 5)
     code, _ = await pay("list")
     assert code == 0
-    token, still.token = still.token, type(still.token)("Euro", "2", 1, "0x" + "cc" * 20)
+    token, still.token = still.token, type(still.token)("Euro", "2", 31_337, "0x" + "cc" * 20)
     await still.merchant().draft("order-2", still.payer.address, 5)
     code, output = await pay("list")
     assert code == 2 and "2 shops" in output
@@ -181,7 +345,17 @@ async def test_a_store_with_several_shops_wants_to_know_which(still: Market, pay
     assert "order-1" in (await pay("list", "--shop", first.shop))[1]
 
 
-READING = ["list", "show x", "export", "void x", "retry x", "refund x", "webhooks", "doctor", "run"]
+READING = [
+    "list",
+    "show x",
+    "export",
+    "void x",
+    "capture x",
+    "refund x",
+    "webhooks",
+    "doctor",
+    "run",
+]
 
 
 @pytest.mark.parametrize("command", READING)
@@ -199,7 +373,10 @@ def test_no_command_creates_a_store(
     [
         ("list --store sqlite:////dev/null/x", "does not exist"),
         ("list --store redis://x", "unknown store URL scheme"),
-        ("list --shop mine", "expected chain/token/recipient"),
+        ("list --store sqlite://x.db", "invalid sqlite store URL: expected sqlite:///path"),
+        ("list --shop mine", "expected chain/token/recipient or x402/chain"),
+        ("void x --shop x402/1", "only list, show and export read payments of a facilitator"),
+        ("export --since 2026-02-01 --until 2026-01-01", "expected a day after --since 2026-02-01"),
         ("export --since yesterday", "expected a day such as"),
         ("run --depth 0", "expected a number >= 1"),
         ("run --depth soon", "expected a number >= 1, safe or finalized"),

@@ -61,7 +61,7 @@ async def test_what_is_no_such_token_is_refused(still: Market) -> None:
         with pytest.raises(WrongToken):
             await Token.of(client, place)
     payout = still.deploy("Payout", still.token.token)
-    with pytest.raises(WrongToken, match="neither EIP-3009 nor memos"):
+    with pytest.raises(WrongToken, match="neither EIP-3009 nor transfers with memos"):
         await Token.of(client, payout)
 
 

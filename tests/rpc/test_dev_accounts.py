@@ -8,6 +8,7 @@ from eth_account import Account
 from eth_account.messages import encode_defunct, encode_typed_data
 
 from fastevm.bench.node.launch import ServerThread
+from fastevm.errors import install_command
 from fastevm.node import dev_node
 
 from .test_dev_node import Client
@@ -119,7 +120,7 @@ def test_the_package_that_typed_data_needs_is_named(
 ) -> None:
     monkeypatch.setattr("fastevm.rpc.methods.signing.find_spec", lambda name: None)
     error = client.ask("eth_signTypedData_v4", sender, MAIL)["error"]
-    assert (error["code"], "pip install 'fastevm[blobs]'" in error["message"]) == (-32000, True)
+    assert (error["code"], install_command("blobs") in error["message"]) == (-32000, True)
 
 
 @pytest.mark.parametrize(

@@ -1,19 +1,28 @@
-"""``fastevm pay doctor``: checks node, chain, token, gas, clock and store."""
+"""``fastevm pay doctor``: checks node, chain, token, keys, gas, clock and store."""
 
 import argparse
 import asyncio
 import time
 from asyncio import to_thread
+from itertools import islice
 from typing import Final, NamedTuple
 
 from fastevm.payments.calls import call_data, separator_data
 from fastevm.payments.chain import FEE_CALLS, head_of, quote_of
-from fastevm.payments.commands.shared import add_node, merchant_of
+from fastevm.payments.commands.shared import (
+    KEY_SAMPLE,
+    OPEN,
+    add_node,
+    merchant_of,
+    signatures_of,
+    stranger,
+    undecryptable,
+)
 from fastevm.payments.erc6492 import MULTICALL
 from fastevm.payments.errors import NodeRefusal
 from fastevm.payments.merchant import Merchant
-from fastevm.payments.states import State
 from fastevm.payments.store import every_order
+from fastevm.payments.vault import KEY_VARIABLE
 
 LATE_BLOCKS: Final = 10  # block times without a new block
 CLOCK_SECONDS: Final = 30  # how far the newest block may be ahead of the clock
@@ -21,7 +30,7 @@ CAPTURE_GAS: Final = 150_000
 LEAST_CAPTURES: Final = 10  # the account must have gas for so many
 STUCK_SECONDS: Final = 600.0
 LAG_SECONDS: Final = 60.0
-OPEN: Final = tuple(state for state in State if state.open)
+MOST_TRIED: Final = 1_000  # signatures of open orders that are decrypted
 
 
 class Finding(NamedTuple):
@@ -46,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Prints the findings. Returns 1 if one of them fails."""
 
     async def look() -> list[Finding]:
-        async with merchant_of(arguments) as merchant:
+        async with merchant_of(arguments, check=False) as merchant:
             return await findings(merchant, arguments.spender)
 
     found = asyncio.run(look())
@@ -70,16 +79,23 @@ async def findings(merchant: Merchant, spender: str | None = None) -> list[Findi
         ]
     )
     same = isinstance(chain_id, str) and int(chain_id, 16) == domain.chain_id
-    seen = f"the node has {chain_id}, the token {hex(domain.chain_id)}"
+    shown = int(chain_id, 16) if isinstance(chain_id, str) else "none"
+    seen = str(shown) if same else f"the node has {shown}, the shop {domain.chain_id}: pass --node"
     found = [Finding("chain id", same, seen)]
+    found += await to_thread(_keys, merchant)
+    if not same:  # nothing that this node says is about the shop
+        return found + await to_thread(_store, merchant)
     found += await _head(merchant, newest)
     good = isinstance(code, str) and len(code) > 2
     found.append(Finding("token", good, f"{domain.token} {'has code' if good else 'has no code'}"))
     same = separator == "0x" + domain.separator.hex()
-    found.append(Finding("domain", same, f"{domain.name!r} {domain.version!r}"))
+    detail = f"{domain.name!r}, version {domain.version!r}"
+    found.append(
+        Finding("domain", same, detail if same else f"the token's domain is not {detail} any more")
+    )
     quote = quote_of(fees, merchant.policy)
     captures = int(funds, 16) // (merchant.policy.gas_limit(CAPTURE_GAS) * quote.cap or 1)
-    detail = f"{sender} has {int(funds, 16)} wei, gas for {captures} captures at {quote.cap} wei"
+    detail = f"{sender} has {ether(int(funds, 16))} ether, gas for {captures} captures"
     found.append(Finding("gas", captures >= LEAST_CAPTURES, detail))
     there = isinstance(multicall, str) and len(multicall) > 2
     detail = "Multicall3 is deployed" if there else "no Multicall3: captures are not batched"
@@ -130,6 +146,41 @@ async def _allowance(merchant: Merchant, spender: str) -> Finding:
     call = {"to": merchant.token.token, "data": _hex(data)}
     units = int(await merchant.node.call("eth_call", call, "latest"), 16)
     return Finding("allowance", units > 0, f"{spender} may take {units} units")
+
+
+def ether(wei: int) -> str:
+    """Formats an amount of wei in ether, rounded down to six decimals."""
+    return f"{wei // 10**12 / 10**6:,.6f}"
+
+
+def _keys(merchant: Merchant) -> list[Finding]:
+    """Whether the store's key decrypts it, and whether the signer can do what its orders need."""
+    store, vault = merchant.store, merchant.vault
+    sealed = [*islice(signatures_of(store, OPEN), MOST_TRIED)]
+    sealed += [*islice(signatures_of(store, None), KEY_SAMPLE)] if not sealed else []
+    sealed += [(item.sealed, f"endpoint/{item.id}") for item in store.endpoints()]
+    tried, failed, why = undecryptable(vault, sealed)
+    detail = f"{KEY_VARIABLE} decrypts {tried - failed} of {tried} signatures and secrets"
+    if failed and "ring" not in why:
+        detail += f": {why}"
+    elif failed:
+        detail += ": add the store's key after the newest key, separated by a comma"
+    return [Finding("store key", not failed, detail), _signer(merchant)]
+
+
+def _signer(merchant: Merchant) -> Finding:
+    """Whether the signer's account can capture the open orders and is the shop's."""
+    signer, recipient = merchant.signer.address, merchant.recipient
+    if signer == recipient:
+        return Finding("signer", True, f"{signer} is the recipient")
+    wrong = f"{signer} is not the recipient {recipient}"
+    orders = every_order(merchant.store, OPEN)
+    barred = sum(1 for order in orders if merchant.refusal_of_signer(order) is not None)
+    if barred:
+        return Finding("signer", False, f"{wrong}: it cannot capture {barred} open orders")
+    if stranger(merchant):
+        return Finding("signer", False, f"{wrong} and sent no transaction of this shop")
+    return Finding("signer", True, f"{signer} sends the transactions of {recipient}")
 
 
 def _store(merchant: Merchant) -> list[Finding]:

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from datetime import date
 from typing import Final
 
-from fastevm.payments.commands.shared import add_amounts, money_of, shop_of, shown_time
+from fastevm.payments.commands.shared import Monies, add_amounts, shop_of, shown_time
+from fastevm.payments.errors import InvalidTerms
 from fastevm.payments.memo_payments import sums_of
 from fastevm.payments.movements import Amounts, Movement
 from fastevm.payments.orders import Order, Submission
@@ -48,12 +49,16 @@ def run(arguments: argparse.Namespace) -> int:
 
     ``gas_wei`` is the cost of the row's transactions, including reverted and replaced ones.
     """
-    store = shop_of(arguments)
-    money = money_of(arguments, store)
+    if None not in (arguments.since, arguments.until) and arguments.since >= arguments.until:
+        raise InvalidTerms(
+            f"--until {arguments.until}: expected a day after --since {arguments.since}"
+        )
+    store = shop_of(arguments, reading=True)
+    monies = Monies(arguments)
     writer = csv.writer(sys.stdout)
     writer.writerow(COLUMNS)
     try:
-        for row in rows(store, money):
+        for row in rows(store, monies):
             updated = row[-1]
             early = arguments.since is not None and updated < arguments.since
             late = arguments.until is not None and updated >= arguments.until
@@ -64,16 +69,21 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def rows(store: Store, money: Money) -> Iterator[list[str]]:
+def rows(store: Store, monies: Monies) -> Iterator[list[str]]:
     """Yields one row for each order and movement."""
     for order in every_order(store):
+        money = monies.of(order.authorization.domain)
         movements = store.movements(order.id)
         sent = store.submissions(order_id=order.id)
         sums = sums_of(store, order, movements)
         yield _order(order, sums, _gas(sent, ""), money)
         for movement in movements:
             yield _movement(movement, order, _gas(sent, movement.key), money)
-    for movement in store.movements(""):
+    sweeps = store.movements("")
+    if sweeps:
+        chain_id, token, _ = str(getattr(store, "shop", "")).split("/")
+        money = monies.at(int(chain_id), token)
+    for movement in sweeps:
         sent = store.submissions(movement=movement.key)
         yield _movement(movement, None, _gas(sent, movement.key), money)
 

@@ -3,7 +3,7 @@
 import argparse
 from itertools import islice
 
-from fastevm.payments.commands.shared import add_amounts, money_of, shop_of, shown_time
+from fastevm.payments.commands.shared import Monies, add_amounts, shop_of, shown_time
 from fastevm.payments.orders import PAGE
 from fastevm.payments.states import State
 from fastevm.payments.store import every_order
@@ -24,11 +24,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints the orders, then the unreadable rows."""
-    store = shop_of(arguments)
-    money = money_of(arguments, store)
+    store = shop_of(arguments, reading=True)
+    monies = Monies(arguments)
     states = None if arguments.state is None else [State(name) for name in arguments.state]
     for order in islice(every_order(store, states, payer=arguments.payer), arguments.limit):
-        terms = order.authorization.terms
+        terms, money = order.authorization.terms, monies.of(order.authorization.domain)
         reason = f"  {order.reason.value}" if order.reason else ""
         print(
             f"{order.id}  {order.state.value:<11}  {money.text(terms.value):>15}  {terms.payer}"

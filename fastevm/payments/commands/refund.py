@@ -3,10 +3,19 @@
 import argparse
 from asyncio import to_thread
 
-from fastevm.payments.commands.shared import acting, add_amounts, add_node, money_of, seconds
-from fastevm.payments.errors import AlreadyRefunded, InvalidTerms
+from fastevm.payments.commands.shared import (
+    SIGNER_VARIABLE,
+    acting,
+    add_amounts,
+    add_node,
+    money_of,
+    seconds,
+    stranger,
+)
+from fastevm.payments.errors import AlreadyRefunded, InvalidTerms, NotRefundable, OtherTerms
 from fastevm.payments.merchant import Merchant
-from fastevm.payments.movements import MovementState
+from fastevm.payments.movements import MovementState, refund_key
+from fastevm.payments.tokens import Money
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,15 +34,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Refunds, and prints the movement's state. Returns 1 if it failed or was made before."""
+    """Refunds, and prints the movement's state.
+
+    Returns 1 if it failed, or if the order has a refund and ``--id`` is missing.
+    """
 
     async def act(merchant: Merchant) -> tuple[str, bool]:
+        order = await merchant.order(arguments.order)
+        if order.authorization.terms.recipient != merchant.signer.address and stranger(merchant):
+            raise InvalidTerms(
+                f"{SIGNER_VARIABLE}: {merchant.signer.address} is not the recipient"
+                f" {merchant.recipient}, and its own tokens would be refunded"
+            )
         money = await to_thread(money_of, arguments, merchant.store)
-        units = None
-        if arguments.amount is not None:
-            if not money.symbol and not arguments.raw:
-                raise InvalidTerms("--amount: expected base units with --raw for this token")
-            units = money.units(arguments.amount)
+        units = _units(arguments, money)
+        known = await to_thread(merchant.store.movement, refund_key(order.id, arguments.id))
         try:
             movement = await merchant.refund(
                 arguments.order,
@@ -46,8 +61,36 @@ def run(arguments: argparse.Namespace) -> int:
             made = error.movement
             text = f"already refunded {money.text(made.amount)} as {made.key}"
             return f"{text} ({made.state.value}); another refund needs --id", False
+        except NotRefundable as error:
+            left = money.text(error.left) if error.left else "nothing"
+            asked = "" if error.asked is None else f", not {money.text(error.asked)}"
+            return f"{left} can be refunded{asked}", False
+        except OtherTerms as error:
+            made = error.known
+            return (
+                f"the refund {made.key} is of {money.text(made.amount)} to {made.recipient}:"
+                " another refund needs another --id",
+                False,
+            )
         reason = f": {movement.reason.value} {movement.detail}" if movement.reason else ""
         text = f"{movement.key} of {money.text(movement.amount)} is {movement.state.value}{reason}"
+        if known is not None and known.state is not MovementState.FAILED:
+            text += "; it was requested before, with the same --id"
         return text, movement.state is not MovementState.FAILED
 
     return acting(arguments, act)
+
+
+def _units(arguments: argparse.Namespace, money: Money) -> int | None:
+    """Returns the token units of ``--amount``; None without it. Raises InvalidTerms."""
+    if arguments.amount is None:
+        return None
+    if not money.symbol and not arguments.raw:
+        raise InvalidTerms("--amount: expected base units with --raw for this token")
+    try:
+        units = money.units(arguments.amount)
+    except InvalidTerms as error:
+        raise InvalidTerms(f"--{error}") from None
+    if units == 0:
+        raise InvalidTerms("--amount: expected more than 0")
+    return units

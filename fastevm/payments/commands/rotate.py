@@ -26,7 +26,9 @@ def run(arguments: argparse.Namespace) -> int:
 
     store = shop_of(arguments)
     try:
-        print(f"{store.reseal(again)} values were re-encrypted with the newest key")
+        count = store.reseal(again)
+        what = "1 value was" if count == 1 else f"{count} values were"
+        print(f"{what} re-encrypted with the newest key")
     finally:
         store.close()
     return 0

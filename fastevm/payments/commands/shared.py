@@ -1,21 +1,34 @@
-"""Common code of the subcommands: options, selection of store and shop, and the merchant."""
+"""Common code of the subcommands: options, selection of store and shop, and the merchant.
+
+Every command that sends transactions first checks that the node's chain id is the shop's, and that
+the store's key is in the environment.
+"""
 
 import argparse
 import asyncio
 import os
 import re
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from asyncio import to_thread
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Final
 
 from fastevm.payments.authorization import Domain
-from fastevm.payments.errors import InvalidTerms, PaymentError, StoreError, StoreUnavailable
+from fastevm.payments.errors import (
+    InvalidTerms,
+    PaymentError,
+    StoreError,
+    StoreUnavailable,
+    VaultError,
+)
 from fastevm.payments.merchant import Merchant
 from fastevm.payments.node import NodeClient
 from fastevm.payments.policy import TAGS, Policy
 from fastevm.payments.signer import KeySigner
+from fastevm.payments.states import State
 from fastevm.payments.store import Store, every_order, open_store
 from fastevm.payments.tokens import Money, Token, known
 from fastevm.payments.vault import KEY_VARIABLE, Vault
@@ -27,7 +40,11 @@ DEFAULT_STORE: Final = "sqlite:///payments.db"
 DEFAULT_NODE: Final = "http://127.0.0.1:8545"
 ASK_SECONDS: Final = 3.0  # for a node that only knows how to show amounts
 
+OPEN: Final = tuple(state for state in State if state.open)
+KEY_SAMPLE: Final = 100  # encrypted values that are tried before a command starts
+
 _SHOP: Final = re.compile(r"\d{1,78}/0x[0-9a-fA-F]{40}/0x[0-9a-fA-F]{40}")
+_X402: Final = re.compile(r"x402/\d{1,78}")  # the payments of a facilitator or paywall
 
 
 def add_store(parser: argparse.ArgumentParser) -> None:
@@ -37,7 +54,9 @@ def add_store(parser: argparse.ArgumentParser) -> None:
         help=f"sqlite:///path or postgresql://host/name (${STORE_VARIABLE}, {DEFAULT_STORE})",
     )  # fmt: skip
     parser.add_argument(
-        "--shop", metavar="NAME", help="chain/token/recipient; required if the store has several"
+        "--shop",
+        metavar="NAME",
+        help="chain/token/recipient, or x402/chain; required if the store has several",
     )
 
 
@@ -89,25 +108,51 @@ def seconds(value: str) -> float:
     return found
 
 
-def shop_of(arguments: argparse.Namespace, *, create: bool = False) -> Store:
+def node_of(url: str) -> NodeClient:
+    """Returns a client of the node at ``--node``. Raises InvalidTerms."""
+    try:
+        return NodeClient(url)
+    except ValueError as error:
+        raise InvalidTerms(f"--node: {error}") from None
+
+
+def shop_of(arguments: argparse.Namespace, *, create: bool = False, reading: bool = False) -> Store:
     """Opens the store of the selected shop; ``create``: also one that does not exist.
 
-    Raises InvalidTerms if the selection is ambiguous or the store cannot be opened.
+    ``reading``: also the payments of a facilitator or paywall (``x402/chain``). Raises InvalidTerms
+    if the selection is ambiguous or the store cannot be opened.
     """
-    if arguments.shop is not None and _SHOP.fullmatch(arguments.shop) is None:
-        raise InvalidTerms(f"--shop {arguments.shop!r}: expected chain/token/recipient")
+    shop = arguments.shop
+    if shop is not None and _X402.fullmatch(shop) is not None and not reading:
+        raise InvalidTerms(
+            f"--shop {shop}: only list, show and export read payments of a facilitator or paywall"
+        )
+    if shop is not None and _SHOP.fullmatch(shop) is None and _X402.fullmatch(shop) is None:
+        raise InvalidTerms(f"--shop {shop!r}: expected chain/token/recipient or x402/chain")
     try:
         store = open_store(arguments.store, create=create)
     except StoreUnavailable:
         raise
     except StoreError as error:
-        raise InvalidTerms(f"{error}: pass --store or set {STORE_VARIABLE}") from None
-    if arguments.shop is not None:
-        return store.scoped(arguments.shop)
-    shops = [name for name in store.shops() if not name.startswith("x402/")]
+        hint = f"pass --store or set {STORE_VARIABLE}"
+        if not create and "does not exist" in str(error):
+            hint += ", or take the first order, which creates it"
+        raise InvalidTerms(f"{error}: {hint}") from None
+    if shop is not None:
+        return store.scoped(shop)
+    every = store.shops()
+    shops = [name for name in every if not name.startswith("x402/")] or (every if reading else [])
     if not shops:
         store.close()
-        raise InvalidTerms("the store has no order yet: a shop begins with its first draft")
+        if every:
+            raise InvalidTerms(
+                "the store has only payments of a facilitator or paywall: list, show and export"
+                " read them"
+            )
+        raise InvalidTerms(
+            "the store has no order yet: a shop begins with its first draft, or with"
+            " 'fastevm pay run --shop chain/token/recipient'"
+        )
     if len(shops) != 1:
         store.close()
         known = ", ".join(shops) or "none"
@@ -128,24 +173,47 @@ def signer_of(variable: str = SIGNER_VARIABLE) -> KeySigner:
         ) from None
 
 
+class Monies:
+    """How to write amounts of the tokens of a store; in units if the node does not know a token."""
+
+    def __init__(self, arguments: argparse.Namespace) -> None:
+        self._arguments = arguments
+        self._known: dict[tuple[int, str], Money] = {}
+
+    def of(self, domain: Domain) -> Money:
+        """Returns how amounts of an order's token are written."""
+        return self.at(domain.chain_id, domain.token)
+
+    def at(self, chain_id: int, token: str) -> Money:
+        """Returns how amounts of a token are written."""
+        if self._arguments.raw:
+            return Money("", 0)
+        key = chain_id, token.lower()
+        if key not in self._known:
+            self._known[key] = _money(self._arguments.node, chain_id, token)
+        return self._known[key]
+
+
 def money_of(arguments: argparse.Namespace, store: Store) -> Money:
-    """Returns how to show the shop's amounts; in units if the node does not know the token."""
+    """Returns how to write amounts of the token of a merchant's shop."""
     chain_id, token, _ = str(getattr(store, "shop", arguments.shop)).split("/")
-    if arguments.raw:
-        return Money("", 0)
-    row = known(int(chain_id), token)
+    return Monies(arguments).at(int(chain_id), token)
+
+
+def _money(url: str, chain_id: int, token: str) -> Money:
+    row = known(chain_id, token)
     if row is not None:
         return Money(row.symbol, row.decimals)
 
     async def ask() -> Money:
-        node = NodeClient(arguments.node)
+        node = node_of(url)
         try:
             async with asyncio.timeout(ASK_SECONDS):
                 found = await Token.of(node, token)
         finally:
             await node.close()
-        if str(found.domain.chain_id) != chain_id:
-            raise InvalidTerms(f"it is on chain {found.domain.chain_id}, not {chain_id}")
+        if found.domain.chain_id != chain_id:
+            raise InvalidTerms(f"the node is on chain {found.domain.chain_id}, not {chain_id}")
         return found.money
 
     try:
@@ -170,27 +238,83 @@ async def domain_of(store: Store, shop: str, node: NodeClient) -> tuple[Domain, 
     return found.domain, recipient
 
 
+async def check_chain(node: NodeClient, shop: str) -> None:
+    """Raises InvalidTerms if the node is on another chain than the shop."""
+    wanted = shop.split("/")[0]
+    found = int(await node.call("eth_chainId"), 16)
+    if str(found) != wanted:
+        raise InvalidTerms(
+            f"--node: the node's chain id is {found}, the shop's is {wanted}: pass another"
+            f" node or set {NODE_VARIABLE}"
+        )
+
+
+def undecryptable(vault: Vault, sealed: Iterable[tuple[bytes | None, str]]) -> tuple[int, int, str]:
+    """Tries to decrypt values with their contexts; returns how many, failures, and the last why."""
+    tried = failed = 0
+    why = ""
+    for value, context in sealed:
+        if value is None:
+            continue
+        tried += 1
+        try:
+            vault.open(value, context)
+        except VaultError as error:
+            failed, why = failed + 1, str(error)
+    return tried, failed, why
+
+
+def signatures_of(store: Store, states: Sequence[State] | None) -> Iterator[tuple[bytes, str]]:
+    """Yields the encrypted signatures of orders in these states, with their contexts."""
+    for order in every_order(store, states):
+        if order.sealed is not None:
+            yield order.sealed, order.seal_context
+
+
+def check_key(store: Store, vault: Vault) -> None:
+    """Raises VaultError if there are open orders and the key decrypts none of their signatures."""
+    tried, failed, _ = undecryptable(vault, islice(signatures_of(store, OPEN), KEY_SAMPLE))
+    if tried and failed == tried:
+        raise VaultError(
+            f"{KEY_VARIABLE} is not the key of this store: it decrypts none of the signatures of"
+            " its open orders. Add the store's key after the newest key, separated by a comma; if"
+            " it is lost, void these orders"
+        )
+
+
 @asynccontextmanager
 async def merchant_of(
-    arguments: argparse.Namespace, *, create: bool = False
+    arguments: argparse.Namespace, *, create: bool = False, check: bool = True
 ) -> AsyncIterator[Merchant]:
-    """Opens the merchant of the selected shop; ``create``: also in a store that is new."""
+    """Opens the merchant of the selected shop; ``create``: also in a store that is new.
+
+    ``check``: raises InvalidTerms if the node is on another chain, VaultError for a wrong key.
+    """
     store = shop_of(arguments, create=create)
     try:
-        node = NodeClient(arguments.node)
-    except ValueError as error:
-        raise InvalidTerms(f"--node: {error}") from None
-    try:
-        shop = getattr(store, "shop", arguments.shop)
-        domain, recipient = await domain_of(store, shop, node)
-        async with Merchant(
-            node, store, Vault.from_environment(), domain, signer_of(),
-            policy=Policy(depth=arguments.depth), recipient=recipient,
-        ) as merchant:  # fmt: skip
-            yield merchant
+        node = node_of(arguments.node)
+        try:
+            shop = getattr(store, "shop", arguments.shop)
+            vault = Vault.from_environment()
+            if check:
+                await check_chain(node, shop)
+                await to_thread(check_key, store, vault)
+            domain, recipient = await domain_of(store, shop, node)
+            async with Merchant(
+                node, store, vault, domain, signer_of(),
+                policy=Policy(depth=arguments.depth), recipient=recipient,
+            ) as merchant:  # fmt: skip
+                yield merchant
+        finally:
+            await node.close()
     finally:
-        await node.close()
         store.close()
+
+
+def stranger(merchant: Merchant) -> bool:
+    """Whether the signer is neither the recipient nor a sender of this shop's transactions."""
+    signer = merchant.signer.address
+    return signer != merchant.recipient and not merchant.store.submissions(sender=signer)
 
 
 def acting(

@@ -1,12 +1,16 @@
 """``fastevm pay show``: prints an order with terms, transactions, movements and history."""
 
 import argparse
+import re
+from typing import Final
 
-from fastevm.payments.commands.shared import add_amounts, money_of, shop_of, shown_time
+from fastevm.payments.commands.shared import Monies, add_amounts, shop_of, shown_time
 from fastevm.payments.memo_payments import sums_of
 from fastevm.payments.orders import Order
 from fastevm.payments.store import Store
 from fastevm.payments.tokens import Money
+
+_MOVED: Final = re.compile(r"(\d{1,78}) to (0x[0-9a-fA-F]{40})")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,19 +21,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints the order."""
-    store = shop_of(arguments)
+    store = shop_of(arguments, reading=True)
     try:
         order = store.order(arguments.order)
-        money = money_of(arguments, store)
+        money = Monies(arguments).of(order.authorization.domain)
         for line in (*_terms(order, money), *_sums(store, order, money), *_sent(store, order)):
             print(line)
         for entry in store.audit(order.id):
             change = f"{entry.before} -> {entry.after}" if entry.before else entry.after
             print(f"{shown_time(entry.at)}  {entry.actor:<8}  {entry.what}  {change}"
-                  f"  {entry.detail}".rstrip())  # fmt: skip
+                  f"  {_decimal(entry.detail, money)}".rstrip())  # fmt: skip
     finally:
         store.close()
     return 0
+
+
+def _decimal(detail: str, money: Money) -> str:
+    """Writes the units of a movement's audit entry as a decimal amount."""
+    moved = _MOVED.fullmatch(detail)
+    return detail if moved is None else f"{money.text(int(moved[1]))} to {moved[2]}"
 
 
 def _terms(order: Order, money: Money) -> list[str]:

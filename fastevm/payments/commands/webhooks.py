@@ -6,8 +6,9 @@ import sys
 from yarl import URL
 
 from fastevm.payments.amounts import integer
-from fastevm.payments.commands.shared import add_store, shop_of
-from fastevm.payments.outbox import DeliveryState
+from fastevm.payments.commands.shared import add_store, shop_of, shown_time
+from fastevm.payments.errors import InvalidTerms
+from fastevm.payments.outbox import Delivery, DeliveryState
 from fastevm.payments.public_addresses import is_public
 from fastevm.payments.store import Store
 from fastevm.payments.vault import Vault
@@ -28,18 +29,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--disable", metavar="NAME")
     what.add_argument("--enable", metavar="NAME")
     what.add_argument(
-        "--replay", nargs=2, metavar=("NAME", "NUMBER"), help="deliver again from this notice on"
+        "--replay",
+        nargs=2,
+        metavar=("NAME", "NUMBER"),
+        help="deliver again from this message on: the number of its webhook-id, such as evt_34",
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Makes the requested change, or lists the endpoints."""
-    store = shop_of(arguments)
+    store = shop_of(arguments, create=bool(arguments.add) and arguments.shop is not None)
     try:
         print(_done(store, arguments))
     finally:
         store.close()
     return 0
+
+
+def _next(delivery: Delivery) -> str:
+    """Describes a waiting message: which one, what its last attempt met, and when it is due."""
+    text = f"{delivery.notice.id} ({delivery.notice.type})"
+    if delivery.attempts:
+        text += f", attempt {delivery.attempts} failed: {delivery.status or 'no answer'}"
+    return f"{text}, due {shown_time(delivery.due)}"
 
 
 def _done(store: Store, arguments: argparse.Namespace) -> str:
@@ -57,10 +69,19 @@ def _done(store: Store, arguments: argparse.Namespace) -> str:
             return f"{name} is {'disabled' if disabled else 'enabled'}"
     if arguments.replay:
         name, first = arguments.replay
-        return f"{store.replay(name, integer(first, '--replay'))} notices will be delivered again"
+        number = first.removeprefix("evt_")
+        if not (number.isascii() and number.isdigit()):
+            raise InvalidTerms(
+                f"--replay: expected the number of a webhook-id, such as evt_34, found {first!r}"
+            )
+        count = store.replay(name, integer(number, "--replay"))
+        what = "1 message" if count == 1 else f"{count} messages"
+        return f"{what} will be delivered again, while 'fastevm pay run' runs"
     lines = []
     for endpoint in store.endpoints():
         waiting = store.deliveries(endpoint.id, DeliveryState.WAITING)
         state = "disabled" if endpoint.disabled else "failing" if endpoint.failing_since else "ok"
         lines.append(f"{endpoint.id}  {state}  {len(waiting)} waiting  {endpoint.url}")
+        if waiting:
+            lines.append(f"    next: {_next(waiting[0])}")
     return "\n".join(lines) or "no endpoints"

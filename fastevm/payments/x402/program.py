@@ -12,7 +12,7 @@ from aiohttp import web
 
 from fastevm.payments.authorization import Kind, address
 from fastevm.payments.commands.serve import port
-from fastevm.payments.commands.shared import seconds, signer_of
+from fastevm.payments.commands.shared import node_of, seconds, signer_of
 from fastevm.payments.errors import InvalidTerms, PaymentError
 from fastevm.payments.escrow import V1_1
 from fastevm.payments.node import NodeClient
@@ -49,14 +49,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--asset", action="append", default=[], metavar="ADDRESS|SYMBOL",
         help="a token to accept (default: USDC and EURC of known chains)",
     )  # fmt: skip
-    parser.add_argument("--store", default="sqlite:///facilitator.db", metavar="URL")
-    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument(
+        "--store", default="sqlite:///facilitator.db", metavar="URL", help="default: %(default)s"
+    )
+    parser.add_argument("--host", default="127.0.0.1", help="default: %(default)s")
     parser.add_argument("--port", type=port, default=PORT, help=f"default {PORT}; 0 for any")
     parser.add_argument(
         "--pay-to",
         action="append",
         metavar="ADDRESS",
-        help="accept only these recipients; repeatable",
+        help="accept only these recipients; repeatable (default: all, if --host is loopback)",
     )
     parser.add_argument(
         "--factory", action="append", default=[], metavar="ADDRESS",
@@ -68,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--settle-for", type=seconds, default=Rules().settle_for, metavar="SECONDS",
-        help="how long /settle waits before it answers settlement_pending",
+        help="how long /settle waits before it answers settlement_pending (default: %(default)s)",
     )  # fmt: skip
 
 
@@ -114,7 +116,7 @@ async def _serve(
         store = stack.enter_context(contextlib.closing(open_store(arguments.store)))
         settlers: dict[int, ChainSettler] = {}
         for url in arguments.node:
-            node = NodeClient(url)
+            node = node_of(url)
             stack.push_async_callback(node.close)
             tokens = await _tokens(node, arguments.asset)
             made = ChainSettler(node, store, vault, signer, tokens, policy=Policy(), rules=rules)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from fastevm.cli.command_line import EXTRAS, main
+from fastevm.errors import install_command
 from tests.shared_data import ROOT
 
 
@@ -34,4 +35,4 @@ def test_a_command_without_its_packages_names_the_extra(
     assert main(words) == 1
     error = capsys.readouterr().err
     assert error.count("\n") == 1
-    assert 'pip install "fastevm[payments]"' in error
+    assert install_command("payments") in error

@@ -12,6 +12,7 @@ import zstandard
 
 from fastevm.conformance.sources import SourceError
 from fastevm.conformance.sources import test_files as files_of
+from fastevm.errors import install_command
 
 FILES = {"a/one.json": b'{"x": 1}' * 200, "a/readme.md": b"no test", "b/two.json": b"[2]" * 300}
 TESTS = [(name, content) for name, content in FILES.items() if name.endswith(".json")]
@@ -84,7 +85,7 @@ def test_an_archive_whose_reader_is_not_installed_is_not_damaged(
     monkeypatch.setitem(sys.modules, "zstandard", None)
     with pytest.raises(SourceError) as found:
         list(files_of([path]))
-    need = "needs the package zstandard (pip install 'fastevm[conformance]')"
+    need = f"needs the package zstandard ({install_command('conformance')})"
     assert str(found.value) == f"{path}: {need}"
 
 

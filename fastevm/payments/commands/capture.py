@@ -1,4 +1,4 @@
-"""``fastevm pay retry``: retries the capture of an order, or waits for a pending one."""
+"""``fastevm pay capture``: captures an order, or waits for its pending capture."""
 
 import argparse
 
