@@ -162,7 +162,9 @@ $(VENV)/.payments: pyproject.toml $(VENV)/.node
 	@$(INSTALL) ".[payments]" >$(LOG) 2>&1 || { cat $(LOG); exit 1; }
 	@touch $@
 
-merchant: $(VENV)/.payments runtime
+merchant: $(VENV)/.payments
+	@echo "Building fastevm: about four minutes of processor time at first, then only what changed"
+	@$(MAKE) --silent --no-print-directory runtime
 	@exec $(BIN)/python -m examples.merchant $(ARGS)
 
 $(VENV)/.docs: pyproject.toml $(VENV)/.node

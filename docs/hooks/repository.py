@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import tomllib
 from pathlib import Path
 from typing import Any, Final
@@ -32,6 +34,26 @@ def on_config(config: Any) -> Any:
     if url is not None:
         config["edit_uri"] = f"{url}/edit/{BRANCH}/docs/"
     return config
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
+    """Turns links to documents and to pages, as they work in a clone, into links of the site."""
+    source = page.file.src_uri
+    here = Path("docs", source).parent
+    if source in DOCUMENTS:
+        here = Path(DOCUMENTS[source]).parent
+    pages = {document: made for made, document in DOCUMENTS.items()}
+
+    def moved(link: re.Match[str]) -> str:
+        target = os.path.normpath(here / link[1])
+        made = pages.get(target)
+        if made is None and source in DOCUMENTS and target.startswith("docs/"):
+            made = target.removeprefix("docs/")
+        if made is None:
+            return link[0]
+        return f"]({os.path.relpath(made, Path(source).parent)}{link[2] or ''})"
+
+    return re.sub(r"\]\(([^)#:\s]+\.md)(#[^)\s]*)?\)", moved, markdown)
 
 
 def on_files(files: Any, config: Any) -> Any:

@@ -58,6 +58,7 @@ class Demo:
         self.url = ""
         self.node_url = ""
         self.token = ""
+        self.store_url = ""
         self.stream = Stream()
         self.people = People.of_mnemonic()
         self._exit = AsyncExitStack()
@@ -105,7 +106,8 @@ class Demo:
     async def _open_sales(self, node: NodeClient, bank: Bank) -> Sales:
         """Uses a temporary store and key, because each start creates a new chain."""
         folder = self._exit.enter_context(tempfile.TemporaryDirectory(prefix="merchant-"))
-        store = open_store(f"sqlite:///{folder}/orders.db")
+        self.store_url = f"sqlite:///{folder}/orders.db"
+        store = open_store(self.store_url)
         self._exit.callback(store.close)
         merchant = Merchant(
             node,

@@ -23,6 +23,7 @@ from fastevm.payments import (
     Verdict,
 )
 from fastevm.payments.amounts import amount as amount_of
+from fastevm.payments.errors import NotRefundable
 
 log: Final = logging.getLogger(__name__)
 
@@ -109,9 +110,12 @@ class Sales:
         units = amount_of(amount, DECIMALS)
         # two concurrent clicks make one refund
         refund_id = str(len(await self.merchant.movements(order_id)))
-        await self.merchant.refund(
-            order_id, units, refund_id=refund_id, until=MovementState.REQUESTED
-        )
+        try:
+            await self.merchant.refund(
+                order_id, units, refund_id=refund_id, until=MovementState.REQUESTED
+            )
+        except NotRefundable as error:
+            raise BadRequest(f"{money(error.left)} can be refunded, not {money(units)}") from None
         self._touch([order_id])
 
     async def void(self, order_id: str) -> None:

@@ -140,7 +140,8 @@ class Shop:
         if len(ids) > MOST_AT_ONCE or not all(isinstance(order_id, str) for order_id in ids):
             raise BadRequest(f"orders: expected at most {MOST_AT_ONCE} ids")
         done, failed = await self.sales.capture_many(ids)
-        text = f"{done} captures are submitted" + (f", {failed} failed." if failed else ".")
+        text = "1 capture is submitted" if done == 1 else f"{done} captures are submitted"
+        text += f", {failed} failed." if failed else "."
         return web.json_response({"message": text})
 
     async def refund(self, request: web.Request) -> web.Response:

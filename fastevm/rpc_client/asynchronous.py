@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from importlib import import_module
@@ -74,7 +75,9 @@ def reason_of(error: Exception) -> str:
     if status is not None:
         return f"HTTP status {status}"
     number = error.errno if isinstance(error, OSError) else None
-    if number is None or number <= 0:  # negative for names that cannot be resolved
+    if isinstance(getattr(error, "os_error", error), socket.gaierror):
+        return "the host name cannot be resolved"
+    if number is None or number <= 0:
         return type(error).__name__
     return os.strerror(number).lower()
 

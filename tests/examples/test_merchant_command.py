@@ -11,12 +11,12 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from examples.merchant.__main__ import options_of
+from examples.merchant.command import options_of
 
 ROOT = Path(__file__).parents[2]
 COMMAND = "python -m examples.merchant"
 WAIT_SECONDS = 30.0  # seconds
-LINES = 4  # of the banner: shop, merchant, node, token
+LINES = 5  # of the banner: shop, merchant, node, token, orders
 
 
 async def places_of(process: asyncio.subprocess.Process) -> dict[str, str]:
@@ -35,8 +35,13 @@ async def test_it_serves_both_pages_and_leaves_nothing_behind() -> None:
     )
     try:
         places = await places_of(process)
-        assert list(places) == ["Shop", "Merchant", "Node", "Token"]
+        assert list(places) == ["Shop", "Merchant", "Node", "Token", "Orders"]
         async with aiohttp.ClientSession() as session:
+            listing = await asyncio.create_subprocess_exec(
+                sys.executable, "-m", "fastevm", "pay", "list", "--store", places["Orders"],
+                cwd=ROOT, stderr=subprocess.PIPE,
+            )  # fmt: skip
+            assert b"the store has no order yet" in (await listing.communicate())[1]
             for name in ("Shop", "Merchant"):
                 async with session.get(places[name]) as answer:
                     assert answer.status == 200
@@ -85,6 +90,7 @@ async def test_a_port_that_is_taken_ends_it_with_a_sentence() -> None:
             _, complaint = await process.communicate()
     assert process.returncode == 1
     assert "examples.merchant: " in complaint.decode()
+    assert "--port 0 for any free" in complaint.decode()
     assert "Traceback" not in complaint.decode()
 
 

@@ -1,11 +1,13 @@
 """Runs the programs of MERCHANT_FIRST_HOUR.md in order and checks their output."""
 
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 from fastevm.bench.node.launch import NodeProcess
+from fastevm.payments import new_key
 from tests.shared_data import ROOT
 
 PAGE = (ROOT / "examples/MERCHANT_FIRST_HOUR.md").read_text()
@@ -14,7 +16,23 @@ NODE = "http://127.0.0.1:8545"
 LIMIT = 60  # seconds for one program
 
 
-def test_every_program_runs(tmp_path: Path) -> None:
+COMMANDS = re.findall(r"^fastevm pay (list|doctor|show .*|refund .*|export .*)$", PAGE, re.M)
+EXPORTS = dict(re.findall(r"^export (\w+)=([^$\s]+)", PAGE, re.M))
+PATHS = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "FASTEVM_PAYMENTS_KEY": new_key()}
+
+
+def pay(command: str, folder: Path, node: str) -> str:
+    """Runs a command of the page and returns its output."""
+    done = subprocess.run(
+        [sys.executable, "-m", "fastevm", "pay", *shlex.split(command)], cwd=folder,
+        capture_output=True, text=True, timeout=LIMIT,
+        env={**PATHS, **EXPORTS, "FASTEVM_PAYMENTS_NODE": node},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_every_program_and_command_runs(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "fastevm", "node", "--chain-id", "84532", "--port", "0"]
     node = NodeProcess([*command, "--block-time", "500ms", "--slice-interval", "100"])
     node.start()
@@ -30,12 +48,20 @@ def test_every_program_runs(tmp_path: Path) -> None:
             file.write_text(text)
             done = subprocess.run(
                 [sys.executable, file.name], cwd=tmp_path, capture_output=True, text=True,
-                timeout=LIMIT, env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
+                timeout=LIMIT, env=PATHS,
             )  # fmt: skip
             assert done.returncode == 0, done.stderr
             printed += done.stdout
+        (order_id, _) = re.findall(r"^(order-\w+) captured", printed, re.M)
+        assert [command.split()[0] for command in COMMANDS] == [
+            "list", "doctor", "show", "refund", "export",
+        ]  # fmt: skip
+        output = [pay(item.replace("ORDER", order_id), tmp_path, node.url) for item in COMMANDS]
     finally:
         node.stop()
+    assert f"{order_id}  paid" in output[0] and "FAIL" not in output[1]
+    assert f"{order_id}/refund/lamp of 2.50 USDC is final" in output[3]
+    assert output[4].count(",paid,84532,") == 2, "the sales of the paywall"
     assert printed.count("captured 12.50 USDC refunded 2.50 USDC") == 2
     assert printed.count('200 {"weather": "sunny"}') == 2
 

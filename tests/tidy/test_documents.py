@@ -48,3 +48,14 @@ def test_there_is_a_short_recipe_for_each_kind_of_change() -> None:
     for name, recipe in recipes.items():
         assert len(recipe.strip().splitlines()) <= RECIPE_LINES, name
         assert PATH.search(recipe), f"{name}: names no file"
+
+
+LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)\s]*)?\)")
+MERCHANT_PAGES = ("docs/payments/*.md", "docs/tutorials/take-a-payment.md", "examples/*.md")
+
+
+def test_links_of_the_payment_pages_lead_to_files_of_the_clone() -> None:
+    pages = [page for pattern in MERCHANT_PAGES for page in sorted(ROOT.glob(pattern))]
+    links = [(page, link) for page in pages for link in LINK.findall(page.read_text())]
+    assert len(links) > 20
+    assert [link for page, link in links if not (page.parent / link).exists()] == []

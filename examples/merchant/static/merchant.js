@@ -43,7 +43,9 @@ async function refund(order) {
     element("dl", { className: "terms" },
       element("dt", { textContent: "To" }), element("dd", {}, short(order.payer)),
       element("dt", { textContent: "Refundable" }),
-      element("dd", { textContent: order.refundableText })),
+      element("dd", { textContent: order.refundableText }),
+      ...(order.refundedText ? [element("dt", { textContent: "Refunded before" }),
+        element("dd", { textContent: order.refundedText })] : [])),
     element("label", { className: "row" }, "Amount ",
       element("input", { type: "number", name: "amount", min: "0.01", max: left, step: "0.01",
         value: left.toFixed(2), required: true })),
@@ -144,7 +146,7 @@ async function captureAll() {
   const chosen = capturable();
   const sum = chosen.reduce((total, { amount }) => total + BigInt(amount), 0n);
   const sure = await confirmed(
-    { title: `Capture ${chosen.length} orders?`, verb: "Capture all", refusal: "Back" },
+    { title: chosen.length === 1 ? "Capture 1 order?" : `Capture ${chosen.length} orders?`, verb: "Capture all", refusal: "Back" },
     element("p", {}, `The shop collects ${cents(sum)} USDC from their buyers.`),
   );
   return sure ? post("/api/capture", { orders: chosen.map(({ id }) => id) }) : null;

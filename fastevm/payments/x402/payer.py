@@ -38,6 +38,7 @@ from fastevm.payments.x402.proofs import IDENTIFIER, SIGN_IN, SIGN_IN_HEADER, ne
 from fastevm.payments.x402.proofs import answer as answer_challenge
 
 ATTEMPTS: Final = 30  # presentations of one payment while its result is unknown
+MOST_NAMED: Final = 3  # offers named in an error
 PAUSE_SECONDS: Final = 1.0  # between presentations, unless the server sends Retry-After
 
 
@@ -78,6 +79,7 @@ class Payer:
             required, version = decode_header(header), 2
         else:
             required, version = as_object(strict_json(body), "body"), 1
+        refused: list[str] = []
         for accepted in required.get("accepts", ()):
             try:
                 offer = Requirements.read(accepted, version)
@@ -86,7 +88,12 @@ class Payer:
             served = offer.scheme in (EXACT, AUTH_CAPTURE)
             if served and offer.amount <= self.most.get(offer.asset, -1):
                 return self._presented(offer, required, version)
-        raise NothingToPay("no offer is in an accepted asset and within its limit")
+            if served and len(refused) < MOST_NAMED:
+                limit = self.most.get(offer.asset)
+                limited = "no limit is set" if limit is None else f"the limit is {limit}"
+                refused.append(f"{offer.amount} units of {offer.asset}, where {limited}")
+        offers = f": {'; '.join(refused)}" if refused else ""
+        raise NothingToPay(f"no offer is in an accepted asset and within its limit{offers}")
 
     def _presented(self, offer: Requirements, required: Json, version: int) -> Presented:
         payload = self.payload(offer)

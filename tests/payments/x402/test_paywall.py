@@ -308,5 +308,7 @@ async def test_a_payer_pays_only_what_it_may(town: Street) -> None:
         on_aiohttp(Shop(), wall_of(facilitator, town)) as url,
         aiohttp.ClientSession() as session,
     ):
-        with pytest.raises(NothingToPay):
+        with pytest.raises(
+            NothingToPay, match=f"{PRICE} units of .*, where the limit is {PRICE - 1}"
+        ):
             await stingy.get(session, url + "/weather")

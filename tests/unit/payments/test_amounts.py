@@ -65,3 +65,15 @@ def test_terms_of_digits_are_terms_of_numbers() -> None:
 def test_texts_are_such_as_every_store_keeps(wrong: Any) -> None:
     with pytest.raises(InvalidTerms, match="order_id"):
         text(wrong, "order_id", longest=8, least=1)
+
+
+def test_a_wrong_amount_is_shown_with_what_would_be_right() -> None:
+    with pytest.raises(InvalidTerms, match=r"such as 2\.50, found '2,50'"):
+        amount("2,50", 6)
+    with pytest.raises(InvalidTerms, match=r"at most 6 decimals, found '1\.2345678'"):
+        amount("1.2345678", 6)
+    with pytest.raises(InvalidTerms, match=r"value: .* found '12\.50': Token\.units\('12\.50'\)"):
+        integer("12.50", "value")
+    with pytest.raises(InvalidTerms) as raised:
+        amount("\x1b[31m" * 50, 6)
+    assert "\x1b" not in str(raised.value) and len(str(raised.value)) < 300

@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 from fastevm.errors import install_command
 
 # Hides the packages of the extra from a new interpreter.
@@ -36,6 +38,15 @@ def test_the_help_works_without_the_extra() -> None:
     done = run("from fastevm.__main__ import main; main(['pay', '--help'])")
     assert done.returncode == 0 and done.stderr == ""
     assert "refund" in done.stdout and install_command("payments") in " ".join(done.stdout.split())
+
+
+@pytest.mark.parametrize("example", ["merchant", "paid_api"])
+def test_an_example_names_the_extra(example: str) -> None:
+    code = f"import runpy; runpy.run_module('examples.{example}', run_name='__main__')"
+    done = run(code)
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    assert done.stderr.startswith(f"examples.{example}: No module named 'eth_")
+    assert done.stderr.count(install_command("payments")) == 1
 
 
 def test_a_command_names_the_extra() -> None:

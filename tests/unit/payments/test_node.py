@@ -1,12 +1,14 @@
 """The JSON-RPC client: batches, refusals, and malformed answers."""
 
 import json
+import socket
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from fastevm.payments import NodeClient, NodeRefusal, NodeUnreachable
+from fastevm.rpc_client.asynchronous import reason_of
 
 
 class Told:
@@ -78,3 +80,22 @@ def test_addresses_must_be_of_the_right_kind() -> None:
         NodeClient("ftp://host/key")
     with pytest.raises(ValueError, match="not ws"):
         NodeClient("http://host", "http://host/key")
+
+
+def test_an_unknown_host_name_is_named_as_the_reason() -> None:
+    error = socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+    assert reason_of(error) == "the host name cannot be resolved"
+
+
+async def test_a_client_is_closed_when_its_block_ends() -> None:
+    closed = []
+
+    class Closing(Told):
+        async def close(self) -> None:
+            closed.append(True)
+
+    with pytest.raises(ValueError, match="x"):
+        async with NodeClient(Closing(results)) as client:
+            assert await client.call("eth_chainId") == "eth_chainId"
+            raise ValueError("x")
+    assert closed == [True]
