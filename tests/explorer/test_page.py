@@ -40,6 +40,9 @@ ARTIFACTS = ROOT / "fastevm/payments/contracts/artifacts"
 HOST = "127.0.0.1"
 PHONE = {"width": 390, "height": 844}
 GOLD = "0x00000000000000000000000000000000c0ffee00"
+COUNTER = "0x00000000000000000000000000000000c0ffee01"
+# Adds 1 to slot 0 if there is no input, else returns it.
+COUNTER_CODE = "0x36600c575f546001015f55005b5f545f5260205ff3"
 HOSTILE = "<img src=x onerror=document.title='taken'>"
 
 
@@ -121,6 +124,68 @@ async def test_slices_and_blocks_appear_as_they_come(browser: Browser) -> None:
         plotted = await page.value("document.querySelector('.plot .bar').getAttribute('d').length")
         assert plotted > 0
         assert page.complaints == []
+
+
+async def test_watched_values_change_with_the_slices(browser: Browser) -> None:
+    with ServerThread(dev_node(block_time_ms=600, slice_interval_ms=100)) as server:
+        stage = Stage(server.url())
+        await asyncio.to_thread(stage.client.call, "anvil_setCode", COUNTER, COUNTER_CODE)
+        page = await opened(browser, server.url(), "/watch")
+        await watch_value(page, COUNTER, "count() returns (uint256)")
+        await page.until("document.querySelector('.watched .value')?.innerText === '0'")
+        await watch_value(page, stage.accounts[3], "")
+        await says(page, "2 values, updated with every slice.", "10,000 ETH", "account 3")
+        await asyncio.to_thread(stage.send, b"", COUNTER)
+        await asyncio.to_thread(stage.send, b"", stage.accounts[3], value=10**18)
+        await says(page, "1 change, block", "10,001 ETH")
+        assert await page.value("document.querySelector('.watched .value').innerText") == "1"
+        await visit(page, "/pool")
+        await visit(page, "/watch")
+        await says(page, "2 values, updated with every slice.", "10,001 ETH")
+        await page.click(".watched li:first-child button")
+        await says(page, "1 value, updated with every slice.")
+        await watch_value(page, "nobody", "")
+        await says(page, "expected an address")
+        await watch_value(page, COUNTER, "count(uint256")
+        await says(page, "a bracket is not closed")
+        for values in ("5", "[5", "{}"):
+            await watch_value(page, COUNTER, "count(uint256) returns (uint256)", values)
+            await says(page, "expected the arguments as a JSON list")
+        await watch_value(page, COUNTER, "count(uint256) returns (uint256)", "[9007199254740993]")
+        await says(page, "does not fit")  # JSON rounds it
+        await watch_value(page, COUNTER, "count(uint256) returns (uint256)", '["9007199254740993"]')
+        await says(page, "count(9007199254740993)", "2 values, updated")
+        assert page.complaints == []
+
+
+async def watch_value(page: Page, address: str, function: str, values: str = "") -> None:
+    """Fill in and send the form of the page Watch."""
+    await fill(page, "#watch-address", address)
+    await fill(page, "#watch-function", function)
+    await fill(page, "#watch-values", values)
+    await page.click("form.abi .primary")
+
+
+async def watch_every_function(page: Page, address: str) -> None:
+    """Watch the balance of a token and its functions without arguments."""
+    await visit(page, f"/address/{address}")
+    await fill(page, "#contract-abi", json.dumps(TOKEN.abi))
+    await page.click(".abi .primary")
+    await visit(page, "/watch")
+    await watch_value(page, address, "")
+    await says(page, "totalSupply()", "USDC", "updated with every slice")
+
+
+async def test_a_function_of_a_contract_is_watched_from_its_page(
+    browser: Browser, shown: Shown
+) -> None:
+    page = await opened(browser, shown.url, f"/address/{shown.scene.token}")
+    await fill(page, "#contract-abi", "function totalSupply() view returns (uint256)")
+    await page.click(".abi .primary")
+    await page.click('button[aria-label="Watch totalSupply"]')
+    await says(page, "Watched")
+    await visit(page, "/watch")
+    await says(page, "totalSupply()", f"{4 * MINTED // 10**6:,} USDC", "1 value, updated")
 
 
 async def test_a_transaction_tells_its_input_logs_calls_and_changes(
@@ -272,13 +337,14 @@ async def test_the_history_has_the_names_of_an_abi_that_is_given(
 @needs_axe
 async def test_axe_finds_nothing(browser: Browser, shown: Shown) -> None:
     scene = shown.scene
-    routes = ("/", "/pool", "/accounts", "/blocks", "/transactions", "/block/4",
+    routes = ("/", "/pool", "/accounts", "/watch", "/blocks", "/transactions", "/block/4",
               f"/tx/{scene.nested}", f"/tx/{scene.reverted}", f"/address/{scene.token}",
               f"/address/{scene.accounts[0]}")  # fmt: skip
     for size in ({}, PHONE):
         for theme in ("light", "dark"):
             page = await opened(browser, shown.url, **size)
             await page.value(f"document.documentElement.dataset.theme = {theme!r}")
+            await watch_every_function(page, scene.token)
             for route in routes:
                 await visit(page, route)
                 assert await page.violations() == [], (route, theme, size)
@@ -432,8 +498,11 @@ async def test_text_from_a_chain_is_text(browser: Browser, shown: Shown) -> None
 async def test_a_phone_scrolls_down_only(browser: Browser, shown: Shown) -> None:
     page = await opened(browser, shown.url, **PHONE)
     scene = shown.scene
-    routes = ["/", "/pool", "/accounts", "/block/4", f"/tx/{scene.nested}", f"/tx/{scene.reverted}"]
-    for route in (*routes, f"/address/{scene.token}", f"/address/{scene.accounts[0]}"):
+    await watch_every_function(page, scene.token)
+    routes = ("/", "/pool", "/accounts", "/watch", "/block/4", f"/tx/{scene.nested}",
+              f"/tx/{scene.reverted}", f"/address/{scene.token}",
+              f"/address/{scene.accounts[0]}")  # fmt: skip
+    for route in routes:
         await visit(page, route)
         width = await page.value("document.documentElement.scrollWidth")
         assert width <= PHONE["width"], route
@@ -462,10 +531,11 @@ async def test_every_control_has_a_name_and_pages_a_heading(browser: Browser, sh
     page = await opened(browser, shown.url, f"/address/{shown.scene.token}")
     unnamed = (
         "[...document.querySelectorAll('button, input, select, textarea, a, summary')]"
-        ".filter((e) => !(e.ariaLabel || e.innerText?.trim() || e.labels?.length))"
+        ".filter((e) => !(e.ariaLabel || e.textContent.trim() || e.labels?.length))"
         ".map((e) => e.outerHTML)"
     )
-    for route in (f"/address/{shown.scene.token}", f"/tx/{shown.scene.nested}", "/"):
+    await watch_every_function(page, shown.scene.token)
+    for route in (f"/address/{shown.scene.token}", f"/tx/{shown.scene.nested}", "/watch", "/"):
         await visit(page, route)
         assert await page.value(unnamed) == []
         assert await page.value("document.querySelectorAll('h1').length") == 1

@@ -8,6 +8,7 @@ import { parametersOf, transactionLink, valueOf } from "./links.js";
 import { abiOf, describe, described, nameOf, revertReason } from "./names.js";
 import { Refusal, call, tryCall } from "./rpc.js";
 import { isAmount, tokenAmount } from "./tokens.js";
+import { addWatched } from "./watch.js";
 
 const LARGEST_FILE = 4 * 1024 * 1024; // bytes of a dropped file
 const RECEIPT_EVERY = 200; // milliseconds between looks for a receipt
@@ -72,7 +73,22 @@ function constant(place, entry) {
   const shown = el("div.value", { text: "…" });
   called(entry, null, { to: place, data: selectorOf(entry) }).then((parts) => shown.replaceChildren(...parts),
     (error) => shown.replaceChildren(el("span.bad", { text: error.message })));
-  return el("div.function", {}, el("code", { text: signatureOf(entry) }), shown);
+  return el("div.function", {}, el("code", { text: signatureOf(entry) }), watchButton(place, entry, () => []), shown);
+}
+
+/** A button that adds a function to the watched values. */
+function watchButton(address, entry, values) {
+  const output = el("output", { "aria-live": "polite" });
+  const add = () => {
+    try {
+      addWatched(address, entry, values());
+      output.replaceChildren(el("a", { href: "#/watch", text: "Watched" }));
+    } catch (error) {
+      output.replaceChildren(el("span.bad", { text: error.message }));
+    }
+  };
+  const button = el("button.quiet", { type: "button", "aria-label": `Watch ${entry.name}`, text: "Watch", onclick: add });
+  return entry.outputs.length ? el("span.watch", {}, button, " ", output) : null;
 }
 
 function functionForm(place, entry) {
@@ -105,7 +121,8 @@ function functionForm(place, entry) {
   }
   return el("details.function", {}, el("summary", {}, el("code", { text: signatureOf(entry) })),
     el("form", { onsubmit: (event) => { event.preventDefault(); run(false); } }, inputs, value,
-      el("p.buttons", {}, el("button", { type: "submit", text: isRead(entry) ? "Call" : "Simulate" }), from, send), told));
+      el("p.buttons", {}, el("button", { type: "submit", text: isRead(entry) ? "Call" : "Simulate" }), from, send,
+        isRead(entry) && watchButton(place, entry, () => inputs.map((label) => label.lastChild.value))), told));
 }
 
 function hint(type) {

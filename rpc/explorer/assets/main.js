@@ -13,8 +13,9 @@ import { ownAccounts } from "./accounts.js";
 import { call } from "./rpc.js";
 import { find, suggest } from "./search.js";
 import { transaction } from "./transaction.js";
+import { watch } from "./watch.js";
 
-const PAGES = { "": home, pool, accounts, blocks, transactions, block, tx: transaction, address };
+const PAGES = { "": home, pool, accounts, blocks, transactions, block, tx: transaction, address, watch };
 const TITLE = "fastevm explorer";
 
 let leave = () => {};

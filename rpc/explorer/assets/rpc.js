@@ -95,19 +95,24 @@ async function post(body) {
 
 /**
  * A WebSocket that is opened again when it closes. `topics`: name -> the function that gets each
- * message; `options`: name -> the second parameter of its subscription. `changed` gets the names
- * that the node accepted, or null when the connection is lost.
+ * result, or the error that ended its subscription; `options`: name -> the second parameter of its
+ * subscription. `changed` gets the names that the node accepted and the reasons of those that it
+ * refused, or null when the connection is lost. The result ends it.
  */
 export function subscribe(topics, options, changed) {
   let wait = FIRST_WAIT;
   let ended = false;
+  let socket = null;
   const open = () => {
-    const socket = new WebSocket(url.replace(/^http/, "ws"));
+    if (ended) return;
+    socket = new WebSocket(url.replace(/^http/, "ws"));
     const names = Object.keys(topics);
     const byId = new Map();
     const accepted = [];
+    const refused = {};
     let left = names.length;
     socket.onopen = () => {
+      if (ended) return socket.close();
       wait = FIRST_WAIT;
       names.forEach((name, id) => {
         const params = name in options ? [name, options[name]] : [name];
@@ -116,16 +121,17 @@ export function subscribe(topics, options, changed) {
       });
     };
     socket.onmessage = ({ data }) => {
+      if (ended) return;
       const told = JSON.parse(data);
       if (told.method) {
         const name = byId.get(told.params.subscription);
-        if (name) topics[name](told.params.result);
+        if (name) topics[name](told.params.result, told.params.error);
       } else if (names[told.id]) {
         if (told.result) {
           byId.set(told.result, names[told.id]);
           accepted.push(names[told.id]);
-        }
-        if (--left === 0) changed(accepted);
+        } else refused[names[told.id]] = told.error?.message ?? "no answer";
+        if (--left === 0) changed(accepted, refused);
       }
     };
     socket.onclose = () => {
@@ -136,5 +142,11 @@ export function subscribe(topics, options, changed) {
     };
   };
   open();
-  addEventListener("pagehide", () => (ended = true));
+  const end = () => {
+    ended = true;
+    removeEventListener("pagehide", end);
+    if (socket.readyState === WebSocket.OPEN) socket.close(); // an earlier close is a console error
+  };
+  addEventListener("pagehide", end);
+  return end;
 }
