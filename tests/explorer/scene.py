@@ -38,11 +38,11 @@ class Stage:
         self.accounts: list[str] = self.client.call("eth_accounts")
 
     def send(self, data: bytes, to: str | None = None, *, sender: int = 0, value: int = 0) -> str:
-        """The hash of a transaction, which is mined at once."""
+        """Send a transaction from an account of the node; returns its hash."""
         body = {"from": self.accounts[sender], "data": hex_bytes(data), "gas": GAS}
         body |= {"value": hex(value)} | ({} if to is None else {"to": to})
-        told: str = self.client.call("eth_sendTransaction", body)
-        return told
+        tx_hash: str = self.client.call("eth_sendTransaction", body)
+        return tx_hash
 
     def mine(self) -> None:
         self.client.call("evm_mine")
@@ -58,7 +58,7 @@ class Stage:
         return address
 
     def play(self) -> Scene:
-        """All of it; the chain stands still behind."""
+        """Deploy the contracts and send the transactions, which are all mined."""
         owner, buyer = raw(self.accounts[0]), raw(self.accounts[1])
         token = self.deployed(TOKEN.initcode("USD Coin", "USDC", 6, owner))
         multicall = self.deployed(MULTICALL.initcode())

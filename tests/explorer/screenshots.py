@@ -16,12 +16,12 @@ from .scene import MULTICALL, TOKEN, WALLET, Scene, Stage
 WINDOW: Final = {"width": 1280, "height": 1100}
 PHONE: Final = {"width": 390, "height": 844}
 QUALITY: Final = 70  # of WebP
-SETTLED: Final = 12.0  # seconds of slices in the plot
+WARM_UP: Final = 12.0  # seconds until the plot is full of slices
 TRAFFIC: Final = 0.13  # seconds between transactions
 
 
 async def traffic(stage: Stage, scene: Scene, stop: asyncio.Event) -> None:
-    """Transactions of several accounts until told to stop."""
+    """Send transactions of several accounts until `stop` is set."""
     number = 0
     while not stop.is_set():
         sender, other = 1 + number % 3, scene.accounts[4 + number % 5]
@@ -42,19 +42,19 @@ async def shoot(page: Page, path: Path, route: str, *, theme: str = "light") -> 
     name = route.removeprefix("#/").partition("/")[0] or "home"
     await page.until(f"document.body.dataset.page?.startsWith({name!r})")
     await asyncio.sleep(1.5)
-    told = await page.ask("Page.captureScreenshot", format="webp", quality=QUALITY)
-    path.write_bytes(base64.b64decode(told["data"]))
+    answer = await page.ask("Page.captureScreenshot", format="webp", quality=QUALITY)
+    path.write_bytes(base64.b64decode(answer["data"]))
     print(path, path.stat().st_size)
 
 
 def descriptions(scene: Scene) -> str:
     """What the page keeps of the contracts: their names and ABIs."""
-    told = {
+    contracts = {
         scene.token: {"name": "USDC", "abi": json.dumps(TOKEN.abi)},
         scene.multicall: {"name": "Multicall", "abi": json.dumps(MULTICALL.abi)},
         scene.wallet: {"name": "Wallet", "abi": json.dumps(WALLET.abi)},
     }
-    return json.dumps({f"31337:{address}": of for address, of in told.items()})
+    return json.dumps({f"31337:{address}": of for address, of in contracts.items()})
 
 
 async def pictures(folder: Path, url: str, scene: Scene) -> None:
@@ -64,14 +64,14 @@ async def pictures(folder: Path, url: str, scene: Scene) -> None:
         kept = json.dumps(descriptions(scene))
         await wide.value(f"localStorage.setItem('fastevm-contracts', {kept})")
         await wide.ask("Page.reload")
-        await asyncio.sleep(SETTLED)
+        await asyncio.sleep(WARM_UP)
         nested, token = f"#/tx/{scene.nested}", f"#/address/{scene.token}"
         await shoot(wide, folder / "overview-light.webp", "#/")
         await shoot(wide, folder / "overview-dark.webp", "#/", theme="dark")
         await shoot(wide, folder / "transaction-dark.webp", nested, theme="dark")
         await shoot(wide, folder / "address-dark.webp", token, theme="dark")
         phone = await browser.page(f"{url}/", over=wide, **PHONE)
-        await asyncio.sleep(SETTLED)
+        await asyncio.sleep(WARM_UP)
         await shoot(phone, folder / "overview-phone.webp", "#/")
         await shoot(phone, folder / "transaction-phone.webp", nested, theme="dark")
         for page in (wide, phone):

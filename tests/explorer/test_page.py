@@ -188,12 +188,12 @@ async def test_a_function_of_a_contract_is_watched_from_its_page(
     await says(page, "totalSupply()", f"{4 * MINTED // 10**6:,} USDC", "1 value, updated")
 
 
-async def test_a_transaction_tells_its_input_logs_calls_and_changes(
+async def test_a_transaction_shows_its_input_logs_calls_and_changes(
     browser: Browser, shown: Shown
 ) -> None:
     page = await opened(browser, shown.url, f"/tx/{shown.scene.transfer}")
-    told = await card(page, "Input")
-    assert "transfer(address,uint256)" in told and f"{PAID:,}" in told and "account 1" in told
+    text = await card(page, "Input")
+    assert "transfer(address,uint256)" in text and f"{PAID:,}" in text and "account 1" in text
     assert "success" in await page.text(".title")
     log = await card(page, "1 log")
     assert "Transfer" in log and f"{PAID:,}" in log
@@ -325,7 +325,7 @@ async def test_the_history_has_the_names_of_an_abi_that_is_given(
     ))["input"][:10]  # fmt: skip
     await says(page, selector, where=history)
     signature = next(
-        f"{each['name']}({','.join(one['type'] for one in each['inputs'])})"
+        f"{each['name']}({','.join(parameter['type'] for parameter in each['inputs'])})"
         for each in WALLET.abi
         if each.get("name") == "execute"
     )
@@ -350,7 +350,7 @@ async def test_axe_finds_nothing(browser: Browser, shown: Shown) -> None:
                 assert await page.violations() == [], (route, theme, size)
 
 
-async def test_a_revert_is_told_in_words(browser: Browser, shown: Shown) -> None:
+async def test_a_revert_shows_its_reason(browser: Browser, shown: Shown) -> None:
     page = await opened(browser, shown.url, f"/tx/{shown.scene.reverted}")
     assert "failed" in await page.text(".title")
     assert "ERC20: transfer amount exceeds balance" in await card(page, "Summary")
@@ -381,8 +381,8 @@ async def test_the_search_finds_hashes_numbers_addresses_and_names(
 
 async def test_a_block_lists_its_transactions(browser: Browser, shown: Shown) -> None:
     page = await opened(browser, shown.url, "/block/5")
-    told = await card(page, "2 transactions")
-    assert "transfer" in told and "21,000" in told and "1 ETH" in told
+    text = await card(page, "2 transactions")
+    assert "transfer" in text and "21,000" in text and "1 ETH" in text
     await page.click(".title .buttons a:last-child")
     await says(page, "Block 6", "1 transaction")
     await visit(page, "/block/999")
@@ -557,20 +557,20 @@ async def without_sockets(node_url: str) -> web.AppRunner:
     """A node as others are: no WebSocket on its port, no slices, no pool, no traces."""
     refused = ("txpool_", "debug_", "eth_accounts")
 
-    def answer(asked: Any, told: Any) -> Any:
-        if not asked["method"].startswith(refused):
-            return told
-        return {"jsonrpc": "2.0", "id": asked["id"], "error": {"code": -32601, "message": "no"}}
+    def filtered(request: Any, response: Any) -> Any:
+        if not request["method"].startswith(refused):
+            return response
+        return {"jsonrpc": "2.0", "id": request["id"], "error": {"code": -32601, "message": "no"}}
 
     async def post(request: web.Request) -> web.Response:
         body = await request.json()
         async with ClientSession() as session, session.post(node_url, json=body) as response:
-            told = await response.json()
+            result = await response.json()
         if isinstance(body, list):
-            told = [answer(*pair) for pair in zip(body, told, strict=True)]
+            result = [filtered(*pair) for pair in zip(body, result, strict=True)]
         else:
-            told = answer(body, told)
-        return web.json_response(told, headers={"Access-Control-Allow-Origin": "*"})
+            result = filtered(body, result)
+        return web.json_response(result, headers={"Access-Control-Allow-Origin": "*"})
 
     async def preflight(request: web.Request) -> web.Response:
         allowed = {"Access-Control-Allow-Origin": "*", "Access-Control-Allow-Headers": "*"}
@@ -596,7 +596,7 @@ async def test_a_node_without_subscriptions_pool_and_traces_is_polled(
         await says(page, f"block {number}", where="header")
         await asyncio.to_thread(shown.stage.mine)
         await says(page, f"block {number + 1}", where="header")
-        await says(page, "not told", where=".tiles")
+        await says(page, "unknown", where=".tiles")
         await visit(page, f"/tx/{shown.scene.transfer}")
         await says(page, "The node gives no trace", "transfer(address,uint256)")
         await runner.cleanup()

@@ -84,8 +84,8 @@ export function parseSignature(line) {
 export function parseAbi(text) {
   const trimmed = text.trim();
   if (/^[[{]/.test(trimmed)) {
-    const told = JSON.parse(trimmed);
-    const entries = Array.isArray(told) ? told : told.abi ?? told.output?.abi;
+    const json = JSON.parse(trimmed);
+    const entries = Array.isArray(json) ? json : json.abi ?? json.output?.abi;
     if (!Array.isArray(entries)) throw new Error("the JSON holds no list `abi`");
     return entries.flatMap((entry) => (typeof entry === "string" ? parseSignature(entry) : entry))
       .filter((entry) => KINDS.includes(entry.type))
@@ -147,7 +147,7 @@ export function encode(inputs, values) {
   let at = inputs.reduce((sum, input) => sum + words(input), 0) * 32;
   let [head, tail] = ["", ""];
   inputs.forEach((input, i) => {
-    const made = encodeOne(input, values[i]);
+    const made = encodeValue(input, values[i]);
     if (!isDynamic(input)) head += made;
     else {
       head += word(BigInt(at));
@@ -167,7 +167,7 @@ function parsed(text) {
   }
 }
 
-function encodeOne(input, value) {
+function encodeValue(input, value) {
   const array = element(input);
   if (array) {
     const [inner, length] = array;
@@ -225,9 +225,9 @@ function integer(value, wrong) {
   const found = text.match(/^(-?)(\d+)(?:\.(\d+))?(?:e(\d+)|\s*(wei|gwei|ether))$/);
   if (!found) throw wrong();
   const [, sign, whole, part = "", exponent, unit] = found;
-  const places = Number(exponent ?? UNITS[unit]);
-  if (part.length > places || places > 77) throw wrong();
-  return BigInt(`${sign}${whole}${part.padEnd(places, "0")}`);
+  const decimals = Number(exponent ?? UNITS[unit]);
+  if (part.length > decimals || decimals > 77) throw wrong();
+  return BigInt(`${sign}${whole}${part.padEnd(decimals, "0")}`);
 }
 
 /** An amount of ether as people write it, in wei. */
@@ -245,8 +245,8 @@ export function decode(inputs, hex, from = 0, depth = 0, budget = { left: MOST_D
   return inputs.map((input) => {
     const here = at;
     at += words(input) * WORD;
-    const place = isDynamic(input) ? from + 2 * size(hex, here) : here;
-    return decodeOne(input, hex, place, depth, budget);
+    const start = isDynamic(input) ? from + 2 * size(hex, here) : here;
+    return decodeValue(input, hex, start, depth, budget);
   });
 }
 
@@ -266,7 +266,7 @@ function size(hex, at) {
   return Number(value);
 }
 
-function decodeOne(input, hex, at, depth, budget) {
+function decodeValue(input, hex, at, depth, budget) {
   const array = element(input);
   if (array) {
     const [inner, fixedLength] = array;

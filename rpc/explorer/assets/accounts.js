@@ -33,8 +33,8 @@ export const sendFrom = (from, members) =>
 
 /** Pay wei to an address from the richest other account of the node; the hash. */
 export async function pay(address, wei) {
-  const others = (await ownAccounts()).filter((one) => one !== address.toLowerCase());
-  const balances = await Promise.all(others.map((one) => call("eth_getBalance", one, newest())));
+  const others = (await ownAccounts()).filter((other) => other !== address.toLowerCase());
+  const balances = await Promise.all(others.map((other) => call("eth_getBalance", other, newest())));
   const best = balances.reduce((top, b, i) => (big(b) > big(balances[top]) ? i : top), 0);
   if (!others.length || big(balances[best]) <= wei) throw new Error("no account of the node has so much");
   return sendFrom(others[best], { to: address, value: `0x${wei.toString(16)}` });
@@ -45,23 +45,23 @@ export async function faucet(address = null) {
   if (!(await ownAccounts()).length) return null;
   const to = el("input", { "aria-label": "Address to pay", placeholder: "0x… address", spellcheck: "false", autocomplete: "off" });
   const sum = el("input.short", { "aria-label": "Ether to pay", value: GIFT, inputmode: "decimal" });
-  const told = el("output", { "aria-live": "polite" });
+  const output = el("output", { "aria-live": "polite" });
   const button = el("button.primary", { type: "submit", text: "Faucet" });
   return el("form.faucet", {
     onsubmit: async (event) => {
       event.preventDefault();
       button.disabled = true;
       try {
-        const place = (address ?? to.value).trim();
-        if (!/^0x[0-9a-fA-F]{40}$/.test(place)) throw new Error("expected an address of 0x and 40 digits");
-        const hash = await pay(place, weiOf(sum.value));
-        told.replaceChildren(`Sent ${sum.value} ETH: `, el("a", { href: `#/tx/${hash}`, text: "transaction" }));
+        const recipient = (address ?? to.value).trim();
+        if (!/^0x[0-9a-fA-F]{40}$/.test(recipient)) throw new Error("expected an address of 0x and 40 digits");
+        const hash = await pay(recipient, weiOf(sum.value));
+        output.replaceChildren(`Sent ${sum.value} ETH: `, el("a", { href: `#/tx/${hash}`, text: "transaction" }));
       } catch (error) {
-        told.replaceChildren(el("span.bad", { text: error.message }));
+        output.replaceChildren(el("span.bad", { text: error.message }));
       }
       button.disabled = false;
     },
-  }, address ? null : to, sum, el("span.unit", { text: "ETH" }), button, told);
+  }, address ? null : to, sum, el("span.unit", { text: "ETH" }), button, output);
 }
 
 /** A card of accounts: its element, and `draw` to bring it up to date. */
@@ -74,10 +74,10 @@ export function accountsCard({ most }) {
   faucet().then((form) => form && element.insertBefore(form, rows)).catch(() => {});
   const read = async () => {
     const all = (await ownAccounts()).slice(0, most);
-    const told = await Promise.all(all.map((address) => Promise.all([
+    const answers = await Promise.all(all.map((address) => Promise.all([
       call("eth_getBalance", address, newest()),
       call("eth_getTransactionCount", address, newest())])));
-    const items = all.map((address, i) => ({ address, balance: told[i][0], nonce: told[i][1] }));
+    const items = all.map((address, i) => ({ address, balance: answers[i][0], nonce: answers[i][1] }));
     element.hidden = !items.length;
     keyed(rows, items, ({ address }) => address,
       ({ address }) => el("li", {}, addressLink(address), el("code.dim.wide", { text: checksum(address) }),

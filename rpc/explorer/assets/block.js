@@ -22,7 +22,7 @@ async function read(id) {
   return pending?.number === selector(id) ? { ...pending, isPending: true } : null;
 }
 
-/** Draw the block with a number, hash or tag; the result ends its updates. */
+/** Draw the block with a number, hash or tag; returns a function that stops its updates. */
 export async function block(main, id) {
   const found = await read(id);
   if (!found) {
@@ -44,7 +44,7 @@ export async function block(main, id) {
   return found.isPending ? waiting(main, id) : () => {};
 }
 
-/** Draw it again once it is there, or has grown. */
+/** Draw the page again when the block appears or grows. */
 function waiting(main, id) {
   const wanted = Number(id);
   let [size, number] = [live.pending?.transactions.length, live.pending?.number];

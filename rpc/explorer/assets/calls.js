@@ -35,7 +35,7 @@ export function callList(trace) {
   }
   const cut = total > MOST ? el("p.dim", { text: `The first ${count(MOST)} of ${count(total)} calls are shown.` }) : null;
   return el("details.calls", { open: total > 1 && total <= 40 },
-    el("summary", { text: total === 1 ? "List of calls: one" : `List of ${count(total)} calls` }),
+    el("summary", { text: total === 1 ? "List of 1 call" : `List of ${count(total)} calls` }),
     el("div.scroll", { role: "group", "aria-label": "List of calls", tabindex: "0" }, el("ol", {}, rows)), cut);
 }
 

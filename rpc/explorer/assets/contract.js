@@ -16,42 +16,42 @@ const RECEIPT_LOOKS = 15;
 const EXAMPLE = "function transfer(address to, uint256 value) returns (bool)\nfunction balanceOf(address owner) view returns (uint256)";
 
 /** The card of a contract's functions. */
-export function contractCard(place) {
-  const stored = described(place);
+export function contractCard(address) {
+  const stored = described(address);
   const name = el("input", { id: "contract-name", value: stored.name, autocomplete: "off", placeholder: "such as Token" });
   const abi = el("textarea", { id: "contract-abi", rows: 4, spellcheck: "false", placeholder: EXAMPLE });
   abi.value = stored.abi;
-  const told = el("output", { "aria-live": "polite" });
+  const output = el("output", { "aria-live": "polite" });
   const functions = el("div.functions");
-  const show = (entries) => functions.replaceChildren(...functionForms(place, entries));
+  const show = (entries) => functions.replaceChildren(...functionForms(address, entries));
   const keep = () => {
     try {
-      const entries = describe(place, name.value, abi.value);
-      told.replaceChildren(`Kept in this browser: ${entries.length} entries.`);
-      show(entries.length ? entries : abiOf(place));
+      const entries = describe(address, name.value, abi.value);
+      output.replaceChildren(`Kept in this browser: ${entries.length} entries.`);
+      show(entries.length ? entries : abiOf(address));
     } catch (error) {
-      told.replaceChildren(el("span.bad", { text: error.message }));
+      output.replaceChildren(el("span.bad", { text: error.message }));
     }
   };
-  takeFiles(abi, told, keep);
-  show(abiOf(place));
-  const given = stored.abi ? null : contractOf(place);
+  takeFiles(abi, output, keep);
+  show(abiOf(address));
+  const given = stored.abi ? null : contractOf(address);
   const form = el("form.abi", { onsubmit: (event) => { event.preventDefault(); keep(); } },
     el("label", { for: "contract-name", text: "Name" }), name,
     el("label", { for: "contract-abi", text: "ABI: JSON, an artifact, or a signature on each line; paste or drop a file" }), abi,
-    el("p.buttons", {}, el("button.primary", { type: "submit", text: "Use" }), told));
+    el("p.buttons", {}, el("button.primary", { type: "submit", text: "Use" }), output));
   const isKnown = Boolean(stored.abi || given);
   const source = given ? el("p.dim", { text: `ABI of ${given.name}, from the files of the node.` }) : "";
   return card("Call a function", source, el("details", { open: !isKnown }, el("summary", { text: isKnown ? "Name and ABI of your own" : "Give the ABI" }), form), functions);
 }
 
-function takeFiles(area, told, keep) {
+function takeFiles(area, output, keep) {
   area.addEventListener("dragover", (event) => event.preventDefault());
   area.addEventListener("drop", async (event) => {
     const [file] = event.dataTransfer.files;
     if (!file) return; // text: the browser inserts it
     event.preventDefault();
-    if (file.size > LARGEST_FILE) told.replaceChildren(el("span.bad", { text: "the file is too large" }));
+    if (file.size > LARGEST_FILE) output.replaceChildren(el("span.bad", { text: "the file is too large" }));
     else {
       area.value = await file.text();
       keep();
@@ -61,19 +61,19 @@ function takeFiles(area, told, keep) {
 
 const isRead = (entry) => ["view", "pure"].includes(entry.stateMutability) || entry.constant === true;
 
-function functionForms(place, entries) {
+function functionForms(address, entries) {
   const all = entries.filter((entry) => entry.type === "function");
   const group = (title, list) => (list.length
-    ? [el("h3", { text: title }), ...list.map((entry) => functionForm(place, entry))] : []);
+    ? [el("h3", { text: title }), ...list.map((entry) => functionForm(address, entry))] : []);
   return [...group("Read", all.filter(isRead)), ...group("Write", all.filter((entry) => !isRead(entry)))];
 }
 
-/** A function without parameters that only reads: its value is there at once. */
-function constant(place, entry) {
+/** A function without parameters that only reads: its value is read immediately. */
+function constant(address, entry) {
   const shown = el("div.value", { text: "…" });
-  called(entry, null, { to: place, data: selectorOf(entry) }).then((parts) => shown.replaceChildren(...parts),
+  called(entry, null, { to: address, data: selectorOf(entry) }).then((parts) => shown.replaceChildren(...parts),
     (error) => shown.replaceChildren(el("span.bad", { text: error.message })));
-  return el("div.function", {}, el("code", { text: signatureOf(entry) }), watchButton(place, entry, () => []), shown);
+  return el("div.function", {}, el("code", { text: signatureOf(entry) }), watchButton(address, entry, () => []), shown);
 }
 
 /** A button that adds a function to the watched values. */
@@ -91,24 +91,24 @@ function watchButton(address, entry, values) {
   return entry.outputs.length ? el("span.watch", {}, button, " ", output) : null;
 }
 
-function functionForm(place, entry) {
-  if (isRead(entry) && !entry.inputs.length) return constant(place, entry);
+function functionForm(address, entry) {
+  if (isRead(entry) && !entry.inputs.length) return constant(address, entry);
   const inputs = entry.inputs.map((input, i) => el("label", {}, el("span", {}, input.name || `#${i}`, " ", el("small", { text: input.type })),
     el("input", { name: `i${i}`, autocomplete: "off", spellcheck: "false", placeholder: hint(input.type) })));
   const value = entry.stateMutability === "payable" ? el("input", { "aria-label": "Ether to send", placeholder: "0 ETH" }) : null;
   const from = el("select", { "aria-label": "From" });
-  const told = el("output", { "aria-live": "polite" });
+  const output = el("output", { "aria-live": "polite" });
   const run = async (send) => {
-    told.textContent = "…";
+    output.textContent = "…";
     try {
       const values = inputs.map((label) => label.lastChild.value);
       const data = selectorOf(entry) + encode(entry.inputs, values);
-      const members = { to: place, data, ...(value && { value: `0x${weiOf(value.value).toString(16)}` }) };
-      told.replaceChildren(...(send ? await sent(from.value, members) : await called(entry, from.value, members)));
+      const members = { to: address, data, ...(value && { value: `0x${weiOf(value.value).toString(16)}` }) };
+      output.replaceChildren(...(send ? await sent(from.value, members) : await called(entry, from.value, members)));
     } catch (error) {
       const reason = error instanceof Refusal && typeof error.data === "string" && error.data !== "0x"
         ? `reverts: ${revertReason(error.data)}` : error.message;
-      told.replaceChildren(el("span.bad", { text: reason }));
+      output.replaceChildren(el("span.bad", { text: reason }));
     }
   };
   const send = el("button.primary", { type: "button", text: "Send", onclick: () => run(true) });
@@ -116,13 +116,13 @@ function functionForm(place, entry) {
   if (!isRead(entry)) {
     ownAccounts().then((all) => {
       send.hidden = from.hidden = !all.length;
-      from.append(...all.slice(0, 50).map((one) => el("option", { value: one, text: `from ${nameOf(one)}` })));
+      from.append(...all.slice(0, 50).map((account) => el("option", { value: account, text: `from ${nameOf(account)}` })));
     }).catch(() => {});
   }
   return el("details.function", {}, el("summary", {}, el("code", { text: signatureOf(entry) })),
     el("form", { onsubmit: (event) => { event.preventDefault(); run(false); } }, inputs, value,
       el("p.buttons", {}, el("button", { type: "submit", text: isRead(entry) ? "Call" : "Simulate" }), from, send,
-        isRead(entry) && watchButton(place, entry, () => inputs.map((label) => label.lastChild.value))), told));
+        isRead(entry) && watchButton(address, entry, () => inputs.map((label) => label.lastChild.value))), output));
 }
 
 function hint(type) {

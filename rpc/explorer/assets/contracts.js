@@ -13,18 +13,18 @@ let isServed = true; // the node has the method
 /** A contract of the node's files as it was read before; null for none, undefined if not asked. */
 export const contractOf = (address) => known.get(address.toLowerCase());
 
-/** Read the contracts at addresses, those not asked a moment before; whether one was found. */
+/** Read the contracts at addresses, except those asked less than 5 s ago; whether any was found. */
 export async function readContracts(addresses) {
-  const wanted = [...new Set(addresses.filter(Boolean).map((one) => one.toLowerCase()))]
-    .filter((one) => !known.get(one) && !(Date.now() - asked.get(one) < AGAIN));
+  const wanted = [...new Set(addresses.filter(Boolean).map((address) => address.toLowerCase()))]
+    .filter((address) => !known.get(address) && !(Date.now() - asked.get(address) < AGAIN));
   if (!isServed || !wanted.length) return false;
   if (known.size + wanted.length > MOST) [known, asked].forEach((all) => all.clear());
-  for (const one of wanted) { // asked, so that no second request is sent
-    known.set(one, null);
-    asked.set(one, Date.now()); // the developer may compile meanwhile
+  for (const address of wanted) { // asked, so that no second request is sent
+    known.set(address, null);
+    asked.set(address, Date.now()); // the developer may compile meanwhile
   }
-  const found = await Promise.all(wanted.map((one) => call("fastevm_contract", one).catch(refused)));
-  wanted.forEach((one, i) => found[i] && keep(one, found[i]));
+  const found = await Promise.all(wanted.map((address) => call("fastevm_contract", address).catch(refused)));
+  wanted.forEach((address, i) => found[i] && keep(address, found[i]));
   if (found.some(Boolean)) learned.dispatchEvent(new Event("names"));
   return found.some(Boolean);
 }

@@ -24,7 +24,7 @@ export function slotValue(word) {
   return slotName(word);
 }
 
-/** The text in a word that holds a short one with twice its size at the end, as Solidity does. */
+/** The text of a short Solidity string in a word, which ends with twice its length; else null. */
 function shortText(word) {
   const hex = word.slice(2).padStart(64, "0");
   const digits = parseInt(hex.slice(62), 16);
@@ -63,8 +63,8 @@ export function changesOf({ pre, post }) {
 }
 
 /** The difference as a table. */
-export function differenceTable(told) {
-  const rows = changesOf(told);
+export function differenceTable(difference) {
+  const rows = changesOf(difference);
   if (!rows.length) return el("p.dim", { text: "Nothing changed." });
   let last = null;
   const made = table("State before and after", ["Account", "What", "Before", "After"],

@@ -24,14 +24,14 @@ export function svg(tag, attributes = {}, ...children) {
   return made;
 }
 
-/** Give an element a text; one that it has already is left alone, so that nothing is drawn. */
+/** Set the text of an element, unless it has this text already: then nothing is drawn again. */
 export function say(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
 /**
- * Make the children of `parent` those of `items`, in order. A child whose `key` was there is kept,
- * with its focus: `update` may change it; `make` makes a new one.
+ * Give `parent` a child for each of `items`, in order. A child whose `key` remains is kept, with its
+ * focus. `make` creates a child; `update` is then called for every child.
  */
 export function keyed(parent, items, key, make, update = () => {}) {
   const known = (parent.known ??= new Map());
@@ -42,14 +42,14 @@ export function keyed(parent, items, key, make, update = () => {}) {
       known.delete(name);
     }
   }
-  let place = parent.firstElementChild;
+  let next = parent.firstElementChild;
   for (const item of items) {
     const name = key(item);
     let child = known.get(name);
     if (!child) known.set(name, (child = make(item)));
     update(child, item);
-    if (child === place) place = place.nextElementSibling;
-    else parent.insertBefore(child, place);
+    if (child === next) next = next.nextElementSibling;
+    else parent.insertBefore(child, next);
   }
 }
 
@@ -97,7 +97,7 @@ export function copier(text, what) {
   return button;
 }
 
-/** Tell a screen reader. */
+/** Let a screen reader say a text. */
 export function speak(text) {
   document.getElementById("spoken").textContent = text;
 }

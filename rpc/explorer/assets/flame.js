@@ -13,14 +13,14 @@ const CREATIONS = ["CREATE", "CREATE2"];
 
 /** A call's name: its contract and function. */
 export function titleOf(frame) {
-  const place = frame.to ? nameOf(frame.to) ?? short(frame.to) : "";
-  if (CREATIONS.includes(frame.type)) return `new ${place}`;
+  const contract = frame.to ? nameOf(frame.to) ?? short(frame.to) : "";
+  if (CREATIONS.includes(frame.type)) return `new ${contract}`;
   const found = decodeInput(frame.to, frame.input);
   const name = found ? found.entry.name : frame.input?.length >= 10 ? frame.input.slice(0, 10) : "";
-  return `${place}${name ? `.${name}` : ""}`;
+  return `${contract}${name ? `.${name}` : ""}`;
 }
 
-/** Frames in order, each with its place: {frame, depth, from, share, parent}. */
+/** Frames in order, each with its position: {frame, depth, from, share, parent}. */
 function laidOut(root) {
   const all = [];
   const add = (frame, depth, from, share, parent) => {
@@ -40,7 +40,7 @@ function laidOut(root) {
   return all;
 }
 
-/** The flame graph of callTracer's answer, with what belongs to the chosen frame below it. */
+/** The flame graph of callTracer's answer, with details of the chosen frame below it. */
 export function flameGraph(trace) {
   const details = el("div.chosen", { "aria-live": "polite" });
   const graph = el("div.flame", { role: "tree", "aria-label": "Calls; width is gas" });
@@ -65,7 +65,7 @@ export function flameGraph(trace) {
       child.setAttribute("aria-selected", at === i);
     });
     if (focus) graph.children[i].focus();
-    details.replaceChildren(...told(nodes[i].frame, nodes[i] !== nodes[0] && (() => draw(nodes[i].frame)),
+    details.replaceChildren(...frameDetails(nodes[i].frame, nodes[i] !== nodes[0] && (() => draw(nodes[i].frame)),
       nodes[0].frame !== trace && (() => draw(trace))));
   };
   const bar = (node, i, root) => {
@@ -105,8 +105,8 @@ function neighbour(nodes, at, key) {
   return nodes[found] ? found : null;
 }
 
-/** What a call was: from, to, function and values, gas, result. */
-function told(frame, zoom, back) {
+/** Details of a call: from, to, function and values, gas, result. */
+function frameDetails(frame, zoom, back) {
   const found = decodeInput(frame.to, frame.input);
   const creation = CREATIONS.includes(frame.type);
   const inner = (frame.calls ?? []).reduce((sum, call) => sum + num(call.gasUsed), 0);

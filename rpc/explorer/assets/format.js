@@ -24,7 +24,7 @@ export function ether(wei, digits = 6) {
 /** Wei in gwei. */
 export const gwei = (wei) => `${fixed(BigInt(wei), 9, 4)} gwei`;
 
-/** An integer of `decimals` places as a decimal text. */
+/** An integer that counts units of 10^-`decimals`, as a decimal text. */
 export function fixed(value, decimals, digits = decimals) {
   const sign = value < 0n ? "−" : "";
   const size = value < 0n ? -value : value;
@@ -60,7 +60,7 @@ export function checksum(address) {
   return found;
 }
 
-/** How long ago a time in seconds was; one ahead is that of a block which is not closed. */
+/** How long ago a time in seconds was; "now" for a future time, which a block under construction may have. */
 export function ago(seconds) {
   const passed = Math.round(Date.now() / 1000 - seconds);
   if (passed < 0) return "now";

@@ -13,7 +13,7 @@ import { latenessPlot } from "./plot.js";
 const TRANSACTIONS = 12;
 const MOST_CELLS = 24; // of a block's slices
 
-/** Draw the overview into `main` and keep it current; the result ends that. */
+/** Draw the overview into `main` and keep it current; returns a function that stops this. */
 export function home(main) {
   const paused = el("button.quiet", { type: "button", "aria-pressed": "false", text: "Pause" });
   const tiles = el("ul.tiles");
@@ -74,21 +74,21 @@ function drawTiles(tiles) {
   keyed(tiles, [
     ["Block", head ? count(num(head.number)) : "…"],
     ["Base fee", head?.baseFeePerGas ? gwei(head.baseFeePerGas) : "…"],
-    ["Pool", pool ? `${count(pool.pending)} ready${pool.queued ? `, ${count(pool.queued)} queued` : ""}` : "not told"],
+    ["Pool", pool ? `${count(pool.pending)} ready${pool.queued ? `, ${count(pool.queued)} queued` : ""}` : "unknown"],
     ["Chain", live.chain ? String(live.chain.id) : "…"],
   ], ([name]) => name,
   ([name]) => el("li", {}, el("span", { text: name }), el("b")),
   (tile, [, value]) => say(tile.lastChild, value));
 }
 
-/** The block in the making: a cell for each slice, and how late slices are. */
+/** The block under construction: a cell for each slice, and how late slices are. */
 function constructionCard() {
   const title = el("h2", { text: "Block under construction" });
-  const told = el("p.dim");
+  const summary = el("p.dim");
   const cells = el("ol.cells", { "aria-label": "Slices" });
   const plot = latenessPlot();
   const element = el("section.card.construction", { "aria-label": "Block under construction" },
-    el("div.split", {}, el("div", {}, title, told, cells),
+    el("div.split", {}, el("div", {}, title, summary, cells),
       el("div", {}, el("h2", { text: "Lateness of slices" }), plot)));
   const draw = () => {
     const { pending, slices } = live;
@@ -98,11 +98,11 @@ function constructionCard() {
     title.replaceChildren("Block ", blockLink(pending.number), " under construction");
     const size = pending.transactions.length;
     const every = live.interval ? ` · a slice every ${live.interval} ms` : "";
-    say(told, `${count(size)} ${size === 1 ? "transaction" : "transactions"} · ${count(num(pending.gasUsed))} gas${every}`);
+    say(summary, `${count(size)} ${size === 1 ? "transaction" : "transactions"} · ${count(num(pending.gasUsed))} gas${every}`);
     const closed = slices.filter(({ opened }) => !opened);
-    const room = Math.min(MOST_CELLS, Math.max(slicesOfBlock() ?? closed.length, closed.length, 1));
-    const from = Math.max(0, closed.length - room);
-    const shown = Array.from({ length: room }, (_, i) => ({ i, slice: closed[from + i] }));
+    const capacity = Math.min(MOST_CELLS, Math.max(slicesOfBlock() ?? closed.length, closed.length, 1));
+    const from = Math.max(0, closed.length - capacity);
+    const shown = Array.from({ length: capacity }, (_, i) => ({ i, slice: closed[from + i] }));
     keyed(cells, shown, ({ i }) => i, () => el("li"), (cell, { i, slice }) => {
       cell.setAttribute("data-state", slice ? (slice.transactions ? "full" : "empty") : "due");
       say(cell, slice?.transactions ? count(slice.transactions) : "");

@@ -20,12 +20,12 @@ function constants() {
   return made;
 }
 
-/** Put a lane, rotated to the left, into a place of `to`. */
-function rotated(to, place, low, high, by) {
+/** Put a lane, rotated to the left, at an index of `to`. */
+function rotated(to, index, low, high, by) {
   if (by & 32) [low, high] = [high, low];
   const left = by & 31;
-  to[place] = left ? (low << left) | (high >>> (32 - left)) : low;
-  to[place + 1] = left ? (high << left) | (low >>> (32 - left)) : high;
+  to[index] = left ? (low << left) | (high >>> (32 - left)) : low;
+  to[index + 1] = left ? (high << left) | (low >>> (32 - left)) : high;
 }
 
 function permute(a) {

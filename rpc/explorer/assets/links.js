@@ -57,12 +57,12 @@ export function valueOf(input, value, budget = wholeBudget()) {
   if (budget.left-- <= 0) return el("span.dim", { text: "…" });
   if (Array.isArray(value)) {
     const inner = /\]$/.test(input.type)
-      ? value.map((one, i) => [`${i}`, { ...input, type: input.type.replace(/\[\d*\]$/, "") }, one])
-      : value.map((one, i) => [input.components[i].name || `${i}`, input.components[i], one]);
+      ? value.map((item, i) => [`${i}`, { ...input, type: input.type.replace(/\[\d*\]$/, "") }, item])
+      : value.map((item, i) => [input.components[i].name || `${i}`, input.components[i], item]);
     if (!inner.length) return el("code", { text: "[]" });
     const shown = inner.slice(0, budget.left + 1);
-    return el("ol.nested", {}, shown.map(([name, of, one]) =>
-      el("li", {}, el("span.dim", { text: `${name} ` }), valueOf(of, one, budget))));
+    return el("ol.nested", {}, shown.map(([name, of, item]) =>
+      el("li", {}, el("span.dim", { text: `${name} ` }), valueOf(of, item, budget))));
   }
   if (input.type === "address") return addressLink(value, { full: true });
   if (input.type === "string") return el("q", { text: value });

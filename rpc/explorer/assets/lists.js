@@ -46,7 +46,7 @@ async function blocksDown(from, most) {
   return (await Promise.all(numbers.map((n) => call("eth_getBlockByNumber", n, true)))).filter(Boolean);
 }
 
-/** The block that a page begins at: the one that its address names, or the newest. */
+/** Numbers of two blocks: the first of a page, by its id or the newest; and the newest. */
 async function start(id) {
   const head = num(await call("eth_blockNumber"));
   return [/^\d{1,15}$/.test(id) ? Math.min(Number(id), head) : head, head];

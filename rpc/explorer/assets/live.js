@@ -8,7 +8,7 @@ export const BLOCKS = 12; // newest blocks that are kept
 const POLL = 1000; // milliseconds, on a node without subscriptions
 const PULL = 200; // milliseconds between looks at the chain, at least
 const POOL = 1000;
-const GAPS = 12; // from which the interval of slices is told
+const GAPS = 12; // between slices, from which their interval is estimated
 const FAR = 0.3; // share by which a gap may differ from the interval that it belongs to
 const OUTCOMES = 5000; // transactions whose outcome is remembered
 const IS_LOCAL = /^(localhost|127\..*|\[::1\])$/.test(new URL(url).hostname);
@@ -16,7 +16,7 @@ const IS_LOCAL = /^(localhost|127\..*|\[::1\])$/.test(new URL(url).hostname);
 export const live = {
   online: false,
   fault: "",
-  sliced: false, // the node tells slices
+  sliced: false, // the node publishes slices
   chain: null, // id, client
   blocks: [], // newest first, with transactions
   pending: null, // the block under construction, as its newest slice has it
@@ -46,7 +46,7 @@ export function learnOutcomes(receipts) {
 const listeners = new Set();
 let scheduled = false;
 
-/** Call `draw` soon after each change, at most once a frame; the result ends that. */
+/** Call `draw` soon after each change, at most once a frame; returns a function that stops this. */
 export function listen(draw) {
   listeners.add(draw);
   draw();
@@ -208,8 +208,8 @@ export function lateness() {
 }
 
 /**
- * The time from slice to slice: a block's by the number of its slices, or a multiple of 50 ms, and
- * only another one when the usual gap is far from the one that is known.
+ * The interval of slices: the block time divided by the number of slices, else the median gap
+ * rounded to 50 ms (10 ms below 75 ms). It changes only if the median gap is far from it.
  */
 function intervalOf(times) {
   const known = live.interval;
@@ -223,7 +223,7 @@ function intervalOf(times) {
   return usual < 75 ? Math.max(10, Math.round(usual / 10) * 10) : Math.round(usual / 50) * 50;
 }
 
-/** Milliseconds between the two newest blocks; 0 if they are not told in seconds. */
+/** Milliseconds between the two newest blocks; 0 if unknown, or less than a second. */
 function blockTime() {
   const [head, parent] = live.blocks;
   return parent ? 1000 * (num(head.timestamp) - num(parent.timestamp)) : 0;
@@ -240,8 +240,8 @@ export function slicesOfBlock() {
 async function readPool() {
   if (document.hidden) return;
   try {
-    const told = await tryCall("txpool_status");
-    live.pool = told && { pending: num(told.pending), queued: num(told.queued) };
+    const status = await tryCall("txpool_status");
+    live.pool = status && { pending: num(status.pending), queued: num(status.queued) };
     changed();
   } catch {
     // the blocks' reader says that the node is away

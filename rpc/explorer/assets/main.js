@@ -19,9 +19,9 @@ const PAGES = { "": home, pool, accounts, blocks, transactions, block, tx: trans
 const TITLE = "fastevm explorer";
 
 let leave = () => {};
-let current = null; // the page that is drawn, and that no later one has replaced
+let current = null; // identifies the newest call of `draw`
 
-/** Draw the page that the address names. `again`: it is the same one, with something new. */
+/** Draw the page that the address names. `again`: the same page with new data. */
 async function draw(again = false) {
   const [, name = "", id = ""] = location.hash.slice(1).split("/");
   const turn = (current = {});
@@ -36,7 +36,7 @@ async function draw(again = false) {
   }
   let end = () => {};
   const old = document.getElementById("main");
-  const place = () => {
+  const insert = () => {
     if (current !== turn || main.isConnected) return;
     const { scrollY } = window;
     document.getElementById("main").replaceWith(main);
@@ -45,7 +45,7 @@ async function draw(again = false) {
     if (!again && old.hasChildNodes() && !isTyping) main.focus({ preventScroll: true });
   };
   const page = Object.hasOwn(PAGES, name) ? PAGES[name] : null;
-  const soon = setTimeout(() => !again && place(), 150); // a slow one is shown as it grows
+  const soon = setTimeout(() => !again && insert(), 150); // show a slow page while it loads
   try {
     if (!page) throw new Error("There is no such page.");
     end = (await page(main, decodeURIComponent(id))) ?? end;
@@ -54,7 +54,7 @@ async function draw(again = false) {
   }
   clearTimeout(soon);
   if (current !== turn) return end();
-  place();
+  insert();
   leave = end;
   const heading = main.querySelector("h1")?.textContent ?? "Not found";
   document.title = `${heading}${id ? ` ${id.slice(0, 12)}` : ""} · ${TITLE}`;

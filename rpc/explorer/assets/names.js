@@ -98,7 +98,7 @@ export const impersonated = new Set(); // addresses for which the node signs wit
 
 export const learned = new EventTarget(); // "names" after functions, events or contracts got names
 
-/** Know the functions, events and errors of an ABI. */
+/** Register the functions, events and errors of an ABI. */
 export function learn(entries) {
   for (const entry of entries) {
     const [table, key] = entry.type === "event" ? [topics, topicOf(entry)]

@@ -9,7 +9,7 @@ const STEPS = [10, 20, 50, 100, 200, 500, 1000, 2000, 5000];
 
 const text = (milliseconds) => `${milliseconds.toFixed(milliseconds < 10 ? 1 : 0)} ms`;
 
-/** The plot as an element; `draw(samples, room, interval)` shows samples in `room` places. */
+/** The plot as an element; `draw(samples, capacity, interval)`: `capacity` samples fill its width. */
 export function latenessPlot() {
   const punctual = svg("path", { class: "bar" });
   const late = svg("path", { class: "bar late" });
@@ -21,13 +21,13 @@ export function latenessPlot() {
   const summary = el("p.figures", { text: "waiting for slices" });
   const element = el("div.plot", { role: "img", "aria-label": "Lateness of slices" },
     el("div.frame", {}, picture, top, half), el("div", {}, summary));
-  element.draw = (samples, room, interval) => {
+  element.draw = (samples, capacity, interval) => {
     if (!samples.length) return;
     const sorted = [...samples].sort((a, b) => a - b);
     const [median, worst] = [sorted[sorted.length >> 1], sorted.at(-1)];
     const scale = STEPS.find((step) => step >= Math.max(LEAST, worst)) ?? worst;
     const paths = ["", ""];
-    const width = WIDTH / room;
+    const width = WIDTH / capacity;
     samples.forEach((sample, i) => {
       const x = (WIDTH - (samples.length - i) * width).toFixed(1);
       const height = Math.max(1.5, (sample / scale) * HEIGHT).toFixed(1);
@@ -37,9 +37,9 @@ export function latenessPlot() {
     late.setAttribute("d", paths[1]);
     say(top, `${scale} ms`);
     say(half, `${scale / 2} ms`);
-    const told = `median ${text(median)} · worst ${text(worst)} · ${samples.length} slices`;
-    say(summary, told);
-    element.setAttribute("aria-label", `Lateness of slices: ${told}`);
+    const figures = `median ${text(median)} · worst ${text(worst)} · ${samples.length} slices`;
+    say(summary, figures);
+    element.setAttribute("aria-label", `Lateness of slices: ${figures}`);
   };
   return element;
 }

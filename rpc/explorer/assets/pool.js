@@ -1,4 +1,4 @@
-// What waits to be included, and all accounts of the node: two pages of one list each.
+// The pages of the pool and of the node's accounts.
 
 import { accountsCard } from "./accounts.js";
 import { el, keyed, say } from "./dom.js";
@@ -12,18 +12,18 @@ const MOST = 200; // transactions that are shown
 const MOST_ACCOUNTS = 200;
 const EVERY = 1000; // milliseconds
 
-/** Draw the pool into `main` and keep it current; the result ends that. */
+/** Draw the pool into `main` and keep it current; returns a function that stops this. */
 export function pool(main) {
-  const told = el("p.dim", { text: "Asking the node…" });
+  const status = el("p.dim", { text: "Asking the node…" });
   const rows = el("ol.rows");
-  main.append(el("h1", { text: "Pool" }), told, el("section.card", { "aria-label": "Waiting transactions" }, rows));
+  main.append(el("h1", { text: "Pool" }), status, el("section.card", { "aria-label": "Waiting transactions" }, rows));
   let [last, reading] = [0, false];
   const read = async () => {
     const content = await callAlone("txpool_content");
     const list = ["pending", "queued"].flatMap((kind) => Object.values(content[kind] ?? {})
       .flatMap((byNonce) => Object.values(byNonce).map((transaction) => ({ kind, transaction }))));
     const more = list.length > MOST ? `, the first ${MOST} are shown` : "";
-    say(told, list.length ? `${count(list.length)} transactions${more}.` : "The pool is empty: everything sent is in a slice or a block.");
+    say(status, list.length ? `${count(list.length)} transactions${more}.` : "The pool is empty: everything sent is in a slice or a block.");
     rows.parentElement.hidden = !list.length;
     keyed(rows, list.slice(0, MOST), ({ transaction }) => transaction.hash, ({ kind, transaction }) =>
       el("li.transaction", { "data-state": "slice" }, transactionLink(transaction.hash), fromTo(transaction),
@@ -35,7 +35,7 @@ export function pool(main) {
   return listen(() => {
     if (reading || Date.now() - last < EVERY) return;
     reading = true;
-    read().catch((error) => say(told, error instanceof Refusal ? `The node does not show its pool: ${error.message}.` : error.message))
+    read().catch((error) => say(status, error instanceof Refusal ? `The node does not show its pool: ${error.message}.` : error.message))
       .finally(() => {
         last = Date.now();
         reading = false;

@@ -7,7 +7,7 @@ const LONGEST_WAIT = 8000;
 const elsewhere = document.querySelector('meta[name="json-rpc"]').content;
 export const url = new URL(elsewhere || "./", location.href.split("#")[0]).href;
 
-/** What a node refuses: a code, its words, and data such as that of a revert. */
+/** A JSON-RPC error: its code, its message, and data such as that of a revert. */
 export class Refusal extends Error {
   constructor({ code, message, data }) {
     super(message);
@@ -51,10 +51,10 @@ function flush() {
 async function send(batch) {
   const bodies = batch.map(({ method, params }) => ({ jsonrpc: "2.0", id: nextId(), method, params }));
   try {
-    const told = await post(bodies.length === 1 ? bodies[0] : bodies);
-    const answers = new Map([told].flat().map((answer) => [answer.id, answer]));
+    const response = await post(bodies.length === 1 ? bodies[0] : bodies);
+    const answers = new Map([response].flat().map((answer) => [answer.id, answer]));
     batch.forEach(({ resolve, reject }, i) => {
-      const answer = answers.get(bodies[i].id) ?? { error: [told].flat()[0]?.error };
+      const answer = answers.get(bodies[i].id) ?? { error: [response].flat()[0]?.error };
       try {
         resolve(resultOf(answer));
       } catch (error) {
@@ -97,7 +97,7 @@ async function post(body) {
  * A WebSocket that is opened again when it closes. `topics`: name -> the function that gets each
  * result, or the error that ended its subscription; `options`: name -> the second parameter of its
  * subscription. `changed` gets the names that the node accepted and the reasons of those that it
- * refused, or null when the connection is lost. The result ends it.
+ * refused, or null when the connection is lost. Returns a function that ends it.
  */
 export function subscribe(topics, options, changed) {
   let wait = FIRST_WAIT;
@@ -122,15 +122,15 @@ export function subscribe(topics, options, changed) {
     };
     socket.onmessage = ({ data }) => {
       if (ended) return;
-      const told = JSON.parse(data);
-      if (told.method) {
-        const name = byId.get(told.params.subscription);
-        if (name) topics[name](told.params.result, told.params.error);
-      } else if (names[told.id]) {
-        if (told.result) {
-          byId.set(told.result, names[told.id]);
-          accepted.push(names[told.id]);
-        } else refused[names[told.id]] = told.error?.message ?? "no answer";
+      const message = JSON.parse(data);
+      if (message.method) {
+        const name = byId.get(message.params.subscription);
+        if (name) topics[name](message.params.result, message.params.error);
+      } else if (names[message.id]) {
+        if (message.result) {
+          byId.set(message.result, names[message.id]);
+          accepted.push(names[message.id]);
+        } else refused[names[message.id]] = message.error?.message ?? "no answer";
         if (--left === 0) changed(accepted, refused);
       }
     };

@@ -6,7 +6,7 @@ import { call, tryCall } from "./rpc.js";
 
 const NAMES = 100; // that are suggested
 
-/** Where the text leads, as the part of the address behind `#`; an Error says that nothing fits. */
+/** The route, after `#`, to which a text leads. Throws an Error if nothing fits. */
 export async function find(text) {
   const wanted = text.trim();
   const lower = wanted.toLowerCase();

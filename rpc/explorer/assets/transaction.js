@@ -16,7 +16,7 @@ const TYPES = ["legacy", "access list (EIP-2930)", "dynamic fee (EIP-1559)", "bl
   "set code (EIP-7702)"];
 const MOST_LOGS = 500;
 
-/** Draw the transaction with a hash; the result ends its updates. */
+/** Draw the transaction with a hash; returns a function that stops its updates. */
 export async function transaction(main, hash) {
   const [found, receipt] = await Promise.all([
     call("eth_getTransactionByHash", hash), tryCall("eth_getTransactionReceipt", hash)]);
@@ -32,23 +32,23 @@ export async function transaction(main, hash) {
   main.append(title(hash, state), el("div.columns", {},
     card("Summary", summary(found, receipt, block, state)), inputCard(found)), parts);
   const reason = main.querySelector("#reason");
-  const inside = state.place !== "pool";
+  const inside = state.stage !== "pool";
   const explained = inside && explanation(parts, hash);
   logsCard(parts, receipt);
   await Promise.all([explained, inside && traces(parts, hash, reason)]);
   parts.removeAttribute("aria-busy");
-  return state.place === "block" ? () => {} : untilChanged(main, hash, state);
+  return state.stage === "block" ? () => {} : untilChanged(main, hash, state);
 }
 
-/** Where it is: in the pool, a slice or a block; and how it ended, as far as the node says. */
+/** `stage`: whether it is in the pool, a slice or a block. `failed`: null if that is not known. */
 function stateOf(found, receipt, block) {
   const sealed = block && big(found.blockHash ?? 0) && block.hash === found.blockHash;
-  const place = !found.blockNumber ? "pool" : sealed ? "block" : "slice";
+  const stage = !found.blockNumber ? "pool" : sealed ? "block" : "slice";
   const failed = receipt ? !num(receipt.status) : null;
-  return { place, failed };
+  return { stage, failed };
 }
 
-/** Draw again when the transaction has come further. */
+/** Draw again when the transaction reaches another stage. */
 function untilChanged(main, hash, state) {
   let asking = false;
   let last = null;
@@ -59,8 +59,8 @@ function untilChanged(main, hash, state) {
     try {
       const found = await call("eth_getTransactionByHash", hash);
       const block = found?.blockNumber && (await tryCall("eth_getBlockByNumber", found.blockNumber, false));
-      const place = found && stateOf(found, null, block).place;
-      if (place && place !== state?.place) main.dispatchEvent(new Event("stale"));
+      const stage = found && stateOf(found, null, block).stage;
+      if (stage && stage !== state?.stage) main.dispatchEvent(new Event("stale"));
     } catch {
       // the status says that the node is away
     }
@@ -69,9 +69,9 @@ function untilChanged(main, hash, state) {
   });
 }
 
-function title(hash, { place, failed }) {
+function title(hash, { stage, failed }) {
   const chips = [
-    place === "pool" ? ["wait", "waits in the pool"] : place === "slice" ? ["wait", "pre-confirmed"] : null,
+    stage === "pool" ? ["wait", "waits in the pool"] : stage === "slice" ? ["wait", "pre-confirmed"] : null,
     failed === null ? null : failed ? ["bad", "failed"] : ["good", "success"],
   ].filter(Boolean);
   return el("div.title", {}, el("h1", { text: "Transaction" }),
@@ -152,12 +152,12 @@ async function traces(parts, hash, reason) {
   const changes = card("State before and after", el("p.dim", { text: "Tracing…" }));
   parts.append(calls, changes);
   const options = (tracer, tracerConfig) => callAlone("debug_traceTransaction", hash, { tracer, tracerConfig });
-  const fill = async (place, asked, draw) => {
+  const fill = async (element, asked, draw) => {
     try {
-      place.lastChild.replaceWith(draw(await asked));
+      element.lastChild.replaceWith(draw(await asked));
     } catch (error) {
-      place.lastChild.replaceWith(el("p.dim", { text: `The node gives no trace: ${error.message}.` }));
-      reason?.replaceChildren("not told");
+      element.lastChild.replaceWith(el("p.dim", { text: `The node gives no trace: ${error.message}.` }));
+      reason?.replaceChildren("unknown");
     }
   };
   await Promise.all([

@@ -80,7 +80,7 @@ function questionOf(item) {
 
 const counted = (number, singular) => `${count(number)} ${singular}${number === 1 ? "" : "s"}`;
 
-/** Draw the watched values into `main` and keep them current; the result ends that. */
+/** Draw the watched values into `main` and keep them current; returns a function that stops this. */
 export function watch(main) {
   const status = el("p.dim", { role: "status" });
   const rows = el("ol.rows.watched");
