@@ -139,7 +139,7 @@ function words(input) {
 const word = (value) => BigInt.asUintN(256, value).toString(16).padStart(WORD, "0");
 const padded = (hex) => hex.padEnd(Math.ceil(hex.length / WORD) * WORD, "0");
 
-/** Hex digits of values, as `encode(entry.inputs, [...])`; an Error names what does not fit. */
+/** Encode values; returns hex digits without 0x. Throws an Error that names what does not fit. */
 export function encode(inputs, values) {
   if (values.length !== inputs.length) {
     throw new Error(`expected ${inputs.length} values, not ${values.length}`);
@@ -237,7 +237,7 @@ export const weiOf = (text) => {
   return integer(/[a-z]/.test(trimmed) ? trimmed : `${trimmed} ether`, wrong);
 };
 
-/** The values in hex digits; an Error if they are not of these types, or too many. */
+/** Decode hex digits. Throws an Error if they do not have these types, or too many values. */
 export function decode(inputs, hex, from = 0, depth = 0, budget = { left: MOST_DECODED }) {
   if (depth > DEEPEST) throw new Error("nested too deeply");
   spend(budget, inputs.length);

@@ -8,7 +8,7 @@ import { accountNames, impersonated } from "./names.js";
 import { call, tryCall } from "./rpc.js";
 import { weiOf } from "./abi.js";
 
-const EVERY = 1000; // milliseconds between looks at the balances
+const EVERY = 1000; // milliseconds between polls of the balances
 const GIFT = "1"; // ether
 let known = null;
 
@@ -24,14 +24,14 @@ export async function ownAccounts() {
   return known;
 }
 
-/** The state to read: that of the newest slice where there are slices. */
+/** The block tag to read: `pending` if the node has slices, else `latest`. */
 export const newest = () => (live.sliced ? "pending" : "latest");
 
-/** Send a transaction from an account of the node; its hash. */
+/** Send a transaction from an account of the node; returns its hash. */
 export const sendFrom = (from, members) =>
   call("eth_sendTransaction", { from, ...members });
 
-/** Pay wei to an address from the richest other account of the node; the hash. */
+/** Pay wei to an address from the richest other account of the node; returns the hash. */
 export async function pay(address, wei) {
   const others = (await ownAccounts()).filter((other) => other !== address.toLowerCase());
   const balances = await Promise.all(others.map((other) => call("eth_getBalance", other, newest())));

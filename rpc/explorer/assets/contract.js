@@ -1,4 +1,4 @@
-// A contract's name and ABI as the reader gives them, and forms that call its functions.
+// A form for a contract's name and ABI, and forms that call its functions.
 
 import { decode, encode, selectorOf, signatureOf, weiOf } from "./abi.js";
 import { newest, ownAccounts, sendFrom } from "./accounts.js";
@@ -11,7 +11,7 @@ import { isAmount, tokenAmount } from "./tokens.js";
 import { addWatched } from "./watch.js";
 
 const LARGEST_FILE = 4 * 1024 * 1024; // bytes of a dropped file
-const RECEIPT_EVERY = 200; // milliseconds between looks for a receipt
+const RECEIPT_EVERY = 200; // milliseconds between polls of a receipt
 const RECEIPT_LOOKS = 15;
 const EXAMPLE = "function transfer(address to, uint256 value) returns (bool)\nfunction balanceOf(address owner) view returns (uint256)";
 
@@ -148,7 +148,7 @@ async function sent(from, members) {
     if (receipt?.status !== "0x0") return;
     const reason = receipt.revertReason ? ` (${receipt.revertReason})` : "";
     outcome.replaceWith(el("span.bad", { text: `The transaction failed${reason}: ` }));
-  }).catch(() => {}); // the status says so
+  }).catch(() => {}); // the header shows that the node does not answer
   return [outcome, transactionLink(hash)];
 }
 

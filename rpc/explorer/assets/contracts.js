@@ -1,4 +1,4 @@
-// What the node's own files say of contracts: names and ABIs, found by the code at an address.
+// Names and ABIs of contracts from the node's artifact files, found by the code at an address.
 
 import { parseAbi } from "./abi.js";
 import { learn, learned } from "./names.js";
@@ -10,7 +10,7 @@ const known = new Map(); // lower-case address -> {name, abi, entries}, or null
 const asked = new Map(); // lower-case address -> when it was unknown
 let isServed = true; // the node has the method
 
-/** A contract of the node's files as it was read before; null for none, undefined if not asked. */
+/** The contract of the node's files at an address; null for none, undefined if not read yet. */
 export const contractOf = (address) => known.get(address.toLowerCase());
 
 /** Read the contracts at addresses, except those asked less than 5 s ago; whether any was found. */

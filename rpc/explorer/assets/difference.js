@@ -15,7 +15,7 @@ export function wordText(word) {
 /** The number of a slot; a hash is cut in the middle, and whole as title. */
 export const slotName = (word) => el("code", { text: short(wordText(word)), title: word });
 
-/** A storage value as what it looks like: a short text of Solidity, an address, a number, a word. */
+/** A storage value as a short Solidity string, an address or a number, whichever it looks like. */
 export function slotValue(word) {
   const text = shortText(word);
   if (text) return el("q", { text, title: word });

@@ -96,7 +96,7 @@ export function flameGraph(trace) {
   return el("div", {}, graph, counts, details);
 }
 
-/** Where an arrow key leads: up to the caller, down to the first call, left and right in order. */
+/** The index to which a key leads: up to the caller, down to the first call; null for none. */
 function neighbour(nodes, at, key) {
   const order = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: nodes.length - 1 }[key];
   const found = key === "ArrowUp" ? nodes.indexOf(nodes[at]?.parent)

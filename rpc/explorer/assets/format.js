@@ -70,7 +70,7 @@ export function ago(seconds) {
   return new Date(seconds * 1000).toISOString().slice(0, 10);
 }
 
-/** An element that says how long ago a time was, and keeps saying it. */
+/** An element that shows how long ago a time was; it is updated every second. */
 export function age(seconds) {
   const date = new Date(seconds * 1000);
   const full = Number.isNaN(date.getTime()) ? "" : date.toISOString();

@@ -46,11 +46,11 @@ export function home(main) {
     });
     const newest = newestTransactions();
     none.hidden = newest.length > 0;
-    // a row is made anew when its outcome or a name becomes known
+    // a row is created again when its outcome or a name becomes known
     const key = ({ transaction: { hash } }) => `${hash} ${hasFailed(hash)} ${naming}`;
     keyed(transactions, newest, key, transactionRow,
       (row, { sealed }) => row.setAttribute("data-state", sealed ? "sealed" : "slice"));
-    readContracts(newest.map(({ transaction }) => transaction.to)).catch(() => {}); // the status says so
+    readContracts(newest.map(({ transaction }) => transaction.to)).catch(() => {}); // the header shows it
     accounts.draw();
   };
   const renamed = () => {

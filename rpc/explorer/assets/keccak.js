@@ -4,7 +4,7 @@ const RATE = 136; // bytes
 const HALVES = 50; // a lane is two halves of 32 bits, the lower one first
 const CONSTANTS = constants();
 
-/** The round constants in halves, from their shift register. */
+/** The round constants as halves, from their linear-feedback shift register. */
 function constants() {
   const made = [];
   let register = 1;

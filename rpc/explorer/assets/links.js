@@ -15,7 +15,7 @@ function mark(address) {
 }
 
 const MOST_SHOWN = 4000; // values of one call, those of its inner calls included
-const CALL_COST = 20; // values that an inner call counts for: it is decoded anew
+const CALL_COST = 20; // values that an inner call counts as, because it is decoded too
 const DEEPEST_CALL = 8; // inner calls in each other
 
 /** A link to an address, with its name if it has one. */

@@ -1,4 +1,4 @@
-// Lists of blocks and transactions, and two pages of them that lead to the first block.
+// The pages of all blocks and of all transactions, and what their tables show.
 
 import { readContracts } from "./contracts.js";
 import { card, el, table } from "./dom.js";
@@ -14,7 +14,7 @@ const TRANSACTIONS = 25; // of a page; whole blocks, so there may be more
 const AT_ONCE = 40; // blocks that are read together
 const MOST_SEARCHED = 1000; // blocks that are searched for a page of transactions
 
-/** A mark for how a transaction ended; empty while that is not known. */
+/** A mark for success or failure; empty while the outcome is unknown. */
 export function outcomeMark(hash) {
   const failed = hasFailed(hash);
   if (failed === undefined) return el("span.outcome");
@@ -23,7 +23,7 @@ export function outcomeMark(hash) {
     role: "img", "aria-label": failed ? "failed" : "success" });
 }
 
-/** What a transaction moves: ether, else the amount of a known token's function. */
+/** The amount that a transaction transfers: ether, else that of a known token function. */
 export function valueMoved(transaction) {
   if (big(transaction.value)) return amount(transaction.value, 4);
   const found = transaction.to && decodeInput(transaction.to, transaction.input);

@@ -1,4 +1,4 @@
-// What the node does now: slices and blocks as they come, how late slices are, what the pool holds.
+// The current state of the node: slices and blocks, how late slices are, the size of the pool.
 
 import { call, subscribe, tryCall, url } from "./rpc.js";
 import { num } from "./format.js";
@@ -6,10 +6,10 @@ import { num } from "./format.js";
 export const SAMPLES = 150; // slices in the plot of lateness
 export const BLOCKS = 12; // newest blocks that are kept
 const POLL = 1000; // milliseconds, on a node without subscriptions
-const PULL = 200; // milliseconds between looks at the chain, at least
+const PULL = 200; // least milliseconds between polls of the chain
 const POOL = 1000;
 const GAPS = 12; // between slices, from which their interval is estimated
-const FAR = 0.3; // share by which a gap may differ from the interval that it belongs to
+const FAR = 0.3; // share by which the median gap may differ from the interval
 const OUTCOMES = 5000; // transactions whose outcome is remembered
 const IS_LOCAL = /^(localhost|127\..*|\[::1\])$/.test(new URL(url).hostname);
 
@@ -62,7 +62,7 @@ function changed() {
   });
 }
 
-/** Begin to watch. */
+/** Start the subscriptions and the polls. */
 export function start() {
   const topics = {
     newHeads: pullSoon, newFlashblocks: sliceCame,
@@ -95,7 +95,7 @@ let pulling = false;
 let again = false;
 
 function pullSoon() {
-  if (document.hidden && live.online) return; // nobody looks
+  if (document.hidden && live.online) return; // the page is hidden
   if (pulling) {
     again = true;
     return;
@@ -168,7 +168,7 @@ function sliceCame(block) {
   const opened = block.number !== live.pending?.number || block.parentHash !== live.pending.parentHash;
   const before = opened ? null : live.pending;
   if (opened) {
-    if (live.slices[0]?.opened) live.usual = live.slices.length - 1; // seen whole
+    if (live.slices[0]?.opened) live.usual = live.slices.length - 1; // all of them were seen
     live.slices = [];
   }
   live.pending = block;
@@ -244,6 +244,6 @@ async function readPool() {
     live.pool = status && { pending: num(status.pending), queued: num(status.queued) };
     changed();
   } catch {
-    // the blocks' reader says that the node is away
+    // `pull` reports that the node is away
   }
 }

@@ -1,4 +1,4 @@
-// The explorer: which page the address names, the search, and the state of the connection.
+// The explorer: routes, the search, and the state of the connection.
 
 import { address } from "./address.js";
 import { accounts, pool } from "./pool.js";

@@ -1,5 +1,5 @@
 // Names of addresses, functions, events and errors: well-known ones, those of the node's own files,
-// and those that the reader gave, which come first.
+// and those that the user gave, which come first.
 
 import { decode, parseAbi, selectorOf, topicOf } from "./abi.js";
 import { contractOf } from "./contracts.js";
@@ -113,13 +113,13 @@ function stored() {
   try {
     return JSON.parse(localStorage.getItem(STORE)) ?? {};
   } catch {
-    return {}; // switched off, or not ours
+    return {}; // storage is switched off, or the text is not ours
   }
 }
 
 const keyOf = (address) => `${live.chain?.id}:${address.toLowerCase()}`;
 
-/** Learn the functions of all contracts that the reader described on this chain. */
+/** Learn the functions of all contracts that the user described on this chain. */
 export function learnStored() {
   for (const [key, { abi }] of Object.entries(stored())) {
     if (key.startsWith(`${live.chain?.id}:`) && abi) {
@@ -132,7 +132,7 @@ export function learnStored() {
   }
 }
 
-/** What the reader said of a contract: its name and the text of its ABI. */
+/** The user's name of a contract, and the text of its ABI. */
 export const described = (address) => stored()[keyOf(address)] ?? { name: "", abi: "" };
 
 /** Keep a contract's name and the text of its ABI. An Error says what is wrong with the text. */
@@ -163,7 +163,7 @@ export function allNames() {
   return [...own, ...[...accountNames].map(([address, name]) => [name, address]), ...known];
 }
 
-/** The entries of a contract's ABI: the reader's, else those of the node's files. */
+/** The entries of a contract's ABI: the user's, else those of the node's files. */
 export function abiOf(address) {
   if (!address) return [];
   try {
@@ -180,7 +180,7 @@ function fitting(entries, read) {
     try {
       return { entry, values: read(entry) };
     } catch {
-      // of another signature with the same hash, or damaged
+      // another signature with the same hash, or malformed data
     }
   }
   return null;
@@ -211,7 +211,7 @@ export function decodeLog({ topics: hashes, data }) {
   });
 }
 
-/** What a revert says, in words: a reason, a panic, an error of the contract, or its bytes. */
+/** The reason of a revert: a text, a panic, an error of the contract, or its bytes. */
 export function revertReason(data) {
   if (!data || data === "0x") return "reverted without a reason";
   const known = (selectors.get(data.slice(0, 10)) ?? []).filter((entry) => entry.type === "error");
@@ -223,7 +223,7 @@ export function revertReason(data) {
   return `${entry.name}(${values.join(", ")})`;
 }
 
-/** The name of a call for a list: of its function, its selector, or what it does. */
+/** A short name of a call: its function, its selector, `create` or `ether`. */
 export function methodName(transaction) {
   const input = transaction.input ?? "0x";
   if (!transaction.to) return "create";

@@ -22,7 +22,7 @@ let lastId = 0;
 /** The id of a request; the node does not log requests whose ids begin like this. */
 const nextId = () => `explorer-${++lastId}`;
 
-/** The result of a method. Calls of one turn of the event loop travel in one batch. */
+/** The result of a method. Calls of the same event-loop turn are sent in one batch. */
 export function call(method, ...params) {
   return new Promise((resolve, reject) => {
     if (!queue.length) queueMicrotask(flush);

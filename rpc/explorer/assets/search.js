@@ -1,4 +1,4 @@
-// The search: what was typed leads to a transaction, a block, an address, or a name's address.
+// The search: finds the transaction, block or address that a text names.
 
 import { el } from "./dom.js";
 import { allNames } from "./names.js";
@@ -32,7 +32,7 @@ async function findHash(hash) {
   return block && !transaction ? `/block/${hash}` : `/tx/${hash}`;
 }
 
-/** Offer the names that there are while the reader types. */
+/** Fill the suggestions with the known names. */
 export function suggest(list) {
   list.replaceChildren(...allNames().slice(0, NAMES).map(([name, address]) =>
     el("option", { value: name, label: address })));

@@ -32,7 +32,7 @@ async function read(address) {
   return { symbol: symbol.slice(0, LONGEST_SYMBOL), decimals: Number(decimals) };
 }
 
-/** What a function without parameters returns; null if there is no such function. */
+/** The result of a function without parameters; null if the call fails. */
 export async function value(address, data, type) {
   const answer = await tryCall("eth_call", { to: address, data }, newest());
   try {
@@ -58,7 +58,7 @@ export function tokenAmount(units, address) {
   return shown;
 }
 
-/** The same in a list: the unit replaces the integer. */
+/** A token amount for lists: only the amount in the token's unit. */
 export function shortAmount(units, address) {
   const shown = el("span.amount", { title: `${units.toLocaleString("en")} units` });
   tokenAt(address).then((token) => {

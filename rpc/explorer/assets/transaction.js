@@ -62,7 +62,7 @@ function untilChanged(main, hash, state) {
       const stage = found && stateOf(found, null, block).stage;
       if (stage && stage !== state?.stage) main.dispatchEvent(new Event("stale"));
     } catch {
-      // the status says that the node is away
+      // the header shows that the node is away
     }
     last = now;
     asking = false;
@@ -146,7 +146,7 @@ async function explanation(parts, hash) {
   }
 }
 
-/** Calls and changes, from the node's tracers; a node without them gives a reason. */
+/** Cards of calls and state changes from the node's tracers; if the node refuses, they show why. */
 async function traces(parts, hash, reason) {
   const calls = card("Calls and gas", el("p.dim", { text: "Tracing…" }));
   const changes = card("State before and after", el("p.dim", { text: "Tracing…" }));
