@@ -97,7 +97,7 @@ function constructionCard() {
     if (!pending) return;
     title.replaceChildren("Block ", blockLink(pending.number), " under construction");
     const size = pending.transactions.length;
-    const every = live.interval ? ` · a slice every ${live.interval} ms` : "";
+    const every = live.interval ? ` · a slice every ${Math.round(live.interval)} ms` : "";
     say(summary, `${count(size)} ${size === 1 ? "transaction" : "transactions"} · ${count(num(pending.gasUsed))} gas${every}`);
     const closed = slices.filter(({ opened }) => !opened);
     const capacity = Math.min(MOST_CELLS, Math.max(slicesOfBlock() ?? closed.length, closed.length, 1));

@@ -9,7 +9,8 @@ const POLL = 1000; // milliseconds, on a node without subscriptions
 const PULL = 200; // least milliseconds between polls of the chain
 const POOL = 1000;
 const GAPS = 12; // between slices, from which their interval is estimated
-const FAR = 0.3; // share by which the median gap may differ from the interval
+const FAR = 0.3; // share by which the median gap may differ from the interval that is known
+const FAR_FROM_BLOCK = 0.05; // the same for the block time divided by the number of slices
 const OUTCOMES = 5000; // transactions whose outcome is remembered
 const IS_LOCAL = /^(localhost|127\..*|\[::1\])$/.test(new URL(url).hostname);
 
@@ -188,7 +189,12 @@ function sliceCame(block) {
 
 /** How many milliseconds after its due time a slice came; null while the interval is not known. */
 function lateBy(now) {
-  const interval = (live.interval = intervalOf(arrivals));
+  const interval = intervalOf(arrivals, live.interval, live.usual ? blockTime() / live.usual : 0);
+  if (interval !== live.interval) {
+    due = null; // slices are due at multiples of the new interval
+    live.lateness = [];
+  }
+  live.interval = interval;
   if (!interval) return null;
   if (due !== null) due += interval;
   const late = due === null ? NaN : now - due;
@@ -208,18 +214,18 @@ export function lateness() {
 }
 
 /**
- * The interval of slices: the block time divided by the number of slices, else the median gap
- * rounded to 50 ms (10 ms below 75 ms). It changes only if the median gap is far from it.
+ * The interval of slices that arrived at `times`, in milliseconds: `exact`, the block time divided
+ * by the number of slices, if the median gap confirms it. Timestamps of blocks may be ahead of the
+ * clock, and then their difference is not the block time. Else the interval that is `known`, else
+ * the median gap rounded to 50 ms (10 ms below 75 ms).
  */
-function intervalOf(times) {
-  const known = live.interval;
+export function intervalOf(times, known, exact) {
   if (times.length < GAPS) return known;
   const gaps = times.slice(1).map((time, i) => time - times[i]).sort((a, b) => a - b);
   const usual = gaps[gaps.length >> 1];
-  const isNear = (interval) => interval && Math.abs(interval - usual) < FAR * interval;
-  const exact = live.usual && blockTime() && blockTime() / live.usual;
-  if (isNear(exact)) return exact;
-  if (isNear(known)) return known;
+  const isNear = (interval, share) => interval && Math.abs(interval - usual) < share * interval;
+  if (isNear(exact, FAR_FROM_BLOCK)) return exact;
+  if (isNear(known, FAR)) return known;
   return usual < 75 ? Math.max(10, Math.round(usual / 10) * 10) : Math.round(usual / 50) * 50;
 }
 

@@ -1,0 +1,53 @@
+"""The interval of slices that the explorer estimates from their arrival and from block times."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import fastevm.rpc.explorer as explorer
+
+ASSETS = Path(explorer.__file__).resolve().parent / "assets"
+SECONDS = 20.0
+ARRIVALS = 13
+JITTER = (0, 9, -7, 4, -3)  # milliseconds
+
+SHOW = """
+globalThis.document = { querySelector: () => ({ content: "" }) };
+globalThis.location = new URL("http://localhost/");
+const { intervalOf } = await import(ASSETS + "/live.js");
+console.log(JSON.stringify(CASES.map((given) => intervalOf(...given))));
+process.exit();
+"""
+
+pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="needs Node.js")
+
+
+def arrivals(interval: float, number: int = ARRIVALS) -> list[float]:
+    return [i * interval + JITTER[i % len(JITTER)] for i in range(number)]
+
+
+def test_the_interval_follows_the_arrival_of_slices(tmp_path: Path) -> None:
+    for path in ASSETS.glob("*.js"):
+        shutil.copy(path, tmp_path)
+    (tmp_path / "package.json").write_text('{"type": "module"}')
+    slow_block = 12_000 / 70
+    cases = [
+        ([arrivals(200), None, 1_000 / 6], 200),  # timestamps of blocks are ahead of the clock
+        ([arrivals(200), None, 2_000 / 9], 200),  # a slice of the block came late
+        ([arrivals(200), None, 0], 200),  # the block time is not known
+        ([arrivals(slow_block), None, slow_block], slow_block),
+        ([arrivals(250), 200, 250], 250),  # the interval changed
+        ([arrivals(210), 200, 0], 200),  # a loaded machine
+        ([arrivals(20, number=5), None, 20], None),  # too few slices
+    ]
+    constants = f"const ASSETS = {json.dumps(tmp_path.as_uri())}, CASES = "
+    ran = subprocess.run(
+        ["node", "--input-type=module", "-"],
+        input=constants + json.dumps([given for given, _ in cases]) + ";" + SHOW,
+        capture_output=True, text=True, timeout=SECONDS, check=False,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr[-1_000:]
+    assert json.loads(ran.stdout) == [pytest.approx(expected) for _, expected in cases]
