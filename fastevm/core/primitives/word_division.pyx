@@ -188,6 +188,24 @@ cdef inline void word_mul_short(Word* r, const Word* a, const Word* b) noexcept 
     r.d[3] = a.d[3] * limb + carry
 
 
+# a^2, of whose products those of two different limbs appear twice.
+cdef inline void word_square(Word* r, const Word* a) noexcept nogil:
+    cdef uint64_t a0 = a.d[0], a1 = a.d[1], a2 = a.d[2], a3 = a.d[3]
+    cdef uint64_t r1, r2, r3, carry = 0
+    r1 = mul_add(a0, a1, 0, &carry)
+    r2 = mul_add(a0, a2, 0, &carry)
+    r3 = a0 * a3 + carry + a1 * a2
+    r3 = (r3 << 1) | (r2 >> 63)
+    r2 = (r2 << 1) | (r1 >> 63)
+    r1 <<= 1
+    carry = 0
+    r.d[0] = mul_add(a0, a0, 0, &carry)
+    r.d[1] = r1 + carry
+    carry = r.d[1] < r1
+    r.d[2] = mul_add(a1, a1, r2, &carry)
+    r.d[3] = r3 + carry
+
+
 # The base is 2^k: a single shift.
 cdef inline void power_of_two_power(Word* r, int k, const Word* exponent) noexcept nogil:
     cdef Word one, shift
@@ -219,7 +237,7 @@ cdef void word_exp(Word* r, const Word* base, const Word* exponent) noexcept nog
     # From the top bit down, so that every second product has the (often short) base as a factor.
     i = word_bits(&e) - 2
     while i >= 0:
-        word_mul_short(&power, &power, &power)
+        word_square(&power, &power)
         if ((e.d[i >> 6] >> (i & 63)) & 1) != 0:
             word_mul_short(&power, &power, &b)
         i -= 1

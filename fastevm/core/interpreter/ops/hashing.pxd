@@ -7,6 +7,7 @@ from fastevm.core.primitives.keccak cimport keccak256
 from fastevm.core.primitives.keccak_cache cimport cached_keccak256_32, cached_keccak256_64
 from fastevm.core.primitives.word cimport Word, word_load
 from fastevm.core.spec.constants cimport KECCAK_WORD_COST
+from fastevm.core.state.code cimport EMPTY_CODE_HASH
 
 
 cdef inline int64_t op_keccak256(Frame* f, Word* sp, int64_t gas) noexcept nogil:
@@ -22,7 +23,9 @@ cdef inline int64_t op_keccak256(Frame* f, Word* sp, int64_t gas) noexcept nogil
         cached_keccak256_64(&f.machine.keccak_cache, &sp[1], f.memory + sp[0].d[0])
     elif size == 32:
         cached_keccak256_32(&f.machine.keccak_cache, &sp[1], f.memory + sp[0].d[0])
+    elif size == 0:
+        word_load(&sp[1], EMPTY_CODE_HASH.b)  # the hash of no bytes
     else:
-        keccak256(digest, f.memory + sp[0].d[0] if size else NULL, size)
+        keccak256(digest, f.memory + sp[0].d[0], size)
         word_load(&sp[1], digest)
     return gas
