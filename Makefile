@@ -325,7 +325,7 @@ races: $(VENV)/.test
 clean:
 	rm -rf build dist *.egg-info fastevm/*.egg-info *.whl .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
 	find . -path './.venv*' -prune -o \( -name node_modules -o -name __pycache__ \) -prune -exec rm -r {} +
-	find . -path './.venv*' -prune -o -name package-lock.json -exec rm {} +
+	find . -path './.venv*' -prune -o \( -name package-lock.json -o -name ponder-env.d.ts \) -exec rm {} +
 	find fastevm -name '*.so' -delete
 	find fastevm -name '*.in' | sed 's/\.in$$//' | xargs rm -f
 

@@ -51,10 +51,9 @@ BASE_TIME: Final = "0x4200000000000000000000000000000000000030"
 SYNC_EVERY: Final = 8  # transactions, from one that waits for its receipt to the next
 RETRY_SECONDS: Final = 0.2
 DRAIN_SECONDS: Final = 60.0
-RECOVER_SECONDS: Final = 30.0  # after a fault until both followers have the head again
+RECOVER_SECONDS: Final = 60.0  # after a fault until both followers have the head again
 LOOK_SECONDS: Final = 0.1
 WATCH_SECONDS: Final = 0.5  # between two looks at the age of ``pending``
-SLACK_SECONDS: Final = 2.0  # of the looks themselves, beside the age that nodes are started with
 DELAY_SECONDS: Final = 0.4
 NEAR_BLOCKS: Final = 3  # behind the sequencer's head a follower counts as in step
 SAMPLES: Final = 1_800  # of memory, over a long run
@@ -308,7 +307,7 @@ class Soak:
         began = time.monotonic()
         try:
             if kind != "slow":
-                limit = self.options.max_age / 1000 + SLACK_SECONDS
+                limit = self.options.max_age / 1000 + self.options.slack
                 text = f"the follower {name} is ready without its upstream"
                 wait_for(lambda: not _is_ready(node), limit, text)
                 if kind == "cut" and node.metrics().get("upstream_connected", 1):
@@ -341,7 +340,7 @@ class Soak:
     def _watch_age(self, name: str) -> None:
         """Compare the time of a follower's ``pending`` with the sequencer's head."""
         age, node = self.ages[name], self.nodes[name]
-        limit = self.options.max_age / 1000 + SLACK_SECONDS
+        limit = self.options.max_age / 1000 + self.options.slack
         call = {"to": BASE_TIME, "data": hex_bytes(call_data("timestampMs()"))}
         while not self.stop.wait(WATCH_SECONDS):
             try:
@@ -597,6 +596,10 @@ def main() -> int:
     parser.add_argument(
         "--max-age", type=milliseconds, default=5_000, metavar="TIME",
         help="age of pending from which on nodes must say so (5s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--slack", type=float, default=2.0, metavar="SECONDS",
+        help="beyond this age that a busy machine may add (2)",
     )  # fmt: skip
     parser.add_argument(
         "--samples", type=Path, metavar="FILE", help="memory of all nodes, a JSON object a line"
