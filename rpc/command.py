@@ -524,7 +524,9 @@ def serve_node(
     if development:
 
         def told(item: Any) -> Any:
-            return replace(item, dialect=item.dialect.of_development())
+            raising = arguments.throw_on_transaction_failures
+            spoken = item.dialect.of_development(failed_send_is_error=raising)
+            return replace(item, dialect=spoken)
 
         server.listeners = tuple(map(told, server.listeners))
         server.ipc = None if server.ipc is None else told(server.ipc)

@@ -52,6 +52,8 @@ class Dialect(Struct, frozen=True, kw_only=True):
     blocks that were there before it, too.
     ``first_account_sends``: eth_sendTransaction without a sender is of the first account.
     ``failing_is_sent``: eth_sendTransaction without gas sends what fails, else it is refused.
+    ``failed_send_is_error``: a send whose transaction fails in its block is an error with the hash
+    and the return data, and calls that halt have return data, as on Hardhat's network.
     ``transfers_cost_the_same``: an estimate of ether without code or data is 21,000, whoever sends.
     """
 
@@ -79,6 +81,7 @@ class Dialect(Struct, frozen=True, kw_only=True):
     filters_tell_of_past: bool = False
     first_account_sends: bool = False
     failing_is_sent: bool = False
+    failed_send_is_error: bool = False
     transfers_cost_the_same: bool = False
 
     def with_receipts(self, name: str) -> "Dialect":
@@ -91,7 +94,7 @@ class Dialect(Struct, frozen=True, kw_only=True):
             raise ValueError(f"unknown receipts {name!r}: expected one of {', '.join(RECEIPTS)}")
         return replace(self, receipts_of_slices=name == PRECONFIRMED)
 
-    def of_development(self) -> "Dialect":
+    def of_development(self, *, failed_send_is_error: bool = False) -> "Dialect":
         """Return the dialect with what clients of anvil count on."""
         return replace(
             self,
@@ -109,6 +112,7 @@ class Dialect(Struct, frozen=True, kw_only=True):
             filters_tell_of_past=True,
             first_account_sends=True,
             failing_is_sent=True,
+            failed_send_is_error=failed_send_is_error,
             transfers_cost_the_same=True,
         )
 

@@ -157,6 +157,7 @@ REASONS: Final[dict[str, Row]] = {
     "simulated_revert": _both(3),
     "simulated_halt": _both(-32015),
     # --- transactions to sign ---
+    "failed_send": _both(-32603),
     "unknown_account": _both(
         -32000, "unknown account: No Signer available", Wire(-32602, "No Signer available")
     ),

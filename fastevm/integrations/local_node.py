@@ -244,7 +244,8 @@ class _NodeThread:
         self.dialect = dialect_of(arguments)
         client = None
         if command == "dev":
-            self.dialect = self.dialect.of_development()
+            raising = arguments.throw_on_transaction_failures
+            self.dialect = self.dialect.of_development(failed_send_is_error=raising)
             client = f"{module.COMPATIBLE} ({client_version()})"
         self.server: Server = server_of(self.node, arguments, DEFAULT_ACCESS, client)
         self.server.listeners, self.server.ipc = (), None

@@ -179,6 +179,11 @@ def _add_mining(group: argparse._ArgumentGroup) -> None:
         help="blocks from the newest down to ``safe``, and again to ``finalized`` (%(default)s)",
     )  # fmt: skip
     group.add_argument(
+        "--throw-on-transaction-failures", action="store_true",
+        help="answer a send with an error if its transaction fails in its block, as Hardhat's"
+        " network does",
+    )  # fmt: skip
+    group.add_argument(
         "--order", choices=("fees", "fifo"), default="fees",
         help="of the transactions of a block: by tip or as they came (%(default)s)",
     )  # fmt: skip

@@ -21,6 +21,7 @@ from fastevm.rpc.dispatch.workers import long_running, require_worker_above_limi
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.methods.calls import CALL, estimated
 from fastevm.rpc.methods.development import at_once
+from fastevm.rpc.methods.failed_sends import checked_send, prepare_send
 from fastevm.rpc.methods.fees import decided_base_fee, next_base_fee, suggested_tip
 from fastevm.rpc.methods.pool import (
     BYTES_OF_AN_OBJECT,
@@ -80,6 +81,7 @@ def send_transaction(context: Context, request: CallRequest) -> str:
     ``pending``, a fee cap of twice the base fee and a suggested tip. On a development node the
     first account sends where none is named, and what fails gets the gas of a block.
     """
+    prepare_send(context)
     request = with_sender(context, request)
     if not is_impersonated(context, request.sender):
         key_of(context, request.sender)
@@ -89,10 +91,11 @@ def send_transaction(context: Context, request: CallRequest) -> str:
     require_worker_above_one_light(context, gas)
     request = replace(request, gas=gas)
     if is_impersonated(context, request.sender):
-        return submitted_for(context, request)
+        return checked_send(context, submitted_for(context, request))
     with _counting, refusals():
         made = signed(context, request, sent=True)
-        return hex_bytes(context.node.submit_signed(made.raw, request.sender))
+        told = hex_bytes(context.node.submit_signed(made.raw, request.sender))
+    return checked_send(context, told)
 
 
 def with_sender(context: Context, request: CallRequest) -> CallRequest:

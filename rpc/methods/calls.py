@@ -229,4 +229,5 @@ def failed_call(context: Context, result: Ended) -> RpcError:
         words = (revert_words if as_anvil else revert_message)(result.output)
         return RpcError("reverted", words, data=hex_bytes(result.output))
     error = result.error or ""
-    return RpcError("halted", halt_words(error) if as_anvil else error)
+    data = "0x" if context.dialect.failed_send_is_error else None
+    return RpcError("halted", halt_words(error) if as_anvil else error, data=data)

@@ -23,6 +23,7 @@ from fastevm.rpc.dispatch.workers import (
 )
 from fastevm.rpc.errors import RpcError, family_reason
 from fastevm.rpc.methods.development import at_once
+from fastevm.rpc.methods.failed_sends import checked_send, prepare_send
 from fastevm.rpc.methods.transactions import locate, receipt_of
 from fastevm.rpc_types.quantity import DecodeError, decode_bytes
 from fastevm.rpc_types.transactions import Json, transaction_json
@@ -95,12 +96,14 @@ def require_worker_above_one_light(context: Context, gas: int) -> None:
 @long_running
 def mine_raw_transaction(context: Context, raw: bytes) -> str:
     """Submit a signed transaction and build its block, after the blocks that are under way."""
+    prepare_send(context)
     if raw[:1] == BLOB_TYPE:
-        return send_raw_transaction(context, raw)
+        return checked_send(context, send_raw_transaction(context, raw))
     require_worker_above_limit(len(raw) // BYTES_OF_AN_OBJECT)
     with refusals():
         require_worker_above_one_light(context, fastevm.Transaction.decode(raw).gas_limit)
-        return hex_bytes(context.node.submit(raw))
+        told = hex_bytes(context.node.submit(raw))
+    return checked_send(context, told)
 
 
 # In place of the methods of these names on a node that builds a block for each transaction.

@@ -16,6 +16,7 @@ ALLOWED = {
     "rpc/contract_files.py": "a file that the user names",
     "rpc/dispatch/envelope.py": "after is_too_deep",
     "rpc/methods/explanations.py": "our own trace",
+    "rpc/methods/failed_sends.py": "our own trace",
     "rpc/source_lines.py": "our own trace",
     "rpc/terminal/answer_log.py": "our own answer",
     "rpc/terminal/block_log.py": "our own trace",

@@ -1,10 +1,10 @@
 """Suites of contracts that Hardhat runs, on its in-process network, on anvil and on `fastevm dev`.
 
 ``python -m tests.ecosystem.development.hardhat_suites [NAME ...]``: a table of tests passed and
-seconds, and the tests that pass on Hardhat's network but not on ours, which make the exit status 1.
-No package has these tests: the environment variable of a suite names a clone of its repository. The
-suite is skipped without it. The tag is cloned from there into ``build/suites``, with the compiler
-and packages from npm.
+seconds, and the tests that pass on Hardhat's network but not on another. Those that fail on ours
+make the exit status 1, unless only Hardhat can pass them. No package has these tests: the
+environment variable of a suite names a clone of its repository. The suite is skipped without it.
+The tag is cloned from there into ``build/suites``, with the compiler and packages from npm.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -41,6 +41,11 @@ OPTIONS: Final = (
     "--no-request-size-limit",
 )
 
+# With the option a send of ours fails with its transaction, as on Hardhat's network. anvil has no
+# such option: it gets no fixed gas limit, so that estimates fail before the sends.
+NETWORK_NAMES: Final = {HARDHAT: "hardhat", BASELINE: "target", OURS: "localhost"}
+MORE_OPTIONS: Final = {BASELINE: (), OURS: ("--throw-on-transaction-failures",)}
+
 WRAPPER: Final = """
 const { subtask } = require("hardhat/config");
 const { TASK_COMPILE_SOLIDITY_GET_SOLC_BUILD } = require("hardhat/builtin-tasks/task-names");
@@ -54,10 +59,13 @@ subtask(TASK_COMPILE_SOLIDITY_GET_SOLC_BUILD, async ({ solcVersion }) => {
   return { version: solcVersion, longVersion, compilerPath, isSolcJs: true };
 });
 // The gas limit that Hardhat's network gives every transaction: some tests depend on it.
+// hardhat-ethers sends it to a network called localhost; on others it sends estimates.
 const gas = config.networks?.hardhat?.gas ?? 2 ** 24;
-const target = { url: process.env.NODE_URL ?? "http://127.0.0.1:8545", gas, timeout: 120_000 };
+const url = process.env.NODE_URL ?? "http://127.0.0.1:8545";
+const target = { url, gas, timeout: 120_000 };
+const localhost = target;
 const mocha = { ...config.mocha, reporter: `${__dirname}/%(reporter)s`, timeout: 120_000 };
-module.exports = { ...config, mocha, networks: { ...config.networks, target } };
+module.exports = { ...config, mocha, networks: { ...config.networks, target, localhost } };
 """
 
 REPORTING: Final = """
@@ -73,17 +81,32 @@ module.exports = function (runner) {
 
 @dataclass(frozen=True)
 class Suite:
-    """``variable`` names the clone; ``config`` is the module with the suite's configuration."""
+    """``variable`` names the clone; ``config`` is the module with the suite's configuration.
+
+    ``hardhat_only``: tests that no other node passes, with the reason.
+    """
 
     variable: str
     tag: str
     compiler: str
     config: str = "hardhat.config"
     typescript: bool = False
+    hardhat_only: Mapping[str, str] = field(default_factory=dict)
 
 
 LIST: Final = {
-    "safe": Suite("FASTEVM_SAFE", "v1.5.0", "0.7.6", typescript=True),
+    "safe": Suite(
+        "FASTEVM_SAFE",
+        "v1.5.0",
+        "0.7.6",
+        typescript=True,
+        hardhat_only={
+            "SafeToL2Setup L2 setupToL2 changes the expected storage slot without touching the"
+            " most important ones": "compares stack words of a trace without 0x",
+            "SignMessageLib signMessage can be used only via DELEGATECALL opcode": "expects an"
+            " error text that Hardhat derives from the compiled sources",
+        },
+    ),
 }
 
 
@@ -147,19 +170,13 @@ def outcomes(name: str, network: str, files: Sequence[str] = ()) -> tuple[Outcom
     """The tests by title, with the error of those that failed; and the seconds of the run."""
     report = prepared(name) / REPORT
     report.unlink(missing_ok=True)
-    words = [
-        "test",
-        "--no-compile",
-        "--network",
-        "hardhat" if network == HARDHAT else "target",
-        *files,
-    ]
+    words = ["test", "--no-compile", "--network", NETWORK_NAMES[network], *files]
     if network == HARDHAT:
         began = time.monotonic()
         done = hardhat(name, *words, REPORT=str(report))
         seconds = time.monotonic() - began
     else:
-        with running(NODES[network](*OPTIONS)) as node:
+        with running(NODES[network](*OPTIONS, *MORE_OPTIONS[network])) as node:
             began = time.monotonic()
             done = hardhat(name, *words, REPORT=str(report), NODE_URL=node.url)
             seconds = time.monotonic() - began
@@ -199,9 +216,10 @@ def main() -> int:
         expected = found.get(HARDHAT, {})
         for network, told in found.items():
             lost = behind(expected, told)
-            is_behind |= network == OURS and bool(lost)
+            known = LIST[name].hardhat_only
+            is_behind |= network == OURS and not lost.keys() <= known.keys()
             for title, error in lost.items():
-                print(f"    {network}: {title}: {error[:300]!r}")
+                print(f"    {network}: {title}: {known.get(title, repr(error[:300]))}")
     return int(is_behind)
 
 

@@ -1,0 +1,56 @@
+"""Errors for transactions that failed in their block, as Hardhat's network answers a send.
+
+Only with ``--throw-on-transaction-failures``: test suites written for Hardhat's in-process network
+expect the send itself to fail. Other nodes return the hash, and the receipt has status 0.
+"""
+
+from typing import Final
+
+import msgspec
+
+from fastevm import tracing
+from fastevm.errors import StateUnavailableError, UnknownBlockError
+from fastevm.rpc.context import Context
+from fastevm.rpc.dispatch.workers import require_worker
+from fastevm.rpc.errors import RpcError
+from fastevm.rpc.hardhat_errors import failure_words
+from fastevm.rpc.methods.trace import base_of
+from fastevm.rpc.methods.transactions import locate
+from fastevm.tracing import TraceRequest
+
+TOP_CALL: Final = TraceRequest(tracer="callTracer", config={"onlyTopCall": True})
+FAILED: Final = 0
+
+
+def prepare_send(context: Context) -> None:
+    """On the event loop, raise NeedsWorker if a failure would have to be explained.
+
+    Must run before the transaction is submitted, which must not be repeated.
+    """
+    if context.dialect.failed_send_is_error:
+        require_worker(is_long=True)
+
+
+def checked_send(context: Context, told: str) -> str:
+    """Return the hash ``told`` of a transaction that was sent.
+
+    Raises RpcError with Hardhat's message, the hash and the return data if the dialect wants that
+    and the transaction is in a block with status 0. The block stays.
+    """
+    if not context.dialect.failed_send_is_error:
+        return told
+    found = locate(context, bytes.fromhex(told[2:]))
+    if found is None:
+        return told
+    view, index = found
+    try:
+        if view.receipts[index].status != FAILED:
+            return told
+        text = tracing.trace_transaction(base_of(view), view.block.transactions, index, TOP_CALL)
+    except (StateUnavailableError, UnknownBlockError):  # the chain was reverted meanwhile
+        return told
+    frame = msgspec.json.decode(text)
+    output = frame.get("output", "0x")
+    message = failure_words(str(frame.get("error", "failed")), bytes.fromhex(output[2:]))
+    data = {"message": message, "txHash": told, "data": output}
+    raise RpcError("failed_send", message, data=data)
