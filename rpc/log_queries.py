@@ -111,8 +111,8 @@ def _query_range(context: Context, wanted: LogFilter) -> tuple[LogWriter, bool, 
 
     Those up to a fork are left out; their numbers are the third.
     """
-    # The pending blocks are read before the head: a block that becomes canonical in between is then
-    # seen on one side or on both, but never on none. Those on both sides are left out below.
+    # Read the pending blocks before the head: a block that becomes canonical in between is then
+    # among the pending blocks, the canonical ones or both. If both, `_add_pending` skips it below.
     pending = context.pending_blocks() if wanted.last.is_pending else ()
     text = log_writer(context, wanted)
     if wanted.first.is_pending:

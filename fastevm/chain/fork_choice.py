@@ -1,6 +1,4 @@
-"""The fork choice rule: which of two branches is canonical, and how a new head
-changes the chain.
-"""
+"""The fork choice rule: which of two branches is canonical. `Chain` moves the head by it."""
 
 from __future__ import annotations
 

@@ -42,7 +42,9 @@ class Opened(Struct, frozen=True):
 def addresses_and_block(
     urls: str | Sequence[str], block: BlockChoice
 ) -> tuple[list[str], BlockChoice]:
-    """Returns the URLs without their blocks, and the first block among them."""
+    """Removes ``@BLOCK`` from the URLs; returns them and the block of the first URL that names one,
+    otherwise ``block``.
+    """
     split = [split_block(url) for url in ([urls] if isinstance(urls, str) else urls)]
     named = [item for _, item in split if item is not None]
     return [url for url, _ in split], named[0] if named else block

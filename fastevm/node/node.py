@@ -86,7 +86,8 @@ def is_forecast(pending: PendingBlock) -> bool:
 class Node:
     """The interface that the JSON-RPC server uses; ``pending()`` is safe from any thread.
 
-    ``submit``, ``mine`` and ``add_block`` may take milliseconds and must not run on an event loop.
+    ``mine`` and ``add_block`` may take milliseconds and must not run on an event loop; ``submit``
+    neither, unless ``submits_at_once``.
     """
 
     def __init__(
@@ -399,7 +400,7 @@ class Node:
         self.chain.on_head(listener)
 
     def on_slice(self, listener: SliceListener) -> None:
-        """Calls ``listener(pending, first_new_index)`` after every slice, on the builder's thread.
+        """Calls ``listener(pending, first_new_index)`` after every slice, on the slice's thread.
 
         It must return immediately, because the next slice waits for it.
         """

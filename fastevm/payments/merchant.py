@@ -647,7 +647,7 @@ class Merchant:
         timeout: float = CAPTURE_SECONDS,
         force: bool = False,
     ) -> Order:
-        """Captures the payment: submits ``receiveWithAuthorization`` once and waits.
+        """Captures the payment: submits the call that collects it once, and waits.
 
         However often and from however many processes it is called, one transaction is recorded; the
         other calls wait for its result. ``until``: CAPTURING returns after sending, CAPTURED when

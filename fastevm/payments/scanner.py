@@ -42,7 +42,10 @@ class _Moved(Exception):
 
 
 class _Unknown(Exception):
-    """The node does not have a block that it should have; another node answered before."""
+    """The node lacks a block, receipt or logs that it should have.
+
+    Probably the URL leads to several nodes, and one that is ahead of this one answered before.
+    """
 
 
 class Scanner:

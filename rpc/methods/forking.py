@@ -87,9 +87,9 @@ def genesis_time(context: Context) -> int:
 @method("hardhat_setRpcUrl", Param(decode_text), run_on=RunOn.WORKER, needs=Needs.CONTROLS)
 @long_running
 def set_rpc_url(context: Context, url: str) -> None:
-    """Ask another address of the node that this chain is forked from; it must have the block.
+    """Read the forked state from this URL from now on; its node must have the fork block.
 
-    A chain that is not forked has no such address: nothing happens, as on anvil.
+    Does nothing if the chain is not forked, as on anvil.
     """
     if context.node.history is not None:
         attempt(context.node.history.move, url)

@@ -83,9 +83,10 @@ FORWARDING: Final = {
 
 
 def require_worker_above_one_light(context: Context, gas: int) -> None:
-    """On the event loop, raise NeedsWorker where a transaction's blocks may take milliseconds.
+    """Raise NeedsWorker if building blocks for this transaction may take milliseconds on the loop.
 
-    Those are its own and, behind it, those of what waits in the pool.
+    That is so if its gas limit is above ``LOOP_GAS``, or if the pool is not empty: the waiting
+    transactions then get blocks too.
     """
     pool = context.node.pool
     if gas > LOOP_GAS or pool.executable_count or pool.queued_count:

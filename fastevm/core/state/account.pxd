@@ -16,9 +16,9 @@ cdef enum Dirty:
 cdef struct Slot:
     Word key
     Word current
-    # value at the start of transaction `written_tx`; valid only in that transaction
+    # value at the start of transaction `written_tx`; in any other transaction read `current`
     Word original
-    uint32_t written_tx   # transaction that wrote it last; otherwise original == current
+    uint32_t written_tx   # the last transaction that wrote this slot
     uint32_t warm_tx      # warm when equal to the world's current transaction
     uint32_t dirty        # written since the last commit: part of the next diff
     uint32_t listing      # position among the recorded accesses, from 1; 0 = not recorded

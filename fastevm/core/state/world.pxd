@@ -78,9 +78,10 @@ cdef bint world_open_code(World* w, const Address* address, Code* code) noexcept
 # Loaded records, or NULL: threads may read them while no thread writes.
 cdef Account* world_find_account(const World* w, const Address* address) noexcept nogil
 cdef Slot* world_find_slot(const World* w, const Account* a, const Word* key) noexcept nogil
-# The access list of a transaction whose reader defers reads until code reads an account or slot:
-# adds an account, or a slot if `key` is not NULL (False if out of memory), and looks it up.
+# The access list of a transaction, kept apart if accounts and slots are loaded on first use. `key`
+# NULL: the account itself. Adds an entry; False if out of memory.
 cdef bint world_list(World* w, const Address* address, const Word* key) noexcept nogil
+# Whether there is such an entry.
 cdef bint world_lists(const World* w, const Address* address, const Word* key) noexcept nogil
 
 

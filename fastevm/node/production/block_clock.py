@@ -9,7 +9,7 @@ MAX_TIMESTAMP: Final = 2**62  # seconds; far below 2**64, so that later blocks h
 
 
 class KeptTime(NamedTuple):
-    """What a `BlockClock` was set to, at a system time in seconds."""
+    """The settings of a `BlockClock`, and the system time (seconds) at which they were saved."""
 
     offset: int
     interval: int | None

@@ -1,4 +1,7 @@
-"""Builds blocks from the pool: begins a block, fills its slices, seals it. Has no clock."""
+"""Builds blocks from the pool: begins a block, fills its slices, seals it.
+
+`SliceBuilder` decides when.
+"""
 
 import logging
 import math

@@ -187,7 +187,8 @@ class Paywall:
             renewal=self._renewal,
             required=lambda reason, receipt: self.required(request, sale, reason, receipt),
         )  # fmt: skip
-        # strangers do not wait for the payer's request
+        # While the payer's request holds the lock, others who present the same payment are refused
+        # at once: they need not queue behind it.
         if self._locks.held(key) and (refusal := await purchase.refusal()) is not None:
             return refusal
         await self._locks.acquire(key)

@@ -23,7 +23,8 @@ cdef void standing_close(Standing* s) noexcept nogil
 cdef uint32_t standing_add(Standing* s, Question* q) noexcept nogil
 # Frees a question and its position.
 cdef void standing_remove(Standing* s, uint32_t position) noexcept nogil
-# Lets a question wait. Its answer, if any, held until the base before the current one.
+# Queues a question to run next. Its answer, if it has one, was last valid at the base before the
+# current one. False if out of memory.
 cdef bint standing_wait(Standing* s, uint32_t position) noexcept nogil
 # The same for a question that waited already, and was not run.
 cdef bint standing_wait_again(Standing* s, uint32_t position) noexcept nogil
