@@ -3,10 +3,13 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
-from typing import Any, Final
+from typing import IO, Any, Final
 
 from aiohttp import StreamReader, web
+from aiohttp.abc import AbstractStreamWriter
+from aiohttp.web import BaseRequest
 from multidict import CIMultiDict
 
 from fastevm.payments.x402.bodies import BadBody, BodyReader
@@ -20,7 +23,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 def payment_middleware(paywall: Paywall) -> Any:
-    """Returns a middleware that charges for routes; paid answers cannot be streamed."""
+    """Returns a middleware that charges for routes; paid answers are collected, then sent."""
 
     @web.middleware
     async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -60,6 +63,7 @@ async def _body(request: web.Request, reader: BodyReader) -> bytes:
     async for part in request.content.iter_any():
         reader.add(part)
     body = reader.whole()
+    request._client_max_size = max(request._client_max_size, len(body))  # for request.post()
     # The handler reads it again, in whichever way: from aiohttp's cache or as a stream.
     request._read_bytes = body
     stream = StreamReader(request.protocol, len(body) + 1, loop=asyncio.get_running_loop())
@@ -80,13 +84,76 @@ def _mounted_at(request: web.Request) -> str:
 
 
 async def _run(request: web.Request, handler: Handler) -> Reply:
-    """Runs the handler and collects its complete answer."""
+    """Runs the handler and collects its complete answer.
+
+    Raises TypeError for an answer that cannot be collected.
+    """
+    collector = _Collector()
+    writer, request._payload_writer = request._payload_writer, collector
     try:
-        answer = await handler(request)
-    except web.HTTPException as raised:
-        answer = raised
-    body = answer.body if isinstance(answer, web.Response) else None
-    if not isinstance(answer, web.Response) or not isinstance(body, bytes | bytearray | None):
-        raise TypeError("a paid handler must return a web.Response with a body of bytes")
-    answer.headers.setdefault("Content-Type", answer.content_type)
-    return Reply(answer.status, list(answer.headers.items()), bytes(body or b""))
+        try:
+            answer = await handler(request)
+        except web.HTTPException as raised:
+            answer = raised
+        if isinstance(answer, web.WebSocketResponse):
+            raise TypeError("a paid handler cannot answer with a WebSocket")
+        body = answer.body if isinstance(answer, web.Response) else answer
+        if isinstance(body, bytes | bytearray | None) and not answer.prepared:
+            answer.headers.setdefault("Content-Type", answer.content_type)
+            for cookie in answer.cookies.values():
+                answer.headers.add("Set-Cookie", cookie.output(header="").strip())
+            return Reply(answer.status, list(answer.headers.items()), bytes(body or b""))
+        if isinstance(answer, web.FileResponse):
+            answer._sendfile = partial(_copy_file, answer)  # type: ignore[method-assign]
+        if not answer.prepared:
+            answer._compression = False  # the collected answer is not compressed
+        await answer.prepare(request)
+        await answer.write_eof()
+    finally:
+        request._payload_writer = writer
+    return collector.reply()
+
+
+async def _copy_file(
+    answer: web.FileResponse, request: BaseRequest, file: IO[Any], offset: int, count: int
+) -> AbstractStreamWriter:
+    """Does what `FileResponse._sendfile` does, without the socket."""
+    writer = await web.StreamResponse.prepare(answer, request)
+    assert writer is not None
+    await answer._sendfile_fallback(writer, file, offset, count)
+    await answer.write_eof()
+    return writer
+
+
+class _Collector(AbstractStreamWriter):
+    """Collects an answer that is written in parts."""
+
+    def __init__(self) -> None:
+        self._status, self._headers = 0, list[tuple[str, str]]()
+        self._parts: list[bytes] = []
+
+    async def write_headers(self, status_line: str, headers: "CIMultiDict[str]") -> None:
+        """Takes status and headers."""
+        self._status, self._headers = int(status_line.split(" ", 2)[1]), list(headers.items())
+
+    async def write(self, chunk: bytes | bytearray | memoryview) -> None:
+        """Takes a part of the body."""
+        self._parts.append(bytes(chunk))
+
+    async def write_eof(self, chunk: bytes = b"") -> None:
+        """Takes the last part of the body."""
+        self._parts.append(bytes(chunk))
+
+    async def drain(self) -> None:
+        """Does nothing: nothing is sent."""
+
+    def enable_chunking(self) -> None:
+        """Does nothing: the collected answer has a length."""
+
+    def enable_compression(self, encoding: str = "deflate", strategy: int | None = None) -> None:
+        """Raises TypeError."""
+        raise TypeError("a paid answer that is written in parts cannot be compressed")
+
+    def reply(self) -> Reply:
+        """Returns the answer."""
+        return Reply(self._status, self._headers, b"".join(self._parts))

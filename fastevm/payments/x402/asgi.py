@@ -5,6 +5,7 @@
 Paid answers are buffered until the payment is settled, so they are not streamed.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import replace
 from typing import Any
@@ -70,24 +71,62 @@ async def _body(receive: Receive, reader: BodyReader) -> bytes | None:
 
 
 async def _run(app: Application, scope: Scope, body: bytes) -> Reply:
-    """Runs the application and collects its complete answer."""
-    started: Message = {"status": 500, "headers": []}
-    parts: list[bytes] = []
+    """Runs the application and collects its complete answer.
+
+    The client counts as connected until the answer is complete: it is kept for a payer who asks
+    again. Raises RuntimeError for an answer that cannot be collected.
+    """
+    answer = _Collector()
     asked = iter([{"type": "http.request", "body": body, "more_body": False}])
 
     async def receive() -> Message:
-        return next(asked, {"type": "http.disconnect"})
+        message = next(asked, None)
+        if message is not None:
+            return message
+        await answer.complete.wait()
+        return {"type": "http.disconnect"}
 
-    async def send(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            started.update(message)
-        elif message["type"] == "http.response.body":
-            parts.append(message.get("body", b""))
+    await app(_collectable(scope), receive, answer.send)
+    return answer.reply()
 
-    await app(scope, receive, send)
-    headers = [(name.decode("latin-1"), value.decode("latin-1"))
-               for name, value in started["headers"]]  # fmt: skip
-    return Reply(started["status"], headers, b"".join(parts))
+
+class _Collector:
+    """Collects the messages of an answer."""
+
+    def __init__(self) -> None:
+        self.complete = asyncio.Event()
+        self._started: Message | None = None
+        self._parts: list[bytes] = []
+
+    async def send(self, message: Message) -> None:
+        """Takes the next message. Raises RuntimeError if it is no part of a plain answer."""
+        if message["type"] == "http.response.start" and self._started is None:
+            self._started = message
+        elif message["type"] == "http.response.body" and self._started is not None:
+            if not self.complete.is_set():
+                self._parts.append(bytes(message.get("body", b"")))
+            if not message.get("more_body", False):
+                self.complete.set()
+        else:
+            raise RuntimeError(f"unexpected in a paid answer: {message['type']}")
+
+    def reply(self) -> Reply:
+        """Returns the answer. Raises RuntimeError if it is not complete."""
+        if self._started is None or not self.complete.is_set():
+            raise RuntimeError("the application has not sent a complete answer")
+        headers = [(bytes(name).decode("latin-1"), bytes(value).decode("latin-1"))
+                   for name, value in self._started.get("headers", ())]  # fmt: skip
+        return Reply(self._started["status"], headers, b"".join(self._parts))
+
+
+def _collectable(scope: Scope) -> Scope:
+    """Returns the scope without extensions that send in another way, such as from a file."""
+    extensions = scope.get("extensions")
+    if not extensions:
+        return scope
+    kept = {name: value for name, value in extensions.items()
+            if not name.startswith("http.response.")}  # fmt: skip
+    return {**scope, "extensions": kept}
 
 
 async def _send(send: Send, reply: Reply) -> None:

@@ -117,21 +117,24 @@ def _body(environ: Environ, reader: BodyReader) -> bytes:
 def _run(app: Application, environ: Environ, body: bytes) -> Reply:
     """Runs the application and collects its complete answer."""
     started: list[Any] = ["500 Internal Server Error", []]
+    written: list[bytes] = []
 
     def start_response(status: str, headers: list[tuple[str, str]], error: Any = None) -> Any:
         started[:] = [status, headers]
-        return lambda data: None
+        return written.append
 
     copy = {**environ, "wsgi.input": io.BytesIO(body), "CONTENT_LENGTH": str(len(body))}
     copy.pop("HTTP_TRANSFER_ENCODING", None)  # the server has decoded it
+    copy.pop("wsgi.file_wrapper", None)  # a server's wrapper may be sent by the server only
     parts = app(copy, start_response)
     try:
-        whole = b"".join(parts)
+        for part in parts:
+            written.append(part)
     finally:
         close = getattr(parts, "close", None)
         if close is not None:
             close()
-    return Reply(int(started[0].split(" ", 1)[0]), list(started[1]), whole)
+    return Reply(int(started[0].split(" ", 1)[0]), list(started[1]), b"".join(written))
 
 
 def _status(code: int) -> str:

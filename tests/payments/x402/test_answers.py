@@ -1,0 +1,303 @@
+"""A charged answer arrives complete, however its handler sends it."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestClient, TestServer
+from fastapi import FastAPI
+from flask import Flask, send_file
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import FileResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from fastevm.payments.x402 import (
+    LoopThread,
+    Payer,
+    PaymentMiddleware,
+    Paywall,
+    Sale,
+    WsgiPaymentMiddleware,
+    payment_middleware,
+)
+
+from .servers import Till, exchange, raw
+from .street import FUNDS, usdc
+from .test_attacks import OFFER, header_of
+from .test_paywall import on_uvicorn
+
+BUYER = b"\x05" * 32
+every_time = pytest.mark.parametrize("upfront", [False, True])
+
+
+def paid() -> dict[str, str]:
+    return header_of(Payer(BUYER, {usdc(): FUNDS}).payload(OFFER), OFFER)
+
+
+def wall_of(till: Till, upfront: bool = False) -> Paywall:
+    return Paywall(till, {"/paid/*": Sale([OFFER], upfront=upfront)})
+
+
+def body_of(answer: bytes) -> bytes:
+    return answer.partition(b"\r\n\r\n")[2]
+
+
+# --- ASGI -----------------------------------------------------------------------------------------
+
+
+async def stream(request: Request) -> Response:
+    async def parts() -> AsyncIterator[str]:
+        for number in range(3):
+            await asyncio.sleep(0.01)
+            yield f"part {number}\n"
+
+    return StreamingResponse(parts(), media_type="text/plain")
+
+
+async def work(request: Request) -> Response:
+    for _ in range(3):
+        await asyncio.sleep(0.01)
+        if await request.is_disconnected():
+            return Response(status_code=204)
+    return PlainTextResponse("worked")
+
+
+async def body(request: Request) -> Response:
+    return PlainTextResponse(await request.body())
+
+
+async def passed(request: Request, call_next: Any) -> Any:
+    return await call_next(request)
+
+
+@pytest.mark.parametrize("kind", ["starlette", "fastapi", "behind a middleware"])
+@every_time
+async def test_an_asgi_answer_arrives_however_it_is_sent(
+    kind: str, upfront: bool, tmp_path: Path
+) -> None:
+    (tmp_path / "report.txt").write_text("the report")
+
+    async def file(request: Request) -> Response:
+        return FileResponse(tmp_path / "report.txt")
+
+    handlers = {"stream": stream, "work": work, "body": body, "file": file}
+    routes = [Route(f"/paid/{name}", made) for name, made in handlers.items()]
+    mounted = Mount("/paid/static", app=StaticFiles(directory=tmp_path))
+    app: Starlette = Starlette(routes=[*routes, mounted])
+    if kind != "starlette":
+        app = FastAPI(routes=[*routes, mounted])
+    if kind == "behind a middleware":
+        app.middleware("http")(passed)  # type: ignore[attr-defined]
+    till = Till()
+    app.add_middleware(PaymentMiddleware, paywall=wall_of(till, upfront))  # type: ignore[arg-type]
+    wanted = {"stream": b"part 0\npart 1\npart 2\n", "work": b"worked", "body": b"",
+              "file": b"the report", "static/report.txt": b"the report"}  # fmt: skip
+    async with on_uvicorn(app) as url:
+        port = int(url.rsplit(":", 1)[1])
+        for name, text in wanted.items():
+            header, path = paid(), f"/paid/{name}"
+            for _ in range(2):
+                status, answer = await exchange(port, raw("GET", header, path=path))
+                assert (status, body_of(answer)) == (200, text), name
+    assert len(till.nonces) == len(wanted)
+
+
+async def ask_asgi(app: Any, headers: dict[str, str], **changes: Any) -> list[Any]:
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": b""}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    named = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+    scope = {"type": "http", "method": "GET", "path": "/paid/x", "headers": named, **changes}
+    await app(scope, receive, send)
+    return sent
+
+
+async def test_an_asgi_application_is_not_offered_to_send_in_another_way(tmp_path: Path) -> None:
+    (tmp_path / "report.txt").write_text("the report")
+    seen: list[Any] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        seen.append(scope["extensions"])
+        await FileResponse(tmp_path / "report.txt")(scope, receive, send)
+
+    offered = {"http.response.pathsend": {}, "http.response.trailers": {}, "tls": {"version": 1}}
+    guarded = PaymentMiddleware(app, wall_of(Till()))
+    sent = await ask_asgi(guarded, paid(), extensions=offered)
+    assert (sent[0]["status"], sent[1]["body"]) == (200, b"the report")
+    assert seen == [{"tls": {"version": 1}}]
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        [],
+        [{"type": "http.response.start", "status": 200, "headers": []}],
+        [
+            {"type": "http.response.start", "status": 200, "headers": []},
+            {"type": "http.response.body", "body": b"the", "more_body": True},
+        ],
+        [
+            {"type": "http.response.start", "status": 200, "headers": []},
+            {"type": "http.response.pathsend", "path": "/etc/hostname"},
+        ],
+    ],
+)
+async def test_an_incomplete_asgi_answer_is_not_charged(messages: list[Any]) -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        for message in messages:
+            await send(message)
+
+    till = Till()
+    with pytest.raises(RuntimeError, match="paid answer|complete answer"):
+        await ask_asgi(PaymentMiddleware(app, wall_of(till)), paid())
+    assert not till.nonces
+
+
+# --- WSGI -----------------------------------------------------------------------------------------
+
+
+async def ask_wsgi(app: Any, upfront: bool) -> tuple[str, list[Any], bytes]:
+    loop, started = LoopThread(), list[Any]()
+    guarded = WsgiPaymentMiddleware(app, wall_of(Till(), upfront), loop)
+    environ = {"REQUEST_METHOD": "GET", "PATH_INFO": "/paid/x", "wsgi.url_scheme": "http",
+               "SERVER_NAME": "shop", "SERVER_PORT": "80", "SERVER_PROTOCOL": "HTTP/1.1",
+               "wsgi.file_wrapper": lambda file, size: None}  # fmt: skip
+    environ |= {f"HTTP_{name.upper().replace('-', '_')}": text for name, text in paid().items()}
+
+    def ask() -> bytes:
+        return b"".join(guarded(environ, lambda *items: started.extend(items)))
+
+    answer = await asyncio.to_thread(ask)
+    await asyncio.to_thread(loop.close)
+    return started[0], started[1], answer
+
+
+@every_time
+async def test_what_a_wsgi_application_writes_arrives(upfront: bool) -> None:
+    def app(environ: Any, start_response: Any) -> Iterable[bytes]:
+        write = start_response("200 OK", [("Content-Type", "text/plain")])
+        write(b"the ")
+        return [b"answer"]
+
+    status, _, answer = await ask_wsgi(app, upfront)
+    assert (status, answer) == ("200 OK", b"the answer")
+
+
+@every_time
+async def test_a_file_of_a_wsgi_application_arrives(upfront: bool, tmp_path: Path) -> None:
+    (tmp_path / "report.txt").write_text("the report")
+    app = Flask("shop")
+    app.add_url_rule("/paid/x", "x", lambda: send_file(tmp_path / "report.txt"))
+    status, _, answer = await ask_wsgi(app, upfront)
+    assert (status, answer) == ("200 OK", b"the report")
+
+
+# --- aiohttp --------------------------------------------------------------------------------------
+
+
+async def welcome(request: web.Request) -> web.StreamResponse:
+    answer = web.Response(text="welcome")
+    answer.set_cookie("session", "pass", httponly=True)
+    answer.set_cookie("second", "2")
+    return answer
+
+
+async def streamed(request: web.Request) -> web.StreamResponse:
+    answer = web.StreamResponse(headers={"X-Kind": "parts"})
+    answer.content_type = "text/plain"
+    answer.set_cookie("session", "pass")
+    await answer.prepare(request)
+    for number in range(3):
+        await answer.write(f"part {number}\n".encode())
+    return answer
+
+
+async def generated(request: web.Request) -> web.StreamResponse:
+    async def parts() -> AsyncIterator[bytes]:
+        yield b"one "
+        yield b"two"
+
+    return web.Response(body=parts())
+
+
+async def compressed(request: web.Request) -> web.StreamResponse:
+    answer = web.Response(text="long " * 1_000)
+    answer.enable_compression()
+    return answer
+
+
+async def form(request: web.Request) -> web.StreamResponse:
+    file: Any = (await request.post())["file"]
+    return web.json_response(len(file.file.read()))
+
+
+@every_time
+async def test_an_aiohttp_answer_arrives_however_it_is_made(upfront: bool, tmp_path: Path) -> None:
+    (tmp_path / "report.txt").write_text("the report")
+    till = Till()
+    app = web.Application(middlewares=[payment_middleware(wall_of(till, upfront))])
+    handlers = {"welcome": welcome, "streamed": streamed, "generated": generated,
+                "compressed": compressed}  # fmt: skip
+    for name, handler in handlers.items():
+        app.router.add_get(f"/paid/{name}", handler)
+    app.router.add_static("/paid/static", tmp_path)
+    wanted = {
+        "welcome": (200, b"welcome", ["session=pass; HttpOnly; Path=/", "second=2; Path=/"]),
+        "streamed": (200, b"part 0\npart 1\npart 2\n", ["session=pass; Path=/"]),
+        "generated": (200, b"one two", []),
+        "compressed": (200, b"long " * 1_000, []),
+        "static/report.txt": (200, b"the report", []),
+    }
+    async with TestClient(TestServer(app)) as client:
+        for name, (status, text, cookies) in wanted.items():
+            header = paid()
+            for _ in range(2):
+                answer = await client.get(f"/paid/{name}", headers=header)
+                assert (answer.status, await answer.read()) == (status, text), name
+                assert answer.headers.getall("Set-Cookie", []) == cookies
+                assert "PAYMENT-RESPONSE" in answer.headers
+            if name == "streamed":
+                assert answer.headers["X-Kind"] == "parts" and answer.content_type == "text/plain"
+        some = await client.get(
+            "/paid/static/report.txt", headers={**paid(), "Range": "bytes=4-5"}
+        )
+        assert (some.status, await some.read()) == (206, b"re")
+        assert (await client.get("/paid/static/none.txt", headers=paid())).status == 404
+    assert len(till.nonces) == len(wanted) + 1 + upfront
+
+
+async def test_a_part_of_an_aiohttp_answer_is_not_sent_before_the_payment() -> None:
+    till = Till()
+
+    async def fails(request: web.Request) -> web.StreamResponse:
+        answer = web.StreamResponse()
+        await answer.prepare(request)
+        await answer.write(b"secret")
+        raise ValueError
+
+    app = web.Application(middlewares=[payment_middleware(wall_of(till))])
+    app.router.add_get("/paid/x", fails)
+    async with TestClient(TestServer(app)) as client:
+        answer = await client.get("/paid/x", headers=paid())
+        assert answer.status == 500 and b"secret" not in await answer.read()
+    assert not till.nonces
+
+
+async def test_a_form_of_aiohttp_has_the_limit_of_the_paywall() -> None:
+    app = web.Application(middlewares=[payment_middleware(wall_of(Till(), True))])
+    app.router.add_post("/paid/form", form)
+    async with TestClient(TestServer(app)) as client:
+        data = {"file": BytesIO(bytes(2_000_000))}
+        answer = await client.post("/paid/form", headers=paid(), data=data)
+        assert (answer.status, await answer.text()) == (200, "2000000")
