@@ -28,8 +28,8 @@ def payment_middleware(paywall: Paywall) -> Any:
     @web.middleware
     async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
         headers = {name.lower(): value for name, value in request.headers.items()}
-        root = _mounted_at(request)
-        seen = Request(request.method, request.path, str(request.url), headers, root=root)
+        mounts = _mounts(request)
+        seen = Request(request.method, request.path, str(request.url), headers, mounts=mounts)
         if not paywall.guards(seen):
             return await handler(request)
         try:
@@ -73,14 +73,14 @@ async def _body(request: web.Request, reader: BodyReader) -> bytes:
     return body
 
 
-def _mounted_at(request: web.Request) -> str:
-    """Returns the prefix below which the innermost application of a request is mounted."""
-    prefix = ""
+def _mounts(request: web.Request) -> tuple[str, ...]:
+    """Returns the prefixes below which the applications of a request are mounted."""
+    found = []
     for app, inner in pairwise(request.match_info.apps):
         for resource in app.router.resources():
             if getattr(resource, "_app", None) is inner:
-                prefix = resource.canonical
-    return prefix
+                found.append(resource.canonical)
+    return tuple(found)
 
 
 async def _run(request: web.Request, handler: Handler) -> Reply:

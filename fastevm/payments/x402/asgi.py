@@ -8,12 +8,16 @@ Paid answers are buffered until the payment is settled, so they are not streamed
 import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from fastevm.payments.x402.bodies import BadBody, BodyReader
 from fastevm.payments.x402.grants import Reply
 from fastevm.payments.x402.paywall import Paywall
 from fastevm.payments.x402.purchase import Request, quoted
+
+INNER: Final = ("app", "application", "inner", "_app", "wrapped", "__wrapped__")
+MOST_LAYERS: Final = 64  # wrapped applications that are searched for a root path
+NOT_SOLD: Final = 4402  # close code of a WebSocket below a sold path
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -31,11 +35,14 @@ class PaymentMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handles a connection; free routes and other protocols go directly to the application."""
         request = None
-        if scope["type"] == "http":
-            root = scope.get("root_path") or getattr(self.app, "root_path", "")
-            request = _request(scope, str(root))
+        if scope["type"] in ("http", "websocket"):
+            request = _request(scope, _roots(self.app))
         if request is None or not self.paywall.guards(request):
             await self.app(scope, receive, send)
+            return
+        if scope["type"] == "websocket":
+            await receive()
+            await send({"type": "websocket.close", "code": NOT_SOLD})
             return
         try:
             body = await _body(receive, BodyReader(request.headers, self.paywall.longest_request))
@@ -49,14 +56,31 @@ class PaymentMiddleware:
         await _send(send, reply)
 
 
-def _request(scope: Scope, root: str) -> Request:
+def _roots(app: Any) -> tuple[str, ...]:
+    """Returns the root paths that the wrapped applications set themselves, as FastAPI does."""
+    found = []
+    for _ in range(MOST_LAYERS):
+        root = getattr(app, "root_path", "")
+        if isinstance(root, str) and root:
+            found.append(root)
+        app = next(
+            (vars(app)[name] for name in INNER if name in getattr(app, "__dict__", ())), None
+        )
+        if app is None:
+            break
+    return tuple(found)
+
+
+def _request(scope: Scope, mounts: tuple[str, ...]) -> Request:
     headers = {name.decode("latin-1").lower(): value.decode("latin-1")
                for name, value in scope["headers"]}  # fmt: skip
+    if scope["type"] == "websocket":
+        headers["upgrade"] = "websocket"
     host = headers.get("host") or ":".join(str(part) for part in scope.get("server") or ("",))
     query = scope.get("query_string", b"").decode("latin-1")
-    path = scope["path"]
+    path, root = scope["path"], str(scope.get("root_path") or "")
     url = f"{scope.get('scheme', 'http')}://{host}{quoted(path)}" + (f"?{query}" if query else "")
-    return Request(scope["method"], path, url, headers, root=root)
+    return Request(scope.get("method", "GET"), path, url, headers, root=root, mounts=mounts)
 
 
 async def _body(receive: Receive, reader: BodyReader) -> bytes | None:

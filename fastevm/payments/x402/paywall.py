@@ -76,6 +76,11 @@ _NEVER_IN_PATHS: Final = re.compile(r"[?#%{}\x00-\x1f]")
 class Paywall:
     """Charges for routes. ``routes`` maps ``"GET /path"`` or ``"/prefix/*"`` to a sale.
 
+    The first route that matches counts. A path that frameworks may read in several ways, such as
+    ``/cheap/../report``, gets 400 if these have different prices. WebSockets of a sold path are
+    refused. An application may accept other spellings of a value (``/reports/07`` for an integer):
+    sell a parameterised route as a whole (``/reports/*``), not single values of it.
+
     A route without a method sells all methods. Other standard methods of a sold path are free; an
     unknown method is refused with 405, because many frameworks treat ``get`` as GET. A route may
     name a method of its own, such as ``"QUERY /path"``.
@@ -112,22 +117,47 @@ class Paywall:
 
     def price_of(self, request: Request) -> Price | None:
         """Returns the price of a request; None if it is free or refused."""
+        prices = self._prices(request)
+        return prices[0] if len(prices) == 1 else None
+
+    def _prices(self, request: Request) -> list[Price]:
+        """Returns the different prices of the spellings of a path.
+
+        The first route that matches a spelling counts.
+        """
         # servers answer HEAD with the handler of GET
         method = "GET" if request.method == "HEAD" else request.method
-        for wanted, price in self._sold(request):
-            if wanted == method or (wanted == ANY and request.method in METHODS):
-                return price
-        return None
+        wanted = (method, ANY) if request.method in METHODS else (method,)
+        found: list[Price] = []
+        for forms in _spellings(request):
+            for sold, pattern, price in self._routes:
+                if sold in wanted and any(map(pattern.fullmatch, forms)):
+                    if price not in found:
+                        found.append(price)
+                    break
+        return found
 
     def _sold(self, request: Request) -> Iterator[tuple[str, Price]]:
         """Yields method and price of every route that matches the path in one of its forms."""
-        forms = _forms(request)
+        forms = set[str]().union(*_spellings(request))
         for method, pattern, price in self._routes:
             if any(map(pattern.fullmatch, forms)):
                 yield method, price
 
     def _refused(self, request: Request) -> Reply | None:
-        """Returns the 405 for an unknown method of a sold path."""
+        """Returns the answer to a request of a sold path that can be neither sold nor free.
+
+        That is a path with several prices, a WebSocket, or an unknown method.
+        """
+        prices = self._prices(request)
+        if len(prices) > 1:
+            text = "this path can be read in ways that have different prices"
+            body = {"error": "ambiguous_path", "message": text}
+            return as_json(400, body, [("Cache-Control", "no-store")])
+        if prices and "websocket" in request.headers.get("upgrade", "").lower():
+            text = "WebSockets below a sold path are refused: a payment buys one answer"
+            body = {"error": "websocket_not_sold", "message": text}
+            return as_json(403, body, [("Cache-Control", "no-store")])
         if request.method in METHODS:
             return None
         sold = {method for method, _ in self._sold(request)}
@@ -226,20 +256,20 @@ def _payment_of(request: Request) -> Payment | None:
     return None
 
 
-def _forms(request: Request) -> set[str]:
+def _spellings(request: Request) -> set[frozenset[str]]:
     """Returns the paths that an application may take a path for.
 
-    Frameworks route without the mounted beginning (``root``). They ignore a line feed at the end
-    (``$`` of a regular expression matches before it), double slashes, and a missing slash at the
-    start; those that serve files also follow ``.`` and ``..``.
+    Frameworks ignore a line feed at the end (``$`` of a regular expression matches before it),
+    double slashes, and a missing slash at the start; those that serve files also follow ``.`` and
+    ``..``. Each such spelling is a set of paths: with and without the mounted beginnings.
     """
-    forms = set()
+    found = set()
     outer = _collapsed("/" + request.path)
     for path in (request.path, outer, posixpath.normpath(outer)):
-        for seen in (path, _inside(path, request.root)):
-            seen = _collapsed("/" + seen.rstrip(IGNORED))
-            forms |= {seen, posixpath.normpath(seen)}
-    return forms
+        inside = (_inside(path, root) for root in (request.root, *request.mounts))
+        seen = {_collapsed("/" + form.rstrip(IGNORED)) for form in (path, *inside)}
+        found |= {frozenset(seen), frozenset(map(posixpath.normpath, seen))}
+    return found
 
 
 def _inside(path: str, root: str) -> str:

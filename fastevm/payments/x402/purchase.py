@@ -56,7 +56,7 @@ class Request:
     """A request as the paywall needs it. Header names are in lower case.
 
     ``root``: the beginning of the path that the application does not see, because it is mounted
-    below it or behind a proxy that removed it.
+    below it or behind a proxy that removed it. ``mounts``: other such beginnings.
     """
 
     method: str
@@ -65,6 +65,7 @@ class Request:
     headers: Mapping[str, str] = field(repr=False)
     body: bytes = field(default=b"", repr=False)
     root: str = ""
+    mounts: tuple[str, ...] = ()
 
 
 def quoted(path: str) -> str:

@@ -159,7 +159,7 @@ async def test_an_incomplete_asgi_answer_is_not_charged(messages: list[Any]) -> 
             await send(message)
 
     till = Till()
-    with pytest.raises(RuntimeError, match="paid answer|complete answer"):
+    with pytest.raises(RuntimeError, match=r"paid answer|complete answer"):
         await ask_asgi(PaymentMiddleware(app, wall_of(till)), paid())
     assert not till.nonces
 
@@ -269,9 +269,7 @@ async def test_an_aiohttp_answer_arrives_however_it_is_made(upfront: bool, tmp_p
                 assert "PAYMENT-RESPONSE" in answer.headers
             if name == "streamed":
                 assert answer.headers["X-Kind"] == "parts" and answer.content_type == "text/plain"
-        some = await client.get(
-            "/paid/static/report.txt", headers={**paid(), "Range": "bytes=4-5"}
-        )
+        some = await client.get("/paid/static/report.txt", headers={**paid(), "Range": "bytes=4-5"})
         assert (some.status, await some.read()) == (206, b"re")
         assert (await client.get("/paid/static/none.txt", headers=paid())).status == 404
     assert len(till.nonces) == len(wanted) + 1 + upfront

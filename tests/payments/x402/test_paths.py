@@ -4,10 +4,17 @@ from io import BytesIO
 from typing import Any
 
 import pytest
-from aiohttp import web
+from aiohttp import ClientSession, WSServerHandshakeError, web
 from aiohttp.test_utils import TestClient, TestServer
+from fastapi import FastAPI
+from starlette.applications import Starlette
+from starlette.middleware.cors import CORSMiddleware
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.routing import WebSocketRoute
+from starlette.websockets import WebSocket
 
-from fastevm.payments.x402 import PaymentMiddleware, Paywall, Sale
+from fastevm.core.primitives.replace import replace
+from fastevm.payments.x402 import PaymentMiddleware, Paywall, Reply, Sale
 from fastevm.payments.x402.aiohttp_server import _body, payment_middleware
 from fastevm.payments.x402.bodies import BodyReader
 from fastevm.payments.x402.purchase import Request
@@ -15,7 +22,7 @@ from fastevm.payments.x402.wsgi import _request as wsgi_request
 
 from .servers import Till, exchange, raw
 from .test_attacks import OFFER
-from .test_paywall import ADAPTERS, Shop
+from .test_paywall import ADAPTERS, Shop, on_uvicorn
 
 ODD = (
     "%00", "%09", "%0a", "%0A", "%0d", "%0d%0a", "%20", "%2e", "%2f", "%2F", "%5c", "%3b", "%3f",
@@ -193,3 +200,130 @@ async def test_the_handler_of_aiohttp_reads_a_body_in_any_way() -> None:
         ):
             answer = await client.post(f"/{way}", data=data)
             assert await answer.read() == content, way
+
+
+@pytest.mark.parametrize("mounted", ["/m/i/weather", "/m/plain"])
+async def test_a_paywall_between_mounted_applications_sells_its_own_paths(mounted: str) -> None:
+    async def weather(request: web.Request) -> web.Response:
+        return web.Response(text="sunny")
+
+    wall = Paywall(Till(), {"GET /i/weather": Sale([OFFER]), "GET /plain": Sale([OFFER])})
+    inner, outer = web.Application(), web.Application()
+    inner.router.add_get("/weather", weather)
+    middle = web.Application(middlewares=[payment_middleware(wall)])
+    middle.router.add_get("/plain", weather)
+    middle.add_subapp("/i", inner)
+    outer.add_subapp("/m", middle)
+    async with TestClient(TestServer(outer)) as client:
+        assert (await client.get(mounted)).status == 402
+
+
+@pytest.mark.parametrize("layers", [(), (CORSMiddleware,), (GZipMiddleware, CORSMiddleware)])
+@pytest.mark.parametrize("server_root", ["", "/a"])
+async def test_a_root_path_behind_other_middlewares_is_found(
+    layers: tuple[Any, ...], server_root: str
+) -> None:
+    app: Any = FastAPI()
+    app.root_path = "/a/b"
+    app.add_api_route("/weather", lambda: "sunny")
+    for layer in layers:
+        app = layer(app)
+    guarded = PaymentMiddleware(app, Paywall(Till(), {"GET /weather": Sale([OFFER])}))
+    for path in ("/a/b/weather", "/weather", "/a/b//weather"):
+        sent = await ask(guarded, {"type": "http", "method": "GET", "path": path, "headers": [],
+                                   "query_string": b"", "root_path": server_root})  # fmt: skip
+        assert sent[0]["status"] == 402, path
+
+
+async def ask(app: Any, scope: Any) -> list[Any]:
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": b""}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    await app(scope, receive, send)
+    return sent
+
+
+@pytest.mark.parametrize("route", ["/paid/*", "GET /paid/feed", "GET /paid/*"])
+async def test_a_websocket_of_a_sold_path_is_refused(route: str) -> None:
+    async def feed(websocket: WebSocket) -> None:
+        await websocket.accept()
+        await websocket.send_text("secret")
+        await websocket.close()
+
+    app = Starlette(routes=[WebSocketRoute("/paid/feed", feed), WebSocketRoute("/free", feed)])
+    wall = Paywall(Till(), {route: Sale([OFFER]), "POST /free": Sale([OFFER])})
+    app.add_middleware(PaymentMiddleware, paywall=wall)  # type: ignore[arg-type]
+    async with on_uvicorn(app) as url, ClientSession() as session:
+        with pytest.raises(WSServerHandshakeError) as refused:
+            await session.ws_connect(url + "/paid/feed")
+        assert refused.value.status == 403
+        async with session.ws_connect(url + "/free") as free:
+            assert await free.receive_str() == "secret"
+
+
+async def test_a_websocket_of_aiohttp_is_refused_below_a_sold_path() -> None:
+    async def feed(request: web.Request) -> web.WebSocketResponse:
+        made = web.WebSocketResponse()
+        await made.prepare(request)
+        await made.send_str("secret")
+        return made
+
+    wall = Paywall(Till(), {"/paid/*": Sale([OFFER])})
+    app = web.Application(middlewares=[payment_middleware(wall)])
+    app.router.add_get("/paid/feed", feed)
+    app.router.add_get("/free", feed)
+    async with TestClient(TestServer(app)) as client:
+        with pytest.raises(WSServerHandshakeError) as refused:
+            await client.ws_connect("/paid/feed")
+        assert refused.value.status == 403
+        assert await (await client.ws_connect("/free")).receive_str() == "secret"
+
+
+DEAR = replace(OFFER, amount=5 * OFFER.amount)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/files/cheap/../report",
+        "/files/cheap/x/../../report",
+        "/files/cheap/..",
+        "//files/cheap/../report\n",
+        "/root/files/cheap/../report",
+    ],
+)
+async def test_a_path_with_two_prices_is_refused(path: str) -> None:
+    wall = Paywall(
+        Till(), {"/files/cheap/*": Sale([OFFER]), "/files/*": Sale([DEAR]), "/files": Sale([DEAR])}
+    )
+    asked = Request("GET", path, "http://shop.example" + path, {}, root="/root")
+
+    async def run() -> Reply:
+        raise AssertionError("the handler ran")
+
+    assert wall.guards(asked) and wall.price_of(asked) is None
+    reply = await wall.handle(asked, run)
+    assert reply.status == 400 and b"ambiguous_path" in reply.body
+
+
+@pytest.mark.parametrize("root", ["", "/root"])
+def test_the_first_route_that_matches_sets_the_price(root: str) -> None:
+    first, second, rest = Sale([OFFER]), Sale([DEAR]), Sale([DEAR], upfront=True)
+    wall = Paywall(Till(), {"/files/cheap/*": first, "GET /files/*": second, "/*": rest})
+
+    def price(path: str) -> Any:
+        return wall.price_of(Request("GET", root + path, "", {}, root=root))
+
+    assert price("/files/cheap/a") is first and price("/files/cheap//a/") is first
+    assert price("/files/a") is second and price("/files/a/") is second
+    assert price("/other") is rest and price("/other/../other") is rest
+
+
+async def test_one_price_in_two_routes_is_no_doubt() -> None:
+    wall = Paywall(Till(), {"/a/*": Sale([OFFER]), "/b": Sale([OFFER])})
+    assert wall.price_of(Request("GET", "/a/../b", "", {})) == Sale([OFFER])
