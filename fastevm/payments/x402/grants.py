@@ -26,7 +26,8 @@ from fastevm.payments.x402.reasons import Unavailable
 
 MOST_GRANTS: Final = 100_000  # kept in memory
 MOST_BYTES: Final = 256 * 1024 * 1024  # of answers kept in memory
-LONGEST_COPY: Final = 262_144  # bytes; longer answers are kept only until they were given
+LONGEST_COPY: Final = 262_144  # bytes; longer answers are deleted soon after they were sent
+LONG_COPY_SECONDS: Final = 600.0  # until then: for payers whose connection broke
 BUSY_SECONDS: Final = 10.0
 SWEEP_SECONDS: Final = 60.0  # between deletions of expired grants
 
@@ -91,8 +92,11 @@ class Grants(Protocol):
         """
         ...
 
-    def put(self, grant: Grant, holder: str) -> bool:
-        """Replaces the stored grant if ``holder`` holds it. Returns whether it did."""
+    def put(self, grant: Grant, holder: str, proved: int | None = None) -> bool:
+        """Replaces the stored grant if ``holder`` holds it. Returns whether it did.
+
+        ``proved``: the stored grant must also have this value of ``proved``.
+        """
         ...
 
     def renew(self, key: str, holder: str, since: float) -> None:
@@ -110,6 +114,9 @@ class GrantsFull(Unavailable):
 
 class MemoryGrants:
     """Grants in memory of one process. After a restart a paid answer cannot be given again.
+
+    Several processes of a server, such as workers, need `FileGrants`: with grants of its own, each
+    process answers 409 to the payments of the others.
 
     If there are more than ``most`` grants, or more than ``most_bytes`` of answers, the oldest of
     those whose answer was given go. Others stay until they expire, and new payments are refused.
@@ -141,13 +148,13 @@ class MemoryGrants:
                 self._set(grant)
             return known
 
-    def put(self, grant: Grant, holder: str) -> bool:
+    def put(self, grant: Grant, holder: str, proved: int | None = None) -> bool:
         """Replaces the stored grant if ``holder`` holds it. Returns whether it did."""
         with self._lock:
             known = self._get(grant.key)
-            if known is None or known.holder != holder:
+            if known is None or not _replaceable(known, holder, proved):
                 return False
-            self._set(without_long_copy(grant))
+            self._set(grant)
             return True
 
     def renew(self, key: str, holder: str, since: float) -> None:
@@ -169,6 +176,11 @@ class MemoryGrants:
         if found is not None and found.expires <= self._clock():
             self._remove(key)
             return None
+        if found is not None:
+            kept = without_long_copy(found, self._clock())
+            if kept is not found:
+                self._bytes -= _length(found)
+                self._grants[key] = found = kept
         return found
 
     def _set(self, grant: Grant) -> None:
@@ -196,6 +208,8 @@ class MemoryGrants:
                 gone = list(islice(given, self.most // 10 + 1))
             for key in gone:
                 self._remove(key)
+        if self._bytes > self.most_bytes:
+            self._forget_answers("")
         if len(self._grants) >= self.most or self._bytes > self.most_bytes:
             raise GrantsFull("too many payments without an answer: try again later")
 
@@ -257,14 +271,14 @@ class FileGrants:
                 connection.execute(f"INSERT OR REPLACE {_INSERT}", _row(grant))
             return known
 
-    def put(self, grant: Grant, holder: str) -> bool:
+    def put(self, grant: Grant, holder: str, proved: int | None = None) -> bool:
         """Replaces the stored grant if ``holder`` holds it. Returns whether it did."""
         with closing(self._open()) as connection, connection:
             connection.execute("BEGIN IMMEDIATE")
             known = self._read(connection, grant.key)
-            if known is None or known.holder != holder:
+            if known is None or not _replaceable(known, holder, proved):
                 return False
-            connection.execute(f"REPLACE {_INSERT}", _row(without_long_copy(grant)))
+            connection.execute(f"REPLACE {_INSERT}", _row(grant))
             return True
 
     def drop(self, key: str, holder: str) -> None:
@@ -285,6 +299,11 @@ class FileGrants:
         if now - self._swept >= SWEEP_SECONDS:
             self._swept = now
             connection.execute("DELETE FROM payments WHERE expires <= ?", (now,))
+            connection.execute(
+                "UPDATE payments SET status = NULL, headers = NULL, body = NULL"
+                " WHERE phase = ? AND since <= ? AND length(body) > ?",
+                (Phase.GIVEN.value, now - LONG_COPY_SECONDS, LONGEST_COPY),
+            )
 
     def _read(self, connection: Connection, key: str) -> Grant | None:
         row = connection.execute(
@@ -297,16 +316,18 @@ class FileGrants:
         reply = None
         if status is not None:
             reply = Reply(status, [(name, value) for name, value in json.loads(headers)], body)
-        return Grant(**{**members, "phase": Phase(members["phase"]), "reply": reply})
+        grant = Grant(**{**members, "phase": Phase(members["phase"]), "reply": reply})
+        return without_long_copy(grant, self._clock())
 
 
-def without_long_copy(grant: Grant) -> Grant:
-    """Returns the grant as it is stored: without an answer that was given and is too long to keep.
+def _replaceable(known: Grant, holder: str, proved: int | None) -> bool:
+    return known.holder == holder and proved in (None, known.proved)
 
-    ``LONGEST_COPY`` is the limit.
-    """
+
+def without_long_copy(grant: Grant, now: float) -> Grant:
+    """Returns the grant without a long answer that was made ``LONG_COPY_SECONDS`` ago."""
     long = grant.phase is Phase.GIVEN and _length(grant) > LONGEST_COPY
-    return replace(grant, reply=None) if long else grant
+    return replace(grant, reply=None) if long and grant.since <= now - LONG_COPY_SECONDS else grant
 
 
 def _length(grant: Grant) -> int:

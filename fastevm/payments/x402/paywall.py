@@ -8,6 +8,7 @@ gets a 503, never a 402: after a 402 the payer would sign again and pay twice.
 """
 
 import logging
+import os
 import posixpath
 import re
 import secrets
@@ -106,7 +107,7 @@ class Paywall:
         self.engine, self.grants = engine, grants or MemoryGrants()
         self.resource_url, self.longest_request = resource_url, longest_request
         self._routes = [(*_pattern(route), price) for route, price in routes.items()]
-        self._locks, self._holder = PaymentLocks(), secrets.token_hex(8)
+        self._locks, self._name = PaymentLocks(), secrets.token_hex(8)
         self._renewal = Renewal(self.grants)
 
     def guards(self, request: Request) -> bool:
@@ -213,7 +214,7 @@ class Paywall:
         key = key_of(payment, offer)
         purchase = Purchase(
             engine=self.engine, grants=self.grants, request=request, url=self.url_of(request),
-            payment=payment, offer=offer, upfront=sale.upfront, key=key, holder=self._holder,
+            payment=payment, offer=offer, upfront=sale.upfront, key=key, holder=self._holder(),
             renewal=self._renewal,
             required=lambda reason, receipt: self.required(request, sale, reason, receipt),
         )  # fmt: skip
@@ -226,6 +227,10 @@ class Paywall:
             return await purchase.answer(run)
         finally:
             self._locks.release(key)
+
+    def _holder(self) -> str:
+        """Returns the id under which this process holds grants; another one after a fork."""
+        return f"{self._name}-{os.getpid()}"
 
     def url_of(self, request: Request) -> str:
         """Returns the public address of a request."""

@@ -14,6 +14,7 @@ import asyncio
 import hashlib
 import json
 import logging
+import re
 import secrets
 import time
 from asyncio import to_thread
@@ -28,7 +29,14 @@ from msgspec import Struct
 from fastevm.core.primitives.replace import replace
 from fastevm.payments.x402 import proofs, reasons
 from fastevm.payments.x402.facilitator import Engine
-from fastevm.payments.x402.grants import LONGEST_COPY, Grant, Grants, Phase, Reply
+from fastevm.payments.x402.grants import (
+    LONG_COPY_SECONDS,
+    LONGEST_COPY,
+    Grant,
+    Grants,
+    Phase,
+    Reply,
+)
 from fastevm.payments.x402.messages import (
     Payment,
     Requirements,
@@ -47,6 +55,9 @@ SERVER_FAILURE: Final = 500  # lowest status of answers that are made again if c
 # A process that has not renewed its grants for so long is gone: another one may continue.
 HELD_SECONDS: Final = 120.0
 PRIVATE: Final = ("private", "no-store")  # Cache-Control that keeps an answer out of shared caches
+_QUOTED: Final = re.compile(r'="[^"]*"?')  # such as private="set-cookie", which is not private
+# Headers for some caches only (RFC 9213), which these follow before Cache-Control.
+_OF_CACHES: Final = re.compile(r".-cache-control$|^surrogate-control$|^x-accel-expires$", re.I)
 
 Run = Callable[[], Awaitable[Reply]]
 
@@ -129,7 +140,7 @@ class Purchase(Struct):
         if grant.holder not in ("", self.holder) and now < grant.since + HELD_SECONDS:
             return later({"error": reasons.IN_PROGRESS})
         mine = replace(grant, holder=self.holder, since=now, proved=proved)
-        if not await to_thread(self.grants.put, mine, grant.holder):
+        if not await to_thread(self.grants.put, mine, grant.holder, grant.proved):
             return later({"error": reasons.IN_PROGRESS})
         if mine.phase is Phase.BEGUN and mine.reply is None:
             verified = await self.engine.verify(self.payment, self.offer)
@@ -142,13 +153,14 @@ class Purchase(Struct):
         """Gives an answer again."""
         if grant.reply is None:
             text = (
-                "the answer was given and is not kept; answers are kept up to "
-                f"{LONGEST_COPY} bytes and for a limited time"
+                "the answer was given and is not kept any more: answers above "
+                f"{LONGEST_COPY} bytes are kept for {LONG_COPY_SECONDS:.0f} s"
             )
             return conflict(reasons.NOT_KEPT, text)
-        used = replace(grant, proved=proved)
-        if proved != grant.proved and not await to_thread(self.grants.put, used, grant.holder):
-            return later({"error": reasons.IN_PROGRESS})
+        if proved != grant.proved:  # each challenge works once
+            used = replace(grant, proved=proved)
+            if not await to_thread(self.grants.put, used, grant.holder, grant.proved):
+                return later({"error": reasons.IN_PROGRESS})
         return self._with_receipt(grant.reply, grant.receipt)
 
     def _proof(self, grant: Grant) -> int | None:
@@ -286,8 +298,10 @@ class Purchase(Struct):
         if not receipt:
             return reply
         kept = [header for header in reply.headers if header[0].lower() != name.lower()]
-        caching = [value.lower() for key, value in kept if key.lower() == "cache-control"]
-        if not any(word in value for value in caching for word in PRIVATE):
+        kept = [header for header in kept if not _OF_CACHES.search(header[0])]
+        caching = [_QUOTED.sub("=", value) for key, value in kept if key.lower() == "cache-control"]
+        words = {word.strip().lower() for value in caching for word in value.split(",")}
+        if words.isdisjoint(PRIVATE):
             kept = [header for header in kept if header[0].lower() != "cache-control"]
             kept.append(("Cache-Control", ", ".join(PRIVATE)))
         return Reply(reply.status, [*kept, (name, receipt)], reply.body)

@@ -4,6 +4,7 @@ A thread does it, because a handler may block the event loop.
 """
 
 import logging
+import os
 import threading
 import time
 from collections.abc import Iterator
@@ -22,6 +23,10 @@ class Renewal:
 
     def __init__(self, grants: Grants) -> None:
         self.grants = grants
+        self._begin()
+
+    def _begin(self) -> None:
+        self._process = os.getpid()
         self._held: dict[str, str] = {}  # holder by key
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -29,6 +34,8 @@ class Renewal:
     @contextmanager
     def of(self, key: str, holder: str) -> Iterator[None]:
         """Renews a grant until the block ends."""
+        if self._process != os.getpid():  # after a fork: what the parent holds is the parent's
+            self._begin()
         with self._lock:
             self._held[key] = holder
             if self._thread is None or not self._thread.is_alive():  # also after a fork

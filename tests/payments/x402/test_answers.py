@@ -299,3 +299,35 @@ async def test_a_form_of_aiohttp_has_the_limit_of_the_paywall() -> None:
         data = {"file": BytesIO(bytes(2_000_000))}
         answer = await client.post("/paid/form", headers=paid(), data=data)
         assert (answer.status, await answer.text()) == (200, "2000000")
+
+
+# --- caches ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("sent", "wanted"),
+    [
+        ({}, "private, no-store"),
+        ({"Cache-Control": "public, max-age=60"}, "private, no-store"),
+        ({"Cache-Control": "Private, max-age=60"}, "Private, max-age=60"),
+        ({"Cache-Control": "no-store"}, "no-store"),
+        ({"Cache-Control": 'private="set-cookie", max-age=60'}, "private, no-store"),
+        ({"Cache-Control": 'no-cache="a, private, b", max-age=60'}, "private, no-store"),
+        ({"Cache-Control": "max-age=60, x-private"}, "private, no-store"),
+        ({"CDN-Cache-Control": "max-age=60"}, "private, no-store"),
+        ({"Cloudflare-CDN-Cache-Control": "max-age=60"}, "private, no-store"),
+        ({"Surrogate-Control": "max-age=60"}, "private, no-store"),
+        ({"X-Accel-Expires": "60"}, "private, no-store"),
+    ],
+)
+async def test_no_shared_cache_keeps_a_paid_answer(sent: dict[str, str], wanted: str) -> None:
+    async def handler(request: web.Request) -> web.Response:
+        return web.Response(text="paid", headers=sent)
+
+    app = web.Application(middlewares=[payment_middleware(wall_of(Till()))])
+    app.router.add_get("/paid/x", handler)
+    async with TestClient(TestServer(app)) as client:
+        answer = await client.get("/paid/x", headers=paid())
+    about = {name.lower(): text for name, text in answer.headers.items()
+             if name.lower().endswith(("control", "expires"))}  # fmt: skip
+    assert about == {"cache-control": wanted}

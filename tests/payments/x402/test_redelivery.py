@@ -2,10 +2,13 @@
 
 import asyncio
 import json
+import sys
+import threading
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
+from sqlite3 import connect
 from typing import Any
 
 import pytest
@@ -216,6 +219,34 @@ async def test_a_signed_challenge_proves_the_payer_once(
     assert len(shop.bodies) == 1 and len(till.nonces) == 1
 
 
+async def test_two_servers_accept_one_challenge_once(payload: Json) -> None:
+    class Together(MemoryGrants):
+        """Both servers read a grant before either of them writes it."""
+
+        meeting: threading.Barrier | None = None
+
+        def get(self, key: str) -> Grant | None:
+            found = super().get(key)
+            if self.meeting is not None:
+                self.meeting.wait(20)
+            return found
+
+    async def run() -> Reply:
+        return Reply(200, [], b"secret weather")
+
+    kept, till = Together(), Chain(payload["signature"])
+    walls = [sold(till, kept) for _ in range(2)]
+    headers = {name.lower(): value for name, value in header_of(payload, OFFER, None).items()}
+    assert (await walls[0].handle(Request("GET", "/weather", URL, headers), run)).status == 200
+    refused = await walls[0].handle(Request("GET", "/weather", URL, headers), run)
+    proof = Payer(BUYER, {}).prove(refused.body, URL)
+    assert proof is not None
+    asked = Request("GET", "/weather", URL, {**headers, SIGN_IN_HEADER.lower(): proof.value})
+    kept.meeting = threading.Barrier(2)
+    answers = await asyncio.gather(*(wall.handle(asked, run) for wall in walls))
+    assert sorted(answer.status for answer in answers) == [200, 503]
+
+
 async def test_a_challenge_of_another_site_is_not_signed() -> None:
     made = read_payment(OFFER, Payer(BUYER, {usdc(): FUNDS}).payload(OFFER))
     asked = json.dumps({"extensions": {"sign-in-with-x": challenge("x", made, URL, 1)}}).encode()
@@ -337,7 +368,12 @@ class Large(Shop):
 @pytest.mark.parametrize("upfront", [False, True])
 @every_server
 async def test_an_answer_too_large_to_keep_is_made_once(
-    server: str, upfront: bool, pending: int, grants: Callable[[], Grants], payload: Json
+    server: str,
+    upfront: bool,
+    pending: int,
+    grants: Callable[[], Grants],
+    payload: Json,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     shop, till = Large(), Chain(payload["signature"], pending)
     async with SERVERS[server](shop, sold(till, grants(), upfront=upfront)) as port:
@@ -346,10 +382,50 @@ async def test_an_answer_too_large_to_keep_is_made_once(
             assert (await exchange(port, mine))[0] == 503
         status, answer = await exchange(port, mine)
         assert status == 200 and len(answer) > 300_000
+        again = await exchange(port, mine)
+        assert again[0] == 200 and told_body(again) == told_body((status, answer))
+        monkeypatch.setattr("fastevm.payments.x402.grants.LONG_COPY_SECONDS", 0.0)
         for _ in range(3):
             status, answer = await exchange(port, mine)
             assert status == 409 and b"answer_not_kept" in answer
     assert len(shop.bodies) == 1
+
+
+@pytest.mark.parametrize("kind", ["memory", "file"])
+def test_a_long_answer_is_kept_for_ten_minutes(kind: str, tmp_path: Path) -> None:
+    now = 0.0
+    path = tmp_path / "grants.db"
+    kept: Grants = (
+        MemoryGrants(clock=lambda: now) if kind == "memory" else FileGrants(path, clock=lambda: now)
+    )
+    long, short = Reply(200, [], b"x" * 300_000), Reply(200, [], b"x" * 200_000)
+    for key, reply in (("long", long), ("short", short)):
+        kept.add(grant(key, expires=1e12))
+        assert kept.put(grant(key, expires=1e12, phase=Phase.GIVEN, holder="", reply=reply), "h")
+    kept.add(grant("open", expires=1e12))
+    assert kept.put(grant("open", expires=1e12, phase=Phase.PAID, reply=long), "h")
+    for now, held in ((599.0, True), (600.0, False)):
+        found = kept.get("long")
+        assert found is not None and (found.reply is not None) == held
+        for key in ("short", "open"):
+            other = kept.get(key)
+            assert other is not None and other.reply is not None
+    if kind == "file":
+        kept.add(grant("sweeps", expires=1e12))
+        with closing(connect(path)) as connection:
+            rows = connection.execute("SELECT key FROM payments WHERE body IS NOT NULL").fetchall()
+        assert sorted(rows) == [("open",), ("short",)], "the file grows with long answers"
+
+
+def test_an_answer_longer_than_the_memory_blocks_no_payment() -> None:
+    kept = MemoryGrants(most_bytes=1_000)
+    kept.add(grant("0", expires=1e12))
+    long = Reply(200, [], b"x" * 2_000)
+    assert kept.put(
+        grant("0", since=time.time(), expires=1e12, phase=Phase.GIVEN, holder="", reply=long), "h"
+    )
+    assert kept.get("0").reply == long  # type: ignore[union-attr]
+    assert kept.add(grant("1", expires=1e12)) is None
 
 
 def grant(key: str, **changes: Any) -> Grant:
@@ -516,6 +592,48 @@ async def test_an_answer_that_was_paid_upfront_is_final_unless_the_server_failed
     assert {answer.status for answer in answers} == {status}
     assert len(ran) == runs == len({answer.body for answer in answers})
     assert len(till.nonces) == 1
+
+
+FORKED = """
+import asyncio, os, sys
+from fastevm.payments.x402 import FileGrants, Reply, Request
+from tests.payments.x402 import test_redelivery as shared
+
+wall = shared.sold(shared.Till(), FileGrants(sys.argv[1]))  # made before the fork
+payload = shared.Payer(shared.BUYER, {}).payload(shared.OFFER)
+headers = {name.lower(): text for name, text in shared.header_of(payload, shared.OFFER).items()}
+asked = Request("GET", "/weather", shared.URL, headers)
+(started, start), (going, go) = os.pipe(), os.pipe()
+
+async def slow():
+    os.write(start, b"1")
+    os.read(going, 1)
+    return Reply(200, [], b"made by the child")
+
+async def never():
+    raise AssertionError("the parent made an answer too")
+
+child = os.fork()
+if child == 0:
+    asyncio.run(wall.handle(asked, slow))
+    os._exit(0)
+os.read(started, 1)
+print(asyncio.run(wall.handle(asked, never)).status)
+os.write(go, b"1")
+os.waitpid(child, 0)
+print(asyncio.run(wall.handle(asked, never)).body.decode())
+"""
+
+
+async def test_a_paywall_made_before_a_fork_makes_one_answer(tmp_path: Path) -> None:
+    root = Path(__file__).parents[3]
+    made = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", FORKED, str(tmp_path / "grants.db"), cwd=root,
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+    )  # fmt: skip
+    async with asyncio.timeout(60):
+        printed, _ = await made.communicate()
+    assert printed.decode().splitlines() == ["503", "made by the child"], printed.decode()
 
 
 async def test_two_processes_make_one_answer(tmp_path: Path, payload: Json) -> None:
