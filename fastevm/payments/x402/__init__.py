@@ -18,7 +18,7 @@ from fastevm.payments.x402.messages import (
     Settled,
     Verified,
 )
-from fastevm.payments.x402.payer import NothingToPay, Payer
+from fastevm.payments.x402.payer import NothingToPay, Payer, PaymentPending
 from fastevm.payments.x402.paywall import Paywall, Sale
 from fastevm.payments.x402.purchase import Request
 from fastevm.payments.x402.reasons import Refused, Unavailable
@@ -40,6 +40,7 @@ __all__ = [
     "Payer",
     "Payment",
     "PaymentMiddleware",
+    "PaymentPending",
     "Paywall",
     "Phase",
     "Refused",

@@ -37,9 +37,12 @@ from fastevm.payments.x402.messages import (
 from fastevm.payments.x402.proofs import IDENTIFIER, SIGN_IN, SIGN_IN_HEADER, new_id
 from fastevm.payments.x402.proofs import answer as answer_challenge
 
-ATTEMPTS: Final = 30  # presentations of one payment while its result is unknown
+# Presentations of one payment while its result is unknown. With pauses of 1 s these are longer than
+# the 120 s after which a server's process continues what another one began.
+ATTEMPTS: Final = 150
 MOST_NAMED: Final = 3  # offers named in an error
 PAUSE_SECONDS: Final = 1.0  # between presentations, unless the server sends Retry-After
+LONGEST_PAUSE: Final = 10.0  # seconds; a longer Retry-After counts as this
 
 
 class NothingToPay(PaymentError):
@@ -54,6 +57,19 @@ class Presented(NamedTuple):
 
     def __repr__(self) -> str:
         return f"<Presented {self.name}>"
+
+
+class PaymentPending(PaymentError):
+    """The result of a payment is not known yet. The money may have moved, so do not sign another.
+
+    Continue later with ``payer.get(session, error.url, error.presented)``. ``answer`` is the last
+    answer of the server, or None if the connection failed.
+    """
+
+    def __init__(self, url: str, presented: Presented, answer: Reply | None) -> None:
+        last = "the connection failed" if answer is None else f"the last status was {answer.status}"
+        super().__init__(f"the result of the payment is not known yet: {last}")
+        self.url, self.presented, self.answer = url, presented, answer
 
 
 class Payer:
@@ -74,7 +90,8 @@ class Payer:
 
     def pay(self, headers: Mapping[str, str], body: bytes) -> Presented:
         """Returns the payment for a 402. Raises NothingToPay or Malformed."""
-        header = headers.get("PAYMENT-REQUIRED")
+        named = {name.lower(): value for name, value in headers.items()}
+        header = named.get("payment-required")
         if header is not None:
             required, version = decode_header(header), 2
         else:
@@ -172,31 +189,37 @@ class Payer:
             return None
         return Presented(SIGN_IN_HEADER, answer_challenge(extensions[SIGN_IN], self._key, url))
 
-    async def get(self, session: aiohttp.ClientSession, url: str) -> Reply:
-        """Returns the answer to a GET; pays if the server requires it."""
-        first = await _get(session, url, {})
-        if first.status != 402:
-            return first
-        presented = self.pay(dict(first.headers), first.body)
-        sent, answer = {presented.name: presented.value}, first
-        for attempt in range(ATTEMPTS):
-            pause = PAUSE_SECONDS
+    async def get(
+        self, session: aiohttp.ClientSession, url: str, presented: Presented | None = None
+    ) -> Reply:
+        """Returns the answer to a GET; pays if the server requires it.
+
+        Redirects are followed before the payment, which goes to the address that asked for it.
+        Afterwards they are returned, so that no other server gets the payment. ``presented``: a
+        payment of an earlier call, to continue with. Raises PaymentPending if the result is still
+        unknown after ``ATTEMPTS`` presentations.
+        """
+        if presented is None:
+            first, url = await _get(session, url, {}, redirects=True)
+            if first.status != 402:
+                return first
+            presented = self.pay(dict(first.headers), first.body)
+        sent, answer = {presented.name: presented.value}, None
+        for _ in range(ATTEMPTS):
             try:
-                answer = await _get(session, url, sent)
-            except aiohttp.ClientError:
-                if attempt == ATTEMPTS - 1:
-                    raise
+                answer, _url = await _get(session, url, sent, redirects=False)
+            except (aiohttp.ClientError, TimeoutError):
+                answer = None
             else:
                 proof = self.prove(answer.body, url) if answer.status == 409 else None
                 if proof is not None and proof.name not in sent:
                     sent |= {proof.name: proof.value}
                     continue
                 if answer.status != 503:
-                    break
+                    return answer
                 sent.pop(SIGN_IN_HEADER, None)  # a challenge can be answered once
-                pause = _pause(answer)
-            await asyncio.sleep(pause)
-        return answer
+            await asyncio.sleep(_pause(answer))
+        raise PaymentPending(url, presented, answer)
 
     def __repr__(self) -> str:
         return f"<Payer {self.address}>"
@@ -205,13 +228,19 @@ class Payer:
         raise TypeError("a Payer cannot be pickled: it contains a private key")
 
 
-def _pause(answer: Reply) -> float:
+def _pause(answer: Reply | None) -> float:
     """Returns the server's Retry-After in seconds, or the default."""
-    headers = {name.lower(): value for name, value in answer.headers}
+    headers = {name.lower(): value for name, value in answer.headers} if answer else {}
     pause = headers.get("retry-after", "")
-    return float(pause) if pause.isascii() and pause.isdigit() else PAUSE_SECONDS
+    if not (pause.isascii() and pause.isdigit()):
+        return PAUSE_SECONDS
+    return min(max(float(pause), PAUSE_SECONDS), LONGEST_PAUSE)
 
 
-async def _get(session: aiohttp.ClientSession, url: str, headers: Mapping[str, str]) -> Reply:
-    async with session.get(url, headers=headers) as answer:
-        return Reply(answer.status, list(answer.headers.items()), await answer.read())
+async def _get(
+    session: aiohttp.ClientSession, url: str, headers: Mapping[str, str], *, redirects: bool
+) -> tuple[Reply, str]:
+    """Returns the answer and its address."""
+    async with session.get(url, headers=headers, allow_redirects=redirects) as answer:
+        reply = Reply(answer.status, list(answer.headers.items()), await answer.read())
+        return reply, str(answer.url)
