@@ -123,7 +123,7 @@ class _Collector:
         self._parts: list[bytes] = []
 
     async def send(self, message: Message) -> None:
-        """Takes the next message. Raises RuntimeError if it is no part of a plain answer."""
+        """Takes the next message. Raises RuntimeError if it is part of no ordinary answer."""
         if message["type"] == "http.response.start" and self._started is None:
             self._started = message
         elif message["type"] == "http.response.body" and self._started is not None:

@@ -13,7 +13,7 @@ from fastapi import FastAPI
 from flask import Flask, send_file
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import FileResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.responses import FileResponse, HTMLResponse, Response, StreamingResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
@@ -65,11 +65,11 @@ async def work(request: Request) -> Response:
         await asyncio.sleep(0.01)
         if await request.is_disconnected():
             return Response(status_code=204)
-    return PlainTextResponse("worked")
+    return HTMLResponse("worked")
 
 
 async def body(request: Request) -> Response:
-    return PlainTextResponse(await request.body())
+    return HTMLResponse(await request.body())
 
 
 async def passed(request: Request, call_next: Any) -> Any:

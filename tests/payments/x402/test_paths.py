@@ -202,16 +202,16 @@ async def test_the_handler_of_aiohttp_reads_a_body_in_any_way() -> None:
             assert await answer.read() == content, way
 
 
-@pytest.mark.parametrize("mounted", ["/m/i/weather", "/m/plain"])
+@pytest.mark.parametrize("mounted", ["/m/i/weather", "/m/own"])
 async def test_a_paywall_between_mounted_applications_sells_its_own_paths(mounted: str) -> None:
     async def weather(request: web.Request) -> web.Response:
         return web.Response(text="sunny")
 
-    wall = Paywall(Till(), {"GET /i/weather": Sale([OFFER]), "GET /plain": Sale([OFFER])})
+    wall = Paywall(Till(), {"GET /i/weather": Sale([OFFER]), "GET /own": Sale([OFFER])})
     inner, outer = web.Application(), web.Application()
     inner.router.add_get("/weather", weather)
     middle = web.Application(middlewares=[payment_middleware(wall)])
-    middle.router.add_get("/plain", weather)
+    middle.router.add_get("/own", weather)
     middle.add_subapp("/i", inner)
     outer.add_subapp("/m", middle)
     async with TestClient(TestServer(outer)) as client:
