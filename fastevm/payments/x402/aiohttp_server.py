@@ -3,16 +3,14 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from functools import partial
 from itertools import pairwise
-from typing import IO, Any, Final
+from typing import Any, Final
 
 from aiohttp import StreamReader, web
 from aiohttp.abc import AbstractStreamWriter
-from aiohttp.web import BaseRequest
 from multidict import CIMultiDict
 
-from fastevm.payments.x402.bodies import BadBody, BodyReader
+from fastevm.payments.x402.bodies import AnswerBody, BadBody, BodyReader
 from fastevm.payments.x402.grants import Reply
 from fastevm.payments.x402.paywall import Paywall
 from fastevm.payments.x402.purchase import Request
@@ -90,6 +88,9 @@ async def _run(request: web.Request, handler: Handler) -> Reply:
     """
     collector = _Collector()
     writer, request._payload_writer = request._payload_writer, collector
+    # It calls the application's signals, which the collected answer gets when it is sent.
+    nested = "_prepare_hook" in vars(request)  # a paywall around this one has set it
+    object.__setattr__(request, "_prepare_hook", _prepared)
     try:
         try:
             answer = await handler(request)
@@ -103,26 +104,24 @@ async def _run(request: web.Request, handler: Handler) -> Reply:
             for cookie in answer.cookies.values():
                 answer.headers.add("Set-Cookie", cookie.output(header="").strip())
             return Reply(answer.status, list(answer.headers.items()), bytes(body or b""))
-        if isinstance(answer, web.FileResponse):
-            answer._sendfile = partial(_copy_file, answer)  # type: ignore[method-assign]
         if not answer.prepared:
             answer._compression = False  # the collected answer is not compressed
-        await answer.prepare(request)
+            await answer.prepare(request)
         await answer.write_eof()
     finally:
         request._payload_writer = writer
+        if not nested:
+            object.__delattr__(request, "_prepare_hook")
     return collector.reply()
 
 
-async def _copy_file(
-    answer: web.FileResponse, request: BaseRequest, file: IO[Any], offset: int, count: int
-) -> AbstractStreamWriter:
-    """Does what `FileResponse._sendfile` does, without the socket."""
-    writer = await web.StreamResponse.prepare(answer, request)
-    assert writer is not None
-    await answer._sendfile_fallback(writer, file, offset, count)
-    await answer.write_eof()
-    return writer
+async def _prepared(answer: web.StreamResponse) -> None:
+    """Makes aiohttp read a file in parts: otherwise the socket's sendfile() sends it unpaid.
+
+    aiohttp has added its headers before, so this compresses nothing.
+    """
+    if isinstance(answer, web.FileResponse):
+        answer._compression = True
 
 
 class _Collector(AbstractStreamWriter):
@@ -130,7 +129,7 @@ class _Collector(AbstractStreamWriter):
 
     def __init__(self) -> None:
         self._status, self._headers = 0, list[tuple[str, str]]()
-        self._parts: list[bytes] = []
+        self._body = AnswerBody()
 
     async def write_headers(self, status_line: str, headers: "CIMultiDict[str]") -> None:
         """Takes status and headers."""
@@ -138,11 +137,11 @@ class _Collector(AbstractStreamWriter):
 
     async def write(self, chunk: bytes | bytearray | memoryview) -> None:
         """Takes a part of the body."""
-        self._parts.append(bytes(chunk))
+        self._body.add(chunk)
 
     async def write_eof(self, chunk: bytes = b"") -> None:
         """Takes the last part of the body."""
-        self._parts.append(bytes(chunk))
+        self._body.add(chunk)
 
     async def drain(self) -> None:
         """Does nothing: nothing is sent."""
@@ -156,4 +155,4 @@ class _Collector(AbstractStreamWriter):
 
     def reply(self) -> Reply:
         """Returns the answer."""
-        return Reply(self._status, self._headers, b"".join(self._parts))
+        return Reply(self._status, self._headers, self._body.whole())

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import replace
 from typing import Any, Final
 
-from fastevm.payments.x402.bodies import BadBody, BodyReader
+from fastevm.payments.x402.bodies import AnswerBody, BadBody, BodyReader
 from fastevm.payments.x402.grants import Reply
 from fastevm.payments.x402.paywall import Paywall
 from fastevm.payments.x402.purchase import Request, quoted
@@ -120,7 +120,7 @@ class _Collector:
     def __init__(self) -> None:
         self.complete = asyncio.Event()
         self._started: Message | None = None
-        self._parts: list[bytes] = []
+        self._body = AnswerBody()
 
     async def send(self, message: Message) -> None:
         """Takes the next message. Raises RuntimeError if it is part of no ordinary answer."""
@@ -128,7 +128,7 @@ class _Collector:
             self._started = message
         elif message["type"] == "http.response.body" and self._started is not None:
             if not self.complete.is_set():
-                self._parts.append(bytes(message.get("body", b"")))
+                self._body.add(message.get("body", b""))
             if not message.get("more_body", False):
                 self.complete.set()
         else:
@@ -140,7 +140,7 @@ class _Collector:
             raise RuntimeError("the application has not sent a complete answer")
         headers = [(bytes(name).decode("latin-1"), bytes(value).decode("latin-1"))
                    for name, value in self._started.get("headers", ())]  # fmt: skip
-        return Reply(self._started["status"], headers, b"".join(self._parts))
+        return Reply(self._started["status"], headers, self._body.whole())
 
 
 def _collectable(scope: Scope) -> Scope:

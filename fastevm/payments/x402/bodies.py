@@ -1,7 +1,7 @@
-"""Bodies of paid requests: one limit and one set of answers for every server family.
+"""Bodies of paid requests and answers: one limit and one set of errors for every server family.
 
-A body is read completely before anything is charged; an incomplete body is refused. It is kept in
-memory, because the payment is bound to its hash.
+The body of a request is read completely before anything is charged; an incomplete body is refused.
+It is kept in memory, because the payment is bound to its hash.
 """
 
 import json
@@ -11,6 +11,7 @@ from typing import Final
 from fastevm.payments.x402.grants import Reply
 
 LONGEST_REQUEST: Final = 16 * 1024 * 1024  # bytes, of a paid request's body
+LONGEST_ANSWER: Final = 256 * 1024 * 1024  # bytes, of a paid answer's body
 MOST_DIGITS: Final = 18  # of a Content-Length
 
 
@@ -57,6 +58,24 @@ class BodyReader:
 
     def _too_long(self) -> BadBody:
         return BadBody(413, "body_too_large", f"the body exceeds {self.longest} bytes")
+
+
+class AnswerBody:
+    """Collects the body of a paid answer."""
+
+    def __init__(self) -> None:
+        self._parts, self._length = list[bytes](), 0
+
+    def add(self, part: bytes | bytearray | memoryview) -> None:
+        """Adds the next part. Raises OverflowError above ``LONGEST_ANSWER``."""
+        self._parts.append(bytes(part))
+        self._length += len(self._parts[-1])
+        if self._length > LONGEST_ANSWER:
+            raise OverflowError(f"a paid answer exceeds {LONGEST_ANSWER} bytes")
+
+    def whole(self) -> bytes:
+        """Returns the body."""
+        return b"".join(self._parts)
 
 
 def _declared(headers: Mapping[str, str]) -> int | None:

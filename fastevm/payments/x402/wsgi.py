@@ -14,7 +14,7 @@ from http import HTTPStatus
 from typing import Any, Final, TypeVar
 from wsgiref.util import application_uri
 
-from fastevm.payments.x402.bodies import BadBody, BodyReader
+from fastevm.payments.x402.bodies import AnswerBody, BadBody, BodyReader
 from fastevm.payments.x402.grants import Reply
 from fastevm.payments.x402.paywall import Paywall
 from fastevm.payments.x402.purchase import Request, quoted
@@ -117,11 +117,11 @@ def _body(environ: Environ, reader: BodyReader) -> bytes:
 def _run(app: Application, environ: Environ, body: bytes) -> Reply:
     """Runs the application and collects its complete answer."""
     started: list[Any] = ["500 Internal Server Error", []]
-    written: list[bytes] = []
+    written = AnswerBody()
 
     def start_response(status: str, headers: list[tuple[str, str]], error: Any = None) -> Any:
         started[:] = [status, headers]
-        return written.append
+        return written.add
 
     copy = {**environ, "wsgi.input": io.BytesIO(body), "CONTENT_LENGTH": str(len(body))}
     copy.pop("HTTP_TRANSFER_ENCODING", None)  # the server has decoded it
@@ -129,12 +129,12 @@ def _run(app: Application, environ: Environ, body: bytes) -> Reply:
     parts = app(copy, start_response)
     try:
         for part in parts:
-            written.append(part)
+            written.add(part)
     finally:
         close = getattr(parts, "close", None)
         if close is not None:
             close()
-    return Reply(int(started[0].split(" ", 1)[0]), list(started[1]), b"".join(written))
+    return Reply(int(started[0].split(" ", 1)[0]), list(started[1]), written.whole())
 
 
 def _status(code: int) -> str:

@@ -292,6 +292,57 @@ async def test_a_part_of_an_aiohttp_answer_is_not_sent_before_the_payment() -> N
     assert not till.nonces
 
 
+@pytest.mark.parametrize("size", [0, 10, 200_000])
+async def test_a_file_that_an_aiohttp_handler_sends_itself_is_paid(
+    size: int, tmp_path: Path
+) -> None:
+    (tmp_path / "report.bin").write_bytes(b"x" * size)
+    till, signals = Till(), list[int]()
+
+    async def sends(request: web.Request) -> web.StreamResponse:
+        file = web.FileResponse(tmp_path / "report.bin")
+        await file.prepare(request)
+        raise ValueError
+
+    async def returns(request: web.Request) -> web.StreamResponse:
+        file = web.FileResponse(tmp_path / "report.bin")
+        await file.prepare(request)
+        return file
+
+    async def signal(request: web.Request, answer: web.StreamResponse) -> None:
+        signals.append(answer.status)
+
+    app = web.Application(middlewares=[payment_middleware(wall_of(till))])
+    app.router.add_get("/paid/sends", sends)
+    app.router.add_get("/paid/returns", returns)
+    app.on_response_prepare.append(signal)
+    async with TestClient(TestServer(app)) as client:
+        answer = await client.get("/paid/sends", headers=paid())
+        assert answer.status == 500 and b"xxxxxxxxxx" not in await answer.read()
+        assert not till.nonces
+        signals.clear()
+        answer = await client.get("/paid/returns", headers=paid())
+        assert (answer.status, await answer.read()) == (200, b"x" * size)
+        assert answer.content_length == size and signals == [200]
+    assert len(till.nonces) == 1
+
+
+async def test_an_answer_passes_two_paywalls_of_aiohttp() -> None:
+    till = Till()
+    inner = web.Application(middlewares=[payment_middleware(wall_of(till))])
+    inner.router.add_get("/x", streamed)
+    outer = web.Application(middlewares=[payment_middleware(Paywall(till, {}))])
+    outer.add_subapp("/paid", inner)
+    twice = web.Application(middlewares=[payment_middleware(wall_of(till)) for _ in range(2)])
+    twice.router.add_get("/paid/x", streamed)
+    async with TestClient(TestServer(outer)) as client:
+        assert (await client.get("/paid/x", headers=paid())).status == 200
+    async with TestClient(TestServer(twice)) as client:
+        answer = await client.get("/paid/x", headers=paid())
+        assert (answer.status, await answer.read()) == (200, b"part 0\npart 1\npart 2\n")
+    assert len(till.nonces) == 3
+
+
 async def test_a_form_of_aiohttp_has_the_limit_of_the_paywall() -> None:
     app = web.Application(middlewares=[payment_middleware(wall_of(Till(), True))])
     app.router.add_post("/paid/form", form)
@@ -299,6 +350,40 @@ async def test_a_form_of_aiohttp_has_the_limit_of_the_paywall() -> None:
         data = {"file": BytesIO(bytes(2_000_000))}
         answer = await client.post("/paid/form", headers=paid(), data=data)
         assert (answer.status, await answer.text()) == (200, "2000000")
+
+
+# --- limits ---------------------------------------------------------------------------------------
+
+
+async def test_an_endless_answer_ends_and_is_not_charged(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fastevm.payments.x402.bodies.LONGEST_ANSWER", 100_000)
+    till = Till()
+
+    async def endless(request: web.Request) -> web.StreamResponse:
+        answer = web.StreamResponse()
+        await answer.prepare(request)
+        while True:
+            await answer.write(bytes(1_000))
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        while True:
+            await send({"type": "http.response.body", "body": bytes(1_000), "more_body": True})
+
+    def wsgi(environ: Any, start_response: Any) -> Iterable[bytes]:
+        start_response("200 OK", [])
+        while True:
+            yield bytes(1_000)
+
+    with pytest.raises(OverflowError, match="exceeds 100000 bytes"):
+        await ask_asgi(PaymentMiddleware(app, wall_of(till)), paid())
+    with pytest.raises(OverflowError, match="exceeds 100000 bytes"):
+        await ask_wsgi(wsgi, False)
+    server = web.Application(middlewares=[payment_middleware(wall_of(till))])
+    server.router.add_get("/paid/x", endless)
+    async with TestClient(TestServer(server)) as client:
+        assert (await client.get("/paid/x", headers=paid())).status == 500
+    assert not till.nonces
 
 
 # --- caches ---------------------------------------------------------------------------------------
