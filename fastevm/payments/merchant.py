@@ -428,6 +428,7 @@ class Merchant:
             if most is not None and value > most:
                 self.metrics.count("limit_refusals_total", limit="order")
                 raise LimitReached(f"an order may have at most {most} units, found {value}")
+            await to_thread(self._check_unsold, order)
             try:
                 return self._notify(await to_thread(self.store.add, order))
             except DuplicateOrder:
@@ -435,6 +436,13 @@ class Merchant:
                 if known is None:  # payer and nonce belong to another order
                     raise
         return same_order(known, order, exact=exact)
+
+    def _check_unsold(self, order: Order) -> None:
+        """Raises DuplicateOrder if a facilitator with this store knows the order's nonce."""
+        domain, terms = order.authorization.domain, order.authorization.terms
+        sold = self.store.scoped(f"x402/{domain.chain_id}")
+        if sold.find(domain.token, terms.payer, "0x" + terms.nonce.hex()) is not None:
+            raise DuplicateOrder("payer and nonce belong to an x402 payment")
 
     async def _drafted(self, order_id: str) -> Order | None:
         try:

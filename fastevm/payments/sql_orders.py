@@ -163,21 +163,28 @@ class SqlOrders:
         return read_order(rows[0]) if rows else None
 
     def entitle(self, order_id: str, caller: str, *, anew: bool = False) -> str:
-        """Returns the caller that may receive an order's result: the first that asked."""
+        """Returns the caller that may receive an order's result: the first that asked.
+
+        An empty caller stands for those without a key.
+        """
         with self.unit() as unit:
             if anew and unit.order(order_id).state is State.STORED:
                 unit.execute(
                     "DELETE FROM entitled WHERE shop = ? AND order_id = ?", self.shop, order_id
                 )
-            if caller:
-                unit.execute(
-                    "INSERT INTO entitled VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-                    self.shop, order_id, caller,
-                )  # fmt: skip
-            rows = unit.rows(
-                "SELECT caller FROM entitled WHERE shop = ? AND order_id = ?", self.shop, order_id
-            )
-        return str(rows[0]["caller"]) if rows else ""
+            return _entitled(unit, order_id, caller)
+
+    def entitle_once(self, order_id: str, caller: str) -> str:
+        """Returns the caller that may receive an order's result, for a caller without a key.
+
+        It is ``caller``, the first time, unless the settlement began with a key.
+        """
+        with self.unit() as unit:
+            unit.execute(
+                "UPDATE entitled SET caller = ? WHERE shop = ? AND order_id = ? AND caller = ''",
+                caller, self.shop, order_id,
+            )  # fmt: skip
+            return _entitled(unit, order_id, caller)
 
     def change(
         self,
@@ -236,6 +243,16 @@ class SqlOrders:
                     if row[column] is not None
                 ]
             return sum(_reseal(unit, again, *row) for row in held)
+
+
+def _entitled(unit: UnitOfWork, order_id: str, caller: str) -> str:
+    unit.execute(
+        "INSERT INTO entitled VALUES (?, ?, ?) ON CONFLICT DO NOTHING", unit.shop, order_id, caller
+    )
+    rows = unit.rows(
+        "SELECT caller FROM entitled WHERE shop = ? AND order_id = ?", unit.shop, order_id
+    )
+    return str(rows[0]["caller"])
 
 
 def _reseal(

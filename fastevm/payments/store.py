@@ -90,8 +90,15 @@ class OrderStore(Protocol):
     def entitle(self, order_id: str, caller: str, *, anew: bool = False) -> str:
         """Returns the caller that may receive an order's result: the first that asked.
 
-        ``anew`` replaces the earlier caller while the order is STORED, so that nothing was sent; an
-        empty ``caller`` then only removes it.
+        ``anew`` replaces the earlier caller while the order is STORED, so that nothing is in
+        flight. An empty ``caller`` stands for those without a key.
+        """
+        ...
+
+    def entitle_once(self, order_id: str, caller: str) -> str:
+        """Returns the caller that may receive an order's result, for a caller without a key.
+
+        It is ``caller``, the first time, unless the settlement began with a key.
         """
         ...
 

@@ -13,13 +13,14 @@ import logging
 import secrets
 import time
 from asyncio import to_thread
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
 from fastevm.core.primitives.replace import replace
-from fastevm.payments.calls import state_data
+from fastevm.payments.calls import balance_data, state_data
 from fastevm.payments.chain import Chain
 from fastevm.payments.errors import (
     DuplicateOrder,
@@ -40,10 +41,11 @@ from fastevm.payments.signer import Signer
 from fastevm.payments.states import State, Trigger
 from fastevm.payments.store import Store, every_order
 from fastevm.payments.tokens import Token
-from fastevm.payments.transactions import Transactions
+from fastevm.payments.transactions import Transactions, time_of
 from fastevm.payments.vault import Vault
 from fastevm.payments.x402 import reasons
 from fastevm.payments.x402.claims import BLOCK, Call, Claim
+from fastevm.payments.x402.grants import PaymentLocks
 from fastevm.payments.x402.messages import Settled
 from fastevm.payments.x402.reasons import Refused, Unavailable
 from fastevm.payments.x402.receipts import Receipts
@@ -52,9 +54,14 @@ from fastevm.rpc_client.messages import Call as NodeCall
 log: Final = logging.getLogger(__name__)
 
 NO_BLOCK: Final = 0  # block hash of a pre-confirmed receipt
+# Seconds of chain time after validBefore until an unused nonce proves that no money will move:
+# one of several nodes may be behind, and a reorganisation may replace the newest blocks.
+AFTER_WINDOW: Final = 30
+MOST_VERIFIED: Final = 10_000  # verified payments in memory
+MOST_IN_FLIGHT: Final = 100  # payments of one payer at the same time
 SPENT_TOPICS: Final = [Event.USED.topic, Event.CANCELED.topic]
 DONE: Final = (State.CAPTURED, State.PAID, State.HELD, State.RELEASED)
-ENDED: Final = (State.STORED, State.FAILED, State.EXPIRED)
+ENDED: Final = (State.STORED, State.FAILED, State.EXPIRED, State.CANCELLED)
 BEHIND: Final = 16  # blocks that one of several nodes may lack
 COLLECTING: Final = (Purpose.CAPTURE, Purpose.HOLD)
 
@@ -108,7 +115,10 @@ class ChainSettler:
         self.receipts = Receipts(node)
         chain = Chain(node, self.chain_id, self.policy)
         self._settler = Settler(self.store, tokens[0].domain, chain, lambda order: None)
-        self._locks: dict[str, asyncio.Lock] = {}
+        self._locks = PaymentLocks()
+        self._verified: dict[str, bytes] = {}  # hash of the signature by order id
+        self._starting: dict[str, Order] = {}  # orders whose transaction is being reserved
+        self._begun: set[str] = set()  # ids of orders whose first request, without a key, waits
 
     @property
     def account(self) -> str:
@@ -164,24 +174,63 @@ class ChainSettler:
         ``key`` is the caller's: see `Facilitator.settle`.
         """
         caller = hashlib.sha256(key.encode()).hexdigest() if key else ""
-        lock = self._locks.setdefault(claim.order_id, asyncio.Lock())
+        first = False
         try:
-            async with lock:
-                order = await self._submitted(claim, check, caller)
+            async with self._locks.of(claim.order_id):
+                order, begun = await self._submitted(claim, check, caller)
+                first = begun and not caller
+                if first:
+                    self._begun.add(order.id)
             settled = await self._outcome(order, time.monotonic() + self.rules.settle_for)
-            return await self._entitled(settled, order.id, caller) if settled.success else settled
+            if not settled.success:
+                return settled
+            return await self._entitled(settled, order.id, caller, first=first)
         finally:
-            if not lock.locked():
-                self._locks.pop(claim.order_id, None)
+            if first:
+                self._begun.discard(claim.order_id)
 
-    async def _entitled(self, settled: Settled, order_id: str, caller: str) -> Settled:
-        """Returns a success to the caller that may receive it, and to nobody else."""
-        caller = caller or secrets.token_hex(16)
-        first = await to_thread(self.store.entitle, order_id, caller)
-        if hmac.compare_digest(first, caller):
-            return settled
+    async def _entitled(
+        self, settled: Settled, order_id: str, caller: str, *, first: bool
+    ) -> Settled:
+        """Returns a success to the caller that may receive it, and to nobody else.
+
+        The request that began the settlement without a key comes before others without a key.
+        """
+        if caller or first or order_id not in self._begun:
+            entitle = self.store.entitle if caller else self.store.entitle_once
+            caller = caller or secrets.token_hex(16)
+            entitled = await to_thread(entitle, order_id, caller)
+            if hmac.compare_digest(entitled, caller):
+                return settled
         text = "this payment was settled before, for another request"
         return replace(settled, reason=reasons.DUPLICATE, message=text)
+
+    def verified(self, claim: Claim) -> None:
+        """Notes that a payment was valid and not made yet.
+
+        If somebody else submits it before the first request settles it, it still counts.
+        """
+        if len(self._verified) >= MOST_VERIFIED:
+            del self._verified[next(iter(self._verified))]
+        self._verified[claim.order_id] = hashlib.sha256(claim.signature).digest()
+
+    def _was_verified(self, claim: Claim) -> bool:
+        known = self._verified.get(claim.order_id)
+        return known is not None and known == hashlib.sha256(claim.signature).digest()
+
+    async def _was_published(self, order: Order) -> bool:
+        """Whether a transaction with the payer's signature may have been sent."""
+        return bool(captures(await to_thread(partial(self.store.submissions, order_id=order.id))))
+
+    async def check_unordered(self, claim: Claim, recipient: str) -> None:
+        """Raises Refused if the payment's nonce is that of an order of `Merchant`.
+
+        One transfer would pay for both. Sees the orders of this store.
+        """
+        terms, token = claim.authorization.terms, claim.authorization.domain.token
+        shop = self.store.scoped(f"{self.chain_id}/{token}/{recipient}")
+        if await to_thread(shop.find, token, terms.payer, "0x" + terms.nonce.hex()) is not None:
+            raise Refused(reasons.INVALID_PAYLOAD, "the nonce belongs to an order of the recipient")
 
     async def known(self, claim: Claim) -> Order | None:
         """Returns the order of a payment seen before. Raises Refused if its terms differ."""
@@ -193,23 +242,39 @@ class ChainSettler:
             raise Refused(reasons.NONCE_USED, "the nonce belongs to another payment")
         return order
 
-    async def _submitted(self, claim: Claim, check: Callable[[], Any], caller: str) -> Order:
-        """Submits the payment's transaction unless that was done before; returns the order."""
+    async def _submitted(
+        self, claim: Claim, check: Callable[[], Any], caller: str
+    ) -> tuple[Order, bool]:
+        """Submits the payment's transaction unless that was done before.
+
+        Returns the order, and whether this call began the settlement.
+        """
         order = await self.known(claim)
         if order is not None and order.state is not State.STORED:
             await to_thread(self._check_signature, order, claim)
-            return order
+            return order, False
         try:
             call: Call = await check()
         except Refused as refusal:
-            if order is None or refusal.reason not in reasons.SPENT:
+            spent = refusal.reason in reasons.SPENT
+            if order is not None and (spent or await self._was_published(order)):
+                # the chain says with which result, and whether it can still be paid
+                await to_thread(self._check_signature, order, claim)
+                return order, False
+            if order is not None or not spent or not self._was_verified(claim):
                 raise
-            # submitted before, by us or by somebody else: the chain says with which result
-            await to_thread(self._check_signature, order, claim)
-            return order
-        order = order or await self._added(claim)
-        # before the transaction is published: until then only the payer has the signature
-        await to_thread(partial(self.store.entitle, order.id, caller, anew=True))
+            # somebody else submitted it after we verified it, and it counts for this request
+            order = await self._added(claim)
+            await to_thread(partial(self.store.entitle, order.id, caller, anew=True))
+            return order, True
+        async with self._affordable(claim):
+            order = order or await self._added(claim)
+            # before the transaction is published: until then only the payer has the signature
+            await to_thread(partial(self.store.entitle, order.id, caller, anew=True))
+            await self._submit(order, call)
+        return await to_thread(self.store.order, order.id), True
+
+    async def _submit(self, order: Order, call: Call) -> None:
         trigger, purpose = Trigger.SUBMIT_CAPTURE, Purpose.CAPTURE
         if order.annex:
             trigger, purpose = Trigger.SUBMIT_HOLD, Purpose.HOLD
@@ -220,10 +285,60 @@ class ChainSettler:
         except IllegalTransition:
             log.info("order %s: another process submitted it", order.id)
         except NodeRefusal as refusal:
-            raise Refused(reasons.of_cause(failure_of(refusal)[0])) from None
+            # of the account's nonce or the fees: nothing about the payment
+            raise Unavailable(f"the node refused to prepare: code {refusal.code}") from None
         except NodeUnreachable as error:
             raise Unavailable(str(error)) from None
-        return await to_thread(self.store.order, order.id)
+
+    @asynccontextmanager
+    async def _affordable(self, claim: Claim) -> AsyncIterator[None]:
+        """Counts the payer's payments that are in flight until this one is recorded.
+
+        Raises Unavailable if the balance is too small for all of them: this one would revert at the
+        facilitator's cost. Payments of other processes count once they are recorded.
+        """
+        terms, token = claim.authorization.terms, claim.authorization.domain.token
+        moving = (State.CAPTURING, State.AUTHORIZING)
+        async with self._locks.of(f"{token}/{terms.payer}"):
+            starting = list(self._starting.values())
+            recorded = await to_thread(
+                partial(self.store.orders, moving, payer=terms.payer, limit=MOST_IN_FLIGHT)
+            )
+            others = {
+                order.id: order
+                for order in (*recorded, *starting, *self._starting.values())
+                if order.id != claim.order_id
+                and order.authorization.domain.token == token
+                and order.authorization.terms.payer == terms.payer
+            }
+            if others:
+                await self._check_balance(claim, list(others.values()))
+            self._starting[claim.order_id] = Order(
+                id=claim.order_id, authorization=claim.authorization
+            )
+        try:
+            yield
+        finally:
+            self._starting.pop(claim.order_id, None)
+
+    async def _check_balance(self, claim: Claim, others: Sequence[Order]) -> None:
+        """Raises Unavailable unless the balance is sufficient for this payment and the others."""
+        terms, token = claim.authorization.terms, claim.authorization.domain.token
+        asked = [balance_data(terms.payer)]
+        asked += [state_data(terms.payer, order.authorization.terms.nonce) for order in others]
+        balance, *used = await self.ask(
+            [("eth_call", [{"to": token, "data": "0x" + data.hex()}, BLOCK]) for data in asked]
+        )
+        if not all(isinstance(answer, str) and len(answer) > 2 for answer in (balance, *used)):
+            raise Unavailable("the node does not show the payer's balance")
+        reserved = sum(
+            order.authorization.terms.value
+            for order, answer in zip(others, used, strict=True)
+            if int(answer, 16) == 0
+        )
+        if int(balance, 16) < reserved + terms.value:
+            text = "the payer's other payments are in flight, and its balance is too small for all"
+            raise Unavailable(text)
 
     def _check_signature(self, order: Order, claim: Claim) -> None:
         """Raises Refused unless the signature is the stored one, as long as it is stored."""
@@ -256,32 +371,45 @@ class ChainSettler:
     # --- results ----------------------------------------------------------------------------------
 
     async def _outcome(self, order: Order, deadline: float) -> Settled:
-        """Waits for the result of an order's transactions; pending after ``deadline``."""
+        """Waits for the result of an order's transactions; pending after ``deadline``.
+
+        A transaction that moved the money decides, and a failed one only if it is the newest.
+        """
         last = ""
         while True:
             sent = await to_thread(partial(self.store.submissions, order_id=order.id))
             hashes = [submission.transaction_hash for submission in captures(sent)]
             last = hashes[-1] if hashes else last
             left = min(self.rules.tend_every, deadline - time.monotonic())
-            receipt = await self.receipts.wait(hashes, max(0.0, left), self._counts)
+            counts = partial(self._counts, newest=newest_hashes(sent))
+            receipt = await self.receipts.wait(hashes, max(0.0, left), counts)
             if receipt is not None and int(receipt["status"], 16) == 1 and moved(receipt, order):
                 return self._success(order, receipt["transactionHash"])
-            if receipt is not None and int(receipt["status"], 16) == 0:
-                return await self._failed(order)
             order = await to_thread(self.store.order, order.id)
             if order.state in DONE and order.settlement is not None:
                 return self._success(order, order.settlement.transaction_hash)
-            if order.state in ENDED:
-                return await self._ended(order)
-            if time.monotonic() >= deadline:
-                return self._answer(order, last, reasons.PENDING, "no receipt yet: try again")
+            if receipt is not None and int(receipt["status"], 16) == 0:
+                ended, waits = await self._failed(order)
+            elif order.state in ENDED:
+                ended, waits = await self._ended(order)
+            else:
+                ended, waits = self._answer(order, last, reasons.PENDING, "no receipt yet"), True
+            if not waits or time.monotonic() >= deadline:
+                return ended
+            if order.state in ENDED or receipt is not None:
+                await asyncio.sleep(max(0.0, min(self.rules.tend_every, left)))
 
-    def _counts(self, receipt: dict[str, Any]) -> bool:
-        """Whether a receipt is sufficient. A failure counts only in a canonical block."""
+    def _counts(self, receipt: dict[str, Any], newest: Collection[str] = ()) -> bool:
+        """Whether a receipt is sufficient.
+
+        A failure counts only in a canonical block, and only of one of the ``newest`` transactions.
+        """
         canonical = int(receipt["blockHash"] or "0x0", 16) != NO_BLOCK
-        return canonical or (self.rules.preconfirmed and int(receipt["status"], 16) == 1)
+        if int(receipt["status"], 16) == 1:
+            return canonical or self.rules.preconfirmed
+        return canonical and receipt["transactionHash"] in newest
 
-    async def _failed(self, order: Order) -> Settled:
+    async def _failed(self, order: Order) -> tuple[Settled, bool]:
         """Handles a reverted transaction."""
         try:
             await self.transactions.follow()
@@ -289,29 +417,41 @@ class ChainSettler:
             log.warning("order %s: the reason of its failure is unknown", order.id)
         return await self._ended(order)
 
-    async def _ended(self, order: Order) -> Settled:
-        """Answers for an order whose transactions can move no money any more.
+    async def _ended(self, order: Order) -> tuple[Settled, bool]:
+        """Answers for an order without a transaction in flight, and whether waiting may help.
 
         It is a success if somebody else submitted the payment. It is pending while the token says
-        that the nonce is used, but no receipt says for what: nodes index logs after blocks.
+        that the nonce is used, but no receipt says for what: nodes index logs after blocks. It is
+        also pending while anybody can still submit the signature, because it was published.
         """
         sent = await to_thread(partial(self.store.submissions, order_id=order.id))
-        receipts, used = await self._uses(order, sent[0].head if sent else 0)
+        receipts, used, timestamp = await self._uses(order, sent[0].head if sent else 0)
         for receipt in receipts:
             if receipt is not None and moved(receipt, order):
                 await self._take(order, receipt)
-                return self._success(order, receipt["transactionHash"])
+                return self._success(order, receipt["transactionHash"]), False
+        last = sent[-1].transaction_hash if sent else ""
         if None in receipts or (used and not receipts):
-            last = sent[-1].transaction_hash if sent else ""
-            return self._answer(order, last, reasons.PENDING, "the nonce is used: try again")
+            text = "the nonce is used: try again"
+            return self._answer(order, last, reasons.PENDING, text), True
         refusal = self._refusal(order, sent)
+        end = order.authorization.terms.valid_before
+        if not used and timestamp < end + AFTER_WINDOW:
+            text = (
+                f"not paid yet ({refusal.message or 'submitted by somebody else'}); the signature"
+                f" is public and can be used until {end}: repeat this payment, sign no other"
+            )
+            return self._answer(order, last, reasons.PENDING, text), not captures(sent)
         # a used nonce cannot pay any more, so the payer must not be asked as if nothing happened
         spent = used and refusal.reason not in reasons.SPENT
-        return replace(refusal, reason=reasons.NONCE_USED) if spent else refusal
+        return (replace(refusal, reason=reasons.NONCE_USED) if spent else refusal), False
 
-    async def _uses(self, order: Order, first: int) -> tuple[list[dict[str, Any] | None], bool]:
+    async def _uses(
+        self, order: Order, first: int
+    ) -> tuple[list[dict[str, Any] | None], bool, int]:
         """Returns the receipts of the transactions that used an order's nonce, and if it is used.
 
+        The last value is the timestamp of a block that is not newer than that answer.
         ``first``: block at which the nonce was unused; 0 if unknown. A receipt is None if the node
         lacks it. Raises Unavailable if the node does not answer.
         """
@@ -329,8 +469,13 @@ class ChainSettler:
             "toBlock": hex(begin + self.policy.range_blocks - 1),
         }
         state = {"to": token, "data": "0x" + state_data(terms.payer, terms.nonce).hex()}
-        answer, newest, logs = await self.ask(
-            [("eth_call", [state, "latest"]), ("eth_blockNumber", []), ("eth_getLogs", [wanted])]
+        block, answer, newest, logs = await self.ask(
+            [
+                ("eth_getBlockByNumber", ["latest", False]),
+                ("eth_call", [state, "latest"]),
+                ("eth_blockNumber", []),
+                ("eth_getLogs", [wanted]),
+            ]
         )
         if isinstance(logs, NodeRefusal) and isinstance(newest, str) and int(newest, 16) >= begin:
             # some nodes refuse a range that ends above their head
@@ -340,7 +485,7 @@ class ChainSettler:
         hashes = [raw["transactionHash"] for raw in logs] if isinstance(logs, list) else []
         found = await self.ask([("eth_getTransactionReceipt", [tx_hash]) for tx_hash in hashes])
         receipts = [receipt if isinstance(receipt, dict) else None for receipt in found]
-        return receipts, bool(int(answer, 16))
+        return receipts, bool(int(answer, 16)), time_of(block)
 
     def _success(self, order: Order, transaction_hash: str) -> Settled:
         return self._answer(order, transaction_hash)
@@ -416,6 +561,20 @@ def captures(sent: Sequence[Submission]) -> list[Submission]:
         submission
         for submission in sent
         if submission.purpose in COLLECTING and submission.transaction_hash
+    ]
+
+
+def newest_hashes(sent: Sequence[Submission]) -> list[str]:
+    """Returns the hashes of the newest transaction that collects the payment, and its copies.
+
+    Copies have the same account nonce and other fees. Empty while the newest is not signed yet.
+    """
+    collecting = [submission for submission in sent if submission.purpose in COLLECTING]
+    nonce = max((submission.account_nonce for submission in collecting), default=None)
+    return [
+        submission.transaction_hash
+        for submission in captures(collecting)
+        if submission.account_nonce == nonce
     ]
 
 

@@ -87,7 +87,9 @@ class Facilitator:
         try:
             settler, scheme, claim = self._claim(payment, offer)
             payer = claim.payer
+            await settler.check_unordered(claim, offer.pay_to)
             await scheme.check(settler, claim)
+            settler.verified(claim)
         except Refused as refusal:
             return Verified(payer=payer, reason=refusal.reason, message=refusal.detail)
         return Verified(payer=payer)
@@ -96,13 +98,15 @@ class Facilitator:
         """Collects the payment once and returns the result. Raises Malformed or Unavailable.
 
         Only one caller gets a success. If the settlement began with a ``claim``, it is the caller
-        with this claim, as often as it asks. Otherwise it is the first caller, once. All others get
+        with this claim, as often as it asks. Otherwise it is a caller without a claim, once: the
+        one that began it while it waits, then the first that asks. All others get
         ``duplicate_settlement``.
         """
         payer = None
         try:
             settler, scheme, parsed = self._claim(payment, offer)
             payer = parsed.payer
+            await settler.check_unordered(parsed, offer.pay_to)
             settled = await settler.settle(parsed, lambda: scheme.check(settler, parsed), claim)
         except Refused as refusal:
             return Settled(

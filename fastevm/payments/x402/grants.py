@@ -9,8 +9,8 @@ import asyncio
 import json
 import threading
 import time
-from collections.abc import Callable, Sequence
-from contextlib import closing
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, field
 from enum import Enum
 from itertools import islice
@@ -365,6 +365,15 @@ class PaymentLocks:
         except BaseException:  # the client is gone
             self._leave(key)
             raise
+
+    @asynccontextmanager
+    async def of(self, key: str) -> AsyncIterator[None]:
+        """Holds the lock of a payment in a ``with`` block."""
+        await self.acquire(key)
+        try:
+            yield
+        finally:
+            self.release(key)
 
     def release(self, key: str) -> None:
         """Releases the lock of a payment."""

@@ -271,7 +271,10 @@ FINAL: Final = "final"  # member of a failed /settle: no money moved, and none w
 
 
 class Settled(Struct, frozen=True, kw_only=True):
-    """The answer to /settle. ``settlement_pending`` is no failure: the result is not known yet."""
+    """The answer to /settle. ``settlement_pending`` is no failure: the result is not known yet.
+
+    ``final``: whether a failure is known to have moved no money, also by earlier requests.
+    """
 
     chain_id: int
     payer: str | None = None
@@ -279,6 +282,7 @@ class Settled(Struct, frozen=True, kw_only=True):
     amount: int | None = None
     reason: str | None = None
     message: str = ""
+    final: bool = True
 
     @property
     def success(self) -> bool:
@@ -295,7 +299,8 @@ class Settled(Struct, frozen=True, kw_only=True):
         members: Json = {"success": self.success}
         if self.reason is not None:
             members |= {"errorReason": self.reason}
-            members |= {} if self.pending or self.reason in SPENT else {FINAL: True}
+            final = self.final and not self.pending and self.reason not in SPENT
+            members |= {FINAL: True} if final else {}
             members |= {"errorMessage": self.message} if version == 2 and self.message else {}
         members |= {"payer": self.payer} if self.payer else {}
         members |= {

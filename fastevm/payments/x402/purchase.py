@@ -211,7 +211,7 @@ class Purchase(Struct):
 
     async def _sell(self, grant: Grant, run: Run) -> Reply:
         """Settles and runs the handler, in the order that the sale asks for."""
-        reply = grant.reply
+        reply, again = grant.reply, grant.phase is Phase.SETTLING
         if grant.phase is Phase.BEGUN:
             if reply is None and not self.upfront:
                 reply = await run()
@@ -221,6 +221,10 @@ class Purchase(Struct):
             grant = await self._keep(grant, phase=Phase.SETTLING, reply=reply)
         if grant.phase is Phase.SETTLING:
             settled = await self._settled(grant)
+            if again and not (settled.success or settled.final):
+                # the facilitator speaks of this request; an earlier one may have moved the money
+                text = f"an earlier settlement had no clear result; now: {settled.reason}"
+                settled = replace(settled, reason=reasons.PENDING, message=text)
             receipt = encode_header(settled.show(self.payment.version))
             if settled.pending:
                 await self._keep(grant, holder="")

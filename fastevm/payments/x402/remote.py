@@ -35,7 +35,9 @@ class RemoteFacilitator:
     """Calls a facilitator of any vendor. ``headers`` are sent with requests (``Authorization``).
 
     A settlement without a clear answer is pending, not failed: so are failures that a facilitator
-    may report after it has sent a transaction, unless it says that they are final.
+    may report after it has sent a transaction, unless it says that they are final. A failure that
+    is found before sending is `Settled.final` only if the facilitator says so: an earlier request
+    may have sent the payment.
     """
 
     def __init__(self, url: str, headers: Mapping[str, str] | None = None) -> None:
@@ -85,9 +87,10 @@ class RemoteFacilitator:
             amount=offer.amount,
             reason=None if message["success"] else _text(message.get("errorReason")) or "",
             message=str(message.get("errorMessage") or ""),
+            final=message.get(FINAL) is True,
         )
         reason = settled.reason
-        if reason is None or reason in reasons.SPENT or message.get(FINAL) is True:
+        if reason is None or reason in reasons.SPENT or settled.final:
             return settled
         if reasons.moved_nothing(reason, settled.transaction):
             return settled

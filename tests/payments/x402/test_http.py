@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -10,6 +11,7 @@ from aiohttp import web
 
 from fastevm.payments.x402 import (
     Facilitator,
+    FileGrants,
     Payment,
     Paywall,
     RemoteFacilitator,
@@ -277,6 +279,44 @@ async def test_only_a_failure_that_moved_no_money_asks_for_another_payment(
             assert {answer.status for answer in answers} == {402 if again else 503}, name
             assert all(b"secret" not in answer.body for answer in answers)
         await remote.close()
+
+
+async def test_a_refusal_after_an_unclear_settlement_is_no_402(
+    town: Street, tmp_path: Path
+) -> None:
+    """The payment itself may have spent the balance that the facilitator does not find."""
+    answers: list[web.Response] = []
+
+    async def verify(request: web.Request) -> web.Response:
+        return web.json_response({"isValid": True, "payer": town.payer.address})
+
+    async def settle(request: web.Request) -> web.Response:
+        return answers.pop(0)
+
+    def failure(**members: Any) -> web.Response:
+        shown = {"success": False, "transaction": "", "network": "eip155:84532"}
+        return web.json_response({**shown, "errorReason": "insufficient_funds", **members})
+
+    async def run() -> Reply:
+        return Reply(200, [], b"secret weather")
+
+    app = web.Application()
+    app.router.add_post("/verify", verify)
+    app.router.add_post("/settle", settle)
+    offer = town.offer()
+    async with Served(app) as served:
+        for last, status in ((failure(), 503), (failure(final=True), 402)):
+            made = header_of(town.buyer().payload(offer), offer)
+            headers = {key.lower(): value for key, value in made.items()}
+            request = Request("GET", "/weather", "http://shop.example/weather", headers)
+            answers += [web.Response(status=502), failure(), last]
+            for expected in (503, 503, status):
+                # each time another process of the server
+                grants = FileGrants(tmp_path / "grants.db")
+                remote = RemoteFacilitator(served.url)
+                wall = Paywall(remote, {"GET /weather": Sale([offer])}, grants=grants)
+                assert (await wall.handle(request, run)).status == expected
+                await remote.close()
 
 
 def test_headers_hold_what_they_are_given() -> None:
