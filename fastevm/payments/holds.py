@@ -293,7 +293,9 @@ class Holds:
                 draft=self.transactions.drafted(movement.order_id, made),
             )
             result: Any = await to_thread(
-                partial(reserve, check=check) if known is None else reserve
+                partial(reserve, check=check, most_today=self.transactions.policy.most_per_day)
+                if known is None
+                else reserve
             )
             reserved: Submission | None = result[1] if known is None else result
             if reserved is not None:

@@ -1055,7 +1055,11 @@ class Merchant:
         await self.reconciler.run()
 
     async def rotate_keys(self) -> int:
-        """Re-encrypts with the newest key what older keys encrypted. Returns how many values."""
+        """Re-encrypts with the newest key what older keys encrypted, in this shop only.
+
+        Returns how many values. Other shops and facilitators in the same store need it too, before
+        the old key is removed.
+        """
 
         def again(sealed: bytes, context: str) -> bytes | None:
             if not self.vault.outdated(sealed):

@@ -66,6 +66,12 @@ class HttpTransport:
         """Closes the connections."""
         await self._client.close()
 
+    def __repr__(self) -> str:
+        return f"<HttpTransport {shown_address(self.url)}>"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("an HttpTransport cannot be pickled: its URL may contain an access key")
+
 
 class NodeClient:
     """JSON-RPC over a transport; a back end shares one object.
@@ -84,6 +90,9 @@ class NodeClient:
         self.feed_url = None if feed_url is None else checked_address(feed_url, "ws", "wss")
         self.batch_limit = batch_limit
         self._ids = itertools.count(1)
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a NodeClient cannot be pickled: its URLs may contain access keys")
 
     async def call(self, method: str, *params: Any) -> Any:
         """Returns the result. Raises :class:`NodeRefusal` or :class:`NodeUnreachable`."""

@@ -15,6 +15,7 @@ from msgspec import Struct
 from fastevm.payments.movements import Movement, MovementTrigger
 from fastevm.payments.orders import Order
 from fastevm.payments.states import Trigger
+from fastevm.payments.vault import SealContext
 
 DRAFTED: Final = "payment.drafted"
 RECEIVED: Final = "payment.received"  # too little, too much or too late
@@ -92,6 +93,7 @@ class Endpoint:
     id: str
     url: str
     sealed: bytes = field(repr=False)
+    shop: str = ""
     previous: bytes | None = field(default=None, repr=False)
     disabled: bool = False
     failing_since: float | None = None
@@ -99,8 +101,10 @@ class Endpoint:
 
     @property
     def seal_context(self) -> str:
-        """The context that the encrypted secrets are bound to."""
-        return f"endpoint/{self.id}"
+        """The context that the encrypted secrets are bound to: shop and id."""
+        context = SealContext(f"shop {self.shop}/endpoint/{self.id}")
+        context.older = f"endpoint/{self.id}"
+        return context
 
 
 class Delivery(Struct, frozen=True, kw_only=True):

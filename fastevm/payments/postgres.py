@@ -16,6 +16,7 @@ from psycopg.rows import dict_row
 from fastevm.payments.errors import StoreError, StoreUnavailable
 from fastevm.payments.migrations import prepare
 from fastevm.payments.schema import POSTGRES, POSTGRES_GUARDS
+from fastevm.rpc_client.messages import shown_address
 
 CONNECTIONS: Final = 8  # idle connections kept open; further ones are closed after use
 CONNECT_SECONDS: Final = 5
@@ -158,6 +159,5 @@ def _translated(statement: str) -> str:
 
 def shown(url: str) -> str:
     """Returns the URL without user, password and options."""
-    parts = urlsplit(url)
-    port = f":{parts.port}" if parts.port else ""
-    return f"{parts.scheme}://{parts.hostname or ''}{port}{parts.path}"
+    address = shown_address(url)
+    return address if address.endswith("***") else address + urlsplit(url).path

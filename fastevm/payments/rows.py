@@ -201,6 +201,7 @@ def read_endpoint(row: Row) -> Endpoint:
     """Reads an endpoint."""
     return Endpoint(
         id=row["id"],
+        shop=row["shop"],
         url=row["url"],
         sealed=bytes(row["sealed"]),
         previous=row["previous"],

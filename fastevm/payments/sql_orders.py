@@ -11,7 +11,13 @@ from fastevm.payments.orders import PAGE, AuditEntry, Order
 from fastevm.payments.outbox import DRAFTED, RECEIVED, order_data
 from fastevm.payments.policy import Exposure
 from fastevm.payments.reasons import Reason
-from fastevm.payments.rows import order_values, read_order, read_submission, readable
+from fastevm.payments.rows import (
+    order_values,
+    read_endpoint,
+    read_order,
+    read_submission,
+    readable,
+)
 from fastevm.payments.states import EXPOSED, State, Trigger
 from fastevm.payments.unit_of_work import UnitOfWork
 
@@ -238,7 +244,13 @@ class SqlOrders:
             ]  # fmt: skip
             for column in ("sealed", "previous"):
                 held += [
-                    (f"endpoints/{column}", "id", row["id"], row[column], f"endpoint/{row['id']}")
+                    (
+                        f"endpoints/{column}",
+                        "id",
+                        row["id"],
+                        row[column],
+                        read_endpoint(row).seal_context,
+                    )
                     for row in unit.rows("SELECT * FROM endpoints WHERE shop = ?", self.shop)
                     if row[column] is not None
                 ]

@@ -12,7 +12,7 @@ from fastevm.payments.errors import (
     UnknownOrder,
     UnreadableRow,
 )
-from fastevm.payments.movements import Movement, MovementTrigger
+from fastevm.payments.movements import Movement, MovementKind, MovementState, MovementTrigger
 from fastevm.payments.orders import SIGN_SECONDS, Draft, Progress, Purpose, Submission
 from fastevm.payments.outbox import REQUESTED, movement_data
 from fastevm.payments.reasons import Reason
@@ -52,7 +52,8 @@ class SqlSubmissions(SqlOrders):
         """Atomically applies a transition and reserves its transaction."""
         with self.unit() as unit:
             if most_today is not None:
-                self._check_day(unit, order_id, most_today)
+                value = unit.order(order_id).authorization.terms.value
+                self._check_day(unit, value, most_today)
             order = unit.change(order_id, trigger, None, {"reason": None, "detail": ""})
             chain_id = order.authorization.domain.chain_id
             nonce = unit.next_nonce(chain_id, sender, least_nonce)
@@ -81,7 +82,8 @@ class SqlSubmissions(SqlOrders):
             for order_id in order_ids:
                 try:
                     if most_today is not None:
-                        self._check_day(unit, order_id, most_today)
+                        value = unit.order(order_id).authorization.terms.value
+                        self._check_day(unit, value, most_today)
                     unit.change(order_id, trigger, None, {"reason": None, "detail": ""})
                 except (IllegalTransition, LimitReached, UnknownOrder, UnreadableRow) as error:
                     refused[order_id] = error
@@ -92,8 +94,8 @@ class SqlSubmissions(SqlOrders):
             slot = Slot("", "", purpose, chain_id, sender, nonce, taken)
             return unit.reserve(slot, draft(nonce, taken)), refused
 
-    def _check_day(self, unit: UnitOfWork, order_id: str, most: int) -> None:
-        """Raises LimitReached if the captures of today (UTC) would exceed ``most``."""
+    def _check_day(self, unit: UnitOfWork, value: int, most: int) -> None:
+        """Raises LimitReached if today's captures (UTC), also of holds, would exceed ``most``."""
         unit.connection.lock(f"day/{self.shop}")
         begin = unit.now - unit.now % DAY_SECONDS
         rows = unit.rows(
@@ -102,8 +104,12 @@ class SqlSubmissions(SqlOrders):
             self.shop, State.CAPTURING.value, State.CAPTURED.value, State.PAID.value,
             self.shop, Trigger.SUBMIT_CAPTURE.value, begin,
         )  # fmt: skip
-        taken = sum(int(row["value"]) for row in rows)
-        value = unit.order(order_id).authorization.terms.value
+        parts = unit.rows(
+            "SELECT amount AS value FROM movements WHERE shop = ? AND kind = ? AND state <> ?"
+            " AND created_at >= ?",
+            self.shop, MovementKind.PART.value, MovementState.FAILED.value, begin,
+        )  # fmt: skip
+        taken = sum(int(row["value"]) for row in (*rows, *parts))
         if taken + value > most:
             raise LimitReached(f"captured today: {taken} units, {value} more exceed {most}")
 
@@ -116,6 +122,7 @@ class SqlSubmissions(SqlOrders):
         least_nonce: int,
         draft: Callable[[int], Draft],
         check: Callable[[list[Movement]], None],
+        most_today: int | None = None,
     ) -> tuple[Movement, Submission | None]:
         """Atomically stores a movement and reserves its transaction.
 
@@ -131,6 +138,8 @@ class SqlSubmissions(SqlOrders):
                     raise LimitReached(f"the key {movement.key!r} belongs to another movement")
                 return known, None
             check(_movements(unit, movement.order_id))
+            if most_today is not None and movement.kind is MovementKind.PART:
+                self._check_day(unit, movement.amount, most_today)
             self._insert(unit, movement)  # its notice first: the lock order is the same everywhere
             nonce = unit.next_nonce(chain_id, sender, least_nonce)
             purpose = movement.kind.purpose

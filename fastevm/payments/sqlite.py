@@ -24,6 +24,16 @@ _SETTINGS: Final = (
 )  # fmt: skip
 
 
+# Name, type, NOT NULL, default, part of the primary key, hidden: as PRAGMA table_xinfo shows them.
+AUDIT_COLUMNS: Final = [
+    ("number", "INTEGER", 0, None, 1, 0),
+    ("shop", "TEXT", 1, None, 0, 0),
+    ("order_id", "TEXT", 1, None, 0, 0),
+    ("at", "DOUBLE PRECISION", 1, None, 0, 0),
+    *((name, "TEXT", 1, None, 0, 0) for name in ("actor", "what", "before", "after", "detail")),
+]
+
+
 class SqliteConnection:
     """A connection inside the only write transaction."""
 
@@ -65,8 +75,10 @@ class SqliteDatabase:
         self._lock = RLock()
         with self.transaction() as connection:
             prepare(connection, path, SQLITE, SQLITE_GUARDS)
+            check_audit_table(connection, path)
             for statement in SQLITE_OPENED:
                 connection.execute(statement)
+            check_audit_triggers(connection, path)
 
     @contextmanager
     def transaction(self) -> Iterator[SqliteConnection]:
@@ -105,6 +117,38 @@ class SqliteDatabase:
         """Closes the file."""
         with self._lock:
             self._connection.close()
+
+
+def check_audit_table(connection: SqliteConnection, path: str) -> None:
+    """Raises StoreError unless the audit trail has the columns with which it was created."""
+    rows = connection.execute("PRAGMA table_xinfo(audit)").fetchall()
+    found = [tuple(row)[1:] for row in rows]
+    if found != AUDIT_COLUMNS:
+        names = ", ".join(str(column[0]) for column in found) or "none"
+        raise StoreError(f"store {path}: the table of the audit trail was altered: columns {names}")
+
+
+def check_audit_triggers(connection: SqliteConnection, path: str) -> None:
+    """Raises StoreError unless the audit trail has exactly the triggers that protect it."""
+    rows = connection.execute(
+        "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = 'audit'"
+    ).fetchall()
+    found = {row["name"]: _words(row["sql"]) for row in rows}
+    wanted = {
+        (words := _words(statement)).split()[2]: words
+        for statement in (*SQLITE_GUARDS, *SQLITE_OPENED)
+    }
+    wrong = sorted(
+        name for name in found.keys() | wanted.keys() if found.get(name) != wanted.get(name)
+    )
+    if wrong:
+        names = ", ".join(wrong)
+        text = f"store {path}: triggers of the audit trail are missing or altered: {names}"
+        raise StoreError(text)
+
+
+def _words(statement: str) -> str:
+    return " ".join(statement.replace("IF NOT EXISTS ", "").split())
 
 
 class SqliteWatch:

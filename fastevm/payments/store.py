@@ -190,8 +190,11 @@ class SubmissionStore(Protocol):
         least_nonce: int,
         draft: Callable[[int], Draft],
         check: Callable[[list[Movement]], None],
+        most_today: int | None = None,
     ) -> tuple[Movement, Submission | None]:
         """Atomically stores a movement and reserves its transaction.
+
+        ``most_today``: limit of a day's captures, for a part of a hold. Raises LimitReached.
 
         ``check(movements)`` gets the order's other movements under the order's lock and may raise.
         A repeated request with the same key and terms returns the existing movement and no
@@ -360,6 +363,8 @@ class LedgerStore(Protocol):
 class OutboxStore(Protocol):
     """Notices of changes, and their deliveries to webhook endpoints."""
 
+    shop: str
+
     def notices(
         self, after: int = 0, *, order_id: str | None = None, limit: int = PAGE
     ) -> list[Notice]:
@@ -444,9 +449,11 @@ def open_store(url: str = "sqlite:///payments.db", *, create: bool = True) -> St
     if url.startswith(POSTGRES):
         return SqlStore(_postgres(url))
     if not url.startswith(SQLITE) or url == SQLITE:
-        scheme = url.split(":", 1)[0]
+        scheme, found, _ = url.partition(":")
         known = scheme in ("sqlite", "postgresql", "postgres")  # with too few slashes
-        wrong = f"invalid {scheme} store URL" if known else f"unknown store URL scheme {scheme!r}"
+        wrong = f"invalid {scheme} store URL" if known else "unknown store URL"
+        if not known and url.startswith(f"{scheme}://") and found:
+            wrong += f" scheme {scheme!r}"
         raise StoreError(f"{wrong}: expected {SQLITE}path or {POSTGRES[0]}host/name")
     path = url.removeprefix(SQLITE)
     if not create and not Path(path).exists():

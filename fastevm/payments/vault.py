@@ -31,6 +31,12 @@ _HEADER: Final = len(_FORMAT) + _ID_LENGTH + _NONCE_LENGTH
 _TAG_LENGTH: Final = 16
 
 
+class SealContext(str):
+    """A context with the one of an earlier version, ``older``, which `Vault.open` also accepts."""
+
+    older: str = ""
+
+
 class Vault:
     """A ring of keys. Its repr and errors show neither keys nor contents."""
 
@@ -73,12 +79,13 @@ class Vault:
                 f"{context}: encrypted with a key that is not in the ring: add it"
                 f" to {KEY_VARIABLE}, after the newest key"
             )
-        try:
-            return cipher.decrypt(
-                header[-_NONCE_LENGTH:], sealed[_HEADER:], _bound(header, context)
-            )
-        except InvalidTag:
-            raise VaultError(f"{context}: altered, or encrypted for another context") from None
+        contexts = [context, *filter(None, [getattr(context, "older", "")])]
+        for known in contexts:
+            with contextlib.suppress(InvalidTag):
+                return cipher.decrypt(
+                    header[-_NONCE_LENGTH:], sealed[_HEADER:], _bound(header, known)
+                )
+        raise VaultError(f"{context}: altered, or encrypted for another context")
 
     def outdated(self, sealed: bytes) -> bool:
         """Whether the value should be encrypted again because the ring has a newer key."""

@@ -24,6 +24,7 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
+from fastevm.core.primitives.replace import replace
 from fastevm.payments.amounts import text
 from fastevm.payments.errors import InvalidTerms, PaymentError, UnknownOrder
 from fastevm.payments.metrics import Metrics
@@ -62,6 +63,8 @@ def signature(secret: str, message_id: str, timestamp: int, body: bytes) -> str:
         key = base64.b64decode(secret.removeprefix(SECRET_PREFIX), validate=True)
     except (binascii.Error, ValueError):
         raise InvalidTerms("secret: expected whsec_ and base64") from None
+    if not key:
+        raise InvalidTerms("secret: it is empty, so anybody could sign")
     signed = f"{message_id}.{timestamp}.".encode() + body
     return "v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
 
@@ -69,7 +72,10 @@ def signature(secret: str, message_id: str, timestamp: int, body: bytes) -> str:
 def verified(
     secret: str, headers: Any, body: bytes, *, now: float | None = None, tolerance: int = TOLERANCE
 ) -> bool:
-    """For receivers: whether a webhook's signature is valid. Compares in constant time."""
+    """For receivers: whether a webhook's signature is valid. Compares in constant time.
+
+    Raises InvalidTerms if the secret is empty or cannot be decoded.
+    """
     try:
         message_id, timestamp = str(headers["webhook-id"]), int(headers["webhook-timestamp"])
         signatures = str(headers["webhook-signature"])
@@ -101,9 +107,9 @@ def add_endpoint(store: OutboxStore, vault: Vault, name: str, url: str) -> str:
     if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
         raise InvalidTerms("url: expected http or https")
     secret = new_secret()
-    made = Endpoint(id=name, url=url, sealed=b"")
+    made = Endpoint(id=name, url=url, sealed=b"", shop=store.shop)
     sealed = vault.seal(secret.encode(), made.seal_context)
-    store.add_endpoint(Endpoint(id=name, url=url, sealed=sealed))
+    store.add_endpoint(replace(made, sealed=sealed))
     return secret
 
 

@@ -1,6 +1,7 @@
 """JSON-RPC 2.0 messages of a client, and the two ways in which a call fails."""
 
 import json
+import re
 from collections.abc import Sequence
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -97,10 +98,24 @@ def result_of(answer: Answer) -> Any:
     return answer
 
 
+_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+
+
 def shown_address(url: str) -> str:
-    """Returns a URL without user, path and query, where providers put access keys."""
-    parts = urlsplit(url)
-    port = f":{parts.port}" if parts.port else ""
+    """Returns a URL without user, path and query, where access keys and passwords are.
+
+    Of a URL that cannot be parsed, or in which a password may look like a host, only the scheme.
+    """
+    scheme = url.partition("://")[0] if _SCHEME.match(url) else ""
+    hidden = f"{scheme.lower()}://***" if scheme else "***"
+    try:
+        parts = urlsplit(url)
+        port = f":{parts.port}" if parts.port else ""
+    except ValueError:
+        return hidden
+    # "user:pass/word@host": the part up to the slash is taken for the host
+    if not scheme or not parts.netloc or "@" in url.partition(parts.netloc)[2]:
+        return hidden
     return f"{parts.scheme}://{parts.hostname or ''}{port}"
 
 
@@ -108,8 +123,9 @@ def checked_address(url: str, *schemes: str) -> str:
     """Returns ``url``. Raises ValueError if its scheme is not in ``schemes`` or it has no host."""
     try:
         parts = urlsplit(url)
+        _ = parts.port  # raises ValueError
     except ValueError:
-        raise ValueError("invalid address of a node") from None
+        raise ValueError(f"invalid address of a node: {shown_address(url)}") from None
     if "://" not in url:
         raise ValueError(
             f"address {_shown_host(url)!r} is not {schemes[0]}: begin it with {schemes[0]}://"

@@ -92,6 +92,22 @@ def test_what_a_spreadsheet_would_run_is_quoted(cell: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("cell", "quoted"),
+    [
+        ('x;=HYPERLINK("http://e/")', 'x;\'=HYPERLINK("http://e/")'),
+        ("x\t=1", "x\t'=1"),
+        ("x\n =1", "x\n' =1"),
+        ("x\r@a", "x\r'@a"),
+        ("\u3164=1", "'\u3164=1"),
+        ("\u2800=1", "'\u2800=1"),
+        ("a;b", "a;b"),
+    ],
+)
+def test_what_a_spreadsheet_would_split_off_and_run_is_quoted(cell: str, quoted: str) -> None:
+    assert harmless(cell) == quoted
+
+
+@pytest.mark.parametrize(
     "cell", ["", "0x12", "order-1", "1.5", "a=1", "two chairs", "\u00e9", " a"]
 )
 def test_other_cells_are_not_changed(cell: str) -> None:

@@ -136,3 +136,16 @@ async def test_only_a_hold_is_held(still: Market) -> None:
     await still.stored(merchant)
     with pytest.raises(InvalidTerms):
         await merchant.holds.capture("order-1", 1, key="x")
+
+
+async def test_captures_of_holds_count_in_the_limit_of_a_day(still: Market) -> None:
+    merchant = still.merchant(most_per_day=VALUE)
+    await held(still, merchant)
+    await merchant.holds.capture("order-1", VALUE // 2, key="parcel 1", timeout=0)
+    await still.stored(merchant, "order-2")
+    with pytest.raises(LimitReached, match="captured today"):
+        await merchant.capture("order-2", until=State.CAPTURING)
+    await still.stored(merchant, "order-3", value=VALUE // 2)
+    await merchant.capture("order-3", until=State.CAPTURING)
+    with pytest.raises(LimitReached, match="captured today"):
+        await merchant.holds.capture("order-1", 1, key="parcel 2", timeout=0)

@@ -5,6 +5,7 @@ import copy
 import logging
 import pickle
 import sqlite3
+import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -27,12 +28,15 @@ from fastevm.payments import (
     Signature,
     SignatureRefused,
     State,
+    StoreError,
     Terms,
     Vault,
     VaultError,
     open_store,
 )
+from fastevm.payments.node import HttpTransport
 from fastevm.payments.states import Trigger
+from fastevm.payments.webhooks import add_endpoint, verified
 from fastevm.payments.x402 import Payer, RemoteFacilitator
 from fastevm.payments.x402.payer import Presented
 
@@ -222,3 +226,120 @@ def test_the_audit_trail_cannot_be_rewritten(tmp_path: Path) -> None:
             assert len(before) >= 2
     store.change("a", Trigger.VOID, version=0)  # further entries are appended
     store.close()
+
+
+@pytest.mark.parametrize(
+    "holder",
+    [NodeClient("http://u:5ecr3t@127.0.0.1:1/5ecr3t"), HttpTransport("http://127.0.0.1:1/5ecr3t")],
+    ids=["NodeClient", "HttpTransport"],
+)
+def test_a_node_client_does_not_show_its_address_and_is_not_copied(holder: Any) -> None:
+    assert "5ecr3t" not in f"{holder!r} {holder}"
+    for copied in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError, match="cannot be pickled"):
+            copied(holder)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://u:5ecr3t/x@127.0.0.1:1/db",
+        "postgresql://u:5ecr3t#x@127.0.0.1:1/db",
+        "postgresql://u:5ecr3t@127.0.0.1:1/db",
+        "postgresql://u:5ecr3t%@127.0.0.1:1/db",
+        "postgresql://u:5ecr3t@[bad/db",
+        "host=127.0.0.1 port=1 password=5ecr3t",
+        "u:5ecr3t@127.0.0.1/db",
+        "5ecr3t",
+    ],
+)
+def test_no_password_of_a_store_is_in_an_error(url: str) -> None:
+    with pytest.raises(StoreError) as found:
+        open_store(url)
+    assert "5ecr3t" not in "".join(traceback.format_exception(found.value))
+
+
+@pytest.mark.parametrize(
+    "url", ["http://u:5ecr3t/x@127.0.0.1:1", "http://127.0.0.1:5ecr3t/", "http://[5ecr3t/"]
+)
+def test_no_password_of_a_node_is_in_an_error(url: str) -> None:
+    with pytest.raises(ValueError, match="invalid address of a node") as found:
+        NodeClient(url)
+    assert "5ecr3t" not in "".join(traceback.format_exception(found.value))
+    assert "5ecr3t" not in repr(RemoteFacilitator(url))
+
+
+ALTERED = {
+    "a dropped column": ["ALTER TABLE audit DROP COLUMN what"],
+    "a forged column": [
+        "ALTER TABLE audit DROP COLUMN what",
+        "ALTER TABLE audit ADD COLUMN what TEXT NOT NULL DEFAULT 'forged'",
+    ],
+    "a forged last column": [
+        "ALTER TABLE audit DROP COLUMN detail",
+        "ALTER TABLE audit ADD COLUMN detail TEXT NOT NULL DEFAULT 'forged'",
+    ],
+    "a generated column": [
+        "ALTER TABLE audit RENAME COLUMN what TO was",
+        "ALTER TABLE audit ADD COLUMN what TEXT AS ('forged')",
+    ],
+    "another table": [
+        "ALTER TABLE audit RENAME TO old", "CREATE TABLE audit AS SELECT * FROM old",
+    ],
+    "no table": ["DROP TABLE audit"],
+    "no trigger": ["DROP TRIGGER audit_is_not_deleted"],
+    "another trigger": [
+        "DROP TRIGGER audit_is_not_changed",
+        "CREATE TRIGGER audit_is_not_changed BEFORE UPDATE ON audit BEGIN SELECT 1; END",
+    ],
+    "one more trigger": [
+        "CREATE TRIGGER more BEFORE INSERT ON audit BEGIN SELECT RAISE(IGNORE); END"
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ALTERED)
+def test_an_altered_audit_trail_is_not_opened(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "payments.db"
+    open_store(f"sqlite:///{path}").close()
+    open_store(f"sqlite:///{path}").close()
+    with closing(sqlite3.connect(path)) as connection, connection:
+        for statement in ALTERED[name]:
+            connection.execute(statement)
+    with pytest.raises(StoreError, match=r"audit trail (was|are)"):
+        open_store(f"sqlite:///{path}")
+
+
+def test_a_webhook_secret_of_another_shop_is_refused(tmp_path: Path) -> None:
+    path, vault = tmp_path / "payments.db", Vault([b"\x07" * 32])
+    store = open_store(f"sqlite:///{path}")
+    for shop in ("a", "b"):
+        add_endpoint(store.scoped(shop), vault, "hook", f"https://{shop}.example/")
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(
+            "UPDATE endpoints SET sealed ="
+            " (SELECT sealed FROM endpoints WHERE shop = 'b') WHERE shop = 'a'"
+        )
+    (swapped,), (kept,) = store.scoped("a").endpoints(), store.scoped("b").endpoints()
+    assert vault.open(kept.sealed, kept.seal_context).startswith(b"whsec_")
+    with pytest.raises(VaultError, match="another context"):
+        vault.open(swapped.sealed, swapped.seal_context)
+    # a secret of an older version is bound to its id alone
+    older = vault.seal(b"whsec_old", "endpoint/hook")
+    assert vault.open(older, kept.seal_context) == b"whsec_old"
+    # keys are rotated for both forms
+    ring = Vault([b"\x08" * 32, b"\x07" * 32])
+    shop = store.scoped("b")
+    shop.change_endpoint("hook", sealed=older, previous=kept.sealed)
+    assert shop.reseal(lambda sealed, context: ring.seal(ring.open(sealed, context), context)) == 2
+    (rotated,) = shop.endpoints()
+    newest = Vault([b"\x08" * 32])
+    assert newest.open(rotated.sealed, str(rotated.seal_context)) == b"whsec_old"
+    store.close()
+
+
+def test_an_empty_webhook_secret_is_refused() -> None:
+    headers = {"webhook-id": "m", "webhook-timestamp": str(int(time.time()))}
+    for secret in ("", "whsec_"):
+        with pytest.raises(InvalidTerms, match="empty"):
+            verified(secret, {**headers, "webhook-signature": "v1,"}, b"")

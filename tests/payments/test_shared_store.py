@@ -2,7 +2,7 @@
 
 import pytest
 
-from fastevm.payments import Domain, KeySigner, Merchant, Order, State, UnknownOrder
+from fastevm.payments import Domain, KeySigner, Merchant, NodeClient, Order, State, UnknownOrder
 
 from .market import VALUE, Market
 from .stores import BOTH
@@ -13,7 +13,11 @@ STORES = BOTH
 async def drafted(market: Market, order_id: str, **changes: str) -> tuple[Merchant, Order]:
     """An order of another shop in the same store."""
     merchant = market.merchant()
+    # a draft needs no node, and the market's node is not that of another chain
+    node, merchant.node = merchant.node, NodeClient("http://127.0.0.1:1")
     order = await merchant.draft(order_id, market.payer.address, VALUE)
+    await merchant.node.close()
+    merchant.node = node
     return merchant, order
 
 

@@ -351,3 +351,17 @@ async def test_a_close_that_is_cancelled_leaves_no_session() -> None:
     assert session.closed
     leaving.set()
     await runner.cleanup()
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("http://user:pass/word@host:1/", "http://***"),
+        ("http://user:12/34@host:1/", "http://***"),
+        ("http://host:pass/", "http://***"),
+        ("http://[pass/", "http://***"),
+        ("pass", "***"),
+    ],
+)
+def test_an_address_that_cannot_be_parsed_is_hidden(url: str, shown: str) -> None:
+    assert shown_address(url) == shown

@@ -158,7 +158,7 @@ def _keys(merchant: Merchant) -> list[Finding]:
     store, vault = merchant.store, merchant.vault
     sealed = [*islice(signatures_of(store, OPEN), MOST_TRIED)]
     sealed += [*islice(signatures_of(store, None), KEY_SAMPLE)] if not sealed else []
-    sealed += [(item.sealed, f"endpoint/{item.id}") for item in store.endpoints()]
+    sealed += [(item.sealed, item.seal_context) for item in store.endpoints()]
     tried, failed, why = undecryptable(vault, sealed)
     detail = f"{KEY_VARIABLE} decrypts {tried - failed} of {tried} signatures and secrets"
     if failed and "ring" not in why:

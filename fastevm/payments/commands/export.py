@@ -2,6 +2,7 @@
 
 import argparse
 import csv
+import re
 import sys
 import unicodedata
 from collections.abc import Iterator
@@ -22,6 +23,9 @@ COLUMNS: Final = (
     "block_hash", "reason", "created", "updated",
 )  # fmt: skip
 FORMULAS: Final = "=+-@|%"  # a spreadsheet runs a cell that begins with these as a formula
+BLANK: Final = "\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"  # letters that show nothing
+_BLANK_START: Final = re.compile(r"\s*")
+_SEPARATORS: Final = re.compile(r"([;\t\r\n])")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -132,9 +136,23 @@ def harmless(cell: str) -> str:
     """Quotes a cell that spreadsheets would run as a formula.
 
     They ignore white space and invisible characters at its start, and take full-width signs for
-    the others. A control character is quoted too.
+    the others. A control character is quoted too. Some also split a cell at a semicolon, a tab or
+    the end of a line, so each part is quoted.
     """
-    seen = unicodedata.normalize("NFKC", cell)
-    shown = next((char for char in seen if char.isprintable() and not char.isspace()), "")
-    quoted = (shown in FORMULAS and bool(shown)) or not cell[:1].isprintable()
-    return "'" + cell if quoted else cell
+    begin = _BLANK_START.match(cell)
+    start = begin.end() if begin else 0
+    first, *others = _SEPARATORS.split(cell[start:])
+    quoted = (part if _SEPARATORS.fullmatch(part) else _harmless(part) for part in others)
+    return _harmless(cell[:start] + first) + "".join(quoted)
+
+
+def _harmless(part: str) -> str:
+    if not part:
+        return part
+    seen = unicodedata.normalize("NFKC", part)
+    shown = next(
+        (char for char in seen if char.isprintable() and not char.isspace() and char not in BLANK),
+        "",
+    )
+    quoted = (shown in FORMULAS and bool(shown)) or not part[:1].isprintable()
+    return "'" + part if quoted else part

@@ -1,4 +1,7 @@
-"""``fastevm pay rotate-keys``: re-encrypts the store with the newest key of the ring."""
+"""``fastevm pay rotate-keys``: re-encrypts a shop of the store with the newest key of the ring.
+
+Run it for every ``--shop`` of the store before the old key is removed.
+"""
 
 import argparse
 
