@@ -11,6 +11,7 @@ from fastevm.payments import (
     Domain,
     Kind,
     Merchant,
+    NodeClient,
     Order,
     Progress,
     Reason,
@@ -271,9 +272,19 @@ async def test_a_window_that_is_over_is_refused(still: Market) -> None:
 async def test_another_chain_is_refused_everywhere(still: Market) -> None:
     still.token = Domain("USD Coin", "2", 8453, still.token.token)
     merchant = still.merchant()
-    for act in (still.stored(merchant), merchant.reconcile()):
-        with pytest.raises(WrongChain, match="31337, the token's is 8453"):
-            await act
+    payer = still.payer.address
+    wrong = pytest.raises(WrongChain, match="31337, the token's is 8453")
+    with wrong:
+        await merchant.draft("order-1", payer, VALUE)
+    # a draft needs no node
+    node, merchant.node = merchant.node, NodeClient("http://127.0.0.1:1")
+    order = await merchant.draft("order-1", payer, VALUE)
+    await merchant.node.close()
+    merchant.node = node
+    with wrong:
+        await merchant.accept("order-1", still.signed(order))
+    with wrong:
+        await merchant.reconcile()
     assert (await merchant.order("order-1")).state is State.DRAFTED
     (report,) = await merchant.check(["order-1"])
     assert report.verdict("domain").reason is Reason.WRONG_DOMAIN
