@@ -91,6 +91,7 @@ REASONS: Final[dict[Reason, str]] = {
     Reason.UNDERPAID: "the buyer has sent too little",
     Reason.OVERPAID: "the buyer has sent too much; the shop can refund the rest",
     Reason.PAID_LATE: "money came after the order had expired; the shop can refund it",
+    Reason.NOT_PAID: "the chain was reorganised, and the payment is no longer on it",
     Reason.UNKNOWN: "the token gave an unknown reason",
 }
 

@@ -71,6 +71,16 @@ async def test_orders_are_listed_and_shown_with_their_history(still: Market, pay
     assert (await pay("show", "order-9"))[0] == 1
 
 
+@pytest.mark.parametrize("limit", ["-1", "0", "many"])
+async def test_a_limit_that_is_no_number_of_orders_is_refused(
+    still: Market, pay: Command, capsys: pytest.CaptureFixture[str], limit: str
+) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(["pay", "list", "--limit", limit])
+    assert left.value.code == 2
+    assert "expected a number, 1 or more" in capsys.readouterr().err
+
+
 async def test_an_order_is_captured_voided_and_refunded(still: Market, pay: Command) -> None:
     merchant = still.merchant()
     await still.stored(merchant)

@@ -18,8 +18,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--payer", metavar="ADDRESS", help="only orders of this payer")
     parser.add_argument(
-        "--limit", type=int, default=PAGE, help=f"maximum number of orders (default {PAGE})"
+        "--limit",
+        type=count,
+        default=PAGE,
+        metavar="N",
+        help=f"maximum number of orders (default {PAGE})",
     )
+
+
+def count(value: str) -> int:
+    """Parses a number of orders."""
+    if not (value.isascii() and value.isdigit() and int(value) > 0):
+        raise argparse.ArgumentTypeError(f"invalid value {value!r}: expected a number, 1 or more")
+    return int(value)
 
 
 def run(arguments: argparse.Namespace) -> int:
