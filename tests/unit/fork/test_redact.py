@@ -15,7 +15,7 @@ from fastevm.fork.redact import MAX_TEXT, Redactor, redacted
         ("http://127.0.0.1:8545", "http://127.0.0.1:8545"),
         ("http://127.0.0.1:8545/", "http://127.0.0.1:8545"),
         ("http://[::1", "***"),
-        ("http://host:port/key", "***"),
+        ("http://host:port/key", "http://***/***"),
     ],
 )
 def test_an_address_is_shown_up_to_its_port(url: str, shown: str) -> None:
