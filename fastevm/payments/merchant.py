@@ -980,14 +980,14 @@ class Merchant:
         if known is not None and known.terms != movement.terms:
             raise OtherTerms(known, movement)
         if known is None or known.state is MovementState.FAILED:
-            others = await self.movements(movement.order_id)
-            check([other for other in others if other.key != movement.key])  # before any request
+            check(await self._others(movement))  # before any request
             data = transfer_data(movement.recipient, movement.amount)
             try:
                 made = await self.transactions.prepare(*self.route.through(self.token.token, data))
             except NodeRefusal as refusal:
                 other = await to_thread(self.store.movement, movement.key)
                 if known is not None or other is None:
+                    check(await self._others(movement))  # another process took the money meanwhile
                     raise MovementRefused(*failure_of(refusal)) from None
                 if once:  # of another process, whose transaction takes the money
                     raise AlreadyRefunded(other) from None
@@ -998,6 +998,11 @@ class Merchant:
             elif once:
                 raise AlreadyRefunded(await to_thread(self.store.movement, movement.key))
         return await self._wait_movement(movement.key, until, timeout)
+
+    async def _others(self, movement: Movement) -> list[Movement]:
+        """Returns the other movements of its order."""
+        found = await self.movements(movement.order_id)
+        return [other for other in found if other.key != movement.key]
 
     def _reserve(
         self,
