@@ -2,10 +2,15 @@
 
 import asyncio
 import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import aiohttp
 import pytest
+
+from fastevm.bench.node.launch import server_of
+from fastevm.node import Node
 
 QUIET = 0.15  # seconds in which nothing may come
 WAIT_SECONDS = 5.0  # seconds in which something must come
@@ -53,3 +58,13 @@ class SocketClient:
     async def silence(self) -> None:
         with pytest.raises(asyncio.TimeoutError):
             await self.socket.receive(timeout=QUIET)
+
+
+@asynccontextmanager
+async def connected(node: Node) -> AsyncIterator[SocketClient]:
+    """Serves a development node, and yields a client of it."""
+    server = server_of(node, "geth", development=True)
+    await server.start()
+    async with aiohttp.ClientSession() as http:
+        yield SocketClient(await http.ws_connect(server.urls[0]))
+    await server.stop()

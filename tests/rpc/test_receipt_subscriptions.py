@@ -4,13 +4,11 @@ import json
 from collections.abc import AsyncIterator
 from typing import Any
 
-import aiohttp
 import pytest
 
-from fastevm.bench.node.launch import server_of
 from fastevm.core.primitives.hex import hex_bytes
 from fastevm.node import Mining, Node, dev_node
-from tests.rpc.sockets import SocketClient
+from tests.rpc.sockets import SocketClient, connected
 
 from .block_names import SENDER
 from .test_forked_node import accounts, counting
@@ -26,11 +24,8 @@ async def node(request: pytest.FixtureRequest) -> Node:
 
 @pytest.fixture
 async def client(node: Node) -> AsyncIterator[SocketClient]:
-    server = server_of(node, "geth", development=True)
-    await server.start()
-    async with aiohttp.ClientSession() as http:
-        yield SocketClient(await http.ws_connect(server.urls[0]))
-    await server.stop()
+    async with connected(node) as found:
+        yield found
 
 
 async def mined(client: SocketClient, **fields: Any) -> str:

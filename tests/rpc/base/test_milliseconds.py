@@ -3,15 +3,13 @@
 from collections.abc import AsyncIterator
 from typing import Any
 
-import aiohttp
 import pytest
 
-from fastevm.bench.node.launch import server_of
 from fastevm.core.primitives.hex import hex_bytes, hex_word
 from fastevm.node import Mining, Node, dev_node
 from tests.op_chain import START
 from tests.rpc.base.chain import FACTORY, GAS, STABLECOIN, Base, call_data
-from tests.rpc.sockets import SocketClient
+from tests.rpc.sockets import SocketClient, connected
 
 BASE_TIME = "0x4200000000000000000000000000000000000030"
 OF_BLOCK, OF_CONTENT = "timestampMs", "blockTimestampMs"
@@ -30,11 +28,8 @@ def node(fork: str) -> Node:
 
 @pytest.fixture
 async def client(node: Node) -> AsyncIterator[SocketClient]:
-    server = server_of(node, "geth", development=True)
-    await server.start()
-    async with aiohttp.ClientSession() as http:
-        yield SocketClient(await http.ws_connect(server.urls[0]))
-    await server.stop()
+    async with connected(node) as found:
+        yield found
 
 
 async def sent(client: SocketClient, node: Node, fork: str, salt: int = 1) -> str:
