@@ -165,7 +165,10 @@ class Chaos:
         await asyncio.to_thread(self.database.start)
 
     async def run(self, limit: float, every: float) -> None:
-        """Kills something periodically until every order is paid and delivered."""
+        """Kills something periodically until every order is paid and delivered.
+
+        However fast the machine is, the first kill is one of a worker, when a transaction is sent.
+        """
         for _ in range(WORKERS):
             await self.start_worker()
         acts = [self.kill_worker] * 4 + [self.kill_node, self.kill_database]
@@ -173,12 +176,20 @@ class Chaos:
         turn = 0
         while not await self.done():
             assert time.monotonic() < deadline, f"not done: {await self.left()}"
-            await asyncio.sleep(every * (0.5 + self.random.random()))
-            if not await self.paid():
+            if turn == 0:
+                await self.first_submission(deadline)
+            else:
+                await asyncio.sleep(every * (0.5 + self.random.random()))
+            if turn == 0 or not await self.paid():
                 act = acts[turn % len(acts)] if turn < len(acts) else self.random.choice(acts)
                 turn += 1
                 await act()
                 self.kills[act.__name__] += 1
+
+    async def first_submission(self, deadline: float) -> None:
+        while not await asyncio.to_thread(self.merchant.store.submissions):
+            assert time.monotonic() < deadline, "no order was submitted"
+            await asyncio.sleep(0.02)
 
     async def counts(self) -> dict[State, tuple[int, int, float]]:
         for _ in range(50):

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Callable
 from hashlib import sha256
 from typing import Any
 
@@ -24,14 +25,37 @@ SPINNER = "0x" + "5e" * 20
 POINT_AT_INFINITY = b"\xc0" + bytes(47)  # commits to a blob of zeros, and proves it
 
 
-def answered(*requests: tuple[str, Any, bool], setup: TrustedSetup | None = None) -> list[Any]:
-    """What requests are answered with, each on the loop or not, as its last member says."""
+class SpentBudget:
+    """A `LoopBudget` that stops what executes code at its first look at the deadline."""
+
+    is_spent = True
+
+    def run(self, call: Callable[..., Any], *args: Any) -> Any:
+        deadline = simulate.Deadline()
+        deadline.cancel()
+        with deadline.active():
+            return call(*args)
+
+    def close(self) -> None:
+        pass
+
+
+def answered(
+    *requests: tuple[str, Any, bool], setup: TrustedSetup | None = None, is_spent: bool = False
+) -> list[Any]:
+    """What requests are answered with, each on the loop or not, as its last member says.
+
+    ``is_spent``: the time that the loop has for an estimate is over when the estimate begins.
+    """
 
     async def ask() -> list[Any]:
         node = nodes.dev_node(
             mining=nodes.Mining.INSTANT, allows_unprotected=True, trusted_setup=setup
         )
         server = Server(node, simulate, [])
+        if is_spent:
+            server.workers.loop_budget.close()
+            server.workers.loop_budget = SpentBudget()  # type: ignore[assignment]
         dispatcher = server.dispatcher(DIALECTS["geth"])
         found = []
         try:
@@ -90,6 +114,7 @@ def test_an_estimate_that_lasts_goes_to_a_worker() -> None:
         ("anvil_setCode", [SPINNER, code], True),
         ("eth_sendTransaction", payment(to=SPINNER), False),
         ("eth_blockNumber", [], True),
+        is_spent=True,
     )
     assert "gas" in found[1]  # no amount of it is enough
     assert found[2] == "0x0"

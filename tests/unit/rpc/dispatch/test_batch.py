@@ -4,6 +4,7 @@ import asyncio
 import json
 import threading
 import time
+from functools import partial
 from typing import Any
 
 import pytest
@@ -217,7 +218,7 @@ def test_budget_ends_for_one_call_only() -> None:
     try:
         for _ in range(3):
             with pytest.raises(SimulationError):
-                budget.run(simulate, LOOPING, [{"to": C}])
+                budget.run(partial(simulate, LOOPING, [{"to": C}], gas_cap=0, gas_limit=2**62))
             assert budget.is_spent
             assert budget.run(lambda: 5) == 5
             assert not budget.is_spent
