@@ -29,7 +29,7 @@ class LogLimits(Struct, frozen=True, kw_only=True):
     size: int = 512 * 1024 * 1024
 
 
-class Chain(Protocol):
+class BlockReader(Protocol):
     """What the index needs from a chain."""
 
     @property
@@ -131,7 +131,7 @@ class LogIndex:
     a listener of the head) after every change. Blocks outside the window are read from the chain.
     """
 
-    def __init__(self, chain: Chain, limits: LogLimits | None = None) -> None:
+    def __init__(self, chain: BlockReader, limits: LogLimits | None = None) -> None:
         self.chain = chain
         self.limits = limits or LogLimits()
         self._lock = Lock()  # guards writes

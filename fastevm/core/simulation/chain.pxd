@@ -5,6 +5,7 @@ from fastevm.core.execution.block.block_executor cimport BlockExecutor
 from fastevm.core.execution.block.header cimport HeaderFields
 from fastevm.core.execution.block.system_calls cimport SystemOutcome
 from fastevm.core.execution.block.system_operations cimport QUEUE_COUNT, SystemContracts
+from fastevm.core.execution.transaction.transaction_data cimport Tx
 from fastevm.core.execution.transaction.transaction_result cimport TxError, TxOptions, TxResult
 from fastevm.core.interpreter.machine cimport Machine
 from fastevm.core.primitives.buffer cimport Buffer
@@ -20,7 +21,7 @@ from fastevm.core.spec.schedule cimport Schedule
 from fastevm.core.state.layer cimport Layer
 
 
-# Why `Chain.advance` stopped. The caller provides what is needed and calls `advance` again.
+# Why `SimulatedChain.advance` stopped. The caller provides what is needed and calls `advance` again.
 cdef enum Halt:
     CHAIN_DONE = 0
     CHAIN_NEEDS_FEES = 1       # fees of the next block, which need arbitrary-precision arithmetic
@@ -68,7 +69,7 @@ cdef struct ChainBlock:
     size_t call_count
 
 
-cdef class Chain:
+cdef class SimulatedChain:
     cdef BlockExecutor b
     cdef Deadline deadline     # the machine's cancel flag points to its request
     cdef Plan plan
@@ -91,6 +92,7 @@ cdef class Chain:
     cdef bint has_budget
     cdef uint64_t output_left
     cdef TxOptions tx_options
+    cdef Tx tx                 # of the last call, as it was executed
     cdef TxResult result       # of the last call
     cdef Refusal refusal
     cdef PrecompileMoves moves

@@ -130,8 +130,8 @@ cdef void refuse_queue(
     refusal.status = m.status
 
 
-cdef class Chain:
-    """Executes plans, one at a time. Each thread owns a `Chain` and reuses it."""
+cdef class SimulatedChain:
+    """Executes plans, one at a time. Each thread owns a `SimulatedChain` and reuses it."""
 
     def __cinit__(self) -> None:
         if not executor_new(&self.b):
@@ -401,7 +401,7 @@ cdef class Chain:
         return CHAIN_DONE
 
     cdef Halt run_call(self, const PlannedCall* call, size_t index) noexcept nogil:
-        cdef Tx* tx = &self.refusal.tx
+        cdef Tx* tx = &self.tx
         cdef TxError error = TX_OUT_OF_MEMORY
         cdef bint capped = False
         cdef uint64_t left = self.b.context.gas_limit - self.b.gas_used
@@ -425,13 +425,14 @@ cdef class Chain:
             return CHAIN_OUT_OF_MEMORY
         self.refusal.code = INVALID_CALL
         self.refusal.error = error
+        self.refusal.tx = self.tx
         self.refusal.result = self.result
-        self.refusal.gas = self.refusal.tx.gas_limit
+        self.refusal.gas = self.tx.gas_limit
         return CHAIN_REFUSED
 
     cdef Halt note_call(self, const PlannedCall* call, bint capped) noexcept nogil:
         """Records the result of a call, and the transaction that represents it in the block."""
-        cdef Tx* tx = &self.refusal.tx
+        cdef Tx* tx = &self.tx
         if self.has_budget:
             self.budget -= self.result.gas_used
         if tx.tx_type != LEGACY_TX and (call.has_gas_price or not self.b.schedule.has_base_fee):

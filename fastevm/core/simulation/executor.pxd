@@ -1,11 +1,11 @@
 # The executor of simulated chains.
 from fastevm.core.interpreter.tracer cimport StepTrace
 from fastevm.core.simulation.account_changes cimport AccountsBefore
-from fastevm.core.simulation.chain cimport Chain, Halt
+from fastevm.core.simulation.chain cimport Halt, SimulatedChain
 from fastevm.core.simulation.plan cimport Plan
 
 
-cdef class ChainExecutor(Chain):
+cdef class ChainExecutor(SimulatedChain):
     cdef readonly object view
     cdef object options
     cdef list schedules         # ForkSchedule for each entry of `rules`; kept for the next run

@@ -35,9 +35,9 @@ from fastevm.core.simulation.chain cimport (
     CHAIN_REFUSED,
     DRAFTING,
     BlockRules,
-    Chain,
     ChainBlock,
     Halt,
+    SimulatedChain,
     simulation_options,
 )
 from fastevm.core.execution.block.header cimport fields_of_rules, header_read, header_value
@@ -79,7 +79,7 @@ cdef enum:
 cdef size_t MOST_BLOCKS = MAX_BLOCKS
 
 
-cdef class ChainExecutor(Chain):
+cdef class ChainExecutor(SimulatedChain):
     """Runs plans, one at a time. Each thread owns an executor and reuses it.
 
     After ``run`` it holds the results of the blocks until ``clear``.

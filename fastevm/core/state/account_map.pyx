@@ -69,7 +69,7 @@ cdef ReadStatus read_block_hash(const void* base, uint64_t number, Hash* out) no
     return READ_ABSENT
 
 
-cdef bint commit_slots(WordMap* storage, Account* a, ChangeList* changes) noexcept nogil:
+cdef bint put_dirty_slots(WordMap* storage, Account* a, ChangeList* changes) noexcept nogil:
     """Puts the dirty slots into the storage. False if out of memory."""
     cdef size_t i
     cdef Slot* s
@@ -119,7 +119,7 @@ cdef MapNode* commit_account(
         return accounts
     if old != NULL and not reset:
         leaf.storage = word_map_retain(old.storage)
-    if not commit_slots(&leaf.storage, a, changes):
+    if not put_dirty_slots(&leaf.storage, a, changes):
         failed[0] = True
         destroy_account_leaf(leaf)
         return accounts

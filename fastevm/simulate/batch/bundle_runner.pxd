@@ -1,7 +1,8 @@
 # One thread's runner of bundles: a machine and a world over one immutable state.
 from libc.stdint cimport int64_t, uint64_t
 
-from fastevm.core.execution.transaction.transaction_result cimport TxError, TxOptions
+from fastevm.core.execution.transaction.transaction_data cimport Tx
+from fastevm.core.execution.transaction.transaction_result cimport TxError, TxOptions, TxResult
 from fastevm.core.interpreter.machine cimport Machine
 from fastevm.core.primitives.word cimport Word
 from fastevm.simulate.batch.bundles cimport Bundle, Bundles
@@ -39,6 +40,8 @@ cdef class BundleRunner:
 
     cdef TxOptions tx_options
     cdef PrecompileMoves moves
+    cdef Tx tx                   # of the last call, as it was executed
+    cdef TxResult result         # of the last call
     cdef Refusal refusal         # of the bundle `stopped_at`
     cdef size_t stopped_at
 

@@ -214,7 +214,9 @@ cdef class BundleRunner:
         """Refuse the bundle for its call."""
         self.refusal.code = INVALID_CALL
         self.refusal.error = error
-        self.refusal.gas = self.refusal.tx.gas_limit
+        self.refusal.tx = self.tx
+        self.refusal.result = self.result
+        self.refusal.gas = self.tx.gas_limit
         return False
 
     cdef bint run_bundle(self, Results results, size_t at) noexcept nogil:
@@ -254,8 +256,8 @@ cdef class BundleRunner:
             if not self.run_call(results, i, &left, &budget):
                 return False
             written.call_count += 1
-            written.gas_used += self.refusal.result.gas_used
-            if self.refusal.result.status != STOPPED:
+            written.gas_used += self.result.gas_used
+            if self.result.status != STOPPED:
                 written.succeeded = False
         if self.balances and not self.note_balances(results, block, at):
             return self.fail(TX_OUT_OF_MEMORY)
@@ -293,8 +295,8 @@ cdef class BundleRunner:
         """Run a call. False: the bundle is refused."""
         cdef const PlannedCall* call = call_at(self.bundles.plan, index)
         cdef uint64_t chain_id = self.bundles.common.chain_id
-        cdef Tx* tx = &self.refusal.tx
-        cdef TxResult* result = &self.refusal.result
+        cdef Tx* tx = &self.tx
+        cdef TxResult* result = &self.result
         cdef bint capped = False
         self.refusal.call = index
         if not call_check(call, chain_id, &self.refusal):
