@@ -13,6 +13,6 @@ cdef void create_address(Address* out, const Address* creator, uint64_t nonce) n
 cdef void create2_address(
     Address* out, const Address* creator, const Word* salt, const uint8_t* initcode, size_t size
 ) noexcept nogil
-# Whether an account is cold at its first access: precompiles of the fork are warm even if moved,
-# and so are some native contracts (EIP-2929).
+# Whether the first access to an account in a transaction is cold (EIP-2929). False for precompiles
+# of the fork, even moved ones, and for some native contracts.
 cdef bint is_cold_address(const Schedule* schedule, const Address* address) noexcept nogil

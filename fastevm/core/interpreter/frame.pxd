@@ -1,4 +1,4 @@
-# Frame operations of every opcode in the dispatch loop: gas, stack bounds, jumps, saved registers.
+# What the dispatch loop does for every opcode: gas, stack bounds, jumps, saved registers.
 #
 # These functions are inlined into the loop with constants for cost, need and grow, so that the
 # compiler keeps the locals in registers and folds the tests. `Frame` itself is declared in
@@ -26,8 +26,8 @@ from fastevm.core.primitives.word cimport Word
 from fastevm.core.state.records cimport WORLD_OUT_OF_MEMORY
 
 
-# Stack bounds, then gas (the order determines which halt is reported). Requires `need` items and
-# space for `grow` more.
+# Checks the stack bounds, then charges gas; the order determines which halt is reported. The stack
+# must have `need` items and space for `grow` more. Costs and prices are in gas.
 cdef inline Status enter(
     int64_t* gas, Word* sp, Word* base, Word* limit, int64_t cost, int need, int grow
 ) noexcept nogil:
@@ -41,7 +41,8 @@ cdef inline Status enter(
     return RUNNING
 
 
-# For opcodes whose price or existence depends on the fork: a negative price means undefined.
+# Like `enter`, for opcodes whose price or existence depends on the fork. A negative price means
+# that the fork does not have the opcode.
 cdef inline Status enter_priced(
     int64_t* gas, Word* sp, Word* base, Word* limit, int64_t price, int need, int grow
 ) noexcept nogil:
@@ -50,8 +51,9 @@ cdef inline Status enter_priced(
     return enter(gas, sp, base, limit, price, need, grow)
 
 
-# For hosted ops: saves the registers after charging the static price; `restore` reverts that. From
-# here on the frame's gas is authoritative, and the loop reloads it after the op.
+# Like `enter`, for hosted ops (which may end with a request): saves the registers in the frame
+# after charging the static price, which `restore` refunds. The op changes `f.gas`, and the loop
+# reloads it afterwards.
 cdef inline Status enter_hosted(
     Frame* f, const uint8_t* pc, Word* sp, int64_t gas, Word* base, Word* limit,
     int64_t price, int need, int grow,
@@ -73,14 +75,15 @@ cdef inline Status enter_hosted(
     return RUNNING
 
 
-# A request refunds the static price, because the op is executed again from its start.
+# Refunds the static price of the op at pc after a request: the op is executed again from its start.
 cdef inline void restore(Frame* f, Status status) noexcept nogil:
     if status == NEEDS_STATE or status == SUSPENDED:
         f.gas += f.schedule.gas[f.pc[0]]
 
 
-# Pauses at a back-edge because the host asked for it: only gas has changed, and the op runs again
-# from its beginning. `restore` refunds the static price of the op at pc; this refunds the rest.
+# Pauses at a back-edge at the host's request. Only gas has changed, and the op is executed again
+# from its start. `restore` refunds the static price of the op at pc; this function refunds the gas
+# of the ops fused with it.
 cdef inline Status pause_at_jump(Frame* f, int landing) noexcept nogil:
     cdef uint8_t op = f.pc[0]
     if atomic_load_int(<const int*>f.cancel) == CANCEL_REQUEST:
@@ -96,12 +99,12 @@ cdef inline Status pause_at_jump(Frame* f, int landing) noexcept nogil:
     return SUSPENDED
 
 
-# The status after a read returned NULL or False.
+# The status of an op whose read from the world returned NULL or False.
 cdef inline Status missing(const Frame* f) noexcept nogil:
     return OUT_OF_MEMORY if f.world.need == WORLD_OUT_OF_MEMORY else NEEDS_STATE
 
 
-# RUNNING if a journaled write succeeded.
+# The status of an op after a journaled write: RUNNING if `done`, else OUT_OF_MEMORY.
 cdef inline Status written(bint done) noexcept nogil:
     return OUT_OF_MEMORY if unlikely(not done) else RUNNING
 
@@ -110,7 +113,8 @@ cdef inline bint is_jumpdest(const Frame* f, uint64_t at) noexcept nogil:
     return at < f.code_size and ((f.jumpdests[at >> 3] >> (at & 7)) & 1) != 0
 
 
-# Whether code may jump from pc to `at`; back-edges check the host's cancel flag.
+# RUNNING if `at` (an offset in the code) is a JUMPDEST. For a jump backwards also checks the cancel
+# flag of the host.
 cdef inline Status check_jump(const Frame* f, uint64_t at, const uint8_t* pc) noexcept nogil:
     if unlikely(not is_jumpdest(f, at)):
         return INVALID_JUMP

@@ -1,21 +1,24 @@
-# Signals during long executions: the machine pauses at its next jump, Python handles them.
+# Signals during long executions: the machine pauses at its next jump, and Python handles the
+# signal.
 from fastevm.core.interpreter.machine cimport Machine
 
 
 cdef enum:
-    LONG_RUN_GAS = 300_000_000  # with more gas, check that Python has not replaced our handler
+    LONG_RUN_GAS = 300_000_000  # gas; an execution with more checks that our handlers are installed
 
 
-# On the main thread the machine returns SUSPENDED after a signal, and once in a long execution.
+# Call it before an execution that can pause. On the main thread the machine then returns SUSPENDED
+# after a signal, and once near the start of a long execution.
 cdef int begin_interruptible(Machine* m, bint is_long) except -1
-# After SUSPENDED: run Python's signal handlers; an exception ends the execution.
+# Call it after SUSPENDED. Runs Python's signal handlers and raises what they raise; the exception
+# ends the execution.
 cdef int serve_signals() except -1
 
-# For an execution that cannot pause: a signal on the main thread cancels it. False without effect
-# if this is another thread or such an execution is already in progress.
+# Call it before an execution that cannot pause. On the main thread, a signal then cancels the
+# execution. Returns False without effect on another thread, or if such an execution is in progress.
 cdef bint begin_stoppable(bint* cancelled, bint is_long) except -1
-# Call it after an execution for which ``begin_stoppable`` returned True. Runs Python's handlers if
-# a signal cancelled it; if none of them raises, returns True: start the execution again.
+# Call it after an execution for which ``begin_stoppable`` returned True. If a signal cancelled the
+# execution, runs Python's handlers and returns True: the caller starts the execution again.
 cdef bint end_stoppable(bint* cancelled) except -1
-# The same for an execution that raised: stops watching for signals.
+# Call it instead of ``end_stoppable`` if the execution raised. Stops watching for signals.
 cdef void drop_stoppable() noexcept

@@ -1,11 +1,11 @@
 """Signals during long executions: the machine pauses and Python handles the signal.
 
-These are signals that programs handle: Ctrl-C, SIGTERM, SIGALRM, SIGHUP, SIGUSR1 and a few more.
-Python runs signal handlers on the main thread, between two of its own instructions, and code
-without the GIL runs none of these. A C handler in front of Python's handler writes a request that
-the machine checks at jumps. `signal.signal` replaces our handler; the next long execution notices
-this at a back-edge or call (a system call for each signal). Executions of a fraction of a second
-skip the check.
+The signals are those that programs usually handle, such as SIGINT (Ctrl-C), SIGTERM and SIGALRM.
+Python runs signal handlers on the main thread, between two bytecode instructions, and code without
+the GIL executes no bytecode. So a C handler calls Python's handler and writes a request, which the
+machine checks at jumps. `signal.signal` replaces our handler; the next long execution installs it
+again at its first back-edge or call. Executions of a fraction of a second skip this check, which is
+a system call for each signal.
 """
 
 from cpython.exc cimport PyErr_CheckSignals
@@ -25,23 +25,23 @@ cdef extern from *:
     """
     #include <signal.h>
 
-    /* The request that a signal writes: PAUSE_REQUEST of cancellation.pxd. */
+    /* The requests that a signal writes: those of cancellation.pxd. */
     enum { FE_CANCEL_REQUEST = 1, FE_PAUSE_REQUEST = 2, FE_WATCHED = 8 };
 
     static int fe_pause_request;
-    /* The flag of an execution that cannot pause: a signal cancels it, and it restarts if no handler
-       raises. */
+    /* The cancel flag of an execution that cannot pause, or NULL. A signal cancels the execution,
+       which is started again if no handler raises. */
     static int* fe_stop_request;
     static int fe_stopped;
-    /* SIGALRM is that of pytest-timeout. SIGPROF is not among them: profilers raise it a hundred
-       times a second. */
+    /* pytest-timeout uses SIGALRM. SIGPROF is left out: profilers raise it a hundred times a
+       second. */
     static const int fe_watched[FE_WATCHED] = {
         SIGINT, SIGTERM, SIGALRM, SIGVTALRM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2,
     };
     static struct sigaction fe_replaced[FE_WATCHED];
 
-    /* Python's handler records the signal before the request is written: an execution that pauses
-     * immediately, on another thread than the one that got the signal, finds it recorded. */
+    /* Calls Python's handler, which records the signal, before writing the request. The signal may
+     * arrive on another thread, and the execution may pause immediately and look for the record. */
     static void fe_on_signal(int number, siginfo_t* info, void* context) {
         int at = 0;
         int* stop;
@@ -70,7 +70,7 @@ cdef extern from *:
         return (action->sa_flags & SA_SIGINFO) && action->sa_sigaction == fe_on_signal;
     }
 
-    /* Installs our handler in front of Python's handlers; default actions of signals stay. */
+    /* Installs our handler for signals that have a handler; default actions stay. */
     static void fe_watch_signals(void) {
         for (int at = 0; at < FE_WATCHED; at++) {
             struct sigaction found;
@@ -89,13 +89,13 @@ cdef extern from *:
     int run_was_stopped "fe_run_was_stopped"() nogil
 
 
-cdef bint is_unwatched = False  # a long execution started; handlers are unchecked
-cdef bint is_watching = False  # an execution of the main thread that cannot pause is in progress
+cdef bint is_unwatched = False  # a long execution has started and not checked the handlers yet
+cdef bint is_watching = False  # the main thread is in an execution that cannot pause
 cdef unsigned long main_ident = main_thread().ident
 
 
 def find_main_thread() -> None:
-    """Runs after a fork: the forking thread is the main thread of the child."""
+    """Runs in the child after ``os.fork``: the thread that forked is its main thread."""
     global main_ident
     main_ident = main_thread().ident
 
@@ -123,7 +123,7 @@ cdef bint begin_stoppable(bint* cancelled, bint is_long) except -1:
     watch_run(<int*>cancelled)
     if is_long:
         try:
-            PyErr_CheckSignals()  # a signal before watching started has cancelled nothing
+            PyErr_CheckSignals()  # handles a signal that arrived before `watch_run`
         except BaseException:
             run_was_stopped()
             raise
@@ -147,7 +147,7 @@ cdef void drop_stoppable() noexcept:
     run_was_stopped()
 
 
-# A signal before watching started has written no request, but is handled as well.
+# Also handles signals that arrived before our handlers were installed and wrote no request.
 cdef int serve_signals() except -1:
     global is_unwatched
     atomic_store_int(&pause_request, NO_REQUEST)

@@ -1,11 +1,12 @@
-# The dispatch of opcodes: runs a frame until it ends, calls or makes a request.
+# The dispatch loop: executes the opcodes of a frame.
 from fastevm.core.interpreter.machine cimport Frame
 from fastevm.core.interpreter.status cimport Status
 
 
-# The frame's registers are saved before and after. A final status ends the frame. ENTER_CALL:
-# the machine must enter the frame described above it. After a request, the next call executes the
-# same op again.
+# Run the frame until it ends, makes a call or needs something from the host. The registers (pc,
+# gas, stack pointer) are in the frame before and after. A final status: the frame has ended.
+# ENTER_CALL: the machine must open the child frame, which is prepared in the next element of
+# `frames`. A request: call the function again once it is satisfied; it executes the same op again.
 cdef Status run_untraced(Frame* f) noexcept nogil
-# The same, with a trace record for every op.
+# Runs the frame like `run_untraced` and writes a trace record for every op.
 cdef Status run_traced(Frame* f) noexcept nogil

@@ -23,7 +23,7 @@ cdef enum MessageKind:
     CREATE2_MESSAGE = 5
 
 
-# The members of the block context that an execution has read: `Machine.environment_reads`.
+# Bits of `Machine.environment_reads`: the members of the block context that executions have read.
 cdef enum EnvironmentRead:
     READS_COINBASE = 1
     READS_NUMBER = 2
@@ -33,8 +33,8 @@ cdef enum EnvironmentRead:
     READS_BASE_FEE = 32
     READS_BLOB_BASE_FEE = 64
     READS_SLOT_NUMBER = 128
-    READS_BLOCK_HASH = 256    # of the numbers from `oldest_hash` to `newest_hash`
-    READS_ANYTHING = 512      # a native contract that does not say what it reads
+    READS_BLOCK_HASH = 256    # hashes of blocks from number `oldest_hash` to `newest_hash`
+    READS_ANYTHING = 512      # a native contract ran whose reads are not known
 
 
 cdef struct BlockContext:
@@ -47,11 +47,11 @@ cdef struct BlockContext:
     Word base_fee
     Word blob_base_fee
     uint64_t chain_id
-    uint64_t slot_number     # of the beacon chain (EIP-7843)
+    uint64_t slot_number     # slot of the beacon chain (EIP-7843)
     const Hash* ancestors    # hashes of the preceding blocks, parent first, at most 256
-    uint32_t ancestor_count  # older hashes come from the world's reader
+    uint32_t ancestor_count  # the world's reader provides older hashes
     uint64_t l1_number       # Arbitrum: what NUMBER returns; 0: NUMBER returns `number`
-    Word header_base_fee     # the block's base fee if BASEFEE shows 0; zero: `base_fee`
+    Word header_base_fee     # the base fee of the header if `base_fee` (BASEFEE) is 0 for a call
 
 
 cdef struct TransactionContext:
@@ -59,19 +59,19 @@ cdef struct TransactionContext:
     Word gas_price
     const Hash* blob_hashes
     uint32_t blob_hash_count
-    Word l1_fee              # wei paid for the data on L1 (Arbitrum)
+    Word l1_fee              # wei that the transaction pays for its data on L1 (Arbitrum)
 
 
-# A precompile that a state override moves or removes, or that the host runs. The caller owns the
-# list
+# A precompile that a state override moves or removes, or that the host runs. The caller of the
+# machine owns the array.
 cdef struct PrecompileMove:
     Address address
-    uint32_t precompile      # number: 0x01..0x11, 0x12 = P256VERIFY, 0 = none
+    uint32_t precompile      # what runs at the address: 0x01..0x11, 0x12 = P256VERIFY, 0 = nothing
 
 
 cdef enum:
-    NATIVE_CONTRACT = 0xfe   # number for a native contract: see core/native
-    HOST_PRECOMPILE = 0xff   # number for a precompile that the host runs: HOST_CALL
+    NATIVE_CONTRACT = 0xfe   # number of a native contract: see core/native
+    HOST_PRECOMPILE = 0xff   # number of a precompile that the host runs after HOST_CALL
 
 
 cdef struct Message:
@@ -84,14 +84,14 @@ cdef struct Message:
     int64_t gas
     int64_t state_gas        # initial reservoir, in forks with state gas
     bint is_static
-    bint no_transfer         # value is visible but not transferred
+    bint no_transfer         # CALLVALUE returns the value, but no balance changes
 
 
 cdef struct Machine
 
 
-# A call frame, for the interpreter only. Its registers are locals of the loop while
-# it runs and are saved here at every hosted op, where it can be suspended.
+# A call frame, for the interpreter only. While the frame runs, its registers are locals of the
+# loop. Every hosted op saves them here, because the frame can be suspended there.
 cdef struct Frame:
     # --- registers ---
     const uint8_t* pc
@@ -101,11 +101,11 @@ cdef struct Frame:
     Word* limit              # `sp` of the full stack
     # --- fields that ops use most ---
     uint8_t* memory          # the frame's part of the machine's memory
-    uint64_t memory_size     # paid for, a multiple of 32
-    uint64_t memory_ready    # allocated and zeroed up to here
-    int64_t memory_cost      # gas paid so far
+    uint64_t memory_size     # bytes paid for (MSIZE), a multiple of 32
+    uint64_t memory_ready    # bytes allocated and zeroed
+    int64_t memory_cost      # gas paid for `memory_size`
     const Schedule* schedule
-    Account* account         # executing: ADDRESS and storage
+    Account* account         # the executing account, of ADDRESS and of storage
     World* world
     Machine* machine
     const uint8_t* code
@@ -120,29 +120,29 @@ cdef struct Frame:
     MessageKind kind
     Status refused           # why the frame cannot start (CALL_TOO_DEEP ...), else RUNNING
     Address caller
-    Address code_address     # the account called; with a delegation, the delegating account
+    Address code_address     # the account called: if it has a delegation, not the delegate
     Word value
-    Account* payer           # sender of the value; NULL = no transfer
+    Account* payer           # pays the value; NULL = no transfer
     Account* touched         # callee that the call creates or touches; NULL = none
-    Code* analysed           # NULL = no code
-    bint owns_code           # init code: freed with the frame
+    Code* analysed           # the code with its JUMPDEST bitmap; NULL = no code
+    bint owns_code           # `analysed` is init code and is freed with the frame
     # --- the return to the caller ---
     size_t memory_start      # offset of `memory` in the machine's memory
     uint64_t return_offset   # where the output is copied to in the caller's memory
     uint64_t return_size
-    int64_t gas_start
-    Checkpoint checkpoint
+    int64_t gas_start        # gas at the start of the frame
+    Checkpoint checkpoint    # the world is rolled back to it if the frame fails
 
 
 # The state gas of a frame: see state_gas.pxd.
 cdef struct StateGas:
-    int64_t left             # its reservoir
-    int64_t at_start         # received from the caller
+    int64_t left             # gas left in the reservoir
+    int64_t at_start         # reservoir at the start of the frame
     int64_t spilled          # state gas paid from regular gas
-    int64_t used             # version 1 only, as are the next two
-    int64_t credited
-    int64_t pending          # credits to be applied to ancestors
-    int64_t charged          # paid by the caller for the account it creates
+    int64_t used             # version 1: state gas charged
+    int64_t credited         # version 1: refunded for state that does not remain
+    int64_t pending          # version 1: credits for state that an ancestor paid
+    int64_t charged          # paid by the caller for the account that the frame creates
 
 
 cdef struct Machine:
@@ -154,56 +154,57 @@ cdef struct Machine:
     const PrecompileMove* precompile_moves
     size_t precompile_move_count
     Tracer* tracer           # NULL = the untraced loop
-    const bint* cancel       # read at back-edges and calls; NULL = never cancelled
-    bint suspend_always      # test hook: return SUSPENDED once before every hosted op
+    const bint* cancel       # CancelRequest, read at back-edges and calls; NULL = no requests
+    bint suspend_always      # test hook: returns SUSPENDED once before every hosted op
     # --- result, valid after machine_run returned a final status ---
     Status status
     int64_t gas_left
     int64_t state_gas_left   # in forks with state gas: remaining reservoir
     int64_t state_gas_spilled  # version 2: state gas paid from regular gas
-    int64_t state_gas_used   # version 1
-    int64_t state_gas_lost   # version 1: paid, and counted in neither dimension
+    int64_t state_gas_used   # version 1: state gas paid
+    int64_t state_gas_lost   # version 1: gas paid that counts in neither gas dimension
     Buffer output            # return data of the last ended frame; read by RETURNDATA*
-    Address created          # CREATE_MESSAGE: the address
+    Address created          # CREATE_MESSAGE: the address of the new contract
     # --- internal ---
-    Frame* frames            # array of frame_capacity
+    Frame* frames            # array of `frame_capacity` frames
     uint32_t depth           # number of active frames
     uint32_t frame_capacity
-    StateGas* state_gas      # one for each frame
-    int64_t state_byte_cost  # for this message, in forks with state gas
+    StateGas* state_gas      # array with a record for each frame
+    int64_t state_byte_cost  # gas per byte of new state, in forks with state gas
     Word* stack              # one stack for all frames, grows down
     Buffer memory            # one memory for all frames
     bint suspend_mark        # SUSPENDED was already returned for the next hosted op
     Account* ripemd          # precompile 3 after a call touched it: see keep_touch in machine.pyx
-    KeccakCache keccak_cache  # digests of earlier messages, kept between executions
-    # --- reads of the block context; the host clears them ---
-    uint32_t environment_reads  # EnvironmentRead marks
-    uint64_t oldest_hash     # valid if READS_BLOCK_HASH is set
-    uint64_t newest_hash
-    # --- detail of the last halt, for geth's messages ---
-    uint8_t halt_opcode      # the byte that halted, or with which the message ended
-    uint32_t halt_height     # stack items before it
+    KeccakCache keccak_cache  # digests computed so far, kept between messages
+    # --- reads of the block context; the host clears these members ---
+    uint32_t environment_reads  # bits of EnvironmentRead
+    uint64_t oldest_hash     # block number; valid if READS_BLOCK_HASH is set
+    uint64_t newest_hash     # block number; valid if READS_BLOCK_HASH is set
+    # --- detail of the last halt, for error messages like those of geth ---
+    uint8_t halt_opcode      # the opcode that halted, or that ended a successful message
+    uint32_t halt_height     # stack items before that opcode
     uint64_t halt_pc
-    # --- after UNSUPPORTED: what is not supported, and where ---
-    const char* refused
-    Address refused_at
+    # --- after UNSUPPORTED ---
+    const char* refused      # names what is not supported
+    Address refused_at       # the contract that needs it
 
 
 cdef Machine* machine_new() noexcept nogil
 cdef void machine_free(Machine* m) noexcept nogil
-# Drops an unfinished message and frees large memory.
+# Prepares the machine for idling: drops an unfinished message and frees large buffers.
 cdef void machine_rest(Machine* m) noexcept nogil
-# Drops an unfinished message; does not change the world.
+# Drops an unfinished message. Does not roll back the world.
 cdef void machine_abandon(Machine* m) noexcept nogil
-# Sets up the first frame: transfers value, finds the code or precompile. A message to a precompile
-# or to an account without code may end immediately. Does not charge intrinsic gas or change the
-# nonce of the sender.
+# Starts a message: transfers the value and opens the first frame. Returns RUNNING, a request, or
+# the final status of a message that ends here (to a precompile or an account without code). Does
+# not charge intrinsic gas or change the nonce of the sender.
 cdef Status machine_start(Machine* m, const Message* message) noexcept nogil
-# Runs until a final status or a request. After satisfying the request, call it again.
+# Runs the message until it ends or makes a request. After satisfying the request, call it again.
 cdef Status machine_run(Machine* m) noexcept nogil
-# Answers a HOST_CALL: `machine_native_call` describes the call in the top frame, the host runs it
-# like the body of a native contract, and `machine_answer` ends the frame with its status and gas.
+# For a HOST_CALL: `machine_asked` returns the top frame and `machine_native_call` describes its
+# call. The host runs the call like a native contract. `machine_answer` then ends the frame with the
+# status and the gas of the call.
 cdef const Frame* machine_asked(const Machine* m) noexcept nogil
 cdef void machine_native_call(Machine* m, NativeCall* call) noexcept nogil
 cdef void machine_answer(Machine* m, const NativeCall* call) noexcept nogil
-cdef const char* status_text(Status status) noexcept nogil    # geth's messages
+cdef const char* status_text(Status status) noexcept nogil    # the error message of geth, or ""

@@ -1,4 +1,4 @@
-"""Enters and leaves frames until a message ends or requests something from the host."""
+"""Opens and closes frames until a message ends or needs something from the host."""
 
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawMalloc
 from libc.stdint cimport int64_t, uint32_t, uint64_t
@@ -89,7 +89,7 @@ from fastevm.core.state.world cimport (
 
 
 cdef enum:
-    # The top frame, one for each depth, and one to describe a call beyond the depth limit.
+    # The first frame, a frame for each depth, and a frame for a call beyond the depth limit.
     FRAMES = CALL_DEPTH_LIMIT + 2
     STACK_WORDS = (CALL_DEPTH_LIMIT + 1) * STACK_LIMIT
     RIPEMD160 = 0x03
@@ -106,7 +106,7 @@ cdef Machine* machine_new() noexcept nogil:
     cdef Machine* m = <Machine*>PyMem_RawCalloc(1, sizeof(Machine))
     if m == NULL:
         return NULL
-    # Both are large and filled from one end: the system allocates pages on first use.
+    # Both arrays are large, but the system allocates a page only when a frame first uses it.
     m.frames = <Frame*>PyMem_RawMalloc(FRAMES * sizeof(Frame))
     m.state_gas = <StateGas*>PyMem_RawMalloc(FRAMES * sizeof(StateGas))
     m.stack = <Word*>map_guarded(STACK_WORDS * sizeof(Word))
@@ -157,7 +157,7 @@ cdef bint creates(const Frame* f) noexcept nogil:
     return f.kind == CREATE_MESSAGE or f.kind == CREATE2_MESSAGE
 
 
-# The number of the precompile at the address, 0 = none.
+# The number of the precompile at the address (see PrecompileMove), or 0.
 cdef uint32_t find_precompile(const Machine* m, const Address* address) noexcept nogil:
     cdef uint32_t found
     cdef size_t i
@@ -244,8 +244,8 @@ cdef Status status_of_native(const NativeCall* call) noexcept nogil:
     return OUT_OF_MEMORY if call.status == NATIVE_OUT_OF_MEMORY else OUT_OF_GAS
 
 
-# Runs the top frame, which is the call of a native contract. If state is missing, the frame is back
-# at its start: the loop calls this function again.
+# Runs the top frame, which calls a native contract. If state is missing, undoes the frame's changes
+# and returns NEEDS_STATE: the next machine_run calls this function again.
 cdef Status run_native(Machine* m, Frame* f) noexcept nogil:
     cdef NativeCall call
     cdef Checkpoint before  # after the value has moved
@@ -284,7 +284,7 @@ cdef void set_registers(Machine* m, Frame* f) noexcept nogil:
     if m.depth > 1:
         f.base = caller.sp
         f.memory_start = caller.memory_start + caller.memory_size
-        # The callee takes over the memory zeroed ahead for the caller.
+        # The callee's memory starts where the caller's ends, in bytes zeroed ahead for the caller.
         caller.memory_ready = caller.memory_size
     f.sp = f.base
     f.limit = f.base - STACK_LIMIT
@@ -294,7 +294,7 @@ cdef void set_registers(Machine* m, Frame* f) noexcept nogil:
     f.memory_cost = 0
 
 
-# Transfers the value and creates accounts. The callee's account has already been read.
+# Transfers the value and creates or touches the callee, which the world has already read.
 cdef bint begin_effects(Machine* m, Frame* f) noexcept nogil:
     cdef Account* callee = f.account if creates(f) else f.touched
     if creates(f) and not world_create_contract(
@@ -306,8 +306,8 @@ cdef bint begin_effects(Machine* m, Frame* f) noexcept nogil:
     return callee == NULL or creates(f) or world_touch(m.world, callee)
 
 
-# Enters the frame described above the top frame. RUNNING: machine_run must run it. Any other status:
-# the frame ended immediately.
+# Opens the prepared frame `f`, the next above the top frame. Returns RUNNING if machine_run must
+# run the frame, HOST_CALL, or the status of a frame that ended immediately.
 cdef Status open_frame(Machine* m, Frame* f) noexcept nogil:
     cdef uint32_t precompile = 0
     m.depth += 1
@@ -342,7 +342,8 @@ cdef Status open_frame(Machine* m, Frame* f) noexcept nogil:
     return RUNNING
 
 
-# Execution ends with NEEDS_STATE if the code may not be read.
+# Opens a frame whose code is behind a guard (see Code.is_guarded). If the code may not be read, the
+# message ends with NEEDS_STATE.
 cdef void open_guarded(Machine* m, Frame* f) noexcept nogil:
     if world_open_code(m.world, &f.code_address, f.analysed):
         set_registers(m, f)
@@ -357,7 +358,7 @@ cdef inline int64_t code_price(const Schedule* s, int64_t size) noexcept nogil:
     return size * s.code_deposit_cost + ((size + 31) >> 5) * s.code_word_cost
 
 
-# Stores the output of init code as the contract's code.
+# Stores the output of the init code as the code of the contract, and charges for it.
 cdef Status deposit_code(Machine* m, Frame* f) noexcept nogil:
     cdef const Schedule* s = m.schedule
     cdef int64_t size = <int64_t>m.output.size
@@ -372,7 +373,7 @@ cdef Status deposit_code(Machine* m, Frame* f) noexcept nogil:
     if code_price(s, size) > f.gas:
         if s.code_deposit_must_be_paid:
             return CODE_DEPOSIT_OUT_OF_GAS
-        # Frontier: the contract is created without code. A trace shows the output of the init code.
+        # Frontier: the contract is created without code, but a trace shows the init code's output.
         if m.tracer != NULL:
             m.tracer.unpaid_code = m.output.size
         m.output.size = 0
@@ -403,8 +404,8 @@ cdef void note_halt(Machine* m, const Frame* f) noexcept nogil:
         m.halt_pc = f.pc - f.code
 
 
-# A touch of the RIPEMD-160 precompile survives the failure of its frame and callers: block
-# 2,675,119 of mainnet deleted the empty account after a call that ran out of gas, and all clients
+# Touches the RIPEMD-160 precompile again, although the frame that touched it has failed. Block
+# 2,675,119 of mainnet deleted this empty account after a call that ran out of gas, and all clients
 # reproduce this (EIP-716).
 cdef bint keep_touch(Machine* m) noexcept nogil:
     if m.ripemd == NULL or not m.schedule.clears_empty_accounts or not account_is_dead(m.ripemd):
@@ -420,7 +421,8 @@ cdef bint undo_frame(Machine* m, Frame* f, Status status) noexcept nogil:
     return keep_touch(m)
 
 
-# Code in WebAssembly (Arbitrum) starts with bytes that are no opcode.
+# Whether a frame failed because its code is a Stylus program (WebAssembly on Arbitrum), which
+# starts with an undefined opcode. Then names it in `m.refused`.
 cdef bint refuses_stylus(Machine* m, const Frame* f, Status status) noexcept nogil:
     if status != UNDEFINED_OPCODE or not allows_stylus(m.schedule) or f.pc != f.code:
         return False
@@ -431,7 +433,8 @@ cdef bint refuses_stylus(Machine* m, const Frame* f, Status status) noexcept nog
     return True
 
 
-# Resumes the caller after its call: result on the stack, output in memory, gas returned.
+# Returns to the caller: writes the result to its stack and the output to its memory, and adds the
+# remaining gas of the callee.
 cdef void give_back(Machine* m, const Frame* f, Status status, int64_t gas) noexcept nogil:
     cdef Frame* caller = &m.frames[m.depth - 1]
     cdef size_t size = m.output.size
@@ -448,7 +451,7 @@ cdef void give_back(Machine* m, const Frame* f, Status status, int64_t gas) noex
         memcpy(caller.memory + f.return_offset, m.output.bytes, size)
 
 
-# Ends the message with a failure and drops all frames.
+# Ends the message with a failure, rolls back its changes and drops all frames.
 cdef void give_up(Machine* m, Status status) noexcept nogil:
     world_rollback(m.world, &m.frames[0].checkpoint)
     machine_abandon(m)
@@ -504,8 +507,8 @@ cdef void describe_message(Frame* f, const Message* message) noexcept nogil:
     word_copy(&f.value, &message.value)
 
 
-# EIP-7702: executes the delegate's code; warms the delegation target of the transaction's
-# recipient.
+# Makes the frame execute the delegate's code, and warms the delegate of the transaction's recipient
+# (EIP-7702).
 cdef Status follow_delegation(Machine* m, Frame* f) noexcept nogil:
     cdef Account* delegate
     if not world_knows_code(m.world, f.account):
@@ -519,7 +522,8 @@ cdef Status follow_delegation(Machine* m, Frame* f) noexcept nogil:
     return RUNNING
 
 
-# RUNNING, or a request; a request changes only warm marks.
+# Prepares the first frame of a call. Returns RUNNING or a request, before which only warm marks
+# have changed.
 cdef Status describe_top_call(Machine* m, Frame* f, const Message* message) noexcept nogil:
     f.data = message.data
     f.data_size = message.size
@@ -595,7 +599,8 @@ cdef Status machine_run(Machine* m) noexcept nogil:
     cdef Status status
     while m.depth != 0:
         f = &m.frames[m.depth - 1]
-        # Hosts that read a trace or look at a paused machine find bytecode in the top frame.
+        # Native frames (pc = NULL) run before the checks below: a host that reads a trace or
+        # inspects a paused machine finds a frame with bytecode at the top.
         if unlikely(f.pc == NULL):
             status = run_native(m, f)
         elif m.tracer != NULL and tracer_is_full(m.tracer):

@@ -1,4 +1,4 @@
-# A frame's memory: gas of expansion, and allocation within the machine's memory.
+# The memory of a frame: charges its expansion and allocates it within the machine's memory.
 from libc.stdint cimport int64_t, uint64_t
 
 from fastevm.core.interpreter.machine cimport Frame
@@ -8,18 +8,18 @@ from fastevm.core.spec.constants cimport MEMORY_QUADRATIC_DIVISOR, MEMORY_WORD_C
 
 
 cdef enum:
-    MEMORY_LIMIT = 0x7fffffff     # bytes of all frames of a machine; beyond: OUT_OF_MEMORY
-    MEMORY_AHEAD = 1024           # bytes zeroed ahead of the requested size
-    MEMORY_ADDRESS_BITS = 36      # an end beyond 2^36 exceeds the gas of any block: OUT_OF_GAS
+    MEMORY_LIMIT = 0x7fffffff     # bytes for all frames of a machine; more is OUT_OF_MEMORY
+    MEMORY_AHEAD = 1024           # bytes zeroed in advance, after the requested size
+    MEMORY_ADDRESS_BITS = 36      # 2^36 bytes cost more gas than any block has: OUT_OF_GAS
 
 
-# Makes `size` bytes of the frame's memory usable and zeroes new bytes. Returns False and sets the
-# machine's status if out of memory.
+# Allocates `size` bytes for the frame's memory and zeroes the new bytes. If memory is exhausted,
+# sets the machine's status and returns False.
 cdef bint memory_prepare(Frame* f, uint64_t size) noexcept nogil
 
 
-# Yellow Paper, appendix H.1: C_mem of the new size minus the gas already paid. Returns the gas
-# left, negative if there is not enough.
+# Grows the memory to `end` bytes and charges C_mem of the new size minus the gas already paid
+# (Yellow Paper, appendix H.1). Returns the gas left, negative if there is not enough.
 cdef inline int64_t memory_grow(Frame* f, uint64_t end, int64_t gas) noexcept nogil:
     cdef uint64_t words = (end + 31) >> 5
     cdef int64_t cost = <int64_t>(
@@ -39,7 +39,8 @@ cdef inline bint is_memory_address(const Word* at) noexcept nogil:
     return (at.d[1] | at.d[2] | at.d[3] | (at.d[0] >> (MEMORY_ADDRESS_BITS - 1))) == 0
 
 
-# Grows the memory to hold `size` > 0 bytes at `offset`.
+# Grows the memory to hold `size` > 0 bytes at `offset`. Returns the gas left, negative if there is
+# not enough.
 cdef inline int64_t memory_use(
     Frame* f, const Word* offset, uint64_t size, int64_t gas
 ) noexcept nogil:
@@ -50,7 +51,7 @@ cdef inline int64_t memory_use(
     return memory_grow(f, offset.d[0] + size, gas)
 
 
-# The same with a size from the stack; size 0 needs no memory for any offset.
+# Like `memory_use` with a size from the stack. Size 0 needs no memory at any offset.
 cdef inline int64_t memory_span(
     Frame* f, const Word* offset, const Word* size, int64_t gas
 ) noexcept nogil:

@@ -1,8 +1,9 @@
 """State gas (EIP-8037): charges, and merging the reservoirs of two frames.
 
-Version 1 counts the state gas that a frame used and the credits it received. If an inner frame
+Version 1 counts the state gas that a frame used and the credits that it received. If an inner frame
 fails, its credits are deducted again, and that gas is lost, as the public tests of that devnet
-require. Version 2 counts the state gas that a frame paid from regular gas, and refunds that first.
+require. Version 2 counts the state gas that a frame paid from regular gas (`spilled`). A refund
+goes to regular gas first, up to that amount.
 """
 
 from libc.stdint cimport int64_t, uint64_t
@@ -24,8 +25,8 @@ from fastevm.core.state.world cimport (
 cdef enum:
     DEVNET_OF_APRIL = 1
     AMSTERDAM = 2
-    # The price of a byte under version 1: blocks full of new state add 100 GiB a year,
-    # and the price is rounded to five significant bits above an offset.
+    # Version 1 prices a byte of state so that blocks which create nothing but state add 100 GiB a
+    # year. The sum of price and PRICE_OFFSET is rounded down to five significant bits.
     BLOCKS_PER_YEAR = 2_628_000
     PRICE_OFFSET = 9_578
     SIGNIFICANT_BITS = 5
@@ -80,7 +81,7 @@ cdef bint charge_state(Frame* f, int64_t amount) noexcept nogil:
 
 
 cdef void give_back(Frame* f, int64_t amount) noexcept nogil:
-    """Refunds state gas for state that was not created in the end."""
+    """Refunds state gas for state that was charged but does not remain."""
     cdef StateGas* s = state_gas_of(f)
     cdef int64_t part
     if f.schedule.state_gas_version == DEVNET_OF_APRIL:
@@ -93,7 +94,7 @@ cdef void give_back(Frame* f, int64_t amount) noexcept nogil:
 
 
 cdef void credit(StateGas* s, int64_t amount) noexcept nogil:
-    """Credits a frame. If an ancestor paid, the rest stays pending for it."""
+    """Credits at most the state gas that the frame used. An ancestor paid the rest (pending)."""
     cdef int64_t part = min(amount, s.used)
     s.left += part
     s.used -= part
@@ -157,7 +158,7 @@ cdef void leave_state_gas(Machine* m, Frame* f, Status status) noexcept nogil:
         return
     if status != STOPPED:
         s.left = s.at_start
-        f.gas += s.spilled   # a halt burns it with the remaining gas
+        f.gas += s.spilled   # consumed with the remaining gas if the frame halted
         s.spilled = 0
     if m.depth == 1:
         m.state_gas_left = s.left
@@ -169,7 +170,7 @@ cdef void leave_state_gas(Machine* m, Frame* f, Status status) noexcept nogil:
 
 
 cdef void merge_reservoirs(Frame* caller, StateGas* into, const StateGas* s) noexcept nogil:
-    """While a callee runs, the caller's reservoir is empty."""
+    """Returns the callee's reservoir to the caller, whose own reservoir is empty meanwhile."""
     cdef int64_t part
     into.left = s.left
     into.spilled += s.spilled

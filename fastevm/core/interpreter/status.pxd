@@ -1,4 +1,4 @@
-# Status codes of execution, in ranges, so that a comparison determines the kind.
+# Status codes of execution. Each kind is a range of numbers, so that one comparison determines it.
 
 
 cdef enum Status:
@@ -26,14 +26,14 @@ cdef enum Status:
     # a call or creation that did not start: its gas is returned to the caller
     CALL_TOO_DEEP = 30
     INSUFFICIENT_BALANCE = 31
-    # --- requests: the host satisfies them and resumes ---
-    NEEDS_STATE = 40            # see world.need
-    SUSPENDED = 41              # requested by Machine.suspend_always, or at a step
+    # --- requests: the host satisfies the request and calls machine_run again ---
+    NEEDS_STATE = 40            # `World.need` says which state is missing
+    SUSPENDED = 41              # a pause: Machine.cancel, or the test hook Machine.suspend_always
     TRACE_FULL = 42             # the trace buffer must be read
-    HOST_CALL = 43              # a precompile of the host is called: see machine_answer
+    HOST_CALL = 43              # code calls a precompile of the host: see machine_answer
     # --- stopped by the host ---
     CANCELLED = 50              # Machine.cancel was set, or the deadline passed
     OUT_OF_MEMORY = 51
     UNSUPPORTED = 52            # a native contract or code cannot run here: see Machine.refused
     # --- inside the machine only ---
-    ENTER_CALL = 60
+    ENTER_CALL = 60             # a call or creation: the child frame is prepared

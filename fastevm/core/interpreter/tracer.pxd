@@ -31,16 +31,16 @@ cdef struct StepRecord:
     TraceHead head
     uint64_t pc
     int64_t gas               # before the op
-    int64_t gas_cost          # for a call, includes the callee's gas; known after the op
+    int64_t gas_cost          # set after the op; for a call, includes the callee's gas
     int64_t refund
     uint64_t memory_size
     uint64_t return_size
     uint32_t stack_height
-    uint32_t stack_words      # number of them in the payload
-    int32_t status            # of a step that halts its frame, otherwise 0
+    uint32_t stack_words      # number of stack words in the payload
+    int32_t status            # the halt if this step halts its frame, otherwise 0
     uint8_t op
-    bint has_memory           # `memory_size` bytes in the payload
-    bint has_return           # `return_size` bytes in the payload
+    bint has_memory           # the payload has `memory_size` bytes of memory
+    bint has_return           # the payload has `return_size` bytes of return data
 
 
 # A frame starts. Payload: its input.
@@ -51,7 +51,7 @@ cdef struct EnterRecord:
     Address recipient         # the account called or created
     Word value
     int64_t gas
-    uint64_t log_count        # logs in the world so far
+    uint64_t log_count        # logs in the world before the frame
     uint64_t data_size
 
 
@@ -60,9 +60,9 @@ cdef struct LeaveRecord:
     TraceHead head
     int32_t status
     int64_t gas_used
-    uint64_t log_count        # logs in the world, without those of a failed frame
-    uint32_t halt_height      # for a halt: stack items before the op
-    uint8_t halt_opcode       # for a halt: the op's byte
+    uint64_t log_count        # logs in the world after the frame; a failed frame's are removed
+    uint32_t halt_height      # for a halt: stack items before the opcode that halted
+    uint8_t halt_opcode       # for a halt: the opcode that halted
     uint64_t data_size
 
 
@@ -70,8 +70,8 @@ cdef struct LeaveRecord:
 cdef struct AccessRecord:
     TraceHead head
     Address address
-    Word key                  # if is_slot
-    bint is_slot
+    Word key                  # the slot, if `is_slot`
+    bint is_slot              # False: the account
 
 
 cdef struct Tracer:
@@ -79,22 +79,22 @@ cdef struct Tracer:
     bint calls                # record frames entered and left
     bint accesses             # record accesses of native contracts
     bint chooses              # record only steps of `chosen` opcodes
-    uint64_t chosen[4]        # a bit for each opcode
+    uint64_t chosen[4]        # bitmap with a bit for each opcode
     uint32_t stack_words      # maximum number of top stack words per step
-    bint memory
-    bint return_data
-    size_t limit              # bytes after which execution stops with TRACE_FULL
+    bint memory               # steps include the memory
+    bint return_data          # steps include the return data
+    size_t limit              # bytes of records after which execution stops with TRACE_FULL
     Buffer records
     bint step_is_open         # the last record is a step whose cost is not known yet
-    size_t step_at            # its offset
-    size_t unpaid_code        # output bytes of the frame left next that did not become code
+    size_t step_at            # offset of that step in `records`
+    size_t unpaid_code        # bytes of init code output not stored for lack of gas (Frontier)
 
 
-# Records steps with whole stacks; NULL if out of memory.
+# Returns a tracer that records steps with whole stacks. NULL if memory is exhausted.
 cdef Tracer* tracer_new() noexcept nogil
 cdef void tracer_free(Tracer* t) noexcept nogil
 cdef void tracer_clear(Tracer* t) noexcept nogil          # after reading
-# Appends a zeroed record and reserves `payload` bytes after it; NULL if out of memory.
+# Appends a zeroed record and reserves `payload` bytes after it. NULL if memory is exhausted.
 cdef TraceHead* tracer_claim(
     Tracer* t, TraceKind kind, size_t record, size_t payload
 ) noexcept nogil

@@ -139,11 +139,12 @@ cdef dict access_values(const AccessRecord* r):
 cdef class StepTrace:
     """The trace records of an execution.
 
-    ``steps``: a record before every op (slower execution). ``calls``: a record for each frame
-    entered and left (hardly slower). ``stack_words``: maximum number of stack words per step, from
-    the top; None = the whole stack. ``memory`` and ``return_data``: include their bytes.
-    ``limit``: bytes after which execution stops until `drain` is called; one record always fits.
-    ``accesses``: a record for each account or slot that a native contract reads or writes.
+    ``steps``: whether to record every op, which slows down execution. ``calls``: whether to record
+    the start and end of each frame. ``stack_words``: maximum number of stack words per step, from
+    the top; None = the whole stack. ``memory`` and ``return_data``: whether steps include their
+    bytes. ``limit``: bytes of records after which execution pauses until `drain` is called; one
+    record always fits. ``accesses``: whether to record the accounts and slots that native contracts
+    read or write.
     """
 
     def __cinit__(
@@ -169,18 +170,18 @@ cdef class StepTrace:
     def drain(self) -> list[dict[str, Any]]:
         """Returns all records since the last call, oldest first, and empties the buffer.
 
-        A step: pc, op, name, gas (before), gas_cost, depth (1 = top frame), stack (bottom first, as
-        ints), stack_height, memory_size, refund, return_data_size, error, and memory and
-        return_data if asked for.
+        A step has: pc, op, name, gas (before the op), gas_cost, depth (1 = top frame), stack (ints,
+        bottom first), stack_height, memory_size, refund, return_data_size, error, and memory and
+        return_data if the trace includes them.
         """
         records, _ = self.read(0, self.c.records.size)
         tracer_clear(self.c)
         return records
 
     def read(self, size_t at, size_t most) -> tuple[list[dict[str, Any]], int]:
-        """Returns up to ``most`` records from a byte offset on, and the offset after them.
+        """Returns up to ``most`` records from byte offset ``at`` on, and the offset after them.
 
-        Their form is that of `drain`. The buffer keeps them.
+        The records have the form that `drain` returns, and stay in the buffer.
         """
         cdef const TraceHead* head
         cdef list records = []

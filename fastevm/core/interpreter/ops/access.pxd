@@ -6,7 +6,7 @@ from fastevm.core.state.account cimport Account
 from fastevm.core.state.world cimport world_is_cold_account
 
 
-# Marks the account warm. True if it was cold.
+# Marks the account warm. Returns True if it was cold.
 cdef inline bint is_cold_access(Frame* f, Account* a) noexcept nogil:
     if likely(not world_is_cold_account(f.world, a)):
         return False

@@ -77,7 +77,7 @@ cdef inline void op_number(const Frame* f, Word* top) noexcept nogil:
 
 
 cdef inline void op_prevrandao(const Frame* f, Word* top) noexcept nogil:
-    """DIFFICULTY before the merge (EIP-4399)."""
+    """PREVRANDAO; before the merge the same opcode is DIFFICULTY (EIP-4399)."""
     f.machine.environment_reads |= READS_RANDOMNESS
     if f.schedule.difficulty_is_randomness:
         word_copy(top, &f.machine.block.prev_randao)

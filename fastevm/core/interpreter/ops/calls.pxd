@@ -1,5 +1,5 @@
-# Calls, creations and SELFDESTRUCT. Calls and creations describe the next frame; the machine
-# enters it.
+# Calls, creations and SELFDESTRUCT. Calls and creations prepare the child frame; the machine then
+# opens it.
 from fastevm.core.interpreter.machine cimport (
     CALL_MESSAGE,
     CALLCODE_MESSAGE,
@@ -17,16 +17,18 @@ from fastevm.core.spec.schedule cimport Schedule
 from fastevm.core.state.account cimport Account
 
 
-# Operands at `sp`: gas and address. `value` may be NULL. `spans`: offset and size of the input,
-# offset and size of the output. ENTER_CALL: the frame above `f` is described and its gas is
-# deducted from `f`.
+# Charges a call and prepares its frame. Returns ENTER_CALL if the child frame `f + 1` is prepared
+# and its gas deducted from `f`. `sp`: gas and address. `value`: NULL for DELEGATECALL and
+# STATICCALL. `spans`: offset and size of the input, offset and size of the output.
 cdef Status begin_call(
     Frame* f, MessageKind kind, const Word* sp, const Word* value, const Word* spans
 ) noexcept nogil
-# Operands at `sp`: value, offset and size of the init code, for CREATE2 the salt.
+# Charges a creation and prepares its frame, like `begin_call`. `sp`: value, offset and size of the
+# init code, and the salt for CREATE2.
 cdef Status begin_create(Frame* f, MessageKind kind, const Word* sp) noexcept nogil
 cdef Status self_destruct(Frame* f, const Word* address) noexcept nogil
-# Whether the address has code, a nonce or storage: no contract can be created there (collision).
+# Whether the account has code, a nonce or storage, so that no contract can be created at its
+# address (an address collision).
 cdef bint is_occupied(const Schedule* s, const Account* a) noexcept nogil
 
 

@@ -1,4 +1,4 @@
-"""Calls, creations and SELFDESTRUCT: costs, and the description of the next frame."""
+"""Calls, creations and SELFDESTRUCT: charges gas and prepares the child frame."""
 
 from libc.stdint cimport UINT64_MAX, int64_t, uint8_t, uint64_t
 
@@ -50,14 +50,15 @@ from fastevm.core.state.world cimport (
 )
 
 
-# Whether a call creates the account. Since EIP-161 only a value transfer to a dead account does.
+# Whether a call to `a` creates the account. Since EIP-161, only a value transfer to a dead account
+# creates it.
 cdef bint creates_account(const Schedule* s, const Account* a, bint moves_value) noexcept nogil:
     if s.new_account_cost_needs_value:
         return moves_value and account_is_dead(a)
     return not a.exists
 
 
-# EIP-150: a caller keeps one 64th of its gas.
+# The most gas that a frame can pass to a callee: all but one 64th (EIP-150).
 cdef int64_t most_gas(const Frame* f) noexcept nogil:
     return f.gas - f.gas // 64 if f.schedule.all_but_one_64th else f.gas
 
@@ -65,7 +66,7 @@ cdef int64_t most_gas(const Frame* f) noexcept nogil:
 # ----------------------------------------------------------------------------------------------
 # calls
 
-# Gas left after all costs except the callee's gas; negative if there is not enough.
+# Charges a call, except the callee's gas. Returns the gas left, negative if there is not enough.
 cdef int64_t pay_call(
     Frame* f, MessageKind kind, Account* target, Account* delegate, bint moves_value,
     const Word* spans,
@@ -96,7 +97,8 @@ cdef int64_t pay_call(
     return gas
 
 
-# The callee's gas; negative if more was requested than is left (before EIP-150 only).
+# The gas that the callee gets. `asked` is the operand of the call; before EIP-150 the result is
+# negative if `asked` exceeds the gas left.
 cdef int64_t gas_to_hand_on(const Frame* f, const Word* asked) noexcept nogil:
     cdef int64_t most = most_gas(f)
     if word_fits64(asked) and asked.d[0] <= <uint64_t>most:
@@ -137,7 +139,8 @@ cdef void describe_spans(Frame* f, Frame* child, const Word* spans) noexcept nog
     child.return_size = spans[3].d[0]
 
 
-# The state gas of an account that a call creates; the callee has its reservoir by then.
+# Charges the state gas of the account that a call creates, if any, and passes the reservoir to the
+# callee. Returns False if the frame cannot pay.
 cdef bint pay_state(
     Frame* f, MessageKind kind, const Account* target, bint moves_value
 ) noexcept nogil:
@@ -188,7 +191,8 @@ cdef Status begin_call(
 # ----------------------------------------------------------------------------------------------
 # creations
 
-# Gas left after the init code's memory, words and hash; negative if there is not enough.
+# Charges the memory, the words and the hash of the init code. Returns the gas left, negative if
+# there is not enough.
 cdef int64_t pay_create(Frame* f, MessageKind kind, const Word* sp) noexcept nogil:
     cdef int64_t gas = memory_span(f, &sp[1], &sp[2], f.gas)
     cdef int64_t word_cost = f.schedule.create_word_cost
@@ -199,7 +203,8 @@ cdef int64_t pay_create(Frame* f, MessageKind kind, const Word* sp) noexcept nog
     return gas - <int64_t>((sp[2].d[0] + 31) >> 5) * word_cost
 
 
-# Why a creation cannot start, before any change (its gas is returned), or RUNNING.
+# The reason why a creation cannot start, or RUNNING. A refused creation changes nothing and returns
+# its gas.
 cdef Status create_refusal(const Frame* f, const Word* value) noexcept nogil:
     if f.machine.depth > CALL_DEPTH_LIMIT:
         return CALL_TOO_DEEP
@@ -210,15 +215,16 @@ cdef Status create_refusal(const Frame* f, const Word* value) noexcept nogil:
     return RUNNING
 
 
-# EIP-684 and EIP-7610: no contract is created at an address with code, a nonce or storage.
-# Amsterdam only checks code and nonce.
+# No contract is created at an address with code, a nonce or storage (EIP-684, EIP-7610). Amsterdam
+# checks only code and nonce.
 cdef bint is_occupied(const Schedule* s, const Account* a) noexcept nogil:
     if a.nonce != 0 or a.code != NULL:
         return True
     return not s.creates_over_storage and account_has_storage(a)
 
 
-# The creator's nonce and the warm mark survive a failure of the creation.
+# Increments the creator's nonce and warms the new address, which a failed creation does not undo.
+# Returns ADDRESS_COLLISION if the address is occupied.
 cdef Status claim_address(Frame* f, Account* created) noexcept nogil:
     if not world_set_nonce(f.world, f.account, f.account.nonce + 1):
         return OUT_OF_MEMORY
@@ -276,7 +282,7 @@ cdef Status begin_create(Frame* f, MessageKind kind, const Word* sp) noexcept no
     derive_address(f, kind, sp, initcode, &address)
     created = world_account(f.world, &address)
     if created == NULL:
-        # Releases the memory of the init code: nothing was written to it.
+        # The op is executed again, so the memory expansion for the init code is undone.
         f.memory_size = memory_size
         f.memory_cost = memory_cost
         return missing(f)

@@ -35,7 +35,7 @@ from fastevm.core.state.world cimport (
 
 # --- helpers ---
 
-# Copies `size` bytes of `data` from `offset`, padded with zeros past its end.
+# Copies `size` bytes of `data`, starting at `offset`. Bytes past the end of `data` are zero.
 cdef inline void copy_padded(
     uint8_t* to, const uint8_t* data, uint64_t data_size, const Word* offset, uint64_t size
 ) noexcept nogil:
@@ -49,7 +49,8 @@ cdef inline void copy_padded(
         memset(to + found, 0, size - found)
 
 
-# Gas left after expanding the memory for `size` bytes at `to` and paying for their copy.
+# Expands the memory for `size` bytes at `to` and charges the copy. Returns the gas left, negative
+# if there is not enough.
 cdef inline int64_t copy_cost(
     Frame* f, const Word* to, const Word* size, int64_t gas
 ) noexcept nogil:
@@ -62,7 +63,7 @@ cdef inline int64_t copy_cost(
 cdef inline int64_t copy_to_memory(
     Frame* f, const uint8_t* data, uint64_t data_size, const Word* operands, int64_t gas
 ) noexcept nogil:
-    """Operands: offset in memory, offset in the data, size."""
+    """Charges and makes a copy. ``operands``: offset in memory, offset in ``data``, size."""
     gas = copy_cost(f, &operands[0], &operands[2], gas)
     if gas >= 0 and operands[2].d[0] != 0:
         copy_padded(
@@ -71,7 +72,7 @@ cdef inline int64_t copy_to_memory(
     return gas
 
 
-# Charges an account access and returns the account; NULL on failure: see `status`.
+# Returns an account and charges its access. If that fails, sets `status`; NULL if state is missing.
 cdef inline Account* accessed(Frame* f, const Word* address, Status* status) noexcept nogil:
     cdef Account* a = world_account_of_word(f.world, address)
     if unlikely(a == NULL):
@@ -123,7 +124,7 @@ cdef inline void op_calldatasize(const Frame* f, Word* top) noexcept nogil:
 
 
 cdef inline int64_t op_calldatacopy(Frame* f, Word* sp, int64_t gas) noexcept nogil:
-    # The data may be in the memory that grows, so the frame's pointer is read afterwards.
+    # Call data may lie in memory that moves when it grows: read f.data after that.
     gas = copy_cost(f, &sp[0], &sp[2], gas)
     if gas >= 0 and sp[2].d[0] != 0:
         copy_padded(f.memory + sp[0].d[0], f.data, f.data_size, &sp[1], sp[2].d[0])
@@ -147,7 +148,7 @@ cdef inline void op_returndatasize(const Frame* f, Word* top) noexcept nogil:
 
 
 cdef inline Status op_returndatacopy(Frame* f, Word* sp) noexcept nogil:
-    """A read past the end halts, even with size 0 (EIP-211)."""
+    """A read past the end of the return data halts the frame, even with size 0 (EIP-211)."""
     cdef uint64_t size = f.machine.output.size
     f.gas = copy_cost(f, &sp[0], &sp[2], f.gas)
     if f.gas < 0:
@@ -212,7 +213,7 @@ cdef inline Status op_extcodecopy(Frame* f, Word* sp) noexcept nogil:
 
 
 cdef inline Status op_extcodehash(Frame* f, Word* sp) noexcept nogil:
-    """EIP-1052: zero if the account does not exist or is empty."""
+    """The hash is zero if the account does not exist or is empty (EIP-1052, EIP-161)."""
     cdef Status status = RUNNING
     cdef Account* a = accessed(f, &sp[0], &status)
     if status == RUNNING:

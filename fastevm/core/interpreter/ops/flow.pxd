@@ -1,4 +1,4 @@
-# Control: jumps, PC, GAS, RETURN, REVERT. STOP, INVALID and JUMPDEST are implemented in the loop.
+# Control flow: jumps, PC, GAS, RETURN, REVERT. The loop implements STOP, INVALID and JUMPDEST.
 from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memcpy
 
@@ -33,7 +33,7 @@ cdef inline void op_gas(Word* top, int64_t gas) noexcept nogil:
     word_set(top, <size_t>gas)
 
 
-# Sets the frame's output to `size` bytes of its memory.
+# Copies `size` bytes of the frame's memory to the machine's output.
 cdef inline Status give_output(Frame* f, const Word* offset, const Word* size) noexcept nogil:
     f.gas = memory_span(f, offset, size, f.gas)
     if f.gas < 0:

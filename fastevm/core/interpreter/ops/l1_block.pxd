@@ -1,4 +1,4 @@
-# BLOCKHASH on Arbitrum, where NUMBER is the number of a block of L1.
+# BLOCKHASH on Arbitrum, where NUMBER returns the number of an L1 block.
 from fastevm.core.interpreter.machine cimport Frame
 from fastevm.core.interpreter.status cimport Status
 from fastevm.core.primitives.word cimport Word

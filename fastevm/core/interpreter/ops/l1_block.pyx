@@ -1,7 +1,7 @@
-"""BLOCKHASH on Arbitrum: hashes by the numbers of L1, which ArbOS keeps in its storage.
+"""BLOCKHASH on Arbitrum: returns a hash for the number of an L1 block, from the storage of ArbOS.
 
-They are not the hashes of L1's blocks: ArbOS stores the hash of the last Arbitrum block that saw an
-older block of L1.
+It is not the hash of the L1 block: ArbOS stores the hash of the last Arbitrum block that was made
+before ArbOS saw the next L1 block.
 """
 
 from fastevm.core.interpreter.frame cimport missing

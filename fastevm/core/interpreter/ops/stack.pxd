@@ -1,4 +1,4 @@
-# The stack: PUSH, DUP, SWAP, EXCHANGE. POP is implemented in the loop.
+# The stack: PUSH, DUP, SWAP, EXCHANGE. The loop implements POP.
 from libc.stdint cimport uint8_t, uint64_t
 
 from fastevm.core.interpreter.status cimport INVALID_OPCODE, RUNNING, STACK_UNDERFLOW, Status
@@ -6,8 +6,8 @@ from fastevm.core.primitives.intrinsics cimport load64_big
 from fastevm.core.primitives.word cimport Word, word_copy, word_set, word_zero
 
 
-# PUSHn, specialised by the number of limbs; `size` is a constant. Whole limbs may be read past the
-# end of the code: it is padded.
+# PUSH1 to PUSH32, one function for each number of 64-bit limbs. `size` is the number of bytes and a
+# constant. Reading a whole limb past the end of the code is safe, because the code is padded.
 cdef inline void op_push1(Word* top, const uint8_t* p) noexcept nogil:
     word_set(top, p[0])
 
@@ -54,8 +54,8 @@ cdef inline void op_swap(Word* sp, int n) noexcept nogil:
     sp[n].d[3] = a3
 
 
-# EIP-8024: the immediate byte after DUPN and SWAPN encodes n; bytes of JUMPDEST and PUSH are
-# invalid.
+# Decodes n from the byte after DUPN or SWAPN (EIP-8024). Bytes that are JUMPDEST or PUSH opcodes
+# are invalid.
 cdef inline Status read_depth(uint8_t immediate, int* n) noexcept nogil:
     if 91 <= immediate <= 127:
         return INVALID_OPCODE
@@ -86,7 +86,7 @@ cdef inline Status op_swapn(Word* sp, const Word* base, uint8_t immediate) noexc
 
 
 cdef inline Status op_exchange(Word* sp, const Word* base, uint8_t immediate) noexcept nogil:
-    """Swaps positions n + 1 and m + 1, with 1 <= n < m <= 30 - n."""
+    """Swaps the stack items n + 1 and m + 1, counted from the top: 1 <= n < m <= 30 - n."""
     cdef int pair = immediate ^ 0x8f
     cdef int n = pair >> 4, m = pair & 15
     if 82 <= immediate <= 127:
