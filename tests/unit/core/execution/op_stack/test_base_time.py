@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import lzma
 from typing import Any
 
 import pytest
 
 from fastevm import EVM
 from fastevm.chain.irregular_changes import state_before
+from fastevm.core.execution.block.block import BlockBuilder
+from fastevm.core.execution.block.header_draft import draft_header
 from fastevm.core.execution.op_stack.base_time import (
     ADMIN_SLOT,
     BASE_TIME,
@@ -30,6 +34,7 @@ from fastevm.core.spec.activation import Activations
 from fastevm.core.spec.schedule import schedule_for
 from fastevm.core.state.layer import Layer
 from fastevm.errors import InvalidBlock
+from tests.op_stack_data import OP_STACK, hex_data
 
 # Block number, milliseconds, encoded deposit.
 DEPOSITS = {
@@ -174,3 +179,47 @@ def test_the_contract_keeps_the_milliseconds() -> None:
     assert int.from_bytes(evm.call(BASE_TIME, bytes.fromhex("5745a677")).output) == 1_725_800
     refused = evm.call(BASE_TIME, data, sender=bytes(20))
     assert refused.output == keccak256(b"BaseTime_NotDepositor()")[:4]
+
+
+# Base's own first blocks of Denim, which pin its client's proofs: block number, seconds,
+# milliseconds, gas of the BaseTime deposit, state root. Each block has two deposits, the L1
+# attributes and BaseTime. The receipts there have the cumulative gas: the first deposit uses
+# 150,000,000, its limit, because the rules before Regolith price system transactions there.
+# Source: base/base, the Denim range-proof fixture of `base-proof-client`.
+PINNED_BLOCKS = [
+    (2, 14, 0, 28_893, "ba6a62600c29055d63c307659c08d3eb76c25ddeedb4b661fb1d3388a76229f2"),
+    (3, 14, 200, 48_805, "7306fab99637e9de714d44a513eb4b3af2202566eca94cedfe700dd484704591"),
+    (4, 14, 400, 31_717, "212d35fadcda8b28ae7ca2be0ece495179d2a6ef29f989becfc454408b2f1849"),
+    (5, 14, 600, 31_717, "fd510779f10c8d5cee46e036ecd37edee3731c8cb571c040d58bfadae190d985"),
+    (6, 14, 800, 31_717, "945002226a61039964b2846bdaf18d9557ac543ab44c6f2d6fc763a36e27c411"),
+    (7, 15, 0, 26_893, "f45693a95937020d3cefeac29b15afd840246d1b4321e737b615885ab32b37fe"),
+]
+
+
+def chain_proxy() -> bytes:
+    """The code of the proxy that Base has at its predeploys, from the genesis of Base Sepolia."""
+    with lzma.open((OP_STACK / "genesis/base-sepolia.json.xz").required) as file:
+        accounts = json.load(file)["alloc"]
+    code = hex_data(accounts[BASE_TIME.hex()]["code"])
+    assert keccak256(code).hex().startswith("fa8c9db6c6cab710")
+    return code
+
+
+def test_the_first_blocks_of_denim_have_the_pinned_states_and_gas() -> None:
+    layer = proxy_state(code=chain_proxy(), nonce=1)
+    layer = layer.with_accounts({BASE_TIME[:-1] + b"\x16": {"nonce": 1}})
+    for number, timestamp, part, gas, state_root in PINNED_BLOCKS:
+        layer = with_base_time(layer, number)
+        parent = header(number=number - 1, timestamp=timestamp - 1, base_fee_per_gas=1_000_000)
+        draft = draft_header(parent, DENIM, timestamp=timestamp)
+        builder = BlockBuilder(
+            layer, draft, DENIM, chain_id=1, deposit_contract=bytes(20), withdrawals=()
+        )
+        builder.begin()
+        first = builder.add(FIRST)
+        second = builder.add(base_time_deposit(number, part))
+        result = builder.finish()
+        assert second.status == 1
+        assert second.cumulative_gas_used - first.cumulative_gas_used == gas
+        assert result.state_root.hex() == state_root
+        layer = result.layer
