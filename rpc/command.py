@@ -50,6 +50,7 @@ from fastevm.rpc.transport.server import run as run_loop
 MILLISECONDS = 1_000
 MEGABYTE = 1024 * 1024
 LARGEST_REQUEST = 256 * MEGABYTE  # where no limit is asked for
+REQUEST_COPIES = 4  # times its text that a large request may take of the memory
 IPC_NAME = "fastevm.ipc"
 ABOUT = "`pending` changes every {} ms. For tools that know anvil or Hardhat: fastevm dev"
 NOT_FORKED = {
@@ -333,13 +334,17 @@ def add_calls(group: argparse._ArgumentGroup) -> None:
 
 def limits_of(arguments: argparse.Namespace) -> Limits:
     """Return the limits that the options set."""
+    body_size, traffic_size = Limits().body_size, Limits().traffic_size
+    if arguments.no_request_size_limit:
+        body_size, traffic_size = LARGEST_REQUEST, REQUEST_COPIES * LARGEST_REQUEST
     return Limits(
         pending_age=arguments.pending_max_age / MILLISECONDS,
         call_gas=arguments.rpc_gascap,
         log_blocks=arguments.max_log_blocks,
         logs=arguments.max_logs,
         log_index_size=arguments.log_index_size * MEGABYTE,
-        body_size=LARGEST_REQUEST if arguments.no_request_size_limit else Limits().body_size,
+        body_size=body_size,
+        traffic_size=traffic_size,
     )
 
 

@@ -20,6 +20,7 @@ from fastevm.rpc.limits import Limits
 from fastevm.rpc.simulator import Simulator
 from fastevm.rpc.subscriptions.filters import Filters
 from fastevm.rpc.subscriptions.hub import Hub
+from fastevm.rpc.traffic import TrafficBudget
 from fastevm.rpc.view import View
 from fastevm.tracing import SpoolQuota
 
@@ -43,6 +44,7 @@ class Context(Struct, frozen=True, kw_only=True):
     namespaces: frozenset[str] | None = None  # that are served; None: all
     contracts: ContractFiles = field(default_factory=ContractFiles)
     trace_room: SpoolQuota = field(default_factory=lambda: SpoolQuota(Limits().traces_size))
+    traffic: TrafficBudget = field(default_factory=lambda: TrafficBudget(Limits().traffic_size))
     least_tips: dict[bytes, list[int]] = field(default_factory=dict)  # of blocks, by hash, in wei
     _newest: dict[str, View] = field(default_factory=dict)  # of the tags latest and pending
     _recent: dict[bytes, View] = field(default_factory=dict)  # by hash

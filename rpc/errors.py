@@ -83,7 +83,7 @@ REASONS: Final[dict[str, Row]] = {
     "timed_out": _both(-32002, "request timed out"),
     "response_too_large": _both(-32003, "response too large"),
     "batches_too_large": _both(
-        -32005, "answers of batches under way fill the {limit} bytes that they may have together"
+        -32005, "requests and answers under way fill the {limit} bytes that they may have together"
     ),
     "overloaded": _both(-32005, "too many requests in progress, limit {limit}"),
     "overloaded_by_client": _both(

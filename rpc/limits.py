@@ -41,7 +41,6 @@ class Limits(Struct, frozen=True, kw_only=True):
     body_size: int = 5 * 1024 * 1024
     batch_items: int = 1000
     batch_response_size: int = 25_000_000
-    batches_size: int = 256 * 1024 * 1024  # of answers of all batches under way, on one listener
     request_time: float = 30.0
     log_blocks: int = 10_000
     logs: int = 20_000
@@ -59,8 +58,8 @@ class Limits(Struct, frozen=True, kw_only=True):
     address_connections: int = 1_024  # of them from one address
     arrival_time: float = 30.0  # that a head, a body or a message may take to arrive
     write_time: float = 30.0  # after which a client must have taken 16 KiB a second
-    input_size: int = 512 * 1024 * 1024  # of memory of requests on one listener without an answer
-    output_size: int = 512 * 1024 * 1024  # of answers that clients of one listener do not read
+    # Memory of requests, messages and answers under way, on all listeners together.
+    traffic_size: int = 256 * 1024 * 1024
     # --- WebSocket clients ---
     sockets: int = 1_024  # open at once, on one listener
     client_sockets: int = 256  # of them of one client

@@ -26,7 +26,6 @@ from fastevm.rpc.dispatch.dispatcher import Dispatcher
 from fastevm.rpc.dispatch.long_answer import LongAnswer
 from fastevm.rpc.transport.access import DEFAULT_ACCESS
 from fastevm.rpc.transport.client_session import Session
-from fastevm.rpc.transport.outbox import ByteBudget
 from fastevm.rpc.transport.server import (
     DEFAULT_HOST,
     Listener,
@@ -316,10 +315,9 @@ class _NodeThread:
 
     async def _converse(self, channel: LocalChannel) -> None:
         context = self.dispatcher.context
-        budget = ByteBudget(context.limits.output_size)
         share = self.server.turns.share_of(CLIENT)
         try:
-            await Session(self.dispatcher, context.hub, channel, budget, CLIENT, share).run()
+            await Session(self.dispatcher, context.hub, channel, CLIENT, share).run()
         finally:
             channel.end()
 

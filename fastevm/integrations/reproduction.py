@@ -7,7 +7,8 @@ has the state that the steps read, the block, the steps with their outcomes, and
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
@@ -114,6 +115,15 @@ def read(path: str | Path) -> Reproduction:
     if found.format != FORMAT:
         raise ReproductionError(f"{path} has format {found.format}, this version reads {FORMAT}")
     return found
+
+
+@contextmanager
+def content_of(path: str | Path) -> Iterator[None]:
+    """Raises ReproductionError instead of what values of wrong types in a file raise."""
+    try:
+        yield
+    except (TypeError, ValueError, LookupError, AttributeError, RecursionError) as error:
+        raise ReproductionError(f"{path} is not a reproduction: {str(error)[:SHOWN]}") from None
 
 
 def accounts_of(allocation: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -233,7 +243,8 @@ def replay(
     found = read(path)
     if found.chain is not None:
         raise ReproductionError(f"{path} is of a chain: use replay_chain")
-    evm = found.machine()
+    with content_of(path):
+        evm = found.machine()
     for address, precompile in (precompiles or {}).items():
         evm.precompiles[address] = precompile
     shown = None
@@ -242,7 +253,8 @@ def replay(
         def shown(number: int, step: Step, outcome: dict[str, Any] | None) -> None:
             show(safe(f"{number:>3}. {described(step, found.labels)}{ending(outcome)}"))
 
-    difference = play(evm, found.steps, show=shown)
+    with content_of(path):
+        difference = play(evm, found.steps, show=shown)
     if difference:
         raise ReproductionError(difference)
     return evm
@@ -271,11 +283,16 @@ def replay_chain(
             text = msgspec.json.encode(answer.get("result", answer.get("error"))).decode()
             show(safe(f"{number:>3}. {name} -> {text[:SHOWN]}"))
 
-    node: LocalNode = recording.RecordedNode(**{**found.chain.options, **options})
-    difference = recording.exchange_all(node, found.chain, shown)
-    if difference:
+    with content_of(path):
+        node: LocalNode = recording.RecordedNode(**{**found.chain.options, **options})
+    try:
+        with content_of(path):
+            difference = recording.exchange_all(node, found.chain, shown)
+        if difference:
+            raise ReproductionError(difference)
+    except ReproductionError:
         node.stop()
-        raise ReproductionError(difference)
+        raise
     return node
 
 

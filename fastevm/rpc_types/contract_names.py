@@ -96,7 +96,7 @@ class Names:
         custom error.
         """
         if not data:
-            return "reverted without a reason"
+            return "no reason given"
         try:
             if data.startswith(ERROR):
                 return str(decode([Parameter("string")], data[SELECTOR:])[0])

@@ -9,6 +9,7 @@ from collections.abc import Coroutine
 from time import perf_counter
 from typing import Any, Final
 
+from fastevm.rpc.dispatch.client import CLIENT
 from fastevm.rpc.dispatch.coalesce import GROUP, prepare
 from fastevm.rpc.dispatch.envelope import Call, Message, Refusal, encode_batch
 from fastevm.rpc.dispatch.registry import RunOn
@@ -25,8 +26,8 @@ JOB_TIME: Final = 0.015  # seconds of one batch in a worker, until it serves oth
 class Batch:
     """A batch under way."""
 
-    __slots__ = ("answers", "counted", "goes_elsewhere", "is_small", "limit", "messages",
-                 "position", "prepared", "request", "runner", "size")  # fmt: skip
+    __slots__ = ("answers", "goes_elsewhere", "holding", "is_small", "limit", "messages",
+                 "position", "prepared", "request", "runner", "size", "traffic")  # fmt: skip
 
     def __init__(
         self,
@@ -41,7 +42,9 @@ class Batch:
         self.is_small = is_small
         self.limit = runner.context.limits.batch_response_size
         self.answers: list[bytes] = []
-        self.size = self.counted = 0  # of the answers; what of it counts among all batches
+        self.size = 0  # of the answers
+        self.traffic = runner.context.traffic
+        self.holding = self.traffic.holding(CLIENT.get())
         self.position = 0  # of the next message
         self.prepared = 0  # messages up to here are prepared
         self.goes_elsewhere = False  # the next one cannot be answered on the loop
@@ -69,16 +72,15 @@ class Batch:
         return encode_batch(self.answers) if self.answers else b""
 
     def release(self) -> None:
-        """Count the answers no more among those of all batches under way."""
-        self.runner.batched_size -= self.counted
-        self.counted = 0
+        """Count the answers no more among what is under way."""
+        self.holding.hold(0)
 
     def work_here(self) -> bool:
         """Answer on the loop as far as that goes; whether it went to the end."""
         messages, answers, limit = self.messages, self.answers, self.limit
         runner, request, is_small = self.runner, self.request, self.is_small
         on_loop = runner.on_loop
-        has_room = runner.batched_size <= runner.context.limits.batches_size
+        has_room = self.traffic.has_room(self.holding.client)
         position, until = self.position, perf_counter() + LOOP_TIME
         self.goes_elsewhere = False
         while position < len(messages):
@@ -101,8 +103,10 @@ class Batch:
             if perf_counter() > until:
                 break
         self.position = position
+        if position == len(messages):
+            return True
         self.count()
-        return position == len(messages)
+        return False
 
     async def work_elsewhere(self) -> None:
         """Answer the next message, and what follows it as far as a worker takes it along."""
@@ -172,13 +176,12 @@ class Batch:
             self.size += len(answer)
 
     def count(self) -> None:
-        """Count the answers so far among those of all batches."""
-        self.runner.batched_size += self.size - self.counted
-        self.counted = self.size
+        """Count the answers so far among what is under way."""
+        self.holding.hold(self.size)
 
     def too_large(self, message: Message) -> bytes:
-        """Return the error of a call for whose answer its batch, or all batches, are too large."""
+        """Return the error of a call for whose answer there is no room."""
         error = RpcError("response_too_large")
         if self.size <= self.limit:
-            error = RpcError("batches_too_large", limit=self.runner.context.limits.batches_size)
+            error = RpcError("batches_too_large", limit=self.traffic.limit)
         return self.runner.refuse(Refusal(message.id or b"null", error))

@@ -69,7 +69,6 @@ class CallRunner:
         self.workers = workers
         self.metrics = metrics
         self.loop_budget = workers.loop_budget
-        self.batched_size = 0  # bytes of the answers of batches that are under way
         self._pauses: dict[str, tuple[float, float]] = {}  # method -> (its end, its length)
         self._quick: dict[str, set[str]] = {}  # method -> clients
 

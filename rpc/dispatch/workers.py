@@ -4,9 +4,9 @@ There are two lanes with threads of their own. Long jobs (simulated chains, trac
 logs, dumps of the pool) never take a thread of short ones, so that a short call waits for short
 calls only. A short job that may be stopped gets `SHORT_TIME` of the processor; then it begins anew
 in the lane of long jobs. Both lanes divide their time fairly between clients (`FairQueue`). One
-client runs at most as many long jobs as there are processors but one; the other long threads serve
-other clients. All have one priority: a thread that gets little of the processor may hold the GIL,
-and then stops the event loop.
+client runs at most as many short jobs as there are processors, and as many long jobs as there are
+processors but one: the other threads of a lane serve other clients. All have one priority: a thread
+that gets little of the processor may hold the GIL, and then stops the event loop.
 
 The threads run at a lower priority than the rest of the process, where slices are built or
 followed: the builder and the event loop go first. A job whose waiter has left is stopped.
@@ -34,7 +34,7 @@ from fastevm.simulate import Deadline, LoopBudget
 T = TypeVar("T")
 
 LEAST_THREADS: Final = 2
-OTHER_CLIENTS: Final = 2  # threads for long jobs that one client cannot take
+OTHER_CLIENTS: Final = 2  # threads of a lane that one client cannot take
 NICENESS: Final = 5  # of worker threads, where the system has it per thread (Linux)
 SWITCH_INTERVAL: Final = 0.0005  # seconds that Python code of a worker may keep the loop waiting
 SHORT_TIME: Final = 0.02  # seconds of the processor for a short job that may be stopped
@@ -265,7 +265,7 @@ class Workers:
         self._limited = 0  # limited jobs in flight
         self._in_flight_of: Counter[str] = Counter()
         own = self.threads - 1  # long jobs of one client
-        self.short = Lane("short", self.threads, niceness)
+        self.short = Lane("short", self.threads + OTHER_CLIENTS, niceness, self.threads)
         self.long = Lane("long", own + OTHER_CLIENTS, niceness, own)
         self._is_started = False
         self.loop_budget = LoopBudget()

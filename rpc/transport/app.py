@@ -17,7 +17,6 @@ from fastevm.rpc.transport.access import Access
 from fastevm.rpc.transport.client_session import Session
 from fastevm.rpc.transport.connection import connection_of
 from fastevm.rpc.transport.feed_socket import FeedRoute
-from fastevm.rpc.transport.outbox import ByteBudget
 from fastevm.rpc.transport.routes import ACCEPTED_TYPES, EARLY_FRAMES, JSON_TYPE, Routes
 from fastevm.rpc.transport.turns import Turns
 from fastevm.rpc.transport.websocket_channel import WebSocketChannel
@@ -62,7 +61,6 @@ class Endpoint:
         self._sockets_of: Counter[str] = Counter()  # by client
         self.explorer = ExplorerPage() if routes.explorer else None
         self.sessions: dict[Session, web.WebSocketResponse] = {}
-        self.budget = ByteBudget(dispatcher.context.limits.output_size)
 
     def runner(self, keepalive: float, shutdown: float) -> web.AppRunner:
         """Return what serves the application; both times in seconds."""
@@ -205,7 +203,6 @@ class Endpoint:
             self._dispatcher(request),
             context.hub,
             channel,
-            self.budget,
             client,
             self.turns.share_of(client),
         )

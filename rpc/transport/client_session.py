@@ -21,7 +21,7 @@ from fastevm.rpc.errors import RpcError, wire_error
 from fastevm.rpc.subscriptions.filter_quota import WATCH_SIZE
 from fastevm.rpc.subscriptions.hub import Hub
 from fastevm.rpc.subscriptions.topics import TRANSACTION_INCLUSION, LastMessage, Topic
-from fastevm.rpc.transport.outbox import ByteBudget, Frame, Outbox, OutboxOverflow
+from fastevm.rpc.transport.outbox import Frame, Outbox, OutboxOverflow
 from fastevm.rpc.transport.turns import LoopShare
 
 log: Final = logging.getLogger("fastevm.rpc")
@@ -86,7 +86,7 @@ class Subscription:
         outbox = self.session.outbox
         if self._held is not None:
             return len(self._held) < outbox.messages and self._held_size < outbox.size
-        return not outbox.full and outbox.budget.used <= outbox.budget.limit
+        return not outbox.full
 
     def deliver(self, payload: bytes) -> bool:
         """Queue a notification. A full queue ends the subscription; whether it lives on."""
@@ -172,7 +172,6 @@ class Session:
         dispatcher: Dispatcher,
         hub: Hub,
         channel: Channel,
-        budget: ByteBudget,
         client: str,
         share: LoopShare,
     ) -> None:
@@ -183,11 +182,12 @@ class Session:
         self.limits = limits
         self.client = client
         self.share = share
+        self.unread = dispatcher.context.traffic.holding(client, self.cut)
         self.outbox = Outbox(
             messages=limits.outbound_messages,
             size=limits.outbound_size,
             hard_size=limits.socket_output_size,
-            budget=budget,
+            holding=self.unread,
         )
         self._overflow = asyncio.Event()
         self.subscriptions: dict[str, Subscription] = {}
@@ -211,6 +211,7 @@ class Session:
             for subscription in tuple(self.subscriptions.values()):
                 self.forget(subscription)
             await asyncio.gather(sender, reader, overflow, *self._tasks, return_exceptions=True)
+            self.unread.close()
 
     def open(self, topic: Topic) -> Subscription:
         """Make a subscription that does not run yet."""
@@ -268,11 +269,15 @@ class Session:
             if answer:
                 await self.outbox.put((answer,))
         except OutboxOverflow:
-            self.hub.metrics.add("sockets_cut_off_total")
-            self.cut_off = True
-            self._overflow.set()
+            self.cut()
             return
         request.begin()
+
+    def cut(self) -> None:
+        """End without a goodbye: too much waits for the client."""
+        self.hub.metrics.add("sockets_cut_off_total")
+        self.cut_off = True
+        self._overflow.set()
 
     async def _whole(self, answer: LongAnswer) -> bytes:
         """Join a long answer to one message; an error if a file holds it and it is too large."""

@@ -18,6 +18,7 @@ from fastevm.rpc.dispatch.dispatcher import Answering
 from fastevm.rpc.dispatch.long_answer import PIECE, Answer, answer_memory, pieces_of
 from fastevm.rpc.limits import VALUES_LIMIT, Limits
 from fastevm.rpc.metrics import Metrics
+from fastevm.rpc.traffic import Holding, TrafficBudget
 from fastevm.rpc.transport.access import Access, client_of
 from fastevm.rpc.transport.frame_clock import FrameClock, TooManyFrames
 from fastevm.rpc.transport.turns import LoopShare, Turns
@@ -79,7 +80,7 @@ class HttpListener:
     ``delegate`` gives a connection that leaves the fast path, with the bytes that came, to aiohttp.
     ``access``: who may use it. ``types``: content types of the fast path, lower
     case. ``headers``: lines that every answer has. ``keepalive`` in seconds. ``turns`` divides the
-    time of the loop between clients.
+    time of the loop between clients, ``traffic`` the memory of what is under way.
     """
 
     def __init__(
@@ -95,6 +96,7 @@ class HttpListener:
         keepalive: float,
         after_answer: Callable[[], None] = lambda: None,
         turns: Turns | None = None,
+        traffic: TrafficBudget | None = None,
     ) -> None:
         self.respond, self.after_answer = respond, after_answer
         self.delegate = delegate
@@ -106,9 +108,8 @@ class HttpListener:
         self.metrics = metrics
         self.keepalive = keepalive
         self.turns = turns or Turns()
+        self.traffic = traffic or TrafficBudget(limits.traffic_size)
         self.connections: set[Connection] = set()
-        self.paused: dict[Connection, None] = {}  # those whose client does not read, oldest first
-        self.held = 0  # bytes of memory of all requests that are not answered yet
         self._by_client: Counter[str] = Counter()
         self._known: dict[bytes, Head | None] = {}
         lines = [f"{name}: {value}\r\n" for name, value in headers.items()]
@@ -123,6 +124,16 @@ class HttpListener:
         if self._sweeper is None:
             self._sweep(asyncio.get_running_loop())
         return Connection(self)
+
+    @property
+    def held(self) -> int:
+        """Bytes of memory of all requests that are not answered yet."""
+        return sum(connection.held for connection in self.connections)
+
+    @property
+    def unread(self) -> int:
+        """Bytes of memory of all answers that clients do not read."""
+        return sum(connection.unread for connection in self.connections)
 
     def share_of(self, connection: "Connection") -> LoopShare:
         """Return the loop share of a connection. Each connection of a proxy has its own."""
@@ -151,41 +162,14 @@ class HttpListener:
 
     def forget(self, connection: "Connection") -> None:
         """Count a connection no more."""
-        self.paused.pop(connection, None)
-        self.held -= connection.held
-        connection.held = 0
+        connection.held = connection.unread = 0
+        connection.holding.close()
         if connection in self.connections:
             self._heard = max(self._heard, connection.heard)
             self.connections.discard(connection)
             self._by_client[connection.client] -= 1
             if not self._by_client[connection.client]:
                 del self._by_client[connection.client]
-
-    def pause(self, connection: "Connection") -> None:
-        """Note that a client does not read; beyond the budget those end that wait longest."""
-        self.paused[connection] = None
-        waiting = sum(item.unsent() for item in self.paused)
-        while waiting > self.limits.output_size and len(self.paused) > 1:
-            oldest = next(iter(self.paused))
-            waiting -= oldest.unsent()
-            self.metrics.add("connections_over_budget_total")
-            oldest.abort()
-
-    def hold(self, connection: "Connection", size: int) -> None:
-        """Note the bytes of memory that requests of a connection take.
-
-        Beyond the budget those connections end that hold most.
-        """
-        self.held += size - connection.held
-        connection.held = size
-        while self.held > self.limits.input_size:
-            largest = max(self.connections, key=lambda item: item.held)
-            self.metrics.add("connections_over_budget_total")
-            if not largest.held:
-                return
-            self.held -= largest.held
-            largest.held = 0
-            largest.abort()
 
     def head_of(self, data: bytes | bytearray, start: int = 0) -> Head | None:
         """Return what the head at ``start`` of ``data`` says; None if it leaves the fast path."""
@@ -278,9 +262,10 @@ class Connection(asyncio.Protocol):
     """One connection of a client, from its first byte to its last."""
 
     __slots__ = ("address", "began", "client", "closing", "data", "delegate", "drained", "early",
-                 "frames", "heard", "held", "is_ahead", "is_due", "is_serving", "listener", "loop",
-                 "missing", "paused", "paused_at", "position", "rest", "rest_size", "served",
-                 "share", "taken", "task", "transport", "working")  # fmt: skip
+                 "frames", "heard", "held", "holding", "is_ahead", "is_due", "is_serving",
+                 "listener", "loop", "missing", "paused", "paused_at", "position", "rest",
+                 "rest_size", "served", "share", "taken", "task", "transport", "unread",
+                 "working")  # fmt: skip
 
     def __init__(self, listener: HttpListener) -> None:
         self.listener = listener
@@ -300,7 +285,9 @@ class Connection(asyncio.Protocol):
         self.is_due = False  # `go_on` will be called by the loop
         self.is_ahead = False  # too much has come: nothing more is read until it is answered
         self.closing = False
-        self.held = 0  # bytes of memory of its requests, counted for all connections together
+        self.holding: Holding
+        self.held = 0  # bytes of memory of its requests
+        self.unread = 0  # of its answers, while the client takes no more
         self.working = 0  # of them those of requests, or messages of a WebSocket, in progress
         # --- after the fast path ---
         self.delegate: Any = None  # the protocol that gets what comes
@@ -324,6 +311,7 @@ class Connection(asyncio.Protocol):
         self.address = peer[0] if isinstance(peer, tuple) else ""
         self.client = client_of(self.address)
         self.share = self.listener.share_of(self)
+        self.holding = self.listener.traffic.holding(self.client, self.end_over_budget)
         if not self.listener.admit(self):
             self.closing = True
             self.transport.abort()
@@ -378,12 +366,14 @@ class Connection(asyncio.Protocol):
         self.paused_at, self.drained = self.loop.time(), self.transport.get_write_buffer_size()
         if self.delegate is not None:
             self.delegate.pause_writing()
-        self.listener.pause(self)
+        self.unread = self.unsent()
+        self.holding.hold(self.held, self.unread)
 
     def resume_writing(self) -> None:
         """Go on."""
         self.paused = False
-        self.listener.paused.pop(self, None)
+        self.unread = 0
+        self.holding.hold(self.held)
         if self.delegate is not None:
             self.delegate.resume_writing()
             return
@@ -534,7 +524,7 @@ class Connection(asyncio.Protocol):
         """Pass everything on to ``protocol``, first what has come already."""
         self.delegate = protocol
         self.began, self.early = None, bytearray()  # what has come is passed on once more
-        self.listener.hold(self, 0)
+        self.hold_requests(0)
         protocol.connection_made(self.transport)
         if self.paused:
             protocol.pause_writing()
@@ -568,7 +558,7 @@ class Connection(asyncio.Protocol):
             if not self.follow_frames(data):
                 return
         else:
-            self.listener.hold(self, self.held + PAGE_COPIES * len(data))
+            self.hold_requests(self.held + PAGE_COPIES * len(data))
             if not self.is_serving and self.began is None:
                 self.began = self.loop.time()
                 self.early = bytearray()
@@ -582,12 +572,12 @@ class Connection(asyncio.Protocol):
 
     def request_came(self, body: bytes) -> None:
         """The delegate has the whole body."""
-        self.listener.hold(self, memory_of(body))
+        self.hold_requests(memory_of(body))
 
     def request_ended(self) -> None:
         """The delegate has answered."""
         self.early = bytearray()
-        self.listener.hold(self, 0)
+        self.hold_requests(0)
         self.is_serving, self.served, self.heard = False, True, self.loop.time()
 
     def may_become_socket(self) -> bool:
@@ -641,7 +631,18 @@ class Connection(asyncio.Protocol):
         waiting = len(self.data) - self.position
         if self.frames is not None:
             waiting += self.frames.memory - self.taken
-        self.listener.hold(self, self.working + waiting)
+        self.hold_requests(self.working + waiting)
+
+    def hold_requests(self, size: int) -> None:
+        """Count the memory of requests, unless the connection ends."""
+        self.held = 0 if self.closing else size
+        self.holding.hold(self.held, self.unread)
+
+    def end_over_budget(self) -> None:
+        """End, since all connections hold too much and this one holds most."""
+        self.held = self.unread = 0
+        self.listener.metrics.add("connections_over_budget_total")
+        self.abort()
 
     # --- the end ---
 
@@ -695,7 +696,6 @@ class Connection(asyncio.Protocol):
     def abort(self) -> None:
         """Close without waiting: what was not sent is dropped."""
         self.closing, self.rest = True, None
-        self.listener.paused.pop(self, None)
         if self.task is not None:
             self.task.cancel()
         self.transport.abort()

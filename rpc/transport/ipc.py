@@ -23,7 +23,7 @@ from fastevm.rpc.transport.access import DEFAULT_ACCESS, Access
 from fastevm.rpc.transport.client_session import Session
 from fastevm.rpc.transport.connection import memory_of
 from fastevm.rpc.transport.json_stream import JsonStream, StreamFault
-from fastevm.rpc.transport.outbox import ByteBudget, Frame
+from fastevm.rpc.transport.outbox import Frame
 from fastevm.rpc.transport.turns import Turns
 
 READ_SIZE: Final = 1 << 18  # bytes that are read at once
@@ -49,8 +49,7 @@ class IpcServer:
         self.turns = turns
         self.dispatcher, self.path, self.limits = dispatcher, path, limits
         self.metrics = dispatcher.metrics
-        self.budget = ByteBudget(limits.output_size)
-        self.held = 0  # bytes of memory of messages without an answer
+        self.traffic = dispatcher.context.traffic
         self._channels: dict[IpcChannel, asyncio.Task[None]] = {}
         self._server: asyncio.Server | None = None
         self._inode = 0
@@ -88,7 +87,6 @@ class IpcServer:
             self.dispatcher,
             self.dispatcher.context.hub,
             channel,
-            self.budget,
             CLIENT,
             self.turns.share_of(CLIENT),
         )
@@ -100,6 +98,7 @@ class IpcServer:
             await session.run()
         finally:
             del self._channels[channel]
+            channel.holding.close()
             if session.cut_off:
                 writer.transport.abort()
             writer.close()
@@ -114,6 +113,8 @@ class IpcChannel:
         self, server: IpcServer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         self.server, self.reader, self.writer = server, reader, writer
+        self.holding = server.traffic.holding(CLIENT, self.end_over_budget)
+        self.held = 0  # bytes of memory of messages without an answer
 
     async def messages(self) -> AsyncIterator[bytes]:
         """Cut the stream into messages. Invalid data gets an error and ends the connection."""
@@ -151,17 +152,21 @@ class IpcChannel:
         self.writer.writelines((answer, LINE_END))
 
     def message_began(self, message: bytes) -> int:
-        """Count the memory of a message; beyond that of all together the client is cut off."""
+        """Count the memory of a message; beyond the budget, connections end."""
         memory = memory_of(message)
-        self.server.held += memory
-        if self.server.held > self.server.limits.input_size:
-            self.server.metrics.add("connections_over_budget_total")
-            self.writer.transport.abort()
+        self.held += memory
+        self.holding.hold(self.held)
         return memory
 
     def message_ended(self, memory: int) -> None:
         """Give the memory of a message back."""
-        self.server.held -= memory
+        self.held -= memory
+        self.holding.hold(self.held)
+
+    def end_over_budget(self) -> None:
+        """End, since all connections hold too much and this one holds most."""
+        self.server.metrics.add("connections_over_budget_total")
+        self.writer.transport.abort()
 
 
 def bind(path: Path) -> socket.socket:

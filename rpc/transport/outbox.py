@@ -3,21 +3,13 @@
 import asyncio
 from collections import deque
 
+from fastevm.rpc.traffic import Holding
+
 Frame = tuple[bytes, ...]  # the parts of one message; several connections may share a part
 
 
 class OutboxOverflow(Exception):
-    """More waits for a client, or for all clients of a listener, than may."""
-
-
-class ByteBudget:
-    """Bytes that wait for all WebSocket clients of a listener together."""
-
-    __slots__ = ("limit", "used")
-
-    def __init__(self, limit: int) -> None:
-        self.limit = limit
-        self.used = 0
+    """More waits for a client than may."""
 
 
 class Outbox:
@@ -25,17 +17,22 @@ class Outbox:
 
     Answers wait for room (``put``): a client that does not read them gets no further ones made.
     Notifications do not wait (``offer``): the producer must not be held up by one reader. Answers
-    that wait count: beyond ``hard_size``, or ``budget`` for all clients, `OutboxOverflow` is raised
-    unless the answer is the only thing that waits.
+    that wait count: beyond ``hard_size`` `OutboxOverflow` is raised, unless the answer is the only
+    thing that waits. ``holding`` counts the memory of all messages.
     """
 
     def __init__(
-        self, *, messages: int, size: int, hard_size: int, budget: ByteBudget | None = None
+        self,
+        *,
+        messages: int,
+        size: int,
+        hard_size: int,
+        holding: Holding | None = None,
     ) -> None:
         self.messages = messages
         self.size = size
         self.hard_size = hard_size
-        self.budget = budget or ByteBudget(hard_size)
+        self.holding = holding
         self._waiting = 0  # bytes of answers that wait for room
         self._frames: deque[Frame] = deque()
         self._bytes = 0
@@ -56,36 +53,34 @@ class Outbox:
         """Which limit keeps notifications out, in words for the client."""
         if len(self._frames) >= self.messages:
             return f"its queue of {self.messages} messages is full"
-        if self._bytes >= self.size:
-            return f"its queue of {self.size} bytes is full"
-        return f"the queues of all clients hold {self.budget.limit} bytes"
+        return f"its queue of {self.size} bytes is full"
 
     async def put(self, frame: Frame) -> None:
         """Add a message; waits while the queue is full."""
         size = sum(map(len, frame))
         held = self._bytes + self._waiting
-        if held and (held + size > self.hard_size or self.budget.used + size > self.budget.limit):
+        if held and held + size > self.hard_size:
             raise OutboxOverflow
         self._waiting += size
-        self.budget.used += size
+        self._count()
         try:
             while self.full:
                 self._room.clear()
                 await self._room.wait()
         finally:
             self._waiting -= size
-            self.budget.used -= size
+            self._count()
         self.push(frame)
 
     def clear(self) -> None:
         """Drop what waits."""
         self._frames.clear()
-        self.budget.used -= self._bytes
         self._bytes = 0
+        self._count()
 
     def offer(self, frame: Frame) -> bool:
         """Add a message unless the queue is full. Returns whether it was added."""
-        if self.full or self.budget.used > self.budget.limit:
+        if self.full:
             return False
         self.push(frame)
         return True
@@ -95,7 +90,7 @@ class Outbox:
         size = sum(map(len, frame))
         self._frames.append(frame)
         self._bytes += size
-        self.budget.used += size
+        self._count()
         self._filled.set()
 
     async def take(self) -> Frame:
@@ -106,7 +101,11 @@ class Outbox:
         frame = self._frames.popleft()
         size = sum(map(len, frame))
         self._bytes -= size
-        self.budget.used -= size
+        self._count()
         if not self.full:
             self._room.set()
         return frame
+
+    def _count(self) -> None:
+        if self.holding is not None:
+            self.holding.hold(0, self._bytes + self._waiting)

@@ -32,6 +32,7 @@ from fastevm.rpc.simulator import Simulator
 from fastevm.rpc.subscriptions.filters import Filters
 from fastevm.rpc.subscriptions.hub import Hub
 from fastevm.rpc.terminal.terminal import Terminal
+from fastevm.rpc.traffic import TrafficBudget
 from fastevm.rpc.transport.access import DEFAULT_ACCESS, OPEN_NAMESPACES, Access, known_namespaces
 from fastevm.rpc.transport.aiohttp_app import AiohttpApp
 from fastevm.rpc.transport.connection import HttpListener
@@ -130,6 +131,7 @@ class Server:
         self.limits = limits or Limits()
         self.metrics = Metrics()
         self.turns = Turns()
+        self.traffic = TrafficBudget(self.limits.traffic_size)
         niceness = 0 if node.mines_at_once else NICENESS
         self.workers = Workers(
             threads=threads,
@@ -239,6 +241,7 @@ class Server:
             keepalive=KEEPALIVE,
             after_answer=self.deferred.run,
             turns=self.turns,
+            traffic=self.traffic,
         )
         server = await opened(http.connection, listener.host, listener.port)
         app.load_soon(hurries=not self.node.mines_at_once)
@@ -288,6 +291,7 @@ class Server:
             namespaces=namespaces,
             contracts=self.contracts,
             trace_room=self.trace_room,
+            traffic=self.traffic,
         )
 
     def _dispatcher(self, context: Context, namespaces: frozenset[str]) -> Dispatcher:

@@ -23,5 +23,6 @@ class WebSocketChannel:
             yield message.data.encode() if message.type is WSMsgType.TEXT else message.data
 
     async def send(self, frame: Frame) -> None:
-        """Send a text message."""
-        await self.socket.send_str(b"".join(frame).decode())
+        """Send a text message. While the client does not read it, it is in memory once."""
+        text = frame[0] if len(frame) == 1 else b"".join(frame)
+        await self.socket.send_frame(text, WSMsgType.TEXT)

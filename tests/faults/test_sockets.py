@@ -3,14 +3,18 @@
 import asyncio
 import sys
 import time
+import tracemalloc
 from asyncio.subprocess import PIPE
 from pathlib import Path
 
 import pytest
 
+from fastevm.rpc.dialect import DIALECTS
+from fastevm.rpc.transport.server import Listener
 from tests.unit.rpc.transport.test_slow_clients import (
     BODY,
     HEAD,
+    LARGE,
     MEGABYTE,
     UPGRADE,
     Make,
@@ -103,7 +107,7 @@ async def test_a_second_of_few_tiny_frames_is_fine(make: Make) -> None:
 
 
 async def test_an_unfinished_message_counts_with_its_copies_before_it_comes(make: Make) -> None:
-    server = await make(input_size=10 * MEGABYTE)
+    server = await make(traffic_size=10 * MEGABYTE)
     http = server._open[0].http  # type: ignore[union-attr]
     clients = [await connect(server) for _ in range(6)]
     for reader, writer in clients:
@@ -116,6 +120,54 @@ async def test_an_unfinished_message_counts_with_its_copies_before_it_comes(make
     assert http.held == 8 * MEGABYTE
     for _, writer in clients:
         writer.transport.abort()
+
+
+async def test_answers_that_one_client_does_not_read_leave_memory_to_others(make: Make) -> None:
+    """The listeners of a node share one budget, and who uses most of it loses first."""
+    server = await make(traffic_size=20 * MEGABYTE)
+    await server.listen(Listener(DIALECTS["geth"], port=0))
+    request = HEAD + b"Content-Length: %d\r\n\r\n" % len(LARGE) + LARGE
+    greedy = [await connect(server) for _ in range(8)]
+    for _, writer in greedy:
+        writer.write(request)
+    async with asyncio.timeout(SECONDS):
+        while not server.metrics.get("connections_over_budget_total"):
+            await asyncio.sleep(0.01)
+    host, port = server.urls[1].removeprefix("http://").split(":")
+    source = ("127.0.0.2", 0)
+    reader, writer = await asyncio.open_connection(host, int(port), limit=1024, local_addr=source)
+    writer.write(request)
+    first, second = (opened.http for opened in server._open)  # type: ignore[union-attr]
+    async with asyncio.timeout(SECONDS):
+        while not second.unread:
+            await asyncio.sleep(0.01)
+    assert first.unread + second.unread == server.traffic.used <= 20 * MEGABYTE
+    async with asyncio.timeout(SECONDS):
+        await reader.readuntil(b"\r\n\r\n")
+        assert (await reader.readexactly(8 * MEGABYTE)).endswith(b"x")
+    writer.transport.abort()
+    for _, writer in greedy:
+        writer.transport.abort()
+
+
+async def test_an_unread_answer_of_a_socket_is_in_memory_once(make: Make) -> None:
+    server = await make()
+    reader, writer = await connect(server)
+    writer.write(UPGRADE)
+    await reader.readuntil(b"\r\n\r\n")
+    tracemalloc.start()
+    try:
+        writer.write(frame(TEXT | FINAL, LARGE))
+        http = server._open[0].http  # type: ignore[union-attr]
+        async with asyncio.timeout(SECONDS):
+            while not http.unread:
+                await asyncio.sleep(0.01)
+        await asyncio.sleep(0.1)
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert http.unread > 2 * MEGABYTE and taken < 16 * MEGABYTE
+    writer.transport.abort()
 
 
 IDLE = f"""

@@ -17,6 +17,7 @@ from fastevm.rpc.limits import Limits
 from fastevm.rpc.metrics import Metrics
 from fastevm.rpc.subscriptions.filters import Filters
 from fastevm.rpc.subscriptions.hub import Hub
+from fastevm.rpc.traffic import TrafficBudget
 
 from .fakes import FakeNode, FakeSimulator, chain_of
 
@@ -43,6 +44,7 @@ class Caller:
             log_index=LogIndex(node.chain),
             filters=Filters(limit=limits.filters, lifetime=limits.filter_time),
             workers=self.workers,
+            traffic=TrafficBudget(limits.traffic_size),
         )
         self.context = context
         self.dispatcher = Dispatcher(context, self.workers, metrics)

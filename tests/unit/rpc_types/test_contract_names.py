@@ -79,7 +79,7 @@ def test_unknown_names_are_asked_for_again() -> None:
         (data_of("Panic(uint256)", 0x11), "panic 0x11: arithmetic overflow or underflow"),
         (data_of("Panic(uint256)", 0x99), "panic 0x99: unknown code"),
         (data_of("AddressEmptyCode(address)", WHO), f"AddressEmptyCode(target: {WHO})"),
-        (b"", "reverted without a reason"),
+        (b"", "no reason given"),
         (bytes.fromhex("08c379a0ff"), "0x08c379a0ff"),
         (b"\x01\x02", "0x0102"),
     ],

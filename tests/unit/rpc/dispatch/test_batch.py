@@ -133,11 +133,11 @@ async def test_the_size_of_all_batches_under_way_is_bounded(
         return "done"
 
     register("test_waits", RunOn.TASK, wait)
-    caller = make_caller(batches_size=4_000)
-    runner = caller.dispatcher.runner
+    caller = make_caller(traffic_size=8_000)
+    traffic = caller.context.traffic
     first = asyncio.create_task(caller.send(batch(*["test_text"] * 4, "test_waits")))
     await asyncio.sleep(0.01)
-    assert 4_000 < runner.batched_size < 4_500
+    assert 4_000 < traffic.used < 4_500
     second = await caller.send(batch(*["test_text"] * 4))
     assert [item["error"]["code"] for item in second] == [-32005] * 4
     third = asyncio.create_task(caller.send(batch("test_text", "test_waits")))
@@ -146,7 +146,7 @@ async def test_the_size_of_all_batches_under_way_is_bounded(
     await asyncio.gather(third, return_exceptions=True)
     waits.set()
     assert [item["result"] for item in await first] == ["x" * 1_000] * 4 + ["done"]
-    assert runner.batched_size == 0
+    assert traffic.used == 0
 
 
 async def test_large_answers_are_made_in_a_worker(caller: Caller, register: Any) -> None:

@@ -63,19 +63,37 @@ async def test_long_jobs_of_one_client_leave_a_thread_for_another(workers: Worke
     assert await asyncio.gather(*jobs) == [True] * 7
 
 
-async def test_short_jobs_of_two_clients_take_turns(workers: Workers) -> None:
-    hold, order = threading.Event(), []
+async def test_short_jobs_of_one_client_leave_a_thread_for_another(workers: Workers) -> None:
+    hold = threading.Event()
     CLIENT.set("greedy")
-    blocking = [asyncio.create_task(workers.run(hold.wait, WAIT_SECONDS)) for _ in range(2)]
+    jobs = [asyncio.create_task(workers.run(hold.wait, WAIT_SECONDS)) for _ in range(7)]
     await asyncio.sleep(0)
-    jobs = [asyncio.create_task(workers.run(order.append, "greedy")) for _ in range(5)]
+    CLIENT.set("other")
+    async with asyncio.timeout(WAIT_SECONDS):
+        assert await workers.run(lambda: 7) == 7
+    assert not any(job.done() for job in jobs)
+    hold.set()
+    assert await asyncio.gather(*jobs) == [True] * 7
+
+
+async def test_short_jobs_of_two_clients_take_turns() -> None:
+    workers = Workers(threads=2, queue_limit=32)
+    hold, order, blocking = threading.Event(), list[str](), []
+    for name in ("third", "greedy"):  # they take all threads
+        CLIENT.set(name)
+        blocking += [asyncio.create_task(workers.run(hold.wait, WAIT_SECONDS)) for _ in range(2)]
+        await asyncio.sleep(0)
+    while workers.short.running < len(blocking):
+        await asyncio.sleep(0.01)
+    jobs = [asyncio.create_task(workers.run(order.append, "greedy")) for _ in range(20)]
     await asyncio.sleep(0)
     CLIENT.set("other")
     jobs.append(asyncio.create_task(workers.run(order.append, "other")))
     await asyncio.sleep(0)
     hold.set()
     await asyncio.gather(*blocking, *jobs)
-    assert "other" in order[:3]  # two threads: at most two jobs were taken before it
+    assert "other" in order[:10]  # four threads: few jobs were taken before it
+    workers.close()
 
 
 async def test_one_client_cannot_fill_the_queue() -> None:

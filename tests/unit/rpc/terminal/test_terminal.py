@@ -98,7 +98,7 @@ def test_a_creation_tells_the_address() -> None:
         (data_of("Error(string)", "not today"), "not today"),
         (data_of("Panic(uint256)", 0x12), "panic 0x12: division or modulo by zero"),
         (data_of("EnforcedPause()"), "EnforcedPause()"),
-        (b"", "reverted without a reason"),
+        (b"", "no reason given"),
     ],
     ids=["Error", "Panic", "custom", "none"],
 )

@@ -137,7 +137,7 @@ async def test_connections_are_bounded(make: Make) -> None:
 
 
 async def test_memory_of_messages_is_bounded(make: Make) -> None:
-    server = await make(input_size=100_000)
+    server = await make(traffic_size=100_000)
     client = await connect(server)
     client.writer.write(b'{"jsonrpc":"2.0","id":1,"method":"x","params":["' + b"x" * 200_000)
     client.writer.write(b'"]}')

@@ -17,10 +17,11 @@ from fastevm.rpc.dialect import DIALECTS
 from fastevm.rpc.dispatch.envelope import Call, parse_body, parse_params
 from fastevm.rpc.dispatch.registry import METHODS, Method, Param, RunOn
 from fastevm.rpc.limits import Limits
+from fastevm.rpc.traffic import TrafficBudget
 from fastevm.rpc.transport import connection as connections
 from fastevm.rpc.transport.access import Access
 from fastevm.rpc.transport.client_session import Session
-from fastevm.rpc.transport.outbox import ByteBudget, Outbox, OutboxOverflow
+from fastevm.rpc.transport.outbox import Outbox, OutboxOverflow
 from fastevm.rpc.transport.server import Listener, Server
 from tests.unit.rpc.fakes import FakeNode, FakeSimulator, chain_of
 
@@ -136,7 +137,7 @@ async def test_who_does_not_read_ends(make: Make, extra: bytes) -> None:
     writer.write(HEAD + extra + b"Content-Length: %d\r\n\r\n" % len(LARGE) + LARGE)
     http = server._open[0].http
     async with asyncio.timeout(20):
-        while not http.paused:
+        while not http.unread:
             await asyncio.sleep(0.01)
         while http.connections:
             await asyncio.sleep(0.01)
@@ -145,7 +146,7 @@ async def test_who_does_not_read_ends(make: Make, extra: bytes) -> None:
 
 
 async def test_answers_that_nobody_reads_are_bounded(make: Make) -> None:
-    server = await make(output_size=20 * MEGABYTE)
+    server = await make(traffic_size=20 * MEGABYTE)
     writers = []
     for _ in range(8):
         _, writer = await connect(server)
@@ -153,8 +154,7 @@ async def test_answers_that_nobody_reads_are_bounded(make: Make) -> None:
         writers.append(writer)
         await asyncio.sleep(0.05)
     http = server._open[0].http
-    waiting = sum(item.unsent() for item in http.paused)
-    assert 0 < waiting <= 20 * MEGABYTE
+    assert 0 < http.unread <= 20 * MEGABYTE
     assert server.metrics.get("connections_over_budget_total") >= 3
     for writer in writers:
         writer.transport.abort()
@@ -171,7 +171,7 @@ async def test_answers_that_nobody_reads_are_bounded(make: Make) -> None:
 )
 async def test_unfinished_requests_are_bounded_together(make: Make, start: bytes) -> None:
     copies = 1 if start == HEAD + b"Content-Length: 2000000\r\n\r\n" else 2
-    server = await make(input_size=copies * 5 * MEGABYTE)
+    server = await make(traffic_size=copies * 5 * MEGABYTE)
     http = server._open[0].http
     clients = [await connect(server) for _ in range(8)]
     for reader, writer in clients:
@@ -342,7 +342,7 @@ async def held(http: connections.HttpListener, least: int) -> int:
 async def test_messages_in_progress_are_bounded_together(
     make: Make, release: threading.Event
 ) -> None:
-    server = await make(input_size=15 * MEGABYTE)
+    server = await make(traffic_size=15 * MEGABYTE)
     http = server._open[0].http
     message = waiting_call(b"1").ljust(MEGABYTE - 100)
     async with aiohttp.ClientSession() as session, asyncio.timeout(20):
@@ -480,19 +480,24 @@ async def test_a_socket_that_asks_for_more_than_it_reads_is_cut_off(make: Make) 
         await socket.close()
 
 
-async def test_one_answer_may_be_larger_than_the_budget() -> None:
-    budget = ByteBudget(10)
-    outbox = Outbox(messages=4, size=8, hard_size=10, budget=budget)
+async def test_one_answer_may_be_larger_than_the_queue() -> None:
+    budget = TrafficBudget(100)
+    holding = budget.holding("client")
+    outbox = Outbox(messages=4, size=8, hard_size=10, holding=holding)
     await outbox.put((b"x" * 50,))
     with pytest.raises(OutboxOverflow):
         await outbox.put((b"x",))
+    assert budget.used == 50
     assert await outbox.take() == (b"x" * 50,)
     assert budget.used == 0
-    await outbox.put((b"x" * 9,))
-    other = Outbox(messages=4, size=8, hard_size=10, budget=budget)
-    assert other.offer((b"12",)) and not other.offer((b"3",))
+    await outbox.put((b"x" * 8,))
+    waiting = asyncio.create_task(outbox.put((b"12",)))
+    await asyncio.sleep(0)
+    assert budget.used == 10 and not outbox.offer((b"3",))
+    waiting.cancel()
+    await asyncio.gather(waiting, return_exceptions=True)
+    assert budget.used == 8
     outbox.clear()
-    other.clear()
     assert budget.used == 0
 
 
@@ -532,9 +537,9 @@ async def test_a_large_answer_is_handed_over_in_pieces(make: Make) -> None:
     small = HEAD + b"Content-Length: %d\r\n\r\n" % len(BODY) + BODY
     writer.write(request + small + request)
     async with asyncio.timeout(20):
-        while not http.paused:
+        while not http.unread:
             await asyncio.sleep(0.01)
-        (connection,) = http.paused
+        (connection,) = http.connections
         assert connection.transport.get_write_buffer_size() < 2 * MEGABYTE
         assert connection.unsent() > 3 * MEGABYTE
         for size in (8 * MEGABYTE, 0, 8 * MEGABYTE):
@@ -550,9 +555,9 @@ async def asked_for_much(server: Server) -> tuple[asyncio.StreamReader, asyncio.
     http = server._open[0].http
     reader, writer = await connect(server)
     writer.write(HEAD + b"Content-Length: %d\r\n\r\n" % len(LARGE) + LARGE)
-    while not http.paused:
+    while not http.unread:
         await asyncio.sleep(0.01)
-    (connection,) = http.paused
+    (connection,) = http.connections
     return reader, writer, connection
 
 

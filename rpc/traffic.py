@@ -1,0 +1,84 @@
+"""The memory of requests, messages and answers under way: one budget for all listeners.
+
+Each connection, message queue and batch has a `Holding` in it. Beyond the limit, connections of the
+client that holds most end, those first that hold most. So a client with little in memory keeps its
+connections, whatever others do.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Final
+
+HALF: Final = 2
+CLIENT_PART: Final = 8  # a client below an eighth may begin more while more than half is in use
+
+
+class TrafficBudget:
+    """Bytes of memory that all holdings may have together. All of it belongs to the event loop."""
+
+    __slots__ = ("_by_client", "_holdings", "limit", "used")
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.used = 0
+        self._holdings: dict[str, set[Holding]] = {}  # those that can end, by client
+        self._by_client: Counter[str] = Counter()
+
+    def holding(self, client: str, end: Callable[[], None] | None = None) -> Holding:
+        """Return what counts the memory of something of a client; ``end`` frees it soon.
+
+        Without ``end`` it cannot be freed: ask `has_room` before there is more of it.
+        """
+        return Holding(self, client, end)
+
+    def has_room(self, client: str) -> bool:
+        """Return whether a client may begin what cannot be ended."""
+        return self.used < self.limit // HALF or self._by_client[client] < self.limit // CLIENT_PART
+
+    def resize(self, holding: Holding, size: int) -> None:
+        """Set the size of a holding, then end some as long as all are beyond the limit."""
+        self._set(holding, size)
+        while self.used > self.limit and self._holdings:
+            client = max(self._holdings, key=self._by_client.__getitem__)
+            largest = max(self._holdings[client], key=lambda item: item.size)
+            self._set(largest, 0)
+            assert largest.end is not None
+            largest.end()
+
+    def _set(self, holding: Holding, size: int) -> None:
+        change, client = size - holding.size, holding.client
+        if not change:
+            return
+        if holding.end is not None:
+            if not holding.size:
+                self._holdings.setdefault(client, set()).add(holding)
+            elif not size:
+                self._holdings[client].discard(holding)
+                if not self._holdings[client]:
+                    del self._holdings[client]
+        holding.size = size
+        self.used += change
+        self._by_client[client] += change
+        if not self._by_client[client]:
+            del self._by_client[client]
+
+
+class Holding:
+    """The bytes that something of a client has in memory."""
+
+    __slots__ = ("budget", "client", "end", "size")
+
+    def __init__(self, budget: TrafficBudget, client: str, end: Callable[[], None] | None) -> None:
+        self.budget, self.client, self.end = budget, client, end
+        self.size = 0
+
+    def hold(self, requests: int, answers: int = 0) -> None:
+        """Set the size. Answers count as half of the limit at most, so that one can be read."""
+        self.budget.resize(self, requests + min(answers, self.budget.limit // HALF))
+
+    def close(self) -> None:
+        """Hold nothing any more, and forget who ends."""
+        self.budget.resize(self, 0)
+        self.end = None
