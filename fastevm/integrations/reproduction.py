@@ -33,9 +33,11 @@ from fastevm.integrations.recording import (
     outcome_of,
 )
 from fastevm.rpc.safe_text import safe
+from fastevm.rpc_client.large_json import is_too_deep
 
 FORMAT: Final = 1
 FILE_LIMIT: Final = 256 * 1024 * 1024  # bytes of a file to read
+DEEPEST: Final = 4_096  # levels of its JSON; traces of 1,024 calls in each other have 2,048
 FIELDS: Final = ("balance", "nonce", "code")
 SHOWN: Final = 96  # characters of a value or an error that a line shows
 METHODS: Final = {
@@ -108,8 +110,11 @@ def read(path: str | Path) -> Reproduction:
     path = Path(path)
     if path.stat().st_size > FILE_LIMIT:
         raise ReproductionError(f"{path}: over {FILE_LIMIT} bytes")
+    text = path.read_bytes()
+    if is_too_deep(text, DEEPEST):
+        raise ReproductionError(f"{path} is not a reproduction: more than {DEEPEST} levels of JSON")
     try:
-        found = msgspec.convert(decode_json(path.read_bytes()), Reproduction)
+        found = msgspec.convert(decode_json(text), Reproduction)
     except (ValueError, RecursionError) as error:
         raise ReproductionError(f"{path} is not a reproduction: {error}") from None
     if found.format != FORMAT:

@@ -1,5 +1,6 @@
 """Reproduction files that nobody recorded: an error says what is wrong with them."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from fastevm.cli.command_line import main
 from fastevm.integrations.reproduction import ReproductionError, read, replay
 
-DEEP = 60_000
+DEEP = 4_000
 ARRAYS = "[" * DEEP + "]" * DEEP
 OBJECTS = '{"a":' * DEEP + "1" + "}" * DEEP
 ADDRESS = "0x" + "11" * 20
@@ -51,11 +52,18 @@ def test_a_file_with_invalid_values_ends_with_an_error(
     assert len(shown.out) < 2_000
 
 
-def test_a_file_without_end_is_an_error(tmp_path: Path) -> None:
+@pytest.mark.parametrize("limit", [1_000, 100_000], ids=["usual", "as py_ecc sets it"])
+@pytest.mark.parametrize("end", ["", "]" * 200_000], ids=["without end", "whole"])
+def test_a_file_nested_too_deep_is_an_error(tmp_path: Path, limit: int, end: str) -> None:
     path = tmp_path / "example.json"
-    path.write_text("[" * DEEP)
-    with pytest.raises(ReproductionError, match="is not a reproduction"):
-        read(path)
+    path.write_text("[" * 200_000 + end)
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(limit)
+    try:
+        with pytest.raises(ReproductionError, match="more than 4096 levels of JSON"):
+            read(path)
+    finally:
+        sys.setrecursionlimit(before)
 
 
 def test_a_state_of_wrong_types_is_named_as_such(tmp_path: Path) -> None:
