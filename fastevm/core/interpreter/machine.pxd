@@ -54,6 +54,11 @@ cdef struct BlockContext:
     Word header_base_fee     # the base fee of the header if `base_fee` (BASEFEE) is 0 for a call
 
 
+# What NUMBER returns.
+cdef inline uint64_t visible_number(const BlockContext* block) noexcept nogil:
+    return block.number if block.l1_number == 0 else block.l1_number
+
+
 cdef struct TransactionContext:
     Address origin
     Word gas_price
@@ -145,6 +150,20 @@ cdef struct StateGas:
     int64_t charged          # paid by the caller for the account that the frame creates
 
 
+# What comparisons of a member of the block context say about it: none of them has another outcome
+# while the member is at least `low` and at most `high` (UINT64_MAX: unbounded).
+cdef struct Span:
+    uint64_t low
+    uint64_t high
+
+
+# Members whose reads are not marked if the code only compares them: see ops/spans.pyx.
+cdef struct ContextSpans:
+    Span timestamp
+    Span number
+    Span base_fee
+
+
 cdef struct Machine:
     # --- set by the host before machine_start ---
     World* world
@@ -178,6 +197,7 @@ cdef struct Machine:
     KeccakCache keccak_cache  # digests computed so far, kept between messages
     # --- reads of the block context; the host clears these members ---
     uint32_t environment_reads  # bits of EnvironmentRead
+    ContextSpans* spans      # NULL: every read of their members sets its bit
     uint64_t oldest_hash     # block number; valid if READS_BLOCK_HASH is set
     uint64_t newest_hash     # block number; valid if READS_BLOCK_HASH is set
     # --- detail of the last halt, for error messages like those of geth ---

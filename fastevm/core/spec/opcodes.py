@@ -36,6 +36,8 @@ class Arm(Enum):
     """Cannot fail, needs the stack only. DUP and SWAP get their number too."""
     FRAME = "op(f, top)"
     """Cannot fail, reads the frame."""
+    AHEAD = "op(f, top, pc)"
+    """Cannot fail, reads the frame and the opcodes that follow."""
     METERED = "gas = op(f, sp, gas)"
     """Pays a dynamic price; negative gas is out of gas."""
     HOSTED = "status = op(f, sp)"
@@ -165,14 +167,18 @@ _SINGLE = (
         Kind.BLOCK,
         Arm.FRAME,
         (0x41, "COINBASE", 0, 1),
-        (0x42, "TIMESTAMP", 0, 1),
-        (0x43, "NUMBER", 0, 1),
         (0x44, "PREVRANDAO", 0, 1),
         (0x45, "GASLIMIT", 0, 1),
         (0x46, "CHAINID", 0, 1),
-        (0x48, "BASEFEE", 0, 1),
         (0x4A, "BLOBBASEFEE", 0, 1),
         (0x4B, "SLOTNUM", 0, 1),
+    ),
+    *_ops(
+        Kind.BLOCK,
+        Arm.AHEAD,
+        (0x42, "TIMESTAMP", 0, 1),
+        (0x43, "NUMBER", 0, 1),
+        (0x48, "BASEFEE", 0, 1),
     ),
     *_ops(Kind.BLOCK, Arm.HOSTED, (0x40, "BLOCKHASH", 1, 1)),
     *_ops(Kind.STACK, Arm.EMPTY, (0x50, "POP", 1, 0)),

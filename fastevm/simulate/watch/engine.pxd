@@ -50,6 +50,8 @@ cdef class Engine:
     cdef tuple read(self, Question* q, object question, bint own)
     cdef void unwait(self, uint32_t position) noexcept
     cdef Lane lane_of(self, const Question* q)
+    cdef bint register(self, Question* q, Outcome* out) noexcept nogil
+    cdef void take_over(self, Outcome* out) noexcept nogil
     cdef int bury(self, uint32_t position) except -1
     cdef Change publish_one(self, Outcome* out, object base)
     cdef Change report(

@@ -46,8 +46,10 @@ from fastevm.simulate.watch.program cimport (
 )
 from fastevm.simulate.watch.question cimport Answer, Question, answer_size
 from fastevm.simulate.watch.question_runner cimport (
+    ANSWERED,
     NO_MEMORY,
     NOT_RUN,
+    PUBLISHED,
     REFUSED_RUN,
     STOPPED_RUN,
     Outcome,
@@ -69,6 +71,11 @@ import pickle
 from fastevm.core.simulation.deadline import out_of_time
 from fastevm.core.simulation.values import SimulationError
 from fastevm.simulate.watch.program import question_reader
+
+
+cdef enum:
+    GIL_ITEMS = 256           # questions of which changes are made before the GIL is given away
+
 
 cdef int64_t clock() noexcept nogil:
     """Nanoseconds of a clock that never goes back."""
@@ -222,6 +229,7 @@ cdef class Engine:
             self.payloads.append(None)
         self.payloads[position] = payload
         self.positions[q.id] = position
+        q.has_error = error is not None
         self.standing.bytes += sizeof(Question) + len(payload)
         if q.program != NULL:
             self.standing.bytes += q.program.size
@@ -351,8 +359,8 @@ cdef class Engine:
         cdef Job job = Job.__new__(Job)
         cdef Standing* s = &self.standing
         cdef Question* q
-        cdef uint32_t i
-        cdef size_t at
+        cdef uint32_t i, chains = 0
+        cdef size_t at, count = 0
         job.outcomes = <Outcome*>PyMem_RawCalloc(s.waiting_count + 1, sizeof(Outcome))
         job.questions = <const Question**>PyMem_RawCalloc(
             s.waiting_count + 1, sizeof(Question*)
@@ -361,19 +369,23 @@ cdef class Engine:
             raise MemoryError
         if budget is not None:
             job.limit = clock() + max(int(budget * 1e9), 0)
-        for i in range(s.waiting_count):
-            q = s.items[s.waiting[i]]
-            if q.place == AS_CHAIN or q.place == NOWHERE:
-                job.chains.append((s.waiting[i], q.id))
-            else:
-                job.questions[job.count] = q
-                job.count += 1
         with nogil:
-            qsort(job.questions, job.count, sizeof(Question*), by_turn)
+            for i in range(s.waiting_count):
+                q = s.items[s.waiting[i]]
+                if q.place == AS_CHAIN or q.place == NOWHERE:
+                    s.waiting[chains] = s.waiting[i]
+                    chains += 1
+                else:
+                    job.questions[count] = q
+                    count += 1
+            qsort(job.questions, count, sizeof(Question*), by_turn)
+            for at in range(count):
+                job.outcomes[at].question = job.questions[at].position
+        job.count = count
+        for i in range(chains):
+            job.chains.append((s.waiting[i], s.items[s.waiting[i]].id))
         s.waiting_count = 0
         self.busy = True
-        for at in range(job.count):
-            job.outcomes[at].question = <uint32_t>self.positions[job.questions[at].id]
         return job
 
     def chain_question(self, uint32_t position) -> object:
@@ -386,52 +398,95 @@ cdef class Engine:
     # publishing
 
     def publish(self, Job job not None, base: object) -> list[Change]:
-        """Takes over what a job gave. Returns the changes; what did not run waits again."""
+        """Takes over what a job gave. Returns the changes; what did not run waits again.
+
+        The thread may have a low priority, so it holds the GIL only where it makes changes: the
+        builder of slices would wait for it.
+        """
         cdef Outcome* out
-        cdef size_t i
+        cdef size_t i, made = 0
         cdef Change change
         found = []
+        with nogil:
+            for i in range(job.count):
+                self.take_over(&job.outcomes[i])
         for i in range(job.count):
             out = &job.outcomes[i]
-            if self.standing.items[out.question].id == 0:
-                continue          # removed meanwhile
+            if out.state == PUBLISHED or self.standing.items[out.question].id == 0:
+                continue          # nothing to report, or removed meanwhile
+            made += 1
+            if made % GIL_ITEMS == 0:
+                with nogil:
+                    pass          # another thread may have the GIL
             change = self.publish_one(out, base)
             if change is not None:
                 found.append(change)
         return found
 
+    cdef bint register(self, Question* q, Outcome* out) noexcept nogil:
+        """Takes over what a run has read. False if out of memory: the question must run again."""
+        if q.place == NEXT_BLOCK:
+            if out.reads != NULL:
+                return self.next.register(q.position, out)
+            if q.reads != NULL:
+                self.next.keep_reads(q.reads)
+        else:
+            if out.reads != NULL:
+                return self.own.register(q.position, out)
+            if q.reads != NULL:
+                self.own.keep_reads(q.reads)
+        return True
+
+    cdef void take_over(self, Outcome* out) noexcept nogil:
+        """Takes over the reads and the answer of a run."""
+        cdef Standing* s = &self.standing
+        cdef Question* q = s.items[out.question]
+        if q.id == 0 or (out.state != ANSWERED and out.state != REFUSED_RUN):
+            return
+        if not self.register(q, out):
+            out.state = NO_MEMORY
+            return
+        out.is_first = q.answer == NULL and not q.has_error
+        if out.answer != NULL:
+            out.marks = differences(q.answer, out.answer)
+            if q.answer != NULL:
+                s.bytes -= sizeof(Answer) + answer_size(q.answer)
+                if atomic_decrement(&q.answer.references) == 0:
+                    PyMem_RawFree(q.answer)
+            q.answer = out.answer
+            out.answer = NULL
+            s.bytes += sizeof(Answer) + answer_size(q.answer)
+        if out.state == REFUSED_RUN or out.is_first or out.marks or q.has_error or q.is_reported:
+            return
+        q.waits = False
+        q.sequence = s.sequence
+        self.unchanged = self.unchanged + 1
+        out.state = PUBLISHED
+
     cdef Change publish_one(self, Outcome* out, object base):
         cdef uint32_t position = out.question
         cdef Question* q = self.standing.items[position]
-        cdef uint32_t marks = 0
+        cdef uint32_t marks = out.marks
         error = None
         if out.state == STOPPED_RUN and out.is_late:
             read_base(out)
+            if not self.register(q, out):
+                return self.postpone(position)
+            out.is_first = q.answer == NULL and not q.has_error
             error = out_of_time(None)
         elif out.state == NOT_RUN or out.state == STOPPED_RUN or out.state == NO_MEMORY:
             return self.postpone(position)
         elif out.state == REFUSED_RUN:
             error = exception_of(out.refusal, self.faults.get(position, {}))
-        if out.reads != NULL and not self.lane_of(q).register(position, out):
-            return self.postpone(position)
-        if q.answer == NULL and position not in self.errors:
-            marks = NEW
         before = self.errors.pop(position, None)
+        q.has_error = error is not None
         if error is not None:
             self.errors[position] = error
         if (before is None) != (error is None) or (
             before is not None and not same_error(before, error)
         ):
             marks |= ERROR
-        if out.answer != NULL:
-            marks |= differences(q.answer, out.answer)
-            if q.answer != NULL:
-                self.standing.bytes -= sizeof(Answer) + answer_size(q.answer)
-                if atomic_decrement(&q.answer.references) == 0:
-                    PyMem_RawFree(q.answer)
-            q.answer, out.answer = out.answer, NULL
-            self.standing.bytes += sizeof(Answer) + answer_size(q.answer)
-        return self.report(q, position, base, NEW if marks & NEW else marks)
+        return self.report(q, position, base, NEW if out.is_first else marks)
 
     cdef Change report(self, Question* q, uint32_t position, object base, uint32_t marks):
         """The question is fresh. Returns a change if there is news."""
@@ -563,6 +618,7 @@ cdef class Engine:
                 self.unwait(position)
             if error is not None:
                 self.errors[position] = error
+                q.has_error = True
             if chain is not None:
                 self.chains[position] = chain
             if packed is not None:

@@ -25,6 +25,13 @@ cdef enum ReadKind:
     READ_ENVIRONMENT = 5  # `word` is an EnvironmentRead mark
     READ_GAS_LIMIT = 6    # the gas limit of the block is at least `word`
     READ_BASE = 7         # the base as a whole: its header or its state
+    # Members that are only compared: at least `word`, or at most UINT64_MAX - `word`.
+    READ_TIMESTAMP_MIN = 8
+    READ_TIMESTAMP_MAX = 9
+    READ_NUMBER_MIN = 10
+    READ_NUMBER_MAX = 11
+    READ_BASE_FEE_MIN = 12
+    READ_BASE_FEE_MAX = 13
 
 
 # What one run has read. `word` is part of the key only for slots and the environment.
@@ -42,7 +49,7 @@ cdef union Ids:
 cdef struct Key:
     Address address
     uint32_t kind
-    Word word             # of a threshold (READ_FUNDS, READ_GAS_LIMIT): the highest one
+    Word word             # of a threshold: the highest one of questions that do not wait
     uint32_t next         # in its bucket, or among the free keys
     uint32_t count        # entries of the list, ghosts included
     uint32_t ghosts
@@ -90,4 +97,4 @@ cdef inline Key* key_at(const ReadIndex* index, uint32_t key) noexcept nogil:
 
 
 cdef inline bint is_threshold(uint32_t kind) noexcept nogil:
-    return kind == READ_FUNDS or kind == READ_GAS_LIMIT
+    return kind == READ_FUNDS or kind == READ_GAS_LIMIT or kind >= READ_TIMESTAMP_MIN

@@ -46,5 +46,7 @@ cdef class Lane:
     ) except -1
     # Take over what a run has read. False if out of memory: the question must run again.
     cdef bint register(self, uint32_t position, Outcome* out) noexcept nogil
+    # The run read the same as the one before.
+    cdef void keep_reads(self, const Reads* reads) noexcept nogil
     cdef void forget(self, const Reads* reads) noexcept nogil
     cdef tuple reads_of(self, const Reads* reads)

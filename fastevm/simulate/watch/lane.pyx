@@ -8,7 +8,7 @@ returned to what it was, is no change.
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawMalloc
-from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdint cimport UINT64_MAX, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
 from libc.string cimport memcmp, memcpy, memset
 
@@ -24,10 +24,20 @@ from fastevm.core.interpreter.machine cimport (
     READS_SLOT_NUMBER,
     READS_TIMESTAMP,
     BlockContext,
+    visible_number,
 )
 from fastevm.core.primitives.hashes cimport Address, Hash, address_eq, hash_eq
 from fastevm.core.primitives.persistent_map cimport map_differences
-from fastevm.core.primitives.word cimport Word, word_copy, word_eq, word_is_zero, word_lt, word_set
+from fastevm.core.primitives.word cimport (
+    Word,
+    word_copy,
+    word_eq,
+    word_fits64,
+    word_is_zero,
+    word_lt,
+    word_set,
+    word_zero,
+)
 from fastevm.core.primitives.word_map cimport word_map_differences
 from fastevm.core.spec.constants cimport BLOCK_HASH_WINDOW
 from fastevm.core.state.account_map cimport ACCOUNT_MAP, AccountLeaf
@@ -41,8 +51,14 @@ from fastevm.simulate.watch.index cimport (
     READ_FUNDS,
     READ_GAS_LIMIT,
     READ_BASE,
+    READ_BASE_FEE_MAX,
+    READ_BASE_FEE_MIN,
     READ_NONCE,
+    READ_NUMBER_MAX,
+    READ_NUMBER_MIN,
     READ_SLOT,
+    READ_TIMESTAMP_MAX,
+    READ_TIMESTAMP_MIN,
     Key,
     Read,
     index_add,
@@ -111,7 +127,9 @@ cdef void amount_changed(LaneState* lane, uint32_t at, const Word* amount) noexc
     cdef Key* key
     cdef const uint32_t* ids
     cdef const Word* needed
+    cdef Word highest
     cdef uint32_t i
+    word_zero(&highest)
     if at == NO_KEY:
         return
     key = key_at(&lane.index, at)
@@ -123,9 +141,14 @@ cdef void amount_changed(LaneState* lane, uint32_t at, const Word* amount) noexc
         if not question_reads(lane.standing, ids[i], at):
             continue
         needed = threshold_of(lane.standing.items[ids[i]].reads, at)
-        if needed != NULL and word_lt(amount, needed):
+        if needed == NULL:
+            continue
+        if word_lt(amount, needed):
             if not standing_wait(lane.standing, ids[i]):
                 lane.failed = True
+        elif word_lt(&highest, needed):
+            word_copy(&highest, needed)
+    word_copy(&key.word, &highest)    # who waits raises it again after the run
 
 
 # ----------------------------------------------------------------------------------------------
@@ -350,6 +373,24 @@ cdef uint32_t marks_that_differ(const BlockContext* a, const BlockContext* b) no
     return marks
 
 
+cdef void compare_member(
+    LaneState* lane, uint64_t before, uint64_t after, uint32_t least, uint32_t most
+) noexcept nogil:
+    """Lets those wait for whose comparisons the member has left its span."""
+    cdef Address nobody
+    cdef Word amount
+    memset(&nobody, 0, sizeof(Address))
+    word_set(&amount, after if after < before else UINT64_MAX - after)
+    if before != after:
+        amount_changed(
+            lane, index_find(&lane.index, least if after < before else most, &nobody, NULL), &amount
+        )
+
+
+cdef inline uint64_t saturated(const Word* amount) noexcept nogil:
+    return amount.d[0] if word_fits64(amount) else UINT64_MAX
+
+
 cdef void compare_contexts(
     LaneState* lane, const BlockContext* a, const BlockContext* b
 ) noexcept nogil:
@@ -366,6 +407,13 @@ cdef void compare_contexts(
         amount_changed(
             lane, index_find(&lane.index, READ_GAS_LIMIT, &nobody, NULL), &word
         )
+    compare_member(lane, a.timestamp, b.timestamp, READ_TIMESTAMP_MIN, READ_TIMESTAMP_MAX)
+    compare_member(
+        lane, visible_number(a), visible_number(b), READ_NUMBER_MIN, READ_NUMBER_MAX
+    )
+    compare_member(
+        lane, saturated(&a.base_fee), saturated(&b.base_fee), READ_BASE_FEE_MIN, READ_BASE_FEE_MAX
+    )
     word_set(&word, READS_BLOCK_HASH)
     compare_hashes(lane, index_find(&lane.index, READ_ENVIRONMENT, &nobody, &word), a, b)
     while marks:
@@ -583,6 +631,15 @@ cdef class Lane:
             return
         for i in range(reads.count + reads.threshold_count):
             index_remove(&self.state.index, reads.keys[i])
+
+    cdef void keep_reads(self, const Reads* reads) noexcept nogil:
+        """Raises the thresholds of keys, which a change lowers for questions that wait."""
+        cdef Key* key
+        cdef uint32_t i
+        for i in range(reads.threshold_count):
+            key = key_at(&self.state.index, reads.keys[reads.count + i])
+            if word_lt(&key.word, &reads.thresholds[i]):
+                word_copy(&key.word, &reads.thresholds[i])
 
     cdef bint register(self, uint32_t position, Outcome* out) noexcept nogil:
         cdef Question* q = self.state.standing.items[position]

@@ -36,7 +36,8 @@ cdef struct Question:
     Place place
     bint waits                # it is in the list of those that run next
     bint is_reported          # its owner knows that the answer is stale
-    bint has_error
+    bint has_error            # the engine keeps the exception that refused the last run
+    uint32_t position         # among all questions
     Program* program          # NULL if it runs as a chain, or nowhere
     Reads* reads              # NULL before the first run
     Answer* answer            # NULL before the first run, and for chains

@@ -6,7 +6,7 @@ credit alone does not. The machine marks the members of the block context that i
 """
 
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
-from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdint cimport UINT64_MAX, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy, memset
 
 from fastevm.core.execution.transaction.transaction_result cimport TX_CANCELLED, TX_OUT_OF_MEMORY
@@ -16,7 +16,11 @@ from fastevm.core.interpreter.machine cimport (
     READS_BLOCK_HASH,
     READS_BLOB_BASE_FEE,
     READS_COINBASE,
+    READS_NUMBER,
+    READS_TIMESTAMP,
     BlockContext,
+    ContextSpans,
+    Span,
 )
 from fastevm.core.primitives.buffer cimport Buffer, buffer_append, buffer_free
 from fastevm.core.primitives.hashes cimport address_eq
@@ -33,11 +37,14 @@ from fastevm.simulate.watch.index cimport (
     READ_ACCOUNT,
     READ_BALANCE,
     READ_BASE,
+    READ_BASE_FEE_MIN,
     READ_ENVIRONMENT,
     READ_FUNDS,
     READ_GAS_LIMIT,
     READ_NONCE,
+    READ_NUMBER_MIN,
     READ_SLOT,
+    READ_TIMESTAMP_MIN,
 )
 from fastevm.simulate.watch.question cimport PART_COUNT, answer_bytes
 
@@ -139,6 +146,9 @@ cdef class QuestionRunner(BundleRunner):
         self.results.bundles.size = self.results.deltas.size = 0
         records_clear(&self.results.calls, KEPT_BYTES)
         self.machine.environment_reads = 0
+        memset(&self.spans, 0, sizeof(ContextSpans))
+        self.spans.timestamp.high = self.spans.number.high = self.spans.base_fee.high = UINT64_MAX
+        self.machine.spans = &self.spans
         self.gas_needed = 0
         self.borrow(program)
         ok = self.run_bundle(self.results, 0)
@@ -266,6 +276,7 @@ cdef class QuestionRunner(BundleRunner):
     cdef bint collect_environment(self, const Program* program) noexcept nogil:
         cdef uint32_t marks = self.machine.environment_reads
         cdef uint32_t mark = 1
+        cdef bint has_fee = not self.own_block or not program.is_free or self.shows_base_fee
         cdef Read read
         memset(&read, 0, sizeof(Read))
         read.kind = READ_ENVIRONMENT
@@ -277,8 +288,17 @@ cdef class QuestionRunner(BundleRunner):
             read.kind = READ_ENVIRONMENT
         if self.world.coinbase_seen:
             marks |= READS_COINBASE
-        if self.own_block and program.is_free and not self.shows_base_fee:
+        if not has_fee:
             marks &= ~<uint32_t>READS_BASE_FEE
+        if not marks & READS_TIMESTAMP:
+            if not self.collect_span(&self.spans.timestamp, READ_TIMESTAMP_MIN):
+                return False
+        if not marks & READS_NUMBER:
+            if not self.collect_span(&self.spans.number, READ_NUMBER_MIN):
+                return False
+        if has_fee and not marks & READS_BASE_FEE:
+            if not self.collect_span(&self.spans.base_fee, READ_BASE_FEE_MIN):
+                return False
         if self.own_block and not program.pays_blobs:
             marks &= ~<uint32_t>READS_BLOB_BASE_FEE
         while marks:
@@ -298,6 +318,18 @@ cdef class QuestionRunner(BundleRunner):
             word_set(&read.word, self.gas_needed)
             return self.note_read(&read)
         return True
+
+    cdef bint collect_span(self, const Span* span, uint32_t least) noexcept nogil:
+        """Notes the bounds of a member that was only compared; the kind of `most` follows."""
+        cdef Read read
+        memset(&read, 0, sizeof(Read))
+        read.kind = least
+        word_set(&read.word, span.low)
+        if span.low != 0 and not self.note_read(&read):
+            return False
+        read.kind = least + 1
+        word_set(&read.word, UINT64_MAX - span.high)
+        return span.high == UINT64_MAX or self.note_read(&read)
 
     # ------------------------------------------------------------------------------------------
     # the answer

@@ -61,6 +61,7 @@ cdef uint32_t standing_add(Standing* s, Question* q) noexcept nogil:
     s.items[position] = q
     q.waits = True
     q.since = s.sequence
+    q.position = position
     s.waiting[s.waiting_count] = position
     s.waiting_count += 1
     return position

@@ -71,7 +71,9 @@ class Writer:
     def reads(self) -> bytes:
         """A read that is mixed into the output."""
         random = self.random
-        kind = random.randrange(12)
+        kind = random.randrange(15)
+        if kind >= 12:
+            return self.comparison() + MIX
         if kind < 4:
             return self.slot() + b"\x54" + MIX
         if kind < 6:
@@ -97,6 +99,29 @@ class Writer:
                 + (push(32) + b"\x51" + MIX)
             )
         return self.slot() + b"\x54\x15" + MIX
+
+    def comparison(self) -> bytes:
+        """Compares the time, the number or the base fee with a value, and leaves the outcome."""
+        random = self.random
+        kind = random.randrange(3)
+        member = bytes([(0x42, 0x43, 0x48)[kind]])
+        usual = (1_700_000_000 + random.randrange(60), 120 + random.randrange(12), 7)[kind]
+        limit = push(random.choice((usual, usual, usual, 0, 8, 10**9, 2**64, 2**255)))
+        if random.random() < 0.3:
+            limit += self.slot() + b"\x54\x01"  # and what a slot adds to it
+        if random.random() < 0.1:
+            limit = bytes([random.choice((0x42, 0x43, 0x48))])  # another member, or the same
+        op = bytes([random.choice((0x10, 0x11, 0x12, 0x13, 0x14))])
+        form = random.randrange(6)
+        if form < 2:
+            return limit + member + op
+        if form == 2:
+            return limit + member + b"\x90" + op
+        if form == 3:
+            return limit + member + b"\x81" + op + b"\x90\x50"
+        if form == 4 and limit[0] != 0x42 and len(limit) < 34:
+            return member + limit + op
+        return limit + member + b"\x80" + op + b"\x90\x50"  # the member with itself
 
     def writes(self) -> bytes:
         """A write, or a log."""
@@ -132,6 +157,8 @@ class Writer:
         """Skips a write or reverts, by a value of the state or the environment."""
         body = self.writes() if self.random.random() < 0.6 else push(32) + push(0) + b"\xfd"
         test = self.value() + push(self.random.choice((1, 2, 1_000, 1_700_000_030))) + b"\x10"
+        if self.random.random() < 0.5:
+            test = self.comparison()
         target = at + len(test) + 4 + len(body)
         return test + push(target, 2) + b"\x57" + body + b"\x5b"
 

@@ -1,5 +1,5 @@
 # Block information: BLOCKHASH to BLOBBASEFEE.
-from libc.stdint cimport UINT64_MAX, uint64_t
+from libc.stdint cimport UINT64_MAX, uint8_t, uint64_t
 
 from fastevm.core.interpreter.frame cimport missing
 from fastevm.core.interpreter.machine cimport (
@@ -15,8 +15,10 @@ from fastevm.core.interpreter.machine cimport (
     BlockContext,
     Frame,
     Machine,
+    visible_number,
 )
 from fastevm.core.interpreter.ops.l1_block cimport blockhash_of_l1
+from fastevm.core.interpreter.ops.spans cimport narrow_span
 from fastevm.core.interpreter.status cimport RUNNING, Status
 from fastevm.core.primitives.hashes cimport Hash
 from fastevm.core.primitives.intrinsics cimport likely, unlikely
@@ -65,15 +67,18 @@ cdef inline void op_coinbase(const Frame* f, Word* top) noexcept nogil:
     word_from_address(top, &f.machine.block.coinbase)
 
 
-cdef inline void op_timestamp(const Frame* f, Word* top) noexcept nogil:
-    f.machine.environment_reads |= READS_TIMESTAMP
-    word_set(top, f.machine.block.timestamp)
+cdef inline void op_timestamp(const Frame* f, Word* top, const uint8_t* pc) noexcept nogil:
+    cdef Machine* m = f.machine
+    word_set(top, m.block.timestamp)
+    if likely(m.spans == NULL) or not narrow_span(f, top, pc, &m.spans.timestamp):
+        m.environment_reads |= READS_TIMESTAMP
 
 
-cdef inline void op_number(const Frame* f, Word* top) noexcept nogil:
-    cdef const BlockContext* block = f.machine.block
-    f.machine.environment_reads |= READS_NUMBER
-    word_set(top, block.number if likely(block.l1_number == 0) else block.l1_number)
+cdef inline void op_number(const Frame* f, Word* top, const uint8_t* pc) noexcept nogil:
+    cdef Machine* m = f.machine
+    word_set(top, visible_number(m.block))
+    if likely(m.spans == NULL) or not narrow_span(f, top, pc, &m.spans.number):
+        m.environment_reads |= READS_NUMBER
 
 
 cdef inline void op_prevrandao(const Frame* f, Word* top) noexcept nogil:
@@ -94,9 +99,11 @@ cdef inline void op_chainid(const Frame* f, Word* top) noexcept nogil:
     word_set(top, f.machine.block.chain_id)
 
 
-cdef inline void op_basefee(const Frame* f, Word* top) noexcept nogil:
-    f.machine.environment_reads |= READS_BASE_FEE
-    word_copy(top, &f.machine.block.base_fee)
+cdef inline void op_basefee(const Frame* f, Word* top, const uint8_t* pc) noexcept nogil:
+    cdef Machine* m = f.machine
+    word_copy(top, &m.block.base_fee)
+    if likely(m.spans == NULL) or not narrow_span(f, top, pc, &m.spans.base_fee):
+        m.environment_reads |= READS_BASE_FEE
 
 
 cdef inline void op_blobbasefee(const Frame* f, Word* top) noexcept nogil:

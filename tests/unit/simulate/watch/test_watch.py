@@ -139,6 +139,116 @@ def test_the_environment_is_a_read() -> None:
     assert output(watch.answer(token)) == 5
 
 
+# What stands before LT, GT, EQ or SLT; each compares TIMESTAMP with 110.
+COMPARISONS = {
+    "PUSH1 110 TIMESTAMP": "606e42",
+    "TIMESTAMP PUSH1 110": "42606e",
+    "PUSH1 110 TIMESTAMP SWAP1": "606e4290",
+    "PUSH1 110 TIMESTAMP DUP2": "606e4281",
+    "slot 1, which is 110, TIMESTAMP": "60015442",
+}
+
+
+def compared(code: str, op: str) -> Watch:
+    """A watch with a contract that returns the outcome of a comparison, at time 100."""
+    layer = Layer.of(
+        {TOKEN: {"code": bytes.fromhex(f"{code}{op}5f5260205ff3"), "storage": {1: 110}}}
+    )
+    watch = Watch(view_of(layer, timestamp=100, number=5))
+    watch.add(call(TOKEN))
+    watch.refresh()
+    return watch
+
+
+@pytest.mark.parametrize("code", COMPARISONS.values(), ids=COMPARISONS)
+@pytest.mark.parametrize("op", ["10", "11", "12", "13", "14"])
+def test_a_time_that_is_only_compared_runs_again_when_the_outcome_could_change(
+    code: str, op: str
+) -> None:
+    watch = compared(code, op)
+    view = watch._view
+    assert view is not None
+    outcomes = [output(watch.answer(1))]
+    runs = []
+    for time in (105, 109, 110, 111, 500, 100):
+        moved = view_of(view.layer, timestamp=time, number=5)
+        runs.append(watch.advance(moved).ran)
+        fresh = Watch(moved)
+        fresh.add(call(TOKEN))
+        fresh.refresh()
+        outcomes.append(output(fresh.answer(1)))
+        assert output(watch.answer(1)) == outcomes[-1]
+    assert sum(runs) < len(runs)
+    assert runs[0] == runs[1] == runs[4] == 0
+    assert runs[-1] == 1
+    assert len(set(outcomes)) == 2
+
+
+@pytest.mark.parametrize("after", ["50", "6001015f", "80", "80505f"])
+def test_a_time_that_is_used_otherwise_is_a_read_of_its_value(after: str) -> None:
+    layer = Layer.of({TOKEN: {"code": bytes.fromhex(f"606e42{after}")}})
+    watch = Watch(view_of(layer, timestamp=100, number=5))
+    watch.add(call(TOKEN))
+    watch.refresh()
+    assert watch.advance(view_of(layer, timestamp=101, number=5)).ran == 1
+
+
+def test_each_deadline_of_many_runs_once() -> None:
+    code = bytes.fromhex("5f35421160205200")  # calldata TIMESTAMP GT
+    layer = Layer.of({TOKEN: {"code": code}})
+    watch = Watch(view_of(layer, timestamp=100, number=5))
+    deadlines = (150, 110, 190, 110, 130)
+    watch.add_many([call(TOKEN, input=f"0x{deadline:064x}") for deadline in deadlines])
+    watch.refresh()
+    ran = []
+    for time in (105, 115, 125, 135, 155, 170, 200, 140):
+        ran.append(watch.advance(view_of(layer, timestamp=time, number=5)).ran)
+    assert ran == [0, 2, 0, 1, 1, 0, 1, 2]
+
+
+@pytest.mark.parametrize(("member", "field"), [("43", "number"), ("48", "base_fee")])
+def test_numbers_and_base_fees_are_compared_likewise(member: str, field: str) -> None:
+    layer = Layer.of({TOKEN: {"code": bytes.fromhex(f"606e{member}105f5260205ff3")}})
+    watch = Watch(view_of(layer, **{"timestamp": 100, "number": 5, field: 100}))
+    watch.add(call(TOKEN))
+    watch.refresh()
+    assert output(watch.answer(1)) == 1
+    runs = []
+    for value in (105, 109, 110, 2**70 if field == "base_fee" else 2**40, 7):
+        moved = view_of(layer, **{"timestamp": 100, "number": 5, field: value})
+        runs.append(watch.advance(moved).ran)
+        assert output(watch.answer(1)) == int(value < 110)
+    assert runs == [0, 0, 1, 0, 1]
+
+
+@pytest.mark.parametrize("op", ["10", "11", "12", "13", "14"])
+@pytest.mark.parametrize("limit", [2**63, 2**64 - 1, 2**64, 2**70, 2**255, 2**256 - 1])
+def test_large_limits_and_base_fees_are_compared_as_the_op_does(op: str, limit: int) -> None:
+    layer = Layer.of({TOKEN: {"code": bytes.fromhex(f"7f{limit:064x}48{op}5f5260205ff3")}})
+    watch = Watch(view_of(layer, timestamp=100, number=5, base_fee=7))
+    watch.add(call(TOKEN))
+    watch.refresh()
+    for value in (2**63, 2**64 - 2, 2**64 - 1, 2**64, 2**70, 2**255, 2**256 - 1, 2**70, 0):
+        moved = view_of(layer, timestamp=100, number=5, base_fee=value)
+        watch.advance(moved)
+        fresh = Watch(moved)
+        fresh.add(call(TOKEN))
+        fresh.refresh()
+        assert output(watch.answer(1)) == output(fresh.answer(1))
+
+
+def test_a_deadline_that_passed_while_the_watch_was_pickled_runs_again() -> None:
+    watch = compared("606e42", "10")  # TIMESTAMP < 110
+    assert watch._view is not None
+    layer = watch._view.layer
+    assert output(watch.answer(1)) == 1
+    copy = pickle.loads(pickle.dumps(watch))
+    assert copy.advance(view_of(layer, timestamp=109, number=5)).ran == 0
+    copy = pickle.loads(pickle.dumps(copy))
+    assert copy.advance(view_of(layer, timestamp=110, number=5)).ran == 1
+    assert output(copy.answer(1)) == 0
+
+
 def test_questions_run_in_their_own_or_the_next_block() -> None:
     view = view_of(state(), timestamp=100, number=5)
     watch = Watch(view)
