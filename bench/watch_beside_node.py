@@ -41,8 +41,9 @@ from fastevm.chain import PendingBlock
 from fastevm.chain.retention import ChainLimits
 from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.node import Node, dev_node
-from fastevm.rpc.dispatch.workers import NICENESS, lower_priority
+from fastevm.rpc.dispatch.workers import lower_priority
 from fastevm.rpc.view import View
+from fastevm.rpc.watching.service import WATCH_NICENESS
 from fastevm.simulate import Watch, simulate_many
 
 INTERVAL_MS: Final = 200
@@ -54,6 +55,8 @@ STORE_GAS: Final = 30_000  # for each of them, creation of a slot included
 TRANSFERS: Final = 20  # ordinary transactions of each slice
 PARTS: Final = 8  # alternately with the watch and without it
 LATENESS_LIMIT: Final = 10  # milliseconds, p99, of a slice
+CATCH_UP_S: Final = 0.01  # between two looks whether the watch has caught up
+BUDGET: Final = 0.1  # seconds until a newer slice is looked for, as `Limits.watch_time`
 TIMER: Final = """
 import sys, time
 interval, due = float(sys.argv[1]), time.monotonic()
@@ -71,41 +74,80 @@ def resident() -> int:
 
 
 class Follower:
-    """Advances a watch with every slice, in a thread of its own."""
+    """Keeps the answers of a watch fresh, in a thread of its own.
+
+    Like the service behind ``fastevm_watch``, it always advances to the newest slice and stops
+    after `BUDGET` seconds, so that a question whose reads changed again runs on the newer slice
+    only. ``steps``: for each slice, also for those that were skipped, the seconds until all answers
+    were those of this slice or of a later one. ``ran``: for each advance, the questions that ran.
+    """
 
     def __init__(self, node: Node, watch: Watch) -> None:
         self.node, self.watch = node, watch
         self.is_paused = False
-        self.steps: list[tuple[float, int]] = []  # seconds after the slice, questions that ran
+        self.steps: list[float] = []
+        self.ran: list[int] = []
         self._changed = threading.Condition()
         self._newest: PendingBlock | None = None
+        self._due: deque[float] = deque()  # when the slices came whose answers are not fresh yet
         self._ends = False
         self._thread = threading.Thread(target=self._run, daemon=True)
-        node.on_slice(lambda pending, first_new: self._wake(pending))
+
+    def start(self) -> None:
+        """Listen to the node and start the thread."""
+        self.node.on_slice(lambda pending, first_new: self.wake(pending))
         self._thread.start()
 
     def close(self) -> None:
         """End the thread."""
         self._ends = True
-        self._wake(None)
+        self.wake(None)
         self._thread.join()
 
-    def _wake(self, pending: PendingBlock | None) -> None:
+    @property
+    def is_behind(self) -> bool:
+        """Return whether answers of a slice are not fresh yet."""
+        return len(self._due) > 0
+
+    def wake(self, pending: PendingBlock | None) -> None:
+        """Note a new slice."""
         with self._changed:
             self._newest = pending
+            if pending is not None and not self.is_paused:
+                self._due.append(pending.published)
             self._changed.notify()
 
+    def step(self) -> None:
+        """Run questions on the newest slice until all are fresh or the time is over."""
+        with self._changed:
+            pending, self._newest = self._newest, None
+            if self.is_paused:
+                self._due.clear()
+                return
+            published = list(self._due)
+        if pending is not None:
+            state = View.of_pending(self.node, pending).state()
+            changes = self.watch.advance(state, slice_index=pending.slice_index, budget=BUDGET)
+            self.ran.append(changes.ran)
+        elif published:
+            changes = self.watch.refresh(budget=BUDGET)
+            self.ran[-1] += changes.ran
+        else:
+            return
+        if changes.stale == 0:
+            now = time.monotonic()
+            for at in published:
+                self.steps.append(now - at)
+                self._due.popleft()
+
     def _run(self) -> None:
-        lower_priority(NICENESS)
+        lower_priority(WATCH_NICENESS)
         while not self._ends:
             with self._changed:
-                self._changed.wait_for(lambda: self._newest is not None or self._ends)
-                pending, self._newest = self._newest, None
-            if pending is None or self.is_paused:
-                continue
-            state = View.of_pending(self.node, pending).state()
-            changes = self.watch.advance(state, slice_index=pending.slice_index)
-            self.steps.append((time.monotonic() - pending.published, changes.ran))
+                self._changed.wait_for(
+                    lambda: self._newest is not None or self._ends or self.is_behind
+                )
+            self.step()
 
 
 class Load:
@@ -233,12 +275,19 @@ class Bench:
         self.before = self.most = resident()
         started = time.perf_counter()
         watch = Watch(View.of_pending(self.node, pending).state(), threads=self.threads)
-        fill(watch, self.count)
+        filler = threading.Thread(target=self._fill, args=(watch,))
+        filler.start()
+        filler.join()
         print(
             f"{self.count:,} questions on {self.threads} threads beside a node, added and run in"
             f" {time.perf_counter() - started:.1f} s"
         )
         self.follower = Follower(self.node, watch)
+        self.follower.start()
+
+    def _fill(self, watch: Watch) -> None:
+        lower_priority(WATCH_NICENESS)  # also of the threads that the watch starts now
+        fill(watch, self.count)
 
     def part(self, figures: Part, touched: int, slices: int, *, watches: bool) -> None:
         """Measure so many slices, with the watch or without it."""
@@ -248,18 +297,20 @@ class Bench:
         histogram = self.node.metrics_registry.lateness_ms
         self._next_slice()
         self.timer.take()
-        known, first = histogram.count, len(self.follower.steps)
+        follower = self.follower
+        known, first, first_ran = histogram.count, len(follower.steps), len(follower.ran)
         for transactions in sent:
             for raw in transactions:
                 self.node.submit(raw)
             self._next_slice()
+        while watches and follower.is_behind:
+            time.sleep(CATCH_UP_S)
         self.most = max(self.most, resident())
         observed = histogram.count - known
         figures.lateness += list(histogram.newest)[-observed:]
         figures.control += [late * MILLISECONDS for late in self.timer.take()]
-        steps = self.follower.steps[first:]
-        figures.fresh += [seconds * MILLISECONDS for seconds, _ in steps]
-        figures.ran += [ran for _, ran in steps]
+        figures.fresh += [seconds * MILLISECONDS for seconds in follower.steps[first:]]
+        figures.ran += follower.ran[first_ran:]
 
     def _next_slice(self) -> None:
         while self.slices.acquire(blocking=False):

@@ -20,7 +20,7 @@ from msgspec import Struct, field
 from fastevm.core.primitives.hex import hex_bytes, quantity
 from fastevm.node import Node
 from fastevm.rpc.dispatch.envelope import encode
-from fastevm.rpc.dispatch.workers import NICENESS, lower_priority
+from fastevm.rpc.dispatch.workers import lower_priority
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.freshness import extends_head
 from fastevm.rpc.limits import Limits
@@ -31,6 +31,9 @@ from fastevm.simulate import Change, Watch, WatchCounters
 
 log: Final = logging.getLogger("fastevm.rpc")
 
+# The builder of slices and the event loop, which have less, go first. Worker threads have more
+# (`NICENESS`), so that requests do not make the answers late.
+WATCH_NICENESS: Final = 2
 RETRY_SECONDS: Final = 0.1  # until a subscriber that fell behind is looked at again
 HANDOVER_SECONDS: Final = 5.0  # that the event loop may take for a batch of messages
 TOO_MUCH_GAS: Final = "the answers of one address use {gas} gas, more than {limit}"
@@ -288,7 +291,7 @@ class WatchService:
     # --- on the thread of the service -------------------------------------------------------------
 
     def _run(self) -> None:
-        lower_priority(NICENESS)
+        lower_priority(WATCH_NICENESS)
         while not self._is_closed:
             with self._wakes:
                 self._wakes.wait_for(lambda: self._is_awake)
