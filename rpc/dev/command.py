@@ -154,7 +154,7 @@ def unforked(arguments: argparse.Namespace, options: dict[str, Any]) -> Any:
         hardfork=arguments.hardfork,
         create2_proxy=not arguments.disable_default_create2_deployer,
         parameters=changed_rules(arguments),
-        shares_seconds=True,
+        shares_seconds=not arguments.increasing_timestamps,
         **options,
     )
     if node.storage.development() is None:
@@ -194,7 +194,7 @@ def forked(arguments: argparse.Namespace, options: dict[str, Any]) -> Any:
         timestamp=arguments.timestamp,
         parameters=changed_rules(arguments),
         without_work=True,
-        shares_seconds=True,
+        shares_seconds=not arguments.increasing_timestamps,
         **options,
     )
     return node

@@ -179,6 +179,11 @@ def _add_mining(group: argparse._ArgumentGroup) -> None:
         help="blocks from the newest down to ``safe``, and again to ``finalized`` (%(default)s)",
     )  # fmt: skip
     group.add_argument(
+        "--increasing-timestamps",
+        action="store_true",
+        help="give every block a later timestamp than its parent, as Hardhat's network does",
+    )
+    group.add_argument(
         "--throw-on-transaction-failures", action="store_true",
         help="answer a send with an error if its transaction fails in its block, as Hardhat's"
         " network does",
