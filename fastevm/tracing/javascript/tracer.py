@@ -170,7 +170,8 @@ class _Replay:
         self._memory = b""
 
     def _entered(self, record: Record, frame: _Frame) -> dict[str, Any]:
-        sends = record["type"] not in ("DELEGATECALL", "STATICCALL")
+        # As in go-ethereum: a DELEGATECALL has the value of the frame that makes it.
+        sent = None if record["type"] == "STATICCALL" else f"{frame.value:x}"
         caller = record["from"]
         if record["type"] == "DELEGATECALL" and len(self.frames) > 1:
             caller = self.frames[-2].address  # the contract with that op, as in go-ethereum
@@ -180,7 +181,7 @@ class _Replay:
             "to": record["to"].hex(),
             "input": record["input"].hex(),
             "gas": record["gas"],
-            "sent": f"{record['value']:x}" if sends else None,
+            "sent": sent,
             "caller": frame.caller.hex(),
             "address": frame.address.hex(),
             "value": f"{frame.value:x}",

@@ -14,7 +14,7 @@ from fastevm.tracing import TraceRequest, TracingError, trace_call
 from fastevm.tracing.javascript import worker_process
 from tests.unit.core.interpreter.programs import asm
 
-from .support import MAIN, OTHER, traced
+from .support import MAIN, OTHER, SENDER, traced
 
 pytest.importorskip("quickjs", reason="needs the extra fastevm[javascript]")
 
@@ -108,6 +108,7 @@ def test_frames_enter_and_exit_below_the_first() -> None:
     code = (
         asm(0, 0, 4, 0, 7, OTHER, 50_000, "CALL", "POP")
         + asm(0, 0, 0, 0, OTHER, 50_000, "DELEGATECALL", "POP")
+        + asm(0, 0, 0, 0, OTHER, 50_000, "STATICCALL", "POP")
         + asm(0, 0, 0, 0, 0, "CREATE", "STOP")
     )
     found = ran(
@@ -118,14 +119,16 @@ def test_frames_enter_and_exit_below_the_first() -> None:
         exit: function(r) { this.data.push(['exit', r.getGasUsed() >= 0, toHex(r.getOutput()),
           r.getError() === undefined]) }""",
         code,
-        accounts={OTHER: {"code": inner}},
+        accounts={OTHER: {"code": inner}, SENDER: {"balance": 5}},
+        value=5,
     )
     main, other = "0x" + MAIN.hex(), "0x" + OTHER.hex()
     assert found[0] == ["enter", "CALL", main, other, "0x00000000", True, "7"]
     assert found[1] == ["exit", True, "0x01", True]
-    assert found[2] == ["enter", "DELEGATECALL", main, other, "0x", True, None]
-    assert found[4][:3] == ["enter", "CREATE", main]
-    assert len(found) == 6
+    assert found[2] == ["enter", "DELEGATECALL", main, other, "0x", True, "5"]
+    assert found[4] == ["enter", "STATICCALL", main, other, "0x", True, None]
+    assert found[6][:3] == ["enter", "CREATE", main]
+    assert len(found) == 8
 
 
 def test_a_failing_step_calls_fault() -> None:
