@@ -140,10 +140,8 @@ def test_blobs_and_other_chains_are_refused_before_anything_runs() -> None:
     assert found[2] == "0x0"
 
 
-def test_a_blob_comes_with_its_sidecar_and_goes_to_a_worker() -> None:
-    setup = find_trusted_setup()
-    if setup is None:
-        pytest.skip("no trusted setup is installed")
+def blob() -> tuple[Transaction, str]:
+    """A transaction with one blob of zeros, and its encoding with the sidecar."""
     transaction = Transaction.build(
         to=BOB.address, gas_limit=21_000, max_fee_per_gas=10**10, max_priority_fee_per_gas=1,
         max_fee_per_blob_gas=10**9, chain_id=31_337,
@@ -151,8 +149,22 @@ def test_a_blob_comes_with_its_sidecar_and_goes_to_a_worker() -> None:
     ).sign(ALICE.private_key)  # fmt: skip
     proofs = (POINT_AT_INFINITY,) * 128
     sidecar = BlobSidecar(1, (bytes(131_072),), (POINT_AT_INFINITY,), proofs)
-    sent = "0x" + encode_pooled(transaction, sidecar).hex()
+    return transaction, "0x" + encode_pooled(transaction, sidecar).hex()
+
+
+def test_a_blob_comes_with_its_sidecar_and_goes_to_a_worker() -> None:
+    setup = find_trusted_setup()
+    if setup is None:
+        pytest.skip("no trusted setup is installed")
+    transaction, sent = blob()
     told, number = answered(
         ("eth_sendRawTransaction", [sent], False), ("eth_blockNumber", [], True), setup=setup
     )
     assert (told, number) == ("0x" + transaction.hash.hex(), "0x1")
+
+
+def test_a_node_without_a_trusted_setup_names_the_remedy() -> None:
+    _, sent = blob()
+    (refusal,) = answered(("eth_sendRawTransaction", [sent], False))
+    assert "install fastevm[blobs]" in refusal
+    assert "--trusted-setup" in refusal and "FASTEVM_TRUSTED_SETUP" in refusal
