@@ -321,7 +321,7 @@ cdef Py_ssize_t read_message_members(Plan plan, PlannedCall* item, dict call) ex
         found += 1
         read_word(&item.chain_id, given, "chainId")
         item.names_chain = True
-    if member(call, "skipL1Charging") is not None:  # calls never pay for data on L1
+    if member(call, "skipL1Charging") is not None:  # a plan never pays for data on L1
         found += 1
     return found
 

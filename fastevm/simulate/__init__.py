@@ -48,7 +48,8 @@ from fastevm.simulate.batch.many import Simulations, simulate_many
 from fastevm.simulate.batch.repro import make_capsule, open_capsule
 from fastevm.simulate.batch.results import BundleResult
 from fastevm.simulate.calls import call, call_plan
-from fastevm.simulate.estimate import estimate_gas, l1_gas
+from fastevm.simulate.estimate import estimate_gas
+from fastevm.simulate.l1_charge import estimated_l1_gas
 from fastevm.simulate.loop_budget import LoopBudget
 from fastevm.simulate.simple_call import SimpleOutcome
 from fastevm.simulate.views import view_of
@@ -102,10 +103,10 @@ __all__ = [
     "call",
     "call_plan",
     "estimate_gas",
+    "estimated_l1_gas",
     "extensions_from",
     "has_one_transfer_price",
     "is_transfer",
-    "l1_gas",
     "lists_of",
     "make_capsule",
     "open_capsule",

@@ -26,6 +26,7 @@ from fastevm.core.simulation.values import (
 from fastevm.core.state.remote import RemoteState
 from fastevm.core.state.source import call_object
 from fastevm.errors import InvalidTransaction
+from fastevm.simulate.l1_charge import l1_gas_of_call, pays_for_l1
 from fastevm.simulate.simple_call import SimpleCaller, SimpleOutcome, is_simple
 
 
@@ -151,9 +152,10 @@ def call(
 
     ``gas_cap`` bounds and defaults the call's gas (0: no bound). Nonces, the sender's code and,
     when no price is offered, fees do not matter; funds for price and value do. ``shows_base_fee``:
-    BASEFEE in a call that offers no price reads the block's base fee, else 0. Raises
-    InvalidTransaction for a call that breaks a rule, SimulationError for bad overrides and when
-    ``timeout`` (seconds) has passed. A revert or halt is a result.
+    BASEFEE in a call that offers no price reads the block's base fee, else 0. On Arbitrum the call
+    pays gas for its data on L1, which a given ``gas`` must cover. Raises InvalidTransaction for a
+    call that breaks a rule, SimulationError for bad overrides and when ``timeout`` (seconds) has
+    passed. A revert or halt is a result.
     """
     remote: RemoteState | None = view.layer.remote_state
     if remote is None:
@@ -232,11 +234,17 @@ def _call(
 ) -> CallResult:
     attempt = attempt_of(view, request, state_overrides, block_overrides, shows_base_fee)
     gas = gas_cap or attempt.gas_limit if request.gas is None else request.gas
+    charged = l1_gas_of_call(attempt.view, request) if pays_for_l1(view, request) else 0
+    if charged and request.gas is not None:
+        gas -= charged
+        if gas < 0:
+            text = f"intrinsic gas too low: have {request.gas}, the data on L1 costs {charged}"
+            raise InvalidTransaction("intrinsic_gas", text, have=request.gas)
     outcome = attempt.run(min(gas, gas_cap) if gas_cap else gas, timeout)
     return CallResult(
         success=outcome.success,
         output=outcome.output,
-        gas_used=outcome.gas_used,
+        gas_used=outcome.gas_used + charged,
         error=outcome.error,
         reverted=outcome.reverted,
     )

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Final
 
-from fastevm.core.execution.arbitrum.l1_fee import estimated_gas, unsigned_like
 from fastevm.core.simulation.values import (
     DEFAULT_GAS_CAP,
     DEFAULT_TIMEOUT,
@@ -20,6 +19,7 @@ from fastevm.core.simulation.values import (
 from fastevm.core.state.remote import RemoteState
 from fastevm.errors import InvalidTransaction
 from fastevm.simulate.calls import AnyAttempt, asked_ahead, attempt_of
+from fastevm.simulate.l1_charge import estimated_l1_gas, pays_for_l1
 from fastevm.simulate.simple_call import SimpleOutcome
 
 TRANSFER_GAS: Final = 21_000
@@ -66,23 +66,9 @@ def _estimate(
     found = _search(
         view, request, state_overrides, block_overrides, gas_cap, timeout, shows_base_fee
     )
-    if isinstance(found, CallResult) or not view.schedule.parameters["arbos_version"]:
+    if isinstance(found, CallResult) or not pays_for_l1(view, request):
         return found
-    return found if request.skip_l1_charging else found + l1_gas(view, request)
-
-
-def l1_gas(view: StateView, request: CallRequest) -> int:
-    """Returns the gas that pays for the transaction's data on L1 (Arbitrum), as an estimate."""
-    raw = unsigned_like(
-        to=request.to,
-        value=request.value,
-        data=request.data,
-        access_list=request.access_list,
-        nonce=request.nonce,
-        max_fee_per_gas=request.max_fee_per_gas or request.gas_price,
-        max_priority_fee_per_gas=request.max_priority_fee_per_gas,
-    )
-    return estimated_gas(view.layer, view.header.base_fee_per_gas or 0, raw)
+    return found + estimated_l1_gas(view, request)
 
 
 def _search(

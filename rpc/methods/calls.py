@@ -14,7 +14,7 @@ from fastevm.rpc.dispatch.params import INTERFACE_BLOCK, NEXT_BLOCK
 from fastevm.rpc.dispatch.registry import Param, RunOn, method
 from fastevm.rpc.errors import RpcError, family_reason
 from fastevm.rpc.methods.node_interface import answer as answer_of_node
-from fastevm.rpc.methods.node_interface import is_node_interface, names_node_interface
+from fastevm.rpc.methods.node_interface import is_node_interface
 from fastevm.rpc_types.call_object import decode_call
 from fastevm.rpc_types.overrides import decode_block_overrides, decode_state_overrides
 from fastevm.rpc_types.quantity import DecodeError, object_fault
@@ -88,7 +88,7 @@ def call_directly(context: Context, params: bytes, head: bytes) -> bytes | None:
     except DecodeError:
         return None
     state = context.view(block).state()
-    if state.schedule.parameters["arbos_version"] and names_node_interface(params):
+    if state.schedule.parameters["arbos_version"]:  # NodeInterface, and gas for data on L1
         return None
     try:
         result = context.simulator.call_plan(

@@ -16,21 +16,14 @@ from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.workers import require_worker
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc_types.arbitrum import l1_number, l1_price, selector
-from fastevm.simulate import CallRequest, StateView, l1_gas
+from fastevm.simulate import CallRequest, StateView, estimated_l1_gas
 
 NODE_INTERFACE: Final = bytes.fromhex("00000000000000000000000000000000000000c8")
 NODE_INTERFACE_DEBUG: Final = bytes.fromhex("00000000000000000000000000000000000000c9")
 ADDRESSES: Final = (NODE_INTERFACE, NODE_INTERFACE_DEBUG)
-TEXTS: Final = tuple(address.hex().encode() for address in ADDRESSES)
 WORD: Final = 32
 
 Estimate = Callable[[StateView, CallRequest], int]
-
-
-def names_node_interface(params: bytes) -> bool:
-    """Returns whether the text of the params of eth_call has one of the addresses."""
-    lowered = params.lower()
-    return any(text in lowered for text in TEXTS)
 
 
 def is_node_interface(state: StateView, request: CallRequest) -> bool:
@@ -68,7 +61,7 @@ def _components(
         to=None if creates else arguments[12:WORD],
         data=arguments[start + WORD : start + WORD + size],
     )
-    values = [l1_gas(state, inner)]
+    values = [estimated_l1_gas(state, inner)]
     if is_whole:
         values.insert(0, estimate(state, inner))
     values.append(state.header.base_fee_per_gas or 0)

@@ -43,6 +43,7 @@ SYS, OWNER_PUBLIC = "0x" + "64".rjust(40, "0"), "0x" + "6b".rjust(40, "0")
 GAS_INFO, WASM = "0x" + "6c".rjust(40, "0"), "0x" + "71".rjust(40, "0")
 NUMBERS = bytes.fromhex("cc" * 20)  # a contract: NUMBER, and the hash of the number before
 STYLUS = bytes.fromhex("57" * 20)
+GAS_LEFT = bytes.fromhex("6a" * 20)  # a contract: GAS in its first operation
 HISTORY = bytes.fromhex("0000f90827f1c53a10cb7a02335b175320002935")
 ACCOUNTS = dev_accounts(2)
 BOB = hex_bytes(ACCOUNTS[1].address)
@@ -57,6 +58,7 @@ def upstream() -> Iterator[ArbitrumEndpoint]:
     fake = ArbitrumEndpoint()
     fake.accounts[NUMBERS] = RemoteAccount(0, 1, bytes.fromhex("435f52600143034060205260405ff3"))
     fake.accounts[STYLUS] = RemoteAccount(0, 1, bytes.fromhex("eff000001234"))
+    fake.accounts[GAS_LEFT] = RemoteAccount(0, 1, bytes.fromhex("5a5f5260205ff3"))
     fake.accounts[HISTORY] = RemoteAccount(0, 1, bytes.fromhex("00"))
     yield fake
     fake.close()
@@ -168,6 +170,26 @@ def test_estimates_pay_for_data_on_l1(node: JsonRpcClient) -> None:
     assert gas > 0
     assert estimate(node, skipL1Charging=True) == 21_000
     assert estimate(node, data="0x" + "a7" * 500) > estimate(node, data="0x" + "a7" * 100)
+
+
+def test_calls_pay_for_data_on_l1(node: JsonRpcClient) -> None:
+    raw = unsigned_like(to=GAS_LEFT, value=0, data=b"")
+    for_l1 = estimated_units(raw, 1) * L1_PRICE // BASE_FEE
+    assert for_l1 > 0
+
+    def left(**members: Any) -> int:
+        request = {"from": BOB, "to": hex_bytes(GAS_LEFT), **members}
+        return int(node.call("eth_call", request, "latest"), 16)
+
+    before_code = 21_000 + 2
+    given = 10_000_000
+    assert left(gas=hex(given)) == given - for_l1 - before_code
+    assert left(gas=hex(given), skipL1Charging=True) == given - before_code
+    assert left() == 50_000_000 - before_code  # the cap counts without the gas for L1
+    assert left(gas=hex(10**8)) == 50_000_000 - before_code
+    for too_little in (for_l1 - 1, for_l1 + 20_999):
+        with pytest.raises(RpcRefusal, match="intrinsic gas too low"):
+            left(gas=hex(too_little))
 
 
 def test_units_of_a_fake_transaction() -> None:

@@ -23,7 +23,7 @@ DEFAULT_TIMEOUT: Final = 5.0  # seconds that one request may run
 class CallRequest(Struct, frozen=True, kw_only=True):
     """A message call or (``to`` None) a creation; None means "use the default of the method".
 
-    ``skip_l1_charging``: estimates on Arbitrum without the gas that pays for data on L1.
+    ``skip_l1_charging``: on Arbitrum, pay no gas for data on L1 in calls and estimates.
     """
 
     sender: bytes = ZERO_ADDRESS

@@ -1,4 +1,4 @@
-"""What a transaction of Arbitrum pays for its data on L1, as an estimate before it is signed.
+"""What a transaction of Arbitrum pays for its data on L1, before it is signed.
 
 The fee is a number of units times a price in the storage of ArbOS; a unit is a sixteenth of a byte
 of the compressed transaction. Source: Nitro, ``arbos/l1pricing/l1pricing.go`` and
@@ -85,3 +85,13 @@ def estimated_gas(layer: Any, base_fee: int, raw: bytes) -> int:
     cost = estimated_units(raw, level) * layer.storage(STATE_ADDRESS, PRICE_SLOT)
     price = max(base_fee * BASE_FEE_EIGHTHS // 8, layer.storage(STATE_ADDRESS, MINIMUM_FEE_SLOT))
     return int(cost * COST_PERCENT // 100 // price) if price else 0
+
+
+def call_gas(layer: Any, base_fee: int, raw: bytes) -> int:
+    """Returns the gas that a call pays, at the price of its block and without the estimate's more.
+
+    ``layer``: the state, ``base_fee`` in wei, ``raw``: see `unsigned_like`.
+    """
+    level = layer.storage(STATE_ADDRESS, LEVEL_SLOT)
+    cost = estimated_units(raw, level) * layer.storage(STATE_ADDRESS, PRICE_SLOT)
+    return int(cost // base_fee) if base_fee else 0

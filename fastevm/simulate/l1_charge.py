@@ -1,0 +1,31 @@
+"""The gas by which calls and estimates on Arbitrum pay for the transaction's data on L1."""
+
+from fastevm.core.execution.arbitrum.l1_fee import call_gas, estimated_gas, unsigned_like
+from fastevm.core.simulation.values import CallRequest, StateView
+
+
+def pays_for_l1(view: StateView, request: CallRequest) -> bool:
+    """Returns whether the request pays for data on L1: on Arbitrum unless it opts out."""
+    return bool(view.schedule.parameters["arbos_version"]) and not request.skip_l1_charging
+
+
+def estimated_l1_gas(view: StateView, request: CallRequest) -> int:
+    """Returns the gas that an estimate adds."""
+    return estimated_gas(view.layer, view.header.base_fee_per_gas or 0, _raw(request))
+
+
+def l1_gas_of_call(view: StateView, request: CallRequest) -> int:
+    """Returns the gas that a call pays before its code runs."""
+    return call_gas(view.layer, view.header.base_fee_per_gas or 0, _raw(request))
+
+
+def _raw(request: CallRequest) -> bytes:
+    return unsigned_like(
+        to=request.to,
+        value=request.value,
+        data=request.data,
+        access_list=request.access_list,
+        nonce=request.nonce,
+        max_fee_per_gas=request.max_fee_per_gas or request.gas_price,
+        max_priority_fee_per_gas=request.max_priority_fee_per_gas,
+    )
