@@ -1,0 +1,76 @@
+"""What the start of a fork costs at an endpoint with the quota of a free plan.
+
+At a quota time is compute units, whatever the speed of the machine: 330 of them are a second.
+"""
+
+import shutil
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pytest
+
+from fastevm.bench.node.launch import NodeProcess, fastevm_node
+from fastevm.bench.remote.market_nodes import Upstream
+from fastevm.bench.remote.proxy import Call, Endpoint, Proxy, Reply
+from fastevm.fork.rate_limit import DEFAULT_UNITS_PER_SECOND, compute_units
+from tests.ecosystem.development.nodes import anvil
+
+SECONDS_BEHIND_ANVIL = 2
+SECONDS = 4  # of the quota
+LARGEST = 64  # calls of one request
+
+
+@dataclass
+class Quota(Endpoint):
+    """Counts the units of all requests, and refuses with HTTP 429 what is beyond the quota."""
+
+    asked: int = 0  # units of all requests
+    served: int = 0  # units of those that were not refused
+    sizes: list[int] = field(default_factory=list)  # calls of each request
+    _left: float = DEFAULT_UNITS_PER_SECOND
+    _at: float = field(default_factory=time.monotonic)
+
+    async def before(self, calls: list[Call], number: int) -> Reply | None:
+        price = compute_units(str(call.get("method")) for call in calls)
+        self.asked += price
+        self.sizes.append(len(calls))
+        now = time.monotonic()
+        filled = self._left + (now - self._at) * DEFAULT_UNITS_PER_SECOND
+        self._left, self._at = min(DEFAULT_UNITS_PER_SECOND, filled), now
+        if self._left < price:
+            return Reply(b"Too Many Requests", 429)
+        self._left -= price
+        self.served += price
+        return None
+
+
+@pytest.fixture
+def proxy(own: Upstream) -> Iterator[Proxy]:
+    with Proxy(own.url) as made:
+        yield made
+
+
+def cost(proxy: Proxy, node: NodeProcess) -> Quota:
+    """What the endpoint counted until the node on it has answered with its head."""
+    proxy.endpoint = quota = Quota()
+    with node:
+        assert int(node.ask("eth_blockNumber"), 16) > 0
+    return quota
+
+
+@pytest.mark.parametrize("command", ["dev", "node"])
+def test_a_fork_starts_with_few_calls_in_small_requests(proxy: Proxy, command: str) -> None:
+    options = ("--fork-url", proxy.url, "--no-storage-caching")
+    found = cost(proxy, fastevm_node(*options, module=("fastevm", command)))
+    assert 0 < found.served <= SECONDS * DEFAULT_UNITS_PER_SECOND
+    assert max(found.sizes) <= LARGEST
+
+
+@pytest.mark.skipif(shutil.which("npm") is None, reason="needs npm, which brings anvil")
+def test_a_fork_starts_at_most_two_seconds_after_anvil(proxy: Proxy) -> None:
+    options = ("--fork-url", proxy.url, "--no-storage-caching")
+    theirs = cost(proxy, anvil(*options))
+    ours = cost(proxy, fastevm_node(*options, module=("fastevm", "dev")))
+    assert theirs.served > 0
+    assert ours.served <= theirs.served + SECONDS_BEHIND_ANVIL * DEFAULT_UNITS_PER_SECOND
