@@ -25,6 +25,7 @@ REFUSED = {
     # A failing transaction without a gas limit is mined as on anvil; the helper wants a refusal.
     "OpenZeppelin test helpers": {"expectRevert"},
 }
+TRACING = {"alto"}  # with tracers in JavaScript
 FEWEST = 4  # cases of a client
 
 pytestmark = [
@@ -36,6 +37,8 @@ pytestmark = [
 @pytest.mark.parametrize("name", CLIENTS)
 def test_every_case_of_a_client(name: str) -> None:
     client = CLIENTS[name]
+    if name in TRACING:
+        pytest.importorskip("quickjs", reason="needs the extra fastevm[javascript]")
     try:
         environment(client)
         if client.upstream:

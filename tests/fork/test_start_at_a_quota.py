@@ -17,7 +17,7 @@ from fastevm.fork.rate_limit import DEFAULT_UNITS_PER_SECOND, compute_units
 from tests.ecosystem.development.nodes import anvil
 
 SECONDS_BEHIND_ANVIL = 2
-SECONDS = 4  # of the quota
+SECONDS = 6  # of the quota; with what a follower of the head asks meanwhile
 LARGEST = 64  # calls of one request
 
 
@@ -25,7 +25,7 @@ LARGEST = 64  # calls of one request
 class Quota(Endpoint):
     """Counts the units of all requests, and refuses with HTTP 429 what is beyond the quota."""
 
-    asked: int = 0  # units of all requests
+    requested: int = 0  # units of all requests
     served: int = 0  # units of those that were not refused
     sizes: list[int] = field(default_factory=list)  # calls of each request
     _left: float = DEFAULT_UNITS_PER_SECOND
@@ -33,7 +33,7 @@ class Quota(Endpoint):
 
     async def before(self, calls: list[Call], number: int) -> Reply | None:
         price = compute_units(str(call.get("method")) for call in calls)
-        self.asked += price
+        self.requested += price
         self.sizes.append(len(calls))
         now = time.monotonic()
         filled = self._left + (now - self._at) * DEFAULT_UNITS_PER_SECOND

@@ -105,6 +105,7 @@ CLIENTS: Final[dict[str, Client]] = {
     "wake": Client(python("wake_chain"), pip=("eth-wake==4.22.2",)),
     "Ponder": Client(script(HERE / "ponder", "start.mjs"), HERE / "ponder"),
     "Subsquid": Client(script(HERE / "subsquid", "cases.mjs"), HERE / "subsquid"),
+    "alto": Client(script(HERE / "bundler", "alto.mjs"), HERE / "bundler"),
     "ethereum-etl": Client(
         python("ethereum_etl_exports"), pip=("ethereum-etl==2.4.2", "setuptools<80")
     ),

@@ -44,7 +44,11 @@ OPTIONS: Final = (
 # With the option a send of ours fails with its transaction, as on Hardhat's network. anvil has no
 # such option: it gets no fixed gas limit, so that estimates fail before the sends.
 NETWORK_NAMES: Final = {HARDHAT: "hardhat", BASELINE: "target", OURS: "localhost"}
-MORE_OPTIONS: Final = {BASELINE: (), OURS: ("--throw-on-transaction-failures",)}
+# Hardhat gives each block a later timestamp than its parent; anvil cannot.
+MORE_OPTIONS: Final = {
+    BASELINE: (),
+    OURS: ("--throw-on-transaction-failures", "--increasing-timestamps"),
+}
 
 WRAPPER: Final = """
 const { subtask } = require("hardhat/config");
@@ -95,6 +99,18 @@ class Suite:
 
 
 LIST: Final = {
+    "openzeppelin": Suite(
+        "FASTEVM_OPENZEPPELIN",
+        "v5.7.0",
+        "0.8.35",
+        hardhat_only={
+            "ERC4337Utils userOp values returns gasPrice": "BASEFEE is 0 in calls that offer no"
+            " price, as on go-ethereum; anvil and fastevm dev give the base fee",
+            "ERC2771Forwarder executeBatch with tampered requests bubbles out of gas forced by the"
+            " relayer": "estimates for a sender that cannot pay the value, which go-ethereum and"
+            " anvil refuse, too",
+        },
+    ),
     "safe": Suite(
         "FASTEVM_SAFE",
         "v1.5.0",
@@ -145,7 +161,8 @@ def variables() -> dict[str, str]:
     """The environment of npm and Hardhat: with a Node.js that Hardhat supports."""
     path = f"{newer_node()}{os.pathsep}{os.environ['PATH']}"
     quiet = {"HARDHAT_DISABLE_TELEMETRY_PROMPT": "true", "TS_NODE_TRANSPILE_ONLY": "1"}
-    return os.environ | quiet | {"PATH": path, "CI": "true"}
+    memory = {"NODE_OPTIONS": "--max-old-space-size=8192"}  # MB, for the compiler in JavaScript
+    return os.environ | quiet | memory | {"PATH": path, "CI": "true"}
 
 
 def hardhat(name: str, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
