@@ -15,6 +15,7 @@ import fastevm.simulate as simulate
 from fastevm import node as nodes
 from fastevm.chain import named as chains
 from fastevm.chain.storage import StorageError
+from fastevm.core.primitives.arguments import count
 from fastevm.core.primitives.duration import read_duration
 from fastevm.core.primitives.replace import replace
 from fastevm.errors import ForkError, error_text
@@ -346,13 +347,6 @@ def limits_of(arguments: argparse.Namespace) -> Limits:
         body_size=body_size,
         traffic_size=traffic_size,
     )
-
-
-def count(text: str) -> int:
-    """Parse a number of at least one."""
-    if not text.isascii() or not text.isdigit() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"invalid value {text!r}: expected a number >= 1")
-    return int(text)
 
 
 def number(text: str) -> int:

@@ -10,9 +10,10 @@ import argparse
 import logging
 import sys
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Final, NamedTuple
 
-from fastevm.cli.parser import Parser
+from fastevm.cli.parser import Formatter, Parser
 from fastevm.errors import install_command
 from fastevm.rpc.log_output import set_up_log
 
@@ -32,6 +33,23 @@ class Subcommand(NamedTuple):
         """Adds the command's options."""
         import_module(self.module).add_arguments(parser)
         parser.set_defaults(pay=self, program=parser.prog)
+
+
+EPILOG: Final = """\
+settings:
+  FASTEVM_PAYMENTS_STORE   the store, such as sqlite:///payments.db (default)
+  FASTEVM_PAYMENTS_KEY     the store's key: fastevm pay rotate-keys --new prints one
+  FASTEVM_PAYMENTS_NODE    the node, such as http://127.0.0.1:8545 (default)
+  FASTEVM_PAYMENTS_SIGNER  private key of the merchant's account
+
+'fastevm pay COMMAND --help' shows the options of a command, 'fastevm pay doctor' what is wrong."""
+
+
+class LineFormatter(Formatter):
+    """Keeps the lines of the epilog."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return "".join(indent + line for line in text.splitlines(keepends=True))
 
 
 # Module names instead of imports, so that a command loads only what it needs.
@@ -59,12 +77,23 @@ SUBCOMMANDS: Final[dict[str, Subcommand]] = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the commands; the options of one when it is selected."""
-    parser.epilog = f"Needs the extra payments: {install_command('payments')}"
+    parser.formatter_class = LineFormatter
+    parser.epilog = EPILOG
+    if not _installed():
+        parser.epilog += f"\n\nNeeds the extra payments:\n  {install_command('payments')}"
     commands = parser.add_subparsers(metavar="COMMAND", required=True, prog=PROGRAM)
     for name, command in SUBCOMMANDS.items():
         commands.add_parser(
             name, help=command.purpose, description=command.purpose, fill=command.fill
         )
+
+
+def _installed() -> bool:
+    """Whether the extra is installed."""
+    try:
+        return find_spec("eth_account") is not None
+    except ModuleNotFoundError:
+        return False
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -17,6 +17,7 @@ from fastevm.payments.authorization import Kind
 from fastevm.payments.erc6492 import MULTICALL, in_one_call, results_of, unwrap
 from fastevm.payments.errors import CaptureRefused, LimitReached, NodeRefusal, PaymentError
 from fastevm.payments.escrow import collecting_call
+from fastevm.payments.hidden import hiding
 from fastevm.payments.metrics import Metrics
 from fastevm.payments.orders import Order
 from fastevm.payments.policy import BATCH_GAS
@@ -41,6 +42,8 @@ class Part(NamedTuple):
 
     report: Report
     call: tuple[str, bytes]
+
+    __repr__ = hiding("call")  # it contains the payer's signature
 
     @property
     def order_id(self) -> str:

@@ -15,6 +15,7 @@ from fastevm.payments.authorization import Authorization, Kind, TypedMessage
 from fastevm.payments.calls import call_data
 from fastevm.payments.contracts import artifact
 from fastevm.payments.errors import NodeRefusal
+from fastevm.payments.hidden import hiding
 from fastevm.payments.node import NodeClient
 from fastevm.payments.signatures import Signature
 
@@ -34,6 +35,8 @@ class Wrapped(NamedTuple):
     factory: str
     call: bytes
     inner: bytes
+
+    __repr__ = hiding("inner")
 
 
 def wrap(factory: str, call: bytes, inner: bytes) -> bytes:

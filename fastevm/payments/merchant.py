@@ -47,7 +47,6 @@ import time
 from asyncio import to_thread
 from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Sequence
 from functools import partial
-from types import TracebackType
 from typing import Any, Final
 
 from fastevm.payments.amounts import integer, text
@@ -127,10 +126,12 @@ from fastevm.payments.signatures import Signature, fault_of
 from fastevm.payments.signer import Signer
 from fastevm.payments.states import EXPOSED, State, Trigger
 from fastevm.payments.store import Store, every_log, every_order
+from fastevm.payments.store_key import rotate
 from fastevm.payments.tokens import NOBODY
 from fastevm.payments.transactions import Prepared, Transactions
 from fastevm.payments.vault import Vault
 from fastevm.payments.watcher import Change, Watcher
+from fastevm.rpc_client.closing import AsyncClosing
 
 log: Final = logging.getLogger(__name__)
 
@@ -144,7 +145,7 @@ ON_THE_WAY: Final = (
 _BOOK: Final = (State.STORED, State.CAPTURING)
 
 
-class Merchant:
+class Merchant(AsyncClosing):
     """Drafts, verifies, captures, cancels and refunds authorizations.
 
         async with Merchant(node, store, vault, token, signer) as merchant:
@@ -219,17 +220,6 @@ class Merchant:
             route=self.route,
             clock=self._clock,
         )  # fmt: skip
-
-    async def __aenter__(self) -> "Merchant":
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self.close()
 
     async def close(self) -> None:
         """Stops the running reconciliation."""
@@ -454,12 +444,14 @@ class Merchant:
         """Verifies the payer's signature and stores it encrypted; the order becomes STORED.
 
         Accepting the same signature again changes nothing. Raises SignatureRefused if the
-        signature, the domain or the window is wrong, WrongChain or LimitReached.
+        signature, the domain or the window is wrong, WrongChain, LimitReached, or VaultError if the
+        vault lacks the store's key.
         """
         parsed = Signature.parse(signature)
         order = await self.order(order_id)
         if order.state in _BOOK and self.signature_of(order) in (parsed, parsed.of_key):
             return order
+        await self.transactions.check_key()
         good = await self.verify(order.authorization, parsed)
         sealed = self.vault.seal(good.secret_bytes, order.seal_context)
         limits = self.policy.exposure
@@ -1063,15 +1055,9 @@ class Merchant:
         """Re-encrypts with the newest key what older keys encrypted, in this shop only.
 
         Returns how many values. Other shops and facilitators in the same store need it too, before
-        the old key is removed.
+        the old key is removed. Raises VaultError if the ring lacks the store's key.
         """
-
-        def again(sealed: bytes, context: str) -> bytes | None:
-            if not self.vault.outdated(sealed):
-                return None
-            return self.vault.seal(self.vault.open(sealed, context), context)
-
-        return await to_thread(self.store.reseal, again)
+        return (await to_thread(rotate, self.store, self.vault))[0]
 
     # --- helpers ----------------------------------------------------------------------------------
 

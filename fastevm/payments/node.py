@@ -8,11 +8,11 @@ import asyncio
 import itertools
 import logging
 from collections.abc import AsyncGenerator, Sequence
-from types import TracebackType
 from typing import Any, Final, Protocol
 
 from fastevm.payments.errors import NodeRefusal, NodeUnreachable
 from fastevm.rpc_client.asynchronous import AsyncJsonRpcClient, WebSocketClient
+from fastevm.rpc_client.closing import AsyncClosing
 from fastevm.rpc_client.messages import (
     Call,
     Request,
@@ -73,7 +73,7 @@ class HttpTransport:
         raise TypeError("an HttpTransport cannot be pickled: its URL may contain an access key")
 
 
-class NodeClient:
+class NodeClient(AsyncClosing):
     """JSON-RPC over a transport; a back end shares one object.
 
     ``feed_url`` (ws or wss) is used for subscriptions. Without it there are none; watchers poll.
@@ -110,17 +110,6 @@ class NodeClient:
         for start in range(0, len(calls), self.batch_limit):
             answers += await self._batch(calls[start : start + self.batch_limit])
         return answers
-
-    async def __aenter__(self) -> "NodeClient":
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self.close()
 
     async def close(self) -> None:
         """Closes the connections; so does the end of ``async with``."""

@@ -91,7 +91,7 @@ class Endpoint:
     """
 
     id: str
-    url: str
+    url: str = field(repr=False)  # its path or query may be a secret of the receiver
     sealed: bytes = field(repr=False)
     shop: str = ""
     previous: bytes | None = field(default=None, repr=False)

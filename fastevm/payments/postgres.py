@@ -15,13 +15,39 @@ from psycopg.rows import dict_row
 
 from fastevm.payments.errors import StoreError, StoreUnavailable
 from fastevm.payments.migrations import prepare
-from fastevm.payments.schema import POSTGRES, POSTGRES_GUARDS
+from fastevm.payments.schema import APPEND_ONLY, OLDER_APPEND_ONLY, POSTGRES, POSTGRES_GUARDS
 from fastevm.rpc_client.messages import shown_address
 
 CONNECTIONS: Final = 8  # idle connections kept open; further ones are closed after use
 CONNECT_SECONDS: Final = 5
 STATEMENT_SECONDS: Final = 30  # statement timeout, including the wait for locks
 CHANNEL: Final = "fastevm_payments"
+
+# Name, type, whether NULL is allowed, default, generation expression.
+AUDIT_COLUMNS: Final = [
+    ("number", "bigint", "NO", None, None),
+    ("shop", "text", "NO", None, None),
+    ("order_id", "text", "NO", None, None),
+    ("at", "double precision", "NO", None, None),
+    *((name, "text", "NO", None, None) for name in ("actor", "what", "before", "after", "detail")),
+]
+_COLUMNS: Final = (
+    "SELECT column_name, data_type, is_nullable, column_default, generation_expression"
+    " FROM information_schema.columns WHERE table_schema = current_schema()"
+    " AND table_name = 'audit' ORDER BY ordinal_position"
+)
+STATEMENT_GUARD: Final = 2 + 8 + 16 + 32  # pg_trigger.tgtype: BEFORE, DELETE, UPDATE, TRUNCATE
+GUARD_SOURCE: Final = f"BEGIN RAISE EXCEPTION '{APPEND_ONLY}'; END"
+# Triggers and rules, which can replace a statement by another.
+_GUARDS: Final = (
+    "SELECT tgname::text AS name, tgenabled::text AS enabled, tgtype::integer AS type,"
+    " coalesce(pg_get_expr(tgqual, tgrelid), '') AS condition, tgattr::text AS columns,"
+    " prosrc AS source"
+    " FROM pg_trigger JOIN pg_proc ON pg_proc.oid = tgfoid"
+    " WHERE tgrelid = to_regclass('audit') AND NOT tgisinternal"
+    " UNION ALL SELECT rulename::text, 'rule', 0, '', '', definition FROM pg_rules"
+    " WHERE schemaname = current_schema() AND tablename = 'audit' ORDER BY name"
+)
 
 
 class PostgresConnection:
@@ -61,6 +87,7 @@ class PostgresDatabase:
         self._closed = False
         with self.transaction() as connection:
             prepare(connection, self.name, POSTGRES, POSTGRES_GUARDS)
+            check_audit(connection, self.name)
 
     @contextmanager
     def transaction(self) -> Iterator[PostgresConnection]:
@@ -132,6 +159,27 @@ class PostgresDatabase:
             ) from None
         except psycopg.ProgrammingError:
             raise StoreError("invalid PostgreSQL URL of the store") from None
+
+
+def check_audit(connection: PostgresConnection, name: str) -> None:
+    """Raises StoreError unless the audit trail has the columns and the guard it was created with.
+
+    The same check as on SQLite: it detects ALTER and DROP, not exchanged rows.
+    """
+    columns = [tuple(row.values()) for row in connection.execute(_COLUMNS).fetchall()]
+    if columns != AUDIT_COLUMNS:
+        names = ", ".join(str(column[0]) for column in columns) or "none"
+        raise StoreError(f"store {name}: the table of the audit trail was altered: columns {names}")
+    guards = [tuple(row.values()) for row in connection.execute(_GUARDS).fetchall()]
+    wanted = [("audit_is_not_changed", "O", STATEMENT_GUARD, "", "", GUARD_SOURCE)]
+    if [(*guard[:-1], _words(guard[-1])) for guard in guards] != wanted:
+        names = ", ".join(str(guard[0]) for guard in guards) or "none"
+        text = f"store {name}: the guards of the audit trail are missing or altered: {names}"
+        raise StoreError(text)
+
+
+def _words(source: str) -> str:
+    return " ".join(source.replace(OLDER_APPEND_ONLY, APPEND_ONLY).split())
 
 
 class PostgresWatch:

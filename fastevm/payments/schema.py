@@ -6,7 +6,7 @@ between SQLite and PostgreSQL. Every row belongs to a shop; queries of one shop 
 
 from typing import Final
 
-VERSION: Final = 6
+VERSION: Final = 7
 
 SQLITE: Final = {"blob": "BLOB", "serial": "INTEGER PRIMARY KEY", "text": "TEXT"}
 # Byte order as in SQLite, because pages of ids must not depend on a locale.
@@ -112,6 +112,8 @@ TABLES: Final = (
     """CREATE INDEX deliveries_by_order
         ON deliveries (shop, endpoint, order_id, state, event)""",
     """CREATE INDEX deliveries_due ON deliveries (shop, state, due)""",
+    # A constant, encrypted with the shop's key: shows whether a process has the right key.
+    """CREATE TABLE key_checks (shop {text} NOT NULL PRIMARY KEY, sealed {blob} NOT NULL)""",
 )
 
 SQLITE_GUARDS: Final = (
@@ -130,6 +132,8 @@ SQLITE_OPENED: Final = (
         WHEN NEW.number < 1 OR NEW.number < (SELECT max(number) FROM audit)
         BEGIN SELECT RAISE(ABORT, 'the audit trail is append-only'); END""",
 )
+APPEND_ONLY: Final = "the audit trail is append-only"
+OLDER_APPEND_ONLY: Final = "the audit trail only grows"  # the text of versions before 6
 POSTGRES_GUARDS: Final = (
     """CREATE OR REPLACE FUNCTION audit_only_grows() RETURNS trigger LANGUAGE plpgsql AS $$
         BEGIN RAISE EXCEPTION 'the audit trail is append-only'; END $$""",
@@ -144,8 +148,8 @@ _OLD_INDEXES: Final = (
     "logs_by_transaction", "logs_by_nonce", "logs_unsettled",
 )  # fmt: skip
 
-# Version 6 added timestamps and memos of logs, version 5 entitled callers, version 4 batches,
-# version 3 the cost of a transaction.
+# Version 7 added check values of keys, version 6 timestamps and memos of logs,
+# version 5 entitled callers, version 4 batches, version 3 the cost of a transaction.
 _ENTITLED: Final = tuple(table for table in TABLES if " entitled" in table)
 # What an older version settled was answered then.
 _FROM_4: Final = (
@@ -155,6 +159,7 @@ _FROM_4: Final = (
 )
 _TIMESTAMP: Final = ", timestamp BIGINT"
 _MEMOS: Final = tuple(table for table in TABLES if " logs_by_memo " in table)
+_KEY_CHECKS: Final = tuple(table for table in TABLES if " key_checks " in table)
 _FROM_5: Final = (f"ALTER TABLE logs ADD COLUMN {_TIMESTAMP[2:]}", *_MEMOS)
 _BATCH: Final = ", batch TEXT NOT NULL DEFAULT ''"
 _BATCHED: Final = tuple(table for table in TABLES if " batched" in table)
@@ -163,7 +168,7 @@ _COST: Final = ", cost TEXT"
 _TABLES_2: Final = tuple(
     table.replace(_BATCH, "").replace(_COST, "").replace(_TIMESTAMP, "")
     for table in TABLES
-    if table not in (*_BATCHED, *_ENTITLED, *_MEMOS)
+    if table not in (*_BATCHED, *_ENTITLED, *_MEMOS, *_KEY_CHECKS)
 )
 _FROM_2: Final = ("ALTER TABLE submissions ADD COLUMN cost TEXT",)
 
@@ -201,4 +206,6 @@ _FROM_1: Final = (
 )  # fmt: skip
 
 # The statements that migrate a store from a version to the next.
-MIGRATIONS: Final = {1: _FROM_1, 2: _FROM_2, 3: _FROM_3, 4: _FROM_4, 5: _FROM_5}
+MIGRATIONS: Final = {
+    1: _FROM_1, 2: _FROM_2, 3: _FROM_3, 4: _FROM_4, 5: _FROM_5, 6: _KEY_CHECKS,
+}  # fmt: skip

@@ -229,32 +229,59 @@ class SqlOrders:
         )
         return [_entry(row) for row in rows]
 
-    def reseal(self, again: Callable[[bytes, str], bytes | None]) -> int:
-        """Replaces encrypted values by ``again(sealed, context)`` unless None. Returns how many."""
+    # --- encrypted values -------------------------------------------------------------------------
+
+    def key_check(self) -> bytes | None:
+        """Returns the encrypted value that shows which key is the shop's; None if there is none."""
+        rows = self.database.read("SELECT sealed FROM key_checks WHERE shop = ?", (self.shop,))
+        return bytes(rows[0]["sealed"]) if rows else None
+
+    def add_key_check(self, sealed: bytes) -> bytes:
+        """Stores the check value unless the shop has one. Returns the stored value."""
         with self.unit() as unit:
-            wanted = "WHERE shop = ? AND sealed IS NOT NULL"
-            orders = unit.rows(f"SELECT * FROM orders {wanted}", self.shop)
-            sent = unit.rows(f"SELECT * FROM submissions {wanted}", self.shop)
-            held = [
-                *(("orders", "id", order.id, order.sealed or b"", order.seal_context)
-                  for order in readable(orders, read_order, self.bad)),
-                *(("submissions", "number", submission.number, submission.sealed,
-                   submission.seal_context)
-                  for submission in readable(sent, read_submission, self.bad)),
-            ]  # fmt: skip
-            for column in ("sealed", "previous"):
-                held += [
-                    (
-                        f"endpoints/{column}",
-                        "id",
-                        row["id"],
-                        row[column],
-                        read_endpoint(row).seal_context,
-                    )
-                    for row in unit.rows("SELECT * FROM endpoints WHERE shop = ?", self.shop)
-                    if row[column] is not None
-                ]
-            return sum(_reseal(unit, again, *row) for row in held)
+            unit.execute(
+                "INSERT INTO key_checks VALUES (?, ?) ON CONFLICT DO NOTHING", self.shop, sealed
+            )
+            rows = unit.rows("SELECT sealed FROM key_checks WHERE shop = ?", self.shop)
+            return bytes(rows[0]["sealed"])
+
+    def sealed(self, most: int) -> list[tuple[bytes, str]]:
+        """Returns the ``most`` oldest encrypted values of each table with their contexts."""
+        with self.unit() as unit:
+            found = self._sealed(unit, f" ORDER BY created_at LIMIT {most}")
+            return [(bytes(value), context) for *_, value, context in found]
+
+    def reseal(self, again: Callable[[bytes, str], bytes | None], check: bytes) -> int:
+        """Replaces encrypted values by ``again(sealed, context)`` unless None. Returns how many.
+
+        ``check`` becomes the check value of the key.
+        """
+        with self.unit() as unit:
+            count = sum(_reseal(unit, again, *row) for row in self._sealed(unit))
+            unit.execute(
+                "INSERT INTO key_checks VALUES (?, ?)"
+                " ON CONFLICT (shop) DO UPDATE SET sealed = excluded.sealed",
+                self.shop, check,
+            )  # fmt: skip
+            return count
+
+    def _sealed(self, unit: UnitOfWork, suffix: str = "") -> list[tuple[str, str, Any, bytes, str]]:
+        """Returns table (and column), name of the key column, key, value and context."""
+        wanted = f"WHERE shop = ? AND sealed IS NOT NULL{suffix}"
+        orders = unit.rows(f"SELECT * FROM orders {wanted}", self.shop)
+        sent = unit.rows(f"SELECT * FROM submissions {wanted}", self.shop)
+        endpoints = unit.rows(f"SELECT * FROM endpoints {wanted}", self.shop)
+        return [
+            *(("orders", "id", order.id, order.sealed or b"", order.seal_context)
+              for order in readable(orders, read_order, self.bad)),
+            *(("submissions", "number", submission.number, submission.sealed,
+               submission.seal_context)
+              for submission in readable(sent, read_submission, self.bad)),
+            *((f"endpoints/{column}", "id", row["id"], row[column], read_endpoint(row).seal_context)
+              for column in ("sealed", "previous")
+              for row in endpoints
+              if row[column] is not None),
+        ]  # fmt: skip
 
 
 def _entitled(unit: UnitOfWork, order_id: str, caller: str) -> str:

@@ -12,7 +12,13 @@ from typing import Any, Final
 
 from fastevm.payments.errors import StoreError, StoreUnavailable
 from fastevm.payments.migrations import prepare
-from fastevm.payments.schema import SQLITE, SQLITE_GUARDS, SQLITE_OPENED
+from fastevm.payments.schema import (
+    APPEND_ONLY,
+    OLDER_APPEND_ONLY,
+    SQLITE,
+    SQLITE_GUARDS,
+    SQLITE_OPENED,
+)
 
 MEMORY: Final = ":memory:"
 BUSY_SECONDS: Final = 10.0  # a writer waits for another
@@ -148,7 +154,8 @@ def check_audit_triggers(connection: SqliteConnection, path: str) -> None:
 
 
 def _words(statement: str) -> str:
-    return " ".join(statement.replace("IF NOT EXISTS ", "").split())
+    now = statement.replace("IF NOT EXISTS ", "").replace(OLDER_APPEND_ONLY, APPEND_ONLY)
+    return " ".join(now.split())
 
 
 class SqliteWatch:

@@ -134,8 +134,23 @@ class OrderStore(Protocol):
         """Returns the audit trail of an order, oldest first."""
         ...
 
-    def reseal(self, again: Callable[[bytes, str], bytes | None]) -> int:
-        """Replaces encrypted values by ``again(sealed, context)`` unless None. Returns how many."""
+    def key_check(self) -> bytes | None:
+        """Returns the encrypted value that shows which key is the shop's; None if there is none."""
+        ...
+
+    def add_key_check(self, sealed: bytes) -> bytes:
+        """Stores the check value unless the shop has one. Returns the stored value."""
+        ...
+
+    def sealed(self, most: int) -> list[tuple[bytes, str]]:
+        """Returns the ``most`` oldest encrypted values of each table with their contexts."""
+        ...
+
+    def reseal(self, again: Callable[[bytes, str], bytes | None], check: bytes) -> int:
+        """Replaces encrypted values by ``again(sealed, context)`` unless None. Returns how many.
+
+        ``check`` becomes the check value of the key.
+        """
         ...
 
 
@@ -454,6 +469,8 @@ def open_store(url: str = "sqlite:///payments.db", *, create: bool = True) -> St
         wrong = f"invalid {scheme} store URL" if known else "unknown store URL"
         if not known and url.startswith(f"{scheme}://") and found:
             wrong += f" scheme {scheme!r}"
+        elif not found:  # not shown: it may be a password
+            wrong = "the store URL has no scheme"
         raise StoreError(f"{wrong}: expected {SQLITE}path or {POSTGRES[0]}host/name")
     path = url.removeprefix(SQLITE)
     if not create and not Path(path).exists():

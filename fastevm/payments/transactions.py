@@ -35,8 +35,10 @@ from fastevm.payments.errors import (
     PaymentError,
     UnknownOrder,
     UnreadableRow,
+    VaultError,
 )
 from fastevm.payments.events import entries, read_log
+from fastevm.payments.hidden import hiding
 from fastevm.payments.movements import Movement
 from fastevm.payments.node import NodeClient
 from fastevm.payments.orders import (
@@ -54,6 +56,7 @@ from fastevm.payments.settlement import is_covered, pays
 from fastevm.payments.signer import Signer, fields_of
 from fastevm.payments.states import State, Trigger
 from fastevm.payments.store import Store
+from fastevm.payments.store_key import check_key
 from fastevm.payments.vault import Vault
 from fastevm.rpc_client.messages import Call
 
@@ -97,6 +100,8 @@ class Prepared(NamedTuple):
     head: int
     time: int  # timestamp of the pending block, 0 if unknown
 
+    __repr__ = hiding("fields")  # the call may contain a signature
+
 
 class Transactions:
     """Sends and follows the transactions of one signer."""
@@ -113,6 +118,7 @@ class Transactions:
     ) -> None:
         self.node, self.store, self.vault, self.chain_id = node, store, vault, chain_id
         self.signer, self.policy = signer, policy
+        self._has_key = False  # whether the vault is known to have the store's key
         self._count: int | None = None  # the account's canonical nonce, as last seen
         self._pending = 0  # the account's nonce including the pool
         self.lease: float = getattr(signer, "sign_seconds", SIGN_LIMIT + LEASE_MARGIN)
@@ -191,8 +197,10 @@ class Transactions:
     async def prepare(self, to: str, data: bytes, gas: int | None = None) -> Prepared:
         """Builds a transaction that calls ``to``, with the current fees.
 
-        Raises :class:`WrongChain` if the node is on another chain than the token.
+        Raises :class:`WrongChain` if the node is on another chain than the token, and
+        :class:`VaultError` if the vault lacks the store's key.
         """
+        await self.check_key()
         call = {"from": self.signer.address, "to": to, "data": "0x" + data.hex()}
         asked: list[Call] = [
             ("eth_chainId", []),
@@ -221,6 +229,12 @@ class Transactions:
             "maxPriorityFeePerGas": quote.tip,
         }
         return Prepared(self._pending, fields, 0 if head is None else head.number, time_of(fees[0]))
+
+    async def check_key(self) -> None:
+        """Raises VaultError if the vault lacks the store's key. Compares only once."""
+        if not self._has_key:
+            await to_thread(check_key, self.store, self.vault)
+            self._has_key = True
 
     def drafted(self, order_id: str, made: Prepared) -> Callable[[int], Draft]:
         """Returns a function that encrypts the transaction once its nonce is known."""
@@ -338,8 +352,10 @@ class Transactions:
         Transactions with an account nonce that is unused on the canonical chain are open even if
         they succeeded before, because a reorganisation may have removed them. ``seen``: the
         situation, if already read. If the node is ``behind``, no nonce is declared lost. ``deep``:
-        number of the newest block at the merchant's depth.
+        number of the newest block at the merchant's depth. Raises VaultError if the vault lacks the
+        store's key.
         """
+        await self.check_key()
         if seen is not None and not behind:
             self._count = seen.nonce
         groups = await to_thread(self.open_groups)
@@ -363,7 +379,10 @@ class Transactions:
                 known = any(seen.outcomes[submission.number][1] for submission in group)
                 if behind or unsure[group[-1].number] or not (blocks or known):
                     continue
-            await self._follow_group(group, seen, wanted, behind=behind, blocks=blocks)
+            try:
+                await self._follow_group(group, seen, wanted, behind=behind, blocks=blocks)
+            except VaultError as error:  # of a lost key: it stays as it is, the others go on
+                log.error("transaction %s: %s", group[-1].transaction_hash or "unsigned", error)
 
     def asked(self, groups: Sequence[Sequence[Submission]]) -> list[Call]:
         """Returns the calls whose answers :meth:`read` needs."""

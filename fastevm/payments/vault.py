@@ -52,15 +52,16 @@ class Vault:
     def from_environment(cls, variable: str = KEY_VARIABLE) -> "Vault":
         """Reads the ring from a variable: keys separated by commas, newest first.
 
-        A key is base64 of 32 bytes, as `new_key` returns it, or 64 hex digits.
+        A key is base64 of 32 bytes, as `new_key` returns it, or 64 hex digits. Blank parts are
+        ignored.
         """
         text = os.environ.get(variable, "")
-        if not text.strip():
+        parts = [(part.strip(), at) for at, part in enumerate(text.split(","), 1) if part.strip()]
+        if not parts:
             raise VaultError(
                 f"{variable} is not set: set it to the output of 'fastevm pay rotate-keys --new'"
             )
-        parts = text.split(",")
-        return cls([_decoded(part.strip(), variable, at) for at, part in enumerate(parts, 1)])
+        return cls([_decoded(part, variable, at) for part, at in parts])
 
     def seal(self, secret: bytes, context: str) -> bytes:
         """Encrypts ``secret`` for a context, which :meth:`open` needs again."""

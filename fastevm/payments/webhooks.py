@@ -19,19 +19,21 @@ import time
 from asyncio import to_thread
 from collections.abc import AsyncGenerator, Callable, Sequence
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 import aiohttp
 
 from fastevm.core.primitives.replace import replace
 from fastevm.payments.amounts import text
-from fastevm.payments.errors import InvalidTerms, PaymentError, UnknownOrder
+from fastevm.payments.errors import InvalidTerms, PaymentError, UnknownOrder, VaultError
 from fastevm.payments.metrics import Metrics
 from fastevm.payments.outbox import Delivery, DeliveryState, Endpoint, Notice
 from fastevm.payments.public_addresses import NotPublic, public_connector
-from fastevm.payments.store import OutboxStore
+from fastevm.payments.store import OutboxStore, Store
+from fastevm.payments.store_key import check_key
 from fastevm.payments.vault import Vault
+from fastevm.rpc_client.asynchronous import reason_of
 
 log: Final = logging.getLogger(__name__)
 
@@ -49,7 +51,11 @@ JITTER: Final = 0.2
 GIVE_UP_AFTER: Final = 5 * 86_400.0  # seconds of failure until an endpoint is disabled
 SLOW_DOWN: Final = (429, 502, 503, 504)
 LONGEST_RETRY_AFTER: Final = 3_600.0
-NOT_PUBLIC: Final = "its address is not public; pass --private to deliver to private addresses"
+NOT_PUBLIC_WHY: Final = "its address is not public"
+UNDECRYPTABLE: Final = "its secret cannot be decrypted: add its key to the ring, or rotate it"
+NOT_PUBLIC: Final = (
+    "its address is not public; 'fastevm pay run --private' delivers to private addresses"
+)
 
 
 def new_secret() -> str:
@@ -100,12 +106,16 @@ def body_of(notice: Notice) -> bytes:
 # --- endpoints ------------------------------------------------------------------------------------
 
 
-def add_endpoint(store: OutboxStore, vault: Vault, name: str, url: str) -> str:
-    """Adds an endpoint for new notices. Returns its signing secret, which is shown only once."""
+def add_endpoint(store: Store, vault: Vault, name: str, url: str) -> str:
+    """Adds an endpoint for new notices. Returns its signing secret, which is shown only once.
+
+    Raises VaultError if the vault lacks the store's key; so does :func:`rotate_secret`.
+    """
     text(name, "endpoint", longest=100, least=1)
     text(url, "url", longest=LONGEST_URL, least=1)
     if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
         raise InvalidTerms("url: expected http or https")
+    check_key(store, vault)
     secret = new_secret()
     made = Endpoint(id=name, url=url, sealed=b"", shop=store.shop)
     sealed = vault.seal(secret.encode(), made.seal_context)
@@ -113,11 +123,12 @@ def add_endpoint(store: OutboxStore, vault: Vault, name: str, url: str) -> str:
     return secret
 
 
-def rotate_secret(store: OutboxStore, vault: Vault, name: str) -> str:
+def rotate_secret(store: Store, vault: Vault, name: str) -> str:
     """Returns a new secret of an endpoint; the old one signs too until the next rotation."""
     found = next((endpoint for endpoint in store.endpoints() if endpoint.id == name), None)
     if found is None:
         raise UnknownOrder(f"no endpoint has the id {name!r}")
+    check_key(store, vault)
     secret = new_secret()
     sealed = vault.seal(secret.encode(), found.seal_context)
     store.change_endpoint(name, sealed=sealed, previous=found.sealed)
@@ -125,6 +136,19 @@ def rotate_secret(store: OutboxStore, vault: Vault, name: str) -> str:
 
 
 # --- sending --------------------------------------------------------------------------------------
+
+
+class Attempt(NamedTuple):
+    """The result of one request: the HTTP status, or 0 and why there was no answer."""
+
+    status: int = 0
+    why: str = ""
+    retry_after: float | None = None  # seconds
+
+    @property
+    def text(self) -> str:
+        """The status, or why there is none."""
+        return str(self.status) if self.status else self.why
 
 
 class Sender:
@@ -176,59 +200,66 @@ class Sender:
         """Delivers what is due now, one notice per order. Returns the number of attempts."""
         found = await to_thread(self.store.claim_deliveries, LEASE_SECONDS, AT_ONCE)
         endpoints = {endpoint.id: endpoint for endpoint in await to_thread(self.store.endpoints)}
-        await asyncio.gather(
-            *(self._deliver(delivery, endpoints.get(delivery.endpoint)) for delivery in found)
+        results = await asyncio.gather(
+            *(self._deliver(delivery, endpoints.get(delivery.endpoint)) for delivery in found),
+            return_exceptions=True,
         )
+        for result in results:  # after all were tried
+            if isinstance(result, BaseException):
+                raise result
         return len(found)
 
     async def _deliver(self, delivery: Delivery, endpoint: Endpoint | None) -> None:
         if endpoint is None or endpoint.disabled:
             await to_thread(self.store.delivered, delivery, DeliveryState.DROPPED, "disabled")
             return
-        status, after = await self._post(delivery.notice, endpoint)
-        outcome = "delivered" if 200 <= status < 300 else "failed"
+        result = await self._post(delivery.notice, endpoint)
+        outcome = "delivered" if 200 <= result.status < 300 else "failed"
         self.metrics.count("webhooks_total", outcome=outcome)
         if outcome == "delivered":
-            await to_thread(self._arrived, delivery, endpoint, status)
-        elif status == 410:
+            await to_thread(self._arrived, delivery, endpoint, result.status)
+        elif result.status == 410:
             log.warning("endpoint %s answered 410 Gone: disabled", endpoint.id)
             await to_thread(self.store.change_endpoint, endpoint.id, disabled=True)
         else:
-            await to_thread(self._failed, delivery, endpoint, status, after)
+            await to_thread(self._failed, delivery, endpoint, result)
 
     def _arrived(self, delivery: Delivery, endpoint: Endpoint, status: int) -> None:
         self.store.delivered(delivery, DeliveryState.DONE, str(status))
         if endpoint.failing_since is not None:
             self.store.change_endpoint(endpoint.id, failing_since=None)
 
-    def _failed(
-        self, delivery: Delivery, endpoint: Endpoint, status: int, after: float | None
-    ) -> None:
+    def _failed(self, delivery: Delivery, endpoint: Endpoint, result: Attempt) -> None:
         now = self._clock()
         wait = self.schedule[min(delivery.attempts, len(self.schedule)) - 1]
         wait *= 1 + JITTER * random.random()
-        if after is not None:
-            wait = max(wait, min(after, LONGEST_RETRY_AFTER))
-        self.store.delivered(delivery, DeliveryState.WAITING, str(status or "none"), now + wait)
+        if result.retry_after is not None:
+            wait = max(wait, min(result.retry_after, LONGEST_RETRY_AFTER))
+        self.store.delivered(delivery, DeliveryState.WAITING, result.text, now + wait)
         if endpoint.failing_since is None:
             self.store.change_endpoint(endpoint.id, failing_since=now)
         elif now - endpoint.failing_since > GIVE_UP_AFTER:
             log.error("endpoint %s failed for days: disabled", endpoint.id)
             self.store.change_endpoint(endpoint.id, disabled=True)
 
-    async def _post(self, notice: Notice, endpoint: Endpoint) -> tuple[int, float | None]:
-        """Returns the HTTP status (0 without an answer) and the endpoint's Retry-After seconds."""
+    def _secrets(self, endpoint: Endpoint) -> list[str]:
+        """Returns the secret, then the one before it if it can be decrypted. Raises VaultError."""
+        found = [self.vault.open(endpoint.sealed, endpoint.seal_context).decode()]
+        if endpoint.previous is not None:
+            with contextlib.suppress(VaultError):
+                found.append(self.vault.open(endpoint.previous, endpoint.seal_context).decode())
+        return found
+
+    async def _post(self, notice: Notice, endpoint: Endpoint) -> Attempt:
+        """Posts a notice and returns what came of it."""
         body, timestamp = body_of(notice), int(self._clock())
-        parts = [
-            signature(
-                self.vault.open(encrypted, endpoint.seal_context).decode(),
-                notice.id,
-                timestamp,
-                body,
-            )
-            for encrypted in (endpoint.sealed, endpoint.previous)
-            if encrypted is not None
-        ]
+        try:
+            parts = [
+                signature(secret, notice.id, timestamp, body) for secret in self._secrets(endpoint)
+            ]
+        except VaultError as error:
+            log.error("endpoint %s: its secret cannot be decrypted: %s", endpoint.id, error)
+            return Attempt(why=UNDECRYPTABLE)
         headers = {
             "content-type": "application/json",
             "webhook-id": notice.id,
@@ -242,13 +273,13 @@ class Sender:
                     endpoint.url, data=body, headers=headers, allow_redirects=False
                 ) as response,
             ):
-                return response.status, _retry_after(response)
+                return Attempt(response.status, retry_after=_retry_after(response))
         except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
             if _is_refused(error):
                 log.warning("endpoint %s: %s", endpoint.id, NOT_PUBLIC)
-            else:
-                log.info("endpoint %s: %s", endpoint.id, type(error).__name__)
-            return 0, None
+                return Attempt(why=NOT_PUBLIC_WHY)
+            log.info("endpoint %s: %s", endpoint.id, type(error).__name__)
+            return Attempt(why=_why(error))
 
     def _connected(self) -> aiohttp.ClientSession:
         if self._session is None:
@@ -259,6 +290,15 @@ class Sender:
                 connector=connector, cookie_jar=aiohttp.DummyCookieJar()
             )
         return self._session
+
+
+def _why(error: Exception) -> str:
+    """Describes why there was no answer, without the URL, which may contain a secret."""
+    if isinstance(error, TimeoutError):
+        return f"no answer within {POST_SECONDS:.0f} s"
+    if isinstance(error, aiohttp.ClientSSLError):
+        return "no TLS connection"
+    return f"no answer: {reason_of(error)}"
 
 
 def _is_refused(error: BaseException | None) -> bool:

@@ -15,6 +15,7 @@ from importlib import import_module
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, Self
 
+from fastevm.rpc_client.closing import AsyncClosing
 from fastevm.rpc_client.large_json import PIECE, decode
 from fastevm.rpc_client.messages import (
     CONTENT_TYPE,
@@ -82,7 +83,7 @@ def reason_of(error: Exception) -> str:
     return os.strerror(number).lower()
 
 
-class AsyncJsonRpcClient:
+class AsyncJsonRpcClient(AsyncClosing):
     """Calls a node over HTTP or HTTPS, on persistent connections.
 
     ``timeout`` in seconds for a whole request, ``max_answer`` in bytes.
@@ -148,17 +149,11 @@ class AsyncJsonRpcClient:
         if session is not None:
             await session.close()
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *error: object) -> None:
-        await self.close()
-
     def _failure(self, reason: str, status: int | None = None) -> RpcUnreachable:
         return RpcUnreachable(f"{shown_address(self.url)}: {reason}", status)
 
 
-class WebSocketClient:
+class WebSocketClient(AsyncClosing):
     """A WebSocket connection to a node: calls, and notifications of subscriptions.
 
     ``async with`` opens and closes it; a broken connection stays closed until ``open``. ``timeout``
@@ -255,9 +250,6 @@ class WebSocketClient:
     async def __aenter__(self) -> Self:
         await self.open()
         return self
-
-    async def __aexit__(self, *error: object) -> None:
-        await self.close()
 
     async def _response(self, request: Request) -> Request:
         if self._socket is None or self._socket.closed:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import fastevm
 from fastevm import node as nodes
+from fastevm.core.primitives.arguments import count
 from fastevm.core.primitives.duration import read_duration
 from fastevm.node.production import MAX_INTERVAL, MIN_INTERVAL
 from fastevm.rpc import command
@@ -85,7 +86,7 @@ def _add_accounts(group: argparse._ArgumentGroup) -> None:
         "-a", "--accounts", type=int, default=10, metavar="N", help="funded accounts (%(default)s)"
     )
     group.add_argument(
-        "--balance", type=command.count, default=DEFAULT_BALANCE, metavar="ETHER",
+        "--balance", type=count, default=DEFAULT_BALANCE, metavar="ETHER",
         help="of each of them (%(default)s)",
     )  # fmt: skip
 
@@ -114,7 +115,7 @@ def _add_chain(group: argparse._ArgumentGroup) -> None:
         help="in decimal or as 0x and hex (31337, or that of the fork)",
     )  # fmt: skip
     group.add_argument(
-        "--gas-limit", type=command.count, metavar="GAS",
+        "--gas-limit", type=count, metavar="GAS",
         help=f"of each block ({DEFAULT_GAS_LIMIT}; with Amsterdam {nodes.STATE_GAS_LIMIT})",
     )  # fmt: skip
     group.add_argument(
@@ -153,7 +154,7 @@ def _add_chain(group: argparse._ArgumentGroup) -> None:
 def _add_code_size(group: argparse._ArgumentGroup) -> None:
     size = group.add_mutually_exclusive_group()
     size.add_argument(
-        "--code-size-limit", type=command.count, metavar="BYTES",
+        "--code-size-limit", type=count, metavar="BYTES",
         help="most code of a contract, and half of the most init code (EIP-170, EIP-3860: 24576)",
     )  # fmt: skip
     size.add_argument(

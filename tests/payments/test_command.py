@@ -3,6 +3,7 @@
 import base64
 import csv
 import io
+import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -18,11 +19,15 @@ from fastevm.payments import (
     MovementState,
     NodeClient,
     Order,
+    SignatureRefused,
     State,
     Vault,
+    VaultError,
     WrongChain,
     new_key,
+    open_store,
 )
+from fastevm.payments.store_key import check_key, rotate
 from fastevm.payments.webhooks import SECRET_PREFIX
 
 from .command import Command, command_of
@@ -78,7 +83,7 @@ async def test_a_limit_that_is_no_number_of_orders_is_refused(
     with pytest.raises(SystemExit) as left:
         main(["pay", "list", "--limit", limit])
     assert left.value.code == 2
-    assert "expected a number, 1 or more" in capsys.readouterr().err
+    assert "expected a number >= 1" in capsys.readouterr().err
 
 
 async def test_an_order_is_captured_voided_and_refunded(still: Market, pay: Command) -> None:
@@ -268,11 +273,152 @@ async def test_another_key_is_found_before_it_is_needed(
         code, output = await pay(*words)
         assert code == 2 and "FASTEVM_PAYMENTS_KEY is not the key of this store" in output
     code, output = await pay("doctor")
-    assert code == 1 and "FAIL  store key   FASTEVM_PAYMENTS_KEY decrypts 0 of 1" in output
+    wrong = "FASTEVM_PAYMENTS_KEY is not the key of this store"
+    assert code == 1 and f"FAIL  store key   {wrong}" in output
+    code, output = await pay("rotate-keys", "--lost")
+    assert code == 2 and "signatures of 1 open orders: void them first: order-2" in output
     assert (await pay("void", "order-2"))[0] == 0
     code, output = await pay("refund", "order-1", "--timeout", "0")
-    assert code == 0, "a lost key stops no refund"
-    assert "FAIL  store key" in (await pay("doctor"))[1]
+    assert code == 2 and wrong in output, "also without an open order"
+    assert await merchant.movements() == []
+    before = len(await merchant.submissions("order-1"))
+    code, output = await pay("webhooks", "--add", "shop", "https://shop.example/hook")
+    assert code == 2 and wrong in output
+    code, output = await pay("rotate-keys")
+    assert code == 2 and wrong in output
+    assert len(await merchant.submissions("order-1")) == before, "nothing was sent"
+
+
+async def test_a_lost_key_is_given_up_and_refunds_go_on(
+    still: Market, pay: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await paid(still)
+    old, new = base64.b64encode(KEY).decode(), new_key()
+    monkeypatch.setenv("FASTEVM_PAYMENTS_KEY", new)
+    code, output = await pay("rotate-keys", "--lost")
+    assert code == 0 and output.startswith("0 values were re-encrypted"), output
+    assert "2 could not be decrypted and stay as they are" in output
+    code, output = await pay("refund", "order-1", "--timeout", "0")
+    assert code == 0, output
+    assert "FAIL  store key   FASTEVM_PAYMENTS_KEY decrypts 1 of 3" in (await pay("doctor"))[1]
+    monkeypatch.setenv("FASTEVM_PAYMENTS_KEY", old)
+    code, output = await pay("refund", "order-1", "--id", "x", "--timeout", "0")
+    assert code == 2 and "is not the key of this store" in output
+    monkeypatch.setenv("FASTEVM_PAYMENTS_KEY", f"{new},{old}")  # it was found again
+    assert await pay("rotate-keys") == (0, "2 values were re-encrypted with the newest key\n")
+
+
+async def test_the_library_sends_nothing_with_another_key(still: Market) -> None:
+    merchant = await paid(still)
+    await still.stored(merchant, "order-2")
+    await merchant.void("order-2")
+    drafted = await merchant.draft("order-3", still.payer.address, 5, terms=still.terms())
+    other = still.merchant()
+    other.vault = other.transactions.vault = Vault([b"\x08" * 32])
+    before = merchant.store.open_submissions(CHAIN_ID, still.shop.address, 0)
+    for work in (
+        lambda: other.refund("order-1"),
+        lambda: other.sweep(still.stranger.address, 5, key="x"),
+        lambda: other.accept("order-3", still.signed(drafted)),
+        lambda: other.cancel("order-2", still.cancelled(drafted)),
+        other.deploy_collector,
+        other.reconcile,
+        other.rotate_keys,
+    ):
+        with pytest.raises((VaultError, SignatureRefused)) as refused:
+            await work()
+        if isinstance(refused.value, VaultError):
+            assert "is not the key of this store" in str(refused.value)
+    assert await merchant.movements() == []
+    assert merchant.store.open_submissions(CHAIN_ID, still.shop.address, 0) == before
+    assert (await merchant.refund("order-1", until=MovementState.REQUESTED)).amount == VALUE
+
+
+async def test_processes_with_different_keys_agree_on_the_first(
+    still: Market,
+) -> None:
+    first, second = still.store().scoped("1/a/b"), still.store().scoped("1/a/b")
+    check_key(first, Vault([KEY]))
+    with pytest.raises(VaultError, match="is not the key of this store"):
+        check_key(second, Vault([b"\x08" * 32]))
+    check_key(second, Vault([b"\x08" * 32, KEY]))
+    check_key(first.scoped("1/a/c"), Vault([b"\x08" * 32]))  # a shop of its own
+    assert rotate(second, Vault([b"\x08" * 32, KEY])) == (0, 0)
+    with pytest.raises(VaultError):
+        check_key(first, Vault([KEY]))
+
+
+def found_by(output: str) -> dict[str, str]:
+    """The doctor's findings: ok or FAIL by name."""
+    return {line[6:17].strip(): line[:4].strip() for line in output.splitlines()}
+
+
+async def test_the_doctor_checks_what_it_can(
+    still: Market, pay: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # no store: the node and the settings are checked
+    code, output = await pay("doctor", "--store", f"sqlite:///{tmp_path}/none.db")
+    assert code == 1 and "FAIL  store" in output and "does not exist" in output
+    assert found_by(output)["chain id"] == found_by(output)["gas"] == "ok"
+    assert not (tmp_path / "none.db").exists()
+    # a store without orders
+    url = f"sqlite:///{tmp_path}/empty.db"
+    open_store(url).close()
+    code, output = await pay("doctor", "--store", url)
+    assert "ok    store       the store has no order yet" in output
+    assert found_by(output)["chain id"] == "ok"
+    # a shop that has no order yet
+    code, output = await pay("doctor", "--store", url, "--shop", still.merchant().shop)
+    assert found_by(output)["token"] == found_by(output)["store key"] == "ok", output
+    await paid(still)
+    # no signer
+    monkeypatch.delenv("FASTEVM_PAYMENTS_SIGNER")
+    code, output = await pay("doctor")
+    assert code == 1 and "FAIL  signer      FASTEVM_PAYMENTS_SIGNER is not set" in output
+    found = found_by(output)
+    assert found["token"] == found["store key"] == found["collector"] == found["rows"] == "ok"
+    # neither node nor key
+    monkeypatch.delenv("FASTEVM_PAYMENTS_KEY")
+    code, output = await pay("doctor", "--node", "http://127.0.0.1:1")
+    assert code == 1
+    assert found_by(output) == {
+        "store key": "FAIL", "signer": "FAIL", "node": "FAIL", "in flight": "ok", "outbox": "ok",
+        "rows": "ok",
+    }, output  # fmt: skip
+    code, output = await pay("doctor", "--node", still.server.urls[0], "--shop", "mine")
+    assert code == 2 and "expected chain/token/recipient or x402/chain" in output
+
+
+async def test_the_doctor_checks_the_payments_of_a_facilitator(
+    still: Market, pay: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("FASTEVM_FACILITATOR_KEY", raising=False)
+    sold = still.store().scoped(f"x402/{CHAIN_ID}")
+    sold.add(Order(id="sale-1", authorization=Authorization(still.token, still.terms())))
+    check_key(sold, Vault([KEY]))
+    code, output = await pay("doctor")
+    assert "FASTEVM_FACILITATOR_KEY is not set" in output
+    found = found_by(output)
+    assert found["chain id"] == found["store key"] == found["signer"] == found["rows"] == "ok"
+    monkeypatch.setenv("FASTEVM_FACILITATOR_KEY", "0x" + bytes(still.shop.key).hex())
+    code, output = await pay("doctor", "--shop", f"x402/{CHAIN_ID}")
+    assert found_by(output)["gas"] == "ok", output
+    monkeypatch.setenv("FASTEVM_PAYMENTS_KEY", new_key())
+    code, output = await pay("doctor")
+    assert code == 1 and "FAIL  store key" in output
+    code, output = await pay("rotate-keys", "--shop", f"x402/{CHAIN_ID}")
+    assert code == 2 and "is not the key of this store" in output
+
+
+async def test_an_unfinished_payment_of_a_facilitator_is_listed_as_that(
+    still: Market, pay: Command
+) -> None:
+    sold = still.store().scoped(f"x402/{CHAIN_ID}")
+    made = Authorization(still.token, still.terms())
+    sold.add(Order(id="sale-1", authorization=made, state=State.CAPTURING))
+    code, output = await pay("list")
+    assert code == 0 and "sale-1  capturing" in output
+    assert "1 payment is unfinished in this store, and may be in a block by now" in output
 
 
 async def test_payments_of_a_paywall_are_listed_shown_and_exported(
@@ -321,7 +467,7 @@ async def test_endpoints_are_kept_by_the_command(still: Market, pay: Command) ->
     code, secret = await pay("webhooks", "--add", "shop", "https://shop.example/hook")
     assert code == 0 and secret.startswith(SECRET_PREFIX)
     code, output = await pay("webhooks", "--add", "here", "http://\u2460\u2461\u2466.0.0.1/x")
-    assert code == 0 and "its address is not public; pass --private" in output
+    assert code == 0 and "its address is not public; 'fastevm pay run --private'" in output
     assert (await pay("webhooks", "--disable", "here"))[0] == 0
     assert (await pay("webhooks"))[1].splitlines()[1:] == [
         "shop  ok  0 waiting  https://shop.example/hook"
@@ -332,6 +478,10 @@ async def test_endpoints_are_kept_by_the_command(still: Market, pay: Command) ->
     assert (await pay("webhooks", "--replay", "shop", "evt_3"))[1].startswith("1 message will")
     code, output = await pay("webhooks", "--replay", "nobody", "1")
     assert code == 1 and "no endpoint has the id 'nobody'" in output
+    for unknown in ("evt_99", "0"):
+        code, output = await pay("webhooks", "--replay", "shop", unknown)
+        number = unknown.removeprefix("evt_")
+        assert code == 1 and f"the shop has no message evt_{number}: the newest is evt_3" in output
     assert len(still.store().scoped(still.merchant().shop).deliveries()) == 3, "nothing was added"
     assert (await pay("webhooks", "--disable", "shop"))[1] == "shop is disabled\n"
     assert (await pay("webhooks", "--rotate", "shop"))[1].startswith(SECRET_PREFIX)
@@ -363,7 +513,6 @@ READING = [
     "capture x",
     "refund x",
     "webhooks",
-    "doctor",
     "run",
 ]
 
@@ -384,8 +533,12 @@ def test_no_command_creates_a_store(
         ("list --store sqlite:////dev/null/x", "does not exist"),
         ("list --store redis://x", "unknown store URL scheme"),
         ("list --store sqlite://x.db", "invalid sqlite store URL: expected sqlite:///path"),
+        ("list --store payments.db", "the store URL has no scheme: expected sqlite:///path"),
+        ("list --payer 0x12", "invalid value '0x12': expected an address of 20 bytes"),
+        ("refund x --to shop", "invalid value 'shop': expected an address of 20 bytes"),
+        ("doctor --spender 1", "invalid value '1': expected an address of 20 bytes"),
         ("list --shop mine", "expected chain/token/recipient or x402/chain"),
-        ("void x --shop x402/1", "only list, show and export read payments of a facilitator"),
+        ("void x --shop x402/1", "only list, show, export, doctor and rotate-keys accept payments"),
         ("export --since 2026-02-01 --until 2026-01-01", "expected a day after --since 2026-02-01"),
         ("export --since yesterday", "expected a day such as"),
         ("run --depth 0", "expected a number >= 1"),
@@ -407,6 +560,48 @@ def test_wrong_words_are_explained(
         code = left.code
     output = capsys.readouterr().err
     assert code == 2 and text in output and "Traceback" not in output, output
+
+
+@pytest.mark.parametrize("program", ["run", "facilitator"])
+async def test_a_port_in_use_is_named(
+    program: str, still: Market, pay: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    await still.stored(still.merchant())
+    with socket.create_server(("127.0.0.1", 0)) as used:
+        port = used.getsockname()[1]
+        words = ["run", "--metrics", str(port)]
+        if program == "facilitator":
+            monkeypatch.setenv("FASTEVM_FACILITATOR_KEY", "0x" + bytes(still.shop.key).hex())
+            words = [
+                "facilitator", "--node", still.server.urls[0], "--asset", still.token.token,
+                "--store", f"sqlite:///{tmp_path}/till.db", "--port", str(port),
+            ]  # fmt: skip
+        code, output = await pay(*words)
+    assert code == 2, output
+    assert f"cannot listen on 127.0.0.1:{port}: address already in use\n" in output
+    assert "Errno" not in output and "Traceback" not in output
+
+
+def test_options_show_their_unit_and_default(capsys: pytest.CaptureFixture[str]) -> None:
+    for command in ("capture", "refund"):
+        with pytest.raises(SystemExit):
+            main(["pay", command, "--help"])
+        shown = " ".join(capsys.readouterr().out.split())
+        assert "how many seconds to wait for the chain (default: 60)" in shown
+    with pytest.raises(SystemExit):
+        main(["pay", "facilitator", "--help"])
+    assert "how many seconds /settle waits" in " ".join(capsys.readouterr().out.split())
+
+
+def test_the_help_shows_the_settings_on_lines_of_their_own(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["pay", "--help"])
+    lines = [line.split()[0] for line in capsys.readouterr().out.splitlines() if line.strip()]
+    for name in ("STORE", "KEY", "NODE", "SIGNER"):
+        assert f"FASTEVM_PAYMENTS_{name}" in lines
+    assert "Needs" not in lines, "the extra is installed"
 
 
 def test_a_file_that_is_no_store_is_named(

@@ -36,6 +36,7 @@ from fastevm.payments import (
 )
 from fastevm.payments.node import HttpTransport
 from fastevm.payments.states import Trigger
+from fastevm.payments.store_key import rotate
 from fastevm.payments.webhooks import add_endpoint, verified
 from fastevm.payments.x402 import Payer, RemoteFacilitator
 from fastevm.payments.x402.payer import Presented
@@ -310,6 +311,18 @@ def test_an_altered_audit_trail_is_not_opened(tmp_path: Path, name: str) -> None
         open_store(f"sqlite:///{path}")
 
 
+def test_triggers_with_the_text_of_an_older_version_are_accepted(tmp_path: Path) -> None:
+    path = tmp_path / "payments.db"
+    open_store(f"sqlite:///{path}").close()
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("DROP TRIGGER audit_is_not_deleted")
+        connection.execute(
+            "CREATE TRIGGER audit_is_not_deleted BEFORE DELETE ON audit"
+            " BEGIN SELECT RAISE(ABORT, 'the audit trail only grows'); END"
+        )
+    open_store(f"sqlite:///{path}").close()
+
+
 def test_a_webhook_secret_of_another_shop_is_refused(tmp_path: Path) -> None:
     path, vault = tmp_path / "payments.db", Vault([b"\x07" * 32])
     store = open_store(f"sqlite:///{path}")
@@ -331,7 +344,7 @@ def test_a_webhook_secret_of_another_shop_is_refused(tmp_path: Path) -> None:
     ring = Vault([b"\x08" * 32, b"\x07" * 32])
     shop = store.scoped("b")
     shop.change_endpoint("hook", sealed=older, previous=kept.sealed)
-    assert shop.reseal(lambda sealed, context: ring.seal(ring.open(sealed, context), context)) == 2
+    assert rotate(shop, ring) == (2, 0)
     (rotated,) = shop.endpoints()
     newest = Vault([b"\x08" * 32])
     assert newest.open(rotated.sealed, str(rotated.seal_context)) == b"whsec_old"

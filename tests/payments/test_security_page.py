@@ -9,7 +9,7 @@ NAME = re.compile(r"`(test_\w+)`")
 
 
 def test_every_named_test_exists() -> None:
-    folders = (ROOT / "tests/payments", ROOT / "tests/unit/payments")
+    folders = (ROOT / "tests/payments", ROOT / "tests/unit/payments", ROOT / "tests/tidy")
     files = [path for folder in folders for path in folder.rglob("test_*.py")]
     known = {path.stem for path in files}
     for path in files:

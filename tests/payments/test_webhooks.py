@@ -17,6 +17,8 @@ from fastevm.payments import (
     Vault,
 )
 from fastevm.payments.webhooks import (
+    NOT_PUBLIC_WHY,
+    UNDECRYPTABLE,
     Sender,
     add_endpoint,
     new_secret,
@@ -232,11 +234,44 @@ async def test_private_addresses_are_not_called(
     sender = Sender(merchant.store, VAULT, schedule=(60.0,))
     await emptied(sender)
     assert receiver.got == []
-    assert "endpoint 0: its address is not public; pass --private" in caplog.text
+    assert "endpoint 0: its address is not public; 'fastevm pay run --private'" in caplog.text
     for wrong in ("ftp://host/x", "/hook", "", "http://"):
         with pytest.raises(InvalidTerms):
             add_endpoint(merchant.store, VAULT, "wrong", wrong)
     await sender.close()
+
+
+async def test_a_secret_that_cannot_be_decrypted_stops_no_other_endpoint(
+    still: Market, receiver: Receiver, caplog: pytest.LogCaptureFixture
+) -> None:
+    merchant = still.merchant()
+    store = merchant.store
+    for name in ("bad", "good"):
+        add_endpoint(store, VAULT, name, receiver.url)
+    elsewhere = Vault([b"\x09" * 32]).seal(b"whsec_AAAA", store.endpoints()[0].seal_context)
+    store.change_endpoint("bad", sealed=elsewhere)
+    store.change_endpoint("good", previous=elsewhere)
+    await still.stored(merchant)
+    sender = Sender(store, VAULT, private=True, schedule=(60.0,))
+    await emptied(sender)
+    assert len(receiver.got) == 3
+    assert store.deliveries("good", DeliveryState.WAITING) == []
+    first, *_ = store.deliveries("bad", DeliveryState.WAITING)
+    assert (first.attempts, first.status) == (1, UNDECRYPTABLE)
+    assert "endpoint bad: its secret cannot be decrypted" in caplog.text
+    await sender.close()
+
+
+async def test_an_attempt_without_an_answer_says_why(still: Market) -> None:
+    merchant = still.merchant()
+    add_endpoint(merchant.store, VAULT, "shop", "http://127.0.0.1:1/secret-path")
+    await still.stored(merchant)
+    for private, why in ((True, "no answer: connection refused"), (False, NOT_PUBLIC_WHY)):
+        sender = Sender(merchant.store, VAULT, private=private, schedule=(0.0,))
+        await sender.once()
+        await sender.close()
+        first = merchant.store.deliveries("shop", DeliveryState.WAITING)[0]
+        assert first.status == why and "secret" not in first.status
 
 
 async def test_the_stream_tells_what_any_process_did(still: Market) -> None:

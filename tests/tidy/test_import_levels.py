@@ -11,6 +11,7 @@ EVERYWHERE = re.compile(r"fastevm\.errors$")
 # Modules that `rpc` imports without going through their package.
 PUBLIC = (
     "fastevm.__main__",
+    "fastevm.core.primitives.arguments",
     "fastevm.core.primitives.duration",
     "fastevm.core.primitives.hex",
     "fastevm.core.primitives.native.symbols",

@@ -2,7 +2,7 @@
 
 import argparse
 
-from fastevm.payments.commands.shared import acting, add_node, seconds
+from fastevm.payments.commands.shared import acting, add_node, add_timeout
 from fastevm.payments.merchant import ON_THE_WAY, Merchant
 from fastevm.payments.states import State
 
@@ -12,7 +12,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_node(parser)
     parser.add_argument("order", help="the order's id")
     parser.add_argument("--force", action="store_true", help="submit even if the preflight fails")
-    parser.add_argument("--timeout", type=seconds, default=60.0, metavar="SECONDS")
+    add_timeout(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -1,28 +1,42 @@
-"""``fastevm pay doctor``: checks node, chain, token, keys, gas, clock and store."""
+"""``fastevm pay doctor``: checks node, chain, token, keys, gas, clock and store.
+
+What cannot be checked is a finding too: without a node, a signer, a store key or an order, the
+others are still checked.
+"""
 
 import argparse
 import asyncio
+import contextlib
+import os
 import time
 from asyncio import to_thread
-from itertools import islice
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from fastevm.payments.calls import call_data, separator_data
-from fastevm.payments.chain import FEE_CALLS, head_of, quote_of
+from fastevm.payments.chain import FEE_CALLS, Chain, head_of, quote_of
 from fastevm.payments.commands.shared import (
-    KEY_SAMPLE,
-    OPEN,
+    SIGNER_VARIABLE,
+    account,
     add_node,
-    merchant_of,
-    signatures_of,
+    check_shop,
+    domain_of,
+    no_shop,
+    node_of,
+    signer_of,
+    store_of,
     stranger,
-    undecryptable,
 )
 from fastevm.payments.erc6492 import MULTICALL
-from fastevm.payments.errors import NodeRefusal
+from fastevm.payments.errors import InvalidTerms, NodeRefusal, PaymentError, VaultError
+from fastevm.payments.events import Checkpoint
 from fastevm.payments.merchant import Merchant
-from fastevm.payments.store import every_order
-from fastevm.payments.vault import KEY_VARIABLE
+from fastevm.payments.node import NodeClient
+from fastevm.payments.policy import Policy
+from fastevm.payments.signer import KeySigner
+from fastevm.payments.store import Store, every_order
+from fastevm.payments.store_key import OPEN, SAMPLE, WRONG_KEY, holds_key, opens
+from fastevm.payments.vault import KEY_LENGTH, KEY_VARIABLE, Vault
+from fastevm.payments.x402.program import SIGNER_VARIABLE as FACILITATOR_VARIABLE
 
 LATE_BLOCKS: Final = 10  # block times without a new block
 CLOCK_SECONDS: Final = 30  # how far the newest block may be ahead of the clock
@@ -30,7 +44,7 @@ CAPTURE_GAS: Final = 150_000
 LEAST_CAPTURES: Final = 10  # the account must have gas for so many
 STUCK_SECONDS: Final = 600.0
 LAG_SECONDS: Final = 60.0
-MOST_TRIED: Final = 1_000  # signatures of open orders that are decrypted
+MOST_TRIED: Final = 1_000  # encrypted values that are decrypted
 
 
 class Finding(NamedTuple):
@@ -41,11 +55,23 @@ class Finding(NamedTuple):
     detail: str
 
 
+class Watcher:
+    """Stands for the signer of a shop whose key is not here: it signs nothing."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+
+    async def sign_transaction(self, fields: dict[str, Any]) -> bytes:
+        """Refuses."""
+        raise InvalidTerms(f"{SIGNER_VARIABLE} is not set")
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options."""
     add_node(parser)
     parser.add_argument(
         "--spender",
+        type=account,
         metavar="ADDRESS",
         help="check that this contract has an allowance of the recipient",
     )
@@ -53,69 +79,132 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints the findings. Returns 1 if one of them fails."""
-
-    async def look() -> list[Finding]:
-        async with merchant_of(arguments, check=False) as merchant:
-            return await findings(merchant, arguments.spender)
-
-    found = asyncio.run(look())
+    found = asyncio.run(findings(arguments))
     for finding in found:
         print(f"{'ok  ' if finding.ok else 'FAIL'}  {finding.name:<10}  {finding.detail}")
     return 0 if all(finding.ok for finding in found) else 1
 
 
-async def findings(merchant: Merchant, spender: str | None = None) -> list[Finding]:
-    """Runs all checks."""
-    node, domain, sender = merchant.node, merchant.token, merchant.signer.address
-    chain_id, newest, code, separator, funds, multicall, *fees = await node.batch(
-        [
-            ("eth_chainId", []),
-            ("eth_getBlockByNumber", ["latest", False]),
-            ("eth_getCode", [domain.token, "latest"]),
-            ("eth_call", [{"to": domain.token, "data": _hex(separator_data())}, "latest"]),
-            ("eth_getBalance", [sender, "latest"]),
-            ("eth_getCode", [MULTICALL, "latest"]),
-            *FEE_CALLS,
-        ]
-    )
-    same = isinstance(chain_id, str) and int(chain_id, 16) == domain.chain_id
-    shown = int(chain_id, 16) if isinstance(chain_id, str) else "none"
-    seen = str(shown) if same else f"the node has {shown}, the shop {domain.chain_id}: pass --node"
-    found = [Finding("chain id", same, seen)]
-    found += await to_thread(_keys, merchant)
-    if not same:  # nothing that this node says is about the shop
-        return found + await to_thread(_store, merchant)
-    found += await _head(merchant, newest)
-    good = isinstance(code, str) and len(code) > 2
-    found.append(Finding("token", good, f"{domain.token} {'has code' if good else 'has no code'}"))
-    same = separator == "0x" + domain.separator.hex()
-    detail = f"{domain.name!r}, version {domain.version!r}"
-    found.append(
-        Finding("domain", same, detail if same else f"the token's domain is not {detail} any more")
-    )
-    quote = quote_of(fees, merchant.policy)
-    captures = int(funds, 16) // (merchant.policy.gas_limit(CAPTURE_GAS) * quote.cap or 1)
-    detail = f"{sender} has {ether(int(funds, 16))} ether, gas for {captures} captures"
-    found.append(Finding("gas", captures >= LEAST_CAPTURES, detail))
-    there = isinstance(multicall, str) and len(multicall) > 2
-    detail = "Multicall3 is deployed" if there else "no Multicall3: captures are not batched"
-    found.append(Finding("batches", there or merchant.policy.batch == 1, detail))
-    found.append(await _collector(merchant))
-    if spender is not None:
-        found.append(await _allowance(merchant, spender))
-    return found + await to_thread(_store, merchant)
+async def findings(arguments: argparse.Namespace) -> list[Finding]:
+    """Runs all checks that are possible. Raises InvalidTerms for an option that is invalid."""
+    check_shop(arguments.shop)
+    async with contextlib.AsyncExitStack() as stack:
+        node = node_of(arguments.node)
+        stack.push_async_callback(node.close)
+        found, store = await to_thread(_opened, arguments)
+        if store is not None:
+            stack.callback(store.close)
+        shop = arguments.shop or ("" if store is None else store.shop)
+        vault = _vault(found)
+        signer = _signer(found, FACILITATOR_VARIABLE if _sold(shop) else SIGNER_VARIABLE, shop)
+        chain_id = await _chain_id(found, node, shop)
+        if store is not None and vault is not None and shop:
+            found.append(await to_thread(_store_key, store, vault))
+        if _sold(shop) and store is not None:
+            found += await _facilitator(node, store, signer, chain_id)
+        elif shop and store is not None:
+            found += await _shop(arguments, node, store, vault, signer, chain_id)
+        elif chain_id is not None:
+            found += await _head(node, Chain(node, chain_id, Policy()))
+            found += [] if signer is None else [await _gas(node, signer.address, Policy())]
+        return found + (await to_thread(_rows, store) if store is not None and shop else [])
 
 
-async def _head(merchant: Merchant, newest: object) -> list[Finding]:
-    head = None if isinstance(newest, NodeRefusal) else head_of(newest)
+def _sold(shop: str) -> bool:
+    """Whether a shop holds the payments of a facilitator or paywall."""
+    return shop.startswith("x402/")
+
+
+# --- settings -------------------------------------------------------------------------------------
+
+
+def _opened(arguments: argparse.Namespace) -> tuple[list[Finding], Store | None]:
+    """Opens the selected shop of the store; its ``shop`` is empty if there is none yet."""
+    try:
+        store = store_of(arguments.store, create=False)
+    except PaymentError as error:
+        return [Finding("store", False, str(error))], None
+    try:
+        if arguments.shop:
+            return [], store.scoped(arguments.shop)
+        every = store.shops()
+        shops = [name for name in every if not _sold(name)] or every
+        if len(shops) == 1:
+            return [], store.scoped(shops[0])
+        return [Finding("store", not shops, no_shop(shops))], store
+    except PaymentError as error:
+        store.close()
+        return [Finding("store", False, str(error))], None
+
+
+def _vault(found: list[Finding]) -> Vault | None:
+    try:
+        return Vault.from_environment()
+    except VaultError as error:
+        found.append(Finding("store key", False, str(error)))
+        return None
+
+
+def _signer(found: list[Finding], variable: str, shop: str) -> KeySigner | None:
+    if _sold(shop) and variable not in os.environ:  # a paywall's program may have it elsewhere
+        return None
+    try:
+        return signer_of(variable)
+    except InvalidTerms as error:
+        found.append(Finding("signer", False, str(error)))
+        return None
+
+
+def _store_key(store: Store, vault: Vault) -> Finding:
+    """Whether the ring has the store's key and decrypts its values."""
+    if not holds_key(store, vault):
+        return Finding("store key", False, WRONG_KEY)
+    values = dict.fromkeys(store.sealed(SAMPLE))
+    for order in every_order(store, OPEN):
+        if order.sealed is not None and len(values) < MOST_TRIED:
+            values[order.sealed, order.seal_context] = None
+    opened = sum(opens(vault, *value) for value in values)
+    detail = f"{KEY_VARIABLE} decrypts {opened} of {len(values)} encrypted values"
+    return Finding("store key", opened == len(values), detail)
+
+
+# --- the chain ------------------------------------------------------------------------------------
+
+
+async def _chain_id(found: list[Finding], node: NodeClient, shop: str) -> int | None:
+    """Returns the node's chain id if it answers and is that of the shop."""
+    try:
+        answer = await node.call("eth_chainId")
+        chain_id = int(answer, 16)
+    except (PaymentError, TypeError, ValueError) as error:
+        why = str(error) if isinstance(error, PaymentError) else "it shows no chain id"
+        found.append(Finding("node", False, f"{why}: pass --node"))
+        return None
+    parts = shop.split("/")
+    wanted = parts[1] if _sold(shop) else parts[0]
+    if wanted and wanted != str(chain_id):
+        detail = f"the node has {chain_id}, the shop {wanted}: pass --node"
+        found.append(Finding("chain id", False, detail))
+        return None
+    found.append(Finding("chain id", True, str(chain_id)))
+    return chain_id
+
+
+async def _head(
+    node: NodeClient, chain: Chain, points: list[Checkpoint] | None = None
+) -> list[Finding]:
+    """Whether the node is up to date; ``points``: what was seen before, newest first."""
+    try:
+        head = head_of(await node.call("eth_getBlockByNumber", "latest", False))
+        call = None if head is None else chain.pace_call(head)
+        if head is not None and call is not None:
+            chain.pace(head, await node.call(call[0], *call[1]))
+    except PaymentError as error:
+        return [Finding("node", False, str(error))]
     if head is None:
         return [Finding("node", False, "no latest block")]
-    points = await to_thread(merchant.store.checkpoints, merchant.scanner.scope)
     behind = max(0, points[0].number - head.number) if points else 0
-    call = merchant.chain.pace_call(head)
-    if call is not None:
-        merchant.chain.pace(head, await merchant.node.call(call[0], *call[1]))
-    age, pace = time.time() - head.timestamp, merchant.chain.block_seconds
+    age, pace = time.time() - head.timestamp, chain.block_seconds
     fresh = age <= LATE_BLOCKS * pace + CLOCK_SECONDS
     detail = f"block {head.number}, {age:.0f} s old, {behind} behind the newest block seen"
     return [
@@ -123,6 +212,104 @@ async def _head(merchant: Merchant, newest: object) -> list[Finding]:
         Finding("clock", age >= -CLOCK_SECONDS, f"{-age:.0f} s behind the chain's"
                 if age < 0 else "not behind the chain's"),
     ]  # fmt: skip
+
+
+async def _gas(node: NodeClient, sender: str, policy: Policy) -> Finding:
+    """Whether the sender has gas for some captures."""
+    try:
+        funds, *fees = await node.batch([("eth_getBalance", [sender, "latest"]), *FEE_CALLS])
+        if isinstance(funds, NodeRefusal):
+            raise funds
+        captures = int(funds, 16) // (
+            policy.gas_limit(CAPTURE_GAS) * quote_of(fees, policy).cap or 1
+        )
+    except PaymentError as error:
+        return Finding("gas", False, str(error))
+    detail = f"{sender} has {ether(int(funds, 16))} ether, gas for {captures} captures"
+    return Finding("gas", captures >= LEAST_CAPTURES, detail)
+
+
+async def _facilitator(
+    node: NodeClient, store: Store, signer: KeySigner | None, chain_id: int | None
+) -> list[Finding]:
+    """The checks of the payments of a facilitator or paywall."""
+    sent = await to_thread(lambda: [item.sender for item in store.submissions(waiting=False)])
+    sender = signer.address if signer is not None else sent[-1] if sent else ""
+    if signer is None:
+        detail = f"{FACILITATOR_VARIABLE} is not set"
+        detail += f"; {sender} sent the newest transaction" if sender else ""
+        found = [Finding("signer", True, detail)]
+    else:
+        strange = bool(sent) and sender not in sent
+        detail = (
+            f"{sender} sent {'no transaction' if strange else 'the transactions'} of this store"
+        )
+        found = [Finding("signer", not strange, detail if sent else sender)]
+    if chain_id is not None:
+        found += await _head(node, Chain(node, chain_id, Policy()))
+        found += [await _gas(node, sender, Policy())] if sender else []
+    return found
+
+
+async def _shop(
+    arguments: argparse.Namespace,
+    node: NodeClient,
+    store: Store,
+    vault: Vault | None,
+    signer: KeySigner | None,
+    chain_id: int | None,
+) -> list[Finding]:
+    """The checks of a merchant's shop."""
+    try:
+        domain, recipient = await domain_of(store, store.shop, node)
+    except PaymentError as error:
+        unknown = "the shop has no order yet, and its token cannot be read"
+        return [Finding("token", False, f"{unknown}: {error}")] if chain_id is not None else []
+    merchant = Merchant(
+        node,
+        store,
+        vault or Vault([bytes(KEY_LENGTH)]),  # nothing is encrypted or decrypted with it
+        domain,
+        signer or Watcher(recipient),
+        policy=Policy(depth=arguments.depth),
+        recipient=recipient,
+    )
+    found = [] if signer is None else [await to_thread(_can_capture, merchant)]
+    if chain_id is not None:
+        points = await to_thread(store.checkpoints, merchant.scanner.scope)
+        found += await _head(node, merchant.chain, points)
+        try:
+            found += await _contracts(merchant, arguments.spender)
+        except PaymentError as error:
+            found.append(Finding("token", False, str(error)))
+        found += [] if signer is None else [await _gas(node, signer.address, merchant.policy)]
+    return found
+
+
+async def _contracts(merchant: Merchant, spender: str | None) -> list[Finding]:
+    """Whether the shop's token and the contracts that it uses are on the chain."""
+    domain = merchant.token
+    code, separator, multicall = await merchant.node.batch(
+        [
+            ("eth_getCode", [domain.token, "latest"]),
+            ("eth_call", [{"to": domain.token, "data": _hex(separator_data())}, "latest"]),
+            ("eth_getCode", [MULTICALL, "latest"]),
+        ]
+    )
+    good = isinstance(code, str) and len(code) > 2
+    found = [Finding("token", good, f"{domain.token} {'has code' if good else 'has no code'}")]
+    same = separator == "0x" + domain.separator.hex()
+    detail = f"{domain.name!r}, version {domain.version!r}"
+    found.append(
+        Finding("domain", same, detail if same else f"the token's domain is not {detail} any more")
+    )
+    there = isinstance(multicall, str) and len(multicall) > 2
+    detail = "Multicall3 is deployed" if there else "no Multicall3: captures are not batched"
+    found.append(Finding("batches", there or merchant.policy.batch == 1, detail))
+    found.append(await _collector(merchant))
+    if spender is not None:
+        found.append(await _allowance(merchant, spender))
+    return found
 
 
 async def _collector(merchant: Merchant) -> Finding:
@@ -153,22 +340,10 @@ def ether(wei: int) -> str:
     return f"{wei // 10**12 / 10**6:,.6f}"
 
 
-def _keys(merchant: Merchant) -> list[Finding]:
-    """Whether the store's key decrypts it, and whether the signer can do what its orders need."""
-    store, vault = merchant.store, merchant.vault
-    sealed = [*islice(signatures_of(store, OPEN), MOST_TRIED)]
-    sealed += [*islice(signatures_of(store, None), KEY_SAMPLE)] if not sealed else []
-    sealed += [(item.sealed, item.seal_context) for item in store.endpoints()]
-    tried, failed, why = undecryptable(vault, sealed)
-    detail = f"{KEY_VARIABLE} decrypts {tried - failed} of {tried} signatures and secrets"
-    if failed and "ring" not in why:
-        detail += f": {why}"
-    elif failed:
-        detail += ": add the store's key after the newest key, separated by a comma"
-    return [Finding("store key", not failed, detail), _signer(merchant)]
+# --- the store ------------------------------------------------------------------------------------
 
 
-def _signer(merchant: Merchant) -> Finding:
+def _can_capture(merchant: Merchant) -> Finding:
     """Whether the signer's account can capture the open orders and is the shop's."""
     signer, recipient = merchant.signer.address, merchant.recipient
     if signer == recipient:
@@ -183,8 +358,8 @@ def _signer(merchant: Merchant) -> Finding:
     return Finding("signer", True, f"{signer} sends the transactions of {recipient}")
 
 
-def _store(merchant: Merchant) -> list[Finding]:
-    store, now = merchant.store, time.time()
+def _rows(store: Store) -> list[Finding]:
+    now = time.time()
     oldest = {state: count[2] for state, count in store.counts().items() if state.in_flight}
     age = max((now - changed_at for changed_at in oldest.values()), default=0.0)
     waiting, since = store.backlog()

@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise InvalidTerms(
             f"--until {arguments.until}: expected a day after --since {arguments.since}"
         )
-    store = shop_of(arguments, reading=True)
+    store = shop_of(arguments, x402=True)
     monies = Monies(arguments)
     writer = csv.writer(sys.stdout)
     writer.writerow(COLUMNS)

@@ -1,9 +1,11 @@
 """``fastevm pay list``: prints orders with their states, one per line."""
 
 import argparse
+import sys
 from itertools import islice
 
-from fastevm.payments.commands.shared import Monies, add_amounts, shop_of, shown_time
+from fastevm.core.primitives.arguments import count
+from fastevm.payments.commands.shared import Monies, account, add_amounts, shop_of, shown_time
 from fastevm.payments.orders import PAGE
 from fastevm.payments.states import State
 from fastevm.payments.store import every_order
@@ -16,7 +18,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--state", action="append", choices=names, help="only orders in this state; repeatable"
     )
-    parser.add_argument("--payer", metavar="ADDRESS", help="only orders of this payer")
+    parser.add_argument(
+        "--payer", type=account, metavar="ADDRESS", help="only orders of this payer"
+    )
     parser.add_argument(
         "--limit",
         type=count,
@@ -26,19 +30,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def count(value: str) -> int:
-    """Parses a number of orders."""
-    if not (value.isascii() and value.isdigit() and int(value) > 0):
-        raise argparse.ArgumentTypeError(f"invalid value {value!r}: expected a number, 1 or more")
-    return int(value)
-
-
 def run(arguments: argparse.Namespace) -> int:
     """Prints the orders, then the unreadable rows."""
-    store = shop_of(arguments, reading=True)
+    store = shop_of(arguments, x402=True)
     monies = Monies(arguments)
+    unfinished = 0
     states = None if arguments.state is None else [State(name) for name in arguments.state]
     for order in islice(every_order(store, states, payer=arguments.payer), arguments.limit):
+        unfinished += order.state.in_flight
         terms, money = order.authorization.terms, monies.of(order.authorization.domain)
         reason = f"  {order.reason.value}" if order.reason else ""
         print(
@@ -47,5 +46,12 @@ def run(arguments: argparse.Namespace) -> int:
         )
     for message in store.unreadable:
         print(f"unreadable: {message}")
+    if unfinished and store.shop.startswith("x402/"):
+        what = "1 payment is" if unfinished == 1 else f"{unfinished} payments are"
+        print(
+            f"{arguments.program}: {what} unfinished in this store, and may be in a block by now:"
+            " a running facilitator or paywall of the store follows it",
+            file=sys.stderr,
+        )
     store.close()
     return 0

@@ -5,11 +5,12 @@ from asyncio import to_thread
 
 from fastevm.payments.commands.shared import (
     SIGNER_VARIABLE,
+    account,
     acting,
     add_amounts,
     add_node,
+    add_timeout,
     money_of,
-    seconds,
     stranger,
 )
 from fastevm.payments.errors import AlreadyRefunded, InvalidTerms, NotRefundable, OtherTerms
@@ -29,8 +30,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--id", metavar="ID", help="identifies the refund: the same id refunds once, another again"
     )
-    parser.add_argument("--to", metavar="ADDRESS", help="recipient (default: the payer)")
-    parser.add_argument("--timeout", type=seconds, default=60.0, metavar="SECONDS")
+    parser.add_argument(
+        "--to", type=account, metavar="ADDRESS", help="recipient (default: the payer)"
+    )
+    add_timeout(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

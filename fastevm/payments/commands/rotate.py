@@ -1,19 +1,28 @@
 """``fastevm pay rotate-keys``: re-encrypts a shop of the store with the newest key of the ring.
 
-Run it for every ``--shop`` of the store before the old key is removed.
+Run it for every ``--shop`` of the store, also x402/chain of a facilitator, before the old key is
+removed.
 """
 
 import argparse
 
 from fastevm.payments.commands.shared import add_store, shop_of
+from fastevm.payments.store_key import rotate
 from fastevm.payments.vault import KEY_VARIABLE, Vault, new_key
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options."""
     add_store(parser)
-    parser.add_argument(
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument(
         "--new", action="store_true", help=f"only print a new key, to put first in {KEY_VARIABLE}"
+    )
+    what.add_argument(
+        "--lost",
+        action="store_true",
+        help="an older key is lost: leave the values that cannot be decrypted, and use the newest"
+        " key from now on",
     )
 
 
@@ -23,15 +32,13 @@ def run(arguments: argparse.Namespace) -> int:
         print(new_key())
         return 0
     vault = Vault.from_environment()
-
-    def again(sealed: bytes, context: str) -> bytes | None:
-        return vault.seal(vault.open(sealed, context), context) if vault.outdated(sealed) else None
-
-    store = shop_of(arguments)
+    store = shop_of(arguments, x402=True)
     try:
-        count = store.reseal(again)
+        count, failed = rotate(store, vault, lost=arguments.lost)
         what = "1 value was" if count == 1 else f"{count} values were"
         print(f"{what} re-encrypted with the newest key")
+        if failed:
+            print(f"{failed} could not be decrypted and stay as they are")
     finally:
         store.close()
     return 0

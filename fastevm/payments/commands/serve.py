@@ -6,7 +6,7 @@ import contextlib
 
 from aiohttp import web
 
-from fastevm.payments.commands.shared import add_node, merchant_of
+from fastevm.payments.commands.shared import add_node, listen, merchant_of
 from fastevm.payments.merchant import Merchant
 from fastevm.payments.webhooks import Sender
 
@@ -49,11 +49,8 @@ async def _serve(merchant: Merchant, arguments: argparse.Namespace) -> None:
     app = web.Application()
     app.router.add_get("/metrics", metrics)
     runner = web.AppRunner(app, access_log=None)
-    await runner.setup()
-    site = web.TCPSite(runner, HOST, arguments.metrics)
-    await site.start()
-    host, port = runner.addresses[0][:2]
-    print(f"Metrics on http://{host}:{port}/metrics", flush=True)
+    port = await listen(runner, HOST, arguments.metrics)
+    print(f"Metrics on http://{HOST}:{port}/metrics", flush=True)
     sender = Sender(
         merchant.store, merchant.vault, private=arguments.private, metrics=merchant.metrics
     )

@@ -1,7 +1,7 @@
 """Common code of the subcommands: options, selection of store and shop, and the merchant.
 
-Every command that sends transactions first checks that the node's chain id is the shop's, and that
-the store's key is in the environment.
+Every command that sends transactions or encrypts first checks that the store's key is in the
+environment; those that send also that the node's chain id is the shop's.
 """
 
 import argparse
@@ -10,38 +10,39 @@ import os
 import re
 import sys
 from asyncio import to_thread
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
-from itertools import islice
 from typing import Final
 
-from fastevm.payments.authorization import Domain
+from aiohttp import web
+
+from fastevm.payments.authorization import Domain, address
 from fastevm.payments.errors import (
     InvalidTerms,
     PaymentError,
     StoreError,
     StoreUnavailable,
-    VaultError,
 )
 from fastevm.payments.merchant import Merchant
 from fastevm.payments.node import NodeClient
 from fastevm.payments.policy import TAGS, Policy
 from fastevm.payments.signer import KeySigner
-from fastevm.payments.states import State
 from fastevm.payments.store import Store, every_order, open_store
+from fastevm.payments.store_key import check_key
 from fastevm.payments.tokens import Money, Token, known
 from fastevm.payments.vault import KEY_VARIABLE, Vault
+from fastevm.rpc_client.asynchronous import reason_of
 
 STORE_VARIABLE: Final = "FASTEVM_PAYMENTS_STORE"
 NODE_VARIABLE: Final = "FASTEVM_PAYMENTS_NODE"
 SIGNER_VARIABLE: Final = "FASTEVM_PAYMENTS_SIGNER"
+STORE_HINT: Final = f"pass --store or set {STORE_VARIABLE}"
 DEFAULT_STORE: Final = "sqlite:///payments.db"
 DEFAULT_NODE: Final = "http://127.0.0.1:8545"
+X402_COMMANDS: Final = "list, show, export, doctor and rotate-keys"
 ASK_SECONDS: Final = 3.0  # for a node that only knows how to show amounts
 
-OPEN: Final = tuple(state for state in State if state.open)
-KEY_SAMPLE: Final = 100  # encrypted values that are tried before a command starts
 
 _SHOP: Final = re.compile(r"\d{1,78}/0x[0-9a-fA-F]{40}/0x[0-9a-fA-F]{40}")
 _X402: Final = re.compile(r"x402/\d{1,78}")  # the payments of a facilitator or paywall
@@ -108,6 +109,49 @@ def seconds(value: str) -> float:
     return found
 
 
+def add_timeout(parser: argparse.ArgumentParser) -> None:
+    """Adds ``--timeout`` of commands that wait for the chain."""
+    parser.add_argument(
+        "--timeout", type=seconds, default=60.0, metavar="SECONDS",
+        help="how many seconds to wait for the chain (default: %(default)g)",
+    )  # fmt: skip
+
+
+def account(value: str) -> str:
+    """Parses an address; returns it with its checksum."""
+    try:
+        return address(value, "address")
+    except InvalidTerms as error:
+        reason = str(error).removeprefix("address: ")
+        raise argparse.ArgumentTypeError(f"invalid value {value!r}: {reason}") from None
+
+
+def store_of(url: str, *, create: bool = True, hint: str = STORE_HINT) -> Store:
+    """Opens the store at ``--store``. Raises InvalidTerms, or StoreUnavailable.
+
+    ``hint`` says how to select another store.
+    """
+    try:
+        return open_store(url, create=create)
+    except StoreUnavailable:
+        raise
+    except StoreError as error:
+        if not create and "does not exist" in str(error):
+            hint += ", or take the first order, which creates it"
+        raise InvalidTerms(f"{error}: {hint}") from None
+
+
+async def listen(runner: web.AppRunner, host: str, port: int) -> int:
+    """Listens and returns the port. Raises InvalidTerms if that is not possible."""
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, host, port).start()
+    except OSError as error:
+        raise InvalidTerms(f"cannot listen on {host}:{port}: {reason_of(error)}") from None
+    found: int = runner.addresses[0][1]
+    return found
+
+
 def node_of(url: str) -> NodeClient:
     """Returns a client of the node at ``--node``. Raises InvalidTerms."""
     try:
@@ -116,48 +160,48 @@ def node_of(url: str) -> NodeClient:
         raise InvalidTerms(f"--node: {error}") from None
 
 
-def shop_of(arguments: argparse.Namespace, *, create: bool = False, reading: bool = False) -> Store:
+def shop_of(arguments: argparse.Namespace, *, create: bool = False, x402: bool = False) -> Store:
     """Opens the store of the selected shop; ``create``: also one that does not exist.
 
-    ``reading``: also the payments of a facilitator or paywall (``x402/chain``). Raises InvalidTerms
+    ``x402``: also the payments of a facilitator or paywall (``x402/chain``). Raises InvalidTerms
     if the selection is ambiguous or the store cannot be opened.
     """
     shop = arguments.shop
-    if shop is not None and _X402.fullmatch(shop) is not None and not reading:
+    if shop is not None and _X402.fullmatch(shop) is not None and not x402:
         raise InvalidTerms(
-            f"--shop {shop}: only list, show and export read payments of a facilitator or paywall"
+            f"--shop {shop}: only {X402_COMMANDS} accept payments of a facilitator or paywall"
         )
-    if shop is not None and _SHOP.fullmatch(shop) is None and _X402.fullmatch(shop) is None:
-        raise InvalidTerms(f"--shop {shop!r}: expected chain/token/recipient or x402/chain")
-    try:
-        store = open_store(arguments.store, create=create)
-    except StoreUnavailable:
-        raise
-    except StoreError as error:
-        hint = f"pass --store or set {STORE_VARIABLE}"
-        if not create and "does not exist" in str(error):
-            hint += ", or take the first order, which creates it"
-        raise InvalidTerms(f"{error}: {hint}") from None
+    check_shop(shop)
+    store = store_of(arguments.store, create=create)
     if shop is not None:
         return store.scoped(shop)
     every = store.shops()
-    shops = [name for name in every if not name.startswith("x402/")] or (every if reading else [])
-    if not shops:
+    shops = [name for name in every if not name.startswith("x402/")] or (every if x402 else [])
+    if not shops and every:
         store.close()
-        if every:
-            raise InvalidTerms(
-                "the store has only payments of a facilitator or paywall: list, show and export"
-                " read them"
-            )
         raise InvalidTerms(
-            "the store has no order yet: a shop begins with its first draft, or with"
-            " 'fastevm pay run --shop chain/token/recipient'"
+            f"the store has only payments of a facilitator or paywall: {X402_COMMANDS} accept them"
         )
     if len(shops) != 1:
         store.close()
-        known = ", ".join(shops) or "none"
-        raise InvalidTerms(f"--shop is required: the store has {len(shops)} shops: {known}")
+        raise InvalidTerms(no_shop(shops))
     return store.scoped(shops[0])
+
+
+def check_shop(shop: str | None) -> None:
+    """Raises InvalidTerms unless ``--shop`` is missing or has the form of a shop's name."""
+    if shop is not None and _SHOP.fullmatch(shop) is None and _X402.fullmatch(shop) is None:
+        raise InvalidTerms(f"--shop {shop!r}: expected chain/token/recipient or x402/chain")
+
+
+def no_shop(shops: Sequence[str]) -> str:
+    """Explains why no shop is selected: the store has none, or several."""
+    if not shops:
+        return (
+            "the store has no order yet: a shop begins with its first draft, or with"
+            " 'fastevm pay run --shop chain/token/recipient'"
+        )
+    return f"--shop is required: the store has {len(shops)} shops: {', '.join(shops)}"
 
 
 def signer_of(variable: str = SIGNER_VARIABLE) -> KeySigner:
@@ -249,46 +293,13 @@ async def check_chain(node: NodeClient, shop: str) -> None:
         )
 
 
-def undecryptable(vault: Vault, sealed: Iterable[tuple[bytes | None, str]]) -> tuple[int, int, str]:
-    """Tries to decrypt values with their contexts; returns how many, failures, and the last why."""
-    tried = failed = 0
-    why = ""
-    for value, context in sealed:
-        if value is None:
-            continue
-        tried += 1
-        try:
-            vault.open(value, context)
-        except VaultError as error:
-            failed, why = failed + 1, str(error)
-    return tried, failed, why
-
-
-def signatures_of(store: Store, states: Sequence[State] | None) -> Iterator[tuple[bytes, str]]:
-    """Yields the encrypted signatures of orders in these states, with their contexts."""
-    for order in every_order(store, states):
-        if order.sealed is not None:
-            yield order.sealed, order.seal_context
-
-
-def check_key(store: Store, vault: Vault) -> None:
-    """Raises VaultError if there are open orders and the key decrypts none of their signatures."""
-    tried, failed, _ = undecryptable(vault, islice(signatures_of(store, OPEN), KEY_SAMPLE))
-    if tried and failed == tried:
-        raise VaultError(
-            f"{KEY_VARIABLE} is not the key of this store: it decrypts none of the signatures of"
-            " its open orders. Add the store's key after the newest key, separated by a comma; if"
-            " it is lost, void these orders"
-        )
-
-
 @asynccontextmanager
 async def merchant_of(
-    arguments: argparse.Namespace, *, create: bool = False, check: bool = True
+    arguments: argparse.Namespace, *, create: bool = False
 ) -> AsyncIterator[Merchant]:
     """Opens the merchant of the selected shop; ``create``: also in a store that is new.
 
-    ``check``: raises InvalidTerms if the node is on another chain, VaultError for a wrong key.
+    Raises InvalidTerms if the node is on another chain, VaultError for a wrong key.
     """
     store = shop_of(arguments, create=create)
     try:
@@ -296,9 +307,8 @@ async def merchant_of(
         try:
             shop = getattr(store, "shop", arguments.shop)
             vault = Vault.from_environment()
-            if check:
-                await check_chain(node, shop)
-                await to_thread(check_key, store, vault)
+            await check_chain(node, shop)
+            await to_thread(check_key, store, vault)
             domain, recipient = await domain_of(store, shop, node)
             async with Merchant(
                 node, store, vault, domain, signer_of(),

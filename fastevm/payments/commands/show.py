@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints the order."""
-    store = shop_of(arguments, reading=True)
+    store = shop_of(arguments, x402=True)
     try:
         order = store.order(arguments.order)
         money = Monies(arguments).of(order.authorization.domain)

@@ -2,17 +2,21 @@
 
 import argparse
 import sys
+from typing import Final
 
 from yarl import URL
 
 from fastevm.payments.amounts import integer
 from fastevm.payments.commands.shared import add_store, shop_of, shown_time
-from fastevm.payments.errors import InvalidTerms
+from fastevm.payments.errors import InvalidTerms, UnknownOrder
 from fastevm.payments.outbox import Delivery, DeliveryState
 from fastevm.payments.public_addresses import is_public
 from fastevm.payments.store import Store
 from fastevm.payments.vault import Vault
 from fastevm.payments.webhooks import NOT_PUBLIC, add_endpoint, rotate_secret
+
+# What earlier versions stored if there was no answer.
+_OLD_REASONS: Final = {"": "no answer", "none": "no answer"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,12 +50,25 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _reason(status: str) -> str:
+    return f"status {status}" if status.isdigit() else _OLD_REASONS.get(status, status)
+
+
 def _next(delivery: Delivery) -> str:
     """Describes a waiting message: which one, what its last attempt met, and when it is due."""
     text = f"{delivery.notice.id} ({delivery.notice.type})"
     if delivery.attempts:
-        text += f", attempt {delivery.attempts} failed: {delivery.status or 'no answer'}"
+        text += f", attempt {delivery.attempts} failed: {_reason(delivery.status)}"
     return f"{text}, due {shown_time(delivery.due)}"
+
+
+def _check_message(store: Store, number: int) -> None:
+    """Raises UnknownOrder if the shop has no message of this number."""
+    found = store.notices(number - 1, limit=1)
+    if not found or found[0].number != number:
+        newest = store.newest_notice()
+        hint = f"the newest is evt_{newest}" if newest else "it has none yet"
+        raise UnknownOrder(f"--replay: the shop has no message evt_{number}: {hint}")
 
 
 def _done(store: Store, arguments: argparse.Namespace) -> str:
@@ -74,7 +91,9 @@ def _done(store: Store, arguments: argparse.Namespace) -> str:
             raise InvalidTerms(
                 f"--replay: expected the number of a webhook-id, such as evt_34, found {first!r}"
             )
-        count = store.replay(name, integer(number, "--replay"))
+        first_number = integer(number, "--replay")
+        _check_message(store, first_number)
+        count = store.replay(name, first_number)
         what = "1 message" if count == 1 else f"{count} messages"
         return f"{what} will be delivered again, while 'fastevm pay run' runs"
     lines = []

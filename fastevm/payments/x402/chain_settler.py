@@ -62,6 +62,8 @@ MOST_IN_FLIGHT: Final = 100  # payments of one payer at the same time
 SPENT_TOPICS: Final = [Event.USED.topic, Event.CANCELED.topic]
 DONE: Final = (State.CAPTURED, State.PAID, State.HELD, State.RELEASED)
 ENDED: Final = (State.STORED, State.FAILED, State.EXPIRED, State.CANCELLED)
+MOVING: Final = (State.CAPTURING, State.AUTHORIZING)
+FINISH_SECONDS: Final = 0.2  # between looks at the chain while the facilitator ends
 BEHIND: Final = 16  # blocks that one of several nodes may lack
 COLLECTING: Final = (Purpose.CAPTURE, Purpose.HOLD)
 
@@ -72,14 +74,16 @@ class Rules:
 
     ``recipients``: who may be paid (None: anybody). ``factories``: which factories may deploy
     payers' wallets. ``settle_for``: how long /settle waits before it answers "pending".
-    ``preconfirmed``: whether a pre-confirmed receipt is sufficient; otherwise the block must be
-    canonical. ``most_gas``: gas limit of a payment.
+    ``close_for``: how long `Facilitator.close` waits for the blocks of payments in flight, which
+    covers two blocks of Base. ``preconfirmed``: whether a pre-confirmed receipt is sufficient;
+    otherwise the block must be canonical. ``most_gas``: gas limit of a payment.
     """
 
     recipients: frozenset[str] | None = None
     factories: tuple[str, ...] = ()
     settle_for: float = 20.0
     tend_every: float = 1.0
+    close_for: float = 4.0
     preconfirmed: bool = True
     most_gas: int = 500_000
 
@@ -298,11 +302,10 @@ class ChainSettler:
         facilitator's cost. Payments of other processes count once they are recorded.
         """
         terms, token = claim.authorization.terms, claim.authorization.domain.token
-        moving = (State.CAPTURING, State.AUTHORIZING)
         async with self._locks.of(f"{token}/{terms.payer}"):
             starting = list(self._starting.values())
             recorded = await to_thread(
-                partial(self.store.orders, moving, payer=terms.payer, limit=MOST_IN_FLIGHT)
+                partial(self.store.orders, MOVING, payer=terms.payer, limit=MOST_IN_FLIGHT)
             )
             others = {
                 order.id: order
@@ -355,6 +358,7 @@ class ChainSettler:
             state=State.STORED,
             annex=claim.note,
         )
+        await self.transactions.check_key()
         sealed = self.vault.seal(claim.signature, order.seal_context)
         made = Order(
             id=order.id,
@@ -518,8 +522,7 @@ class ChainSettler:
     async def tend(self) -> None:
         """Resends lost transactions, raises fees, and updates orders from the chain."""
         await self.transactions.follow()
-        moving = (State.CAPTURING, State.AUTHORIZING)
-        orders = await to_thread(lambda: list(every_order(self.store, moving)))
+        orders = await to_thread(lambda: list(every_order(self.store, MOVING)))
         for order in orders:
             await self._look(order)
         await self.holds.look()
@@ -553,6 +556,19 @@ class ChainSettler:
             except PaymentError as error:
                 log.warning("chain %d: maintenance failed: %s", self.chain_id, type(error).__name__)
             await asyncio.sleep(self.rules.tend_every)
+
+    async def finish(self) -> None:
+        """Calls :meth:`tend` until no transaction is in flight, or ``Rules.close_for`` passes."""
+        moving = partial(self.store.orders, MOVING, limit=1)
+        try:
+            async with asyncio.timeout(self.rules.close_for):
+                while await to_thread(moving):
+                    await self.tend()
+                    await asyncio.sleep(FINISH_SECONDS)
+        except (PaymentError, TimeoutError) as error:
+            log.warning(
+                "chain %d: payments are unfinished: %s", self.chain_id, type(error).__name__
+            )
 
 
 def captures(sent: Sequence[Submission]) -> list[Submission]:

@@ -8,6 +8,7 @@ from eth_utils.crypto import keccak
 
 from fastevm.payments.authorization import Authorization, Kind, Terms
 from fastevm.payments.errors import InvalidTerms
+from fastevm.payments.hidden import hiding
 from fastevm.payments.x402.messages import (
     Json,
     Malformed,
@@ -30,6 +31,8 @@ class Call(NamedTuple):
     to: str
     data: bytes
     gas: int
+
+    __repr__ = hiding("data")  # it contains the payer's signature
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

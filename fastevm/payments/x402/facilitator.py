@@ -13,8 +13,7 @@ sent and the result is unknown.
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
-from types import TracebackType
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, Self
 
 from fastevm.payments.x402 import networks, reasons
 from fastevm.payments.x402.chain_settler import ChainSettler
@@ -31,6 +30,7 @@ from fastevm.payments.x402.messages import (
     Verified,
 )
 from fastevm.payments.x402.reasons import Refused
+from fastevm.rpc_client.closing import AsyncClosing
 
 LISTED_SCHEMES: Final = ("http://", "https://")
 MOST_RESOURCES: Final = 10_000  # kept in the catalogue
@@ -54,7 +54,7 @@ class Engine(Protocol):
         ...
 
 
-class Facilitator:
+class Facilitator(AsyncClosing):
     """Verifies and settles payments on one or more chains."""
 
     def __init__(self, settlers: Sequence[ChainSettler], schemes: Sequence[Scheme] = ()) -> None:
@@ -65,19 +65,22 @@ class Facilitator:
         self._resources: dict[str, Json] = {}
         self._tending: list[asyncio.Task[None]] = []
 
-    async def __aenter__(self) -> "Facilitator":
+    async def __aenter__(self) -> Self:
         self._tending = [asyncio.create_task(settler.run()) for settler in self.settlers.values()]
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def close(self) -> None:
+        """Ends the maintenance, after payments in flight were recorded as the chain shows them.
+
+        Waits for their blocks for at most ``Rules.close_for`` seconds. Any facilitator of the store
+        continues with what is unfinished then.
+        """
         for task in self._tending:
             task.cancel()
         await asyncio.gather(*self._tending, return_exceptions=True)
+        if self._tending:
+            await asyncio.gather(*(settler.finish() for settler in self.settlers.values()))
+        self._tending = []
         for settler in self.settlers.values():
             await settler.receipts.close()
 

@@ -21,6 +21,7 @@ from typing import Final, Protocol
 from msgspec import Struct
 
 from fastevm.core.primitives.replace import replace
+from fastevm.payments.hidden import hiding
 from fastevm.payments.sqlite import make_private
 from fastevm.payments.x402.reasons import Unavailable
 
@@ -37,7 +38,7 @@ class Reply:
     """An HTTP response."""
 
     status: int
-    headers: Sequence[tuple[str, str]] = ()
+    headers: Sequence[tuple[str, str]] = field(default=(), repr=False)  # cookies among them
     body: bytes = field(default=b"", repr=False)
 
 
@@ -76,6 +77,8 @@ class Grant(Struct, frozen=True, kw_only=True):
     proved: int = 0
     receipt: str = ""
     reply: Reply | None = None
+
+    __repr__ = hiding("payload", "secret", "claim", "holder")
 
 
 class Grants(Protocol):

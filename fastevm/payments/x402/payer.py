@@ -20,6 +20,7 @@ import aiohttp
 from fastevm.payments.authorization import Authorization, Domain, Kind, Terms, address
 from fastevm.payments.errors import PaymentError
 from fastevm.payments.escrow import V1_0, V1_1, PaymentInfo
+from fastevm.payments.hidden import hiding
 from fastevm.payments.signatures import sign
 from fastevm.payments.signer import KeySigner
 from fastevm.payments.x402.grants import Reply
@@ -55,8 +56,7 @@ class Presented(NamedTuple):
     name: str
     value: str
 
-    def __repr__(self) -> str:
-        return f"<Presented {self.name}>"
+    __repr__ = hiding("value")
 
 
 class PaymentPending(PaymentError):

@@ -67,6 +67,10 @@ class Sale(Struct, frozen=True):
     mime_type: str = ""
     upfront: bool = False
 
+    def __post_init__(self) -> None:
+        if not self.offers:
+            raise ValueError("offers: expected at least one, or nobody can pay")
+
 
 Price = Sale | Callable[[Request], Awaitable[Sale]]
 

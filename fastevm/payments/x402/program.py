@@ -12,13 +12,12 @@ from aiohttp import web
 
 from fastevm.payments.authorization import Kind, address
 from fastevm.payments.commands.serve import port
-from fastevm.payments.commands.shared import node_of, seconds, signer_of
+from fastevm.payments.commands.shared import listen, node_of, seconds, signer_of, store_of
 from fastevm.payments.errors import InvalidTerms, PaymentError
 from fastevm.payments.escrow import V1_1
 from fastevm.payments.node import NodeClient
 from fastevm.payments.policy import Policy
 from fastevm.payments.signer import KeySigner
-from fastevm.payments.store import open_store
 from fastevm.payments.tokens import KNOWN, Token, WrongToken
 from fastevm.payments.vault import KEY_VARIABLE, Vault
 from fastevm.payments.x402.auth_capture import AuthCapture
@@ -70,7 +69,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--settle-for", type=seconds, default=Rules().settle_for, metavar="SECONDS",
-        help="how long /settle waits before it answers settlement_pending (default: %(default)s)",
+        help="how many seconds /settle waits before it answers settlement_pending"
+        " (default: %(default)g)",
     )  # fmt: skip
 
 
@@ -113,7 +113,9 @@ async def _serve(
     arguments: argparse.Namespace, rules: Rules, signer: KeySigner, vault: Vault
 ) -> None:
     async with contextlib.AsyncExitStack() as stack:
-        store = stack.enter_context(contextlib.closing(open_store(arguments.store)))
+        store = stack.enter_context(
+            contextlib.closing(store_of(arguments.store, hint="pass --store"))
+        )
         settlers: dict[int, ChainSettler] = {}
         for url in arguments.node:
             node = node_of(url)
@@ -122,6 +124,7 @@ async def _serve(
             made = ChainSettler(node, store, vault, signer, tokens, policy=Policy(), rules=rules)
             if settlers.setdefault(made.chain_id, made) is not made:
                 raise InvalidTerms(f"--node: two nodes have the chain id {made.chain_id}")
+            await made.transactions.check_key()
             served = ", ".join(f"{token.symbol} {token.domain.token}" for token in tokens)
             print(f"Chain {made.chain_id}: {served}", flush=True)
         serving = list(settlers.values())
@@ -129,9 +132,7 @@ async def _serve(
         app = application(Facilitator(serving, schemes), os.environ.get(TOKEN_VARIABLE))
         runner = web.AppRunner(app, access_log=None)
         stack.push_async_callback(runner.cleanup)
-        await runner.setup()
-        await web.TCPSite(runner, arguments.host, arguments.port).start()
-        port = runner.addresses[0][1]
+        port = await listen(runner, arguments.host, arguments.port)
         print(f"Listening on http://{arguments.host}:{port} as {signer.address}", flush=True)
         await asyncio.Event().wait()
 

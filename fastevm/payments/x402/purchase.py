@@ -27,6 +27,7 @@ from urllib.parse import quote
 from msgspec import Struct
 
 from fastevm.core.primitives.replace import replace
+from fastevm.payments.hidden import hiding
 from fastevm.payments.x402 import proofs, reasons
 from fastevm.payments.x402.facilitator import Engine
 from fastevm.payments.x402.grants import (
@@ -102,6 +103,8 @@ class Purchase(Struct):
     holder: str
     renewal: Renewal
     required: Callable[[str, tuple[str, str] | None], Reply]
+
+    __repr__ = hiding("holder")
 
     async def answer(self, run: Run) -> Reply:
         """Returns the answer. Raises Malformed or Unavailable."""

@@ -68,7 +68,7 @@ class Street:
             KeySigner(self.accounts[account].key),
             [self.token],
             policy=Policy(poll=0.01),
-            rules=Rules(**{"tend_every": 0.2, **rules}),
+            rules=Rules(**{"tend_every": 0.2, "close_for": 0.0, **rules}),
         )
 
     def offer(self, **changes: Any) -> Requirements:

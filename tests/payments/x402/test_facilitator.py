@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from fastevm.payments import NodeClient, NodeUnreachable
+from fastevm.payments import NodeClient, NodeUnreachable, State
 from fastevm.payments.node import HttpTransport
 from fastevm.payments.x402 import ChainSettler, Facilitator, Payment, Requirements, Unavailable
+from fastevm.payments.x402.chain_settler import DONE
 from fastevm.payments.x402.exact import Exact
 from fastevm.payments.x402.messages import Malformed
 
@@ -39,6 +40,20 @@ async def test_a_payment_is_verified_and_settled(town: Street, version: int) -> 
     shown = settled.show(version)
     assert shown["network"] == ("base-sepolia" if version == 1 else f"eip155:{CHAIN_ID}")
     assert await town.balance(town.shop.address) == before + PRICE
+
+
+@pytest.mark.parametrize("close_for", [0.0, 30.0])
+async def test_a_facilitator_that_ends_records_the_block_of_its_newest_payment(
+    town: Street, close_for: float
+) -> None:
+    offer = town.offer()
+    settler = town.settler(close_for=close_for, tend_every=60.0)
+    async with Facilitator([settler]) as facilitator:
+        assert (await facilitator.settle(town.payment(offer), offer)).success
+        (order,) = settler.store.orders()
+        assert order.state is State.CAPTURING, "only a slice has it"
+    (order,) = settler.store.orders()
+    assert (order.state in DONE) == (close_for > 0)
 
 
 async def test_verification_sees_a_settlement_at_once(town: Street) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -218,6 +219,27 @@ async def test_a_remote_facilitator_follows_no_redirect_and_bounds_answers(town:
         await remote.close()
 
 
+def vendor_of(town: Street, settle: Callable[[], web.Response]) -> web.Application:
+    """Another vendor's facilitator: every payment is valid, ``settle()`` answers settlements."""
+
+    async def verified(_: web.Request) -> web.Response:
+        return web.json_response({"isValid": True, "payer": town.payer.address})
+
+    async def settled(_: web.Request) -> web.Response:
+        return settle()
+
+    app = web.Application()
+    app.router.add_post("/verify", verified)
+    app.router.add_post("/settle", settled)
+    return app
+
+
+def failed(status: int = 200, **members: Any) -> web.Response:
+    """Its answer to a settlement that failed."""
+    failure = {"success": False, "transaction": "", "network": "eip155:84532"}
+    return web.json_response({**failure, **members}, status=status)
+
+
 SENT = "0x" + "ab" * 32
 # What a facilitator says, and whether the payer may sign again.
 FAILURES: dict[str, tuple[dict[str, Any], int, bool]] = {
@@ -252,22 +274,15 @@ async def test_only_a_failure_that_moved_no_money_asks_for_another_payment(
 ) -> None:
     said: dict[str, Any] = {}
 
-    async def verify(request: web.Request) -> web.Response:
-        return web.json_response({"isValid": True, "payer": town.payer.address})
-
-    async def settle(request: web.Request) -> web.Response:
+    def settle() -> web.Response:
         members, status, _ = FAILURES[said["name"]]
-        failure = {"success": False, "transaction": "", "network": "eip155:84532"}
-        return web.json_response({**failure, **members}, status=status)
+        return failed(status, **members)
 
     async def run() -> Reply:
         return Reply(200, [], b"secret weather")
 
-    app = web.Application()
-    app.router.add_post("/verify", verify)
-    app.router.add_post("/settle", settle)
     offer = town.offer()
-    async with Served(app) as served:
+    async with Served(vendor_of(town, settle)) as served:
         remote = RemoteFacilitator(served.url)
         wall = Paywall(remote, {"GET /weather": Sale([offer], upfront=upfront)})
         for name, (_, _, again) in FAILURES.items():
@@ -287,24 +302,14 @@ async def test_a_refusal_after_an_unclear_settlement_is_no_402(
     """The payment itself may have spent the balance that the facilitator does not find."""
     answers: list[web.Response] = []
 
-    async def verify(request: web.Request) -> web.Response:
-        return web.json_response({"isValid": True, "payer": town.payer.address})
-
-    async def settle(request: web.Request) -> web.Response:
-        return answers.pop(0)
-
     def failure(**members: Any) -> web.Response:
-        shown = {"success": False, "transaction": "", "network": "eip155:84532"}
-        return web.json_response({**shown, "errorReason": "insufficient_funds", **members})
+        return failed(errorReason="insufficient_funds", **members)
 
     async def run() -> Reply:
         return Reply(200, [], b"secret weather")
 
-    app = web.Application()
-    app.router.add_post("/verify", verify)
-    app.router.add_post("/settle", settle)
     offer = town.offer()
-    async with Served(app) as served:
+    async with Served(vendor_of(town, lambda: answers.pop(0))) as served:
         for last, status in ((failure(), 503), (failure(final=True), 402)):
             made = header_of(town.buyer().payload(offer), offer)
             headers = {key.lower(): value for key, value in made.items()}

@@ -312,3 +312,8 @@ async def test_a_payer_pays_only_what_it_may(town: Street) -> None:
             NothingToPay, match=f"{PRICE} units of .*, where the limit is {PRICE - 1}"
         ):
             await stingy.get(session, url + "/weather")
+
+
+def test_a_sale_needs_an_offer() -> None:
+    with pytest.raises(ValueError, match="offers: expected at least one"):
+        Sale([])

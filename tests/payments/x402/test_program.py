@@ -34,6 +34,13 @@ def test_it_does_not_pay_for_anybody_on_a_public_address(keys: None, capsys: Any
     assert "--pay-to" in capsys.readouterr().err
 
 
+def test_a_store_without_a_scheme_is_refused(keys: None, capsys: Any) -> None:
+    assert facilitator("--store", "till.db") == 2
+    error = capsys.readouterr().err
+    assert "the store URL has no scheme: expected sqlite:///path" in error
+    assert "pass --store\n" in error, "it reads no variable"
+
+
 def test_a_node_that_does_not_answer_is_said(keys: None, tmp_path: Any, capsys: Any) -> None:
     assert facilitator("--store", f"sqlite:///{tmp_path / 'x.db'}") == 1
     assert "127.0.0.1:9" in capsys.readouterr().err

@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 
 from fastevm.core.primitives.replace import replace
-from fastevm.payments import State, open_store
+from fastevm.payments import State, Vault, VaultError, open_store
 from fastevm.payments.events import Checkpoint, Event
+from fastevm.payments.store_key import check_key
+from fastevm.payments.webhooks import add_endpoint
 
 from .test_authorization import PAYER, SEPOLIA, SHOP
 from .test_events import log
@@ -113,7 +115,8 @@ def test_the_trail_of_a_migrated_store_only_grows_too(old: Path) -> None:
 
 
 def _without_memos(connection: sqlite3.Connection) -> None:
-    """Takes back what version 6 added."""
+    """Takes back what versions 6 and 7 added."""
+    connection.execute("DROP TABLE key_checks")
     connection.execute("DROP INDEX logs_by_memo")
     connection.execute("ALTER TABLE logs DROP COLUMN timestamp")
 
@@ -192,3 +195,23 @@ def test_logs_of_the_fifth_layout_have_no_time_and_new_ones_are_found_by_memo(ol
     (found,) = store.memos(SEPOLIA.chain_id, SEPOLIA.token, "0x" + "22" * 32)
     assert (found.timestamp, found.text("caller")) == (7, PAYER)
     opened.close()
+
+
+def test_a_store_of_the_sixth_layout_gets_its_check_value_with_its_key(tmp_path: Path) -> None:
+    path, right, wrong = tmp_path / "payments.db", Vault([b"\x07" * 32]), Vault([b"\x08" * 32])
+    store = open_store(f"sqlite:///{path}").scoped("1/a/b")
+    add_endpoint(store, right, "hook", "https://shop.example/")
+    store.close()
+    with sqlite3.connect(path) as connection:
+        connection.execute("DROP TABLE key_checks")
+        connection.execute("UPDATE layout SET version = 6")
+    connection.close()
+    store = open_store(f"sqlite:///{path}").scoped("1/a/b")
+    assert store.key_check() is None
+    with pytest.raises(VaultError, match="is not the key of this store"):
+        check_key(store, wrong)
+    assert store.key_check() is None, "a wrong key changes nothing"
+    assert [endpoint.id for endpoint in store.endpoints()] == ["hook"], "it stays readable"
+    check_key(store, right)
+    assert store.key_check() is not None
+    store.close()

@@ -249,11 +249,13 @@ def test_everything_sealed_is_sealed_again(stored: Store) -> None:
         places.append(context)
         return b"newly " + sealed
 
-    assert stored.reseal(again) == 2
+    assert stored.reseal(again, b"check") == 2
+    assert stored.key_check() == b"check"
     assert stored.order("order-1").sealed == b"newly sealed"
     assert stored.submissions()[0].sealed == b"newly sealed"
     assert places == [stored.order("order-1").seal_context, stored.submissions()[0].seal_context]
-    assert stored.reseal(lambda sealed, place: None) == 0
+    assert stored.reseal(lambda sealed, place: None, b"newer") == 0
+    assert stored.key_check() == b"newer"
 
 
 def test_addresses_choose_the_store(tmp_path: Path) -> None:

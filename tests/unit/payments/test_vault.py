@@ -57,6 +57,17 @@ def test_a_key_may_be_hex(monkeypatch: pytest.MonkeyPatch) -> None:
         assert Vault.from_environment().open(sealed, "x") == SECRET
 
 
+def test_blank_parts_of_a_pasted_list_of_keys_are_ignored(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("FASTEVM_PAYMENTS_KEY", f"{new_key()},\n {new_key()},")
+    assert repr(Vault.from_environment()) == "<Vault of 2 keys>"
+    for blank in (",", " , ,\n"):
+        monkeypatch.setenv("FASTEVM_PAYMENTS_KEY", blank)
+        with pytest.raises(VaultError, match="is not set"):
+            Vault.from_environment()
+
+
 def test_a_wrong_key_is_explained_and_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     for wrong in ("my secret", OLD.hex()[:-2], "0x" + OLD.hex() + "00", OLD.hex() + "0="):
         monkeypatch.setenv("FASTEVM_PAYMENTS_KEY", f"{new_key()},{wrong}")

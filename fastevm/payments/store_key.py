@@ -1,0 +1,95 @@
+"""Whether a ring of keys has the key of a store: each shop of a store keeps a check value.
+
+The check value is a constant, encrypted with the key that the shop was first used with. It is
+compared before anything is encrypted or sent, also while the shop holds no other encrypted value:
+otherwise one wrong key would divide the store into values of two keys.
+"""
+
+from typing import Final
+
+from fastevm.payments.errors import InvalidTerms, VaultError
+from fastevm.payments.states import State
+from fastevm.payments.store import Store, every_order
+from fastevm.payments.vault import KEY_VARIABLE, Vault
+
+CHECK: Final = b"fastevm.payments store key"
+SAMPLE: Final = 100  # oldest values of each table that are tried in a store without a check value
+OPEN: Final = tuple(state for state in State if state.open)
+WRONG_KEY: Final = (
+    f"{KEY_VARIABLE} is not the key of this store: add the store's key after the newest key,"
+    " separated by a comma. If it is lost, void the open orders and run"
+    " 'fastevm pay rotate-keys --lost'"
+)
+
+
+def _context(store: Store) -> str:
+    return f"shop {store.shop}/key"
+
+
+def opens(vault: Vault, sealed: bytes, context: str) -> bool:
+    """Whether a key of the ring decrypts the value."""
+    try:
+        vault.open(sealed, context)
+    except VaultError:
+        return False
+    return True
+
+
+def holds_key(store: Store, vault: Vault) -> bool:
+    """Whether the ring has the key of this shop of the store; True for a shop without values.
+
+    In a shop of an earlier version, which has no check value, a key that decrypts less than half of
+    the oldest values is wrong.
+    """
+    check = store.key_check()
+    if check is not None:
+        return opens(vault, check, _context(store))
+    found = [opens(vault, sealed, context) for sealed, context in store.sealed(SAMPLE)]
+    return 2 * sum(found) >= len(found)
+
+
+def check_key(store: Store, vault: Vault) -> None:
+    """Raises VaultError if the ring lacks the key of this shop; a new shop gets its newest key."""
+    if not holds_key(store, vault):
+        raise VaultError(WRONG_KEY)
+    if store.key_check() is None:
+        kept = store.add_key_check(vault.seal(CHECK, _context(store)))
+        if not opens(vault, kept, _context(store)):  # another process was first
+            raise VaultError(WRONG_KEY)
+
+
+def rotate(store: Store, vault: Vault, *, lost: bool = False) -> tuple[int, int]:
+    """Re-encrypts a shop's values with the newest key. Returns how many, and how many could not be.
+
+    Raises VaultError if a value cannot be decrypted; nothing is changed then. ``lost``: leaves such
+    values as they are and makes the newest key the shop's. Raises InvalidTerms if an open order
+    has such a signature.
+    """
+    failed = 0
+
+    def again(sealed: bytes, context: str) -> bytes | None:
+        nonlocal failed
+        if not vault.outdated(sealed):
+            return None
+        try:
+            return vault.seal(vault.open(sealed, context), context)
+        except VaultError:
+            if not lost:
+                raise
+            failed += 1
+            return None
+
+    if lost:
+        stuck = [
+            order.id
+            for order in every_order(store, OPEN)
+            if order.sealed is not None and not opens(vault, order.sealed, order.seal_context)
+        ]
+        if stuck:
+            raise InvalidTerms(
+                f"{KEY_VARIABLE} does not decrypt the signatures of {len(stuck)} open orders:"
+                f" void them first: {', '.join(stuck[:5])}{', ...' if len(stuck) > 5 else ''}"
+            )
+    else:
+        check_key(store, vault)
+    return store.reseal(again, vault.seal(CHECK, _context(store))), failed
