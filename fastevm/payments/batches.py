@@ -37,13 +37,12 @@ NO_CODE: Final = ("0x", None)
 Ends = dict[str, PaymentError | None]
 
 
+@hiding("call")  # it contains the payer's signature
 class Part(NamedTuple):
     """An order's preflight report and the call that captures it."""
 
     report: Report
     call: tuple[str, bytes]
-
-    __repr__ = hiding("call")  # it contains the payer's signature
 
     @property
     def order_id(self) -> str:

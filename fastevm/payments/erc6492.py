@@ -29,14 +29,13 @@ _CALLS: Final = "(address,bool,bytes)[]"
 _RESULTS: Final = "(bool,bytes)[]"
 
 
+@hiding("inner")
 class Wrapped(NamedTuple):
     """The parts of an ERC-6492 signature."""
 
     factory: str
     call: bytes
     inner: bytes
-
-    __repr__ = hiding("inner")
 
 
 def wrap(factory: str, call: bytes, inner: bytes) -> bytes:

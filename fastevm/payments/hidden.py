@@ -1,11 +1,13 @@
 """A `repr` that hides members: keys, signatures, and what contains them."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
+
+Record = TypeVar("Record", bound=type)
 
 
-def hiding(*names: str) -> Callable[[Any], str]:
-    """Returns a ``__repr__`` of a Struct or NamedTuple that writes ``...`` for these members.
+def hiding(*names: str) -> Callable[[Record], Record]:
+    """Decorates a Struct or NamedTuple whose repr writes ``...`` for these members.
 
     Members of dataclasses are hidden with ``field(repr=False)``.
     """
@@ -18,4 +20,9 @@ def hiding(*names: str) -> Callable[[Any], str]:
         return f"{type(self).__name__}({', '.join(members)})"
 
     __repr__.hidden = frozenset(names)  # type: ignore[attr-defined]
-    return __repr__
+
+    def decorate(record: Record) -> Record:
+        record.__repr__ = __repr__  # type: ignore[assignment]
+        return record
+
+    return decorate

@@ -92,6 +92,7 @@ class Situation(NamedTuple):
     outcomes: dict[int, tuple[Any, Any]]
 
 
+@hiding("fields")  # the call may contain a signature
 class Prepared(NamedTuple):
     """A transaction without nonce, and the lowest nonce that the node allows."""
 
@@ -99,8 +100,6 @@ class Prepared(NamedTuple):
     fields: dict[str, Any]
     head: int
     time: int  # timestamp of the pending block, 0 if unknown
-
-    __repr__ = hiding("fields")  # the call may contain a signature
 
 
 class Transactions:

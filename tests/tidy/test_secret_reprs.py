@@ -18,6 +18,7 @@ pytest.importorskip("eth_account", reason="needs the extra payments")
 NAMES: Final = {
     "bearer", "call", "claim", "data", "extensions", "fields", "headers", "holder", "inner",
     "password", "payload", "previous", "private_key", "sealed", "secret", "signature",
+    "url",
 }  # fmt: skip
 PUBLIC: Final = {
     "authorization.Terms.nonce", "authorization.Cancellation.nonce", "escrow.PaymentInfo.salt",

@@ -28,6 +28,7 @@ from fastevm.payments.errors import (
     NodeRefusal,
     NodeUnreachable,
     PaymentError,
+    VaultError,
 )
 from fastevm.payments.events import Event, entries, read_log
 from fastevm.payments.holds import Holds
@@ -175,8 +176,9 @@ class ChainSettler:
     async def settle(self, claim: Claim, check: Callable[[], Any], key: str = "") -> Settled:
         """Collects a payment once and returns the result; ``check()`` returns the Call to make.
 
-        ``key`` is the caller's: see `Facilitator.settle`.
+        ``key`` is the caller's: see `Facilitator.settle`. Raises Unavailable.
         """
+        await self._check_key()
         caller = hashlib.sha256(key.encode()).hexdigest() if key else ""
         first = False
         try:
@@ -192,6 +194,14 @@ class ChainSettler:
         finally:
             if first:
                 self._begun.discard(claim.order_id)
+
+    async def _check_key(self) -> None:
+        """Raises Unavailable if the vault lacks the store's key."""
+        try:
+            await self.transactions.check_key()
+        except VaultError as error:
+            log.error("chain %d: %s", self.chain_id, error)
+            raise Unavailable("the facilitator's store cannot be opened") from None
 
     async def _entitled(
         self, settled: Settled, order_id: str, caller: str, *, first: bool
@@ -358,7 +368,6 @@ class ChainSettler:
             state=State.STORED,
             annex=claim.note,
         )
-        await self.transactions.check_key()
         sealed = self.vault.seal(claim.signature, order.seal_context)
         made = Order(
             id=order.id,

@@ -25,14 +25,13 @@ from fastevm.rpc_client.messages import Call as NodeCall
 BLOCK: Final = "pending"
 
 
+@hiding("data")  # it contains the payer's signature
 class Call(NamedTuple):
     """A call to be made by the facilitator's account. ``gas`` is the estimate."""
 
     to: str
     data: bytes
     gas: int
-
-    __repr__ = hiding("data")  # it contains the payer's signature
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

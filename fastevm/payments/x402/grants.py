@@ -55,6 +55,7 @@ class Phase(Enum):
     GIVEN = "given"
 
 
+@hiding("payload", "secret", "claim", "holder")
 class Grant(Struct, frozen=True, kw_only=True):
     """A payment and its request.
 
@@ -77,8 +78,6 @@ class Grant(Struct, frozen=True, kw_only=True):
     proved: int = 0
     receipt: str = ""
     reply: Reply | None = None
-
-    __repr__ = hiding("payload", "secret", "claim", "holder")
 
 
 class Grants(Protocol):

@@ -19,6 +19,7 @@ from msgspec.structs import force_setattr
 from fastevm.payments.amounts import UINT256_MAX
 from fastevm.payments.authorization import address
 from fastevm.payments.errors import InvalidTerms, PaymentError
+from fastevm.payments.hidden import hiding
 from fastevm.payments.x402 import networks
 from fastevm.payments.x402.reasons import SPENT
 from fastevm.rpc_client.large_json import is_too_deep
@@ -83,6 +84,7 @@ def decode_header(text: str) -> Json:
     return as_object(strict_json(raw), "message")
 
 
+@hiding("url")  # its query may contain a key of the caller
 class Resource(Struct, frozen=True, kw_only=True):
     """The resource that is paid for."""
 

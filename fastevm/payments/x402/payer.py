@@ -50,13 +50,12 @@ class NothingToPay(PaymentError):
     """The server has no offer that this payer accepts."""
 
 
+@hiding("value")
 class Presented(NamedTuple):
     """A payment as a header. Its repr hides the value, which may contain the payment's secret."""
 
     name: str
     value: str
-
-    __repr__ = hiding("value")
 
 
 class PaymentPending(PaymentError):

@@ -73,7 +73,7 @@ class Request:
 
     method: str
     path: str
-    url: str
+    url: str = field(repr=False)  # its query may contain a key of the caller
     headers: Mapping[str, str] = field(repr=False)
     body: bytes = field(default=b"", repr=False)
     root: str = ""
@@ -85,6 +85,7 @@ def quoted(path: str) -> str:
     return quote(path, safe="/:@!$&'()*+,;=~")
 
 
+@hiding("url", "holder")
 class Purchase(Struct):
     """A request with a payment. ``url`` is its public address, ``holder`` the id of the paywall.
 
@@ -103,8 +104,6 @@ class Purchase(Struct):
     holder: str
     renewal: Renewal
     required: Callable[[str, tuple[str, str] | None], Reply]
-
-    __repr__ = hiding("holder")
 
     async def answer(self, run: Run) -> Reply:
         """Returns the answer. Raises Malformed or Unavailable."""

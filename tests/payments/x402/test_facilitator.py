@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fastevm.payments import NodeClient, NodeUnreachable, State
+from fastevm.payments import NodeClient, NodeUnreachable, State, Vault
 from fastevm.payments.node import HttpTransport
 from fastevm.payments.x402 import ChainSettler, Facilitator, Payment, Requirements, Unavailable
 from fastevm.payments.x402.chain_settler import DONE
@@ -54,6 +54,20 @@ async def test_a_facilitator_that_ends_records_the_block_of_its_newest_payment(
         assert order.state is State.CAPTURING, "only a slice has it"
     (order,) = settler.store.orders()
     assert (order.state in DONE) == (close_for > 0)
+
+
+async def test_another_store_key_settles_nothing(
+    town: Street, caplog: pytest.LogCaptureFixture
+) -> None:
+    offer = town.offer()
+    async with Facilitator([town.settler()]) as facilitator:
+        assert (await facilitator.settle(town.payment(offer), offer)).success
+    other = town.settler()
+    other.vault = other.transactions.vault = Vault([b"\x08" * 32])
+    with pytest.raises(Unavailable, match="store cannot be opened"):
+        await Facilitator([other]).settle(town.payment(offer), offer)
+    assert len(other.store.orders()) == 1
+    assert "is not the key of this store" in caplog.text
 
 
 async def test_verification_sees_a_settlement_at_once(town: Street) -> None:
