@@ -171,26 +171,30 @@ cdef class BlockBuilder:
         wrong.
         """
         self.set_up_once()
-        exactly(deposit_contract, 20, "deposit_contract")
-        if threads < 1:
-            raise ValueError(f"threads is at least 1, not {threads}")
-        self.root_of, self.threads = root_of, threads
-        self.given_list, self.header = access_list, header
-        self.suspends = suspends
-        self.ommers = tuple(ommers)
-        self.withdrawals = None if withdrawals is None else tuple(withdrawals)
-        self.deposit_contract = deposit_contract
-        self.blob_gas_price = 0
-        if schedule.c.has_blobs:
-            self.blob_gas_price = blob_base_fee(header.excess_blob_gas or 0, schedule)
-        self.added, self.made = [], []
-        self.stage = CREATED
-        fill_context(&self.c.context, header, chain_id, self.blob_gas_price)
-        context_of_arbos(&self.c.context, &schedule.c, &self.c.context.difficulty)
-        self.rest_on(layer, schedule, b"".join(ancestors[:BLOCK_HASH_WINDOW]))
+        try:
+            exactly(deposit_contract, 20, "deposit_contract")
+            if threads < 1:
+                raise ValueError(f"threads is at least 1, not {threads}")
+            self.root_of, self.threads = root_of, threads
+            self.given_list, self.header = access_list, header
+            self.suspends = suspends
+            self.ommers = tuple(ommers)
+            self.withdrawals = None if withdrawals is None else tuple(withdrawals)
+            self.deposit_contract = deposit_contract
+            self.blob_gas_price = 0
+            if schedule.c.has_blobs:
+                self.blob_gas_price = blob_base_fee(header.excess_blob_gas or 0, schedule)
+            self.added, self.made = [], []
+            self.stage = CREATED
+            fill_context(&self.c.context, header, chain_id, self.blob_gas_price)
+            context_of_arbos(&self.c.context, &schedule.c, &self.c.context.difficulty)
+            self.rest_on(layer, schedule, b"".join(ancestors[:BLOCK_HASH_WINDOW]))
+        finally:
+            self.owner = 0
 
     cdef int set_up_once(self) except -1:
-        if self.is_set_up:
+        """Reserves the block until its state is there. Raises RuntimeError if it is in use."""
+        if self.is_set_up or not self.claim():
             raise RuntimeError("a block is made once: make another builder")
         self.is_set_up = True
         return 0
@@ -580,8 +584,9 @@ cdef class BlockBuilder:
     def snapshot(self):
         """Returns the current state as a layer. Its root is computed on demand."""
         cdef bint is_first = self.claim()
+        cdef Layer layer = self.layer
         try:
-            self.layer = self.layer.commit(self.c.world)
+            self.layer = layer.commit(self.c.world)
             return self.layer
         finally:
             if is_first:

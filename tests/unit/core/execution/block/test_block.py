@@ -440,3 +440,34 @@ def test_a_block_is_the_same_in_the_memory_of_one_that_was_dropped():
     assert [transaction.nonce for transaction in again.transactions] == [0, 1]
     same, second = again.seal()
     assert (same, second.state_root) == (block, first.state_root)
+
+
+def test_a_block_that_is_being_made_cannot_be_used() -> None:
+    """Its state is replaced meanwhile: what another thread commits to would be freed."""
+    made = BlockBuilder.__new__(BlockBuilder)
+    found: list[BaseException | None] = []
+
+    def use(action) -> None:
+        try:
+            action()
+        except RuntimeError as error:
+            found.append(error)
+        else:
+            found.append(None)
+
+    def ommers():
+        other = threading.Thread(target=use, args=(made.snapshot,))
+        other.start()
+        other.join()
+        yield from ()
+
+    options = {"chain_id": 1, "deposit_contract": bytes(20), "ommers": ommers()}
+    header = draft_header(
+        parent_header(schedule_for("London")), schedule_for("London"), timestamp=12,
+        coinbase=COINBASE,
+    )  # fmt: skip
+    made.__init__(state(), header, schedule_for("London"), **options)
+    assert [str(error) for error in found] == [
+        "this block is in use; give each thread a block of its own"
+    ]
+    assert made.snapshot().state_root() == state().state_root()
