@@ -1,4 +1,4 @@
-"""What ArbOS stores at the start of a block: the number of L1's block, and a hash for it.
+"""The start of an Arbitrum block: ArbOS stores the number of the L1 block, and a hash for it.
 
 Source: Nitro, ``arbos/blockhash/blockhash.go``.
 """
@@ -36,7 +36,8 @@ cdef bint put_hash(
     return put(w, state, &key, &value)
 
 
-# `number`: of the block of L1 before the one that the block sees.
+# Stores the parent hash for L1 block `number`, and derived hashes for skipped numbers. `number` is
+# that of the L1 block before the one that the Arbitrum block sees. Returns False if a read fails.
 cdef bint record(
     World* w, uint64_t number, uint64_t arbos_version, const uint8_t* parent_hash
 ) noexcept nogil:

@@ -1,5 +1,5 @@
-# The Python class that builds or executes a block. It owns the block executor and the layer it
-# reads.
+# The Python class that builds or executes a block. It owns a BlockExecutor and keeps the layer
+# alive that the executor reads.
 from libc.stdint cimport uint64_t
 
 from fastevm.core.execution.block.block_end cimport BlockEnd
@@ -23,7 +23,7 @@ cdef class BlockBuilder:
     cdef bytes deposit_contract
     cdef SystemContracts contracts  # valid after `begin`
     cdef int stage
-    cdef bint suspends        # over a remote state, suspend instead of guessing
+    cdef bint suspends        # stop at unknown values of a remote state instead of guessing
     cdef bint cancelled       # the machine's cancel flag
     cdef bint is_set_up
     cdef unsigned long owner  # the thread that uses the block; 0: none
@@ -31,15 +31,15 @@ cdef class BlockBuilder:
     cdef readonly object schedule
     cdef readonly tuple ommers
     cdef readonly object withdrawals
-    cdef list added           # transactions
-    cdef list made            # Receipt values created so far, from the first one on
+    cdef list added           # the transactions of the block
+    cdef list made            # Receipt values created so far, for the first transactions
     cdef object blob_gas_price
     cdef readonly int threads
     cdef bytes given_list     # RLP of the block access list that came with the block, or None
     cdef BalExecutor bal_executor  # None unless the block runs in parallel by its access list
-    cdef PackedReceipts packed  # receipts borrowed by the executor; also set by `end`
+    cdef PackedReceipts packed  # the receipts after `bal_executor` or `end` made them
     cdef BlockEnd end         # the result if several threads ended the block
-    cdef object root_of       # state root of a layer, for receipts that have one; None: its own
+    cdef object root_of       # function from a layer to its state root; None: the layer computes it
 
     cdef int rest_on(self, Layer layer, ForkSchedule schedule, bytes ancestors) except -1
     cdef int expect(self, int stage, str action) except -1

@@ -11,7 +11,7 @@ from fastevm.core.state.layer import Layer
 L2_TO_L1_MESSAGE_PASSER: bytes
 
 class BlockBuilder:
-    """A block in the making on top of a layer."""
+    """A block under construction on top of a layer."""
 
     header: Header
     schedule: ForkSchedule

@@ -1,4 +1,4 @@
-"""Builds and executes blocks: one world for all transactions, system calls before and after them.
+"""Builds and executes blocks: runs the transactions and the system calls of a block in one world.
 """
 
 import os
@@ -114,8 +114,8 @@ cdef class BlockBuilder:
     """A block under construction on top of a layer.
 
     ``begin()`` makes the system calls at the block's start, ``add()`` executes a transaction,
-    ``snapshot()`` returns the current state, ``seal()`` ends the block. ``header`` is a draft: it
-    must contain everything that does not follow from the execution (see
+    ``snapshot()`` returns the current state, ``seal()`` ends the block. ``header`` is a draft with
+    all fields that execution does not compute (see
     `fastevm.core.execution.block.header_draft.draft_header`).
     """
 
@@ -156,12 +156,13 @@ cdef class BlockBuilder:
     ):
         """``ancestors``: hashes of the preceding blocks, parent first; only the first 256 are used.
 
-        ``suspends``: do not guess unknown values of a remote state. They are recorded there; a
-        transaction that reads one is refused with code ``needs_state``. Raises StateNotKnown if a
-        system call reads one.
+        ``suspends``: whether unknown values of a remote state stop execution. The remote state
+        records them; `add` refuses a transaction that reads an unknown value with code
+        ``needs_state``, and `begin` raises StateNotKnown.
 
-        ``deposit_contract``: 20 bytes; its logs are deposits (EIP-6110). ``root_of``: returns the
-        32-byte state root of a layer, for receipts that contain one; None: the layer computes it.
+        ``deposit_contract``: 20-byte address of the contract whose logs are deposits (EIP-6110).
+        ``root_of``: a function from a layer to its 32-byte state root, for receipts that contain
+        state roots; None: the layer computes it.
 
         ``threads``: how many threads ``add_all`` may use. Small blocks, blocks over a remote state,
         blocks of the OP stack and blocks whose receipts contain state roots run on one thread.
@@ -200,7 +201,7 @@ cdef class BlockBuilder:
         return 0
 
     cdef bint claim(self) except -1:
-        """Reserves the block for the calling thread. Returns False if an outer call has done so.
+        """Reserves the block for the calling thread. Returns False if the thread already has it.
 
         Setting ``owner`` to 0 releases it.
         """
@@ -248,7 +249,7 @@ cdef class BlockBuilder:
         return InvalidBlock(self.header.number, field, expected="success", found=found)
 
     cdef int pay(self, list entries) except -1:
-        """Adds to balances: (address, wei) pairs, in this order."""
+        """Adds to balances. ``entries`` is a list of (address, wei) pairs, applied in order."""
         cdef size_t i, count = len(entries)
         cdef SystemOutcome outcome
         cdef Credit* credits = <Credit*>PyMem_RawMalloc((count + 1) * sizeof(Credit))
@@ -311,7 +312,7 @@ cdef class BlockBuilder:
         return 0
 
     cdef bytes asked_root(self):
-        """Calls ``root_of``, which may not use the block."""
+        """Returns the state root from ``root_of``, which must not use the block meanwhile."""
         cdef unsigned long owner = self.owner
         cdef bytes root
         self.owner = IN_PYTHON
@@ -359,7 +360,7 @@ cdef class BlockBuilder:
     def add_all(self, transactions):
         """Executes all transactions of a given block.
 
-        Raises `InvalidBlock` for the first invalid transaction; the block cannot be continued then.
+        Raises `InvalidBlock` for the first invalid transaction. The block cannot be continued then.
         """
         cdef ForkSchedule schedule = self.schedule
         cdef bint is_first
@@ -383,9 +384,7 @@ cdef class BlockBuilder:
                 self.owner = 0
 
     cdef int run_all(self, tuple transactions) except -1:
-        """Executes all transactions without the GIL. Their senders are recovered before or
-        meanwhile.
-        """
+        """Executes all transactions without the GIL, and recovers their senders."""
         cdef size_t count = len(transactions), first = self.c.receipts.count, ran = 0, i
         cdef bint by_list = self.given_list is not None, encoded
         cdef int cores = CORES
@@ -436,7 +435,7 @@ cdef class BlockBuilder:
     cdef size_t run_by_list(self, const Tx** transactions, size_t count) except? 0:
         """Runs the transactions by the given access list (EIP-7928).
 
-        Returns how many ran: all, or 0 if this block has to run sequentially. Raises
+        Returns the number executed: all, or 0 if this block must be executed sequentially. Raises
         `AccessListMismatch` if an execution contradicts the list.
         """
         cdef ForkSchedule schedule = self.schedule
@@ -459,7 +458,7 @@ cdef class BlockBuilder:
     cdef size_t run_on_threads(self, const Tx** transactions, size_t count) except? 0:
         """Executes transactions optimistically on threads (Block-STM).
 
-        Returns how many were committed, counted from the first. The caller executes the rest.
+        Returns how many of the first transactions were committed. The caller executes the others.
         """
         cdef ParallelRun run = take(min(self.threads, <int>MOST_THREADS))
         cdef TxResult result
@@ -473,8 +472,8 @@ cdef class BlockBuilder:
         return ran
 
     cdef uint64_t* refunds_of(self, tuple transactions) except? NULL:
-        """Returns the gas that a post-exec transaction refunds to each transaction. NULL: there is
-        no such transaction.
+        """Returns the gas that the post-exec transaction refunds to each transaction, or NULL if
+        the block has no post-exec transaction.
         """
         cdef ForkSchedule schedule = self.schedule
         cdef uint64_t* refunds
@@ -492,7 +491,7 @@ cdef class BlockBuilder:
         return refunds
 
     def invalid(self, index, error):
-        """Returns the block's error for the error of one of its transactions."""
+        """Returns the InvalidBlock error for ``error`` of the transaction at ``index``."""
         if not isinstance(error, InvalidTransaction):
             return error
         if error.code == "needs_state":
@@ -506,7 +505,7 @@ cdef class BlockBuilder:
     # the results so far
 
     def receipt(self, size_t index):
-        """Returns the receipt at this index. Raises IndexError beyond the last one."""
+        """Returns the receipt of transaction ``index``. Raises IndexError if there is none."""
         cdef size_t ready
         cdef bint is_first = self.claim()
         try:
@@ -547,7 +546,10 @@ cdef class BlockBuilder:
         return self.c.blob_gas_used
 
     def has_gas_for(self, Transaction transaction not None, uint64_t gas_budget):
-        """Whether a transaction fits with all its gas, in each dimension that the fork has."""
+        """Whether the block, within ``gas_budget`` gas, has room for the transaction's gas limit.
+
+        Forks with state gas check both gas dimensions.
+        """
         self.look()
         return executor_has_gas(&self.c, &transaction.c, gas_budget)
 
@@ -608,7 +610,8 @@ cdef class BlockBuilder:
             ) from None
 
     cdef object finished_receipts(self):
-        """Returns all receipts: as values if ``add`` returned them before, else packed."""
+        """Returns all receipts: a tuple if ``add`` made their values before, else PackedReceipts.
+        """
         if self.packed is not None:
             return self.packed
         if len(self.made) == <Py_ssize_t>self.c.receipts.count:
@@ -637,13 +640,16 @@ cdef class BlockBuilder:
                 buffer_free(&queues[i])
 
     def rewards(self, draft):
-        """Returns the block rewards as (address, wei). ``draft`` has the header and the uncles."""
+        """Returns the block rewards as (address, wei) pairs.
+
+        ``draft`` is a block with the header and the uncles.
+        """
         return block_rewards(draft, self.schedule)
 
     def finish(self, *, state_root=True):
         """Ends the block (credits, requests, roots) and returns its `BlockResult`.
 
-        Without ``state_root`` the result has 32 zero bytes in its place.
+        With ``state_root=False`` the root is not computed and is 32 zero bytes in the result.
         """
         cdef bint is_first = self.claim()
         try:
@@ -717,7 +723,7 @@ cdef class BlockBuilder:
                 self.owner = 0
 
     cdef object listed(self):
-        """See ``access_list``."""
+        """Returns the RLP of the block access list so far, or None; see ``access_list``."""
         cdef ForkSchedule schedule = self.schedule
         cdef Accesses* accesses = self.c.world.accesses
         cdef Buffer encoded
@@ -746,11 +752,11 @@ cdef class BlockBuilder:
             buffer_free(&encoded)
 
     def withdrawals_root(self, Layer layer not None, bint state_root):
-        """Returns the header's withdrawals root for a block that ends in this state; None if the
-        fork has none.
+        """Returns the withdrawals root of a block that ends in this state; None if the fork has no
+        such field.
 
-        On chains of the OP stack it is a root of the state, so it is 32 zero bytes without
-        ``state_root``.
+        On chains of the OP stack this is a storage root, so with ``state_root=False`` it is 32 zero
+        bytes.
         """
         cdef ForkSchedule schedule = self.schedule
         if not schedule.c.has_withdrawals:
@@ -778,11 +784,12 @@ def execute_block(
     """Executes a block on its parent's state under ``schedule`` and returns its `BlockResult`.
 
     ``ancestors``: hashes of the preceding blocks, parent first; only the first 256 are used.
-    Without ``state_root`` the result has 32 zero bytes for roots of the state. ``root_of``: see
-    `BlockBuilder`. ``threads``: how many threads may execute transactions; they do not change the
-    result. With ``block.access_list`` the threads use it, unless it is wrong; over a remote state
-    everything it names is fetched in one request. ``on_builder`` is called with each builder before
-    it runs transactions, so that another thread can cancel it.
+    With ``state_root=False`` state roots are not computed and are 32 zero bytes in the result.
+    ``root_of``: see `BlockBuilder`. ``threads``: how many threads may execute transactions; the
+    number does not change the result. If the block has an access list, threads execute by it unless
+    it is wrong; over a remote state, one request fetches everything that the list names.
+    ``on_builder`` is called with each `BlockBuilder` before the builder runs transactions, so that
+    another thread can cancel it.
 
     Raises `InvalidBlock` if a transaction or a system call makes the block invalid. The header's
     other fields are not compared with the result: see

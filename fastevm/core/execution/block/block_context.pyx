@@ -1,4 +1,4 @@
-"""Fills in the machine's block context from headers, environments and single values."""
+"""Fills in the block context of a machine from a header, an environment or single values."""
 
 from libc.string cimport memcpy, memset
 

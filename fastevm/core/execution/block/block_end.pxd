@@ -7,15 +7,15 @@ from fastevm.core.state.layer cimport Layer
 
 
 cdef enum:
-    RECEIPTS_OF_AN_END = 64   # smaller blocks are not worth waking a thread
+    RECEIPTS_OF_AN_END = 64   # blocks with fewer receipts end on one thread
 
 
 cdef class BlockEnd:
-    cdef Layer layer          # after the block
+    cdef Layer layer          # the state after the block
     cdef PackedReceipts packed
     cdef Hash root            # receipts root
 
 
-# End a block whose receipts are encoded. `layer`: the state before the block, which must not be
-# remote. Raises MemoryError.
+# End a block whose receipts are already encoded. `layer` is the state before the block and must not
+# be remote. Raises MemoryError.
 cdef BlockEnd block_end(Layer layer, BlockExecutor* b, int threads, object blob_gas_price)

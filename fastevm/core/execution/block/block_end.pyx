@@ -26,7 +26,7 @@ from fastevm.core.trie.ordered cimport (
 )
 
 
-# Items of the first stage that are not leaves. Long items come first.
+# The first items of the first stage, which are not leaves. They take longest, so they come first.
 cdef enum:
     COMMIT_ITEM = 0
     PACK_ITEM = 1
@@ -40,7 +40,7 @@ cdef struct Shared:
     const uint8_t** items     # encoded receipts
     size_t* sizes
     # --- results ---
-    MapNode* accounts         # of the layer; after the run, of the next layer
+    MapNode* accounts         # accounts of the layer before the block; after the run, after it
     ChangeList* changes
     bint commit_failed
     Packed packed

@@ -25,22 +25,23 @@ cdef struct BlockExecutor:
     World* world             # owned
     const Schedule* schedule  # borrowed
     BlockContext context     # its ancestors are borrowed
-    uint64_t gas_used        # as the header counts it
-    uint64_t gas_paid        # as receipts count it: after refunds
-    uint64_t regular_gas_used  # this and the next member: in forks with state gas
-    uint64_t state_gas_used
-    uint64_t gas_given_back  # refunded by a post-exec transaction; still counts towards the gas limit
+    uint64_t gas_used        # gas used as the header counts it
+    uint64_t gas_paid        # gas used as receipts count it, after refunds
+    uint64_t regular_gas_used  # in forks with state gas
+    uint64_t state_gas_used  # in forks with state gas
+    uint64_t gas_given_back  # gas refunded by a post-exec transaction; the gas limit counts it
     uint64_t blob_gas_used
     ReceiptList receipts
 
 
-# Returns False if memory is exhausted; call executor_free in any case.
+# Initialises an executor. Returns False if memory is exhausted; call executor_free in any case.
 cdef bint executor_new(BlockExecutor* b) noexcept nogil
 cdef void executor_free(BlockExecutor* b) noexcept nogil
-# The same, reusing the memory of the previous block. Requires the GIL.
+# Like executor_new and executor_free, but reuse the memory of the previous block. Require the GIL.
 cdef bint executor_take(BlockExecutor* b) noexcept
 cdef void executor_leave(BlockExecutor* b) noexcept
-# Begin a block on the reader's state. The caller fills in `context` before the first transaction.
+# Begin a block on the state of `reader`. The caller fills in `context` before the first
+# transaction.
 cdef void executor_open(
     BlockExecutor* b, const Schedule* schedule, const Reader* reader
 ) noexcept nogil
@@ -58,13 +59,14 @@ cdef SystemOutcome executor_start(
 cdef SystemOutcome executor_pay(
     BlockExecutor* b, const Credit* credits, size_t count
 ) noexcept nogil
-# Check that the block has room for the transaction's blobs (EIP-4844) or its share of the DA
-# footprint (OP stack, Jovian), which is returned in `footprint`. On an error, `result` has both
-# numbers.
+# Check that the block has enough blob gas left for the transaction (EIP-4844), or enough DA
+# footprint (OP stack, Jovian). `footprint` receives the transaction's part of the footprint, in
+# gas. On an error, `result.have` and `result.want` are the two amounts.
 cdef TxError block_has_room(
     BlockExecutor* b, const Tx* tx, const TxOptions* options, uint64_t* footprint, TxResult* result
 ) noexcept nogil
-# Returns whether the transaction fits into this much block gas, in each gas dimension of the fork.
+# Returns whether the transaction's gas limit fits into what the block has left of `budget` gas, in
+# each gas dimension of the fork.
 cdef bint executor_has_gas(const BlockExecutor* b, const Tx* tx, uint64_t budget) noexcept nogil
 # Execute a transaction and append the record of its receipt without the encoding. An error changes
 # nothing.
@@ -75,8 +77,9 @@ cdef TxError executor_transact(
 cdef void executor_record(
     BlockExecutor* b, ReceiptRecord* record, const Tx* tx, uint64_t footprint, TxResult* result
 ) noexcept nogil
-# The two steps of executor_record, for callers that record in another order. `used` is the gas
-# after refunds; `regular` and `state` apply to forks that have both. The record must be zeroed.
+# The two steps of executor_record, for callers that record in another order. The first adds gas to
+# the block: `used` after refunds, `regular` and `state` in forks with state gas, `blobs` blob gas.
+# The second fills in a zeroed record.
 cdef void executor_count_gas(
     BlockExecutor* b, uint64_t used, uint64_t regular, uint64_t state, uint64_t blobs
 ) noexcept nogil
@@ -87,11 +90,11 @@ cdef void executor_fill_record(
 # Encode the last receipt. Returns False if memory is exhausted.
 cdef bint executor_encode_receipt(BlockExecutor* b) noexcept nogil
 # Execute the transactions from `first` on. Returns the number executed, including those before
-# `first`. Their receipts are not encoded. `result` is that of the last transaction tried.
-# `refunds`: NULL, or the gas that a post-exec transaction at the end refunds to each.
+# `first`. The receipts are not encoded. `result` is that of the last transaction tried. `refunds`
+# is NULL, or the gas that the post-exec transaction of the block refunds to each transaction.
 cdef size_t executor_transact_from(
     BlockExecutor* b, const Tx** transactions, size_t first, size_t count,
     const uint64_t* refunds, TxResult* result
 ) noexcept nogil
-# Encode all receipts from this one on. Returns False if memory is exhausted.
+# Encode all receipts from index `first` on. Returns False if memory is exhausted.
 cdef bint executor_encode_receipts(BlockExecutor* b, size_t first, int threads) noexcept nogil

@@ -79,8 +79,8 @@ cdef bint executor_take(BlockExecutor* b) noexcept:
     return True
 
 
-# Forgets everything that belonged to the last owner of a machine. Its moved precompiles would take
-# part in the blocks of the next owner, and are freed memory by then.
+# Clears the pointers that the last owner of a machine has set. Without this, the next owner's
+# blocks would use the moved precompiles of the last owner, whose memory may be freed.
 cdef void detach(Machine* m) noexcept nogil:
     m.world = NULL
     m.schedule = NULL
@@ -186,7 +186,7 @@ cdef inline TxError over(
 cdef TxError measure_footprint(
     BlockExecutor* b, const Tx* tx, uint64_t* out, TxResult* result
 ) noexcept nogil:
-    """Computes the transaction's share of the DA footprint (OP Stack specification, Jovian)."""
+    """Computes a transaction's part of the block's DA footprint, in gas (OP Stack, Jovian)."""
     cdef L1Fees fees
     cdef uint64_t limit = b.context.gas_limit
     cdef uint64_t left = limit - b.blob_gas_used if b.blob_gas_used < limit else 0
@@ -223,7 +223,7 @@ cdef TxError executor_transact(
     cdef uint64_t limit = b.context.gas_limit, footprint = 0, used
     if block_has_room(b, tx, options, &footprint, result) != TX_VALID:
         return result.error
-    # Allocate the record first: nothing may fail after the transaction.
+    # Allocate the record first: after the transaction has changed the world, nothing may fail.
     record = receipts_add(&b.receipts)
     if record == NULL:
         result.error = TX_OUT_OF_MEMORY

@@ -8,7 +8,7 @@ from fastevm.core.primitives.word cimport Word
 
 
 cdef enum:
-    FEE_PARAMETERS_SIZE = 17  # longer extra data are not kept (OP stack, Jovian)
+    FEE_PARAMETERS_SIZE = 17  # bytes; longer extra data are dropped (OP stack, Jovian)
     HEADER_FIELD_COUNT = 23
 
 
@@ -43,8 +43,8 @@ cdef struct HeaderFields:
 
 
 cdef enum RowKind:
-    ROW_BYTES = 0             # of `size` bytes
-    ROW_DATA = 1              # extra data
+    ROW_BYTES = 0             # exactly `size` bytes
+    ROW_DATA = 1              # extra data: any number of bytes
     ROW_UINT64 = 2
     ROW_WORD = 3
 
@@ -52,17 +52,17 @@ cdef enum RowKind:
 # A row of HEADER_FIELDS for code without the GIL.
 cdef struct HeaderRow:
     RowKind kind
-    uint32_t bit              # in HeaderFields.present
-    size_t offset             # in HeaderFields
+    uint32_t bit              # bit of the field in HeaderFields.present
+    size_t offset             # offset of the field in HeaderFields
     size_t size
     bint counts               # the child's value is the parent's plus 1
-    const char* member        # ',"name":' of JSON
+    const char* member        # the text ',"name":' for JSON
     size_t member_size
 
 
 cdef HeaderRow HEADER_ROWS[HEADER_FIELD_COUNT]       # in RLP order
 cdef HeaderRow HEADER_JSON_ROWS[HEADER_FIELD_COUNT]  # in JSON order
-# An empty header whose state root is zero. The fields of all forks have values.
+# A header with an empty block's values for the fields of all forks. The state root is zero.
 cdef HeaderFields EMPTY_HEADER
 
 
@@ -71,16 +71,17 @@ cdef inline const void* row_value(const HeaderRow* row, const HeaderFields* h) n
     return <const char*>h + row.offset
 
 
-# Returns the bits of the header fields that these rules have (parameters of a ForkSchedule).
+# Returns the bits of the header fields that a fork has. `parameters` are those of a ForkSchedule.
 cdef uint32_t fields_of_rules(object parameters) except? 0
-# Turn an empty header into the draft of a child: sets which fields it has, and increments counters.
+# Turn an empty header into the draft of a child of `parent`: sets `present` and increments counters
+# such as the number.
 cdef void header_begin(
     HeaderFields* h, uint32_t present, const HeaderFields* parent
 ) noexcept nogil
-# Append the RLP. Returns False if memory is exhausted.
+# Append the RLP of the header. Returns False if memory is exhausted.
 cdef bint header_append(Buffer* out, const HeaderFields* h) noexcept nogil
-# Read a Header. Extra data longer than FEE_PARAMETERS_SIZE are dropped. Raises ValueError for bytes
-# of the wrong size.
+# Convert a Python Header to C. Extra data longer than FEE_PARAMETERS_SIZE are dropped. Raises
+# ValueError for bytes of the wrong size.
 cdef int header_read(HeaderFields* h, object header) except -1
-# Returns the Header.
+# Returns the Python Header.
 cdef object header_value(const HeaderFields* h)

@@ -20,7 +20,7 @@ cdef struct Head:
 
 
 cdef bytes pack_logs(const World* w):
-    """Packs each log as a head, the topics as words, and the data."""
+    """Packs the logs of a world. Each log is a head, the topics as words, and the data."""
     cdef size_t i
     cdef size_t total = 0
     cdef const LogRecord* log

@@ -71,7 +71,7 @@ Sequence.register(PackedReceipts)
 cdef PackedReceipts packed_receipts(
     const ReceiptList* receipts, const LogRecord* logs, object blob_gas_price
 ):
-    """See `pack_receipts`."""
+    """Copies finished receipts and their logs; see `pack_receipts`."""
     cdef Packed packed
     memset(&packed, 0, sizeof(packed))
     if not pack_receipts(receipts, logs, &packed):
@@ -114,7 +114,7 @@ cdef bint pack_receipts(
 cdef PackedReceipts adopted_receipts(
     ReceiptRecord* records, size_t count, const LogRecord* logs, object blob_gas_price
 ):
-    """Takes ownership of finished receipts in one allocation with their logs."""
+    """Takes ownership of finished receipts, which are in one allocation with their logs."""
     cdef PackedReceipts packed = PackedReceipts.__new__(PackedReceipts)
     packed.blob_gas_price = blob_gas_price
     packed.made = [None] * count

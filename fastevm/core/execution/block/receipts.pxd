@@ -11,21 +11,21 @@ from fastevm.core.state.records cimport LogRecord
 cdef struct ReceiptRecord:
     uint32_t tx_type
     bint success
-    bint has_post_state      # before Byzantium, instead of the status
+    bint has_post_state      # before Byzantium: the receipt has a state root, no status
     Hash post_state
     uint64_t gas_used
     uint64_t cumulative_gas_used
     uint64_t blob_gas_used
     bint has_blobs
-    bint has_da_footprint    # blob_gas_used is its share of it
+    bint has_da_footprint    # blob_gas_used is the transaction's part of the DA footprint, in gas
     bint has_deposit_nonce   # a deposit, from Regolith on
     uint64_t deposit_nonce
     uint64_t deposit_version  # 0: the encoding omits the nonce
-    Word effective_price
+    Word effective_price     # wei per gas
     bint has_created
     Address created
     size_t first_log         # index into the world's logs
-    size_t log_count         # pseudo logs included
+    size_t log_count         # includes pseudo logs, which are not encoded
     size_t encoded_at        # offset in ReceiptList.encoded
     size_t encoded_size
     uint8_t bloom[BLOOM_SIZE]
@@ -35,19 +35,21 @@ cdef struct ReceiptList:
     ReceiptRecord* records
     size_t count
     size_t capacity
-    const uint8_t* bloom     # of borrowed records, which are read-only; else NULL
-    Buffer encoded           # the encodings back to back, with type bytes
+    const uint8_t* bloom     # the block's bloom if the records are borrowed (read-only); else NULL
+    Buffer encoded           # the encodings with their type bytes, one after the other
 
 
 cdef void receipts_clear(ReceiptList* list) noexcept nogil
 cdef void receipts_free(ReceiptList* list) noexcept nogil
 # Append a zeroed record, valid until the next append. Returns NULL if memory is exhausted.
 cdef ReceiptRecord* receipts_add(ReceiptList* list) noexcept nogil
-# Borrow the finished records of another object, without encodings but with their bloom.
+# Borrow finished records of another object. `bloom` is the bloom of the block; encodings are
+# absent.
 cdef void receipts_borrow(
     ReceiptList* list, ReceiptRecord* records, size_t count, const uint8_t* bloom
 ) noexcept nogil
-# Compute blooms and encodings of some records. Appends to `out`; offsets count from its start.
+# Compute blooms and encodings of the records from `first` up to `end`. Appends the encodings to
+# `out`; `encoded_at` counts from the start of `out`.
 cdef bint receipts_encode_range(
     ReceiptRecord* records, size_t first, size_t end, const LogRecord* logs, Buffer* out
 ) noexcept nogil
@@ -56,7 +58,7 @@ cdef bint receipts_encode_range(
 cdef bint receipts_encode_from(
     ReceiptList* list, size_t first, const LogRecord* logs
 ) noexcept nogil
-# The same on several threads if there are many receipts.
+# Like receipts_encode_from, on several threads if there are many receipts.
 cdef bint receipts_encode_on_threads(
     ReceiptList* list, size_t first, const LogRecord* logs, int threads
 ) noexcept nogil

@@ -30,12 +30,12 @@ cdef enum:
     STRING = 0x80
     LIST = 0xc0
     LIST_OF_ONE_BYTE_SIZE = 0xf8
-    RECEIPT_HEAD = 10        # type byte and list header
-    ADDRESS_ITEM = 21        # encoded sizes
-    HASH_ITEM = 33
+    RECEIPT_HEAD = 10        # bytes of type and list header
+    ADDRESS_ITEM = 21        # bytes of an encoded address
+    HASH_ITEM = 33           # bytes of an encoded hash
     BATCH_LOGS = 32
     LOG_ITEMS = 5            # address and up to four topics
-    BATCH_ITEMS = 160        # over all logs of a batch
+    BATCH_ITEMS = 160        # BATCH_LOGS * LOG_ITEMS
     RECEIPTS_ON_THREADS = 64  # fewer receipts are encoded on one thread
     SHARES_OF_EACH = 2       # shares per thread
     MOST_SHARES = 32
@@ -43,7 +43,7 @@ cdef enum:
 
 cdef struct BatchedLog:
     const LogRecord* log
-    uint8_t* bloom           # of its receipt
+    uint8_t* bloom           # the bloom of the log's receipt
     uint32_t count
     uint32_t items[LOG_ITEMS]
 
@@ -62,9 +62,9 @@ cdef struct Shares:
     const LogRecord* logs
     size_t first
     size_t end
-    size_t size              # of a share
+    size_t size              # receipts in a share
     int64_t count
-    int64_t taken            # atomic
+    int64_t taken            # shares that threads have taken; atomic
     Buffer encoded[MOST_SHARES]
     bint ok[MOST_SHARES]
 
@@ -128,7 +128,7 @@ cdef size_t logs_payload(const LogRecord* logs, size_t count) noexcept nogil:
 
 
 cdef bint append_log(Buffer* out, const LogRecord* log) noexcept nogil:
-    """Writes into memory that `append_receipt` reserved, except for the data."""
+    """Appends a log. `append_receipt` has reserved memory for all of it except the data."""
     cdef uint8_t* at
     cdef uint32_t i
     if not rlp_append_list_header(out, log_payload(log)):

@@ -9,7 +9,8 @@ from fastevm.core.trie.trie cimport trie_ordered_root
 
 
 def ordered_root(list items not None):
-    """Returns the 32-byte root of the trie from ``rlp(i)`` to ``items[i]`` (non-empty bytes)."""
+    """Returns the 32-byte root of the trie that maps ``rlp(i)`` to ``items[i]`` (non-empty bytes).
+    """
     cdef size_t count = len(items), i
     cdef const uint8_t** data = <const uint8_t**>PyMem_RawMalloc((count + 1) * sizeof(uint8_t*))
     cdef size_t* sizes = <size_t*>PyMem_RawMalloc((count + 1) * sizeof(size_t))

@@ -1,4 +1,4 @@
-"""System calls and credits: the changes that a block makes outside its transactions."""
+"""System calls and credits: the state changes of a block outside its transactions."""
 
 from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memset
@@ -40,7 +40,7 @@ from fastevm.core.state.world cimport (
 
 
 cdef void system_address(Address* out) noexcept nogil:
-    """0xfffffffffffffffffffffffffffffffffffffffe."""
+    """Sets ``out`` to the caller of system calls, 0xfffffffffffffffffffffffffffffffffffffffe."""
     memset(out.b, 0xff, 20)
     out.b[19] = 0xfe
 
@@ -62,7 +62,7 @@ cdef SystemOutcome outcome_of(Status status) noexcept nogil:
 
 
 cdef Status run_message(Machine* m, const Message* message) noexcept nogil:
-    """Executes untraced until the end, or until only the host can continue with the GIL."""
+    """Executes a message without tracing, until it ends or needs state from the host."""
     cdef Tracer* tracer = m.tracer
     cdef Status status
     m.tracer = NULL

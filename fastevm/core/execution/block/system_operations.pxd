@@ -1,5 +1,5 @@
-# The system calls of a block: at its start, and for requests and deposits at its end. Building,
-# importing and simulating share them.
+# The system calls at the start of a block, and the requests and deposits at its end. Building,
+# import and simulation of blocks use the same functions.
 from libc.stdint cimport uint8_t
 
 from fastevm.core.execution.block.receipts cimport ReceiptList
@@ -12,7 +12,7 @@ from fastevm.core.state.world cimport LogRecord
 
 
 cdef enum:
-    QUEUE_COUNT = 4           # of QUEUES in requests.py, in their order
+    QUEUE_COUNT = 4           # length of QUEUES in requests.py; `queues` below has the same order
 
 
 # The system contracts of a fork.
@@ -27,15 +27,16 @@ cdef struct SystemContracts:
 
 cdef int system_contracts_read(SystemContracts* out, ForkSchedule schedule) except -1
 
-# Make the system calls at the start of a block (EIP-4788, EIP-2935), each with 32 bytes. Contracts
-# that are missing or fail change nothing. Returns SYSTEM_DONE or an outcome for the host.
+# Make the system calls at the start of a block (EIP-4788, EIP-2935), each with 32 bytes of input.
+# Contracts that are missing or fail change nothing. Returns SYSTEM_DONE or an outcome >=
+# SYSTEM_NEEDS_STATE.
 cdef SystemOutcome run_start_calls(
     Machine* m, const SystemContracts* c, const uint8_t* beacon_root, const uint8_t* parent_hash
 ) noexcept nogil
 
 # Collect the requests at the end of a block (EIP-7002, EIP-7251, EIP-8282). Overwrites `queues`.
 # Stops at the first contract that fails: `at` is its index, machine.status the reason. `optional`:
-# a contract without code has no requests.
+# whether a contract may lack code; it then has no requests.
 cdef SystemOutcome run_queue_calls(
     Machine* m, const SystemContracts* c, bint optional, Buffer* queues, size_t* at
 ) noexcept nogil

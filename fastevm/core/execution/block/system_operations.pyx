@@ -29,7 +29,7 @@ from fastevm.core.execution.block.requests import (
 
 
 cdef bint read_contract(Address* out, ForkSchedule schedule, str name) except -1:
-    """Reads the address of a system contract. Returns False if the fork has none of this name."""
+    """Reads the address of a system contract. Returns False if the fork does not have it."""
     found = schedule.system_contracts.get(name)
     if found is None:
         return False

@@ -1,4 +1,4 @@
-"""What a transaction on an OP-stack chain pays besides its gas: for data on L1, to the operator.
+"""Fees on OP-stack chains besides gas: the L1 data fee, the operator fee and the DA footprint.
 
 Source: the OP Stack specification, execution engine (Bedrock to Jovian) and predeploys (L1Block).
 """
@@ -21,16 +21,16 @@ from fastevm.core.state.world cimport World, world_account, world_slot
 
 cdef enum:
     MILLION = 1_000_000
-    BYTE_GAS = 16                   # of calldata that is not zero (EIP-2028)
+    BYTE_GAS = 16                   # gas per calldata byte that is not zero (EIP-2028)
     ZERO_BYTE_GAS = 4
-    SIGNATURE_GAS = 68 * BYTE_GAS   # of a signature that the L1 fee of Bedrock assumes
+    SIGNATURE_GAS = 68 * BYTE_GAS   # Bedrock's L1 fee adds it for the signature
 
     BEDROCK_FEE = 1                 # values of Schedule.l1_fee_version
     REGOLITH_FEE = 2
     ECOTONE_FEE = 3
 
-    ISTHMUS_OPERATOR_FEE = 1        # of Schedule.operator_fee_version
-    JOVIAN_FACTOR = 100             # of the operator fee
+    ISTHMUS_OPERATOR_FEE = 1        # value of Schedule.operator_fee_version
+    JOVIAN_FACTOR = 100             # Jovian multiplies the operator scalar by it
 
     # Slots of L1Block.
     BASE_FEE_SLOT = 1
@@ -47,7 +47,7 @@ cdef uint64_t LEAST_SIZE = 100 * <uint64_t>MILLION
 
 
 cdef void predeploy(Address* out, uint8_t number):
-    """0x42000000000000000000000000000000000000NN."""
+    """Sets ``out`` to the address 0x42000000000000000000000000000000000000NN."""
     memset(out.b, 0, 20)
     out.b[0] = 0x42
     out.b[19] = number
@@ -115,7 +115,7 @@ cdef bint read_operator(World* w, Account* contract, L1Fees* out) noexcept nogil
     return True
 
 
-# --- arithmetic that stops at 2^256 - 1 ---
+# --- saturating arithmetic: a result is at most 2^256 - 1 ---
 
 cdef inline void word_highest(Word* r) noexcept nogil:
     r.d[0] = r.d[1] = r.d[2] = r.d[3] = ~<uint64_t>0
@@ -152,7 +152,7 @@ cdef void add(Word* r, const Word* a, const Word* b) noexcept nogil:
 # --- the fees ---
 
 cdef uint64_t estimated_size(const uint8_t* raw, size_t size) noexcept nogil:
-    """The size after the batcher's compression, in millionths of a byte."""
+    """Returns Fjord's estimate of the size after compression, in millionths of a byte."""
     cdef uint64_t scaled = fastlz_length(raw, size) * SIZE_PER_FASTLZ_BYTE
     return scaled - SIZE_OFFSET if scaled > LEAST_SIZE + SIZE_OFFSET else LEAST_SIZE
 
@@ -163,7 +163,7 @@ cdef uint64_t calldata_gas(const uint8_t* raw, size_t size) noexcept nogil:
 
 
 cdef void weighted_price(const L1Fees* fees, Word* out) noexcept nogil:
-    """16 * base fee * its scalar + blob base fee * its scalar."""
+    """Computes 16 * base fee * base fee scalar + blob base fee * blob base fee scalar."""
     cdef Word blobs
     multiply64(out, &fees.base_fee, fees.base_fee_scalar)
     multiply64(out, out, BYTE_GAS)
@@ -171,8 +171,8 @@ cdef void weighted_price(const L1Fees* fees, Word* out) noexcept nogil:
     add(out, out, &blobs)
 
 
-# The attributes of Ecotone's first block are those of the fork before, so that the new parameters
-# are still unset. Both are compared, as op-geth does.
+# Whether Ecotone's parameters are still unset, as in its first block, whose attributes have the
+# form of the previous fork. op-geth checks the same two members.
 cdef bint lacks_ecotone(const L1Fees* fees) noexcept nogil:
     return (
         (fees.base_fee_scalar | fees.blob_base_fee_scalar) == 0
@@ -250,7 +250,7 @@ cdef int fees_of(L1Fees* out, object attributes) except -1:
 
 
 def l1_data_fee_of(bytes raw not None, attributes, ForkSchedule schedule not None):
-    """(fee in wei, L1 gas) of an encoded transaction; see the stub."""
+    """Returns (fee in wei, L1 gas) of an encoded transaction; see the stub."""
     cdef L1Fees fees
     cdef Word fee, gas
     memset(&fees, 0, sizeof(fees))
@@ -260,7 +260,7 @@ def l1_data_fee_of(bytes raw not None, attributes, ForkSchedule schedule not Non
 
 
 def operator_fee_of(uint64_t gas, attributes, ForkSchedule schedule not None):
-    """The operator fee in wei for so much gas; see the stub."""
+    """Returns the operator fee in wei for ``gas`` gas; see the stub."""
     cdef L1Fees fees
     cdef Word fee
     memset(&fees, 0, sizeof(fees))
@@ -270,7 +270,7 @@ def operator_fee_of(uint64_t gas, attributes, ForkSchedule schedule not None):
 
 
 def da_footprint_of(bytes raw not None, attributes):
-    """The share of an encoded transaction in the block's DA footprint; see the stub."""
+    """Returns how much an encoded transaction adds to the DA footprint, in gas; see the stub."""
     cdef L1Fees fees
     memset(&fees, 0, sizeof(fees))
     fees_of(&fees, attributes)
@@ -278,5 +278,5 @@ def da_footprint_of(bytes raw not None, attributes):
 
 
 def compressed_size(bytes raw not None):
-    """The length of ``raw`` after FastLZ compression, in bytes."""
+    """Returns the length of ``raw`` after FastLZ compression, in bytes."""
     return fastlz_length(raw, len(raw))

@@ -1,7 +1,7 @@
 """Executes a block by its access list (EIP-7928): no transaction waits for another.
 
-A block passes through stages, each shared by all threads: decode the list, execute and validate the
-transactions (and commit the list's last values), fill in the receipts, hash the leaves and the
+The stages of a block, in each of which all threads take part: decode the list, execute and validate
+the transactions (and commit the list's last values), fill in the receipts, hash the leaves and the
 branches of the receipts trie.
 """
 
@@ -70,12 +70,13 @@ from fastevm.core.trie.ordered cimport (
 
 cdef enum:
     ARENA_CHUNK = 256 * 1024
-    PARTS_AT_ONCE = 16        # accounts of the list that a thread decodes as one item
-    MOST_AT_ONCE = 4          # transactions that a thread takes as one item
-    ITEMS_OF_EACH = 32        # items per thread, at least, if there are many transactions
+    PARTS_AT_ONCE = 16        # accounts of the list in an item of work
+    MOST_AT_ONCE = 4          # the most transactions in an item of work
+    ITEMS_OF_EACH = 32        # the fewest items of work per thread if there are many transactions
 
 
-# Items of the stage RUN that are not transactions. Long items come first.
+# The first items of the stage RUN, which are not transactions. They take longest, so they come
+# first.
 cdef enum:
     COMMIT_ITEM = 0
     PLAN_ITEM = 1
@@ -94,10 +95,10 @@ cdef enum:
 
 cdef struct Runner:
     Machine* machine
-    World* world              # of one transaction at a time
-    Arena* arena              # logs and values before the block, until the block ends
-    BalTotals sums            # of the accounts of the list that it decoded
-    BalTotals validated       # by its executions
+    World* world              # the state that the current transaction sees
+    Arena* arena              # memory for logs and decoded values, freed when the block ends
+    BalTotals sums            # counts of the list items that this thread decoded
+    BalTotals validated       # counts of the list items that its executions accessed
     uint64_t gas              # regular gas of its executions
     uint64_t padding[8]       # keeps counters of two threads in different cache lines
 
@@ -109,8 +110,8 @@ cdef struct BalThreads:
     BlockExecutor* block
     Bal* bal
     BalReceipts* receipts
-    size_t at_once            # transactions of an item
-    MapNode* accounts         # the layer's before the block, after it when it is committed
+    size_t at_once            # transactions in an item of work
+    MapNode* accounts         # accounts of the layer before the block; after COMMIT_ITEM, after it
     ChangeList* changes
     int failed                # atomic: all threads stop
     Stage stages[STAGES]
@@ -186,7 +187,7 @@ cdef void end_of_list(void* context) noexcept nogil:
 # transactions
 
 cdef bint keep_logs(Runner* runner, Outcome* outcome) noexcept nogil:
-    """Copies the logs; the thread's world is reused for its next transaction."""
+    """Copies the logs to the arena, because the world is reused for the next transaction."""
     cdef const World* w = runner.world
     cdef LogRecord* log
     cdef uint8_t* data
@@ -209,7 +210,10 @@ cdef bint keep_logs(Runner* runner, Outcome* outcome) noexcept nogil:
 
 
 cdef bint execute(BalThreads* t, Runner* runner, size_t at) noexcept nogil:
-    """Executes a transaction on the list's values before it. False: validation failed."""
+    """Executes a transaction on the state that the list gives for its index.
+
+    Returns False if the execution contradicts the list.
+    """
     cdef Outcome* outcome = &t.receipts.outcomes[at]
     cdef BalView view
     cdef Reader reader
@@ -334,7 +338,7 @@ cdef bint run_block(BalThreads* t, BlockExecutor* b) noexcept nogil:
 
 
 cdef bint begin_the_end(BalView* view, BlockExecutor* b) noexcept nogil:
-    """Makes the block's world read the state after the transactions."""
+    """Makes the block's world read the state after the last transaction."""
     cdef Reader reader
     memset(&reader, 0, sizeof(reader))
     bal_reader(view, &reader)
@@ -343,12 +347,12 @@ cdef bint begin_the_end(BalView* view, BlockExecutor* b) noexcept nogil:
     return world_record_accesses(b.world)
 
 
-cdef BalThreads* kept = NULL  # idle ones, for the next block
+cdef BalThreads* kept = NULL  # idle threads' memory, kept for the next block
 cdef size_t blocks_by_list = 0
 
 
 def counted() -> int:
-    """Blocks that this process has executed by their access lists."""
+    """Returns how many blocks this process has executed by their access lists."""
     return blocks_by_list
 
 

@@ -15,7 +15,7 @@ from fastevm.core.trie.ordered cimport OrderedList
 
 
 cdef enum:
-    RECEIPTS_AT_ONCE = 32     # receipts of a share, which one thread makes
+    RECEIPTS_AT_ONCE = 32     # consecutive receipts that a thread makes as one share
 
 
 # The result of a transaction, from which its receipt is made.
@@ -24,7 +24,7 @@ cdef struct Outcome:
     LogRecord* logs
 
 
-# What a receipt needs from its transaction, and from those before it.
+# The numbers from which a receipt is made: those of its transaction, and sums over earlier ones.
 cdef struct ReceiptInput:
     uint64_t gas_used
     uint64_t block_gas
@@ -33,9 +33,9 @@ cdef struct ReceiptInput:
     uint64_t needs_regular_gas
     uint64_t needs_state_gas
     size_t log_count
-    uint64_t log_indices     # those of reverted logs included
+    uint64_t log_indices     # number of log indices used, including those of reverted logs
     size_t log_bytes
-    # --- sums over the transactions before it ---
+    # --- sums over earlier transactions ---
     uint64_t cumulative_gas_used
     size_t first_log
     uint64_t first_index
@@ -54,7 +54,7 @@ cdef struct BalReceipts:
     Outcome* outcomes
     ReceiptShare* shares
     int64_t share_count
-    const uint8_t** items    # the encodings
+    const uint8_t** items    # the encoded receipts
     size_t* sizes
     OrderedList trie
     Address deposit_contract
@@ -73,18 +73,19 @@ cdef struct BalReceipts:
 cdef bint bal_receipts_open(
     BalReceipts* r, const Tx** transactions, size_t count
 ) noexcept nogil
-# Prepare the receipts trie. It may run in parallel with the transactions.
+# Prepare the receipts trie. May run in parallel with the transactions.
 cdef void bal_receipts_plan(BalReceipts* r) noexcept nogil
-# Record the result of a transaction. Its logs must outlive the block.
+# Record the result of transaction `at`, which used `log_indices` log indices. Its logs must stay
+# valid until the block ends.
 cdef void bal_receipts_record(BalReceipts* r, size_t at, uint64_t log_indices) noexcept nogil
 # Add up gas, blob gas and logs in the order of the transactions. Returns False if the block has too
-# little gas for one of them, or if memory is exhausted.
+# little gas for a transaction, or if memory is exhausted.
 cdef bint bal_receipts_accumulate(BalReceipts* r, BlockExecutor* b) noexcept nogil
-# Fill in one share, by index. Shares may be filled in any order.
+# Make the receipts of the share with this index. Shares may be made in any order.
 cdef void bal_receipts_fill(BalReceipts* r, const BlockExecutor* b, int64_t share) noexcept nogil
-# After all shares: pass the encoded receipts to the trie.
+# Pass the encoded receipts of all shares to the trie.
 cdef void bal_receipts_gather(BalReceipts* r) noexcept nogil
-# After the leaves and branches of `trie` are hashed: compute the root. Returns False if memory is
-# exhausted.
+# Compute the receipts root, after the leaves and branches of `trie` are hashed. Returns False if
+# memory is exhausted.
 cdef bint bal_receipts_close(BalReceipts* r) noexcept nogil
 cdef void bal_receipts_free(BalReceipts* r) noexcept nogil

@@ -1,4 +1,4 @@
-"""Makes the receipts of transactions that were executed in any order, in shares for threads."""
+"""Makes the receipts of a block whose transactions ran in parallel, on several threads."""
 
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawMalloc
 from libc.stdint cimport int64_t, uint8_t, uint64_t
@@ -79,7 +79,7 @@ cdef void bal_receipts_record(BalReceipts* r, size_t at, uint64_t log_indices) n
 
 
 # ----------------------------------------------------------------------------------------------
-# in the order of the transactions
+# sums over the transactions: these functions take the transactions in order
 
 cdef bint has_room(const BlockExecutor* b, const Tx* tx, ReceiptInput* input) noexcept nogil:
     """Whether the block has gas and blob gas left for a transaction."""
@@ -126,7 +126,7 @@ cdef bint bal_receipts_accumulate(BalReceipts* r, BlockExecutor* b) noexcept nog
 
 
 # ----------------------------------------------------------------------------------------------
-# in any order
+# records, logs and encodings: threads call these functions for the shares in any order
 
 cdef void place_logs(BalReceipts* r, size_t at) noexcept nogil:
     cdef const ReceiptInput* input = &r.inputs[at]

@@ -50,7 +50,7 @@ from fastevm.core.state.world cimport world_adopt_logs
 
 
 cdef enum:
-    AHEAD_OF_EACH = 8         # transactions per thread that may be executed and not committed
+    AHEAD_OF_EACH = 8         # executed transactions per thread that may wait for their commit
     ARENA_CHUNK = 256 * 1024
 
 
@@ -69,19 +69,19 @@ cdef struct OptimisticExecutor:
     int threads
     Runner runners[MOST_THREADS]
     size_t window
-    Execution* executions     # the last `window` transactions, by their number
+    Execution* executions     # ring of the last `window` executions: that of n is at n % window
     MultiVersionMemory versions
     # --- one block ---
     BlockExecutor* block
     const Tx** transactions
     size_t count
-    EventCount moved          # a commit, or the end
+    EventCount moved          # signalled after every commit, and at the end
     # --- below: under the guard ---
     pthread_mutex_t guard
     size_t taken
     size_t committed
     bint is_committing
-    bint stopped              # the caller runs the next transaction
+    bint stopped              # the threads stop, and the caller runs the next transaction
     bint no_memory
     size_t reexecuted
 
@@ -160,7 +160,7 @@ cdef void execute(
 cdef bint commit(OptimisticExecutor* r, Runner* runner, size_t index) noexcept nogil:
     """Validates and commits the first transaction that is not committed.
 
-    Re-executes it if validation fails. False: the caller has to run it.
+    Re-executes the transaction if validation fails. Returns False if the caller has to run it.
     """
     cdef BlockExecutor* b = r.block
     cdef Execution* run = &r.executions[index % r.window]
@@ -175,7 +175,7 @@ cdef bint commit(OptimisticExecutor* r, Runner* runner, size_t index) noexcept n
         return False
     if b.gas_used > b.context.gas_limit or tx.gas_limit > b.context.gas_limit - b.gas_used:
         return False
-    # An execution that started when all earlier transactions were committed read final values.
+    # If all earlier transactions were committed when the execution started, its reads are final.
     if run.result.error != TX_VALID or (
         run.speculation.is_ahead and not speculation_holds(&run.speculation)
     ):
@@ -233,7 +233,7 @@ cdef void run_next(OptimisticExecutor* r, Runner* runner) noexcept nogil:
 
 
 cdef void wait_for_a_commit(OptimisticExecutor* r) noexcept nogil:
-    """Called with the guard held; waits without it."""
+    """Waits for the next commit. Called with the guard held, which is released meanwhile."""
     cdef int seen = events_seen(&r.moved)
     pthread_mutex_unlock(&r.guard)
     events_await(&r.moved, seen, SPINS)

@@ -10,9 +10,9 @@ from fastevm.core.execution.parallel.optimistic cimport (
 
 
 cdef enum:
-    KEPT_RUNS = 1                 # idle ones kept for the next block
+    KEPT_RUNS = 1                 # idle ParallelRun objects kept for the next block
     PARALLEL_TRANSACTIONS = 8     # a block with fewer transactions runs sequentially
-    CALL_SHARE = 20               # the same for a block with less than one call per this many transactions
+    CALL_SHARE = 20               # so does a block with less than one call in 20 transactions
 
 
 cdef bint pays(
@@ -41,7 +41,7 @@ cdef size_t repeated = 0
 
 
 def counts() -> dict[str, int]:
-    """Transactions committed by optimistic execution, and how many of them were re-executed."""
+    """Returns how many transactions optimistic execution committed and how many it re-executed."""
     return {"ran": committed_ahead, "repeated": repeated}
 
 

@@ -1,7 +1,7 @@
 """Pipelines sender recovery and sequential execution.
 
-The caller executes the transactions in order while other threads recover senders ahead of it. It
-recovers a sender itself only if the next transaction's is not known yet.
+The caller executes the transactions in order while other threads recover the senders of later
+transactions. If the sender of the next transaction is not known yet, the caller also recovers.
 """
 
 from libc.stdint cimport int64_t

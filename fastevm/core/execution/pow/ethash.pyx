@@ -27,7 +27,7 @@ cdef enum:
     NODE_WORDS = 16
     PAGE_WORDS = 32           # two nodes of the dataset are mixed in at a time
     CACHE_ROUNDS = 3
-    PARENTS = 256             # nodes of the cache that make a node of the dataset
+    PARENTS = 256             # nodes of the cache that are combined to a node of the dataset
     ACCESSES = 64
     FNV_PRIME = 0x01000193
 
@@ -35,7 +35,7 @@ cdef enum:
 CACHE_START, CACHE_GROWTH = 1 << 24, 1 << 17
 DATASET_START, DATASET_GROWTH = 1 << 30, 1 << 23
 MAX_EPOCH = 2_048
-MIX_HASH_FIELD = 13       # of a header; the nonce follows it
+MIX_HASH_FIELD = 13       # index of the field in a header; the nonce follows
 KEPT_CACHES = 2
 
 
@@ -49,7 +49,7 @@ cdef inline uint32_t fnv(uint32_t a, uint32_t b) noexcept nogil:
     return (a * <uint32_t>FNV_PRIME) ^ b
 
 
-# Keccak-512 of whole lanes, at most eight of them: they fit one block.
+# Computes Keccak-512 of at most eight 64-bit lanes, which fit into one block of the hash.
 cdef inline void keccak512(Node* out, const uint8_t* data, int lanes) noexcept nogil:
     cdef uint64_t state[25]
     cdef int i
@@ -94,7 +94,8 @@ cdef void dataset_node(Node* out, const Node* cache, uint32_t count, uint32_t in
     keccak512(out, out.b, 8)
 
 
-# `seed` is the hashed header with its nonce; `mix` receives the 32-byte digest of the lookups.
+# Hashimoto (Yellow Paper, J): `seed` is the Keccak-512 of the header's seal hash and nonce; `mix`
+# receives the 32-byte mix hash.
 cdef void hashimoto(
     uint8_t* mix, const Node* seed, const Node* cache, uint32_t count, uint32_t pages
 ) noexcept nogil:
@@ -129,7 +130,7 @@ cdef bint is_prime(uint64_t number):
     return True
 
 
-# The greatest size of the epoch that is a prime number of items.
+# The size of an epoch's cache or dataset in bytes: the greatest that is a prime number of items.
 cdef uint64_t size_at(uint64_t start, uint64_t growth, uint64_t epoch, uint64_t item):
     cdef uint64_t size = start + growth * epoch - item
     while not is_prime(size // item):
@@ -165,22 +166,22 @@ cdef class EthashCache:
 
 @lru_cache(maxsize=KEPT_CACHES)
 def cache_of(epoch):
-    """The cache of an epoch; computed in about a quarter of a second."""
+    """Returns the cache of an epoch. Computing it takes about a quarter of a second."""
     if not 0 <= epoch < MAX_EPOCH:
         raise ValueError(f"no epoch of proof of work: {epoch}")
     return EthashCache(epoch)
 
 
 def light_cache(epoch):
-    """The bytes of an epoch's cache."""
+    """Returns the bytes of an epoch's cache."""
     cdef EthashCache cache = cache_of(epoch)
     return (<const char*>cache.nodes)[:<size_t>cache.count * NODE_BYTES]
 
 
 def seal_of(seal_hash, nonce, number):
-    """(mix hash, result) of a header's 32-byte seal hash with an 8-byte nonce in block ``number``.
+    """Returns (mix hash, result) for a 32-byte seal hash and an 8-byte nonce in block ``number``.
 
-    The seal is good if the result as a number times the difficulty is at most 2**256.
+    The seal is valid if the result, as a number, times the difficulty is at most 2**256.
     """
     cdef EthashCache cache = cache_of(number // EPOCH_BLOCKS)
     cdef bytes data = bytes(seal_hash) + bytes(nonce)[::-1]
@@ -200,7 +201,7 @@ def seal_of(seal_hash, nonce, number):
 
 
 def seal_hash(header):
-    """The hash of a header without its mix hash and nonce: what miners seal."""
+    """Returns the hash of a header without mix hash and nonce, for which miners find a nonce."""
     cdef uint8_t digest[32]
     cdef bytes encoded
     items = rlp.decode(header.rlp())
@@ -211,7 +212,7 @@ def seal_hash(header):
 
 
 def validate_seal(header):
-    """Raise `InvalidBlock` unless the seal of a header meets its difficulty."""
+    """Raises `InvalidBlock` unless the seal of a header meets its difficulty."""
     mix, result = seal_of(seal_hash(header), header.nonce, header.number)
     if mix != header.mix_hash:
         raise InvalidBlock(header.number, "mix_hash", expected=mix, found=header.mix_hash)

@@ -16,7 +16,7 @@ cdef inline int word_argument(Word* out, object value, str name) except -1:
 
 
 cdef inline uint64_t uint64_argument(object value, str name) except? 0:
-    """The same for 64 bits."""
+    """Reads a 64-bit integer from an int or an object with __index__."""
     return uint64_from_named(integer(value, name), name)
 
 
@@ -24,7 +24,7 @@ cdef inline uint64_t uint64_argument(object value, str name) except? 0:
 cdef int64_t gas_of(object value) except? -1
 # Returns the TypeError for an unknown name, with the nearest known name as a suggestion.
 cdef object unknown_name(str what, object name, object known)
-# Reads concatenated hashes of 32 bytes.
+# Concatenates hashes of 32 bytes.
 cdef bytes hash_run(object hashes)
 # Returns a new list of at most 256 hashes of 32 bytes.
 cdef list ancestor_hashes(object hashes)

@@ -6,17 +6,17 @@ from fastevm.core.spec.schedule cimport Schedule
 from fastevm.core.state.world cimport World
 
 
-# Gas available before the first frame, in forks with state gas.
+# The gas that charges before the first frame can use, in forks with state gas.
 cdef struct UpfrontGas:
     int64_t gas
     int64_t reservoir
     int64_t spilled            # state gas that was paid from `gas`
-    int64_t byte_price
-    bint ran_out               # a charge could not be paid
+    int64_t byte_price         # gas per byte of new state
+    bint ran_out               # a charge exceeded the gas
 
 
-# Charge for something before the first frame. After a charge that could not be paid, nothing is
-# charged any more.
+# Charge regular gas and state gas before the first frame. After a charge that exceeded the gas,
+# further calls charge nothing.
 cdef void pay_upfront(UpfrontGas* u, int64_t regular, int64_t state) noexcept nogil
 # Process all authorizations in order; invalid ones are skipped. `upfront` pays in forks with state
 # gas. Returns False if state is missing: see world.need.

@@ -88,7 +88,8 @@ cdef bint pay_authorization(
     )
     cdef int64_t bytes = schedule.account_state_bytes if account_is_dead(authority) else 0
     cdef int64_t regular = 0
-    # Before the authorizations, only the sender has been accessed.
+    # Whether this is the account's first write in the transaction. Before the authorizations, the
+    # transaction has written only the sender.
     if not (is_sender or gets_value or authority.touched_tx == w.tx):
         regular = schedule.account_write_cost
     if authority.delegated_tx != w.tx and (authority.code != NULL or not is_zero(&a.address)):
@@ -108,7 +109,7 @@ cdef bint is_zero(const Address* address) noexcept nogil:
     return any_byte == 0
 
 
-# The zero address removes the delegation.
+# Sets the delegation of an account. The zero address removes it.
 cdef bint delegate_to(World* w, Account* authority, const Address* address) noexcept nogil:
     cdef uint8_t data[DELEGATION_SIZE]
     cdef Code* code = NULL

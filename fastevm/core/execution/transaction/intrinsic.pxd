@@ -10,9 +10,9 @@ from fastevm.core.spec.schedule cimport Schedule
 
 
 cdef struct IntrinsicGas:
-    uint64_t gas              # charged at the start
-    uint64_t state            # additional state gas (the devnet of April 2026)
-    uint64_t floor            # minimum gas to pay (EIP-7623); 0: no rule
+    uint64_t gas              # regular gas charged at the start
+    uint64_t state            # state gas charged at the start (the devnet of April 2026)
+    uint64_t floor            # the least gas that a transaction pays for (EIP-7623); 0: no rule
 
 
 # Counts zero bytes eight at a time: the sum carries into a byte's top bit if and only if its low
@@ -32,8 +32,8 @@ cdef inline uint64_t count_zero_bytes(const uint8_t* data, size_t size) noexcept
     return zeros
 
 
-# EIP-2780, 7976 and 7981: a charge for what the transaction accesses by itself, and a floor that
-# counts every byte.
+# Adds the charge for the accounts that the transaction itself accesses (EIP-2780), and computes a
+# floor that counts every byte (EIP-7976, EIP-7981).
 cdef inline void add_resources(
     const Schedule* schedule, const Tx* tx, IntrinsicGas* out
 ) noexcept nogil:
@@ -51,8 +51,9 @@ cdef inline void add_resources(
     out.floor += tx.access_slot_count * schedule.tx_floor_slot_cost
 
 
-# Yellow Paper, section 6.2, with EIP-2028, 2930, 3860, 7623 and 7702. Every count is bounded by the
-# bytes of the envelope (below 2^47) and every price by 2^16, so the sums cannot wrap.
+# Computes the intrinsic gas and the floor (Yellow Paper, section 6.2; EIP-2028, 2930, 3860, 7623
+# and 7702). Every count is bounded by the bytes of the envelope (below 2^47) and every price by
+# 2^16, so the sums cannot overflow.
 cdef inline void intrinsic_gas(
     const Schedule* schedule, const Tx* tx, IntrinsicGas* out
 ) noexcept nogil:

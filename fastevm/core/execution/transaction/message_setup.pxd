@@ -1,4 +1,4 @@
-# Transient storage, warm accounts and a nonce for a message, besides state and block.
+# Sets up transient storage, warm accounts and the sender's nonce before a message runs.
 from fastevm.core.interpreter.machine cimport Message
 from fastevm.core.state.world cimport World
 
@@ -9,7 +9,8 @@ cdef class MessageSetup:
     cdef readonly dict transient   # (address of 20 bytes, slot) -> value, not zero
     cdef readonly tuple warm       # (address of 20 bytes, slots), warm from the start
 
-    # Apply it after the message's transaction begins, before the message starts.
+    # Writes the setup to the world. Call it after world_begin_transaction, before machine_start.
     cdef int apply(self, World* w, const Message* message) except -1
-    # Save it before the message's transaction ends.
+    # Keeps the transient storage of the world for later messages. Call it before the message's
+    # transaction ends.
     cdef int remember(self, const World* w) except -1

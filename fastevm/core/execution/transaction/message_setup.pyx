@@ -1,4 +1,4 @@
-"""Transient storage, warm accounts and a nonce for a message, besides state and block."""
+"""Sets up transient storage, warm accounts and the sender's nonce before a message runs."""
 
 from fastevm.core.execution.transaction.arguments cimport word_argument
 from fastevm.core.execution.transaction.transaction_encoding cimport access_list_entry
@@ -16,7 +16,7 @@ from fastevm.core.state.world cimport (
 
 
 cdef int use_nonce(World* w, const Address* sender) except -1:
-    """Increments the nonce for a creation."""
+    """Increments the sender's nonce before a creation."""
     cdef Account* account = world_account(w, sender)
     if account == NULL or not world_set_nonce(w, account, account.nonce + 1):
         raise MemoryError

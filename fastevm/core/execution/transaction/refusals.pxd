@@ -7,13 +7,14 @@ from fastevm.core.primitives.hashes cimport Address
 from fastevm.core.state.records cimport World
 
 
-# Returns the InvalidTransaction (or MemoryError) to raise.
+# Returns the exception for a refused transaction: InvalidTransaction, or MemoryError.
 cdef object refusal(TxError error, const Tx* tx, const TxResult* result)
 
-# The same for what `TX_UNSUPPORTED` and the status UNSUPPORTED of a machine describe.
+# Returns the exception for TX_UNSUPPORTED and the status UNSUPPORTED. `reason` names what is not
+# supported, `contract` needs it.
 cdef object unsupported(const char* reason, const Address* contract)
 
 # Returns the StateNotKnown error for what an execution needs.
 cdef object not_known(const World* w)
-# Raise if the host failed a system call.
+# Raises the exception for an outcome >= SYSTEM_NEEDS_STATE; does nothing for others.
 cdef int raise_host_failure(SystemOutcome outcome, const World* w) except -1

@@ -22,7 +22,7 @@ from fastevm.core.state.records cimport WORLD_NEEDS_CODE, World
 from fastevm.core.primitives.hex cimport hex_checksum
 
 
-# error -> (code, message template with sender, nonce, have and want).
+# Maps an error to (code, message). The message is a template with sender, nonce, have and want.
 MESSAGES = {
     TX_TYPE_NOT_SUPPORTED: ("type_not_supported", "transaction type not supported"),
     TX_WRONG_CHAIN_ID: ("wrong_chain_id", "invalid chain id for signer: have {have} want {want}"),

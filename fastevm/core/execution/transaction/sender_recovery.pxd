@@ -8,7 +8,7 @@ from fastevm.core.primitives.buffer cimport Buffer
 from fastevm.core.primitives.intrinsics cimport atomic_observe_int
 
 
-# The state of the sender; another thread may be recovering it at the same time.
+# The state of the sender, which another thread may be recovering at the same time.
 cdef inline SenderState sender_state_of(const Tx* tx) noexcept nogil:
     cdef SenderState state = <SenderState>atomic_observe_int(<const int*>&tx.sender_state)
     return SENDER_UNKNOWN if state == SENDER_WRITING else state
@@ -18,29 +18,29 @@ cdef inline bint authorities_are_known(const Tx* tx) noexcept nogil:
     return atomic_observe_int(<const int*>&tx.authorities_known)
 
 
-# Returns whether an authorization has an authority, given `authorities_are_known` of its
-# transaction. Another thread that recovers the same signature may still store it.
+# Returns whether the signature of an authorization is valid. Call it if `authorities_are_known` is
+# True for the transaction. Safe while another thread stores the same authority.
 cdef inline bint authority_is_valid(const Authorization* a) noexcept nogil:
     return atomic_observe_int(<const int*>&a.has_authority) > 0  # not while it is stored
 
 
 # Recover sender and authorities unless they are known. Returns False if memory is exhausted.
 cdef bint tx_recover(Tx* tx, Buffer* scratch) noexcept nogil
-# The same for many transactions; four times as fast with AVX-512 IFMA.
+# Recover the senders and authorities of many transactions. Four times as fast with AVX-512 IFMA.
 cdef bint tx_recover_many(Tx** transactions, size_t count, Buffer* scratch) noexcept nogil
 
 
-# Transactions whose signers several threads recover, in groups from the first on.
+# Transactions whose signers several threads recover in groups, starting with the first transaction.
 cdef struct SenderBatch:
     Tx** transactions
     int64_t count
-    int64_t taken             # groups taken by threads; atomic, as all below
-    int64_t ended             # groups whose signers are known
-    int no_memory
+    int64_t taken             # groups that threads have taken; atomic
+    int64_t ended             # groups whose signers are known; atomic
+    int no_memory             # whether memory was exhausted; atomic
 
 
 cdef enum:
-    SENDERS_AT_ONCE = 8       # per group
+    SENDERS_AT_ONCE = 8       # transactions in a group
 
 
 cdef inline bint is_recovered(const Tx* tx) noexcept nogil:
@@ -49,7 +49,7 @@ cdef inline bint is_recovered(const Tx* tx) noexcept nogil:
 
 # Returns the number of signatures that are not recovered yet.
 cdef int64_t batch_signatures(const SenderBatch* batch) noexcept nogil
-# Recover groups until all are taken.
+# Recover groups until threads have taken all of them.
 cdef void batch_recover(SenderBatch* batch) noexcept nogil
 # Wait until the signers of this transaction are known, and recover groups meanwhile. Returns False
 # if memory is exhausted.

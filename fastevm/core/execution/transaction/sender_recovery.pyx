@@ -25,7 +25,7 @@ cdef extern from "<sched.h>" nogil:
     int sched_yield()
 
 
-# The order of secp256k1's group: r and s lie below it.
+# The group order of secp256k1. Valid r and s are less.
 cdef Word ORDER
 ORDER.d[3] = 0xffffffffffffffff
 ORDER.d[2] = 0xfffffffffffffffe
@@ -81,7 +81,8 @@ cdef bint recover_sender(Tx* tx, Buffer* scratch) noexcept nogil:
     return True
 
 
-# Several threads may recover the same signature: one stores the result, the others wait for it.
+# Stores the result of a recovery. If several threads recover the same signature, one of them stores
+# it and the others wait.
 cdef void keep_sender(Tx* tx, SenderState state, const Address* sender) noexcept nogil:
     if atomic_claim_int(<int*>&tx.sender_state, SENDER_UNKNOWN, SENDER_WRITING):
         if state == SENDER_KNOWN:
@@ -107,7 +108,7 @@ cdef bint tx_recover_many(Tx** transactions, size_t count, Buffer* scratch) noex
     return True
 
 
-# Collects up to RECOVERY_LANES unknown senders.
+# Recovers up to RECOVERY_LANES unknown senders together.
 cdef bint recover_group(Tx** group, size_t size, Buffer* scratch) noexcept nogil:
     cdef Recovery jobs[RECOVERY_LANES]
     cdef Address senders[RECOVERY_LANES]
@@ -128,7 +129,8 @@ cdef bint recover_group(Tx** group, size_t size, Buffer* scratch) noexcept nogil
     return True
 
 
-# A lane without a possible sender works on dummy values.
+# Fills a lane with a transaction's signature. Returns False if no sender is possible: then the lane
+# has dummy values.
 cdef bint fill_job(Recovery* job, const Tx* tx, Buffer* scratch) noexcept nogil:
     cdef Hash digest
     cdef int i
@@ -147,11 +149,11 @@ cdef bint fill_job(Recovery* job, const Tx* tx, Buffer* scratch) noexcept nogil:
 
 
 cdef enum:
-    AUTHORITY_WRITING = -1    # instead of has_authority while a thread stores it
+    AUTHORITY_WRITING = -1    # value of `has_authority` while a thread stores the authority
 
 
-# An authority's signature must be low-s in every fork (EIP-7702). An invalid one makes the tuple
-# void; nothing is stored.
+# Recovers the signer of an authorization, whose signature must be low-s in every fork (EIP-7702).
+# An authorization with an invalid signature has no authority and is skipped.
 cdef bint recover_authority(Authorization* a, Buffer* scratch) noexcept nogil:
     cdef Hash digest
     cdef Address authority
@@ -170,7 +172,7 @@ cdef bint recover_authority(Authorization* a, Buffer* scratch) noexcept nogil:
 
 
 # ----------------------------------------------------------------------------------------------
-# on several threads
+# recovery on several threads
 
 cdef int64_t batch_signatures(const SenderBatch* batch) noexcept nogil:
     cdef int64_t i, unknown = 0
@@ -192,7 +194,7 @@ cdef bint are_recovered(Tx** transactions, size_t count) noexcept nogil:
 
 
 cdef bint recover_next_group(SenderBatch* batch, Buffer* scratch) noexcept nogil:
-    """Returns False if all groups are taken."""
+    """Recovers the next group. Returns False if threads have taken all groups."""
     cdef int64_t first = (atomic_increment(&batch.taken) - 1) * SENDERS_AT_ONCE
     if first >= batch.count:
         return False

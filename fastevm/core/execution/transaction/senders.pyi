@@ -1,4 +1,4 @@
-"""The senders of many transactions at once, on threads."""
+"""Recovers the senders of many transactions on several threads."""
 
 from collections.abc import Iterable
 

@@ -9,7 +9,7 @@ from fastevm.core.execution.transaction.transaction_data cimport Tx
 
 
 # Recovering a sender takes about 10 us in vectors of eight and 30 us alone; starting a thread takes
-# about 30 us. So a thread pays from eight signatures on.
+# about 30 us. So another thread saves time from eight signatures on.
 cdef enum:
     SIGNATURES_PER_THREAD = 8
 

@@ -1,4 +1,4 @@
-# One transaction against a world: validate, buy gas, run, refund, pay (Yellow Paper, section 6).
+# Executes a transaction in a world: validate, buy gas, run, refund, pay (Yellow Paper, section 6).
 from libc.stdint cimport int64_t, uint64_t
 
 from fastevm.core.execution.transaction.delegation cimport UpfrontGas
@@ -16,7 +16,7 @@ from fastevm.core.state.account cimport Account
 from fastevm.core.state.world cimport Checkpoint
 
 
-# A transaction between transact_begin and the last transact_run.
+# The state of a transaction between transact_begin and the last transact_run.
 cdef struct TxRun:
     const Tx* tx
     TxOptions options
@@ -26,9 +26,9 @@ cdef struct TxRun:
     Account* coinbase
     Checkpoint start
     uint64_t first_index       # world.log_index at the start
-    int64_t frame_gas          # gas of the message
+    int64_t frame_gas          # gas that the first frame starts with
     # --- in forks with state gas ---
-    int64_t reservoir          # state gas left from the gas limit
+    int64_t reservoir          # part of the gas limit that pays for state only
     UpfrontGas upfront         # gas of both kinds left when the message starts
     int64_t recipient_charge   # state gas paid for the account that the message creates
     Word price                 # wei per gas paid by the sender
@@ -38,8 +38,8 @@ cdef struct TxRun:
     bint never_ran             # a deposit that was refused before its message
     bint pays_l1_fee
     L1Fees l1_fees             # valid if pays_l1_fee
-    Word l1_fee                # wei, for data
-    Word operator_fee          # wei, for the gas limit
+    Word l1_fee                # L1 data fee in wei
+    Word operator_fee          # operator fee in wei for the whole gas limit
     Status pause               # after TX_PAUSED: a request defined in status.pxd
 
 
@@ -51,9 +51,9 @@ cdef TxError transact(
     Machine* m, const Tx* tx, const TxOptions* options, uint64_t block_gas_left, TxResult* result
 ) noexcept nogil
 
-# The same in steps, for callers that trace, or that fetch state without a restart. `run` and `tx`
-# must not move until transact_run returns something else than TX_PAUSED. After TX_PAUSED, satisfy
-# the request in run.pause and run again, or abandon the transaction.
+# The steps of `transact`, for callers that trace, or that fetch state without a restart. `run` and
+# `tx` must not move until transact_run returns something else than TX_PAUSED. After TX_PAUSED,
+# satisfy the request in run.pause and call transact_run again, or call transact_abandon.
 cdef TxError transact_begin(
     Machine* m, const Tx* tx, const TxOptions* options, uint64_t block_gas_left, TxRun* run,
     TxResult* result

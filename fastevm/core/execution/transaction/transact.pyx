@@ -139,9 +139,9 @@ cdef inline TxError lacking(const Machine* m) noexcept nogil:
     return TX_OUT_OF_MEMORY if m.world.need == WORLD_OUT_OF_MEMORY else TX_NEEDS_STATE
 
 
-# --- before ---
+# --- before the first frame ---
 
-# Marks what the rules of a transaction read, apart from what its code reads.
+# Marks the state and block values that the validity rules read, apart from those that code reads.
 cdef void mark_reads(Machine* m, const TxRun* run) noexcept nogil:
     if run.tx.is_create or not run.options.skip_nonce:
         run.sender.nonce_seen = True
@@ -215,8 +215,9 @@ cdef TxError price_l1(Machine* m, TxRun* run) noexcept nogil:
     return TX_VALID
 
 
-# A deposit was paid for on L1. Its mint stays even if it fails. It is refused only if the block has
-# no gas left; a deposit that cannot begin costs its whole gas limit.
+# Begins a deposit, which was paid for on L1. Its mint stays even if the deposit fails. It is
+# refused only if the block lacks gas; a deposit whose message cannot start uses its whole gas
+# limit.
 cdef TxError begin_deposit(
     Machine* m, TxRun* run, uint64_t block_gas_left, TxResult* result
 ) noexcept nogil:
@@ -258,7 +259,7 @@ cdef bint can_begin(const Schedule* schedule, const TxRun* run, TxResult* result
     )
 
 
-# Computes the sender's gas price and the coinbase's share of it (EIP-1559).
+# Computes the effective gas price and the tip per gas for the coinbase (EIP-1559).
 cdef void set_prices(const Machine* m, TxRun* run) noexcept nogil:
     cdef const Tx* tx = run.tx
     word_copy(&run.price, &tx.max_fee)
@@ -277,7 +278,7 @@ cdef void set_prices(const Machine* m, TxRun* run) noexcept nogil:
     word_sub(&run.tip, &tx.max_fee, &m.block.base_fee)
 
 
-# Pay for the whole gas limit, and the blob fee, which is burnt (EIP-4844).
+# Charge the sender for the whole gas limit, and the blob fee, which is burnt (EIP-4844).
 cdef bint buy_gas(Machine* m, TxRun* run, TxResult* result) noexcept nogil:
     cdef const Tx* tx = run.tx
     cdef Word cost, blobs
@@ -288,7 +289,7 @@ cdef bint buy_gas(Machine* m, TxRun* run, TxResult* result) noexcept nogil:
         if word_lt(&run.sender.balance, &tx.value):
             return world_set_balance(m.world, run.sender, &tx.value)
         return True
-    # These products are at most those of check_funds, so they fit.
+    # check_funds has computed products that are at least as large, so these do not overflow.
     word_times(&cost, &run.price, tx.gas_limit)
     if tx.blob_count != 0 and not (
         run.options.fees_optional and word_is_zero(&tx.max_fee_per_blob_gas)
@@ -401,7 +402,8 @@ cdef bint start_message(Machine* m, TxRun* run, TxResult* result) noexcept nogil
     return result.status != NEEDS_STATE
 
 
-# Only possible without the nonce rule: no contract is created, and the gas is refunded.
+# A creation with the highest nonce, possible only if the nonce rule is skipped: creates no contract
+# and refunds the gas.
 cdef bint give_up_creation(
     Machine* m, const TxRun* run, const Message* message, TxResult* result
 ) noexcept nogil:
@@ -413,7 +415,8 @@ cdef bint give_up_creation(
     return is_recorded(m, message, 0, NONCE_OVERFLOW)
 
 
-# A message that ends before its frame is a frame for tracers all the same.
+# Records a message that ends before its first frame, which tracers show like a frame. Returns False
+# if memory is exhausted.
 cdef bint is_recorded(
     Machine* m, const Message* message, int64_t gas_used, Status status
 ) noexcept nogil:
@@ -425,8 +428,9 @@ cdef bint is_recorded(
     return False
 
 
-# In forks with state gas, pays for authorizations and recipient. If the gas does not suffice, only
-# nonce and fee remain. Returns False if state is missing: see world.need.
+# In forks with state gas, charges for the authorizations and the recipient. If the gas does not
+# suffice, the transaction keeps only its nonce increment and fee. Returns False if state is
+# missing: see world.need.
 cdef bint pay_before_message(
     Machine* m, TxRun* run, Message* message, TxResult* result
 ) noexcept nogil:
@@ -474,7 +478,7 @@ cdef void set_context(Machine* m, TxRun* run) noexcept nogil:
     m.transaction = &run.context
 
 
-# --- after ---
+# --- after the last frame ---
 
 cdef TxError refund_and_pay(Machine* m, TxRun* run, TxResult* result) noexcept nogil:
     if m.schedule.state_gas_version != 0:
@@ -499,7 +503,7 @@ cdef bint pay(Machine* m, const TxRun* run, TxResult* result) noexcept nogil:
         if not world_add_balance(w, run.sender, &amount):
             return False
     if run.pays_coinbase:
-        # Even a payment of zero touches the account.
+        # Even a payment of zero touches the coinbase (EIP-161).
         word_times(&amount, &run.tip, result.gas_used)
         if not world_add_balance(w, run.coinbase, &amount):
             return False

@@ -6,7 +6,7 @@ from fastevm.core.execution.transaction.transaction_data cimport (
 
 
 cdef class Transaction:
-    """One immutable transaction; the C struct points into `raw`."""
+    """An immutable transaction. The C struct points into `raw`."""
     cdef Tx c
     cdef readonly bytes raw
     cdef bytes _hash

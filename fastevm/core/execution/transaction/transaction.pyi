@@ -8,10 +8,12 @@ from fastevm.core.primitives.bytes_like import BytesLike
 
 @final
 class Transaction:
-    """One immutable transaction of type 0 to 4, signed or (for calls and simulation) not.
+    """An immutable transaction of type 0 to 4. It may be unsigned for calls and simulations.
 
     Types 125 and 126 are post-exec transactions and deposits of the OP stack, 100 to 106 the
-    messages of Arbitrum, never signed.
+    messages of Arbitrum (`fastevm.core.execution.arbitrum`), which are never signed. Create it with
+    `decode` or `build`. Two transactions are equal if their canonical bytes are. Amounts are in
+    wei.
     """
 
     raw: bytes

@@ -102,19 +102,20 @@ cdef class Transaction:
 
     @staticmethod
     def build(*, sender=None, **fields):
-        """A transaction of the given fields, unsigned (v = r = s = 0) unless v, r and s are given.
+        """Returns a transaction with the given fields, unsigned unless v, r and s are given.
 
-        Fields: ``type`` (else it follows from the others), ``chain_id`` (typed ones; default 1),
-        ``nonce``, ``gas_limit``, ``gas_price`` or ``max_fee_per_gas`` and
-        ``max_priority_fee_per_gas``, ``to`` (None creates), ``value``, ``data``, ``access_list`` of
-        (address, slots), ``max_fee_per_blob_gas``, ``blob_versioned_hashes``,
-        ``authorization_list`` of (chain_id, address, nonce, y_parity, r, s), ``v`` (the y parity of
-        typed ones), ``r``, ``s``. ``sender`` makes a call of an unsigned transaction.
+        Fields: ``type`` (by default derived from the other fields), ``chain_id`` (types 1 to 4;
+        default 1), ``nonce``, ``gas_limit``, ``gas_price`` or ``max_fee_per_gas`` and
+        ``max_priority_fee_per_gas``, ``to`` (None: a creation), ``value``, ``data``,
+        ``access_list`` of (address, slots) pairs, ``max_fee_per_blob_gas``,
+        ``blob_versioned_hashes``, ``authorization_list`` of (chain_id, address, nonce, y_parity, r,
+        s) tuples, ``v`` (for types 1 to 4 the y parity), ``r``, ``s``. ``sender`` is the sender of
+        an unsigned transaction that is executed as a call.
 
         Fields of a deposit: ``source_hash``, ``sender``, ``to``, ``mint``, ``value``,
         ``gas_limit``, ``is_system``, ``data``.
 
-        Raises `TransactionDecodeError` where a value does not fit its field, TypeError for unknown
+        Raises `TransactionDecodeError` if a value does not fit its field, TypeError for unknown
         fields.
         """
         cdef Transaction transaction
@@ -143,8 +144,9 @@ cdef class Transaction:
         return transaction_from(encode_signed(&self.c, v, r, s))
 
     def signing_hash(self, *, chain_id=None):
-        """Returns the 32 bytes that the sender signs. ``chain_id``: as in `sign`; by default as it
-        was signed.
+        """Returns the 32-byte hash that the sender signs.
+
+        ``chain_id``: as in `sign`; by default that of the transaction's signature.
         """
         cdef Buffer scratch
         cdef Hash digest
@@ -178,21 +180,22 @@ cdef class Transaction:
 
     @property
     def sender(self):
-        """The signer's 20 bytes, recovered on first access. None for an invalid signature."""
+        """The sender's 20-byte address, recovered on first access. None for an invalid signature.
+        """
         if sender_state_of(&self.c) == SENDER_UNKNOWN:
             recover_now(self)
         return take(self.c.sender.b, 20) if sender_state_of(&self.c) == SENDER_KNOWN else None
 
     @property
     def signature_fault(self):
-        """The reason why there is no sender, or None."""
+        """The reason why the signature is invalid, or None."""
         if sender_state_of(&self.c) == SENDER_UNKNOWN:
             recover_now(self)
         return FAULTS.get(sender_state_of(&self.c))
 
     @property
     def authorities(self):
-        """The signer of each authorization; None for an invalid signature."""
+        """The 20-byte address of each authorization's signer; None for an invalid signature."""
         cdef uint32_t i
         cdef const Authorization* a
         if not authorities_are_known(&self.c):
@@ -209,7 +212,7 @@ cdef class Transaction:
 
     @property
     def chain_id(self):
-        """None for unprotected legacy transactions."""
+        """The chain id; None for a legacy transaction without replay protection (EIP-155)."""
         return self.c.chain_id if self.c.has_chain_id else None
 
     @property
@@ -222,22 +225,22 @@ cdef class Transaction:
 
     @property
     def gas_price(self):
-        """The gas price of types 0 and 1; None for types with two fee caps."""
+        """The gas price in wei of types 0 and 1; None for types with two fee caps."""
         return word_to_int(&self.c.max_fee) if self.c.tx_type <= ACCESS_LIST_TX else None
 
     @property
     def max_fee_per_gas(self):
-        """The gas price of types 0 and 1."""
+        """The fee cap in wei per gas (EIP-1559); for types 0 and 1 the gas price."""
         return word_to_int(&self.c.max_fee)
 
     @property
     def max_priority_fee_per_gas(self):
-        """The gas price of types 0 and 1."""
+        """The tip cap in wei per gas (EIP-1559); for types 0 and 1 the gas price."""
         return word_to_int(&self.c.max_priority_fee)
 
     @property
     def to(self):
-        """20 bytes, None for a creation."""
+        """The recipient's 20-byte address; None for a creation."""
         return None if self.c.is_create else take(self.c.to.b, 20)
 
     @property
@@ -265,7 +268,7 @@ cdef class Transaction:
 
     @property
     def max_fee_per_blob_gas(self):
-        """None for transactions without blobs."""
+        """The blob fee cap in wei per blob gas; None for types without blobs."""
         return word_to_int(&self.c.max_fee_per_blob_gas) if self.c.tx_type == BLOB_TX else None
 
     @property
@@ -303,12 +306,12 @@ cdef class Transaction:
 
     @property
     def v(self):
-        """As encoded: the y parity of typed transactions."""
+        """v as encoded; for types 1 to 4 the y parity."""
         return word_to_int(&self.c.v)
 
     @property
     def y_parity(self):
-        """0 or 1; None if v is not valid in a legacy signature."""
+        """The y parity of the signature, 0 or 1; None if v of a legacy signature is invalid."""
         return None if self.c.y_parity < 0 else self.c.y_parity
 
     @property
@@ -321,7 +324,7 @@ cdef class Transaction:
 
     @property
     def is_signed(self):
-        """Whether it has a signature, valid or not."""
+        """Whether the transaction has a signature, valid or not."""
         return not (word_is_zero(&self.c.r) and word_is_zero(&self.c.s))
 
     def effective_gas_price(self, base_fee):
@@ -344,7 +347,7 @@ cdef class Transaction:
 
 
 def restore(raw, sender):
-    """Unpickles a transaction, with its sender if it was known."""
+    """Unpickles a transaction. ``sender``: its sender if that was known, else None."""
     cdef Transaction transaction = transaction_from(raw)
     if sender is not None:
         put_sender(transaction, sender)
@@ -352,8 +355,8 @@ def restore(raw, sender):
 
 
 def sign_authorization(private_key, *, chain_id, address, nonce):
-    """Returns an `Authorization` signed with a 32-byte key: its account will run ``address``'s
-    code.
+    """Returns an `Authorization` signed with a 32-byte key. It lets the key's account run the code
+    of ``address``.
 
     ``chain_id`` 0 is valid on every chain. ``nonce`` is the signer's account nonce (EIP-7702).
     """

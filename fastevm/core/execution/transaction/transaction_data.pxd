@@ -26,7 +26,7 @@ cdef enum SenderState:
     SENDER_KNOWN = 1
     SENDER_BAD_VALUES = 2     # v, r or s out of range
     SENDER_NO_KEY = 3         # in range, but no public key matches
-    SENDER_WRITING = 4        # a thread is storing it; only sender_state_of reads this value
+    SENDER_WRITING = 4        # a thread is storing the sender; only sender_state_of sees this value
 
 
 cdef struct AccessEntry:
@@ -50,8 +50,8 @@ cdef struct Tx:
     bint is_create            # `to` is empty
     uint64_t nonce
     uint64_t gas_limit
-    Word max_fee              # the gas price of types 0 and 1
-    Word max_priority_fee     # the gas price of types 0 and 1
+    Word max_fee              # wei per gas; the gas price of types 0 and 1
+    Word max_priority_fee     # wei per gas; the gas price of types 0 and 1
     Address to
     Word value
     const uint8_t* data
@@ -66,22 +66,22 @@ cdef struct Tx:
     uint32_t blob_count
     uint32_t authorization_count
     Word max_fee_per_blob_gas
-    # --- of a deposit; its `from` is the sender, its nonce and prices are zero ---
-    Hash source_hash          # Arbitrum: the request or ticket
-    Word mint
+    # --- fields of a deposit: `from` is `sender`; nonce and prices are zero ---
+    Hash source_hash          # Arbitrum: the id of the request or of the retryable ticket
+    Word mint                 # wei
     bint is_system
     # --- signature ---
     bint has_chain_id         # false for unprotected legacy transactions
     uint64_t chain_id
-    Word v                    # as encoded; y_parity of the typed ones
+    Word v                    # as encoded; for types 1 to 4 the y parity
     Word r
     Word s
     int y_parity              # -1: v is invalid for this type
     bint high_s               # s is above half the group order
-    bint authorities_known    # recovered, or there are none
+    bint authorities_known    # the authorities are recovered, or there are no authorizations
     SenderState sender_state
     Address sender
-    # --- where it came from ---
+    # --- memory ---
     const uint8_t* raw        # the canonical envelope, borrowed
     size_t raw_size
     size_t fields_start       # offset of the first field, after type byte and list header

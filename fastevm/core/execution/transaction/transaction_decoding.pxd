@@ -9,31 +9,31 @@ from fastevm.core.primitives.word cimport Word
 
 
 cdef enum:
-    AUTHORIZATION_MAGIC = 0x05    # first byte of what an authority signs (EIP-7702)
+    AUTHORIZATION_MAGIC = 0x05    # first byte of the message that an authority signs (EIP-7702)
     HIGHEST_TX_TYPE = 4
 
 
-# Why bytes do not decode: which part, and what was expected.
+# Why bytes do not decode: the name of the invalid part, and what was expected.
 cdef struct DecodeFault:
     const char* part
     const char* wanted
     bint no_memory
 
 
-# Decode `size` bytes, which must outlive `tx`. Returns False with the reason in `fault`; there is
-# nothing to release then.
+# Decode `size` bytes, which must stay valid as long as `tx`. Call tx_release afterwards. On failure
+# returns False with the reason in `fault`, and there is nothing to release.
 cdef bint tx_decode(Tx* tx, const uint8_t* raw, size_t size, DecodeFault* fault) noexcept nogil
 cdef void tx_release(Tx* tx) noexcept nogil
 
-# Half the order of secp256k1; a higher s is malleable (EIP-2).
+# Half the group order of secp256k1. A signature with a higher s is malleable (EIP-2).
 cdef Word HALF_ORDER
 
-# Compute keccak256 of what the sender signed. `protect`: a legacy transaction also signs the chain
-# id (EIP-155). Returns False if memory is exhausted.
+# Compute the hash that the sender signs. `protect`: whether the hash of a legacy transaction
+# includes `chain_id` (EIP-155). Returns False if memory is exhausted.
 cdef bint tx_signing_hash(
     const Tx* tx, bint protect, uint64_t chain_id, Buffer* scratch, Hash* out
 ) noexcept nogil
-# keccak256 of what the authority signed.
+# Compute the hash that the authority signs. Returns False if memory is exhausted.
 cdef bint authorization_signing_hash(
     const Authorization* a, Buffer* scratch, Hash* out
 ) noexcept nogil

@@ -93,7 +93,7 @@ cdef inline bint is_unsigned_type(uint32_t kind) noexcept nogil:
     return kind == DEPOSIT_TX or kind == POST_EXEC_TX or is_arbitrum_type(kind)
 
 
-# What the protocol itself puts into blocks of the OP stack and of Arbitrum: nobody signs it.
+# Decodes a transaction type of the OP stack or Arbitrum that nobody signs.
 cdef bint decode_unsigned(RlpCursor* at, Tx* tx, DecodeFault* fault) noexcept nogil:
     tx.sender_state = SENDER_KNOWN
     tx.authorities_known = True
@@ -136,7 +136,7 @@ cdef bint decode_envelope(Tx* tx, DecodeFault* fault) noexcept nogil:
     return True
 
 
-# Everything that is signed but a legacy transaction's chain id.
+# Decodes all signed fields, except the chain id of a legacy transaction.
 cdef bint decode_fields(RlpCursor* at, Tx* tx, DecodeFault* fault) noexcept nogil:
     if tx.tx_type != LEGACY_TX:
         if not read_uint64(at, &tx.chain_id, b"chain_id", fault):
@@ -158,7 +158,7 @@ cdef bint decode_fields(RlpCursor* at, Tx* tx, DecodeFault* fault) noexcept nogi
     return decode_lists(at, tx, fault)
 
 
-# A deposit names its sender, and has no signature (OP Stack specification, deposits).
+# Decodes a deposit, which names its sender and has no signature (OP Stack specification, deposits).
 cdef bint decode_deposit(RlpCursor* at, Tx* tx, DecodeFault* fault) noexcept nogil:
     cdef uint64_t is_system = 0
     if not rlp_next_fixed(at, tx.source_hash.b, 32):
@@ -181,7 +181,7 @@ cdef bint decode_deposit(RlpCursor* at, Tx* tx, DecodeFault* fault) noexcept nog
     return True
 
 
-# A message from L1, a retry or the start of a block of Arbitrum.
+# Decodes an Arbitrum transaction without signature: a message from L1, a retry or a block's start.
 cdef bint decode_arbitrum(RlpCursor* at, Tx* tx, DecodeFault* fault) noexcept nogil:
     cdef const char* form = ARBITRUM_FORMS[tx.tx_type - ARBITRUM_DEPOSIT_TX]
     tx.has_chain_id = True
@@ -236,8 +236,8 @@ cdef bint decode_arbitrum_field(
     return True
 
 
-# [version, block number, [[index, refund], ...]] (OP Stack specification, Lagoon, post-exec). The
-# payload is the data; what the entries must be is a rule of the block.
+# Decodes [version, block number, [[index, refund], ...]] (OP Stack specification, Lagoon,
+# post-exec). The whole payload becomes the transaction's data. The block checks the entries.
 cdef bint decode_post_exec(RlpCursor* at, Tx* tx, DecodeFault* fault) noexcept nogil:
     cdef RlpCursor entries, entry
     cdef uint64_t number = 0
@@ -270,7 +270,7 @@ cdef bint decode_fees(RlpCursor* at, Tx* tx, DecodeFault* fault) noexcept nogil:
             and read_word(at, &tx.max_fee, b"max_fee_per_gas", fault))
 
 
-# An empty `to` decodes for every type; that some types cannot create is a rule of validity.
+# Decodes `to`, which may be empty for every type. A validity rule refuses creations of some types.
 cdef bint decode_to(RlpCursor* at, Tx* tx, DecodeFault* fault) noexcept nogil:
     cdef const uint8_t* bytes_of = NULL
     cdef size_t size = 0
@@ -342,7 +342,7 @@ cdef bint count_access_list(const RlpItem* access, Tx* tx) noexcept nogil:
     return True
 
 
-# One block for all arrays, those with 8-byte members first.
+# Allocates all arrays as one block; arrays with 8-byte members come first, for their alignment.
 cdef bint allocate_arrays(Tx* tx) noexcept nogil:
     cdef size_t slots = tx.access_slot_count * sizeof(Word)
     cdef size_t authorizations = tx.authorization_count * sizeof(Authorization)
@@ -431,8 +431,8 @@ cdef bint decode_signature(RlpCursor* at, Tx* tx, DecodeFault* fault) noexcept n
     return True
 
 
-# 27 and 28 hold the parity only; from 35 on v = 35 + 2 * chain id + parity (EIP-155). Chain ids
-# have 64 bits.
+# Computes parity and chain id from v of a legacy transaction: v = 27 + parity, or v = 35 + 2 *
+# chain id + parity (EIP-155). Chain ids over 64 bits are refused.
 cdef bint interpret_legacy_v(Tx* tx, DecodeFault* fault) noexcept nogil:
     cdef uint64_t low = tx.v.d[0], high = tx.v.d[1]
     tx.y_parity = -1

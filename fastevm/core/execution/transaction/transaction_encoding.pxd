@@ -6,19 +6,19 @@ from fastevm.core.primitives.buffer cimport Buffer
 from fastevm.core.primitives.hashes cimport Hash
 
 
-# The bytes of a field, given as bytes or hex text; TypeError with its name for anything else.
-# The address and slots of an entry: a pair, or a mapping as in JSON-RPC.
+# Returns the address and the slots of an access list entry: a pair, or a mapping as in JSON-RPC.
 cdef tuple access_list_entry(object entry)
-# The envelope of the fields that Transaction.build names; TransactionDecodeError, TypeError.
+# Returns the envelope for the fields of Transaction.build. Raises TransactionDecodeError or
+# TypeError.
 cdef bytes encode_fields(dict fields)
-# The same transaction with another signature.
+# Returns the envelope of a transaction with another signature.
 cdef bytes encode_signed(const Tx* tx, object v, object r, object s)
 
-# Append the canonical bytes of a transaction of any type with a signature of zeros, as a simulated
-# block shows it. False: out of memory.
+# Append the canonical bytes of a transaction of any type with v = r = s = 0, for simulated blocks.
+# Returns False if memory is exhausted.
 cdef bint tx_append_unsigned(Buffer* out, const Tx* tx) noexcept nogil
 
-# The hash of each of `count` envelopes.
+# Compute the transaction hashes of `count` envelopes.
 cdef void envelope_hashes(
     const uint8_t** envelopes, const size_t* sizes, size_t count, Hash* out
 ) noexcept nogil

@@ -1,4 +1,4 @@
-"""Canonical bytes of transactions (EIP-2718): of fields given in Python, and of unsigned C data."""
+"""Encodes transactions canonically (EIP-2718), from Python fields or from unsigned C data."""
 from cpython.bytes cimport PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
@@ -32,7 +32,7 @@ FIELDS = frozenset((
     "max_priority_fee_per_gas", "to", "value", "data", "access_list", "max_fee_per_blob_gas",
     "blob_versioned_hashes", "authorization_list", "v", "r", "s",
 ))
-# Fields that only some types carry.
+# Fields that only some transaction types have, and those types.
 CARRIERS = {
     "max_fee_per_gas": (DYNAMIC_FEE_TX, BLOB_TX, SET_CODE_TX),
     "max_priority_fee_per_gas": (DYNAMIC_FEE_TX, BLOB_TX, SET_CODE_TX),
@@ -67,7 +67,7 @@ cdef int put_bytes(Buffer* out, str name, object value) except -1:
 
 
 cdef tuple members(dict entry, tuple names, str what):
-    """The members of a mapping in the form of JSON-RPC and web3.py."""
+    """Returns the values of a mapping that has the form of JSON-RPC and web3.py."""
     for name in entry:
         if name not in names:
             raise TypeError(f"{what}: unknown member {name!r}, expected {', '.join(names)}")
@@ -238,10 +238,10 @@ cdef bytes encode_signed(const Tx* tx, object v, object r, object s):
 
 
 # ----------------------------------------------------------------------------------------------
-# unsigned, from C data, without the GIL
+# from C data, unsigned, without the GIL
 
 cdef enum:
-    BATCH = 64               # envelopes in one call of the hash
+    BATCH = 64               # envelopes per call of the hash function
 
 
 cdef bint append_fees(Buffer* out, const Tx* tx) noexcept nogil:

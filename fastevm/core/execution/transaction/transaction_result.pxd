@@ -6,7 +6,7 @@ from fastevm.core.primitives.hashes cimport Address
 from fastevm.core.primitives.word cimport Word
 
 
-# One value per validity rule, in checking order, and results of the host or the machine.
+# A value for each validity rule, in checking order, and for failures of the host or the machine.
 cdef enum TxError:
     TX_VALID = 0
     # --- the envelope ---
@@ -38,9 +38,9 @@ cdef enum TxError:
     TX_FUNDS_OVERFLOW = 22        # the cost does not fit into 256 bits
     TX_INTRINSIC_GAS = 23
     TX_FLOOR_GAS = 24
-    TX_DA_FOOTPRINT = 25          # exceeds what the block has left (OP stack, Jovian)
+    TX_DA_FOOTPRINT = 25          # the block's DA footprint would be too high (OP stack, Jovian)
     TX_POST_EXEC_REFUND = 26      # the block refunds more gas than was used (Lagoon)
-    # --- not the transaction's fault; everything is rolled back except for TX_PAUSED ---
+    # --- no rule was broken; everything is rolled back, except with TX_PAUSED ---
     TX_NEEDS_STATE = 40           # see world.need
     TX_PAUSED = 41                # see run.pause; only from transact_run
     TX_CANCELLED = 42
@@ -50,12 +50,13 @@ cdef enum TxError:
 
 # Rules that a simulation skips. All false for a transaction of a block.
 cdef struct TxOptions:
-    bint skip_nonce               # any nonce; the account's nonce still increases
+    bint skip_nonce               # any nonce is valid; the account's nonce still increases
     bint skip_sender_code_check   # EIP-3607
     bint skip_gas_cap             # EIP-7825
     bint skip_block_gas
     bint skip_balance             # gas is free, and the sender is credited with missing value
-    # Both caps zero: no base fee rule, no payment. Blob cap zero: no blob fee.
+    # If both fee caps are zero: no base fee rule, no payment. If the blob fee cap is zero: no blob
+    # fee.
     bint fees_optional
     bint no_coinbase_payment
     uint64_t post_exec_refund     # gas that the block refunds (OP stack, Lagoon)
@@ -65,7 +66,7 @@ cdef struct TxOptions:
 
 cdef struct TxResult:
     TxError error
-    # --- of an executed transaction ---
+    # --- results of an executed transaction ---
     Status status
     uint64_t gas_used             # gas paid for
     uint64_t gas_before_refund    # peak gas use, at least the floor
@@ -73,13 +74,13 @@ cdef struct TxResult:
     uint64_t block_gas            # regular gas counted by the block, in forks with state gas
     uint64_t block_state_gas      # state gas counted by the block
     uint64_t needs_regular_gas    # regular gas that the block must have left, in forks with state gas
-    uint64_t needs_state_gas
-    uint64_t blob_gas_used        # from Jovian on, the share of the block's DA footprint
-    uint64_t deposit_nonce        # of the sender before a deposit
-    Word effective_price
+    uint64_t needs_state_gas      # state gas that the block must have left
+    uint64_t blob_gas_used        # from Jovian on, the transaction's part of the DA footprint
+    uint64_t deposit_nonce        # nonce of a deposit's sender before the deposit
+    Word effective_price          # wei per gas
     size_t first_log              # index into world.logs
     size_t log_count
-    bint has_created              # a creation, successful or not
+    bint has_created              # the transaction is a creation, successful or not
     Address created
     # --- of a refused transaction: the two values that the rule compares ---
     Word have

@@ -1,4 +1,4 @@
-"""The rules of validity of a transaction."""
+"""Validity rules of transactions."""
 
 from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.core.spec.schedule import ForkSchedule

@@ -56,8 +56,8 @@ cdef TxError check_envelope(
     return TX_VALID
 
 
-# A transaction that a development chain executes for a sender who did not sign it (see
-# `unsigned_sender`). Transactions of calls and simulations have r = 0 as well.
+# Whether a development chain executes the transaction for a sender who did not sign it (see
+# `unsigned_sender`): s = 0, but r is not 0. In calls and simulations r is 0 as well.
 cdef inline bint is_impersonated(const Tx* tx) noexcept nogil:
     return word_is_zero(&tx.s) and not word_is_zero(&tx.r)
 
@@ -162,7 +162,8 @@ cdef TxError check_gas(
     return TX_VALID
 
 
-# One cap applies to the whole gas limit, the other to the part that must be regular gas.
+# A fork caps the gas limit (`tx_total_gas_cap`), or the part that must be regular gas
+# (`tx_gas_cap`).
 cdef TxError check_gas_caps(
     const Schedule* schedule, const Tx* tx, const IntrinsicGas* intrinsic, TxResult* result
 ) noexcept nogil:
@@ -197,7 +198,7 @@ cdef bint highest_cost(const Schedule* schedule, const Tx* tx, Word* out) noexce
     return not word_add_carry(out, out, &blobs)
 
 
-# --- without a state ---
+# --- rules that need no state ---
 
 cdef TxError check_stateless(
     const Schedule* schedule, const Tx* tx, uint64_t chain_id, IntrinsicGas* intrinsic,
@@ -232,7 +233,7 @@ cdef TxError check_stateless(
 def check_transaction(transaction, schedule, *, chain_id=1):
     """Checks a transaction against every rule that needs neither state nor block.
 
-    Returns (intrinsic gas, calldata floor) in gas; the gas limit is at least both. Raises
+    Returns (intrinsic gas, calldata floor), both in gas and at most the gas limit. Raises
     `InvalidTransaction`.
     """
     cdef Transaction t = <Transaction?>transaction

@@ -1,5 +1,5 @@
-# State gas of a transaction (EIP-8037): intrinsic part, charges before the first frame, and the
-# block's counts.
+# State gas of a transaction (EIP-8037): the intrinsic part, charges before the first frame, and the
+# gas that the block counts.
 from libc.stdint cimport uint64_t
 
 from fastevm.core.execution.transaction.transact cimport TxRun
@@ -8,20 +8,21 @@ from fastevm.core.execution.transaction.transaction_result cimport TxError, TxRe
 from fastevm.core.interpreter.machine cimport Machine
 
 
-# Check the transaction's gas in both dimensions against its limits and the block's remaining gas.
-# `regular_left`: regular gas that the block has left.
+# Check the transaction's gas in both dimensions against its gas limit and the remaining gas of the
+# block. `regular_left`: regular gas that the block has left.
 cdef TxError check_two_dimensions(
     const Machine* m, TxRun* run, uint64_t regular_left, TxResult* result
 ) noexcept nogil
-# Returns whether the block has as much gas left as the transaction's result requires.
+# Check that the block has the gas left that `result` needs in both dimensions. `limit` is the gas
+# limit of the block. Returns TX_VALID or TX_BLOCK_GAS.
 cdef TxError check_room(
     uint64_t limit, uint64_t regular_left, uint64_t state_used, TxResult* result
 ) noexcept nogil
 # Split the gas left after the intrinsic gas into gas and a reservoir.
 cdef void split_gas(const Machine* m, TxRun* run) noexcept nogil
 # Amsterdam: charge for the account that a creation or a transfer creates, and for accessing the
-# recipient's delegate. Returns False if state is missing: see world.need. `run.upfront.ran_out`:
-# the charge could not be paid.
+# recipient's delegate. Returns False if state is missing: see world.need. Sets
+# `run.upfront.ran_out` if the gas does not suffice.
 cdef bint pay_for_recipient(Machine* m, TxRun* run, TxResult* result) noexcept nogil
 # Compute the gas used in both dimensions, before and after the refund.
 cdef void refund_two_dimensions(Machine* m, TxRun* run, TxResult* result) noexcept nogil

@@ -36,7 +36,7 @@ cdef uint64_t HIGHEST = 0xffffffffffffffff
 
 
 # ----------------------------------------------------------------------------------------------
-# before
+# before the first frame
 
 cdef uint64_t intrinsic_state_gas(const Machine* m, const Tx* tx) noexcept nogil:
     cdef const Schedule* s = m.schedule
@@ -72,7 +72,10 @@ cdef TxError check_two_dimensions(
 
 
 cdef void set_needs(const Machine* m, const TxRun* run, TxResult* result) noexcept nogil:
-    """In each gas dimension, checked as if the transaction used only that one."""
+    """Sets the gas that the block must have left in each dimension.
+
+    Each is computed as if the transaction used only that dimension.
+    """
     cdef uint64_t cap = <uint64_t>m.schedule.tx_gas_cap
     result.needs_regular_gas = run.tx.gas_limit - run.intrinsic.state
     result.needs_state_gas = run.tx.gas_limit
@@ -119,7 +122,7 @@ cdef bint pay_for_recipient(Machine* m, TxRun* run, TxResult* result) noexcept n
         return False
     if s.state_gas_version == DEVNET_OF_APRIL:
         return True
-    # Read before the charge: a creation's destination is listed even if the charge fails.
+    # Recorded before the charge: the access list has a creation's address even if the charge fails.
     world_record_account(m.world, to)
     if account_is_dead(to) and (tx.is_create or not word_is_zero(&tx.value)):
         run.recipient_charge = s.account_state_bytes * run.upfront.byte_price
@@ -146,7 +149,7 @@ cdef bint pay_for_delegate(Machine* m, TxRun* run, const Account* to) noexcept n
 
 
 # ----------------------------------------------------------------------------------------------
-# after
+# after the last frame
 
 cdef void refund_two_dimensions(Machine* m, TxRun* run, TxResult* result) noexcept nogil:
     cdef uint64_t given = (
@@ -179,8 +182,8 @@ cdef bint returns_gas(Status status) noexcept nogil:
 
 
 cdef void refund_frames(Machine* m, TxRun* run, TxResult* result) noexcept nogil:
-    """Returns the gas used by the first frame and by the charges before it. A failed frame refunds
-    its state gas.
+    """Computes the gas that the frames and the charges before them used. A failed first frame
+    refunds its state gas.
     """
     cdef int64_t spilled = run.upfront.spilled
     cdef int64_t part
@@ -210,7 +213,7 @@ cdef void refund_devnet(Machine* m, TxRun* run, TxResult* result) noexcept nogil
 
 
 cdef void give_back_destroyed(Machine* m) noexcept nogil:
-    """State that was created and destroyed in the same transaction."""
+    """Refunds the state gas of contracts that were created and destroyed in this transaction."""
     cdef const Schedule* s = m.schedule
     cdef const Account* a
     cdef int64_t bytes, amount
