@@ -23,18 +23,18 @@ cdef class EvmBase:
     cdef object snapshot_count        # snapshots taken so far; also the number of the next one
     cdef MessageSetup setup           # initial transient storage of messages; None: none
     cdef HostPrecompiles host         # precompiles implemented in Python; None: none
-    cdef Watch watch                  # observes executions; None: nobody
-    cdef Watch active                 # observes the current execution
-    cdef object hooks_set             # the hooks from which `watch` was made
+    cdef Watch watch                  # observes every execution; may be None
+    cdef Watch active                 # observes the current execution; may be None
+    cdef object hooks_set             # the hooks that `watch` calls
     cdef TxOptions options            # rules that transactions skip
-    cdef frozenset skipped            # names of those rules
-    cdef ForkSchedule fork_schedule   # `schedule` without the code size limit below
+    cdef frozenset skipped            # the names of the rules in `options`
+    cdef ForkSchedule fork_schedule   # `schedule` with the fork's own code size limit
     cdef object size_limit            # code size limit in bytes; None: the fork's own; 0: none
     cdef bint is_calling              # a precompile or a hook in Python is running
-    cdef object time_limit            # of the current execution in seconds; None: none
+    cdef object time_limit            # seconds that the current execution may take; None: no limit
     cdef bint pause                   # pause flag of executions outside the main thread
     cdef int* pause_request           # where ``cancel`` writes its request; NULL: nothing runs
-    cdef int overdue                  # the current execution, or the one that begins, must end
+    cdef int overdue                  # the current execution, or an execution that starts, must end
     cdef bint running                 # an execution uses `layer`, the block and the machine
 
     @cython.final

@@ -61,14 +61,14 @@ cdef class EvmBase:
         PyMem_RawFree(self.ancestors)
 
     cdef int check_idle(self) except -1:
-        """Raise RuntimeError while code is executing, because nothing may change then."""
+        """Raises RuntimeError while code is executing, because nothing may change meanwhile."""
         if self.running:
             self.check_readable()
             raise RuntimeError("this EVM is running code; give each thread an EVM of its own")
         return 0
 
     cdef int check_readable(self) except -1:
-        """Raise RuntimeError inside a precompile or hook: `layer` is not the current state."""
+        """Raises RuntimeError inside a precompile or hook: `layer` is not the current state."""
         if self.is_calling:
             raise RuntimeError(
                 "the EVM is running: a precompile or a hook in Python can neither read nor use it"
@@ -83,7 +83,7 @@ cdef class EvmBase:
         return Precompiles(self.host, self.assert_idle)
 
     def assert_idle(self) -> None:
-        """Raise RuntimeError while code is executing."""
+        """Raises RuntimeError while code is executing."""
         self.check_idle()
 
     cdef int put_precompiles(self, HostPrecompiles host) except -1:
@@ -127,7 +127,9 @@ cdef class EvmBase:
 
     @property
     def code_size_limit(self) -> int | None:
-        """Limit of code in bytes (init code: twice that); 0: no limit, None: the fork's limit."""
+        """Code size limit in bytes; init code may have twice the size. 0: no limit; None: the
+        limit of the fork.
+        """
         return self.size_limit
 
     @code_size_limit.setter
@@ -178,12 +180,12 @@ cdef class EvmBase:
         return tuple([found.number for found in self.layers])
 
     def set_block(self, **fields: object) -> None:
-        """Change fields of the block environment; other fields keep their values.
+        """Changes fields of the block environment; other fields keep their values.
 
         The names are those of `BlockEnvironment`. ``coinbase``: an address. Fees (wei),
         ``difficulty`` and ``prev_randao`` are below 2**256, the others, such as ``timestamp``
-        (seconds), below 2**64. ``block_hashes``: up to 256 hashes of the blocks before, the
-        parent's first. TypeError for another name; nothing has changed after an error.
+        (seconds), below 2**64. ``block_hashes``: up to 256 hashes of the preceding blocks, parent
+        first. Raises TypeError for an unknown name. An error changes nothing.
         """
         cdef BlockContext block = self.context
         cdef list hashes = ancestor_hashes(fields.get("block_hashes", ()))
@@ -226,30 +228,30 @@ cdef class EvmBase:
         code: bytes | str = b"",
         storage: Mapping[int, int] | None = None,
     ) -> None:
-        """Replace the account at the address, including its storage."""
+        """Replaces the account at the address, including its storage."""
         self.change(address, {
             "balance": integer(balance, "balance"), "nonce": integer(nonce, "nonce"),
             "code": bytes_like(code, "code"), "storage": storage or {}, "reset": True,
         })
 
     def set_balance(self, address: bytes | str, balance: object) -> None:
-        """Set the balance (wei) of an account."""
+        """Sets the balance of an account in wei."""
         self.change(address, {"balance": integer(balance, "balance")})
 
     def set_nonce(self, address: bytes | str, nonce: object) -> None:
-        """Set the nonce of an account."""
+        """Sets the nonce of an account."""
         self.change(address, {"nonce": integer(nonce, "nonce")})
 
     def set_code(self, address: bytes | str, code: bytes | str) -> None:
-        """Set the code of an account."""
+        """Sets the code of an account."""
         self.change(address, {"code": bytes_like(code, "code")})
 
     def set_storage(self, address: bytes | str, slot: object, value: object) -> None:
-        """Set a storage slot of an account."""
+        """Sets a storage slot of an account."""
         self.change(address, {"storage": {slot_number(slot, "slot"): integer(value, "value")}})
 
     cdef int change(self, object address, dict fields) except -1:
-        """Replace fields of an account."""
+        """Replaces fields of an account."""
         cdef Address key
         parse_address(address, &key, "address")
         self.state = self.layer.with_accounts({key.b[:20]: fields})
@@ -284,7 +286,8 @@ cdef class EvmBase:
         return self.layer.storage(key.b[:20], slot_number(slot, "slot"))
 
     def snapshot(self) -> Snapshot:
-        """Takes a snapshot of state and block at no cost; ``revert`` or ``with`` restore it."""
+        """Takes a snapshot of state and block, without a copy. ``revert`` or ``with`` restore it.
+        """
         self.check_idle()
         number = self.snapshot_count
         self.snapshot_count = number + 1
@@ -292,7 +295,7 @@ cdef class EvmBase:
         return Snapshot(number, self)
 
     def revert(self, snapshot: object) -> None:
-        """Restore the state and block of a snapshot; deletes it and all later snapshots.
+        """Restores the state and block of a snapshot. Deletes it and all later snapshots.
 
         Raises ValueError if the snapshot does not exist any more.
         """
@@ -355,7 +358,7 @@ cdef class EvmBase:
 
     @property
     def transient_storage(self) -> dict[tuple[bytes, int], int] | None:
-        """Transient storage kept between messages, by (address, slot); None: none is kept."""
+        """The transient storage that messages start with, by (address, slot); None: empty."""
         return None if self.setup is None else dict(self.setup.transient)
 
     @transient_storage.setter

@@ -59,7 +59,7 @@ def create(
 
 
 cdef int choose_address(Layer layer, Message* message, object address) except -1:
-    """Set the address of the new contract."""
+    """Sets the address of the new contract."""
     if address is not None:
         return parse_address(address, &message.recipient, "address")
     create_address(&message.recipient, &message.sender, layer.nonce(message.sender.b[:20]))
@@ -69,7 +69,7 @@ cdef int choose_address(Layer layer, Message* message, object address) except -1
 cdef ExecutionResult run_creation(
     EVM machine, const Message* message, const TransactionContext* terms, bytes code, bint commit
 ):
-    """Increment the sender's nonce and run the creation; keep changes if ``commit``."""
+    """Increments the sender's nonce and runs the creation. Keeps the changes if ``commit``."""
     cdef MessageSetup usual = machine.setup
     machine.check_idle()
     machine.setup = MessageSetup({}) if usual is None else usual

@@ -3,7 +3,7 @@ from fastevm.core.interpreter.machine cimport Machine, PrecompileMove
 
 
 cdef enum:
-    PRECOMPILES_LIMIT = 1024   # per machine, because each call searches them
+    PRECOMPILES_LIMIT = 1024   # precompiles per machine: each call searches all of them
     OUTPUT_LIMIT = 16777216    # maximum size of a precompile's output in bytes
 
 
@@ -17,13 +17,13 @@ cdef class Watch:
     cdef int finish(self, Machine* m) except -1
 
 
-# The precompiles in the form in which the machine looks them up.
+# The precompiles implemented in Python, in the form that the machine reads.
 cdef class HostPrecompiles:
     cdef dict callables        # by address
     cdef PrecompileMove* moves
     cdef size_t count
 
-    # Replaces the precompiles; ``idle`` raises if an execution is in progress.
+    # Replaces the precompiles. Calls ``idle``, which raises if an execution is in progress.
     cdef int pack(self, dict callables, object idle) except -1
     # After HOST_CALL: runs the callable and passes its outcome to the machine.
     cdef int answer(self, Machine* m) except -1

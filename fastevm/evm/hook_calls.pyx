@@ -67,7 +67,7 @@ cdef class HostPrecompiles:
         return 0
 
     cdef int answer(self, Machine* m) except -1:
-        """Run the callable as the body of a native contract, see `fastevm/core/native`."""
+        """Runs the callable like a native contract, see `fastevm/core/native`."""
         cdef const Frame* f = machine_asked(m)
         cdef NativeCall native
         cdef bint is_revert = False
@@ -119,17 +119,17 @@ class Precompiles(MutableMapping):
     """The precompiles of a machine that are implemented in Python, by address.
 
     A call to such an address runs ``callable(input, gas)`` with the input (bytes) and the available
-    gas. It returns its output, or a pair of output and gas used; using more than available means
-    out of gas. It may raise ``fastevm.Revert(data)``, which reverts the call, or
-    ``fastevm.PrecompileFailed``, which consumes all gas. Any other exception ends the execution and
-    propagates to the caller; nothing has changed then. It replaces a precompile of the fork. The
-    address has no code unless ``set_code`` sets some (Solidity checks for code before a call), and
-    it is cold like other addresses.
+    gas. The callable returns the output, or a pair of output and gas used; if it used more than the
+    available gas, the call is out of gas. It may raise ``fastevm.Revert(data)``, which reverts the
+    call, or ``fastevm.PrecompileFailed``, which consumes all gas. Any other exception ends the
+    execution without changes and propagates to the caller. The callable replaces a precompile of
+    the fork. The address has no code unless ``set_code`` sets some (Solidity checks for code before
+    a call), and it is cold like other addresses.
 
-    ``fastevm.evm.stateful(run)`` is called with a ``PrecompileCall`` instead, which reads and
-    writes the state of the run. Inside a callable, using the machine raises RuntimeError. Over a
-    remote state, an execution and its callables are repeated until no value is missing. More than
-    1,024 precompiles raise ResourceLimitError.
+    To access the state, set ``fastevm.evm.stateful(run)``: ``run`` gets a ``PrecompileCall``.
+    Inside a callable, using the machine raises RuntimeError. Over a remote state, an execution and
+    its callables are repeated until no value is missing. More than 1,024 precompiles raise
+    ResourceLimitError.
     """
 
     __slots__ = ("_host", "_idle")
@@ -177,5 +177,5 @@ def packed(callables: Mapping[bytes, object] | None) -> HostPrecompiles | None:
 
 
 def callables_of(host: HostPrecompiles | None) -> dict[bytes, object] | None:
-    """The inverse of ``packed``."""
+    """Returns the callables from which ``packed`` created ``host``."""
     return None if host is None else (<HostPrecompiles>host).callables

@@ -91,11 +91,11 @@ class EVM:
         """Returns a fork of the same chain at another block, over the same connections.
 
         ``block`` and ``tx_index``: as for ``fork``. This machine does not change, and its local
-        changes are not in the new machine; ``unchecked`` and ``code_size_limit`` are. Accounts and
-        slots that this machine knows are not fetched again if they did not change between the two
-        blocks: one batch of eth_getProof, verified against the state roots of both blocks, tells
-        which. An endpoint that does not serve it, or whose state roots are not real, is asked for
-        all values again. Raises ForkError if the machine is not a fork or has no such block.
+        changes are not in the new machine; ``unchecked`` and ``code_size_limit`` are. Known
+        accounts and slots are not fetched again if they did not change between the two blocks. A
+        batch of eth_getProof determines which did, verified against the state roots of both blocks.
+        If the endpoint does not serve eth_getProof, or its state roots are not real, all values are
+        fetched again. Raises ForkError if this machine is not a fork or has no such block.
         """
 
     @property
@@ -143,7 +143,7 @@ class EVM:
 
     @property
     def hooks(self) -> Hooks | None:
-        """The hooks that executions call; None: none."""
+        """The hooks that executions call, or None."""
 
     @hooks.setter
     def hooks(self, hooks: Hooks | None) -> None: ...
@@ -151,23 +151,26 @@ class EVM:
     def unchecked(self) -> frozenset[str]:
         """The names of the rules that are not checked.
 
-        "balance": gas is free, and a sender receives missing value. "base_fee": a transaction that
-        offers no fee pays none. "block_gas_limit", "gas_cap" (EIP-7825): more gas than the block or
-        the fork allows. "code_size": no limit of code and init code. "nonce": any nonce.
-        "sender_code": a contract may be the sender (EIP-3607). Raises ValueError for other names.
+        "balance": gas is free, and a sender is credited with missing value. "base_fee": a
+        transaction without a gas price pays no fee. "block_gas_limit", "gas_cap" (EIP-7825): a
+        transaction may have more gas than the block or the fork allows. "code_size": code and init
+        code may have any size. "nonce": any nonce is valid. "sender_code": a contract may be the
+        sender (EIP-3607). Raises ValueError for other names.
         """
 
     @unchecked.setter
     def unchecked(self, names: str | Iterable[str]) -> None: ...
     @property
     def code_size_limit(self) -> int | None:
-        """Limit of code in bytes (init code: twice that); 0: no limit, None: the fork's limit."""
+        """Code size limit in bytes; init code may have twice the size. 0: no limit; None: the
+        limit of the fork.
+        """
 
     @code_size_limit.setter
     def code_size_limit(self, limit: int | None) -> None: ...
     @property
     def transient_storage(self) -> dict[tuple[bytes, int], int] | None:
-        """Transient storage kept between messages, by (address, slot); None: none is kept.
+        """The transient storage that messages start with, by (address, slot); None: empty.
 
         If set to a mapping such as ``{}``, a call sees the transient storage of earlier calls with
         ``commit``, as if all belonged to one transaction.
@@ -178,9 +181,9 @@ class EVM:
     def snapshot(self) -> Snapshot: ...
     def revert(self, snapshot: int) -> None: ...
     def cancel(self) -> None:
-        """Ends the current execution, which raises SimulationError; any thread may call it.
+        """Ends the current execution without changes; it raises SimulationError.
 
-        Nothing has changed then. Without an execution in progress, it has no effect.
+        Any thread may call it. Without an execution in progress, it has no effect.
         """
 
     def rearm(self) -> None: ...

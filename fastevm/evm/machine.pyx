@@ -96,7 +96,7 @@ globals()["ExecutionResult"] = ExecutionResult
 cdef inline int read_message(
     Message* out, object to, bytes data, object sender, object value, object gas
 ) except -1:
-    """Fill in sender, recipient, value and gas; ``data`` must outlive the execution."""
+    """Fills in a message. ``data`` must stay alive until the execution ends."""
     out.kind = CALL_MESSAGE
     parse_address(to, &out.recipient, "to")
     parse_address(sender, &out.sender, "sender")
@@ -111,7 +111,7 @@ cdef inline int read_message(
 cdef inline int read_terms(
     TransactionContext* out, const Address* sender, object origin, object price, bytes hashes
 ) except -1:
-    """Fill in what code sees of the transaction; ``hashes`` must outlive the execution."""
+    """Fills in the context that code sees. ``hashes`` must stay alive until the execution ends."""
     out.origin = sender[0]
     if origin is not None:
         parse_address(origin, &out.origin, "origin")
@@ -197,16 +197,16 @@ An EVM over a state in memory.
         """Returns a fork of the same chain at another block, over the same connections.
 
         ``block`` and ``tx_index``: as for ``fork``. This machine does not change, and its local
-        changes are not in the new machine; ``unchecked`` and ``code_size_limit`` are. Accounts and
-        slots that this machine knows are not fetched again if they did not change between the two
-        blocks: one batch of eth_getProof, verified against the state roots of both blocks, tells
-        which. An endpoint that does not serve it, or whose state roots are not real, is asked for
-        all values again. Raises ForkError if the machine is not a fork or has no such block.
+        changes are not in the new machine; ``unchecked`` and ``code_size_limit`` are. Known
+        accounts and slots are not fetched again if they did not change between the two blocks. A
+        batch of eth_getProof determines which did, verified against the state roots of both blocks.
+        If the endpoint does not serve eth_getProof, or its state roots are not real, all values are
+        fetched again. Raises ForkError if this machine is not a fork or has no such block.
         """
         return import_module("fastevm.fork").moved_evm(self, block, tx_index=tx_index)
 
     cdef int begin(self, int64_t gas) except -1:
-        """Reserve the machine for this thread and attach the world to the state.
+        """Reserves the machine for this thread and attaches the world to the state.
 
         The caller must always call ``end``. Until then, nothing replaces the state.
         """
@@ -248,9 +248,9 @@ An EVM over a state in memory.
         return 0
 
     def cancel(self) -> None:
-        """Ends the current execution, which raises SimulationError; any thread may call it.
+        """Ends the current execution without changes; it raises SimulationError.
 
-        Nothing has changed then. Without an execution in progress, it has no effect.
+        Any thread may call it. Without an execution in progress, it has no effect.
         """
         cdef int* request = self.pause_request
         atomic_store_int(&self.overdue, True)
@@ -268,14 +268,16 @@ An EVM over a state in memory.
             atomic_store_int(<int*>&self.pause, NO_REQUEST)
 
     def set_deadline(self, deadline: object) -> object:
-        """Begin a run with a time limit. The machine pauses, so it is called by the deadline."""
+        """Prepares an execution with a time limit. Returns a listener, which the deadline calls."""
         self.rearm()
         if deadline.is_cancelled:
             self.cancel()
         return self
 
     cdef int serve(self, Status status) except -1:
-        """After a pause: read trace records, run Python callables, or end an overdue execution."""
+        """Serves a pause: reads trace records, runs Python callables, or ends an execution that is
+        overdue.
+        """
         if status == TRACE_FULL or status == HOST_CALL:
             self.is_calling = True
             try:
@@ -294,7 +296,7 @@ An EVM over a state in memory.
         return 0
 
     cdef int forget_requests(self) except -1:
-        """Begin an execution, unless its caller has done so: an earlier `cancel` does not end it."""
+        """Clears the requests of an earlier `cancel`, unless the caller has done so."""
         if self.running:
             self.check_idle()
         if self.time_limit is None:
@@ -302,7 +304,7 @@ An EVM over a state in memory.
         return 0
 
     cdef bint is_limited(self, object timeout) noexcept:
-        """Whether a new execution has a time limit: its own, or the deadline of its thread."""
+        """Whether a new execution has a time limit: ``timeout``, or the deadline of the thread."""
         return timeout is not None or (self.time_limit is None and has_deadline())
 
     cdef int finish_watch(self) except -1:
@@ -360,7 +362,7 @@ An EVM over a state in memory.
         return 0
 
     cdef int afford(self, const Message* message) except -1:
-        """Increase the sender's balance to cover the value."""
+        """Increases the sender's balance if it does not cover the value."""
         cdef Account* account = world_account(self.world, &message.sender)
         if account == NULL:
             raise MemoryError
@@ -432,7 +434,7 @@ An EVM over a state in memory.
     cdef ExecutionResult message(
         self, const Message* message, const TransactionContext* terms, bytes data, bint commit
     ):
-        """Run a message with ``data`` as input; keep its changes if ``commit``."""
+        """Runs a message with ``data`` as input. Keeps its changes if ``commit``."""
         self.forget_requests()
         if self.layer.remote_state is None:
             result = self.run(message, terms)
@@ -443,7 +445,7 @@ An EVM over a state in memory.
         return result
 
     cdef int keep(self) except -1:
-        """End the transaction of the last message and keep its changes."""
+        """Ends the transaction of the last message and keeps its changes."""
         cdef bint ok
         cdef MessageSetup setup
         if self.setup is not None:
@@ -460,7 +462,7 @@ An EVM over a state in memory.
     cdef ExecutionResult run_resolved(
         self, const Message* message, const TransactionContext* terms, bytes data
     ):
-        """Repeat a message over a remote state until it guesses no value."""
+        """Runs a message over a remote state, repeatedly until it guesses no value."""
         cdef RemoteState remote = self.layer.remote_state
         cdef uint64_t before
         cdef bint is_first = True
@@ -480,7 +482,7 @@ An EVM over a state in memory.
             is_first = False
 
     cdef ExecutionResult run(self, const Message* message, const TransactionContext* terms):
-        """Run a message in its own transaction, which is not ended."""
+        """Runs a message in a transaction of its own. The caller ends the transaction."""
         cdef Status status
         cdef ExecutionResult result
         cdef MessageSetup setup
@@ -586,7 +588,10 @@ An EVM over a state in memory.
             remote.fetch_missing()
 
     cdef ExecutionResult run_transaction(self, Transaction source, uint64_t misses):
-        """Execute it and keep its changes. Raises FastevmError if there were new ``misses``."""
+        """Executes a transaction and keeps its changes.
+
+        ``misses``: `misses_of_thread` before. Raises FastevmError if the execution adds misses.
+        """
         cdef TxResult outcome
         cdef TxRun run
         cdef TxError error
@@ -622,7 +627,7 @@ An EVM over a state in memory.
             self.end()
 
     cdef int ask_ahead(self, bytes sender, object to, bytes data, object value) except -1:
-        """Prefetch the values that every transaction reads, and those the endpoint predicts."""
+        """Prefetches the values that every transaction reads, and those the endpoint predicts."""
         cdef RemoteState remote = self.layer.remote_state
         accounts = {sender, self.context.coinbase.b[:20]}
         if to is not None:
@@ -631,7 +636,7 @@ An EVM over a state in memory.
         return 0
 
     cdef int serve_or_abandon(self, TxRun* run) except -1:
-        """Run Python's signal handlers. If one raises, abandon the transaction without changes."""
+        """Runs Python's signal handlers. If a handler raises, abandons the transaction."""
         try:
             self.serve(run.pause)
         except BaseException:

@@ -1,4 +1,4 @@
-# A call of a stateful precompile, and its access to the state of the run.
+# The call of a stateful precompile, with access to the state of the current execution.
 from fastevm.core.interpreter.machine cimport Machine
 from fastevm.core.native.call cimport NativeCall
 from fastevm.core.state.account cimport Account

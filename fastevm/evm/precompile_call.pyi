@@ -1,4 +1,4 @@
-"""Stateful precompiles: Python callables that read and write the state inside the run's journal."""
+"""Stateful precompiles: Python callables that read and write the state with a journal."""
 
 from collections.abc import Sequence
 from typing import final
@@ -7,12 +7,12 @@ from fastevm.core.primitives.bytes_like import BytesLike
 
 @final
 class PrecompileCall:
-    """The call of a stateful precompile: its message, and the state of the run.
+    """The call of a stateful precompile: its message, and the state of the current execution.
 
-    Changes are journaled: they are undone when the precompile or one of its callers reverts. Those
-    with an address cost no gas and warm nothing. ``load``, ``store`` and ``emit`` use the
-    precompile's own account at the prices of opcodes, as native contracts do; ``charge``, and the
-    gas that the callable returns, come on top. A change in a static call, and a charge of more gas
+    Changes are journaled: they are undone if the precompile or one of its callers reverts. Methods
+    with an ``address`` cost no gas and warm nothing. ``load``, ``store`` and ``emit`` use the
+    precompile's own account at the prices of opcodes, as native contracts do. Gas that ``charge``
+    consumes or the callable returns is added. A change in a static call, and a charge of more gas
     than is left, raise ``PrecompileFailed``, which consumes all gas. The object is valid until the
     callable returns; later uses raise RuntimeError.
     """

@@ -1,4 +1,4 @@
-"""Stateful precompiles: Python callables that read and write the state inside the run's journal."""
+"""Stateful precompiles: Python callables that read and write the state with a journal."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport int64_t, uint8_t, uint32_t
@@ -22,16 +22,16 @@ from fastevm.core.state.code cimport Code
 from fastevm.errors import PrecompileFailed, StateNotKnown
 
 
-TOPICS_LIMIT = 4  # of a log
+TOPICS_LIMIT = 4  # most topics of a log
 
 
 cdef class PrecompileCall:
-    """The call of a stateful precompile: its message, and the state of the run.
+    """The call of a stateful precompile: its message, and the state of the current execution.
 
-    Changes are journaled: they are undone when the precompile or one of its callers reverts. Those
-    with an address cost no gas and warm nothing. ``load``, ``store`` and ``emit`` use the
-    precompile's own account at the prices of opcodes, as native contracts do; ``charge``, and the
-    gas that the callable returns, come on top. A change in a static call, and a charge of more gas
+    Changes are journaled: they are undone if the precompile or one of its callers reverts. Methods
+    with an ``address`` cost no gas and warm nothing. ``load``, ``store`` and ``emit`` use the
+    precompile's own account at the prices of opcodes, as native contracts do. Gas that ``charge``
+    consumes or the callable returns is added. A change in a static call, and a charge of more gas
     than is left, raise ``PrecompileFailed``, which consumes all gas. The object is valid until the
     callable returns; later uses raise RuntimeError.
     """
@@ -51,7 +51,7 @@ cdef class PrecompileCall:
         return 0
 
     cdef int check(self, bint went_on) except -1:
-        """Raise the error of a native function that ended the call."""
+        """Raises the error of a native function that ended the call, unless ``went_on``."""
         if went_on:
             return 0
         if self.native.status == NATIVE_OUT_OF_MEMORY:
@@ -73,7 +73,8 @@ cdef class PrecompileCall:
         return found
 
     cdef Account* own_account(self) except NULL:
-        """The account whose storage and logs the call uses; with DELEGATECALL, the caller's."""
+        """Returns the account whose storage and logs the call uses; for DELEGATECALL, the caller.
+        """
         self.check_running()
         if self.native.account == NULL:
             raise PrecompileFailed("the call has no account")
@@ -81,7 +82,7 @@ cdef class PrecompileCall:
 
     @property
     def caller(self) -> bytes:
-        """The account that calls."""
+        """The address of the account that calls."""
         self.check_running()
         return self.native.caller.b[:20]
 
@@ -105,7 +106,7 @@ cdef class PrecompileCall:
 
     @property
     def is_static(self) -> bool:
-        """Whether state must not change."""
+        """Whether the call must not change the state."""
         self.check_running()
         return self.native.is_static
 
@@ -225,7 +226,7 @@ cdef class PrecompileCall:
 
 
 cdef uint32_t read_topics(object topics, Word* words) except? 4294967295:
-    """Read the topics of a log and return their number."""
+    """Reads the topics of a log into ``words`` and returns their number."""
     cdef list given = [sized_bytes(topic, 32, "topic") for topic in topics]
     cdef size_t i
     if len(given) > TOPICS_LIMIT:

@@ -6,11 +6,11 @@ from fastevm.core.execution.types import Log
 
 @final
 class ExecutionResult:
-    """The immutable result of a call or a transaction. ``error`` is None exactly on success.
+    """The immutable result of a call or a transaction. ``error`` is None if it succeeded.
 
-    A result is true if it is a success; if not, ``check()`` raises
-    ``fastevm.errors.ExecutionFailed``. Results with equal values are equal, whatever their traces.
-    ``trace`` is the requested trace, or None.
+    The truth value of a result is ``success``. ``check()`` raises
+    ``fastevm.errors.ExecutionFailed`` if the execution failed. Results with equal values are equal;
+    traces are not compared. ``trace`` is the requested trace, or None.
     """
 
     success: bool

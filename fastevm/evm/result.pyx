@@ -8,7 +8,7 @@ from fastevm.core.execution.types import Log
 from fastevm.errors import ExecutionFailed
 
 
-SHOWN_OUTPUT = 64  # bytes of the output in a repr
+SHOWN_OUTPUT = 64  # bytes of the output that ``repr`` shows
 
 
 cdef class ExecutionResult:
@@ -27,7 +27,7 @@ cdef class ExecutionResult:
         return self.success
 
     def check(self) -> ExecutionResult:
-        """Returns this result. Raises ExecutionFailed, with the reason, if it is a failure."""
+        """Returns this result. Raises ExecutionFailed, with the reason, if the execution failed."""
         if not self.success:
             raise ExecutionFailed(str(self.error), self)
         return self

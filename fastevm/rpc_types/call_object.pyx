@@ -1,9 +1,9 @@
 """Reads call objects: from JSON text or parsed JSON into a plan, and from parsed JSON into values.
 
-`call_from` knows every member and reports every fault. Null is the same as absent. The two readers
-into a plan are its short forms: the text reader (without the GIL) takes known members, each once,
-hex as nodes write it and no lists; the reader of native values takes calls without lists. Both are
-there for speed: a bundle of one call takes 1.6 us in a batch, and `call_from` alone takes 2.7 us.
+`call_from` knows every member and reports every fault. Null is the same as absent. Two readers for
+common forms exist for speed and read into a plan. The text reader (without the GIL) takes known
+members, each once, hex as nodes write it, and no lists. The reader of parsed JSON takes calls
+without lists. A bundle of one call takes 1.6 us in a batch; `call_from` alone takes 2.7 us.
 """
 
 from cpython.buffer cimport PyObject_CheckBuffer
@@ -180,7 +180,7 @@ cdef bint read_message(Plan plan, Cursor* c, Key* key, PlannedCall* item) noexce
     if is_key(key, b"to"):
         return once(key, TO) and take_fixed(c, item.tx.to.b, 20)
     if is_key(key, b"data"):
-        # refused beside an input, which takes precedence, because it is not validated then
+        # `input` takes precedence over `data`: with both, another reader must validate the call
         return (not has(key, INPUT) and once(key, DATA)
                 and take_data(c, plan.arena, &item.tx.data, &item.tx.size))
     if is_key(key, b"input"):
@@ -210,7 +210,7 @@ cdef bint read_terms(Cursor* c, Key* key, PlannedCall* item) noexcept nogil:
 
 
 # ----------------------------------------------------------------------------------------------
-# values out of parsed JSON
+# from parsed JSON to values
 
 def call_from(value: Any, form: Form = NATIVE) -> CallRequest:
     """Reads a call object. ``input`` takes precedence over ``data``."""
@@ -253,10 +253,10 @@ def _authorization(value: Any, form: Form) -> Authorization:
 
 
 # ----------------------------------------------------------------------------------------------
-# parsed JSON into a plan
+# from parsed JSON to a plan
 
 cdef inline object member(dict given, str name):
-    """Returns the member, or None."""
+    """Returns the member of a dict, or None if the dict does not have it."""
     cdef PyObject* found = PyDict_GetItem(given, name)
     return None if found == NULL else <object>found
 
@@ -284,7 +284,7 @@ cdef int read_members(Plan plan, PlannedCall* item, dict call) except -1:
 
 
 cdef Py_ssize_t read_message_members(Plan plan, PlannedCall* item, dict call) except -1:
-    """Reads sender, recipient, data, value, gas and nonce. Returns how many members there are."""
+    """Reads sender, recipient, data, value, gas and nonce. Returns how many of these there are."""
     cdef Tx* tx = &item.tx
     cdef Py_ssize_t found = 0
     given = member(call, "from")
@@ -327,7 +327,7 @@ cdef Py_ssize_t read_message_members(Plan plan, PlannedCall* item, dict call) ex
 
 
 cdef Py_ssize_t read_fees(PlannedCall* item, dict call) except -1:
-    """Reads the fees. Returns how many members there are."""
+    """Reads the fees. Returns how many of their members there are."""
     cdef Tx* tx = &item.tx
     price = member(call, "gasPrice")
     cap, tip = member(call, "maxFeePerGas"), member(call, "maxPriorityFeePerGas")

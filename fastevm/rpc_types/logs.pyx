@@ -1,4 +1,4 @@
-"""Logs as JSON: from packed records to text without a Python object per log."""
+"""Writes logs as JSON text, from packed records and without a Python object per log."""
 
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
@@ -39,7 +39,7 @@ cdef enum:
     AHEAD = 4                # blocks whose index is prefetched
 
 
-# The place of an emitter's logs.
+# Writes the members that locate a log: block, transaction and their numbers.
 cdef void put_place(JsonText* t, const LogRecords* r, const Emitter* emitter) noexcept nogil:
     cdef LogPlace place = LogPlace(
         r.number, r.timestamp, r.timestamp_ms, emitter.index, &r.hash[0], &emitter.hash[0]
@@ -47,7 +47,7 @@ cdef void put_place(JsonText* t, const LogRecords* r, const Emitter* emitter) no
     json_log_place(t, &place)
 
 
-# The address, the topics and the data.
+# Writes the address, the topics and the data of a log.
 cdef void put_content(JsonText* t, const LogRecords* r, uint32_t log) noexcept nogil:
     cdef const LogEntry* entry = &r.entries[log]
     cdef const uint8_t* at = r.bytes + entry.at
@@ -88,7 +88,7 @@ cdef class LogWriter:
 
     @property
     def size(self) -> int:
-        """The bytes of the text so far."""
+        """The size of the text so far in bytes."""
         return self.text.out.size
 
     @property
@@ -99,8 +99,8 @@ cdef class LogWriter:
     def add(self, blocks: list[BlockLogs], size_t start = 0) -> int:
         """Appends the matching logs of the blocks from index ``start`` on.
 
-        Stops after a block that fills the text. Returns the index of the next block, or the number
-        of blocks if all were read.
+        Stops after a block with which the writer `is_full`. Returns the index of the next block, or
+        the number of blocks if all were read.
         """
         cdef size_t count = <size_t>len(blocks), i
         cdef BlockLogs block
@@ -114,7 +114,7 @@ cdef class LogWriter:
             for i in range(count):
                 block = blocks[i]
                 rows[i] = &block.records
-            self.placed = NULL      # that block may be freed
+            self.placed = NULL      # the block may have been freed
             with nogil:
                 start = self.write(rows, start, count)
         finally:

@@ -1,4 +1,4 @@
-# Numbers, addresses and bytes from hex text, ints or bytes.
+# Reads numbers, addresses and bytes from hex text, ints or bytes.
 from libc.stdint cimport uint64_t
 
 from fastevm.core.primitives.hashes cimport Address
@@ -10,5 +10,5 @@ from fastevm.core.primitives.word cimport Word
 cdef int read_word(Word* out, object value, str name) except -1
 cdef int read_uint64(uint64_t* out, object value, str name) except -1
 cdef int read_address(Address* out, object value, str name) except -1
-# Returns the digits after 0x, and their number.
+# Returns the hex digits after 0x, and their number in `count`.
 cdef const char* digits_of(str text, size_t* count, str name) except NULL

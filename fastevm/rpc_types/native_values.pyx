@@ -1,4 +1,4 @@
-"""Numbers, addresses and bytes from hex text, ints or bytes."""
+"""Reads numbers, addresses and bytes from hex text, ints or bytes."""
 
 from cpython.buffer cimport PyObject_CheckBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
@@ -72,7 +72,7 @@ cdef int read_address(Address* out, object value, str name) except -1:
 
 
 # ----------------------------------------------------------------------------------------------
-# the same as values
+# the same conversions, to Python values
 
 def quantity_of(value: object, name: str) -> int:
     """Returns an int from hex text or an int. Raises ValueError beyond 256 bits."""

@@ -105,11 +105,11 @@ _WITHDRAWALS = FieldPath("BlockOverrides.withdrawals", "withdrawals")
 
 
 cdef enum:
-    MOST_OVERRIDES = 64          # per block; each is compared with those before it
+    MOST_OVERRIDES = 64          # per block; each override is compared with all earlier overrides
 
 
 # ----------------------------------------------------------------------------------------------
-# values out of parsed JSON
+# from parsed JSON to values
 
 def state_overrides_from(value: Any, form: Form = NATIVE) -> dict[bytes, AccountOverride]:
     """Reads an object that maps addresses to account overrides."""
@@ -161,10 +161,10 @@ def with_own_names(
     name: str,
     form: Form,
 ) -> Mapping[str, Any]:
-    """Replaces each alias by the name that it stands for.
+    """Replaces each alias by the name that it means.
 
-    Raises DecodeError for an unknown member if the form refuses it, and for an alias beside its
-    own name.
+    Raises DecodeError for an unknown member if the form refuses it, and if an object has both an
+    alias and its name.
     """
     if form.refuses_unknown_overrides:
         refuse_unknown(given, known, name)
@@ -183,15 +183,15 @@ def withdrawal_from(value: Any, place: FieldPath, form: Form) -> Withdrawal:
 
 
 def decode_state_overrides(value: Any, form: Form = GETH) -> Mapping[bytes, AccountOverride]:
-    """Reads state overrides of JSON-RPC; null means none."""
+    """Reads state overrides of JSON-RPC. Null means no overrides."""
     return state_overrides_from(value, form)
 
 
 def decode_block_overrides(value: Any, form: Form = GETH) -> BlockOverrides:
-    """Reads block overrides of a call in JSON-RPC; null means none.
+    """Reads block overrides of a call in JSON-RPC. Null means no overrides.
 
-    Numbers above 64 bits are refused here; a simulated block may have them and is then refused as
-    a whole.
+    Raises DecodeError for numbers above 64 bits. (In a simulated block they are read, and the
+    simulation is refused.)
     """
     overrides = block_overrides_from(value, form)
     if overrides.number is not None and overrides.number >= UINT64:
@@ -205,7 +205,7 @@ def decode_withdrawal(value: Any, *, field: str) -> Withdrawal:
 
 
 # ----------------------------------------------------------------------------------------------
-# JSON text of accounts into a plan
+# from the JSON text of account overrides to a plan
 
 cdef bint read_slots(Plan plan, Cursor* c, PlannedOverride* item) noexcept nogil:
     cdef SlotValue* slot
@@ -241,7 +241,7 @@ cdef bint read_code(Plan plan, Cursor* c, PlannedOverride* item) noexcept nogil:
 
 
 cdef bint read_account_member(Plan plan, Cursor* c, Key* key, PlannedOverride* item) noexcept nogil:
-    """Reads a member of an account. Storage may be given once: either replaced or changed."""
+    """Reads a member of an account override, which has at most one of ``state``, ``stateDiff``."""
     if is_key(key, b"balance"):
         item.has_balance = True
         return once(key, 0) and take_word(c, &item.balance)
@@ -279,7 +279,7 @@ cdef bint read_account(Plan plan, Cursor* c, PlannedOverride* item) noexcept nog
 
 
 cdef bint is_new(Plan plan, size_t first) noexcept nogil:
-    """Returns whether the last override is the first one for its account."""
+    """Returns whether no other override of the block has the account of the last override."""
     cdef const PlannedOverride* items = <const PlannedOverride*>plan.overrides.items
     cdef size_t last = plan.overrides.count - 1
     cdef size_t i
@@ -315,7 +315,7 @@ cdef bint take_state_overrides(Plan plan, Cursor* c, PlannedBlock* block) noexce
 
 
 # ----------------------------------------------------------------------------------------------
-# JSON text of blocks into a plan
+# from the JSON text of block overrides to a plan
 
 cdef bint read_block_number(Cursor* c, Key* key, PlannedBlock* block) noexcept nogil:
     if is_key(key, b"number"):

@@ -6,9 +6,10 @@ from fastevm.core.execution.types import Receipt
 
 @final
 class ReceiptWriter:
-    """Writes the receipts and logs of one block; ``timestamp`` in Unix seconds, 32-byte hashes.
+    """Writes the receipts and logs of a block. Hashes have 32 bytes.
 
-    ``timestamp_ms``: in Unix milliseconds on chains whose blocks have them, else 0.
+    ``timestamp``: of the block in Unix seconds. ``timestamp_ms``: in Unix milliseconds on chains
+    whose blocks have milliseconds, else 0.
     """
 
     def __new__(
@@ -22,13 +23,14 @@ class ReceiptWriter:
         first_log: int,
         more: bytes = b"",
     ) -> bytes:
-        """The receipt of transaction ``index``, an object; ``first_log`` counts over the block.
+        """Returns the receipt of transaction ``index`` as a JSON object.
 
-        ``more``: the JSON text of further members, without braces.
+        ``first_log``: index in the block of its first log. ``more``: JSON text of further members,
+        without braces.
         """
 
     def outcome(self, receipt: Receipt, transaction: Any, index: int, first_log: int) -> bytes:
-        """The members of the receipt that the execution determined, without braces."""
+        """Returns the members of a receipt that the execution determined, without braces."""
 
     def log(
         self,
@@ -38,4 +40,4 @@ class ReceiptWriter:
         log_index: int,
         removed: bool = False,
     ) -> bytes:
-        """A log of transaction ``index``, mined or not; ``log_index`` counts over the block."""
+        """Returns a log of transaction ``index``. ``log_index``: its index in the block."""

@@ -30,9 +30,9 @@ from fastevm.rpc_types.text.log_object cimport (
 
 
 cdef enum:
-    USUAL_SIZE = 2_048        # typical size in bytes, with two logs
+    USUAL_SIZE = 2_048        # typical size of a receipt with two logs in bytes
 
-cdef bytes NO_SENDER = bytes(20)  # of an unsigned transaction without a sender
+cdef bytes NO_SENDER = bytes(20)  # shown for an unsigned transaction without a sender
 
 
 cdef inline const uint8_t* bytes_of(bytes data) except NULL:
@@ -66,7 +66,7 @@ cdef inline int put_wei(JsonText* t, object amount) except -1:
 
 
 cdef class ReceiptWriter:
-    """Writes the receipts and logs of one block; see the stub."""
+    """Writes the receipts and logs of a block; see the stub."""
 
     cdef bytes block_hash
     cdef uint64_t number, timestamp, timestamp_ms
@@ -84,9 +84,7 @@ cdef class ReceiptWriter:
         self, receipt: object, transaction: object, uint64_t index, uint64_t first_log,
         bytes more not None = b"",
     ) -> bytes:
-        """Returns the receipt of transaction ``index`` as an object, extended by the text of
-        ``more`` members.
-        """
+        """Returns the receipt of transaction ``index`` as a JSON object; see the stub."""
         cdef JsonText t = JsonText(Buffer(NULL, 0, 0), False)
         buffer_reserve(&t.out, USUAL_SIZE)
         try:
@@ -120,7 +118,7 @@ cdef class ReceiptWriter:
     def outcome(
         self, receipt: object, transaction: object, uint64_t index, uint64_t first_log
     ) -> bytes:
-        """Returns the members determined by the execution, without braces."""
+        """Returns the members of a receipt that the execution determined, without braces."""
         cdef JsonText t = JsonText(Buffer(NULL, 0, 0), False)
         buffer_reserve(&t.out, USUAL_SIZE)
         try:
@@ -133,7 +131,7 @@ cdef class ReceiptWriter:
         self, log: object, bytes transaction_hash not None, uint64_t index, uint64_t log_index,
         bint removed=False,
     ) -> bytes:
-        """Returns a log of transaction ``index``; ``log_index`` counts over the block."""
+        """Returns a log of transaction ``index``. ``log_index``: its index in the block."""
         cdef JsonText t = JsonText(Buffer(NULL, 0, 0), False)
         try:
             self.put_log(&t, log, transaction_hash, index, log_index, removed)
@@ -165,7 +163,7 @@ cdef class ReceiptWriter:
             put_number(t, receipt.status)
         return 0
 
-    # Members of receipts before Byzantium, of blob transactions and of deposits.
+    # Writes the members that only some receipts have: before Byzantium, of blobs, of deposits.
     cdef int put_rare(self, JsonText* t, object receipt) except -1:
         if receipt.status is None and receipt.post_state is not None:
             json_put(t, b',"root":')

@@ -59,7 +59,7 @@ cdef size_t MOST_CALLS_OF_BLOCK = MAX_CALLS_PER_BLOCK
 
 
 # ----------------------------------------------------------------------------------------------
-# values out of parsed JSON
+# from parsed JSON to values
 
 def payload_from(value: Any, form: Form = NATIVE) -> SimulatePayload:
     """Reads the payload of eth_simulateV1, or a list of calls as its only block."""
@@ -114,7 +114,7 @@ def _flag(given: Mapping[str, Any], name: str, form: Form) -> bool:
 
 
 # ----------------------------------------------------------------------------------------------
-# JSON text into a plan
+# from JSON text to a plan
 
 cdef bint read_calls(Plan plan, Cursor* c, PlannedBlock* block) noexcept nogil:
     cdef size_t count = 0
@@ -197,8 +197,10 @@ cdef bint read_payload(Plan plan, Cursor* c) noexcept nogil:
 
 
 def read_request(params: bytes) -> tuple[Plan, bytes] | None:
-    """Reads a plan from the text of the params (an array). Also returns the text of the remaining
-    params as an array. None for any other form.
+    """Reads a plan from the text of the params (an array).
+
+    Returns the plan and the text of the remaining params as an array. None if the params do not
+    have the usual form.
     """
     cdef Plan plan = Plan.__new__(Plan)
     cdef bytes text = params

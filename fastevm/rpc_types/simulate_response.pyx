@@ -154,7 +154,7 @@ cdef int put_body(JsonText* t, ChainExecutor run, size_t at, const Hash* hashes)
 cdef void put_tail(
     JsonText* t, const ChainBlock* block, const Hash* tx_hash, size_t index
 ) noexcept nogil:
-    """Sets what all logs of a call share: its position in the chain."""
+    """Writes the end of a log object, which all logs of a call share: its position in the chain."""
     cdef LogPlace place = LogPlace(
         block.header.number, block.header.timestamp, 0, index, &block.hash.b[0], &tx_hash.b[0]
     )
@@ -302,7 +302,7 @@ cdef bytes text_of(ChainExecutor run, const ErrorStyle* style, bytes head):
             raise MemoryError
         return json_bytes(&t)
     finally:
-        run.text = t.out          # its memory serves the thread's next answer
+        run.text = t.out          # the next answer of the thread reuses the memory
         json_free(&tail)
 
 
@@ -311,9 +311,9 @@ def simulate_text(
 ) -> bytes:
     """Runs a plan on ``view`` and returns the result as JSON text.
 
-    If ``head`` is given, it begins an object whose last member is the result; the text is then
-    that object. Raises SimulationError if the simulation as a whole is refused, returns too much
-    output or exceeds the time limit. Raises InvalidTransaction if a call breaks a rule.
+    If ``head``, the start of a JSON object, is given, the text is that object with the result as
+    its last member. Raises SimulationError if the simulation as a whole is refused, returns too
+    much output or exceeds the time limit. Raises InvalidTransaction if a call breaks a rule.
     """
     if view.layer.remote_state is None:
         return run_to_text(view, plan, options, form, head)
@@ -325,7 +325,7 @@ def simulate_text(
 def run_to_text(
     view: StateView, plan: Plan, options: SimulateOptions, form: ErrorForm, head: bytes
 ) -> bytes:
-    """Runs a plan on the known part of a state."""
+    """Runs a plan once, on the values of a remote state that are known so far."""
     cdef ChainExecutor run = thread_owned(ChainExecutorClass)
     cdef ErrorStyle style
     memset(&style, 0, sizeof(style))

@@ -1,10 +1,12 @@
-"""Reads of the newest state, from the text of a request to the text of its answer."""
+"""Answers reads of the newest state, from request text to answer text."""
 
 from collections.abc import Mapping
 from enum import Enum
 
 class Read(Enum):
-    """What a method reads: its params are this, then the tag of a block where it is of a state."""
+    """The value that a method reads. The params are that of the value, then a block tag if the
+    value is part of a state.
+    """
 
     BLOCK_NUMBER = 0
     CHAIN_ID = 1
@@ -14,27 +16,27 @@ class Read(Enum):
     STORAGE = 5
 
 class StateReads:
-    """Parses a body, then answers it. Not for several threads at once.
+    """Parses a request body, then answers it. Only one thread may use it at a time.
 
-    A body is a JSON-RPC 2.0 request or a batch of at most ``limit``, of ``methods`` alone, each
-    with an id, all its params and the tag ``latest`` or ``pending``. The answers are those of the
-    methods' handlers; tests compare both.
+    A body is a JSON-RPC 2.0 request or a batch of at most ``limit`` requests. Each calls one of
+    ``methods`` and has an id, all params and the tag ``latest`` or ``pending``. The answers are
+    those of the methods' handlers; tests compare both.
     """
 
     wants_pending: bool
-    # A nonce of the pending block, which transactions that wait in the pool raise.
+    # The body asks for a nonce in the pending block, which depends on transactions in the pool.
     wants_next_nonce: bool
     def __init__(self, methods: Mapping[str, Read], limit: int) -> None: ...
     def read(self, body: bytes) -> bool:
-        """Parse a body; False for any other form, and the body is not kept."""
+        """Parses a body. Returns False for any other form, and then does not keep the body."""
 
     def answer(
         self, latest: object, pending: object, number: int, chain_id: int, limit: int
     ) -> bytes | None:
-        """The answer to the body that was read last, from the layers of both blocks.
+        """Returns the answer to the last body from the layers of both blocks.
 
-        None where it would have more than ``limit`` bytes or there are no layers.
+        None if it would have more than ``limit`` bytes, or if there are no layers.
         """
 
     def counts_by_method(self) -> list[tuple[str, int]]:
-        """How many calls of each method the body had that was read last."""
+        """Returns how many calls of each method the last body had."""

@@ -1,7 +1,8 @@
-"""Reads of the newest state (``eth_getBalance`` and others), from request text to answer text.
+"""Answers reads of the newest state (``eth_getBalance`` and others), from request text to answer
+text.
 
-Wallets and indexers send batches of such calls. They are parsed into C values, looked up and
-written without Python objects. Other calls and forms are left to the Python path.
+Wallets and indexers send batches of such calls. This module parses the calls into C values, reads
+the state and writes the answer without Python objects. The Python path answers all other calls.
 """
 
 from enum import Enum
@@ -46,7 +47,9 @@ from fastevm.core.state.reader cimport READ_FOUND, AccountData, Reader
 
 
 class Read(Enum):
-    """What a method reads. Its params are these, then a block tag if it reads a state."""
+    """The value that a method reads. The params are that of the value, then a block tag if the
+    value is part of a state.
+    """
 
     BLOCK_NUMBER = 0
     CHAIN_ID = 1
@@ -75,7 +78,7 @@ cdef enum:
     KEPT = 1 << 20            # memory kept for the next answer, in bytes
 
 
-# A parsed call. The texts are part of the body.
+# A parsed call. The pointers to texts point into the body.
 cdef struct Call:
     const char* id
     size_t id_size
@@ -110,7 +113,7 @@ cdef bint take_id(Cursor* c, Call* call) noexcept nogil:
             c.at += 1
         if c.at == call.id or (call.id[0] == c'0' and c.at - call.id > 1):
             return False
-        # a fraction or an exponent would follow
+        # not an integer: a fraction or an exponent follows the digits
         if c.at < c.end and c.at[0] != c',' and c.at[0] != c'}' and c.at[0] > 0x20:
             return False
     call.id_size = <size_t>(c.at - call.id)
@@ -175,12 +178,12 @@ cdef bint take_version(Cursor* c) noexcept nogil:
 
 
 cdef class StateReads:
-    """Parses a body, then answers it; see the stub."""
+    """Parses a request body, then answers it; see the stub."""
 
     cdef Call* calls
     cdef size_t limit, count
     cdef Name[KINDS] names
-    cdef list methods            # (name, what it reads); owns the texts of `names`
+    cdef list methods            # (name, kind of read); owns the texts of `names`
     cdef size_t[KINDS] counts
     cdef bytes body              # `calls` points into it
     cdef bint is_batch

@@ -1,4 +1,4 @@
-# Types of the time that a thread may spend on one run.
+# Types of the time budget of an event loop.
 from collections.abc import Callable
 from typing import TypeVar
 

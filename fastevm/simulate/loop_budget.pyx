@@ -1,10 +1,10 @@
-"""Lets a thread that must not wait try work that is nearly always short, and stops it if it is not.
+"""Lets the event loop try work that is nearly always short, and stops the work if it takes long.
 
-A watcher thread reads a number that is odd while something runs: the budget is spent when an odd
-number has not changed while its thread used the processor for a while. Time in which other threads
-had the processor does not count. A run costs two increments, the watcher two thousand reads a
-second around those at which something ran, else five hundred: each wakes a thread, which costs ten
-microseconds of the processor.
+A counter is odd while work runs. A watcher thread reads it: if an odd number does not change while
+the loop's thread uses the processor for BUDGET_NANOSECONDS, the budget is spent. Time in which
+other threads have the processor does not count. Each work costs two increments of the counter. The
+watcher reads it 2,000 times a second if work ran recently, else 500 times; a read costs 10 us of
+processor time, because it wakes a thread.
 """
 
 from libc.stdint cimport int64_t
@@ -21,7 +21,8 @@ cdef extern from *:
     """
     #include <pthread.h>
     #include <time.h>
-    /* The processor time of this thread, for other threads to read; the time of day elsewhere. */
+    /* The clock of this thread's processor time, which other threads can read; on systems without
+       it, the monotonic clock. */
     static clockid_t fe_thread_clock(void) {
         clockid_t clock = CLOCK_MONOTONIC;
     #if defined(__linux__)
@@ -36,23 +37,23 @@ cdef extern from *:
 cdef enum:
     LOOK_NANOSECONDS = 500_000
     BUDGET_NANOSECONDS = 800_000
-    SHORT_LOOKS = 4           # after one at which something ran
+    SHORT_LOOKS = 4           # reads at the short interval after a read during which work ran
     LONG_LOOK_NANOSECONDS = 2_000_000
-    IDLE_LOOKS = 100          # without any run until the watcher rests
-    TURNS = 1 << 30           # after which their number begins anew
+    IDLE_LOOKS = 100          # reads without any work after which the watcher sleeps
+    TURNS = 1 << 30           # the counter wraps to 0 at this number
 
 
 cdef class LoopBudget:
-    """What one thread runs through ``run`` is stopped after about a millisecond.
+    """Stops work that a thread runs with ``run`` after about a millisecond.
 
-    Whatever executes code below stops as if its deadline had passed; ``is_spent`` then says that it
-    was this, and the caller does the work again where it may last.
+    EVM execution in this work stops as if its deadline had expired. The caller then finds
+    ``is_spent`` True and repeats the work on another thread, without the limit.
     """
 
-    cdef int turn             # odd while something runs
-    cdef clockid_t clock      # of the thread that runs
-    cdef bint awake
-    cdef int closed           # another thread reads it without the GIL
+    cdef int turn             # counter, odd while work runs
+    cdef clockid_t clock      # processor time of the thread that runs the work
+    cdef bint awake           # the watcher reads the counter
+    cdef int closed           # the watcher must end; it reads the flag without the GIL
     cdef Deadline deadline
     cdef object wake
     cdef object thread
@@ -63,7 +64,7 @@ cdef class LoopBudget:
         self.thread = None
 
     def run(self, call, *args):
-        """``call(*args)``, stopped early if it lasts."""
+        """Returns ``call(*args)``, stopped early if the call exceeds the budget."""
         cdef Deadline before
         self.deadline.is_cancelled = False
         self.deadline.clear()
@@ -79,16 +80,16 @@ cdef class LoopBudget:
 
     @property
     def is_spent(self) -> bool:
-        """Whether the last run was stopped."""
+        """Whether the last `run` was stopped."""
         return self.deadline.is_cancelled
 
     def close(self) -> None:
-        """End the watcher."""
+        """Ends the watcher thread."""
         atomic_store_int(&self.closed, True)
         self.wake.set()
 
     def awaken(self) -> None:
-        """Start the watcher, or wake it from its rest."""
+        """Starts the watcher thread, or wakes it."""
         self.awake = True
         self.clock = thread_clock()
         if self.thread is None:
@@ -99,13 +100,13 @@ cdef class LoopBudget:
         self.wake.set()
 
     def watch(self) -> None:
-        """The watcher's life."""
+        """Runs the loop of the watcher thread."""
         cdef int overdue
         while not atomic_load_int(&self.closed):
             with nogil:
                 overdue = self.look()
             if overdue:
-                if overdue == self.turn:  # the runner cannot have gone on: we hold the GIL
+                if overdue == self.turn:  # the same work: it cannot end while we hold the GIL
                     self.deadline.cancel()
                 continue
             self.awake = False
@@ -117,7 +118,7 @@ cdef class LoopBudget:
         atomic_store_int(&self.turn, (self.turn + 1) & (TURNS - 1))
 
     cdef int look(self) noexcept nogil:
-        """The number of a run that lasts too long; 0 after a long time without any."""
+        """Returns the counter of work that exceeds the budget, or 0 after a long idle time."""
         cdef timespec pause
         cdef int before = 0, turn, idle = 0, looks = 0
         cdef int64_t since = 0, now
@@ -138,7 +139,7 @@ cdef class LoopBudget:
         return 0
 
     cdef int64_t used(self) noexcept nogil:
-        """Nanoseconds that the thread has had the processor."""
+        """Returns the processor time of the thread in nanoseconds."""
         cdef timespec now
         clock_gettime(self.clock, &now)
         return <int64_t>now.tv_sec * 1_000_000_000 + now.tv_nsec

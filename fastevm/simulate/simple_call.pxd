@@ -13,7 +13,7 @@ from fastevm.core.state.reader cimport Reader
 from fastevm.core.state.world cimport World
 
 
-# What one run gave, for the search of an estimate and for the answer of a call.
+# The result of one execution of a call, for eth_call and for the search of eth_estimateGas.
 cdef class SimpleOutcome:
     cdef readonly bint success
     cdef readonly bint reverted
@@ -27,17 +27,17 @@ cdef class SimpleCaller:
     cdef Machine* machine
     cdef World* world
     cdef Reader reader
-    cdef BlockContext context     # of the block, and what of it the call sees
+    cdef BlockContext context     # the block values that the call sees
     cdef Word base_fee
     cdef Word blob_base_fee
-    cdef Deadline deadline        # the machine reads its request
+    cdef Deadline deadline        # the machine's cancel flag points to its request
     cdef Layer layer
     cdef ForkSchedule schedule
     cdef bytes ancestors
-    cdef Plan own_plan            # of a request
-    cdef Plan plan                # of the call that is open
+    cdef Plan own_plan            # reused for the requests of `open`
+    cdef Plan plan                # the plan of the current call
     cdef object view
-    cdef bint is_open             # `tx` is whole
+    cdef bint is_open             # there is a current call, and `tx` is complete
     cdef Tx tx
     cdef TxOptions options
     cdef TxResult result

@@ -1,4 +1,4 @@
-"""Calls without overrides and lists: what belongs to the block is kept from call to call."""
+"""Runs calls without overrides and lists. Keeps the block's values for the next call."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport uint32_t, uint64_t
@@ -36,7 +36,7 @@ from fastevm.errors import InvalidTransaction
 
 
 def is_simple(request: CallRequest) -> bool:
-    """Whether the request carries no list."""
+    """Whether the request has no access list, blobs or authorizations."""
     return (
         request.access_list is None
         and request.authorization_list is None
@@ -50,7 +50,7 @@ cdef class SimpleOutcome:
 
 
 cdef class SimpleCaller:
-    """A thread's machine for calls without overrides and lists."""
+    """Runs calls without overrides and lists on one thread, with a machine of its own."""
 
     def __cinit__(self) -> None:
         self.machine = machine_new()
@@ -68,7 +68,7 @@ cdef class SimpleCaller:
         world_free(self.world)
 
     cdef int attach(self, object view) except -1:
-        """Stand on this view."""
+        """Makes the machine run on the state and in the block of ``view``."""
         environment = environment_of(
             view.header, view.schedule, view.config.chain_id, NO_BLOCK_OVERRIDES
         )
@@ -90,10 +90,10 @@ cdef class SimpleCaller:
     def open(
         self, view: StateView, request: CallRequest, shows_base_fee: bool = False
     ) -> None:
-        """Take a request without lists to be run on the view.
+        """Makes a request without lists the current call.
 
-        ``shows_base_fee``: even to a call that offers no price. SimulationError for fees or a chain
-        that contradict.
+        ``shows_base_fee``: whether BASEFEE returns the base fee even for a call without a gas
+        price. Raises SimulationError if fees or chain id contradict each other.
         """
         cdef Plan plan = self.own_plan
         cdef PlannedCall* call
@@ -106,7 +106,7 @@ cdef class SimpleCaller:
     def call(
         self, view: StateView, plan: Plan, gas_cap: int, timeout: float, shows_base_fee: bool
     ) -> SimpleOutcome:
-        """Run the first call of a plan without overrides; see `fastevm.simulate.calls.call`."""
+        """Runs the first call of a plan without overrides; see `fastevm.simulate.calls.call`."""
         cdef Plan given = plan
         self.is_open = False
         if given.calls.count == 0:
@@ -116,7 +116,7 @@ cdef class SimpleCaller:
         return self.run_limited(gas, timeout)
 
     def run_limited(self, gas: int, timeout: float) -> SimpleOutcome:
-        """As `run` within a time limit of ``timeout`` seconds, with the errors of nodes."""
+        """Runs the current call for at most ``timeout`` s. Raises the errors that nodes return."""
         with TimeLimit(self, timeout):
             try:
                 return self.run(gas)
@@ -128,8 +128,11 @@ cdef class SimpleCaller:
     cdef int take(
         self, object view, Plan plan, bint shows_base_fee, bint pays_blobs
     ) except -1:
-        """BASEFEE reads 0 to a call that offers no price unless it is shown, and BLOBBASEFEE to one
-        that does not pay blobs."""
+        """Makes the first call of a plan the current call.
+
+        BASEFEE returns 0 if the call has no gas price and ``shows_base_fee`` is False. BLOBBASEFEE
+        returns 0 if ``pays_blobs`` is False.
+        """
         cdef PlannedCall* call = call_at(plan, 0)
         cdef Refusal refused
         memset(&refused, 0, sizeof(refused))
@@ -152,18 +155,19 @@ cdef class SimpleCaller:
         return 0
 
     def balance(self, address: bytes) -> int:
-        """Balance in wei on the view."""
+        """Returns the balance in wei before the call."""
         return self.layer.balance(address)
 
     def set_deadline(self, Deadline deadline not None) -> None:
-        """Stop at the next jump or call when this deadline says so."""
+        """Makes runs stop at the next jump or call when this deadline expires."""
         self.deadline = deadline
         self.machine.cancel = <const bint*>&deadline.request
 
     def run(self, gas: int) -> SimpleOutcome:
-        """Run the request with this much gas, from the view's state.
+        """Runs the current call with ``gas`` gas, on the view's state.
 
-        Raises InvalidTransaction, SimulationError when cancelled, RuntimeError without a request.
+        Raises InvalidTransaction if the call breaks a rule, SimulationError if it is cancelled, and
+        RuntimeError if there is no current call.
         """
         cdef uint64_t limit = gas
         cdef TxError error = TX_OUT_OF_MEMORY

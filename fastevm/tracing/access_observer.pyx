@@ -66,7 +66,7 @@ cdef enum:
     MOST_FRAMES = CALL_DEPTH_LIMIT + 3
     OPCODES = 256
     ENTRY_SIZE = 256              # estimated size in bytes of an entry of a validation frame
-    PADDING_LIMIT = 1024 * 1024   # limit of a preimage's part beyond memory, which is padded
+    PADDING_LIMIT = 1024 * 1024   # most zero bytes added to a preimage that exceeds the memory
 
 
 cdef enum AccessKind:
@@ -86,9 +86,9 @@ cdef struct Access:
 cdef class AccessObserver(Observer):
     """Collects the accesses of opcodes and of native contracts.
 
-    ``accounts``: accounts read or called, and beneficiaries of SELFDESTRUCT; ``callees``: accounts
-    called; ``created``: addresses of creations; ``slots``: slots by contract. ``skip_failed``:
-    ignore ops that halt because of gas or stack.
+    ``accounts``: accounts read or called, and beneficiaries of SELFDESTRUCT. ``callees``: accounts
+    called. ``created``: addresses of creations. ``slots``: slots by contract. ``skip_failed``:
+    whether to ignore ops that halt because of gas or stack.
     """
     cdef bint skips_failed
     cdef Access next_access
@@ -228,14 +228,15 @@ cdef class Erc7562Observer(Observer):
     """Collects the accesses of each frame of a validation.
 
     Counts ops without the GIL; ops with an access are processed with the GIL before they are
-    executed. ``frames``: accesses of each frame in order of entry; ``preimages``: hashed data.
-    ``budget``: bytes after which execution stops; ``ignored``: ops that are not counted.
+    executed. ``frames``: accesses of each frame in order of entry. ``preimages``: data hashed by
+    KECCAK256. ``budget``: bytes of entries after which execution stops. ``ignored``: ops that are
+    not counted.
     """
     cdef uint32_t* counts         # counts by op, one row per active frame
     cdef bint[OPCODES] ignored
-    cdef bint has_last            # whether there is a preceding op that did not end its frame
+    cdef bint has_last            # whether there is a previous op that did not end its frame
     cdef uint8_t last_op
-    cdef Word last_top            # top of the stack before it
+    cdef Word last_top            # top of the stack before the previous op
     cdef size_t size, budget
     cdef list running
     cdef readonly list frames
@@ -277,7 +278,7 @@ cdef class Erc7562Observer(Observer):
         self.overflowed = self.size > self.budget
         return not self.overflowed
 
-    # A frame starts or ends.
+    # Processes the start or the end of a frame.
     cdef bint turn(self, bint enters, uint32_t depth) noexcept nogil:
         cdef uint32_t* row = self.counts + depth * OPCODES
         with gil:

@@ -15,9 +15,9 @@ cdef enum:
 cdef struct CallNode:
     const EnterRecord* entered
     const LeaveRecord* left
-    Address runs_as           # whose storage the frame uses
+    Address runs_as           # the account whose storage the frame uses
     Address caller
-    uint32_t calls            # number of visible calls in it
+    uint32_t calls            # number of visible calls that the frame makes
     uint32_t first_log        # NO_LOG = none
 
 
@@ -38,12 +38,12 @@ cdef class CallTree(TextObserver):
     cdef bint shows_logs
     cdef readonly list log_owners
 
-    # False if out of memory.
+    # Links the records to a tree. Returns False if memory is exhausted.
     cdef bint link(self) noexcept nogil
     cdef CallNode* enter(self, const EnterRecord* r, const CallNode* parent) noexcept nogil
     cdef bint count_logs(self, uint64_t total, uint32_t running) noexcept nogil
     cdef void assign_logs(self) noexcept nogil
-    # False if an error was stored or memory is exhausted.
+    # Writes the JSON text. Returns False if an error was stored or memory is exhausted.
     cdef bint write(self, uint64_t gas_limit, uint64_t gas_used) noexcept nogil
     cdef bint put_head(self, const CallNode* node, uint64_t gas, uint64_t used) noexcept nogil
     cdef bint put_failure(self, const LeaveRecord* left) noexcept nogil

@@ -54,7 +54,7 @@ from fastevm.core.primitives.hex import hex_bytes, quantity
 
 
 cdef enum:
-    MOST_OPEN = CALL_DEPTH_LIMIT + 3      # including a refused frame and a SELFDESTRUCT in it
+    MOST_OPEN = CALL_DEPTH_LIMIT + 3      # most open frames, with a refused call and a SELFDESTRUCT
 
 
 # Names by message kind; the module owns the texts.
@@ -87,7 +87,10 @@ cdef inline bint has_failed(const LeaveRecord* r) noexcept nogil:
 
 
 def log_text(log: SimulatedLog, index: int, position: int) -> bytes:
-    """A log as JSON text. ``index``: in the block; ``position``: calls of its frame before it."""
+    """Returns a log as JSON text.
+
+    ``index``: of the log in the block. ``position``: number of calls of its frame before the log.
+    """
     return msgspec.json.encode({
         "address": hex_bytes(log.address),
         "topics": [hex_bytes(topic) for topic in log.topics],
@@ -116,8 +119,11 @@ cdef object frame_of(const CallNode* node):
 
 
 cdef class CallTree(TextObserver):
-    """Keeps the records of frames. ``budget``: bytes of records after which execution stops and
-    ``overflowed`` is set. ``only_top``: include only the top frame."""
+    """Keeps the records of frames, and writes them as a call tree after the execution.
+
+    ``budget``: bytes of records after which execution stops and ``overflowed`` is set.
+    ``only_top``: whether to include only the top frame.
+    """
 
     def __init__(
         self,
@@ -174,9 +180,11 @@ cdef class CallTree(TextObserver):
         return SpooledText(self.spool, self.start, self.spilled)
 
     def frames(self) -> list[CallFrame]:
-        """Returns the frames in order of entry, each with its own gas. Call it once. Afterwards
-        ``log_owners`` has the frame of each log and the number of its calls before the log, and
-        ``first_index`` the index of the first log in the block."""
+        """Returns the frames in order of entry, each with its own gas. Call it once.
+
+        Afterwards ``log_owners`` has, for each log, the index of its frame and the number of the
+        frame's calls before the log. ``first_index`` is the index of the first log in the block.
+        """
         cdef bint done
         cdef size_t i
         with nogil:
@@ -250,8 +258,8 @@ cdef class CallTree(TextObserver):
             return NULL
         return <CallNode*>(self.nodes.bytes + at)
 
-    # Logs added between two records belong to the frame executing between them. A lower number of
-    # logs means that the logs of a failed frame were reverted.
+    # Assigns the logs added between two records to the frame that was executing. If the number of
+    # logs has decreased, the logs of a failed frame were reverted.
     cdef bint count_logs(self, uint64_t total, uint32_t running) noexcept nogil:
         cdef uint64_t count = total - self.first_log
         cdef LogOwner owner
@@ -284,7 +292,7 @@ cdef class CallTree(TextObserver):
         cdef size_t count = self.nodes.size // sizeof(CallNode), next_node = 1
         cdef uint32_t[MOST_OPEN] open_nodes
         cdef uint32_t depth = 1
-        cdef bint follows = False      # a preceding call in the same list
+        cdef bint follows = False      # the list already has a call: write a comma
         cdef CallNode* node
         if not self.put_head(&nodes[0], gas_limit, gas_used):
             return False
@@ -380,7 +388,7 @@ cdef class CallTree(TextObserver):
         while at != NO_LOG:
             if at != node.first_log:
                 json_put(&self.writer, b",")
-            with gil:  # released in between, so that other threads can run
+            with gil:  # acquired for each log, so that other threads can run in between
                 try:
                     self.put_log(at)
                 except Exception as error:

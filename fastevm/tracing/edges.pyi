@@ -1,4 +1,4 @@
-"""Branches that each code takes: pairs of the pc of a jump and the pc after it."""
+"""Records the edges that execution takes in each code: pairs of a jump's pc and the next pc."""
 
 from fastevm.tracing.profile import Profile
 

@@ -1,4 +1,4 @@
-"""Branches that each code takes: pairs of the pc of a jump and the pc after it."""
+"""Records the edges that execution takes in each code: pairs of a jump's pc and the next pc."""
 
 from libc.stdint cimport uint64_t
 from libc.stdlib cimport calloc, free
@@ -13,10 +13,11 @@ cdef enum:
     PC_BITS = 25              # enough for 32 MiB of code
     PC_MASK = (1 << PC_BITS) - 1
     FIRST_EDGES = 256
-    EDGES_LIMIT = 1 << 20     # per execution
+    EDGES_LIMIT = 1 << 20     # most edges per execution
 
 
-# Never 0, because tables are counted from 1 here. A profile has at most 4096 of them.
+# Packs an edge into 64 bits. The key is never 0, because it has the table's index plus 1 (at most
+# 4096).
 cdef inline uint64_t edge_key(size_t table, uint64_t source, uint64_t target) noexcept nogil:
     return (
         (<uint64_t>(table + 1) << (2 * PC_BITS)) | ((source & PC_MASK) << PC_BITS)
@@ -24,7 +25,7 @@ cdef inline uint64_t edge_key(size_t table, uint64_t source, uint64_t target) no
     )
 
 
-# Where the key is, or the free entry for it.
+# Returns the table index of the key, or the index of the free entry where it belongs.
 cdef inline size_t edge_index(const uint64_t* edges, size_t room, uint64_t key) noexcept nogil:
     cdef size_t i = <size_t>((key * <uint64_t>0x9E3779B97F4A7C15) >> 32) & (room - 1)
     while edges[i] != 0 and edges[i] != key:

@@ -7,10 +7,10 @@ from fastevm.tracing.observer cimport Observer
 
 cdef class HookObserver(Observer):
     cdef object enter, leave, step, console
-    cdef bint hears_calls     # needs every frame
+    cdef bint hears_calls     # a hook needs the records of all frames
     cdef list addresses       # code addresses of the open frames
 
-    # Whether a record is needed.
+    # Whether a hook needs this record.
     cdef bint is_wanted(self, const TraceHead* head) noexcept nogil
     cdef int hear(self, const TraceHead* head) except -1
     cdef int hear_enter(self, const TraceHead* head) except -1

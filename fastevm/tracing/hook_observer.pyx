@@ -1,4 +1,4 @@
-"""An observer that calls the hooks of a machine."""
+"""An observer that calls the hooks of an ``EVM``."""
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp
@@ -29,14 +29,14 @@ NO_ADDRESS = bytes(20)
 
 
 def watch_of(hooks: Hooks) -> ObserverWatch:
-    """Returns the observer of a machine with ``hooks``."""
+    """Returns a watch that calls ``hooks`` during executions."""
     if not isinstance(hooks, Hooks):
         raise TypeError(f"hooks are fastevm.Hooks, not {type(hooks).__name__}")
     return ObserverWatch(lambda: HookObserver(hooks))
 
 
 cdef class HookObserver(Observer):
-    """Passes every record to its hook immediately."""
+    """Calls the hook for every record immediately."""
 
     def __init__(self, hooks: Hooks) -> None:
         self.enter, self.leave = hooks.enter, hooks.leave

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 class Observer:
-    """Base class of observers; records nothing."""
+    """Base class of observers. By itself it records nothing."""
 
     @property
     def kept(self) -> int: ...

@@ -31,7 +31,7 @@ from functools import reduce
 
 
 cdef class Observer:
-    """Base class of observers; records nothing."""
+    """Base class of observers. By itself it records nothing."""
 
     def __cinit__(self, *args: object, **options: object) -> None:
         self.trace = StepTrace(steps=False, calls=True)
@@ -55,7 +55,7 @@ cdef bint wants(const Tracer* tracer, uint32_t kind) noexcept nogil:
     return tracer.accesses if kind == TRACE_ACCESS else tracer.calls
 
 
-# Appends the records that `to` wants. False if out of memory.
+# Copies the records that `to` needs from `source`. Returns False if memory is exhausted.
 cdef bint share(const Tracer* source, Tracer* to) noexcept nogil:
     cdef size_t at = 0
     cdef const TraceHead* head
@@ -69,8 +69,10 @@ cdef bint share(const Tracer* source, Tracer* to) noexcept nogil:
 
 
 cdef class PairObserver(Observer):
-    """Passes records to two observers. Execution stops before every op if one observer wants that,
-    and ends if one observer ends it."""
+    """Passes records to two observers.
+
+    Execution pauses before every op if one of them needs it, and ends if one of them ends it.
+    """
 
     def __init__(self, Observer first not None, Observer second not None) -> None:
         cdef const Tracer* a = first.trace.c
@@ -86,7 +88,7 @@ cdef class PairObserver(Observer):
 
     @property
     def kept(self) -> int:
-        """Size of the records and text that both store, in bytes."""
+        """Size of the records and text that both observers store, in bytes."""
         return self.first.kept + self.second.kept
 
     cdef bint observe(self, Machine* m) noexcept nogil:

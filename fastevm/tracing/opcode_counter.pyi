@@ -3,7 +3,7 @@
 from fastevm.tracing.observer import Observer
 
 class OpcodeCounter(Observer):
-    """Counts the executed opcodes of one or more transactions, those that fail included."""
+    """Counts the executed opcodes of one or more transactions, including failed ones."""
 
     def __init__(self) -> None: ...
     def counts(self) -> dict[str, int]:

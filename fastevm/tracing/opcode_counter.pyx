@@ -14,7 +14,7 @@ MNEMONICS = {op.value: op.mnemonic for op in OPCODES}
 
 
 cdef class OpcodeCounter(Observer):
-    """Counts the executed opcodes of one or more transactions, those that fail included."""
+    """Counts the executed opcodes of one or more transactions, including failed ones."""
 
     cdef uint64_t executions[256]
 

@@ -5,7 +5,7 @@ from fastevm.core.interpreter.tracer cimport EnterRecord, LeaveRecord, StepRecor
 from fastevm.tracing.observer cimport Observer
 
 
-# Executions and gas of each pc of a code.
+# The number of executions and the gas of each pc of a code.
 cdef struct PcTable:
     uint64_t* counts
     int64_t* gas
@@ -19,24 +19,24 @@ cdef struct Opened:
     uint64_t last_pc
     bint has_steps
     bint has_jumped           # the last step was a jump; set by EdgeProfile only
-    int64_t stipend           # part of its gas that the caller has not paid
-    int64_t children          # gas of child frames paid by this frame
+    int64_t stipend           # call stipend: gas of the frame that the caller has not paid
+    int64_t children          # gas that this frame paid for child frames
 
 
 cdef struct FunctionCosts:
     uint64_t calls
-    int64_t gas
-    int64_t own
+    int64_t gas               # including callees
+    int64_t own               # without callees
 
 
 cdef class Profile(Observer):
     cdef PcTable* tables
-    cdef size_t table_count   # tables with a code
-    cdef size_t table_room    # allocated tables
+    cdef size_t table_count   # number of tables in use
+    cdef size_t table_room    # number of allocated tables
     cdef FunctionCosts* costs
-    cdef size_t cost_room     # allocated costs
-    cdef Opened* opened       # by depth
-    cdef size_t opened_room   # allocated frames
+    cdef size_t cost_room     # number of allocated costs
+    cdef Opened* opened       # the open frame at each depth
+    cdef size_t opened_room   # number of allocated frames
     cdef dict codes           # (address, is init code) -> index in `tables`
     cdef dict functions       # (address, selector) -> index in `costs`
 

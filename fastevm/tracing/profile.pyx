@@ -1,4 +1,4 @@
-"""Gas by pc and by function, and executed pcs."""
+"""Measures gas by pc and by function, and records the executed pcs."""
 
 from libc.stdint cimport int64_t, uint64_t
 from libc.stdlib cimport free, realloc
@@ -16,11 +16,11 @@ from fastevm.tracing.observer cimport Observer
 
 
 cdef enum:
-    CODES_LIMIT = 4096        # per execution
+    CODES_LIMIT = 4096        # most codes per execution
     FUNCTIONS_LIMIT = 65536
     CALL_STIPEND = 2300       # gas of a call with value that the caller does not pay
-    FIRST_SIZE = 64           # pcs, codes, functions and frames; most executions are short
-    NO_FUNCTION = 0           # costs of frames that are not functions
+    FIRST_SIZE = 64           # initial capacity for pcs, codes, functions and frames
+    NO_FUNCTION = 0           # index of the costs of frames that call no function
 
 
 cdef class Profile(Observer):
@@ -72,7 +72,8 @@ cdef class Profile(Observer):
         f.has_steps = True
         return True
 
-    # Gas passed to a callee counts for the callee.
+    # Processes the start of a frame. Gas passed to the callee counts for the callee, not the
+    # caller.
     cdef bint see_enter(self, const EnterRecord* r) noexcept nogil:
         cdef Opened* caller = &self.opened[r.head.depth - 1]
         cdef int64_t* gas
@@ -126,7 +127,7 @@ cdef class Profile(Observer):
             (f - 1).children += r.gas_used - f.stipend
 
     def pcs(self, bint creates) -> dict[bytes, list[int]]:
-        """Returns address -> executed pcs, of init code or of code."""
+        """Returns address -> executed pcs. ``creates``: of init code, else of code."""
         cdef PcTable* t
         cdef size_t pc
         found = {}
@@ -151,7 +152,9 @@ cdef class Profile(Observer):
         return found
 
     def calls(self) -> dict[tuple[bytes, bytes | None], tuple[int, int, int]]:
-        """Returns (calls, gas, own gas) by address and selector; selector None: creation."""
+        """Returns (address, selector) -> (calls, gas, gas without callees). Selector None:
+        creation.
+        """
         cdef FunctionCosts* costs
         found = {}
         for key, place in self.functions.items():

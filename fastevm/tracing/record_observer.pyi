@@ -1,4 +1,4 @@
-"""An observer that keeps all records of an execution, to be read afterwards."""
+"""An observer that keeps all records of an execution, so that they can be read afterwards."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -10,8 +10,8 @@ READ_AT_ONCE: Final[int]
 class RecordObserver(Observer):
     """Keeps frames and, with ``steps``, every step with its whole stack.
 
-    ``memory``: also the memory before each step. ``budget``: bytes of records; beyond them the
-    execution ends.
+    ``memory``: whether steps include the memory before the op. ``budget``: bytes of records after
+    which the execution ends.
     """
 
     def __init__(self, *, steps: bool, memory: bool, budget: int) -> None: ...

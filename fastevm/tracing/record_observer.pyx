@@ -1,4 +1,4 @@
-"""An observer that keeps all records of an execution, to be read afterwards."""
+"""An observer that keeps all records of an execution, so that they can be read afterwards."""
 
 from fastevm.core.interpreter.machine cimport Machine
 from fastevm.core.interpreter.tracer cimport StepTrace
@@ -14,8 +14,8 @@ READ_AT_ONCE = 1_024  # records converted to Python values at a time
 cdef class RecordObserver(Observer):
     """Keeps frames and, with ``steps``, every step with its whole stack.
 
-    ``memory``: also the memory before each step. ``budget``: bytes of records; beyond them the
-    execution ends.
+    ``memory``: whether steps include the memory before the op. ``budget``: bytes of records after
+    which the execution ends.
     """
 
     def __init__(self, *, bint steps, bint memory, size_t budget) -> None:

@@ -72,9 +72,9 @@ cdef class TracedRunner(Runner):
     ) -> CallOutcome:
         """Executes a transaction, passes its records to ``observer`` and returns the outcome.
 
-        ``as_call``: nonces, the sender's code and, at a gas price of zero, fees are not checked.
-        Raises InvalidTransaction (nothing has changed), TracingError if cancelled, and
-        ResourceLimitError if the trace becomes too large.
+        ``as_call``: whether to skip the checks of the nonce and the sender's code and, at a gas
+        price of zero, of fees. Raises InvalidTransaction without a change, TracingError if
+        cancelled, and ResourceLimitError if the trace becomes too large.
         """
         cdef TxResult result
         memset(&result, 0, sizeof(result))

@@ -6,7 +6,7 @@ from fastevm.core.primitives.word cimport Word
 
 
 cdef struct SeenSlot:
-    uint8_t place[52]        # address and key, big-endian: the sort order
+    uint8_t place[52]        # address and key, big-endian; the array is sorted by it
     uint8_t value[32]
 
 
@@ -16,11 +16,11 @@ cdef struct SeenStorage:
     size_t capacity
 
 
-# Sets or replaces a slot. False if out of memory.
+# Adds or replaces the value of a slot. Returns False if memory is exhausted.
 cdef bint seen_put(
     SeenStorage* seen, const Address* contract, const Word* key, const Word* value
 ) noexcept nogil
-# Index of the first slot of the contract or of a later contract.
+# Returns the index of the contract's first slot, or of the next contract's if there is none.
 cdef size_t seen_first(const SeenStorage* seen, const Address* contract) noexcept nogil
 cdef bint seen_belongs(const SeenSlot* slot, const Address* contract) noexcept nogil
 cdef void seen_free(SeenStorage* seen) noexcept nogil

@@ -9,21 +9,21 @@ from fastevm.tracing.seen_storage cimport SeenStorage
 from fastevm.tracing.text_observer cimport TextObserver
 
 
-# The error message of a frame; empty for success.
+# Returns the error message of a frame that ended; empty if it succeeded.
 cdef bytes frame_end_message(const LeaveRecord* frame)
 
 
-# The name of an op as go-ethereum writes it; the module owns the text.
+# Returns the name of an op as go-ethereum writes it. The module owns the text.
 cdef const char* opcode_name(uint8_t op) noexcept nogil
 
-# The cost of a step. For a call it includes the callee's gas; for a creation it excludes it. `end`:
-# end of the records that contain the step.
+# Returns the cost of a step in gas, including the gas of a callee, but without the gas of a
+# creation's frame. `end`: the end of the records that contain the step.
 cdef int64_t cost_of(
     const StepRecord* step, const Schedule* s, const uint8_t* end
 ) noexcept nogil
 
 
-# Gas may be negative after a halt; it is shown as zero.
+# Returns the gas that a trace shows: gas that is negative after a halt is shown as zero.
 cdef inline uint64_t shown_gas(int64_t gas) noexcept nogil:
     return <uint64_t>gas if gas > 0 else 0
 
@@ -32,7 +32,7 @@ cdef inline uint64_t shown_gas(int64_t gas) noexcept nogil:
 cdef class StepObserver(TextObserver):
     cdef size_t budget        # maximum size of the text in bytes
     cdef bint shows_stack
-    # set by `observe` for the records that it reads
+    # set by `observe` while it reads records
     cdef const Schedule* schedule
     cdef const uint8_t* end
     cdef int64_t refund       # the refund counter after the last op
@@ -61,7 +61,7 @@ cdef class StructLogger(StepObserver):
 # Writes EIP-3155 lines to a stream.
 cdef class Eip3155Logger(StepObserver):
     cdef object stream
-    cdef bint standard        # refund as hex, return data always, no line at the end
+    cdef bint standard        # as in the EIP: refund as hex, return data always, no last line
 
     cdef bytes summary_of(self, const LeaveRecord* frame)
     cdef bint render_rest(self, const StepRecord* step) noexcept nogil

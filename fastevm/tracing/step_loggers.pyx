@@ -1,7 +1,7 @@
 """Loggers of steps: struct logs of debug_trace* and EIP-3155 lines.
 
-They render JSON text during execution, so step records are not kept. Long text is written to a
-spool, if there is one.
+The loggers render JSON text during execution, so step records are not kept. Long text is written to
+a spool, if there is one.
 """
 
 from libc.stdint cimport UINT32_MAX, int64_t, uint8_t, uint32_t, uint64_t
@@ -99,7 +99,7 @@ cdef const char* opcode_name(uint8_t op) noexcept nogil:
     return OPCODE_NAMES[op]
 
 
-# The error message of a step that halts its frame.
+# Returns the error message of a step that halts its frame.
 cdef bytes step_halt_message(const StepRecord* step):
     text = status_text(<Status>step.status).decode("ascii")
     return halt_message(text, step.op, step.stack_height).encode("ascii")
@@ -133,8 +133,8 @@ cdef int64_t gas_of_next_frame(const StepRecord* step, const uint8_t* end) noexc
     return frame.gas if next < end and frame.head.kind == TRACE_ENTER else 0
 
 
-# If the stack is too small or too full for an op, go-ethereum shows the static price of the op,
-# and zero for the ops below.
+# Returns the cost of a step whose stack is too small or too full. go-ethereum shows the static
+# price of the op, and zero for the ops named below.
 cdef int64_t static_cost(const StepRecord* step, const Schedule* s) noexcept nogil:
     if step.op == EXP or step.op == SSTORE or LOG0 <= step.op <= LOG4:
         return 0
@@ -143,8 +143,8 @@ cdef int64_t static_cost(const StepRecord* step, const Schedule* s) noexcept nog
     return s.gas[step.op]
 
 
-# The cost of an op that ran out of gas. For a memory address beyond any payable size the record has
-# the gas left plus one; then the static price is shown.
+# Returns the cost of an op that ran out of gas. If the memory address is beyond any payable size,
+# the record has the gas left plus one, and the static price is shown.
 cdef int64_t unpaid_cost(const StepRecord* step, const Schedule* s) noexcept nogil:
     cdef const Word* top = stack_of(step)
     if step.gas_cost == step.gas + 1 and step.gas >= static_cost(step, s):
@@ -217,7 +217,7 @@ cdef class StepObserver(TextObserver):
             return False
         return True
 
-    # The refund counter after the op, as go-ethereum shows it.
+    # Returns the refund counter after the op, as go-ethereum shows it.
     cdef uint64_t refund_of(self, const StepRecord* step) noexcept nogil:
         cdef int64_t refund = step.refund
         if step.status == RUNNING and (step.op == SSTORE or step.op == SELFDESTRUCT):
@@ -366,7 +366,7 @@ cdef class StructLogger(StepObserver):
 cdef class Eip3155Logger(StepObserver):
     """Writes EIP-3155 lines to a stream, formatted as by ``evm statetest --json``.
 
-    ``standard``: exactly as in the EIP, without a line for the end of the top frame.
+    ``standard``: whether lines are exactly as in the EIP, without a last line for the top frame.
     """
 
     def __init__(
@@ -430,7 +430,8 @@ cdef class Eip3155Logger(StepObserver):
         json_put(w, b"}\n")
         return w.out.size < FLUSH_AT or self.hand_over()
 
-    # Output and gas used of the top frame, without intrinsic gas and refunds.
+    # Returns the last line: output and gas used of the top frame, without intrinsic gas and
+    # refunds.
     cdef bytes summary_of(self, const LeaveRecord* frame):
         output = (<const char*>frame + sizeof(LeaveRecord))[:frame.data_size]
         error = frame_end_message(frame).decode()

@@ -4,7 +4,7 @@ from fastevm.rpc_types.text.json_writer cimport JsonText
 
 
 cdef enum:
-    SPILL_AT = 1024 * 1024    # bytes of text in memory
+    SPILL_AT = 1024 * 1024    # bytes of text in memory from which text is moved to the spool
 
 
 cdef class TextObserver(Observer):
@@ -15,7 +15,7 @@ cdef class TextObserver(Observer):
     cdef size_t start         # position of the text in the spool
     cdef size_t spilled       # bytes of text in the spool, without the prefix
 
-    # Moves the text to the spool. False if an error was stored.
+    # Moves the text to the spool. Returns False if an error was stored.
     cdef bint spill(self) noexcept nogil
-    # The same with the GIL.
+    # Moves the text to the spool. Requires the GIL.
     cdef int spill_now(self) except -1

@@ -3,4 +3,4 @@
 from fastevm.tracing.observer import Observer
 
 class TextObserver(Observer):
-    """Base class of observers that write text; writes nothing."""
+    """Base class of observers that write text. By itself it writes nothing."""

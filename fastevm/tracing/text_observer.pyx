@@ -5,7 +5,7 @@ from fastevm.rpc_types.text.json_writer cimport json_bytes, json_free
 
 
 cdef class TextObserver(Observer):
-    """Base class of observers that write text; writes nothing."""
+    """Base class of observers that write text. By itself it writes nothing."""
 
     def __cinit__(self, *args: object, **options: object) -> None:
         self.opening = b""

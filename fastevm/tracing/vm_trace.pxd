@@ -12,11 +12,11 @@ cdef enum:
     MOST_FRAMES = CALL_DEPTH_LIMIT + 3
 
 
-# What an op will write, recorded before its execution.
+# The memory and the slot that an op will write, recorded before its execution.
 cdef struct Effect:
-    uint64_t offset           # in memory
-    uint64_t size             # 0 = no memory
-    bint stores
+    uint64_t offset           # offset in memory
+    uint64_t size             # bytes of memory; 0 = none
+    bint stores               # the op writes the slot `key`
     Word key
     Word value
 
@@ -27,7 +27,7 @@ cdef struct OpenOp:
     bint has_sub
     bint halted
     uint8_t op
-    int64_t gas_left          # if the op ends the frame
+    int64_t gas_left          # gas after the op, if the op ends the frame
     Effect effect
 
 
@@ -36,7 +36,7 @@ cdef class VmTracer(TextObserver):
     cdef Effect next_effect
     cdef OpenOp[MOST_FRAMES] ops
     cdef bint[MOST_FRAMES] has_ops
-    cdef bint[MOST_FRAMES] is_shown   # a self-destruction has a frame, but no ops
+    cdef bint[MOST_FRAMES] is_shown   # False for the frame of a SELFDESTRUCT, which has no ops
 
     cdef void look_ahead(self, const Frame* f) noexcept nogil
     cdef void put_step(

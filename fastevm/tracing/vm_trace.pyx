@@ -1,9 +1,9 @@
 """The ops of a transaction in Parity's vmTrace form, written as JSON text during execution.
 
-An op's object stays open until the op ends: for a call it contains the ops of the callee.
-``used`` is the gas left after the op, ``mem`` the part of memory that it wrote (or read, for
-MLOAD), ``push`` the stack items that it pushed, ``ex`` null if it halted. Source: OpenEthereum,
-and Erigon.
+The JSON object of an op stays open until the op ends: for a call it contains the ops of the callee.
+``used`` is the gas left after the op, ``mem`` the part of memory that the op wrote (or read, for
+MLOAD), ``push`` the stack items that it pushed. ``ex`` is null if the op halted. Sources:
+OpenEthereum and Erigon.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
@@ -54,13 +54,13 @@ from fastevm.tracing.spool import Spool, SpooledText
 from fastevm.tracing.values import TRACE_BYTES_LIMIT
 
 
-cdef uint8_t[256] PUSHES      # stack items that an op pushes
+cdef uint8_t[256] PUSHES      # number of stack items that each opcode pushes
 
 
 cdef int fill_pushes() except -1:
     for op in OPCODES:
         PUSHES[<uint8_t>op.value] = op.pushes
-    # SWAP1 to SWAP16 change two items, and are shown with all items in between.
+    # SWAP1 to SWAP16 change two items; the trace shows all items in between, too.
     for byte in range(0x90, 0xa0):
         PUSHES[<uint8_t>byte] = byte - 0x90 + 2
     return 0
@@ -69,7 +69,7 @@ cdef int fill_pushes() except -1:
 fill_pushes()
 
 
-# The memory range given by two operands (offset, size), if the size is not zero.
+# Sets the memory range from two operands (offset, size), if the size is not zero.
 cdef inline void note_memory(
     Effect* effect, const Word* offset, const Word* size
 ) noexcept nogil:
@@ -78,7 +78,7 @@ cdef inline void note_memory(
 
 
 cdef class VmTracer(TextObserver):
-    """Writes the ops. ``budget``: bytes of text after which execution stops."""
+    """Writes the ops as JSON text. ``budget``: bytes of text after which execution stops."""
 
     def __init__(
         self, *, size_t budget=TRACE_BYTES_LIMIT, spool: Spool | None = None
@@ -207,7 +207,7 @@ cdef class VmTracer(TextObserver):
         op.gas_left = step.gas - cost
         op.effect = self.next_effect
 
-    # `f`: the frame continues after the op; NULL: the op ended the frame.
+    # Closes the object of an op. `f`: the frame that continues; NULL: the op ended the frame.
     cdef void close_op(self, OpenOp* op, const Frame* f) noexcept nogil:
         cdef JsonText* w = &self.writer
         if not op.is_open:

@@ -4,9 +4,9 @@ from fastevm.tracing.observer cimport Observer
 
 
 cdef class ObserverWatch(Watch):
-    cdef object make          # makes an observer for every attempt of an execution
-    cdef Observer observer    # of the last attempt
+    cdef object make          # function that creates an observer for each attempt of an execution
+    cdef Observer observer    # the observer of the last attempt
 
 
-# The exception for the reason why an observer stopped; None if it did not stop.
+# Returns the exception for the reason why an observer stopped the execution; None if it did not.
 cdef object observer_fault(Observer observer)

@@ -17,4 +17,5 @@ def watched(
     args: Sequence[Any],
     options: Mapping[str, Any],
 ) -> Any:
-    """Returns ``run(*args, **options)`` of ``evm``, observed by ``make()`` and the hooks."""
+    """Returns ``run(*args, **options)``, an execution of ``evm`` that ``make()`` and hooks observe.
+    """

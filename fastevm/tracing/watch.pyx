@@ -28,7 +28,7 @@ cdef object observer_fault(Observer observer):
 
 
 cdef class ObserverWatch(Watch):
-    """``make`` creates an observer for every attempt of an execution."""
+    """Observes the executions of an ``EVM``. ``make()`` returns an observer for each attempt."""
 
     def __init__(self, make: Callable[[], Observer]) -> None:
         self.make = make
@@ -65,7 +65,8 @@ def watched(
     EVM evm not None, make: Callable[[], Observer], run: Callable[..., object],
     args: Sequence[object], options: Mapping[str, object],
 ) -> object:
-    """Returns ``run(*args, **options)`` of ``evm``, observed by ``make()`` and the hooks."""
+    """Returns ``run(*args, **options)``, an execution of ``evm`` that ``make()`` and hooks observe.
+    """
     cdef EVM machine = evm
     cdef Watch usual
     cdef Watch watch

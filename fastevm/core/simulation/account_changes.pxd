@@ -13,19 +13,20 @@ cdef struct AccountBefore:
 
 
 cdef class AccountsBefore:
-    cdef AccountBefore* before   # the world's first accounts, in the world's order
+    cdef AccountBefore* before   # one for each account loaded before the call, in the world's order
     cdef size_t count
     cdef size_t capacity
 
     cdef int forget(self) except -1
     # Record all accounts that the world has loaded so far.
     cdef int take(self, const World* w) except -1
-    # Returns what the world's current transaction changed: address -> AccountChange.
+    # Returns the changes of the world's current transaction: address -> AccountChange.
     cdef dict changes(self, const World* w)
     cdef int read(self, const World* w, size_t index, AccountBefore* out) except -1
 
 
-# Returns (address, slots) pairs of what is warm at the end of the current transaction.
+# Returns the accounts that are warm at the end of the current transaction, as (address, warm
+# slots).
 cdef list warm_entries(const World* w)
 # Returns every account and slot that the world has loaded: address -> slots.
 cdef dict looked_at(const World* w)

@@ -1,4 +1,4 @@
-"""Reads from a world what a call changed and which accounts and slots it accessed."""
+"""Reads the changes of a call from a world, and the accounts and slots that the call accessed."""
 
 from cpython.mem cimport PyMem_RawFree, PyMem_RawRealloc
 from libc.string cimport memset
@@ -98,8 +98,8 @@ cdef class AccountsBefore:
         return 0
 
     cdef int read(self, const World* w, size_t index, AccountBefore* out) except -1:
-        """Returns an account as it was before the call. If the world had not loaded it then, reads
-        the base state.
+        """Reads an account as it was before the call: from the record, or from the base state if
+        the world had not loaded the account then.
         """
         cdef AccountData data
         memset(&data, 0, sizeof(data))

@@ -9,12 +9,12 @@ from fastevm.core.simulation.plan cimport List
 
 # The transactions of all blocks of a chain. The current block is the last one.
 cdef struct Body:
-    Buffer envelopes          # one after the other
+    Buffer envelopes          # the encoded transactions, one after the other
     List places               # size_t: the offset of each envelope
-    List hashes               # Hash: of each transaction of the finished blocks
+    List hashes               # Hash: transaction hashes of the finished blocks
     size_t first              # index of the current block's first transaction
     size_t begins             # offset of the current block's first envelope
-    uint64_t string_headers   # size of the RLP string headers of typed transactions in the block
+    uint64_t string_headers   # bytes of RLP string headers for typed transactions of the block
 
 
 cdef void body_clear(Body* body) noexcept nogil

@@ -13,7 +13,7 @@ from fastevm.core.trie.trie cimport trie_ordered_root
 
 
 cdef enum:
-    EMPTY_LIST = 1           # byte of an empty list: the uncles
+    EMPTY_LIST = 1           # bytes of the encoded list of uncles, which is empty
 
 
 cdef void body_clear(Body* body) noexcept nogil:

@@ -21,12 +21,13 @@ from fastevm.core.spec.schedule cimport Schedule
 from fastevm.core.state.layer cimport Layer
 
 
-# Why `SimulatedChain.advance` stopped. The caller provides what is needed and calls `advance` again.
+# Why `SimulatedChain.advance` stopped. For CHAIN_NEEDS_..., the caller provides the item and calls
+# `advance` again.
 cdef enum Halt:
     CHAIN_DONE = 0
     CHAIN_NEEDS_FEES = 1       # fees of the next block, which need arbitrary-precision arithmetic
     CHAIN_NEEDS_TRACING = 2    # the next call has extras: prepare the recorders
-    CHAIN_NEEDS_CALL_END = 3   # a call is done: collect its extras or the state root for its receipt
+    CHAIN_NEEDS_CALL_END = 3   # a call is done: collect its extras, or a state root for its receipt
     CHAIN_NEEDS_DEPOSITS = 4   # deposits from the block's logs
     CHAIN_NEEDS_REQUESTS = 5   # the hash of the block's requests
     CHAIN_NEEDS_ROOT = 6       # state root after the block
@@ -50,7 +51,7 @@ cdef enum Stage:
 # The rules of a fork, prepared for the executor.
 cdef struct BlockRules:
     const Schedule* schedule
-    uint32_t header_fields     # which fields a header has
+    uint32_t header_fields     # bitmap of the fields that a header has: HeaderFields.present
     Word reward                # reward of the miner in wei; 0 under proof of stake
     SystemContracts contracts
 
@@ -64,7 +65,7 @@ cdef struct ChainBlock:
     HeaderFields header
     Word blob_base_fee
     Hash hash
-    uint64_t size              # size of its RLP in bytes
+    uint64_t size              # bytes of the block's RLP
     size_t first_call          # index into the call records and the transactions
     size_t call_count
 

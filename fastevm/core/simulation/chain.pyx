@@ -228,8 +228,7 @@ cdef class SimulatedChain:
     # one block after the other
 
     cdef Halt advance(self) noexcept nogil:
-        """Runs until the chain is done or needs something. The next stage is set before it returns.
-        """
+        """Runs until the chain is done or halts. The next call continues at the same step."""
         cdef Halt halt = CHAIN_DONE
         while halt == CHAIN_DONE and self.at < self.blocks.count:
             if atomic_load_int(&self.deadline.request):
@@ -288,7 +287,7 @@ cdef class SimulatedChain:
             word_copy(&h.difficulty, &parent.difficulty)
         if s.arbos_version != 0:
             h.mix_hash = parent.mix_hash
-            store64_big(h.mix_hash.b + 8, load64_big(h.mix_hash.b + 8) + 1)  # the number of L1
+            store64_big(h.mix_hash.b + 8, load64_big(h.mix_hash.b + 8) + 1)  # the L1 block number
         if plan == NULL:
             return
         if plan.has_fee_recipient:
@@ -308,7 +307,7 @@ cdef class SimulatedChain:
         h.parent_beacon_block_root = plan.beacon_root
 
     cdef void fill_context(self, const ChainBlock* block, const Schedule* s) noexcept nogil:
-        """Sets the block environment that calls see."""
+        """Sets the block context of the machine, which calls read."""
         cdef const HeaderFields* h = &block.header
         cdef size_t known = self.at + self.known_ancestors
         fill_from_fields(&self.b.context, h, s)
@@ -354,7 +353,8 @@ cdef class SimulatedChain:
         return CHAIN_DONE
 
     cdef Halt halt_of(self, SystemOutcome outcome) noexcept nogil:
-        """Returns the halt for a system call that needs its host."""
+        """Returns the halt for a system call that needs state, or was cancelled or out of memory.
+        """
         if outcome == SYSTEM_CANCELLED:
             return CHAIN_CANCELLED
         if outcome == SYSTEM_OUT_OF_MEMORY:
@@ -388,7 +388,7 @@ cdef class SimulatedChain:
         return CHAIN_DONE
 
     cdef Halt check_call(self, const PlannedCall* call, size_t index, uint64_t gas) noexcept nogil:
-        """Checks a call before it runs. ``gas``: what the block has left."""
+        """Checks a call before it runs. ``gas``: gas left in the block."""
         self.refusal.call = index
         if not call_check(call, self.b.context.chain_id, &self.refusal):
             return CHAIN_REFUSED

@@ -1,19 +1,19 @@
-# When the run under way in a thread must stop.
+# Decides when the simulation that runs on a thread must stop.
 
 
 cdef class Deadline:
     cdef int request             # a `CancelRequest`: `Machine.cancel` points here
     cdef double time             # seconds of the monotonic clock; infinity: no limit
-    cdef unsigned long thread    # that last gave it a time
+    cdef unsigned long thread    # id of the thread that last set the time
     cdef readonly bint is_brief
     cdef readonly bint is_cancelled
-    cdef object listener         # whose `cancel` is called too; None: nobody
+    cdef object listener         # object whose `cancel` is also called, or None
 
     cdef int stop(self) except -1
     cdef void clear(self) noexcept
 
 
-# The context of `time_limit`.
+# The context manager that `time_limit` returns.
 cdef class TimeLimit:
     cdef object runner
     cdef double seconds
@@ -24,5 +24,5 @@ cdef class TimeLimit:
 
 # Whether the calling thread has a deadline.
 cdef bint has_deadline() noexcept
-# Make a deadline (or None) that of this thread; the one before it.
+# Sets the deadline of the calling thread (may be None) and returns the previous deadline.
 cdef Deadline exchange(Deadline deadline)

@@ -1,4 +1,4 @@
-"""Deadlines: what stops a run that takes too long, or whose caller has left."""
+"""Deadlines stop a simulation that takes too long, or whose caller has disconnected."""
 
 from contextlib import AbstractContextManager
 from typing import Final, Protocol, TypeVar, final
@@ -10,12 +10,12 @@ T = TypeVar("T")
 TICK_SECONDS: float
 
 class Listener(Protocol):
-    """Something that does not read the request of a deadline and is called instead."""
+    """An object that a deadline calls because it does not read the deadline's request."""
 
     def cancel(self) -> None: ...
 
 class Stoppable(Protocol):
-    """Something that runs without the GIL and reads the request of a deadline."""
+    """An object that runs without the GIL and reads the request of a deadline."""
 
     def set_deadline(self, deadline: Deadline) -> Listener | None: ...
 
@@ -24,9 +24,10 @@ def thread_owned(kind: type[T]) -> T: ...
 def time_limit(runner: Stoppable, seconds: float) -> AbstractContextManager[None]: ...
 
 class Deadline:
-    """When the runs of a thread must stop. Without a time, only `cancel` stops them.
+    """Stops the simulations of a thread at a time. Without a time, only `cancel` stops them.
 
-    ``is_brief``: its owner cancels it long before any time limit, so the watchdog ignores it.
+    ``is_brief``: whether the owner cancels the deadline long before any time limit. The watchdog
+    ignores such a deadline.
     """
 
     @property
@@ -36,7 +37,8 @@ class Deadline:
     def __init__(self, *, is_brief: bool = False) -> None: ...
     def cancel(self) -> None: ...
     def expire(self) -> None:
-        """Stop what runs: its time has passed. Called at every tick from then on."""
+        """Stops the current simulation. The watchdog calls it every tick once the time has passed.
+        """
     def active(self) -> AbstractContextManager[None]: ...
 
 @final

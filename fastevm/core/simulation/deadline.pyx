@@ -1,11 +1,13 @@
-"""Deadlines: what stops a run that takes too long, or whose caller has left.
+"""Deadlines stop a simulation that takes too long, or whose caller has disconnected.
 
-A thread has at most one deadline. Machines read its request at every jump and call. Three things
-set it: the event loop's budget and the caller (`Deadline.cancel`), and the watchdog, one thread
-that looks at all deadlines with a time. `time_limit` moves the time forward for one run. All
-fields are read and written with the GIL, except the request, which machines read without it.
+A thread has at most one deadline. Machines read its request at every jump and call. The event
+loop's budget and the caller set the request with `Deadline.cancel`; the watchdog, a single thread,
+sets it when the time of a deadline has passed. `time_limit` sets an earlier time for one
+simulation. All fields are read and written with the GIL, except the request, which machines read
+without the GIL.
 
-A forked child has neither the watchdog's thread nor the other threads' runs: it starts anew.
+A forked child has neither the watchdog's thread nor the simulations of other threads: the watchdog
+starts again.
 """
 
 from cpython.object cimport PyObject
@@ -34,27 +36,27 @@ cdef extern from *:
     double INFINITY
 
 
-TICK_SECONDS = 0.02  # an expired deadline is noticed at most this late
+TICK_SECONDS = 0.02  # period of the watchdog: it notices an expired deadline at most this late
 
 
 class ThreadValues(threading.local):
-    """What belongs to one thread."""
+    """The thread-local objects of `thread_owned`."""
 
-    owned = None  # class -> the thread's own object of it
+    owned = None  # class -> the thread's object of this class
 
 
 local = ThreadValues()
 
 
 def out_of_time(seconds: float | None) -> SimulationError:
-    """The error of a run that was stopped after ``seconds`` or earlier; None: it had no limit."""
+    """Returns the error of a simulation stopped after ``seconds`` s; None: without a limit."""
     if seconds is None or seconds == INFINITY:
         return SimulationError("timeout", "execution aborted")
     return SimulationError("timeout", f"execution aborted (timeout = {seconds:g}s)")
 
 
 def thread_owned(kind: type) -> object:
-    """The calling thread's own object of this class; its memory is reused from run to run."""
+    """Returns the calling thread's object of this class, which all its simulations reuse."""
     owned = local.owned
     if owned is None:
         owned = local.owned = {}
@@ -65,7 +67,7 @@ def thread_owned(kind: type) -> object:
 
 
 cdef double monotonic() noexcept:
-    """Seconds."""
+    """Returns the time of the monotonic clock in seconds."""
     cdef timespec now
     clock_gettime(CLOCK_MONOTONIC, &now)
     return now.tv_sec + now.tv_nsec * 1e-9
@@ -83,9 +85,10 @@ cdef Deadline exchange(Deadline deadline):
 
 
 cdef class Deadline:
-    """When the runs of a thread must stop. Without a time, only `cancel` stops them.
+    """Stops the simulations of a thread at a time. Without a time, only `cancel` stops them.
 
-    ``is_brief``: its owner cancels it long before any time limit, so the watchdog ignores it.
+    ``is_brief``: whether the owner cancels the deadline long before any time limit. The watchdog
+    ignores such a deadline.
     """
 
     def __cinit__(self, *args: object, bint is_brief=False) -> None:
@@ -93,16 +96,17 @@ cdef class Deadline:
         self.time = INFINITY
 
     def cancel(self) -> None:
-        """Stop what runs, and what begins to run later; any thread may call it."""
+        """Stops the current simulation and all later ones. Any thread may call it."""
         self.is_cancelled = True
         self.stop()
 
     def expire(self) -> None:
-        """Stop what runs: its time has passed. Called at every tick from then on."""
+        """Stops the current simulation. The watchdog calls it every tick once the time has passed.
+        """
         self.stop()
 
     def active(self) -> Active:
-        """A context in which this is the deadline of the calling thread."""
+        """Returns a context manager that makes this the deadline of the calling thread."""
         return Active(self)
 
     cdef int stop(self) except -1:
@@ -112,13 +116,13 @@ cdef class Deadline:
         return 0
 
     cdef void clear(self) noexcept:
-        """Clears an expiry. The owner of the deadline may also clear a cancellation."""
+        """Clears the request after an expiry, but not after a cancellation."""
         if not self.is_cancelled:
             atomic_store_int(&self.request, NO_REQUEST)
 
 
 cdef class Active:
-    """The context of `Deadline.active`."""
+    """The context manager that `Deadline.active` returns."""
 
     cdef Deadline deadline
     cdef Deadline before
@@ -149,7 +153,7 @@ cdef class Watchdog:
         self.restart()
 
     def restart(self) -> None:
-        """Begin without a thread. In a forked child, keep the deadlines of the forking thread."""
+        """Starts without a thread. In a forked child, keeps the deadlines of the forking thread."""
         cdef unsigned long own = PyThread_get_thread_ident()
         cdef Deadline deadline
         self.lock = threading.Lock()
@@ -162,11 +166,12 @@ cdef class Watchdog:
             self.awaken()
 
     def begin(self, Deadline deadline not None, seconds: float = 0.0) -> None:
-        """Watch a deadline whose time comes in ``seconds``, or earlier if it has a time."""
+        """Watches a deadline, which expires in ``seconds`` s, or earlier if it already has a time.
+        """
         self.arm(deadline, seconds)
 
     def end(self, Deadline deadline not None) -> None:
-        """Forget a deadline."""
+        """Stops watching a deadline."""
         self.deadlines.pop(id(deadline), None)
 
     cdef int arm(self, Deadline deadline, double seconds) except -1:
@@ -188,7 +193,7 @@ cdef class Watchdog:
         return 0
 
     cdef int watch(self) except -1:
-        """The thread's life."""
+        """Runs the loop of the watchdog's thread."""
         cdef Deadline deadline
         while True:
             self.wake.wait()
@@ -198,13 +203,13 @@ cdef class Watchdog:
                     deadline.expire()
             if not self.deadlines:
                 self.wake.clear()
-                if self.deadlines:  # one came before the wake was cleared
+                if self.deadlines:  # a deadline was added before the event was cleared
                     self.wake.set()
             time.sleep(TICK_SECONDS)
 
 
 def watch_deadlines(Watchdog watchdog not None) -> None:
-    """What the watchdog's thread runs; it never ends."""
+    """Runs in the watchdog's thread. Never returns."""
     watchdog.watch()
 
 
@@ -214,7 +219,7 @@ cdef Watchdog watchdog = WATCHDOG
 
 
 cdef class TimeLimit:
-    """The context of `time_limit`."""
+    """The context manager that `time_limit` returns."""
 
     def __init__(self, runner: object, double seconds) -> None:
         self.runner, self.seconds = runner, seconds
@@ -243,9 +248,10 @@ cdef class TimeLimit:
 
 
 def time_limit(runner: object, seconds: float) -> TimeLimit:
-    """A context in which ``runner`` stops after ``seconds``, or when its thread's deadline passes.
+    """Returns a context manager in which ``runner`` stops after ``seconds`` s.
 
-    ``runner.set_deadline`` points its machine at the request of a deadline. What it returns, if not
-    None, is a listener: its ``cancel`` is called whenever the deadline stops a run.
+    The runner also stops when the deadline of the thread expires. ``runner.set_deadline`` makes its
+    machine read the request of a deadline, and returns None or a listener, whose ``cancel`` is
+    called whenever the deadline stops a simulation.
     """
     return TimeLimit(runner, seconds)

@@ -12,7 +12,7 @@ cdef class ChainExecutor(SimulatedChain):
     cdef AccountsBefore before  # accounts before the current call
     cdef StepTrace recorder     # records call trees
     cdef readonly dict extras   # index of a call -> CallExtras; None if no extras are requested
-    cdef object last_header     # the header, hash and ancestors read last
+    cdef object last_header     # the last header that was read, with its hash and its ancestors
     cdef object last_hash
     cdef object last_ancestors
     cdef readonly dict touched  # address -> set of slots; None if not requested

@@ -8,7 +8,10 @@ from fastevm.core.simulation.values import SimulateOptions, StateView
 
 @final
 class ChainExecutor:
-    """Runs plans, one at a time."""
+    """Runs plans, one at a time. Each thread owns an executor and reuses it.
+
+    After ``run`` it holds the results of the blocks until ``clear``.
+    """
 
     @property
     def touched(self) -> dict[bytes, set[int]] | None: ...

@@ -1,4 +1,4 @@
-"""Runs plans of simulated chains and provides what a chain needs from Python.
+"""Runs plans of simulated chains, and does the parts of the work that need Python.
 
 A chain halts for fees that need arbitrary-precision arithmetic, state roots, requests, and results
 beyond the eth_simulateV1 standard.
@@ -93,12 +93,12 @@ cdef class ChainExecutor(SimulatedChain):
     def run(
         self, view: StateView, plan: Plan, options: SimulateOptions, *, note_touched: bool = False
     ) -> None:
-        """Runs a plan on ``view``. Nothing runs if the number, time or call count of any block is
-        invalid.
+        """Runs a plan on ``view``.
 
-        ``note_touched``: collect the accounts and slots that the run accesses. Raises
-        SimulationError if the simulation as a whole is refused, returns too much output or is
-        cancelled. Raises InvalidTransaction if a call breaks a rule.
+        ``note_touched``: whether to collect the accounts and slots that the simulation accesses in
+        ``touched``. Raises SimulationError if the simulation as a whole is refused, returns too
+        much output or is cancelled, and InvalidTransaction if a call breaks a validity rule. Block
+        numbers, times and call counts are checked before the first call runs.
         """
         cdef Halt halt
         cdef bint watched
@@ -205,7 +205,7 @@ cdef class ChainExecutor(SimulatedChain):
         return 0
 
     cdef int read_hashes(self, bytes known) except -1:
-        """Stores the hashes of known blocks behind the memory for those of new blocks."""
+        """Stores the hashes of known blocks, after the memory for the hashes of new blocks."""
         cdef size_t size = PyBytes_GET_SIZE(known)
         if size % sizeof(Hash) != 0:
             raise ValueError("ancestors: each must have 32 bytes")
@@ -282,10 +282,10 @@ cdef class ChainExecutor(SimulatedChain):
         return 0
 
     # ------------------------------------------------------------------------------------------
-    # what comes from Python
+    # work that needs Python
 
     cdef int provide(self, Halt halt) except -1:
-        """Provides what the run halted for."""
+        """Provides the item for which the simulation halted."""
         if halt == CHAIN_NEEDS_FEES:
             return self.provide_fees()
         if halt == CHAIN_NEEDS_ROOT:
@@ -318,7 +318,7 @@ cdef class ChainExecutor(SimulatedChain):
         return 0
 
     cdef int start_tracing(self) except -1:
-        """Prepares the recorders for the next call's extras."""
+        """Prepares the recorders that the next call's extra results need."""
         if self.before is None:
             self.before = AccountsBefore()
         self.before.take(self.b.world)
@@ -331,8 +331,8 @@ cdef class ChainExecutor(SimulatedChain):
         return 0
 
     cdef int end_call(self) except -1:
-        """Sets the state root that early receipts contain, and collects the extras of the last
-        call.
+        """Sets the state root of the receipt (before Byzantium), and collects the last call's extra
+        results.
         """
         cdef const Schedule* s = self.rules_of(self.block(self.at)).schedule
         cdef ReceiptRecord* record = &self.b.receipts.records[self.b.receipts.count - 1]
@@ -366,7 +366,7 @@ cdef class ChainExecutor(SimulatedChain):
         )
 
     cdef int count_frames(self, list frames) except -1:
-        """Counts the data of a call tree as output."""
+        """Counts the data of a call tree against the output limit."""
         cdef uint64_t size = sum(
             [len(frame.get("input", b"")) + len(frame.get("output", b"")) for frame in frames]
         )
@@ -407,7 +407,7 @@ cdef class ChainExecutor(SimulatedChain):
         return 0
 
     cdef int renew_world(self) except -1:
-        """Continues with an empty world, which then contains only what one block accesses."""
+        """Continues with an empty world, so that it contains only the accesses of one block."""
         if self.touched is not None:
             for address, slots in looked_at(self.b.world).items():
                 self.touched.setdefault(address, set()).update(slots)

@@ -10,7 +10,7 @@ cdef enum:
     MOVE_LIMIT = 64               # MAX_MOVED_PRECOMPILES
 
 
-# Which precompiles are moved or removed in one block.
+# The precompiles that the overrides of a block move or remove.
 cdef struct PrecompileMoves:
     PrecompileMove items[64]
     size_t count
@@ -28,5 +28,5 @@ cdef Applied overrides_apply(
     World* w, const Schedule* schedule, const PlannedOverride* items, size_t count,
     const SlotValue* slots, PrecompileMoves* moves, Refusal* refusal
 ) noexcept nogil
-# Make the machine use the moves, which must outlive its runs.
+# Make the machine use the moves, which must stay valid as long as the machine runs.
 cdef void moves_attach(Machine* m, const PrecompileMoves* moves) noexcept nogil

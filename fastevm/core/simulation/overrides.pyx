@@ -1,6 +1,6 @@
-"""State overrides: the order in which they apply, and contradictions between them.
+"""Applies state overrides in go-ethereum's order, and refuses contradictory overrides.
 
-Order and refusals are those of go-ethereum (internal/ethapi/override).
+Source of the order and the refusals: go-ethereum, internal/ethapi/override.
 """
 
 from libc.stdint cimport uint32_t
@@ -77,7 +77,7 @@ cdef bint is_overridden(
 cdef bint add_move(
     PrecompileMoves* moves, const Address* address, uint32_t precompile
 ) noexcept nogil:
-    """Moves a precompile (0: none) to the address. Returns False if there are too many moves."""
+    """Makes ``precompile`` (a number, 0 = none) run at the address. False: too many moves."""
     cdef size_t i
     for i in range(moves.count):
         if address_eq(&moves.items[i].address, address):

@@ -28,8 +28,8 @@ cdef struct PlannedOverride:
     bint has_balance
     bint has_nonce
     bint has_code
-    bint has_state            # replaces all slots
-    bint has_state_diff
+    bint has_state            # the slots replace the whole storage
+    bint has_state_diff       # the slots replace only themselves
     bint moves_precompile
     Word balance
     uint64_t nonce
@@ -39,7 +39,7 @@ cdef struct PlannedOverride:
     size_t slot_count
 
 
-# A call. Missing members (nonce, gas, chain id, transaction type) get their defaults when it runs.
+# A call. Missing members (nonce, gas, chain id, transaction type) get defaults when the call runs.
 cdef struct PlannedCall:
     Tx tx                     # its arrays are borrowed from a transaction that the plan keeps
     bint default_nonce
@@ -49,8 +49,8 @@ cdef struct PlannedCall:
     bint has_access_list      # may be empty
     bint has_blob_hashes
     bint has_authorizations
-    bint names_chain
-    bint is_faulty            # no transaction can represent it; `Plan.faults` has the exception
+    bint names_chain          # the call has a chain id
+    bint is_faulty            # no transaction can represent the call: see `Plan.faults`
     Word chain_id
 
 
@@ -67,8 +67,8 @@ cdef struct PlannedBlock:
     uint64_t time
     uint64_t gas_limit
     Address fee_recipient
-    Hash prev_randao          # zeros unless overridden
-    Hash beacon_root          # zeros unless overridden
+    Hash prev_randao          # zero unless overridden
+    Hash beacon_root          # zero unless overridden
     Word base_fee
     Word blob_base_fee
     Word difficulty
@@ -79,7 +79,7 @@ cdef struct PlannedBlock:
     size_t first_withdrawal
     size_t withdrawal_count
     Hash withdrawals_root
-    uint64_t withdrawals_size  # size of their RLP without the list header
+    uint64_t withdrawals_size  # bytes of the withdrawals' RLP without the list header
 
 
 cdef class Plan:
@@ -136,10 +136,12 @@ cdef bint call_check(
 cdef void call_transaction(
     Tx* tx, const PlannedCall* call, const Schedule* s, uint64_t chain_id
 ) noexcept nogil
-# Convert it into the form that the block contains: with a gas price, a legacy transaction without
-# lists.
+# Convert an executed call into the transaction that the block contains. A call with a gas price
+# becomes a legacy transaction without lists.
 cdef void shown_transaction(Tx* tx) noexcept nogil
-# Determine the gas limit and the nonce of a call. Returns False if memory is exhausted.
+# Determine the gas limit and the nonce of a call. `left`: gas left in the block; `budget`: gas left
+# for the request; `capped`: whether the budget reduced the gas limit. Returns False if memory is
+# exhausted.
 cdef bint call_defaults(
     World* w, Tx* tx, const PlannedCall* call, uint64_t left, uint64_t budget, bint* capped
 ) noexcept nogil

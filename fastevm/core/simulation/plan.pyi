@@ -1,4 +1,4 @@
-"""What a simulation is to run, as C values."""
+"""Plans: the input of a simulation as C values."""
 
 from typing import Any, final
 
@@ -6,7 +6,7 @@ from fastevm.core.simulation.values import CallRequest, SimulatePayload, StateOv
 
 @final
 class Plan:
-    """What a simulation is to run. Filled once; threads may run it at the same time."""
+    """The input of a simulation. It is filled once; several threads may run it at the same time."""
 
     validation: bool
     trace_transfers: bool

@@ -161,7 +161,7 @@ cdef int put_bytes(uint8_t* out, object value, Py_ssize_t size, str name) except
     return 0
 
 
-ASKED_AHEAD = 16  # calls of a plan that a remote state prefetches for
+ASKED_AHEAD = 16  # the first calls of a plan, for which a remote state prefetches values
 
 
 cdef class Plan:
@@ -233,8 +233,8 @@ cdef class Plan:
         return word_is_zero(&call.tx.max_fee) and word_is_zero(&call.tx.max_priority_fee)
 
     def call_gas(self, gas_cap: int, gas_limit: int) -> int:
-        """Returns the gas of the first call: its own, else the cap; if the cap is 0, the block's
-        gas limit.
+        """Returns the gas of the first call: the call's own, or else ``gas_cap``, or ``gas_limit``
+        (of the block) if the cap is 0.
         """
         cdef const PlannedCall* call
         if self.calls.count == 0:
@@ -419,7 +419,9 @@ cdef class Plan:
         return 0
 
     cdef int fill_lists(self, PlannedCall* call, size_t at, object request) except -1:
-        """Reads the lists of a call into a transaction, which the plan keeps."""
+        """Reads access list, blob hashes and authorizations of a call into a transaction, which
+        the plan keeps.
+        """
         cdef Transaction built
         cdef Tx* tx = &call.tx
         try:
@@ -495,7 +497,7 @@ cdef class Plan:
 
 
 def lists_of(request: CallRequest) -> dict[str, object]:
-    """Returns the members of a call beyond message and price, as arguments of `Transaction.build`.
+    """Returns the lists of a call (access list, blobs, authorizations) for `Transaction.build`.
     """
     lists = {}
     if request.access_list is not None:

@@ -49,7 +49,7 @@ cdef bint records_add_call(
 
 # Empty a buffer, and free it if it is larger than `kept` bytes.
 cdef void buffer_clear(Buffer* buffer, size_t kept) noexcept nogil
-# Empty all buffers in the same way.
+# Clear all buffers of the records with buffer_clear.
 cdef void records_clear(Records* r, size_t kept) noexcept nogil
 cdef void records_free(Records* r) noexcept nogil
 

@@ -10,7 +10,7 @@ from fastevm.core.primitives.word cimport Word
 
 cdef enum RefusalCode:
     NOT_REFUSED = 0
-    # --- the plan: `have` and `want` are what it has, and what it is held against ---
+    # --- the plan: `have` is the plan's number, `want` the limit or the number it must exceed ---
     TOO_MANY_BLOCKS = 1
     TOO_MANY_CALLS_OF_BLOCK = 2
     TOO_MANY_CALLS = 3
@@ -18,15 +18,15 @@ cdef enum RefusalCode:
     BLOCK_TIMES_ORDER = 5
     # --- overrides of the account `address` ---
     NOT_A_PRECOMPILE = 11
-    TARGET_OVERRIDDEN = 12        # a precompile would move to it, but it is overridden as well
+    TARGET_OVERRIDDEN = 12        # a precompile moves to the account, which has an override too
     STATE_AND_STATE_DIFF = 13
     TOO_MANY_MOVES = 14
     # --- the call `call` ---
     TWO_KINDS_OF_FEES = 20
     OTHER_CHAIN = 21
     BLOCK_GAS_REACHED = 22        # `have`: the gas left in the block
-    FAULTY_CALL = 23              # the plan holds the exception
-    INVALID_CALL = 24             # `error` and `result`; `gas` is its gas limit
+    FAULTY_CALL = 23              # `Plan.faults` has the exception
+    INVALID_CALL = 24             # the call breaks the rule `error`; `gas` is its gas limit
     # --- the end of the block ---
     NO_QUEUE_CONTRACT = 30        # at `address`
     QUEUE_FAILED = 31             # `status` is the reason
@@ -50,11 +50,11 @@ cdef struct Refusal:
     Tx tx                         # the call as it was executed
 
 
-# Set the code and its numbers, and clear all members that another code may have set. Members of a
-# single code (`queue`, `status`, ...) are set after this call.
+# Set the code with its numbers `have` and `want`, and clear all other members except `call`.
+# Callers then set the members that only one code has (`queue`, `status`, ...).
 cdef void refuse(Refusal* r, RefusalCode code, uint64_t have, uint64_t want) noexcept nogil
 cdef void refuse_account(Refusal* r, RefusalCode code, const Address* address) noexcept nogil
 
-# Returns the exception. Its message is go-ethereum's where go-ethereum has the same rule. `faults`:
-# those of the plan.
+# Returns the exception for a refusal, with the message of go-ethereum if go-ethereum has the same
+# rule. `faults`: see `Plan.faults`.
 cdef object exception_of(const Refusal* r, dict faults)

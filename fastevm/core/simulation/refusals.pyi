@@ -1,4 +1,4 @@
-"""The words for what a simulation is refused with."""
+"""Messages of refused simulations, from a code and its numbers."""
 
 from fastevm.errors import InvalidTransaction
 

@@ -24,7 +24,7 @@ from fastevm.core.simulation.values import SimulationError
 # The queues of requests in the order of their contracts' calls.
 QUEUE_NAMES = ("withdrawal", "consolidation", "builder deposit", "builder exit")
 
-# code -> (reason, message template with have, want, address, most)
+# Maps a code to (reason, message). The message is a template with have, want, address and most.
 WORDINGS = {
     TOO_MANY_BLOCKS: ("too_many_blocks", "too many blocks"),
     TOO_MANY_CALLS_OF_BLOCK: (
@@ -64,7 +64,7 @@ WORDINGS = {
 
 
 cdef void reset_reason(Refusal* r, RefusalCode code) noexcept nogil:
-    """Sets the code and clears what another code may have set; keeps the call."""
+    """Sets the code and clears all members except the call, which another code may have set."""
     r.code = code
     word_zero(&r.have)
     word_zero(&r.want)
@@ -106,6 +106,6 @@ cdef object exception_of(const Refusal* r, dict faults):
 
 
 def supplied(error: InvalidTransaction, gas: int) -> InvalidTransaction:
-    """Returns the refusal of a transaction with the message that nodes use for calls."""
+    """Returns the error of an invalid call, with the gas supplied, as nodes word it."""
     message = f"err: {error.message} (supplied gas {gas})"
     return InvalidTransaction(error.code, message, have=error.have, want=error.want)

@@ -10,7 +10,12 @@ from fastevm.core.simulation.plan import Plan
 from fastevm.core.simulation.values import CallOutcome, CallRequest, StateView
 
 class Runner(BlockBuilder):
-    """A block whose calls are simulated; one thread at a time."""
+    """A block of simulated calls. Only one thread may use it at a time; it is reused for later
+    blocks.
+
+    ``open`` attaches it to a state, ``override`` changes what calls see, ``simulate`` runs a call.
+    ``begin`` and ``seal`` work as in `BlockBuilder`.
+    """
 
     def __init__(self) -> None: ...
     def open(

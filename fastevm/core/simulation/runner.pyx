@@ -95,8 +95,8 @@ cdef class Runner(BlockBuilder):
     ) -> None:
         """Begins a block on the view's state.
 
-        ``view.header`` is the draft of this block, ``ancestors`` the hashes of the blocks before
-        it. ``environment``: what calls see instead of the header's values.
+        ``view.header`` is the draft of this block, ``view.ancestors`` are the hashes of the blocks
+        before it. ``environment``: the block values that calls see; None: those of the header.
         """
         self.look()
         self.is_set_up = False  # discards the state of a block that was refused
@@ -171,8 +171,8 @@ cdef class Runner(BlockBuilder):
     def simulate(self, plan: Plan, gas: int) -> CallOutcome:
         """Runs the plan's first call with the given gas.
 
-        Nonces and the sender's code are not checked, nor are fees if no price is offered. Raises
-        InvalidTransaction without a change, or SimulationError if cancelled.
+        Skips the checks of the nonce and of the sender's code, and of fees if the call has no gas
+        price. Raises InvalidTransaction without a change, or SimulationError if cancelled.
         """
         cdef Plan calls = plan
         cdef const PlannedCall* call = call_at(calls, 0)
@@ -209,7 +209,7 @@ cdef class Runner(BlockBuilder):
         return self.outcome(&result)
 
     cdef object queue_fault(self, size_t queue, SystemOutcome outcome):
-        """Returns the refusal with go-ethereum's message."""
+        """Returns the error of a system contract that failed, with go-ethereum's message."""
         cdef Refusal refusal
         memset(&refusal, 0, sizeof(refusal))
         refuse_queue(&refusal, &self.contracts, queue, outcome, self.c.machine)
@@ -231,7 +231,7 @@ cdef class Runner(BlockBuilder):
 
 
 def transaction_of(request: CallRequest, gas: int, nonce: int, view: StateView) -> Transaction:
-    """The unsigned transaction that a call stands for on ``view``; ``nonce`` unless it has one."""
+    """Returns a call as an unsigned transaction. ``nonce``: used if the call has no nonce."""
     cdef Plan plan = Plan.__new__(Plan)
     cdef PlannedCall* call = plan.add_call()
     cdef ForkSchedule schedule = view.schedule

@@ -1,8 +1,8 @@
-# Simulated chains as values of the library.
+# The blocks of simulated chains as Python values.
 from fastevm.core.simulation.executor cimport ChainExecutor
 
 
-# A SimulatedBlock.
+# Returns a SimulatedBlock.
 cdef object block_value(ChainExecutor run, size_t at)
-# The withdrawals of a block; None before there were any.
+# Returns the withdrawals of a block; None if its fork has no withdrawals.
 cdef object withdrawals_of(ChainExecutor run, size_t at)

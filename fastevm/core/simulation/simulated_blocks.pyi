@@ -1,4 +1,4 @@
-"""Simulated chains as values of the library."""
+"""Runs simulated chains and returns their blocks as Python values."""
 
 from fastevm.core.simulation.plan import Plan
 from fastevm.core.simulation.values import (

@@ -1,4 +1,4 @@
-"""Simulated chains as values of the library."""
+"""Runs simulated chains and returns their blocks as Python values."""
 
 from fastevm.core.execution.block.header cimport header_value
 from fastevm.core.execution.transaction.transaction cimport SENDER_KNOWN, Transaction, transaction_from
@@ -23,7 +23,7 @@ from fastevm.core.execution.types import Block
 
 
 cdef Transaction transaction_at(ChainExecutor run, const ChainBlock* block, size_t index):
-    """A transaction of a block; its sender is known, though nobody signed it."""
+    """Returns a transaction of a block. It is unsigned, but its sender is set."""
     cdef Transaction transaction = transaction_from(
         envelope_at(&run.body, block.first_call + index)
     )
@@ -33,7 +33,7 @@ cdef Transaction transaction_at(ChainExecutor run, const ChainBlock* block, size
 
 
 cdef object withdrawals_of(ChainExecutor run, size_t at):
-    """The withdrawals of a block; None before there were any."""
+    """Returns the withdrawals of a block; None if its fork has no withdrawals."""
     cdef const ChainBlock* block = run.block(at)
     if not run.rules_of(block).schedule.has_withdrawals:
         return None
@@ -63,10 +63,10 @@ cdef object block_value(ChainExecutor run, size_t at):
 def simulate_plan(
     view: StateView, plan: Plan, options: SimulateOptions
 ) -> list[SimulatedBlock]:
-    """Run a plan on ``view``; one result per block, fillers of number gaps included.
+    """Runs a plan on ``view``. Returns all blocks, including empty blocks that fill number gaps.
 
-    Raises SimulationError for what is refused as a whole and on timeout, InvalidTransaction for a
-    call that breaks a rule.
+    Raises SimulationError if the simulation as a whole is refused or its time is over, and
+    InvalidTransaction if a call breaks a validity rule.
     """
     return simulate_touching(view, plan, options, note_touched=False)[0]
 
@@ -74,7 +74,7 @@ def simulate_plan(
 def simulate_touching(
     view: StateView, plan: Plan, options: SimulateOptions, *, note_touched: bool = True
 ) -> tuple[list[SimulatedBlock], dict[bytes, list[int]]]:
-    """The same, and every account that was looked at with its slots: what a capsule holds."""
+    """Runs a plan like `simulate_plan`. Also returns the accounts and slots that it accessed."""
     if view.layer.remote_state is None:
         return run_plan(view, plan, options, note_touched)
     return view.layer.remote_state.run_resolved(
@@ -85,7 +85,7 @@ def simulate_touching(
 def run_plan(
     view: StateView, plan: Plan, options: SimulateOptions, note_touched: bool
 ) -> tuple[list[SimulatedBlock], dict[bytes, list[int]]]:
-    """Run a plan on what is known of the state."""
+    """Runs a plan once, on the values of a remote state that are known so far."""
     cdef ChainExecutor run = thread_owned(ChainExecutorClass)
     cdef size_t i
     try:
@@ -100,5 +100,5 @@ def run_plan(
 def simulate_v1(
     view: StateView, payload: SimulatePayload, options: SimulateOptions
 ) -> list[SimulatedBlock]:
-    """Run the payload's blocks on ``view``; see ``simulate_plan``."""
+    """Runs the blocks of a payload on ``view``; see ``simulate_plan``."""
     return simulate_plan(view, Plan.of(payload_on(view, payload)), options)

@@ -1,4 +1,4 @@
-"""Records what a block reads and changes, and encodes its block access list (EIP-7928)."""
+"""Records the reads and changes of a block, and encodes its block access list (EIP-7928)."""
 
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawRealloc
 from libc.stdint cimport uint8_t, uint32_t
@@ -79,7 +79,7 @@ cdef void accesses_forget(Accesses* accesses) noexcept nogil:
 cdef void* next_record(
     Accesses* accesses, void** records, size_t* count, size_t* capacity, size_t size
 ) noexcept nogil:
-    """Appends an empty record; NULL if out of memory."""
+    """Appends an empty record. Returns NULL if memory is exhausted."""
     cdef size_t larger = capacity[0] * 2 if capacity[0] else FIRST_RECORDS
     cdef void* record
     if count[0] == capacity[0]:
@@ -127,7 +127,7 @@ cdef size_t accesses_count(const Accesses* accesses) noexcept nogil:
 # changes
 
 cdef void note_before(const Accesses* accesses, ChangeLog* log, const Word* before) noexcept nogil:
-    """Stores the previous value at the first write of an index."""
+    """Stores the value before the current index, if this is the first write at the index."""
     if log.written != accesses.index + 1:
         log.written = accesses.index + 1
         word_copy(&log.before, before)
@@ -150,7 +150,10 @@ cdef Change* next_change(World* w, ChangeLog* log) noexcept nogil:
 
 
 cdef Change* note_after(World* w, ChangeLog* log, const Word* now) noexcept nogil:
-    """Adds, updates or removes the change of this index. NULL if the value did not change."""
+    """Adds, updates or removes the change at the current index.
+
+    Returns NULL if the value is the same as before the index, or if memory is exhausted.
+    """
     cdef uint32_t index = w.accesses.index
     cdef bint is_known = log.count != 0 and log.items[log.count - 1].index == index
     cdef Change* change
@@ -319,7 +322,7 @@ cdef bint append_account(
 cdef bint append_list(
     const Accesses* accesses, AccountAccess** accounts, SlotAccess** slots, Buffer* out
 ) noexcept nogil:
-    """Both arrays are sorted in the order of the list."""
+    """Appends the RLP of the list. Both arrays are already sorted in the order of the list."""
     cdef size_t mark = rlp_list_begin(out), i, first = 0, end = 0
     for i in range(accesses.accounts_kept):
         first = end

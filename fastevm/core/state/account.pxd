@@ -6,7 +6,7 @@ from fastevm.core.primitives.word cimport Word, word_copy, word_lt, word_sub
 from fastevm.core.state.code cimport Code
 
 
-# Kinds of changes since the last commit of the world.
+# Kinds of changes to an account since the last commit of the world.
 cdef enum Dirty:
     DIRTY_FIELDS = 1      # balance, nonce, code or existence
     DIRTY_STORAGE = 2     # slots marked dirty
@@ -39,21 +39,21 @@ cdef struct Account:
     bint owns_code        # this record owns the reference to `code`, not the base
     uint32_t dirty        # Dirty marks: contents of the next diff
     uint32_t listing      # position among the recorded accesses, from 1; 0 = not recorded
-    # What the execution has observed of the balance: the value, or only that it covers amounts.
-    bint balance_seen
-    bint balance_taken
+    bint balance_seen     # the execution has observed the value of the balance
+    bint balance_taken    # the execution has only observed that the balance covers some amounts
     bint nonce_seen       # the execution has observed the nonce, not only whether it is zero
-    bint storage_reset    # slots of the base are ignored: they read as zero
+    bint storage_reset    # slots that are not loaded are zero, whatever the base has
     bint base_has_storage
-    const void* storage   # the reader's handle
+    const void* storage   # AccountData.storage of the reader
     Slot** slots          # open addressing, a power of two
     uint32_t slot_mask    # 0 = no table yet
     uint32_t slot_count
     uint64_t index        # position in the world's account list
-    Word lowest           # if balance_taken: the lowest balance after a withdrawal; else unset
+    Word lowest           # if balance_taken: the lowest balance after a payment; else unset
 
 
-# Returns whether the balance is at least this amount.
+# Returns whether the balance is at least `amount`, and records that the execution has observed
+# this.
 cdef inline bint account_covers(Account* a, const Word* amount) noexcept nogil:
     cdef Word rest
     if word_lt(&a.balance, amount):

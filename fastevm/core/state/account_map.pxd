@@ -39,8 +39,8 @@ cdef ReadStatus read_slot(
 ) noexcept nogil
 cdef ReadStatus read_block_hash(const void* base, uint64_t number, Hash* out) noexcept nogil
 
-# Returns the map with the dirty accounts and slots of the world. Takes over the reference to
-# `accounts`, clears the dirty marks and lists the changes.
+# Returns `accounts` with the dirty accounts and slots of the world. Takes over the reference to
+# `accounts`, clears the dirty marks and appends to `changes`.
 cdef MapNode* commit_world(
     MapNode* accounts, World* w, ChangeList* changes, bint* failed
 ) noexcept nogil

@@ -1,4 +1,4 @@
-"""The leaves of a layer's maps: read by a world and replaced when it is committed."""
+"""The leaves of a layer's maps. A world reads them; its commit replaces them."""
 
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
 from libc.stdint cimport uint64_t
@@ -70,7 +70,7 @@ cdef ReadStatus read_block_hash(const void* base, uint64_t number, Hash* out) no
 
 
 cdef bint put_dirty_slots(WordMap* storage, Account* a, ChangeList* changes) noexcept nogil:
-    """Puts the dirty slots into the storage. False if out of memory."""
+    """Puts the dirty slots into the storage. Returns False if memory is exhausted."""
     cdef size_t i
     cdef Slot* s
     if a.slot_mask == 0:
@@ -129,7 +129,7 @@ cdef MapNode* commit_account(
 cdef MapNode* commit_world(
     MapNode* accounts, World* w, ChangeList* changes, bint* failed
 ) noexcept nogil:
-    """Returns the map with the world's changes; takes over the reference to `accounts`."""
+    """Returns ``accounts`` with the world's changes; takes over the reference to ``accounts``."""
     cdef size_t i
     for i in range(w.account_count):
         if w.account_list[i].dirty:

@@ -1,12 +1,12 @@
-# The state after a block, from its access list (EIP-7928): known before any execution.
+# The state after a block, computed from its access list (EIP-7928) without execution.
 from fastevm.core.primitives.persistent_map cimport MapNode
 from fastevm.core.state.changes cimport ChangeList
 from fastevm.core.state.bal_decode cimport Bal
 
 
-# The map of accounts with the last value of everything that the list changes. Takes over the
-# reference to `accounts` and appends to `changes`. `failed`: out of memory, or an account was empty
-# before the block, whose deletion (EIP-161) an access list cannot express.
+# Returns `accounts` with the last value of each change in the list. Takes over the reference to
+# `accounts` and appends to `changes`. `failed`: memory was exhausted, or an account was empty before
+# the block, and an access list cannot express its deletion (EIP-161).
 cdef MapNode* bal_commit(
     const Bal* c, MapNode* accounts, ChangeList* changes, bint* failed
 ) noexcept nogil

@@ -17,7 +17,7 @@ cdef bint is_empty(const AccountLeaf* leaf) noexcept nogil:
 
 
 cdef AccountLeaf* leaf_after(const BalAccount* a, const AccountLeaf* old) noexcept nogil:
-    """The account after the block, without its slots; NULL: out of memory."""
+    """Returns the account after the block, without its slots. NULL if memory is exhausted."""
     cdef AccountLeaf* leaf = <AccountLeaf*>PyMem_RawCalloc(1, sizeof(AccountLeaf))
     if leaf == NULL:
         return NULL

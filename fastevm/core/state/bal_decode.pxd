@@ -31,10 +31,10 @@ cdef struct BalCodeList:
 
 cdef struct BalSlot:
     Word key
-    BalChange* changes           # ascending; none: it is only read
+    BalChange* changes       # in the order of their index; none if the slot is only read
     uint32_t count
-    int seen                 # by a run: atomic
-    const Word* base         # before the block; published by the first who reads it
+    int seen                 # an execution has accessed the slot; atomic
+    const Word* base         # value before the block; the first thread that reads it publishes it
 
 
 cdef struct BalPreState:
@@ -44,60 +44,60 @@ cdef struct BalPreState:
 
 cdef struct BalAccount:
     Address address
-    int seen                 # by a run: atomic
-    BalSlot* slots       # those that change, then those that are only read
-    uint32_t* table          # of slots, from 1: open addressing; 0: free
-    uint32_t mask            # of the table, a power of two less one
+    int seen                 # an execution has accessed the account; atomic
+    BalSlot* slots           # the slots that change, then those that are only read
+    uint32_t* table          # hash table, open addressing: index of a slot + 1; 0: free
+    uint32_t mask            # size of the table minus one; the size is a power of two
     uint32_t slot_count
     uint32_t changed_slots
-    uint32_t first_change    # of any slot; valid where one changes
+    uint32_t first_change    # lowest index at which a slot changes, if changed_slots > 0
     BalChange* balances
     uint32_t balance_count
     BalChange* nonces
     uint32_t nonce_count
     BalCodeChange* codes
     uint32_t code_count
-    int64_t changes          # of all values
-    const BalPreState* base  # before the block; published by the first who reads it
+    int64_t changes          # number of changes of all values
+    const BalPreState* base  # state before the block; the first thread that reads it publishes it
 
 
 # The size of an access list, or how much of it executions have validated.
 cdef struct BalTotals:
-    size_t items             # addresses, and slots of each
-    int64_t changes          # of all values
+    size_t items             # number of addresses plus slots of each
+    int64_t changes          # number of changes of all values
 
 
 cdef struct Bal:
     BalAccount* accounts
     size_t account_count
-    RlpItem* parts           # of the RLP, one for each account
-    BalAccount** table   # by address: open addressing, a power of two; places are atomic
-    size_t mask
-    BalCodeList* codes        # of all accounts: atomic
+    RlpItem* parts           # the RLP of each account
+    BalAccount** table       # hash table by address: open addressing; entries are atomic
+    size_t mask              # size of the table minus one; the size is a power of two
+    BalCodeList* codes       # linked list of the code changes of all accounts; atomic
     BalTotals sums
     uint64_t seed
     Reader below             # the state before the block
 
 
-# Decodes the RLP. False: it is not canonical or not in order, or there is no memory. Call
-# `bal_free` in any case; the arena has to outlive the list.
+# Decodes the RLP of a list. Returns False if the RLP is not canonical or not in order, or if memory
+# is exhausted. Call `bal_free` in any case. The arena must stay valid as long as the list.
 cdef bint bal_read(
     Bal* c, Arena* arena, const uint8_t* encoded, size_t size
 ) noexcept nogil
-# The same in steps: open, then decode each account, in any order, with the arena and the totals of
-# the thread that decodes it. The caller adds the totals up in `sums`.
+# The steps of bal_read: open, then decode each account (`at` is its index), in any order and on any
+# thread. Each thread passes an arena and totals of its own; the caller adds them up in `Bal.sums`.
 cdef bint bal_open(
     Bal* c, Arena* arena, const uint8_t* encoded, size_t size
 ) noexcept nogil
 cdef bint bal_read_part(Bal* c, Arena* arena, size_t at, BalTotals* sums) noexcept nogil
 cdef void bal_free(Bal* c) noexcept nogil
 
-# The account, or NULL if the list does not name it.
+# Return the account or slot, or NULL if the list does not name it.
 cdef BalAccount* bal_account(const Bal* c, const Address* address) noexcept nogil
 cdef BalSlot* bal_slot(
     const Bal* c, const BalAccount* a, const Word* key
 ) noexcept nogil
-# How many changes have a smaller index.
+# Returns how many of the changes have a smaller index than `index`.
 cdef uint32_t bal_changes_before(
     const BalChange* changes, uint32_t count, uint32_t index
 ) noexcept nogil

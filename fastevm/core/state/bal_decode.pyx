@@ -30,7 +30,7 @@ from fastevm.core.state.code cimport code_new, code_release
 
 
 cdef enum:
-    SMALLEST_PART = 27        # bytes of an account's RLP: address and five lists
+    SMALLEST_PART = 27        # the fewest bytes of an account's RLP: address and five empty lists
 
 
 cdef uint64_t HIGHEST_INDEX = 0xffffffff
@@ -42,7 +42,10 @@ cdef uint64_t HIGHEST_INDEX = 0xffffffff
 cdef void* room_for(
     Arena* arena, const RlpItem* items, size_t size, uint32_t* count
 ) noexcept nogil:
-    """Empty records for the items of a list; NULL: it is none, or there is no memory."""
+    """Returns empty records for the items of an RLP list.
+
+    NULL if the item is not a list or memory is exhausted.
+    """
     cdef int64_t found = rlp_count(items)
     cdef void* records
     if found < 0 or <uint64_t>found > HIGHEST_INDEX:
@@ -55,7 +58,7 @@ cdef void* room_for(
 
 
 cdef bint read_index(RlpCursor* cursor, int64_t* before, uint32_t* out) noexcept nogil:
-    """An index, which is larger than the one before."""
+    """Reads an index. Returns False unless it is larger than ``before``, which it replaces."""
     cdef uint64_t index = 0
     if not rlp_next_uint64(cursor, &index) or index > HIGHEST_INDEX:
         return False
@@ -91,7 +94,7 @@ cdef BalChange* read_changes(
 
 
 cdef void own_codes(Bal* c, BalCodeList* codes) noexcept nogil:
-    """Adds codes to the list of those to free; other threads may do so at the same time."""
+    """Adds codes to the list that bal_free frees. Several threads may call it at the same time."""
     cdef void** place = <void**>&c.codes
     cdef void* newest
     while True:
@@ -121,7 +124,7 @@ cdef bint read_codes(
     if owned == NULL:
         return False
     owned.items = a.codes
-    owned.count = a.code_count  # all of them are NULL so far
+    owned.count = a.code_count  # the codes are NULL so far
     own_codes(c, owned)
     for i in range(a.code_count):
         if not (
@@ -247,7 +250,7 @@ cdef bint bal_open(
 
 
 cdef bint follows(const Bal* c, size_t at) noexcept nogil:
-    """Whether the address of an account is greater than that of the account before it."""
+    """Whether the address of account ``at`` is greater than the previous account's address."""
     cdef RlpCursor fields
     cdef Address before
     memset(&fields, 0, sizeof(fields))
@@ -297,7 +300,7 @@ cdef void bal_free(Bal* c) noexcept nogil:
 cdef uint32_t* slot_place(
     const Bal* c, const BalAccount* a, const Word* key
 ) noexcept nogil:
-    """The slot's entry in the account's table, or the free entry for it."""
+    """Returns the slot's entry in the account's table, or the free entry where it belongs."""
     cdef size_t at = hash_word(key, c.seed) & a.mask
     while a.table[at] and not word_eq(&a.slots[a.table[at] - 1].key, key):
         at = (at + 1) & a.mask
@@ -305,7 +308,10 @@ cdef uint32_t* slot_place(
 
 
 cdef bint index_slots(Bal* c, Arena* arena, BalAccount* a) noexcept nogil:
-    """Fills the account's table. False: no memory, or a slot is both changed and read."""
+    """Fills the account's table of slots.
+
+    Returns False if memory is exhausted, or if the list has a slot both as changed and as read.
+    """
     cdef size_t capacity
     cdef uint32_t* place
     cdef uint32_t i
@@ -326,7 +332,7 @@ cdef bint index_slots(Bal* c, Arena* arena, BalAccount* a) noexcept nogil:
 
 
 cdef void index_account(Bal* c, BalAccount* a) noexcept nogil:
-    """Adds an account to the table; other threads may do so at the same time."""
+    """Adds an account to the table. Several threads may call it at the same time."""
     cdef size_t at = hash_address(&a.address, c.seed) & c.mask
     while not atomic_claim_pointer(<void**>&c.table[at], NULL, a):
         at = (at + 1) & c.mask

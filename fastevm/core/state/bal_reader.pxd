@@ -10,7 +10,8 @@ from fastevm.core.state.reader cimport Reader
 from fastevm.core.state.records cimport World
 
 
-# What an execution at this block access index reads. The arena outlives the block.
+# The state that an execution at block access index `index` reads. The arena must stay valid until
+# the block ends.
 cdef struct BalView:
     const Bal* bal
     Arena* arena
@@ -18,7 +19,7 @@ cdef struct BalView:
 
 
 cdef void bal_reader(BalView* view, Reader* out) noexcept nogil
-# Validates what a world recorded against the list and adds to the totals: its changes, and the
-# items that no execution had accessed before. False: they differ, or the world did something that
-# an access list cannot express.
+# Validates the recorded accesses and changes of a world against the list. Adds the number of
+# changes, and of items that no execution has accessed before, to `validated`. Returns False if the
+# world contradicts the list, or did something that an access list cannot express.
 cdef bint bal_validate(const Bal* c, const World* w, BalTotals* validated) noexcept nogil

@@ -1,4 +1,4 @@
-"""Serves a transaction's reads from a block access list, and validates what it did."""
+"""Serves a transaction's reads from a block access list, and validates the transaction after it."""
 
 from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcmp, memset
@@ -38,7 +38,7 @@ from fastevm.core.state.records cimport AccountAccess, ChangeLog, SlotAccess
 # what a transaction reads
 
 cdef const BalPreState* base_of(BalView* view, BalAccount* a) noexcept nogil:
-    """The account before the block. NULL: no memory, or not known."""
+    """Returns the account before the block. NULL if memory is exhausted or state is missing."""
     cdef const BalPreState* found = <const BalPreState*>atomic_observe_pointer(<void**>&a.base)
     cdef BalPreState* made
     cdef ReadStatus status
@@ -71,7 +71,8 @@ cdef ReadStatus account_at_index(
     cdef uint32_t known, at
     cdef ReadStatus status
     if a == NULL:
-        # Only a transaction's own access list (EIP-2930) names it, or the block's list lacks it.
+        # The account is only in the transaction's access list (EIP-2930), or the block's list is
+        # wrong.
         status = view.bal.below.account(view.bal.below.base, address, out)
         out.storage = NULL
         return status
@@ -98,7 +99,7 @@ cdef ReadStatus account_at_index(
 cdef ReadStatus slot_below(
     const Bal* c, const BalAccount* a, const Address* address, const Word* key, Word* out
 ) noexcept nogil:
-    """The slot before the block; `a`: NULL, or the account with its base."""
+    """Reads the slot before the block. ``a``: NULL, or the account, whose `base` is set."""
     cdef AccountData data
     memset(&data, 0, sizeof(data))
     cdef const AccountData* known = &data
@@ -158,7 +159,7 @@ cdef void bal_reader(BalView* view, Reader* out) noexcept nogil:
 # validation
 
 cdef inline size_t see(int* seen) noexcept nogil:
-    """1 if this execution is the first that accessed an item, else 0."""
+    """Marks an item as accessed. Returns 1 if no execution has accessed it before, else 0."""
     return not atomic_observe_int(seen) and atomic_claim_int(seen, False, True)
 
 
@@ -222,7 +223,10 @@ cdef bint slot_matches(
 
 
 cdef bint is_representable(const Bal* c, const World* w) noexcept nogil:
-    """Whether a list can express the changes: not cleared storage or deleted empty accounts."""
+    """Whether an access list can express the changes of a world.
+
+    It cannot express cleared storage and deleted empty accounts.
+    """
     cdef AccountData before
     cdef const Account* a
     cdef size_t i

@@ -10,7 +10,7 @@ from fastevm.core.primitives.keccak cimport keccak256
 
 
 cdef enum:
-    PADDING = 64            # zero bytes after the code: PUSH32 at its end and a fetch stay inside
+    PADDING = 64            # zero bytes after the code, for the operand of a PUSH32 at its end
     JUMPDEST = 0x5b
     PUSH1 = 0x60
     PUSH32 = 0x7f

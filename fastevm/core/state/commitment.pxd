@@ -8,19 +8,20 @@ from fastevm.core.trie.trie cimport TrieNode
 cdef struct Commitment:
     TrieNode* trie            # accounts by keccak256(address)
     MapNode* storage_tries    # StorageTrieLeaf by address; only accounts with storage
-    Hash root                 # of `trie`
+    Hash root                 # root hash of `trie`
 
 
 cdef MapKind STORAGE_TRIE_MAP
 
-# Two passes over the same lists of changes bring the tries to `accounts`, the newest state: first
-# all storage, then the accounts; the second pass hashes their storage tries. A pass takes several
-# lists, oldest first; only the newest value of a key matters. False if out of memory: then the
-# commitment stays consistent and the caller releases it.
+# Two passes update the tries to the state `accounts`: commit_storage for all lists of changes,
+# oldest first, then commit_accounts for the same lists, which also hashes the storage tries. Values
+# are read from `accounts`, so only the newest value of a key matters. Both return False if memory
+# is exhausted: the commitment stays consistent, and the caller releases it.
 cdef bint commit_storage(
     Commitment* c, const MapNode* accounts, const MapKind* account_map, const ChangeList* changes
 ) noexcept nogil
-# Hashes the storage tries of the changed accounts on threads; each account is listed once.
+# Hashes the storage tries of the changed accounts on threads. `changes` must have each account
+# once.
 cdef bint hash_storage(
     const Commitment* c, const ChangeList* changes, int threads
 ) noexcept nogil

@@ -36,7 +36,7 @@ from fastevm.core.state.values import AccountProof, SlotProof
 
 
 cdef enum:
-    # 0xf8 length, nonce (9), balance (33), storage root (33), code hash (33)
+    # bytes: 0xf8 and length (2), nonce (9), balance (33), storage root (33), code hash (33)
     ACCOUNT_RLP_SIZE = 112
     GROUP = 16                # keys processed together: WORD_MAP_GROUP, TRIE_GROUP
 
@@ -89,7 +89,7 @@ cdef size_t rlp_account(
 cdef TrieNode* put_slots(
     TrieNode* trie, const AccountLeaf* leaf, const Word* keys, int count, bint* failed,
 ) noexcept nogil:
-    """Update at most GROUP slots of a storage trie from the account's leaf."""
+    """Updates at most GROUP slots of a storage trie with the values of the account's leaf."""
     cdef uint8_t messages[GROUP * 32]
     cdef uint8_t paths[GROUP * 32]
     cdef uint8_t value[33]
@@ -131,7 +131,7 @@ cdef TrieNode* commit_slots(
 
 
 cdef bint put_storage_trie(Commitment* c, const Address* address, TrieNode* trie) noexcept nogil:
-    """Store an account's storage trie, or remove it if empty; takes over the reference."""
+    """Stores an account's storage trie, or removes it if it is empty. Takes over the reference."""
     cdef StorageTrieLeaf* leaf
     cdef bint failed = False
     if trie == NULL:
@@ -211,7 +211,10 @@ cdef bint put_accounts(
     Commitment* c, const MapNode* accounts, const MapKind* account_map,
     const AccountChange* changes, int count,
 ) noexcept nogil:
-    """Update at most GROUP accounts of the trie from the map; their storage tries are current."""
+    """Updates at most GROUP accounts of the trie with the values of ``accounts``.
+
+    Their storage tries must already be updated.
+    """
     cdef uint8_t paths[GROUP * 32]
     cdef uint8_t value[ACCOUNT_RLP_SIZE]
     cdef KeccakJob jobs[GROUP]

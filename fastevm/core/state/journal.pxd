@@ -1,4 +1,5 @@
-# The journal of an execution: previous values of changes, restored in reverse order.
+# The journal of an execution: the previous value of each change. A rollback restores them in
+# reverse order.
 from libc.stdint cimport uint32_t
 
 from fastevm.core.primitives.intrinsics cimport likely
@@ -7,7 +8,8 @@ from fastevm.core.state.code cimport Code
 from fastevm.core.state.records cimport Checkpoint, JournalEntry, JournalKind, World
 
 
-# Returns a free entry at the end; NULL if out of memory (sets w.need).
+# Returns a new entry at the end of a full journal. If memory is exhausted, sets w.need and returns
+# NULL.
 cdef JournalEntry* journal_grow(World* w) noexcept nogil
 
 
@@ -20,15 +22,16 @@ cdef inline JournalEntry* journal_next(World* w) noexcept nogil:
     return journal_grow(w)
 
 
-# Appends an entry with the common fields set; NULL if out of memory.
+# Appends an entry with these fields set. Returns NULL if memory is exhausted.
 cdef JournalEntry* journal_record(
     World* w, JournalKind kind, Account* a, uint32_t stamp
 ) noexcept nogil
-# Empties the journal and release the codes that were replaced.
+# Empties the journal and releases the codes that were replaced.
 cdef void journal_forget(World* w) noexcept nogil
-# Sets w.need to out of memory; always returns False.
+# Sets w.need to WORLD_OUT_OF_MEMORY. Always returns False.
 cdef bint no_memory(World* w) noexcept nogil
-# Returns the list with twice the capacity; NULL if out of memory, the old list stays valid.
+# Returns the list with twice the capacity. NULL if memory is exhausted; the old list stays valid
+# then.
 cdef void* list_grown(World* w, void* items, size_t* capacity, size_t item_size) noexcept nogil
 cdef bint list_account(
     World* w, Account*** items, size_t* count, size_t* capacity, Account* a

@@ -38,7 +38,7 @@ cdef bint no_memory(World* w) noexcept nogil:
 
 
 cdef void* list_grown(World* w, void* items, size_t* capacity, size_t item_size) noexcept nogil:
-    """The list with twice the capacity; NULL if out of memory, the old list stays valid."""
+    """Returns the list with twice the capacity; NULL if memory is exhausted."""
     cdef size_t larger = capacity[0] * 2 if capacity[0] else FIRST_ENTRIES
     cdef void* moved = PyMem_RawRealloc(items, larger * item_size)
     if moved == NULL:
@@ -83,7 +83,7 @@ cdef bint list_account(
 
 
 cdef void journal_forget(World* w) noexcept nogil:
-    """Empty the journal and release the codes that were replaced."""
+    """Empties the journal and releases the codes that were replaced."""
     cdef size_t i
     cdef JournalEntry* entry
     for i in range(w.journal_size):

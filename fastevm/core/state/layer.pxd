@@ -1,4 +1,5 @@
-# An immutable version of the whole state; versions share everything that did not change.
+# An immutable version of the whole state. Versions share all accounts and slots that did not
+# change.
 from fastevm.core.primitives.hashes cimport Hash
 from fastevm.core.primitives.persistent_map cimport MapNode
 from fastevm.core.state.changes cimport ChangeList
@@ -33,7 +34,7 @@ cdef class Layer:
 
     # Above a remote state, execution guesses unknown values; see fastevm/core/state/remote.pyx.
     cdef void attach(self, Reader* reader) noexcept
-    # The same, but execution stops with READ_MISSING instead of guessing.
+    # Like `attach`, but execution stops with READ_MISSING instead of guessing.
     cdef void attach_suspending(self, Reader* reader) noexcept
     cdef Layer edited(self, object accounts, object removed)
     cdef const KnownAccount* remote_account(self, bytes address) except? NULL

@@ -8,11 +8,11 @@ from fastevm.core.state.remote import RemoteState
 from fastevm.core.state.source import StateSource
 from fastevm.core.state.values import Account, AccountProof
 
-# Keyed by address: 20 bytes, or hex text with 0x prefix.
+# A mapping from an address, as 20 bytes or as hex text with 0x prefix, to the fields of an account.
 Accounts: TypeAlias = Mapping[bytes, Any] | Mapping[str, Any]
 
 class Layer:
-    """One immutable version of the state; safe to read from any number of threads."""
+    """An immutable version of the state. Any number of threads may read it."""
 
     @staticmethod
     def empty() -> Layer: ...

@@ -90,7 +90,7 @@ cdef enum:
 
 
 FIELDS = ("balance", "nonce", "code", "storage", "reset")
-LARGEST_CODE = 2**31  # bytes; limits of protocols are far lower
+LARGEST_CODE = 2**31  # bytes; the limits of protocols are far lower
 
 
 cdef class Changes:
@@ -133,7 +133,7 @@ cdef bint commit_path(Layer layer, Commitment* c, list path, int threads):
 
 
 cdef class Layer:
-    """One immutable version of the state. Create it with ``Layer.empty()`` or ``Layer.of(...)``."""
+    """An immutable version of the state. Create it with ``Layer.empty()`` or ``Layer.of(...)``."""
 
     def __cinit__(self) -> None:
         self.accounts = NULL
@@ -234,7 +234,7 @@ cdef class Layer:
             world_free(w)
 
     cdef void attach(self, Reader* reader) noexcept:
-        """Let a world read from this layer, which must outlive the execution."""
+        """Makes a world read from this layer, which must stay alive until the execution ends."""
         if self.remote_state is not None:
             self.point(&self.guessing, self.remote_state.resolves)
             read_remotely(reader, &self.guessing)
@@ -294,7 +294,7 @@ cdef class Layer:
         return layer
 
     cdef int update_tries(self, int threads=1) except -1:
-        """Compute the tries of this layer's state and hash them."""
+        """Computes and hashes the tries of this layer's state."""
         cdef Layer layer = self
         cdef Commitment commitment
         cdef bint ok
@@ -345,7 +345,10 @@ cdef class Layer:
         )
 
     cdef const KnownAccount* remote_account(self, bytes address) except? NULL:
-        """Returns the remote account if it has no leaf here; NULL if it does not exist."""
+        """Returns an account from the remote state if this layer has no leaf for it.
+
+        NULL if the account does not exist.
+        """
         cdef Address key
         memcpy(key.b, <const char*>address, 20)
         if self.remote_state is None or mask_of(self.masks, &key) != NULL:
@@ -441,7 +444,7 @@ cdef class Layer:
     def proof(self, address: object, slots: object) -> AccountProof:
         """Returns Merkle proofs of an account and of its slots (EIP-1186).
 
-        The nodes run from the root to the leaf or to where the path ends.
+        A proof has the nodes from the root to the leaf, or to the last node if the key is absent.
         """
         cdef bytes owner = address_bytes(address, "address")
         cdef list numbers = [slot_number(slot, "slot") for slot in slots]
@@ -520,7 +523,7 @@ cdef Account* account_named(World* w, bytes address) except NULL:
 
 
 cdef int put_fields(World* w, bytes address, fields) except -1:
-    """Set the given fields of an account. Raises TypeError for unknown fields and for floats."""
+    """Sets the given fields of an account. Raises TypeError for unknown fields and for floats."""
     cdef Account* a = account_named(w, address)
     cdef Word balance, slot_key, slot_value
     cdef Code* code

@@ -1,4 +1,4 @@
-"""What differs between two layers: addresses, then balance, nonce and slots of one account."""
+"""Compares two layers: the addresses that differ, and the changes of a single account."""
 
 from fastevm.core.primitives.bytes_like import BytesLike
 from fastevm.core.state.layer import Layer

@@ -1,8 +1,8 @@
-"""What differs between two layers: addresses, then balance, nonce and slots of one account.
+"""Compares two layers: the addresses that differ, and the changes of a single account.
 
-The layers may belong to any two chains of states: a reorganised block or a withdrawn slice is a
-difference like any other. Layers share what did not change, so the work grows with the number of
-changes between them and not with the state.
+The layers may be any two states, for example before and after a reorganisation or a withdrawn
+slice. Layers share the nodes that did not change, so the work grows with the number of changes
+between them, not with the size of the state.
 """
 
 from libc.string cimport memcpy
@@ -37,7 +37,7 @@ cdef bint collect_key(const Word* key, void* context) noexcept with gil:
 
 
 cdef WordMap zeros_of(Layer layer, bytes address) noexcept:
-    """The slots of a remote account that this layer sets to zero."""
+    """Returns the slots of a remote account that this layer sets to zero."""
     cdef Address key
     cdef const MaskLeaf* mask
     memcpy(key.b, <const char*>address, 20)
@@ -48,7 +48,7 @@ cdef WordMap zeros_of(Layer layer, bytes address) noexcept:
 def changed_addresses(before: Layer, after: Layer) -> set[bytes]:
     """Returns the addresses (20 bytes) of all accounts that may differ between two layers.
 
-    An account that was written with its old values may be among them.
+    The set may contain an account that was written with its old values.
     """
     cdef set found = set()
     map_differences(
@@ -62,7 +62,7 @@ def account_change(before: Layer, after: Layer, address: object) -> AccountChang
     """Returns what changed in an account from ``before`` to ``after``; None if nothing did.
 
     A missing account has balance, nonce and slots 0. Above a remote state, slots that were never
-    written locally are unknown: those of an account that was removed are not reported.
+    written locally are unknown, so the slots of a removed account are not reported.
     """
     cdef bytes key = address_bytes(address, "address")
     cdef const AccountLeaf* old = before.leaf(key)

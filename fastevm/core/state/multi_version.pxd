@@ -1,8 +1,8 @@
 # The multi-version memory of Block-STM: the newest committed version of each account and slot of a
 # block, above a world that does not change meanwhile. Threads read it without locks and add entries
-# for what they find in the world below; one thread at a time publishes new versions. None is freed
-# or reused before the end, so that validation may compare addresses first. Unlike in the paper,
-# writes become visible when they are committed, not before.
+# for values that they find in the world below. One thread at a time publishes new versions. A
+# version is not freed or reused before the block ends, so validation may compare pointers first.
+# Unlike in the paper, writes become visible only when they are committed.
 from libc.stdint cimport uint32_t, uint64_t
 
 from fastevm.core.primitives.arena cimport Arena
@@ -18,22 +18,23 @@ cdef struct AccountVersion:
     uint64_t nonce
     Code* code               # NULL = no code
     Hash code_hash
-    uint32_t epoch           # how often its storage was cleared in this block
+    uint32_t epoch           # how often the account's storage was cleared in this block
     bint exists
     bint has_storage
     AccountVersion* next_owner   # an older version that holds a reference to its code
 
 
 cdef struct AccountEntry:
-    AccountEntry* next       # in its bucket
+    AccountEntry* next       # the next entry in the bucket
     Address address
-    AccountVersion* current  # read and published atomically
-    AccountVersion* first    # of the world below
-    bint base_has_storage    # of the world's reader, with its handle
-    const void* base_storage
+    AccountVersion* current  # the newest version; read and published atomically
+    AccountVersion* first    # the version of the world below
+    bint base_has_storage    # AccountData.has_storage of the world's reader
+    const void* base_storage  # AccountData.storage of the world's reader
 
 
-# Valid only if its epoch is the account's; a slot of an earlier epoch is zero.
+# The value of a slot in an epoch of its account. If the account has a later epoch, the slot is
+# zero.
 cdef struct SlotVersion:
     Word value
     uint32_t epoch
@@ -64,18 +65,18 @@ cdef inline SlotVersion* slot_version(SlotEntry* entry) noexcept nogil:
     return <SlotVersion*>atomic_observe_pointer(<void**>&entry.current)
 
 
-# Starts above a world, for a block with this gas limit. False: out of memory.
+# Starts above a world, for a block with this gas limit. Returns False if memory is exhausted.
 cdef bint mv_begin(MultiVersionMemory* v, World* below, uint64_t gas_limit) noexcept nogil
-# Releases all versions. No thread may read them any more; the arenas belong to their threads.
+# Releases all versions, which no thread may read any more. The threads free their own arenas.
 cdef void mv_end(MultiVersionMemory* v) noexcept nogil
 cdef void mv_free(MultiVersionMemory* v) noexcept nogil
-# The entry of an account or slot; a new entry starts with the value below. NULL: out of memory, or
-# the world below does not know it. The arena is the thread's own.
+# Return the entry of an account or slot. A new entry has the value of the world below. NULL if
+# memory is exhausted or the world below misses the value. The arena must be the thread's own.
 cdef AccountEntry* mv_account(
     MultiVersionMemory* v, Arena* arena, const Address* address
 ) noexcept nogil
 cdef SlotEntry* mv_slot(
     MultiVersionMemory* v, Arena* arena, AccountEntry* account, const Word* key
 ) noexcept nogil
-# Writes the newest versions to the world below. False: out of memory.
+# Writes the newest versions to the world below. Returns False if memory is exhausted.
 cdef bint mv_apply(MultiVersionMemory* v) noexcept nogil

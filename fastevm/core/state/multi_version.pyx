@@ -28,7 +28,7 @@ from fastevm.core.state.world cimport (
 
 
 cdef enum:
-    GAS_PER_BUCKET = 4096     # a new account or slot costs at least half of it since Berlin
+    GAS_PER_BUCKET = 4096     # since Berlin, a new account or slot costs at least half of this gas
     FEWEST_BUCKETS = 1 << 10
     MOST_BUCKETS = 1 << 18
 
@@ -79,7 +79,10 @@ cdef void mv_free(MultiVersionMemory* v) noexcept nogil:
 cdef AccountEntry* account_in(
     AccountEntry* chain, const AccountEntry* end, const Address* address
 ) noexcept nogil:
-    """The entry in a chain before `end`, or NULL."""
+    """Returns the entry of an account in a bucket's chain, which is searched up to ``end``.
+
+    NULL if there is none.
+    """
     while chain != end:
         if address_eq(&chain.address, address):
             return chain
@@ -100,7 +103,7 @@ cdef SlotEntry* slot_in(
 cdef bint read_below(
     MultiVersionMemory* v, AccountEntry* entry, AccountVersion* first
 ) noexcept nogil:
-    """Reads the value from the world below or from its reader. False: neither knows it."""
+    """Reads the account from the world below or from its reader. Returns False if it is missing."""
     cdef AccountData data
     cdef ReadStatus status
     cdef const Account* a = world_find_account(v.below, &entry.address)
@@ -159,7 +162,7 @@ cdef AccountEntry* mv_account(
         made.next = head
         if atomic_claim_pointer(bucket, head, made):
             return made
-        # Another thread has added this account, or another one to the same bucket.
+        # Another thread has added an entry to the bucket: this account or another.
         searched = head
         head = <AccountEntry*>atomic_observe_pointer(bucket)
         entry = account_in(head, searched, address)
@@ -226,7 +229,10 @@ cdef SlotEntry* mv_slot(
 # the end
 
 cdef Account* account_below(MultiVersionMemory* v, AccountEntry* entry) noexcept nogil:
-    """The account's record in the world below, created if needed. NULL: out of memory."""
+    """Returns the account's record in the world below, which is created if needed.
+
+    NULL if memory is exhausted.
+    """
     cdef Account* a = world_find_account(v.below, &entry.address)
     if a == NULL:
         a = world_new_account(v.below, &entry.address)

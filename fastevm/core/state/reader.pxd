@@ -8,18 +8,18 @@ from fastevm.core.state.code cimport Code
 
 cdef enum ReadStatus:
     READ_FOUND = 0
-    READ_ABSENT = 1       # does not exist: no such account, or the slot is zero
-    READ_MISSING = 2      # unknown: the host must fetch it first
-    READ_RECORDED = 3     # an account: absent, but the reader's handle is set
+    READ_ABSENT = 1       # the account does not exist, or the slot is zero
+    READ_MISSING = 2      # the value is unknown: the host must fetch it first
+    READ_RECORDED = 3     # the account does not exist, but `AccountData.storage` is set
 
 
 cdef struct AccountData:
     Word balance
     uint64_t nonce
-    Code* code            # NULL = no code; borrowed from the base, which outlives the run
+    Code* code            # NULL = no code; borrowed from the base until the execution ends
     Hash code_hash
     bint has_storage      # at least one nonzero slot (EIP-7610)
-    const void* storage   # the reader's own handle for slots of this account
+    const void* storage   # passed to `Reader.slot` for the slots of this account
 
 
 cdef struct Reader:

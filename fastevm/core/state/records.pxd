@@ -14,7 +14,7 @@ cdef enum WorldNeed:
     WORLD_NEEDS_SLOT = 2      # need_address, need_key
     WORLD_NEEDS_BLOCK_HASH = 3  # need_number
     WORLD_OUT_OF_MEMORY = 4
-    WORLD_NEEDS_CODE = 5      # need_address: its code must not be read in this execution
+    WORLD_NEEDS_CODE = 5      # need_address: the account's code may not be read
 
 
 cdef struct LogRecord:
@@ -46,7 +46,7 @@ cdef struct JournalEntry:
     uint32_t kind
     uint32_t stamp           # previous stamp or flag
     Account* account
-    void* place              # the Slot or TransientSlot written; the previous Code of a code change
+    void* place              # the Slot or TransientSlot written, or the previous Code
     Word value               # previous value; limb 0 for a nonce
 
 
@@ -54,7 +54,7 @@ cdef struct TransientSlot:
     Account* account
     Word key
     Word value
-    uint32_t tx              # transaction of the value; the slot is zero in all others
+    uint32_t tx              # stamp of the transaction that wrote it; in others the slot is zero
 
 
 cdef struct Checkpoint:
@@ -63,7 +63,7 @@ cdef struct Checkpoint:
     int64_t refund
 
 
-# An access-list entry whose account or slot is not read before code reads it.
+# An entry of an access list (EIP-2930) whose account or slot is not loaded before code reads it.
 cdef struct Listed:
     Address address
     Word key
@@ -79,8 +79,8 @@ cdef struct Change:
     size_t size
 
 
-# The changes of one value in the order of their indices; `before` is the value before the index
-# that wrote it last.
+# The changes of one value in the order of their indices. `before` is the value before the last
+# index that wrote.
 cdef struct ChangeLog:
     Change* items            # in the arena
     uint32_t count
@@ -105,7 +105,7 @@ cdef struct SlotAccess:
 # The reads and changes of a block's transactions: see accesses.pxd.
 cdef struct Accesses:
     uint32_t index           # block access index of the current transaction or system call
-    bint failed              # out of memory
+    bint failed              # memory was exhausted
     AccountAccess* accounts
     size_t account_count
     size_t account_capacity
@@ -120,8 +120,8 @@ cdef struct World:
     Reader reader
     Arena* arena
     uint32_t tx              # stamp of the current transaction, from 1
-    int64_t refund           # refund counter of the current transaction; may be negative within it
-    uint64_t seed            # mixes the tables' hashes: keys are chosen by attackers
+    int64_t refund           # refund counter of the current transaction; may be negative meanwhile
+    uint64_t seed            # random seed of the hash tables, whose keys attackers can choose
     # accounts
     Account** accounts       # open addressing, a power of two
     size_t account_mask
@@ -138,7 +138,7 @@ cdef struct World:
     size_t log_capacity
     uint64_t log_index       # next LogRecord.index
     bint log_transfers       # emit pseudo logs for ether transfers
-    # of the fork: see Schedule
+    # rules of the fork: see Schedule
     bint clears_empty_accounts
     bint has_transfer_logs
     bint has_burn_logs
@@ -154,17 +154,16 @@ cdef struct World:
     TransientSlot** transient   # open addressing, a power of two
     size_t transient_mask
     size_t transient_count
-    # access list of the current transaction, if the reader defers reads: open addressing, in the
-    # arena
+    # access list of the current transaction, if the reader defers reads (Reader.code is set)
     const Address* warm_coinbase  # warm from the start, even if not loaded; NULL: none
-    bint defers_coinbase     # a transaction sets `warm_coinbase` in place of loading the account
+    bint defers_coinbase     # a transaction sets `warm_coinbase` instead of loading the account
     bint coinbase_seen       # code accessed the account at `warm_coinbase`
-    Listed** listed
+    Listed** listed          # hash table, open addressing, in the arena
     size_t listed_mask       # a power of two minus one
     size_t listed_count      # 0 = no table
     Accesses* accesses       # owned; NULL = not recording
     Accesses* idle_accesses  # owned; from an earlier execution, to reuse its memory; may be NULL
-    # what a failed read requires
+    # the value that a failed read needs
     WorldNeed need
     Address need_address
     Word need_key

@@ -16,7 +16,7 @@ cdef struct RemoteBase:
     KnownState* known
     uint64_t block_number     # hashes of later blocks do not come from the remote state
     bint suspends             # a miss returns READ_MISSING; otherwise it is recorded and guessed
-    void* resolver            # the RemoteState, if it asks its source on every miss; else NULL
+    void* resolver            # the RemoteState if it asks its source on every miss, else NULL
 
 
 cdef ReadStatus read_remote_account(

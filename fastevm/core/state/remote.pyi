@@ -7,34 +7,35 @@ from fastevm.core.state.layer import Layer
 from fastevm.core.state.source import Found, StateSource, Wanted
 
 KNOWN_LIMIT: Final[int]
-"""Default limit of known values of one remote state in bytes: about seven million slots."""
+"""Default limit in bytes for the known values of a remote state: about seven million slots."""
 
 T = TypeVar("T")
 
 def never_wait() -> None:
     """Makes this thread raise StateNotKnown instead of waiting for a remote state.
 
-    For the thread of an event loop, which repeats a failed request in another thread.
+    An event loop calls it for its thread, and repeats a failed request on another thread.
     """
 
 def may_wait() -> None:
-    """Ends what `never_wait` began: this thread waits for a remote state again."""
+    """Reverts `never_wait`: this thread waits for a remote state again."""
 
 def guesses() -> int:
     """Returns how many unknown values executions of this thread have read so far."""
 
 def resolved(layer: Layer, run: Callable[[], T], calls: Iterable[Mapping[str, Any]] = ()) -> T:
-    """Returns ``run()``, which reads ``layer``; repeats it until it guesses no remote value."""
+    """Returns ``run()``, which reads ``layer``. Repeats it until it guesses no remote value."""
 
 class RemoteState:
-    """The known part of the state of one block, and the source of the rest.
+    """The known values of the state of a block, and the source of all other values.
 
     ``limit``: bytes of known values; a fetch beyond it raises ResourceLimitError. Any number of
     layers and threads may share a remote state.
 
-    With ``resolves``, executions ask the source on every read of an unknown value. Then nothing is
-    guessed, and only values that the protocol reads are read, also for access lists. An exception
-    of the source is stored as ``failure`` and ends the execution with StateNotKnown.
+    With ``resolves``, executions ask the source on every read of an unknown value and guess
+    nothing. The source is asked only for values that the protocol reads, even with access lists. If
+    the source raises, the exception is stored as ``failure`` and the execution ends with
+    StateNotKnown.
     """
 
     def __init__(
@@ -63,7 +64,7 @@ class RemoteState:
         """Returns a copy of all known values."""
 
     def fetch(self, wanted: Wanted) -> None:
-        """Fetches those of the values that are not known, in one request."""
+        """Fetches the wanted values that are not known yet, in one request."""
 
     def fetch_missing(self, calls: Iterable[Mapping[str, Any]] = ()) -> None:
         """Fetches recorded misses, or waits for the thread that fetches them.

@@ -1,7 +1,8 @@
 """The state of a block of another node.
 
-An execution reads known values. A read of an unknown value is recorded as a miss and guessed as
-absent or zero, and the execution continues; its outcome does not count. `RemoteState.run_resolved`
+An execution reads known values. A read of an unknown value is recorded as a miss, the value is
+guessed as absent or zero, and the execution continues; its result is discarded.
+`RemoteState.run_resolved`
 fetches all misses of all threads in one request to the source and repeats the execution, until an
 execution guesses nothing.
 """
@@ -35,7 +36,7 @@ from fastevm.core.state.source import Found, RemoteAccount, Wanted
 
 
 KNOWN_LIMIT = 1 << 30
-"""Default limit of known values of one remote state in bytes: about seven million slots."""
+"""Default limit in bytes for the known values of a remote state: about seven million slots."""
 
 
 cdef extern from *:
@@ -50,14 +51,14 @@ cdef extern from *:
 def never_wait() -> None:
     """Makes this thread raise StateNotKnown instead of waiting for a remote state.
 
-    For the thread of an event loop, which repeats a failed request in another thread.
+    An event loop calls it for its thread, and repeats a failed request on another thread.
     """
     global fe_never_waits
     fe_never_waits = 1
 
 
 def may_wait() -> None:
-    """Ends what `never_wait` began: this thread waits for a remote state again."""
+    """Reverts `never_wait`: this thread waits for a remote state again."""
     global fe_never_waits
     fe_never_waits = 0
 
@@ -245,20 +246,21 @@ cdef int put_address(Address* out, bytes address) except -1:
 def resolved(
     layer: Any, run: Callable[[], Any], calls: Iterable[Mapping[str, Any]] = ()
 ) -> Any:
-    """Returns ``run()``, which reads ``layer``; repeats it until it guesses no remote value."""
+    """Returns ``run()``, which reads ``layer``. Repeats it until it guesses no remote value."""
     state = layer.remote_state
     return run() if state is None else state.run_resolved(run, calls)
 
 
 cdef class RemoteState:
-    """The known part of the state of one block, and the source of the rest.
+    """The known values of the state of a block, and the source of all other values.
 
     ``source``: a `fastevm.core.state.source.StateSource`. ``limit``: bytes of known values; a fetch
     beyond it raises ResourceLimitError. Any number of layers and threads may share a remote state.
 
-    With ``resolves``, executions ask the source on every read of an unknown value. Then nothing is
-    guessed, and only values that the protocol reads are read, also for access lists. An exception
-    of the source is stored as ``failure`` and ends the execution with StateNotKnown.
+    With ``resolves``, executions ask the source on every read of an unknown value and guess
+    nothing. The source is asked only for values that the protocol reads, even with access lists. If
+    the source raises, the exception is stored as ``failure`` and the execution ends with
+    StateNotKnown.
     """
 
     def __cinit__(self, *args: object, **options: object) -> None:
@@ -404,7 +406,9 @@ cdef class RemoteState:
         return True
 
     cdef bint open_code(self, const Address* address, const Code* code) noexcept:
-        """Notifies the source that code is read. False if it raises; stores the failure."""
+        """Notifies the source that code is read. If the source raises, stores the failure and
+        returns False.
+        """
         try:
             self.source.read_code(address.b[:20], code.hash.b[:32])
         except Exception as error:
@@ -413,7 +417,7 @@ cdef class RemoteState:
         return True
 
     cdef int await_fetch(self) except -1:
-        """Waits for the fetch of another thread. If there is none, the values have arrived."""
+        """Waits until the fetch of another thread has ended, if there is one."""
         cdef size_t before = self.fetches
         while self.fetching and self.fetches == before:
             self.changed.wait()
@@ -430,7 +434,7 @@ cdef class RemoteState:
         return 0
 
     def fetch(self, wanted: Wanted) -> None:
-        """Fetches those of the values that are not known, in one request."""
+        """Fetches the wanted values that are not known yet, in one request."""
         cdef KnownKey key
         for where in wanted.accounts:
             memset(&key, 0, sizeof(KnownKey))
@@ -476,8 +480,8 @@ cdef class RemoteState:
 
         ``run`` is called again after each fetch, so it must have no side effects. ``calls``: call
         objects in JSON form that describe it, with which the source may prefetch. Raises
-        StateNotKnown if the run guessed a value of another remote state, which this one cannot
-        fetch.
+        StateNotKnown if the execution guessed a value of another remote state, which this remote
+        state cannot fetch.
         """
         cdef size_t before, elsewhere = 0
         while True:
@@ -492,7 +496,7 @@ cdef class RemoteState:
             calls = ()
 
     cdef bint misses_nothing(self, size_t before) except -1:
-        """Whether there are no misses and there was no fetch since there were ``before``.
+        """Whether there are no misses, and no fetch since the number of fetches was ``before``.
 
         Misses of a failed fetch are forgotten, so that the next execution records them again.
         """
@@ -534,7 +538,7 @@ cdef class RemoteState:
         return 0
 
     cdef const KnownEntry* entry(self, const KnownKey* key) except? NULL:
-        """Returns the value, fetching it if necessary; NULL inside an attempt, which guesses."""
+        """Returns the entry of a key, fetching it if necessary. NULL inside `attempt`."""
         cdef const KnownEntry* entry = known_get(self.known, key)
         while entry == NULL:
             known_miss(self.known, key)

@@ -1,4 +1,4 @@
-# The known values of a remote state, which threads read without a lock, and recorded misses.
+# The known values of a remote state, which threads read without a lock, and the recorded misses.
 from libc.stdint cimport uint32_t, uint64_t
 
 from cpython.pythread cimport PyThread_type_lock
@@ -38,8 +38,8 @@ cdef struct KnownAccount:
 cdef struct KnownTable:
     size_t mask
     size_t count
-    KnownTable* smaller       # the table that this one replaced: readers may still use it
-    KnownEntry* entries[1]    # mask + 1 entries
+    KnownTable* smaller       # the table that this table replaced: readers may still use it
+    KnownEntry* entries[1]    # in fact mask + 1 entries
 
 
 # Readers take no lock. Writers hold the GIL; `lock` guards the misses.
@@ -47,9 +47,9 @@ cdef struct KnownState:
     KnownTable* table
     Arena* arena
     PyThread_type_lock lock
-    KnownTable* missed        # recorded since the last `known_forget_misses`
+    KnownTable* missed        # misses recorded since the last `known_forget_misses`
     Arena* missed_arena
-    KnownEntry** waiting      # recorded and not yet taken by `known_take_misses`
+    KnownEntry** waiting      # misses that `known_take_misses` has not taken yet
     size_t waiting_count
     size_t waiting_capacity
 
@@ -58,8 +58,8 @@ cdef KnownState* known_new() noexcept                  # NULL if out of memory
 cdef void known_free(KnownState* known) noexcept
 cdef size_t known_bytes(const KnownState* known) noexcept nogil
 cdef const KnownEntry* known_get(const KnownState* known, const KnownKey* key) noexcept nogil
-# Takes over the reference to the account's code. Known values do not change. False if out of
-# memory.
+# Add a value, unless it is known already. Return False if memory is exhausted. known_put_account
+# takes over the reference to the code.
 cdef bint known_put(KnownState* known, const KnownKey* key, const Word* value) noexcept nogil
 cdef bint known_put_account(
     KnownState* known, const Address* address, const Word* balance, uint64_t nonce, Code* code,
@@ -68,7 +68,7 @@ cdef bint known_put_account(
 
 # Records that an execution of this thread read an unknown value.
 cdef void known_miss(KnownState* known, const KnownKey* key) noexcept nogil
-# Returns the number of such reads by this thread, in all states.
+# Returns how many unknown values this thread has read so far, from all remote states.
 cdef uint64_t misses_of_thread() noexcept nogil
 # Passes every waiting key to `visit` and removes it.
 cdef void known_take_misses(
@@ -80,5 +80,6 @@ cdef void known_each(
     const KnownState* known, void (*visit)(const KnownEntry* entry, void* context) noexcept,
     void* context,
 ) noexcept
-# Forgets recorded misses, so that they are recorded again; only while no fetch is in progress.
+# Forgets the recorded misses, so that they can be recorded again. Call it only while no fetch is in
+# progress.
 cdef void known_forget_misses(KnownState* known) noexcept nogil

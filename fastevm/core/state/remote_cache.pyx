@@ -1,9 +1,10 @@
-"""The known values of a remote state, and recorded misses.
+"""The known values of a remote state, and the recorded misses.
 
-A table of accounts, slots and block hashes that only grows. Any number of threads read it without
-a lock while one thread, which holds the GIL, adds to it: an entry is complete before its pointer is
-published, and a replaced table stays allocated. A read of an unknown value is recorded once, under
-a lock, until a thread takes the misses and fetches the values.
+The known values are a table of accounts, slots and block hashes that only grows. Any number of
+threads read it without a lock while one thread, which holds the GIL, adds to it: an entry is
+complete before its pointer is published, and a replaced table stays allocated. A read of an unknown
+value is recorded as a miss, once and under a lock, until a thread takes the misses and fetches
+their values.
 """
 
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawRealloc
@@ -35,7 +36,7 @@ cdef extern from *:
 cdef enum:
     FIRST_ENTRIES = 64
     ARENA_CHUNK = 256 * 1024
-    MISSES_LIMIT = 1 << 20     # misses recorded at a time; the next execution records others
+    MISSES_LIMIT = 1 << 20     # most misses that are recorded; later executions record the others
 
 
 cdef uint64_t SEED = process_seed()
@@ -94,7 +95,7 @@ cdef void table_add(KnownTable* table, KnownEntry* entry) noexcept nogil:
 
 
 cdef bint table_reserve(KnownTable** place) noexcept nogil:
-    """Reserves space for one more entry; a replaced table stays allocated for its readers."""
+    """Reserves space for another entry. A replaced table stays allocated for its readers."""
     cdef KnownTable* table = place[0]
     cdef KnownTable* larger
     cdef size_t i

@@ -1,5 +1,5 @@
-# One optimistic execution of a transaction (Block-STM): its world above the multi-version memory,
-# and its read set. Validation compares the versions in the read set with the newest ones.
+# An optimistic execution of a transaction (Block-STM): its world above the multi-version memory,
+# and its read set. Validation compares the versions in the read set with the newest versions.
 from libc.stdint cimport uint64_t
 
 from fastevm.core.primitives.arena cimport Arena
@@ -13,7 +13,7 @@ from fastevm.core.state.multi_version cimport (
 cdef struct SeenAccount:
     AccountEntry* entry
     const AccountVersion* version
-    uint64_t nonce           # the version's, or the expected nonce of the sender
+    uint64_t nonce           # nonce that was read: the version's, or the sender's expected nonce
 
 
 cdef struct SeenSlot:
@@ -25,13 +25,13 @@ cdef struct SeenSlot:
 cdef struct Speculation:
     World* world             # owned
     MultiVersionMemory* versions       # borrowed
-    Arena* arena             # of the thread that runs it: outlives the transaction
+    Arena* arena             # arena of the executing thread, valid until the block ends
     SeenSlot* slots
     size_t slot_count
     size_t slot_capacity
-    const Address* sender    # of the transaction
-    uint64_t nonce           # its nonce
-    bint is_ahead            # earlier transactions are unfinished: expect the sender's nonce
+    const Address* sender    # sender of the transaction
+    uint64_t nonce           # nonce of the transaction
+    bint is_ahead            # earlier transactions are not committed: expect the sender's nonce
 
 
 cdef bint speculation_new(Speculation* s) noexcept nogil      # False if out of memory
@@ -41,8 +41,8 @@ cdef void speculation_begin(
     Speculation* s, MultiVersionMemory* versions, Arena* arena, const Address* sender,
     uint64_t nonce, bint is_ahead
 ) noexcept nogil
-# Validation: whether the transaction would do the same on the newest versions.
+# Validates the execution: returns whether it would have the same effects on the newest versions.
 cdef bint speculation_holds(Speculation* s) noexcept nogil
-# Publishes its changes as the newest versions, in the committing thread's arena. False if out of
-# memory.
+# Publishes the changes of the execution as the newest versions. `arena` is that of the committing
+# thread. Returns False if memory is exhausted.
 cdef bint speculation_publish(Speculation* s, Arena* arena) noexcept nogil

@@ -43,7 +43,7 @@ from fastevm.core.state.world cimport (
 
 cdef enum:
     FIRST_SLOTS = 64
-    LONGEST_CHAIN = 64        # transactions of one sender that may run optimistically
+    LONGEST_CHAIN = 64        # most uncommitted transactions of a sender that run optimistically
 
 
 cdef bint speculation_new(Speculation* s) noexcept nogil:
@@ -161,7 +161,10 @@ cdef inline bint is_wide(const Word* amount) noexcept nogil:
 cdef bint balance_may_differ(
     const Speculation* s, const Account* a, const AccountVersion* seen, const AccountVersion* now
 ) noexcept nogil:
-    """Whether the transaction does the same on the new balance: it only adds and subtracts."""
+    """Whether the transaction has the same effects with the new balance ``now``.
+
+    It has if it only adds to the balance and subtracts amounts that the balance covers.
+    """
     cdef Word missing
     if a.balance_seen or not a.exists:
         return False
@@ -219,7 +222,7 @@ cdef bint speculation_holds(Speculation* s) noexcept nogil:
 # publication of writes
 
 cdef bint publish_account(Speculation* s, Arena* arena, const Account* a) noexcept nogil:
-    """Publishes a new version of the account if anything other than slots has changed."""
+    """Publishes a new version of the account if it changed in more than its slots."""
     cdef const SeenAccount* seen = <const SeenAccount*>a.storage
     cdef AccountVersion* now = account_version(seen.entry)
     cdef AccountVersion* made

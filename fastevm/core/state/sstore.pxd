@@ -1,4 +1,5 @@
-# The row of the SSTORE tables for a write (EIP-2200; EIP-1283 without its stipend rule).
+# Determines the kind of an SSTORE, which is the index into `Schedule.sstore_cost` and
+# `sstore_refund` (EIP-2200; EIP-1283 without its stipend rule).
 from fastevm.core.primitives.word cimport Word, word_eq, word_is_zero
 from fastevm.core.spec.schedule cimport (
     SSTORE_CREATE,
@@ -21,7 +22,7 @@ from fastevm.core.state.writes cimport slot_original
 cdef inline int dirty_transition(
     const Word* original, const Word* current, const Word* new
 ) noexcept nogil:
-    """The transition of a slot already changed in this transaction (EIP-2200)."""
+    """Returns the kind of a write to a slot already changed in this transaction (EIP-2200)."""
     cdef bint restores = word_eq(original, new)
     if word_is_zero(original):
         return SSTORE_RESTORE_ZERO if restores else SSTORE_DIRTY
@@ -47,7 +48,10 @@ cdef inline int sstore_transition(
 cdef inline int sstore_change(
     const Schedule* schedule, const World* w, const Slot* s, const Word* new
 ) noexcept nogil:
-    """Without net metering the price depends only on the current and the new value."""
+    """Returns the kind of a write, such as SSTORE_CREATE.
+
+    Without net metering, the kind depends only on the current and the new value.
+    """
     if schedule.sstore_net_metering:
         return sstore_transition(slot_original(w, s), &s.current, new)
     return sstore_transition(&s.current, &s.current, new)

@@ -9,7 +9,7 @@ from fastevm.core.state.remote import RemoteState
 def write_state(layer: Layer, sink: Callable[[bytes], object]) -> None:
     """Calls ``sink`` with the chunks of a state in order, each of about 1 MiB.
 
-    Above a remote state, the chunks hold what was changed locally. The GIL is released between the
+    Above a remote state, the chunks contain only local changes. The GIL is released between the
     calls. An exception raised by ``sink`` ends the stream.
     """
 
@@ -17,8 +17,8 @@ def write_state(layer: Layer, sink: Callable[[bytes], object]) -> None:
 class StateReader:
     """Builds a layer from the chunks of `write_state`. Not thread-safe.
 
-    ``below``: the remote state that the written layer was above. Such a layer has no state root, so
-    no tries are built.
+    ``below``: the remote state below the layer that was written, or None. A layer above a remote
+    state has no state root, so no tries are built.
     """
 
     def __init__(self, below: RemoteState | None = None) -> None: ...

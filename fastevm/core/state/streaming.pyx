@@ -241,7 +241,7 @@ cdef class StateWriter:
 def write_state(Layer layer not None, sink: Callable[[bytes], object]) -> None:
     """Calls ``sink`` with the chunks of a state in order, each of about 1 MiB.
 
-    Above a remote state, the chunks hold what was changed locally. The GIL is released between the
+    Above a remote state, the chunks contain only local changes. The GIL is released between the
     calls. An exception raised by ``sink`` ends the stream.
     """
     StateWriter(sink).write(layer)
@@ -287,18 +287,18 @@ cdef bint take_sized_word(Cursor* c, Word* out) noexcept nogil:
 cdef class StateReader:
     """Builds a layer from the chunks of `write_state`. Not thread-safe.
 
-    ``below``: the remote state that the written layer was above. Such a layer has no state root, so
-    no tries are built.
+    ``below``: the remote state below the layer that was written, or None. A layer above a remote
+    state has no state root, so no tries are built.
     """
 
     cdef RemoteState below
     cdef MapNode* masks
-    cdef MaskLeaf* mask            # the newest one in `masks`, if it is the newest entry
+    cdef MaskLeaf* mask            # the newest leaf of `masks` if the last entry was tombstones
     cdef MapNode* accounts
     cdef Commitment commitment
     cdef ChangeList* changes
     cdef AccountLeaf* account      # the newest account in `accounts`
-    cdef bint is_listed            # it is the last item of `changes`
+    cdef bint is_listed            # `account` is the last item of `changes`
     cdef Code** codes
     cdef size_t code_count, code_capacity
     cdef bint is_starved
@@ -472,7 +472,8 @@ cdef class StateReader:
             return self.starve()
         return True
 
-    # Further slots of a large account may be in a later batch, which lists the account again.
+    # Adds the account to the changes of this batch. If the slots of a large account are in several
+    # batches, each batch lists the account.
     cdef bint list_account(self) noexcept nogil:
         if self.is_listed or self.below is not None:
             return True
@@ -481,7 +482,7 @@ cdef class StateReader:
         self.is_listed = True
         return True
 
-    # Update the tries with the accounts and slots of this batch.
+    # Updates the tries with the accounts and slots of this batch.
     cdef bint commit(self) noexcept nogil:
         cdef Commitment* c = &self.commitment
         if not commit_storage(c, self.accounts, &ACCOUNT_MAP, self.changes):

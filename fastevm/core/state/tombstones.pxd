@@ -10,16 +10,16 @@ from fastevm.core.state.world cimport World
 cdef struct MaskLeaf:
     MapLeaf head
     Address address           # key of the map, directly after the header
-    bint whole                # hides all remote storage of the account
-    WordMap zeros             # slots set to zero; the values in this map are meaningless
+    bint whole                # hides all remote slots of the account
+    WordMap zeros             # keys of slots set to zero; the values in this map are unused
 
 
 cdef MapKind MASK_MAP
 
 cdef const MaskLeaf* mask_of(const MapNode* masks, const Address* address) noexcept nogil
-# Whether a slot that is not in the account's local storage is hidden, so zero.
+# Whether a slot that is not in the account's local storage has a tombstone, so that it is zero.
 cdef bint mask_hides(const MaskLeaf* mask, const Word* key) noexcept nogil
 
-# Returns the map with the tombstones of the world's changes; takes over the reference to `masks`.
+# Returns `masks` with the tombstones of the world's changes. Takes over the reference to `masks`.
 # Call it before `commit_world`, which clears the dirty marks.
 cdef MapNode* mask_world(MapNode* masks, const World* w, bint* failed) noexcept nogil

@@ -64,24 +64,25 @@ cdef void world_free(World* w) noexcept nogil
 cdef void world_begin(World* w, const Reader* reader) noexcept nogil   # empties it for reuse
 # Starts a transaction: new stamp, nothing warm, no refund, empty journal.
 cdef void world_begin_transaction(World* w) noexcept nogil
-# Destroys listed accounts, deletes touched empty accounts, clears transient storage. Keeps logs.
+# Ends a transaction: destroys accounts after SELFDESTRUCT, deletes touched empty accounts (EIP-161)
+# and clears transient storage. Keeps the logs.
 cdef bint world_end_transaction(World* w) noexcept nogil     # False if out of memory
 
-# --- reads; if NULL or False, see w.need; then nothing has changed ---
-# Records do not move until the world begins another execution.
+# --- reads; NULL or False: state is missing, see w.need, and nothing has changed ---
+# Returned records stay valid until the world begins another execution.
 cdef Account* world_load_account(World* w, const Address* address) noexcept nogil
 cdef Slot* world_load_slot(World* w, Account* a, const Word* key) noexcept nogil
 cdef bint world_block_hash(World* w, uint64_t number, Hash* out) noexcept nogil
 cdef bint account_has_storage(const Account* a) noexcept nogil
-# Requests that guarded code may be read; False if it may not.
+# Asks the reader whether guarded code may be read. Returns False if not.
 cdef bint world_open_code(World* w, const Address* address, Code* code) noexcept nogil
-# Loaded records, or NULL: threads may read them while no thread writes.
+# Return records if they are loaded, else NULL. Threads may call them while no thread writes.
 cdef Account* world_find_account(const World* w, const Address* address) noexcept nogil
 cdef Slot* world_find_slot(const World* w, const Account* a, const Word* key) noexcept nogil
-# The access list of a transaction, kept apart if accounts and slots are loaded on first use. `key`
-# NULL: the account itself. Adds an entry; False if out of memory.
+# Adds an entry to the deferred access list of the transaction, whose accounts and slots are loaded
+# on first use. `key`: a slot, or NULL for the account itself. Returns False if memory is exhausted.
 cdef bint world_list(World* w, const Address* address, const Word* key) noexcept nogil
-# Whether there is such an entry.
+# Whether the deferred access list has this entry.
 cdef bint world_lists(const World* w, const Address* address, const Word* key) noexcept nogil
 
 
@@ -94,7 +95,7 @@ cdef inline void world_follow(World* w, const Schedule* s) noexcept nogil:
 
 
 cdef inline Account* world_account(World* w, const Address* address) noexcept nogil:
-    """The record of the account, even if the account does not exist."""
+    """Returns the record of an account, even if the account does not exist. NULL: see w.need."""
     cdef size_t at = hash_address(address, w.seed) & w.account_mask
     cdef Account* a = w.accounts[at]
     while a != NULL:
@@ -126,7 +127,7 @@ cdef inline Slot* world_slot(World* w, Account* a, const Word* key) noexcept nog
 
 
 cdef inline bint world_is_cold_account(World* w, Account* a) noexcept nogil:
-    """Warms the account. True if it was cold and is not in a deferred access list."""
+    """Warms the account. Returns True if it was cold and is not in a deferred access list."""
     if likely(not world_warm_account(w, a)):
         return False
     if w.warm_coinbase != NULL and address_eq(&a.address, w.warm_coinbase):
@@ -136,7 +137,7 @@ cdef inline bint world_is_cold_account(World* w, Account* a) noexcept nogil:
 
 
 cdef inline bint world_is_cold_slot(World* w, Account* a, Slot* slot) noexcept nogil:
-    """The same for a slot."""
+    """Warms the slot. Returns True if it was cold and is not in a deferred access list."""
     if not world_warm_slot(w, a, slot):
         return False
     return likely(w.listed_count == 0) or not world_lists(w, &a.address, &slot.key)
@@ -150,7 +151,7 @@ cdef inline bint world_knows_code(World* w, const Account* a) noexcept nogil:
 
 
 cdef inline bint account_is_empty(const Account* a) noexcept nogil:
-    """EIP-161: nonce 0, balance 0, no code."""
+    """Whether the account has nonce 0, balance 0 and no code (EIP-161)."""
     return (
         a.nonce == 0 and a.code == NULL
         and (a.balance.d[0] | a.balance.d[1] | a.balance.d[2] | a.balance.d[3]) == 0
@@ -161,8 +162,8 @@ cdef inline bint account_is_dead(const Account* a) noexcept nogil:
     return not a.exists or account_is_empty(a)
 
 
-# --- outside of transactions: overrides, genesis, tests. Not journaled, but part of the diff ---
-# Takes over the code's reference.
+# --- changes outside of transactions: overrides, genesis, tests. Not journaled, but committed ---
+# Takes over the reference to `code`.
 cdef bint world_put_account(
     World* w, Account* a, const Word* balance, uint64_t nonce, Code* code
 ) noexcept nogil
@@ -170,7 +171,7 @@ cdef bint world_put_slot(World* w, Account* a, const Word* key, const Word* valu
 cdef void world_remove_account(World* w, Account* a) noexcept nogil
 cdef bint world_reset_storage(World* w, Account* a) noexcept nogil
 
-# --- merging results of other worlds, between transactions. NULL or False if out of memory ---
+# --- merging results of other worlds, between transactions. NULL or False: memory is exhausted ---
 # Adds a blank record of an account that is not loaded.
 cdef Account* world_new_account(World* w, const Address* address) noexcept nogil
 # Sets a slot without reading the base.

@@ -31,7 +31,7 @@ cdef enum:
     FIRST_SLOTS = 8               # table entries after an account's first slot
     FIRST_LISTED = 64             # table entries of a deferred access list
     KEPT_TABLE = 4096             # larger tables and lists are freed between executions
-    STAMP_LIMIT = 0x70000000      # beyond it, stamps restart with the next execution
+    STAMP_LIMIT = 0x70000000      # the execution after this stamp starts again with stamp 1
 
 
 # ----------------------------------------------------------------------------------------------
@@ -137,7 +137,7 @@ cdef void world_begin_transaction(World* w) noexcept nogil:
 
 
 cdef void destroy_account(Account* a) noexcept nogil:
-    """Make the account non-existent; its records stay valid until the execution ends."""
+    """Makes the account non-existent. Its records stay valid until the execution ends."""
     if a.owns_code:
         code_release(a.code)
     a.code = NULL
@@ -151,7 +151,7 @@ cdef void destroy_account(Account* a) noexcept nogil:
 
 
 cdef void destroy_contract(const World* w, Account* a) noexcept nogil:
-    """A balance that it sent to itself stays, in forks with EIP-8246."""
+    """Destroys a contract after SELFDESTRUCT. In forks with EIP-8246, its balance stays."""
     cdef Word balance
     word_copy(&balance, &a.balance)
     destroy_account(a)
@@ -347,7 +347,7 @@ cdef bint account_has_storage(const Account* a) noexcept nogil:
 
 
 # ----------------------------------------------------------------------------------------------
-# loaded values, for threads that read while no thread writes, and merging their results
+# reads of loaded values by threads while no thread writes, and merging of their results
 
 cdef Account* world_find_account(const World* w, const Address* address) noexcept nogil:
     cdef size_t at = hash_address(address, w.seed) & w.account_mask
@@ -407,7 +407,7 @@ cdef bint world_adopt_logs(World* w, const World* other) noexcept nogil:
 cdef Listed** listed_place(
     Listed** table, size_t mask, uint64_t seed, const Address* address, const Word* key
 ) noexcept nogil:
-    """The slot of the entry, or the empty slot where it would go."""
+    """Returns the table position of the entry, or the empty position where it belongs."""
     cdef uint64_t mixed = hash_address(address, seed)
     cdef size_t at = (mixed if key == NULL else hash_word(key, mixed)) & mask
     cdef const Listed* entry = table[at]

@@ -1,4 +1,5 @@
-# Journaled writes: they can be reverted until the transaction ends. False if out of memory.
+# Journaled writes, which can be reverted until the transaction ends. They return False if memory is
+# exhausted.
 #
 # A write to an account creates it if it is missing, unless the comment says otherwise; a write to a
 # slot does not.
@@ -20,7 +21,7 @@ from fastevm.core.state.records cimport (
 )
 
 
-# --- warm marks: True if it was cold; journaled ---
+# --- warm marks: mark an account or slot warm, return True if it was cold; journaled ---
 cdef inline bint world_warm_account(World* w, Account* a) noexcept nogil:
     cdef JournalEntry* entry
     if likely(a.warm_tx == w.tx):
@@ -49,7 +50,7 @@ cdef inline bint world_warm_slot(World* w, Account* a, Slot* s) noexcept nogil:
 
 
 cdef inline const Word* slot_original(const World* w, const Slot* s) noexcept nogil:
-    """The slot's value at the start of the current transaction."""
+    """Returns the slot's value at the start of the current transaction."""
     return &s.original if s.written_tx == w.tx else &s.current
 
 
@@ -74,7 +75,8 @@ cdef bint world_transient_get(World* w, Account* a, const Word* key, Word* out) 
 cdef bint world_transient_set(
     World* w, Account* a, const Word* key, const Word* value
 ) noexcept nogil
-# Marks the account for deletion if empty at the end of the transaction; before EIP-161: creates it.
+# Touches the account: if it is empty at the end of the transaction, it is deleted (EIP-161). Before
+# EIP-161: creates the account.
 cdef bint world_touch(World* w, Account* a) noexcept nogil
 cdef bint world_set_balance(World* w, Account* a, const Word* balance) noexcept nogil
 # Touches the account, even with amount 0.
@@ -94,7 +96,7 @@ cdef bint world_create_contract(World* w, Account* a, uint64_t nonce) noexcept n
 cdef bint world_mark_delegated(World* w, Account* a) noexcept nogil
 # Lists the account for destruction at the end of the transaction.
 cdef bint world_destroy(World* w, Account* a) noexcept nogil
-# Appends a record, which the caller fills in; NULL if out of memory.
+# Appends a record, which the caller fills in. NULL if memory is exhausted.
 cdef LogRecord* world_next_log(World* w) noexcept nogil
 cdef bint world_log(
     World* w, const Address* address, const Word* topics, uint32_t topic_count,

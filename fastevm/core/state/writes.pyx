@@ -319,7 +319,7 @@ cdef bint world_log_burns(World* w) noexcept nogil:
     cdef Account* a
     if not w.has_burn_logs:
         return True
-    for i in range(1, w.destroyed_count):   # few accounts: each has run code in this transaction
+    for i in range(1, w.destroyed_count):   # insertion sort: there are few destroyed accounts
         a = w.destroyed[i]
         j = i
         while j > 0 and memcmp(w.destroyed[j - 1].address.b, a.address.b, 20) > 0:

@@ -23,11 +23,11 @@ cdef class AbiType:
     cdef AbiKind kind
     cdef int size                   # bits of a number, bytes of fixed bytes
     cdef int places                 # decimal places of fixed-point numbers
-    cdef Py_ssize_t length          # of a list; -1: any
-    cdef readonly Py_ssize_t head   # bytes in the head of the enclosing tuple
+    cdef Py_ssize_t length          # number of items of a list; -1: any
+    cdef readonly Py_ssize_t head   # bytes that the value takes in the head of a tuple
     cdef readonly bint is_dynamic
-    cdef AbiType item               # of a list
-    cdef list members               # of a tuple
+    cdef AbiType item               # type of a list's items
+    cdef list members               # types of a tuple's members
     cdef list labels                # names of the members, shown in errors
     cdef object make                # class of the decoded tuple; None: tuple
 

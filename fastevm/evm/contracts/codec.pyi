@@ -7,17 +7,17 @@ from fastevm.core.primitives.bytes_like import BytesLike
 from fastevm.errors import FastevmError
 
 class AbiEncodingError(FastevmError, ValueError):
-    """A value that its ABI type cannot hold. The text names the argument."""
+    """A value does not fit its ABI type. The message names the argument."""
 
 class AbiDecodingError(FastevmError, ValueError):
-    """Data that is not what the ABI types describe."""
+    """The data do not match the ABI types."""
 
 class AbiTypeError(FastevmError, ValueError):
-    """A type that the contract ABI does not have."""
+    """The contract ABI has no such type."""
 
 @final
 class AbiType:
-    """A compiled type."""
+    """A compiled ABI type, such as ``uint256`` or a tuple."""
 
     name: str
     head: int

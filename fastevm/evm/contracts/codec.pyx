@@ -28,24 +28,24 @@ from fastevm.errors import FastevmError
 
 cdef enum:
     WORD = 32
-    LIST_LIMIT = 65536        # items of a list whose items take no space in the data
+    LIST_LIMIT = 65536        # most items of a list whose items take no bytes, such as empty tuples
 
 ARRAY = re.compile(r"(.*)\[(\d*)\]", re.S)
 ELEMENTARY = re.compile(r"(uint|int|bytes|ufixed|fixed)(\d*)(?:x(\d+))?")
-SHOWN = 60  # characters of a wrong value in an error
+SHOWN = 60  # characters of an invalid value that an error shows
 EXACT = Context(prec=100)
 
 
 class AbiEncodingError(FastevmError, ValueError):
-    """A value that its ABI type cannot hold. The text names the argument."""
+    """A value does not fit its ABI type. The message names the argument."""
 
 
 class AbiDecodingError(FastevmError, ValueError):
-    """Data that is not what the ABI types describe."""
+    """The data do not match the ABI types."""
 
 
 class AbiTypeError(FastevmError, ValueError):
-    """A type that the contract ABI does not have."""
+    """The contract ABI has no such type."""
 
 
 cdef int must(bint done) except -1:
@@ -55,7 +55,7 @@ cdef int must(bint done) except -1:
 
 
 cdef uint8_t* zeros(Buffer* out, Py_ssize_t size) except NULL:
-    """Appends zero bytes and returns where they are."""
+    """Appends zero bytes and returns a pointer to them."""
     cdef uint8_t* at
     must(buffer_reserve(out, out.size + <size_t>size + 1))
     at = out.bytes + out.size
@@ -77,7 +77,7 @@ cdef inline bint is_zero(const uint8_t* data, Py_ssize_t size) noexcept:
 
 
 cdef Py_ssize_t small_word(const uint8_t* data, Py_ssize_t size, Py_ssize_t at) except -1:
-    """An offset or a length, which cannot exceed the size of the data."""
+    """Reads an offset or a length. Raises AbiDecodingError if it exceeds the size of the data."""
     cdef uint64_t value
     if at < 0 or at > size - WORD:
         raise AbiDecodingError(f"the data ends before byte {at + WORD}: it has {size} bytes")
@@ -88,8 +88,11 @@ cdef Py_ssize_t small_word(const uint8_t* data, Py_ssize_t size, Py_ssize_t at) 
 
 
 cdef class AbiType:
-    """A compiled type. ``text``: as in signatures, ``tuple`` for structs, whose ``members`` are
-    pairs of a name and an `AbiType`; ``make`` builds a decoded tuple from its values."""
+    """A compiled ABI type.
+
+    ``text``: the name as in signatures, or ``tuple``. For a tuple, ``members`` are pairs of a name
+    and an `AbiType`, and ``make`` creates the decoded tuple from its values.
+    """
 
     def __init__(self, str text, list members=None, object make=None) -> None:
         found = ARRAY.fullmatch(text)
@@ -108,7 +111,7 @@ cdef class AbiType:
             self.set_elementary(text)
 
     def set_members(self, members: list[tuple[str, AbiType]], make: object) -> None:
-        """Make this the type of a tuple."""
+        """Makes this the type of a tuple with these members."""
         cdef AbiType member
         self.kind, self.make = ABI_TUPLE, make
         self.labels = [label for label, _ in members]
@@ -118,7 +121,9 @@ cdef class AbiType:
         self.head = WORD if self.is_dynamic else sum([member.head for member in self.members])
 
     def set_elementary(self, text: str) -> None:
-        """Make this a type without members. Raises AbiTypeError if there is none of this name."""
+        """Makes this the type without members that ``text`` names. Raises AbiTypeError if there is
+        no such type.
+        """
         usual = {"uint": "uint256", "int": "int256", "fixed": "fixed128x18",
                  "ufixed": "ufixed128x18", "function": "bytes24"}
         self.name = text if text == "function" else usual.get(text, text)
@@ -151,7 +156,7 @@ cdef class AbiType:
     # --- encoding ---
 
     cdef int put(self, Buffer* out, object value) except -1:
-        """Appends the value: its head part if it is static, else its tail part."""
+        """Appends a value: its head part if the type is static, else its tail part."""
         if self.kind == ABI_UINT or self.kind == ABI_INT:
             return self.put_number(out, value)
         if self.kind == ABI_ADDRESS:
@@ -308,8 +313,11 @@ cdef class AbiType:
     # --- decoding ---
 
     cdef object get(self, const uint8_t* data, Py_ssize_t size, Py_ssize_t at, Py_ssize_t* left):
-        """Reads the value whose head or tail part is at a position. ``left``: values that may be
-        decoded; offsets could make a few bytes mean any number of them."""
+        """Reads the value whose head or tail part is at offset ``at``.
+
+        ``left``: how many more values may be decoded. The limit is needed because offsets can point
+        to the same bytes many times.
+        """
         left[0] -= 1
         if left[0] < 0:
             raise AbiDecodingError("the data refers to itself too often")
@@ -438,7 +446,7 @@ cdef bytes encode_after(AbiType inputs, bytes prefix, object values):
 
 
 cdef tuple decode_members(AbiType outputs, bytes data, Py_ssize_t start):
-    """Decodes the values of a tuple from a position on."""
+    """Decodes the values of a tuple, which begins at offset ``start``."""
     cdef Py_ssize_t size = PyBytes_GET_SIZE(data) - start
     cdef Py_ssize_t left = size // 8 + LIST_LIMIT
     if size < 0:
@@ -457,7 +465,7 @@ def decode_values(AbiType types not None, data: object, Py_ssize_t start=0) -> t
 
 
 def decode_column(AbiType kind not None, words: object) -> list[object]:
-    """Decodes one static value from each item of ``words``, which has 32 bytes."""
+    """Decodes a static value from each item of ``words``. An item has 32 bytes."""
     cdef bytes word
     cdef Py_ssize_t left
     found = []

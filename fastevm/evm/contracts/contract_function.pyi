@@ -9,7 +9,7 @@ from fastevm.evm.contracts.interface import Event, Function
 from fastevm.evm.result import ExecutionResult
 
 class Called(NamedTuple):
-    """The outcome of a call: decoded value, events and the whole result."""
+    """The outcome of a call: the decoded return value, the events and the `ExecutionResult`."""
 
     value: Any
     events: list[Event]
@@ -30,8 +30,9 @@ class ContractFunction:
 
     Arguments are given by position, or by the names of the ABI, with or without leading
     underscores. Other keywords are ``sender``, ``value``, ``gas``, ``trace`` and further arguments
-    of the ``EVM`` method. If an argument that is not given by position has the name of such a
-    keyword, the keyword is the argument. ``abi`` is the ABI item, ``selector`` its four bytes.
+    of the ``EVM`` method. If a parameter of the function has the name of such a keyword, the
+    keyword sets the parameter, unless the parameter is given by position. ``abi`` is the ABI item,
+    ``selector`` the four bytes of its selector.
     """
 
     __name__: str

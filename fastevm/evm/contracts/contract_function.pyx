@@ -19,7 +19,7 @@ cdef dict COMMIT = {"commit": True}
 
 
 class Called(NamedTuple):
-    """The outcome of a call: decoded value, events and the whole result."""
+    """The outcome of a call: the decoded return value, the events and the `ExecutionResult`."""
 
     value: object
     events: list
@@ -29,8 +29,8 @@ class Called(NamedTuple):
 cdef class WithFunctions:
     """Base class of `Contract`: functions of the ABI are attributes.
 
-    They are found before other attributes, because a search that fails first takes longer than
-    encoding a call. Attributes of the class and of the object have precedence.
+    A function is looked up before other attributes, because the normal lookup fails first and takes
+    longer than encoding a call. Attributes of the class and of the object have precedence.
     """
 
     cdef dict found           # name -> overloads, without the names of other attributes
@@ -80,8 +80,9 @@ cdef class ContractFunction:
 
     Arguments are given by position, or by the names of the ABI, with or without leading
     underscores. Other keywords are ``sender``, ``value``, ``gas``, ``trace`` and further arguments
-    of the ``EVM`` method. If an argument that is not given by position has the name of such a
-    keyword, the keyword is the argument. ``abi`` is the ABI item, ``selector`` its four bytes.
+    of the ``EVM`` method. If a parameter of the function has the name of such a keyword, the
+    keyword sets the parameter, unless the parameter is given by position. ``abi`` is the ABI item,
+    ``selector`` the four bytes of its selector.
     """
 
     cdef object contract
@@ -91,7 +92,10 @@ cdef class ContractFunction:
         self.contract, self.overloads = contract, overloads
 
     def __call__(self, *args, **terms):
-        """Runs a static call of a view or pure function, else a message whose changes are kept."""
+        """Calls the function and returns the decoded value.
+
+        A view or pure function runs as a static call. Otherwise the changes are kept.
+        """
         contract = self.contract
         function = self.overloads[0]
         if terms or len(self.overloads) != 1:
@@ -126,12 +130,12 @@ cdef class ContractFunction:
 
     @property
     def abi(self):
-        """The ABI item; of the first overload."""
+        """The ABI item of the function, or of its first overload."""
         return self.overloads[0].item
 
     @property
     def selector(self):
-        """The four bytes that select the function; of the first overload."""
+        """The four-byte selector of the function, or of its first overload."""
         return self.overloads[0].selector
 
     @property
@@ -160,7 +164,7 @@ cdef class ContractFunction:
         return f"<{self.__doc__} of {self.contract!r}>"
 
     def run(self, method, args, terms):
-        """Runs a method of the machine and returns everything about its outcome."""
+        """Runs a method of the EVM and returns a `Called`."""
         contract = self.contract
         function, args, terms = matched(self.overloads, args, terms)
         if contract.default_sender is not None:
@@ -170,7 +174,7 @@ cdef class ContractFunction:
 
 
 cdef bytes encoded(object function, tuple args):
-    """Returns the selector and the arguments. The errors name the argument."""
+    """Returns the selector and the encoded arguments. Errors name the argument."""
     cdef AbiType inputs
     if len(args) != len(function.inputs):
         return function.encode(args)  # raises
@@ -184,7 +188,7 @@ cdef bytes encoded(object function, tuple args):
 
 
 cdef tuple matched(list overloads, tuple args, dict named):
-    """Returns the overload that fits, all its arguments, and the keywords that are left."""
+    """Returns (the overload that fits, all its arguments, the remaining keywords)."""
     if len(overloads) == 1:
         found = filled(overloads[0], args, named)
         return (overloads[0], args, named) if found is None else found

@@ -1,4 +1,4 @@
-# Reads JSON of exactly the expected form. Any other form is "odd" and left to other readers.
+# Reads JSON of exactly the expected form. Any other form is "odd": a slower reader must read it.
 from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memchr, memcmp, memcpy, memset, strlen
 
@@ -7,8 +7,7 @@ from fastevm.core.primitives.hex cimport hex_decode
 from fastevm.core.primitives.word cimport Word, word_fits64, word_load
 
 
-# A position in a text, and the number of preceding members or items in the innermost object or
-# array.
+# A position in a text.
 cdef struct Cursor:
     const char* at
     const char* end
@@ -54,7 +53,7 @@ cdef inline bint once(Key* key, int member) noexcept nogil:
     return True
 
 
-# A string without escapes: its start and its size.
+# Read a string without escapes: returns its start and its size.
 cdef inline bint take_text(Cursor* c, const char** text, size_t* size) noexcept nogil:
     cdef const char* close
     if not take(c, c'"'):
@@ -68,7 +67,7 @@ cdef inline bint take_text(Cursor* c, const char** text, size_t* size) noexcept 
     return True
 
 
-# Read the next member of an object after its brace; `count` begins at 0.
+# Read the next member of an object, whose brace has been read. `count`: members so far, 0 at first.
 cdef inline Step next_member(Cursor* c, size_t* count, Key* key) noexcept nogil:
     if take(c, c'}'):
         return STEP_END
@@ -80,7 +79,7 @@ cdef inline Step next_member(Cursor* c, size_t* count, Key* key) noexcept nogil:
     return STEP_ODD
 
 
-# Read the next item of an array after its bracket.
+# Go to the next item of an array, whose bracket has been read. `count`: items so far, 0 at first.
 cdef inline Step next_item(Cursor* c, size_t* count) noexcept nogil:
     if take(c, c']'):
         return STEP_END
@@ -90,14 +89,15 @@ cdef inline Step next_item(Cursor* c, size_t* count) noexcept nogil:
     return STEP_MORE
 
 
-# Read a value. Returns False for odd text. Hex begins with 0x; quantities have no leading zeros.
+# The functions below read a value and return False for odd text. Hex begins with 0x; quantities
+# have no leading zeros.
 cdef bint hex_fixed(const char* text, size_t digits, uint8_t* out, size_t size) noexcept nogil
-# Only digits: up to 64, with or without leading zeros.
+# Reads up to 64 digits without 0x. Leading zeros are allowed.
 cdef bint hex_word(const char* digits, size_t count, Word* out) noexcept nogil
 cdef bint take_fixed(Cursor* c, uint8_t* out, size_t size) noexcept nogil
 cdef bint take_hash_word(Cursor* c, Word* out) noexcept nogil
 cdef bint take_word(Cursor* c, Word* out) noexcept nogil
 cdef bint take_uint64(Cursor* c, uint64_t* out) noexcept nogil
 cdef bint take_flag(Cursor* c, bint* out) noexcept nogil
-# Any number of bytes, in the arena. Also False if memory is exhausted.
+# Reads any number of bytes into the arena. Also returns False if memory is exhausted.
 cdef bint take_data(Cursor* c, Arena* arena, const uint8_t** data, size_t* size) noexcept nogil

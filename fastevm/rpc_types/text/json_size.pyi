@@ -1,2 +1,2 @@
-# Types of the measure of JSON texts.
+# Types of the function that measures JSON texts.
 def measure(text: bytes, *, items: int, values: int) -> tuple[int, int, int]: ...

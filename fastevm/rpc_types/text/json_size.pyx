@@ -3,10 +3,10 @@
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.string cimport memchr, memset
 
-# The result of one pass over a text. It does not validate: for invalid JSON the numbers mean
-# little, but never exceed the limits by more than one.
+# The result of one pass over a text, without validation. For invalid JSON the numbers are
+# meaningless, but never exceed the limits by more than one.
 cdef struct Size:
-    size_t items          # of the array that the text is; 0 for anything else
+    size_t items          # items of the array; 0 if the text is not an array
     size_t values         # separators and opening brackets, an upper bound of the number of values
     size_t first_end      # offset after the first item
 
@@ -73,11 +73,10 @@ cdef void measure_text(
 
 
 def measure(text: bytes, *, items: int, values: int) -> tuple[int, int, int]:
-    """Returns the number of items of the array, the number of values, and the end of the first
-    item; 0 if there is none.
+    """Returns (number of items of the array, number of values, end of the first item).
 
-    Counting stops beyond ``items`` or ``values``. The last number is an offset in bytes. Nothing
-    is allocated for the text.
+    The end is an offset in bytes; 0 if there are no items. Counting stops when the numbers exceed
+    the limits ``items`` or ``values``. Allocates no memory for the text.
     """
     cdef Size size
     cdef const char* start = PyBytes_AS_STRING(text)

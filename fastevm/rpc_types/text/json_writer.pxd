@@ -7,15 +7,15 @@ from fastevm.core.primitives.intrinsics cimport likely
 from fastevm.core.primitives.word cimport Word
 
 
-# Start from JsonText(Buffer(NULL, 0, 0), False) or from zeroed memory. If `starved` is set, memory
-# ran out and the text is incomplete: check it once at the end, as json_take does.
+# A text. Initialise it with JsonText(Buffer(NULL, 0, 0), False) or with zeros. `starved`: memory
+# was exhausted and the text is incomplete. Check it once at the end, as json_take does.
 cdef struct JsonText:
     Buffer out
     bint starved
 
 
-# Append bytes unchanged: punctuation, names, text that is JSON already. (Strictly less, so that
-# nothing is copied to the address of an empty buffer.)
+# Append bytes unchanged: punctuation, names, JSON text. (The comparison is strict, so that nothing
+# is copied to the NULL address of an empty buffer.)
 cdef inline void json_raw(JsonText* t, const void* data, size_t size) noexcept nogil:
     if likely(size < t.out.capacity - t.out.size):
         memcpy(t.out.bytes + t.out.size, data, size)
@@ -24,7 +24,7 @@ cdef inline void json_raw(JsonText* t, const void* data, size_t size) noexcept n
         t.starved = True
 
 
-# A literal; the compiler knows its size.
+# Append a literal. The compiler computes its size.
 cdef inline void json_put(JsonText* t, const char* literal) noexcept nogil:
     json_raw(t, literal, strlen(literal))
 
@@ -36,22 +36,22 @@ cdef inline void json_bool(JsonText* t, bint value) noexcept nogil:
         json_put(t, b"false")
 
 
-# A decimal number without quotes.
+# Append a decimal number without quotes.
 cdef void json_number(JsonText* t, uint64_t value) noexcept nogil
 
-# Strings with quotes. Quantities have no leading zeros; data have two digits per byte.
+# Append hex strings with quotes. Quantities have no leading zeros; data have two digits per byte.
 cdef void json_quantity(JsonText* t, uint64_t value) noexcept nogil
 cdef void json_quantity_word(JsonText* t, const Word* value) noexcept nogil
 cdef void json_hex(JsonText* t, const uint8_t* data, size_t size) noexcept nogil
 cdef void json_hex_word(JsonText* t, const Word* value) noexcept nogil       # all 32 bytes
 
-# Text, escaped and quoted. Invalid UTF-8 becomes U+FFFD, as with Python's "replace".
+# Append text, escaped and quoted. Invalid UTF-8 becomes U+FFFD, as with Python's "replace".
 cdef void json_string(JsonText* t, const uint8_t* text, size_t size) noexcept nogil
 
-# Returns the text as bytes. Long texts are copied without the GIL. Raises MemoryError if it
-# starved.
+# Returns the text as bytes. Copies long texts without the GIL. Raises MemoryError if `starved` is
+# set.
 cdef bytes json_bytes(const JsonText* t)
 
-# The same, and frees the memory.
+# Returns the text like json_bytes and frees its memory.
 cdef bytes json_take(JsonText* t)
 cdef void json_free(JsonText* t) noexcept nogil

@@ -11,10 +11,10 @@ from fastevm.core.primitives.word cimport word_bits, word_fits64, word_from_int,
 
 
 cdef enum:
-    DECIMAL_DIGITS = 20       # of a 64-bit number
-    WORD_DIGITS = 64          # of a 256-bit word
-    ESCAPED = 6               # the longest escape, \u001f
-    REPLACEMENT_SIZE = 3      # of U+FFFD in UTF-8
+    DECIMAL_DIGITS = 20       # most decimal digits of a 64-bit number
+    WORD_DIGITS = 64          # hex digits of a 256-bit word
+    ESCAPED = 6               # bytes of the longest escape, \u001f
+    REPLACEMENT_SIZE = 3      # bytes of U+FFFD in UTF-8
     LARGE_TEXT = 65_536       # bytes; larger texts are copied without the GIL
 
 cdef const char* DIGITS = "0123456789abcdef"
@@ -39,7 +39,7 @@ cdef void fill_escapes() noexcept nogil:
     ESCAPES[c'\r'] = c'r'
 
 
-# Reserves `size` bytes. Returns where they go, or NULL if memory is exhausted.
+# Reserves `size` bytes. Returns their address, or NULL if memory is exhausted.
 cdef inline char* taken(JsonText* t, size_t size) noexcept nogil:
     cdef char* at
     if size > t.out.capacity - t.out.size:
@@ -51,7 +51,7 @@ cdef inline char* taken(JsonText* t, size_t size) noexcept nogil:
     return at
 
 
-# Reserves space for quotes, 0x and the digits. Returns where the digits go.
+# Reserves space for quotes, 0x and the digits. Returns the address of the digits, or NULL.
 cdef inline char* taken_hex(JsonText* t, size_t digits) noexcept nogil:
     cdef char* at = taken(t, digits + 4)
     if at == NULL:
@@ -204,7 +204,7 @@ cdef bytes json_bytes(const JsonText* t):
         return PyBytes_FromStringAndSize(<char*>t.out.bytes, <Py_ssize_t>t.out.size)
     text = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>t.out.size)
     to = PyBytes_AS_STRING(text)
-    with nogil:  # nobody else has the object yet
+    with nogil:  # safe: no other code has a reference to the new object
         memcpy(to, t.out.bytes, t.out.size)
     return text
 
@@ -221,7 +221,7 @@ cdef void json_free(JsonText* t) noexcept nogil:
     t.starved = False
 
 
-# --- Python's border ---
+# --- functions for Python ---
 
 def json_of_bytes(data: bytes) -> bytes:
     """Returns the bytes as a JSON string of hex with 0x, with quotes."""

@@ -12,12 +12,12 @@ from fastevm.rpc_types.text.json_writer cimport (
 )
 
 
-# What all logs of a transaction share. Hashes have 32 bytes; pass them as `&hash[0]`, because
-# Cython copies an array passed by name to where the pointer points.
+# The members that all logs of a transaction share. Hashes have 32 bytes. Assign `&hash[0]` to the
+# pointers: Cython would copy an array that is assigned by name.
 cdef struct LogPlace:
     uint64_t block_number
     uint64_t block_timestamp      # Unix seconds
-    uint64_t block_timestamp_ms   # 0 = the chain's blocks have no milliseconds
+    uint64_t block_timestamp_ms   # Unix milliseconds; 0 = blocks of the chain have none
     uint64_t transaction_index
     const uint8_t* block_hash
     const uint8_t* transaction_hash
@@ -56,7 +56,7 @@ cdef inline void json_log_place(JsonText* t, const LogPlace* place) noexcept nog
         json_quantity(t, place.block_timestamp_ms)
 
 
-# `log_index` counts over the block. `removed`: its block left the canonical chain.
+# `log_index`: index of the log in its block. `removed`: whether the block left the canonical chain.
 cdef inline void json_log_end(JsonText* t, uint64_t log_index, bint removed) noexcept nogil:
     json_put(t, b',"logIndex":')
     json_quantity(t, log_index)

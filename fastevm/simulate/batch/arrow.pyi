@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 class ArrowTable:
-    """What pyarrow, polars, pandas and DuckDB read as a table, without a copy of long values."""
+    """A table that pyarrow, polars, pandas and DuckDB read, mostly without copies."""
 
     rows: int
     def __init__(

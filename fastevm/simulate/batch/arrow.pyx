@@ -1,7 +1,7 @@
-"""Columns as an Arrow C stream, which needs no dependency: pyarrow, polars, pandas, DuckDB read it.
+"""Columns as an Arrow C stream, for pyarrow, polars, pandas and DuckDB. Needs no dependency.
 
-A stream has one batch. Its layout is that of the Arrow C data and C stream interfaces. Every array
-keeps the bytes of its buffers alive until its consumer releases it.
+A stream has one batch, in the layout of the Arrow C data interface and C stream interface. Every
+array keeps the bytes of its buffers alive until the consumer releases the array.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING
@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 
 cdef enum:
-    BUFFERS_LIMIT = 3         # of a column: validity, offsets, values
+    BUFFERS_LIMIT = 3         # buffers of a column: validity, offsets, values
 
 
 cdef struct ArrowSchema:
@@ -59,7 +59,7 @@ cdef const char* NOTHING = b""
 
 
 class ArrowTable:
-    """Named columns: (name, Arrow format, buffers without validity), and how many rows."""
+    """A table: columns as (name, Arrow format, buffers without validity), and the row count."""
 
     __slots__ = ("columns", "rows")
 
@@ -76,7 +76,7 @@ class ArrowTable:
         return self.rows
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """A capsule of the stream; ``requested_schema`` is not looked at, as is allowed."""
+        """Returns a PyCapsule with the stream. Ignores ``requested_schema``, as Arrow allows."""
         return capsule_of((self.columns, self.rows, [False]))
 
 

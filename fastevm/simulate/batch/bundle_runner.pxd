@@ -1,4 +1,4 @@
-# One thread's runner of bundles: a machine and a world over one immutable state.
+# Runs bundles on one thread: a machine and a world on an immutable state.
 from libc.stdint cimport int64_t, uint64_t
 
 from fastevm.core.execution.transaction.transaction_data cimport Tx
@@ -22,30 +22,30 @@ cdef class BundleRunner:
     cdef Reader reader
     cdef Layer layer
     cdef Bundles bundles
-    cdef readonly object view    # below the bundles, for those that run as chains
+    cdef readonly object view    # the state on which bundles run as chains
     cdef readonly object options
     cdef uint64_t gas_cap
     cdef bint balances
-    cdef bint own_block          # the calls run in the block of the base, as eth_call: no gas is shared
-    cdef bint records_reads      # the world and the machine note what the bundle reads
-    cdef uint64_t gas_needed     # if so: the result is the same in any block with this gas limit
-    cdef bint cancelled          # the machine looks at it
-    cdef bint closed             # for good
-    # --- the deadline of the bundle under way; another thread looks at it now and then ---
+    cdef bint own_block          # calls run in the block of the base, as eth_call, with all its gas
+    cdef bint records_reads      # the world and the machine record what the bundle reads
+    cdef uint64_t gas_needed     # then: every gas limit from this on gives the same result
+    cdef bint cancelled          # the machine's cancel flag
+    cdef bint closed             # `cancel` was called: no bundle runs any more
+    # --- the time limit of the current bundle, which another thread checks regularly ---
     cdef int64_t limit           # nanoseconds
-    cdef int64_t since           # when it began; 0: none runs
-    cdef int64_t running         # its position
-    cdef size_t position         # of the bundle that runs next, in the numbers of `running`
-    cdef size_t overdue          # the position of the bundle that was stopped for it, plus one
+    cdef int64_t since           # start of the bundle on the monotonic clock; 0: no bundle runs
+    cdef int64_t running         # position of the bundle
+    cdef size_t position         # position of the next bundle; counts like `running`
+    cdef size_t overdue          # position + 1 of the bundle stopped by the time limit; 0: none
 
     cdef TxOptions tx_options
     cdef PrecompileMoves moves
-    cdef Tx tx                   # of the last call, as it was executed
-    cdef TxResult result         # of the last call
-    cdef Refusal refusal         # of the bundle `stopped_at`
+    cdef Tx tx                   # the transaction of the last call, as it was executed
+    cdef TxResult result         # the result of the last call
+    cdef Refusal refusal         # why the bundle `stopped_at` was refused
     cdef size_t stopped_at
 
-    # Moves to another base: see the constructor.
+    # Changes the base. The arguments are those of the constructor.
     cdef int rebase(self, object view, object base, Layer layer, object environment) except -1
     cdef object fault(self)
     cdef object stopped(self)

@@ -1,4 +1,4 @@
-"""Runs consecutive bundles."""
+"""Runs consecutive bundles of calls."""
 
 from typing import Any, final
 
@@ -9,7 +9,12 @@ from fastevm.simulate.batch.results import Results
 
 @final
 class BundleRunner:
-    """One thread's machine and world."""
+    """Runs bundles on one thread, with a machine and a world of its own.
+
+    ``view``: the state on which bundles run as chains. ``base``: the same state, with the rules of
+    the bundles' block as its schedule. ``layer``: the state after the system calls at the block's
+    start. ``environment``: the block values that calls see.
+    """
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Runs consecutive bundles: read to C values first, all of them in one step without the GIL."""
+"""Runs consecutive bundles: converts all of them to C values, then runs them without the GIL."""
 
 from libc.stdint cimport UINT64_MAX, int64_t, uint64_t
 from libc.string cimport memset
@@ -75,17 +75,18 @@ NANOSECONDS = 10**9
 
 
 cdef int64_t clock() noexcept nogil:
-    """Nanoseconds of a clock that never goes back."""
+    """Returns the time of the monotonic clock in nanoseconds."""
     cdef timespec now
     clock_gettime(CLOCK_MONOTONIC, &now)
     return <int64_t>now.tv_sec * 1_000_000_000 + now.tv_nsec
 
 
 cdef class BundleRunner:
-    """One thread's machine and world.
+    """Runs bundles on one thread, with a machine and a world of its own.
 
-    ``base``: the view below the bundles, with the rules of their block as its schedule;
-    ``layer``: the state after the block's first system calls; ``environment``: what calls see.
+    ``view``: the state on which bundles run as chains. ``base``: the same state, with the rules of
+    the bundles' block as its schedule. ``layer``: the state after the system calls at the block's
+    start. ``environment``: the block values that calls see.
     """
 
     def __cinit__(
@@ -116,13 +117,17 @@ cdef class BundleRunner:
         return 0
 
     def cancel(self) -> None:
-        """Stop at the next jump or call, for good; any thread may."""
+        """Stops the current bundle at its next jump or call, and all later bundles.
+
+        Any thread may call it.
+        """
         self.closed = True
         atomic_store_int(<int*>&self.cancelled, True)
 
     def stop_overdue(self) -> None:
-        """Stop the bundle under way if it has run for as long as it may; any thread may."""
-        # In this order: if another bundle begins in between, the time read is its own, not over.
+        """Stops the current bundle if its time limit is over. Any thread may call it."""
+        # The order matters: if the next bundle starts between both reads, `since` is its start, and
+        # its time is not over.
         cdef int64_t running = atomic_load(&self.running)
         cdef int64_t since = atomic_load(&self.since)
         if since and clock() - since >= self.limit:
@@ -130,7 +135,7 @@ cdef class BundleRunner:
             atomic_store_int(<int*>&self.cancelled, True)
 
     def run(self, first: int, list payloads not None) -> Results:
-        """The results of these bundles, the first of which has the position ``first``."""
+        """Runs bundles and returns their results. ``first``: position of the first bundle."""
         cdef Results results = Results.__new__(Results)
         cdef size_t at = 0
         cdef bint ok, watched, again
@@ -155,8 +160,10 @@ cdef class BundleRunner:
         return results
 
     cdef object fault(self):
-        """The exception for a bundle that broke a rule; host failures are raised. None: it shall
-        run once more, as a chain."""
+        """Returns the exception for a refused bundle, or None if it must run again, as a chain.
+
+        Raises failures of the host, such as MemoryError.
+        """
         if self.refusal.code == INVALID_CALL and self.refusal.error == TX_OUT_OF_MEMORY:
             raise MemoryError
         if self.refusal.code == INVALID_CALL and self.refusal.error == TX_CANCELLED:
@@ -164,7 +171,7 @@ cdef class BundleRunner:
         return exception_of(&self.refusal, self.bundles.plan.faults)
 
     cdef object stopped(self):
-        """What becomes of a bundle that was stopped."""
+        """Returns the exception for a stopped bundle, or None if it must run again, as a chain."""
         cdef bint is_late = self.overdue == self.position + 1
         if self.closed:
             raise FastevmError("execution aborted")
@@ -172,12 +179,12 @@ cdef class BundleRunner:
         atomic_store_int(<int*>&self.cancelled, False)
         if is_late:
             return out_of_time(self.options.timeout)
-        # the watchdog meant the bundle before it
+        # The time limit stopped the previous bundle, but the request came too late.
         bundle_at(self.bundles, self.stopped_at).route = RUN_AS_CHAIN
         return None
 
     cdef int finish(self, Results results, list payloads, list faults) except -1:
-        """Faults, and the bundles that run as chains."""
+        """Adds the faults to the results, and runs the bundles that run as chains."""
         cdef size_t i
         if faults:
             results.faults.update(faults)
@@ -189,7 +196,7 @@ cdef class BundleRunner:
         return 0
 
     def run_as_chain(self, Results results not None, size_t at, payload) -> None:
-        """Run a bundle as a simulated chain."""
+        """Runs a bundle as a simulated chain."""
         try:
             blocks = simulate_v1(self.view, payload_from(payload), self.options)
         except (FastevmError, ValueError, TypeError, OverflowError) as error:
@@ -201,7 +208,7 @@ cdef class BundleRunner:
     # without the GIL
 
     cdef bint run_all(self, Results results, size_t* at) noexcept nogil:
-        """Run from bundle `at` on. False when one was refused: `refusal` says why."""
+        """Runs the bundles from ``at`` on. Returns False if a bundle is refused: see `refusal`."""
         cdef size_t count = self.bundles.items.count
         while at[0] < count:
             self.position = at[0]
@@ -211,7 +218,7 @@ cdef class BundleRunner:
         return True
 
     cdef bint fail(self, TxError error) noexcept nogil:
-        """Refuse the bundle for its call."""
+        """Refuses the bundle because of its current call. Returns False."""
         self.refusal.code = INVALID_CALL
         self.refusal.error = error
         self.refusal.tx = self.tx
@@ -234,7 +241,7 @@ cdef class BundleRunner:
             return True
         block = block_at(self.bundles.plan, bundle.block)
         if block.call_count == 0 and block.override_count == 0:
-            return True               # nothing to run, and nothing that could be refused
+            return True               # no calls and no overrides
         atomic_store(&self.running, self.position)
         atomic_store(&self.since, clock())
         ok = self.open(bundle) and self.run_calls(results, at)
@@ -264,7 +271,10 @@ cdef class BundleRunner:
         return True
 
     cdef bint open(self, const Bundle* bundle) noexcept nogil:
-        """Empty the world, choose the block, apply the overrides. False: the bundle is refused."""
+        """Empties the world, sets the block context and applies the overrides.
+
+        Returns False if the bundle is refused.
+        """
         cdef const PlannedBlock* block = block_at(self.bundles.plan, bundle.block)
         cdef World* w = self.world
         cdef Applied applied = APPLIED
@@ -292,7 +302,7 @@ cdef class BundleRunner:
     cdef bint run_call(
         self, Results results, size_t index, uint64_t* left, uint64_t* budget
     ) noexcept nogil:
-        """Run a call. False: the bundle is refused."""
+        """Runs a call. Returns False if the bundle is refused."""
         cdef const PlannedCall* call = call_at(self.bundles.plan, index)
         cdef uint64_t chain_id = self.bundles.common.chain_id
         cdef Tx* tx = &self.tx
@@ -323,7 +333,10 @@ cdef class BundleRunner:
         return True
 
     cdef void note_gas(self, const PlannedCall* call, uint64_t left, uint64_t budget) noexcept nogil:
-        """Whether and how the gas of a call follows from the gas limit of the block."""
+        """Records whether the gas of a call depends on the gas limit of the block.
+
+        If it does not as long as the limit is high enough, raises `gas_needed` to that limit.
+        """
         cdef uint64_t wanted = call.tx.gas_limit
         cdef Machine* m = self.machine
         if self.own_block:
@@ -343,7 +356,7 @@ cdef class BundleRunner:
     cdef bint note_balances(
         self, Results results, const PlannedBlock* block, size_t at
     ) noexcept nogil:
-        """A record for each account whose balance the calls changed."""
+        """Appends a record for each account whose balance the calls changed."""
         cdef DeltaRecord record
         cdef Account* a
         cdef Word before

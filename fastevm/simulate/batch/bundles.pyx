@@ -33,7 +33,7 @@ cdef Bundle* bundle_at(Bundles bundles, size_t index) noexcept nogil:
 
 
 cdef inline object member(dict given, str name):
-    """The member, or None."""
+    """Returns the member of a dict, or None if the dict does not have it."""
     cdef PyObject* found = PyDict_GetItem(given, name)
     return None if found == NULL else <object>found
 
@@ -41,8 +41,9 @@ cdef inline object member(dict given, str name):
 cdef class Bundles:
     """The plan of consecutive bundles.
 
-    ``base``: the view that every bundle stands on, under the rules of the block that it is, with
-    the hashes of at most 256 blocks before that one. ``environment``: what its calls see.
+    ``base``: the state on which every bundle runs, with the rules of the bundles' block as its
+    schedule and the hashes of at most 256 blocks before that block. ``environment``: the block
+    values that calls see.
     """
 
     def __cinit__(self, base: object, environment: object, ForkSchedule schedule not None) -> None:
@@ -61,7 +62,7 @@ cdef class Bundles:
         PyMem_RawFree(self.contexts.items)
 
     cdef int clear(self) except -1:
-        """Forget all bundles; the memory stays."""
+        """Removes all bundles and keeps the memory."""
         self.plan.clear()
         self.items.count = self.contexts.count = 0
         if self.faults:
@@ -69,7 +70,7 @@ cdef class Bundles:
         return 0
 
     cdef int add(self, object payload) except -1:
-        """Read one bundle; what is wrong with it is kept for its result."""
+        """Reads a bundle. If it is invalid, keeps the exception for its result."""
         cdef size_t at = self.items.count
         cdef Bundle* bundle = <Bundle*>list_add(&self.items, sizeof(Bundle))
         if bundle == NULL:
@@ -135,8 +136,10 @@ cdef class Bundles:
         return 0
 
     cdef int read_context(self, Bundle* bundle, object overrides) except -1:
-        """The bundle's own block; one that makes other system calls than the common one runs as a
-        chain."""
+        """Reads the block overrides of a bundle into a context of its own.
+
+        If the block makes other system calls than the common block, the bundle runs as a chain.
+        """
         cdef BlockContext* context
         if overrides == NO_BLOCK_OVERRIDES and not bundle.validation:
             return 0

@@ -1,4 +1,4 @@
-# What a run of consecutive bundles gave, as C records; values are made when somebody asks.
+# The results of consecutive bundles as C records. Python values are created on access.
 from libc.stdint cimport uint64_t
 
 from fastevm.core.primitives.buffer cimport Buffer
@@ -8,7 +8,7 @@ from fastevm.core.simulation.records cimport Records
 
 
 cdef struct DeltaRecord:
-    uint64_t bundle          # position among them
+    uint64_t bundle          # index of the bundle in `Results.bundles`
     Address address
     Word delta               # modulo 2**256
 
@@ -17,17 +17,17 @@ cdef struct BundleRecord:
     uint64_t first_call
     uint64_t call_count
     uint64_t gas_used
-    bint succeeded           # every call did
+    bint succeeded           # every call succeeded
 
 
 cdef class Results:
     cdef Buffer bundles                 # BundleRecord
     cdef Buffer deltas                  # DeltaRecord
-    cdef Records calls                  # of all bundles
-    cdef readonly Py_ssize_t first      # the position of the first bundle among all
+    cdef Records calls                  # the calls of all bundles
+    cdef readonly Py_ssize_t first      # position of the first bundle among all payloads
     cdef readonly Py_ssize_t count
-    cdef readonly dict faults           # position among them -> the exception that refused it
-    cdef readonly dict apart            # position among them -> outcomes of calls that ran apart
+    cdef readonly dict faults           # index of a bundle -> the exception that refused it
+    cdef readonly dict apart            # index of a bundle -> call outcomes, if it ran as a chain
 
     cdef BundleRecord* bundle(self, size_t at) noexcept
     cdef int add_apart(self, size_t at, tuple outcomes) except -1

@@ -24,7 +24,10 @@ class Results:
 
 @final
 class BundleResult:
-    """What one bundle gave. Results with equal values are equal; a pickle has the whole chunk."""
+    """The result of a bundle. Two results with equal values are equal.
+
+    A pickled result contains the results of all bundles that ran with it.
+    """
 
     @property
     def index(self) -> int: ...

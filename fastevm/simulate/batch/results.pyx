@@ -1,4 +1,4 @@
-"""Results of consecutive bundles: records filled in without the GIL, values made on demand."""
+"""Results of consecutive bundles: C records, from which Python values are created on access."""
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
@@ -38,7 +38,7 @@ cdef int refill(Buffer* buffer, bytes data) except -1:
 
 
 cdef class Results:
-    """The results of consecutive bundles; a `BundleResult` keeps all of them alive."""
+    """The results of consecutive bundles. A `BundleResult` keeps all of them in memory."""
 
     def __cinit__(self) -> None:
         self.faults = {}
@@ -60,7 +60,7 @@ cdef class Results:
         return &(<BundleRecord*>self.bundles.bytes)[at]
 
     def results(self) -> list[BundleResult]:
-        """A result for each bundle, in order."""
+        """Returns a result for each bundle, in order."""
         cdef list found = []
         cdef BundleResult result
         cdef Py_ssize_t i
@@ -72,7 +72,7 @@ cdef class Results:
         return found
 
     cdef int add_outcome(self, object outcome) except -1:
-        """A record for a call that ran apart."""
+        """Appends a record for a call of a bundle that ran as a chain."""
         cdef CallRecord record
         memset(&record, 0, sizeof(CallRecord))
         record.status = STOPPED if outcome.success else REVERTED if outcome.reverted else OUT_OF_GAS
@@ -97,11 +97,11 @@ cdef class Results:
         return 0
 
     def columns(self) -> dict[str, object]:
-        """The outcomes as packed columns, calls in the order of their bundles.
+        """Returns the outcomes as packed columns, with the calls in the order of their bundles.
 
-        ``calls``: uint64, where each bundle's calls begin, and their number; ``status``: uint8, 1
-        success, 2 revert, 3 halt; ``gas_used``, ``max_used_gas``: uint64; ``offsets``: uint64,
-        where each output begins, and the size of all; ``output``: bytes.
+        ``calls``: uint64, index of each bundle's first call, then the number of calls. ``status``:
+        uint8, 1 = success, 2 = revert, 3 = halt. ``gas_used``, ``max_used_gas``: uint64.
+        ``offsets``: uint64, offset of each call's output, then the size of all. ``output``: bytes.
         """
         cdef const BundleRecord* bundle
         cdef const CallRecord* call
@@ -124,7 +124,7 @@ cdef class Results:
                 "offsets": offsets, "output": bytes(output)}
 
     def logs(self) -> tuple[array[int], list[object]]:
-        """The logs of all calls in order, and for each the position of its call."""
+        """Returns the index of each log's call, and the logs of all calls in order."""
         cdef const BundleRecord* bundle
         cdef size_t i, j, position = 0
         calls, found = array("Q"), []
@@ -144,8 +144,9 @@ cdef class Results:
         return calls, found
 
     def balances(self) -> tuple[array[int], bytes, bytes]:
-        """Changes of balances: positions of bundles, addresses (20 bytes each), and changes in wei
-        (32 bytes each, two's complement, big-endian)."""
+        """Returns changes of balances: indices of bundles, addresses (20 bytes each), and changes
+        in wei (32 bytes each, two's complement, big-endian).
+        """
         cdef const DeltaRecord* delta = <const DeltaRecord*>self.deltas.bytes
         cdef size_t i
         cdef uint8_t word[32]
@@ -159,14 +160,14 @@ cdef class Results:
 
     cdef object outcome(self, size_t at):
         outcome = record_outcome(&self.calls, record_at(&self.calls, at))
-        # a creation that failed has created nothing
+        # A failed creation has no created address.
         if outcome.created is None or outcome.success:
             return outcome
         return replace(outcome, created=None)
 
 
 def restore_results(first, count, faults, apart, buffers):
-    """Results from what ``Results.__reduce__`` took apart."""
+    """Returns Results from the arguments that ``Results.__reduce__`` returned."""
     cdef Results restored = Results.__new__(Results)
     restored.first, restored.count = first, count
     restored.faults, restored.apart = faults, apart
@@ -182,24 +183,24 @@ def restore_results(first, count, faults, apart, buffers):
 
 @cython.freelist(256)
 cdef class BundleResult:
-    """What one bundle gave. Values are made when they are asked for."""
+    """The result of a bundle. Its values are created on access."""
 
     def __init__(self) -> None:
         raise TypeError("results come from simulate_many")
 
     @property
     def index(self) -> int:
-        """The bundle's position among the payloads."""
+        """The index of the bundle among the payloads."""
         return self.results.first + <Py_ssize_t>self.at
 
     @property
     def error(self) -> Exception | None:
-        """What refused the bundle as a whole, else None: a failed call is no error."""
+        """The exception that refused the bundle, or None. A failed call is not an error."""
         return self.results.faults.get(self.at)
 
     @property
     def reason(self) -> str | None:
-        """Why the bundle has no success: the text of ``error``, or of its first failed call."""
+        """Why the bundle failed: the text of ``error``, or of its first failed call; else None."""
         if self.error is not None:
             return str(self.error).removeprefix("err: ")
         if self.success:
@@ -213,13 +214,14 @@ cdef class BundleResult:
 
     @property
     def gas_used(self) -> int:
-        """Gas of all calls together."""
+        """The gas that all calls used together."""
         return self.results.bundle(self.at).gas_used
 
     @property
     def calls(self) -> tuple[CallOutcome, ...]:
-        """The outcomes of all calls, block after block; of a refused bundle, those before the
-        error."""
+        """The outcomes of all calls, block after block. If the bundle was refused, those of the
+        calls before the error.
+        """
         cdef BundleRecord* record = self.results.bundle(self.at)
         cdef size_t i
         apart = self.results.apart.get(self.at)
@@ -232,8 +234,9 @@ cdef class BundleResult:
 
     @property
     def balance_changes(self) -> dict[bytes, int]:
-        """Wei gained (lost: negative) by each account whose balance the calls changed; empty unless
-        asked for with ``balances``."""
+        """The change in wei of each balance that the calls changed, by address. Empty unless the
+        simulation ran with ``balances=True``.
+        """
         cdef const DeltaRecord* delta = <const DeltaRecord*>self.results.deltas.bytes
         cdef size_t i, count = self.results.deltas.size // sizeof(DeltaRecord)
         found = {}
@@ -257,7 +260,7 @@ cdef class BundleResult:
         return hash((self.index, self.success, self.gas_used, self.calls))
 
     def __reduce__(self) -> object:
-        # A pickle contains the results of the whole chunk, at most once for all its bundles.
+        # A pickle contains `results` with all bundles, but only once for all pickled bundles.
         return bundle_result, (self.results, self.at)
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-# A change of an answer, as a Python value that is cheap to make.
+# A change of an answer as a Python value. Creating it is cheap: it refers to the packed answer.
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from fastevm.simulate.batch.results cimport BundleResult, Results
@@ -21,14 +21,14 @@ cdef class Change:
     cdef readonly bint stale
     cdef readonly uint64_t skipped
     cdef readonly int64_t priority
-    cdef uint32_t marks       # Difference
-    cdef Answer* packed       # a reference; NULL: `results`, or no answer
+    cdef uint32_t marks       # bits of Difference
+    cdef Answer* packed       # a counted reference; NULL: see `results`
     cdef Results results
     cdef object error
     cdef object view
 
 
-# How two answers differ, as Difference marks.
+# Returns how two answers differ, as bits of Difference.
 cdef uint32_t differences(const Answer* before, const Answer* after) noexcept nogil
 cdef Change change_of(
     uint64_t id, int64_t priority, object base, bint stale, uint32_t marks, Answer* packed,

@@ -5,15 +5,15 @@ from fastevm.simulate.watch.base import Base
 
 @final
 class Change:
-    """What stands for a question of a `Watch`, and how it differs from before.
+    """The current answer to a question of a `Watch`, and how it differs from the previous answer.
 
-    ``id``: of the question, ``priority``: its priority. ``base``: where the answer holds; None if
-    there is no answer. ``stale``: the base moved on, a read changed, and the question did not run
-    in time. ``answer``: as from `fastevm.simulate.simulate_many`; None if it never ran.
-    ``differs``: "new" (the first answer), "status", "output", "gas", "logs", "balances", "error";
-    empty if the news is only that the answer became stale or fresh. ``skipped``: earlier changes of
-    this question that a stream replaced by this one. ``value``: of a `View`, its decoded outputs;
-    None if it failed.
+    ``id``, ``priority``: those of the question. ``base``: the base on which the answer holds; None
+    if there is no answer. ``stale``: whether the answer may be outdated: the base changed a value
+    that the question reads, and the question has not run since. ``answer``: a result as from
+    `fastevm.simulate.simulate_many`; None if the question never ran. ``differs``: "new" (the first
+    answer), "status", "output", "gas", "logs", "balances", "error"; empty if only ``stale``
+    changed. ``skipped``: how many earlier changes of this question a stream replaced by this
+    change. ``value``: the decoded outputs of a `View`; None if the call failed.
     """
 
     @property

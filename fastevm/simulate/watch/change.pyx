@@ -1,4 +1,4 @@
-"""Changes of answers: a reference to the packed answer, from which values are made on demand."""
+"""Changes of answers. A change refers to a packed answer and creates values on access."""
 
 cimport cython
 from cpython.mem cimport PyMem_RawFree
@@ -76,7 +76,7 @@ cdef uint32_t differences(const Answer* before, const Answer* after) noexcept no
 
 
 cdef uint32_t marks_of_outcomes(tuple before, tuple after):
-    """The same for the outcomes of a simulated chain."""
+    """Returns how the call outcomes of two simulated chains differ, as bits of Difference."""
     cdef uint32_t marks = 0
     if len(before) != len(after):
         return STATUS
@@ -106,7 +106,7 @@ cdef int fill(Buffer* buffer, const uint8_t* data, size_t size) except -1:
 
 
 cdef Results unpacked(const Answer* answer, object error):
-    """The answer as results of one bundle."""
+    """Returns the answer as Results with one bundle."""
     cdef Results results = Results.__new__(Results)
     cdef BundleRecord nothing
     results.first, results.count = 0, 1
@@ -134,7 +134,7 @@ cdef BundleResult result_of(Results results):
 
 @cython.freelist(256)
 cdef class Change:
-    """What stands for a question, and how it differs from before. See `fastevm.simulate.Watch`."""
+    """The current answer to a question of a `fastevm.simulate.Watch`, and how it changed."""
 
     def __init__(self) -> None:
         raise TypeError("changes come from a Watch")
@@ -152,12 +152,12 @@ cdef class Change:
 
     @property
     def differs(self) -> frozenset[str]:
-        """Returns how the answer differs from the one before."""
+        """Returns how the answer differs from the previous answer."""
         return frozenset([name for at, name in enumerate(NAMES) if self.marks >> at & 1])
 
     @property
     def value(self) -> object:
-        """Returns the decoded outputs of a `View`; None if it failed, and for other questions."""
+        """Returns the decoded outputs of a `View`; None if the call failed or is no `View`."""
         answer = self.answer
         if self.view is None or answer is None or not answer.success:
             return None
@@ -165,7 +165,7 @@ cdef class Change:
         return self.view.decode(calls[len(calls) - 1].output)
 
     def after(self, Change earlier not None) -> Change:
-        """Returns this change in the place of an earlier one that nobody has seen."""
+        """Returns a change that replaces this change and an earlier one that nobody has read."""
         cdef Change joined = change_of(
             self.id, self.priority, self.base, self.stale, self.marks | earlier.marks,
             self.packed, self.results, self.error, self.view,

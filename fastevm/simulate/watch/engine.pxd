@@ -1,4 +1,4 @@
-# The compiled core of a watch: its questions, the jobs that run them, and what the runs gave.
+# The compiled core of a watch: the questions, their answers, and the jobs that run questions.
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from fastevm.simulate.watch.change cimport Change
@@ -9,14 +9,14 @@ from fastevm.simulate.watch.question_runner cimport Outcome, QuestionRunner
 from fastevm.simulate.watch.standing cimport Standing
 
 
-# Questions to run on one base, in order. Workers take one after the other.
+# Questions to run on one base. Workers take the questions from a job in order.
 cdef class Job:
     cdef Outcome* outcomes
     cdef const Question** questions
     cdef size_t count
-    cdef int64_t taken              # atomic
-    cdef int64_t limit              # nanoseconds of the monotonic clock; 0: none
-    cdef readonly list chains       # (position, id) of those that run with the GIL
+    cdef int64_t taken              # number of questions that workers have taken; atomic
+    cdef int64_t limit              # end time, nanoseconds of the monotonic clock; 0: no limit
+    cdef readonly list chains       # (position, id) of questions that run with the GIL
 
 
 cdef class Worker:
@@ -32,18 +32,18 @@ cdef class Engine:
     cdef readonly Lane next
     cdef QuestionReader reader
     cdef readonly dict positions    # id -> position
-    cdef list payloads              # position -> the question as it was given, pickled
-    cdef dict kept                  # position -> objects that the program borrows from
+    cdef list payloads              # position -> the question as the user passed it, pickled
+    cdef dict kept                  # position -> objects whose memory the program borrows
     cdef dict faults                # position -> exceptions of calls that no transaction represents
     cdef dict errors                # position -> the exception that refused the last run
     cdef dict chains                # position -> Results of a simulated chain
     cdef dict views                 # position -> View
-    cdef list graves                # positions removed while a job runs
+    cdef list graves                # positions of questions removed while a job runs
     cdef bint busy                  # a job runs
     cdef uint64_t last_id
-    cdef readonly uint64_t own_count     # questions in each place
-    cdef readonly uint64_t next_count
-    cdef readonly uint64_t unchanged     # runs that gave the same answer
+    cdef readonly uint64_t own_count     # questions that run in the block of the base
+    cdef readonly uint64_t next_count    # questions that run in the next block
+    cdef readonly uint64_t unchanged     # executions whose answer was the same as before
 
     cdef Question* question(self, object id) except NULL
     cdef Question* question_at(self, uint32_t position) except NULL

@@ -10,7 +10,7 @@ from fastevm.simulate.watch.view import View
 
 @final
 class Job:
-    """Questions that run on one base, in order."""
+    """Questions that run on one base, in order. Several workers take questions from a job."""
 
     chains: list[tuple[int, int]]
     @property
@@ -20,7 +20,7 @@ class Job:
 
 @final
 class Worker:
-    """A thread's runners. Other threads may call `cancel` and `stop_overdue`."""
+    """Runs questions on one thread. Other threads may call `cancel` and `stop_overdue`."""
 
     def run(self, job: Job) -> None: ...
     def cancel(self) -> None: ...
@@ -40,7 +40,7 @@ class Worker:
 
 @final
 class Lane:
-    """The base of the questions of one place, and the index of what they read."""
+    """The base on which some of the questions run, and the index of the values they read."""
 
     @property
     def keys(self) -> int: ...
@@ -52,7 +52,7 @@ class Lane:
 
 @final
 class Engine:
-    """Questions, their reads and answers. See `fastevm.simulate.Watch`."""
+    """Keeps questions with their reads and answers. See `fastevm.simulate.Watch`."""
 
     own: Lane
     next: Lane

@@ -1,8 +1,8 @@
 """The compiled core of `fastevm.simulate.Watch`: questions, jobs and published answers.
 
-Its owner serialises all calls except those of `Worker.run`, which run without the GIL beside them:
-a job holds everything that its workers read, and a question that is removed meanwhile is freed when
-the job ends.
+The owner of an engine serialises all calls except `Worker.run`, which runs without the GIL in
+parallel with them. So a job holds everything that its workers read, and a question that is removed
+meanwhile is freed when the job ends.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
@@ -78,14 +78,14 @@ cdef enum:
 
 
 cdef int64_t clock() noexcept nogil:
-    """Nanoseconds of a clock that never goes back."""
+    """Returns the time of the monotonic clock in nanoseconds."""
     cdef timespec now
     clock_gettime(CLOCK_MONOTONIC, &now)
     return <int64_t>now.tv_sec * 1_000_000_000 + now.tv_nsec
 
 
 cdef int by_turn(const void* a, const void* b) noexcept nogil:
-    """The higher priority first, then whoever waits longer, then the older question."""
+    """Compares questions: higher priority first, then longer waiting time, then older question."""
     cdef const Question* x = (<const Question**>a)[0]
     cdef const Question* y = (<const Question**>b)[0]
     if x.priority != y.priority:
@@ -96,7 +96,7 @@ cdef int by_turn(const void* a, const void* b) noexcept nogil:
 
 
 cdef class Job:
-    """Questions that run on one base."""
+    """Questions that run on one base, in order. Several workers take questions from a job."""
 
     def __cinit__(self) -> None:
         self.chains = []
@@ -112,7 +112,7 @@ cdef class Job:
         return self.count + len(self.chains)
 
     def rewind(self) -> None:
-        """Begins again, for a remote state that was fetched meanwhile."""
+        """Starts again with the first question, after values of a remote state were fetched."""
         cdef size_t i
         cdef uint32_t position
         for i in range(self.count):
@@ -129,12 +129,16 @@ cdef class Job:
 
 
 cdef class Worker:
-    """A thread's runners. Other threads may call `cancel` and `stop_overdue`."""
+    """Runs questions on one thread. Other threads may call `cancel` and `stop_overdue`."""
 
     def stand_on(
         self, bint own, view, base, layer, environment, *, options, balances, bint shows_base_fee
     ) -> None:
-        """Moves the runner of one place to another base; the options are those of a new runner."""
+        """Sets the base on which questions run.
+
+        ``own``: whether this is for questions in the base's own block, else for those in the next
+        block. The other arguments are those of `BundleRunner`.
+        """
         cdef QuestionRunner runner = self.own if own else self.next
         if runner is None:
             runner = QuestionRunner(view, base, layer, environment, options, balances)
@@ -146,18 +150,18 @@ cdef class Worker:
         runner.stand_on(view, base, layer, environment)
 
     def run(self, Job job not None) -> None:
-        """Runs questions until there are none left, or the budget of the job is used up."""
+        """Runs questions of a job until all are taken, or the time budget of the job is used up."""
         with nogil:
             self.work(job)
 
     def cancel(self) -> None:
-        """Stops the current question, and all later ones."""
+        """Stops the current question and all later questions."""
         for runner in (self.own, self.next):
             if runner is not None:
                 runner.cancel()
 
     def stop_overdue(self) -> None:
-        """Stops the current question if its time is over."""
+        """Stops the current question if its time limit is over."""
         for runner in (self.own, self.next):
             if runner is not None:
                 runner.stop_overdue()
@@ -177,7 +181,7 @@ cdef class Worker:
 
 
 cdef class Engine:
-    """Questions, their reads and answers. See `fastevm.simulate.Watch`."""
+    """Keeps questions with their reads and answers. See `fastevm.simulate.Watch`."""
 
     def __cinit__(self) -> None:
         self.own, self.next = Lane(is_own=True), Lane(is_own=False)
@@ -245,7 +249,8 @@ cdef class Engine:
         return q.id
 
     cdef tuple read(self, Question* q, object question, bint own):
-        """Compiles a question. Returns objects that it borrows from, faults of calls, an error."""
+        """Compiles a question. Returns (objects that it borrows from, faults of its calls, error).
+        """
         cdef QuestionReader reader = self.reader
         cdef Bundle* bundle
         cdef const Tx* tx
@@ -280,7 +285,7 @@ cdef class Engine:
         return kept, faults, None
 
     def remove(self, ids: object) -> list[int]:
-        """Removes questions; returns the ids of those that there were."""
+        """Removes questions. Returns the ids of those that existed."""
         cdef uint32_t position
         found = []
         for id in ids:
@@ -314,14 +319,14 @@ cdef class Engine:
         self.payloads[position] = None
         for values in (self.kept, self.faults, self.errors, self.chains, self.views):
             values.pop(position, None)
-        # While it waits, its position must not be used again.
+        # A position in the list of waiting questions must not be used for another question.
         if q.waits:
             self.unwait(position)
         standing_remove(&self.standing, position)
         return 0
 
     cdef void unwait(self, uint32_t position) noexcept:
-        """Takes a question out of the list of those that wait."""
+        """Removes a question from the list of waiting questions."""
         cdef Standing* s = &self.standing
         cdef uint32_t i
         for i in range(s.waiting_count):
@@ -339,23 +344,26 @@ cdef class Engine:
 
     @property
     def waiting(self) -> int:
-        """Returns the number of questions that wait."""
+        """Returns the number of questions that wait to run."""
         return self.standing.waiting_count
 
     @property
     def memory(self) -> int:
-        """Returns the memory of questions, reads, answers and indexes."""
+        """Returns the memory of questions, reads, answers and indexes in bytes."""
         return (
             self.standing.bytes + self.own.memory + self.next.memory
             + (self.own.reads + self.next.reads) * sizeof(uint32_t)
         )
 
     def begin(self, uint64_t sequence) -> None:
-        """The base with this number comes next."""
+        """Starts the comparison with the next base, which has the number ``sequence``."""
         self.standing.sequence = sequence
 
     def job(self, budget: float | None) -> Job:
-        """Returns a job with all questions that wait, in the order in which they run."""
+        """Returns a job with all waiting questions, in the order in which they run.
+
+        ``budget``: seconds after which workers stop taking questions; None: no limit.
+        """
         cdef Job job = Job.__new__(Job)
         cdef Standing* s = &self.standing
         cdef Question* q
@@ -389,7 +397,7 @@ cdef class Engine:
         return job
 
     def chain_question(self, uint32_t position) -> object:
-        """Returns a question that runs as a chain; None if it cannot be read."""
+        """Returns a question that runs as a chain; None if the question is invalid."""
         if self.question_at(position).place == NOWHERE:
             return None
         return pickle.loads(self.payloads[position])[0]
@@ -398,10 +406,10 @@ cdef class Engine:
     # publishing
 
     def publish(self, Job job not None, base: object) -> list[Change]:
-        """Takes over what a job gave. Returns the changes; what did not run waits again.
+        """Stores the answers of a job and returns the changes. Questions that did not run wait.
 
-        The thread may have a low priority, so it holds the GIL only where it makes changes: the
-        builder of slices would wait for it.
+        The thread may have a low priority, so it holds the GIL only while it creates changes:
+        otherwise the builder of slices would wait for it.
         """
         cdef Outcome* out
         cdef size_t i, made = 0
@@ -489,7 +497,7 @@ cdef class Engine:
         return self.report(q, position, base, NEW if out.is_first else marks)
 
     cdef Change report(self, Question* q, uint32_t position, object base, uint32_t marks):
-        """The question is fresh. Returns a change if there is news."""
+        """Marks the answer as current. Returns a Change if the answer changed or was stale."""
         cdef bint was_reported = q.is_reported
         q.waits = q.is_reported = False
         q.sequence = self.standing.sequence
@@ -509,9 +517,9 @@ cdef class Engine:
             raise MemoryError
 
     def publish_chain(self, uint32_t position, base: object, Results results) -> Change | None:
-        """Takes over the answer of a simulated chain, or of what cannot be read (None).
+        """Stores the answer of a simulated chain. ``results``: None for an invalid question.
 
-        A chain reads the whole base.
+        A chain counts as reading the whole base, so it runs again on every base.
         """
         cdef Question* q = self.question_at(position)
         cdef Results former = self.chains.get(position)
@@ -552,7 +560,7 @@ cdef class Engine:
         return found
 
     def standing_of(self, id: int, bases: object) -> Change:
-        """Returns what stands for a question. ``bases``: from a sequence to its `Base`."""
+        """Returns the current answer to a question. ``bases`` maps a sequence to its `Base`."""
         cdef Question* q = self.question(id)
         cdef uint64_t sequence = q.sequence
         cdef bint stale = q.waits and sequence != 0 and sequence != self.standing.sequence
@@ -568,7 +576,7 @@ cdef class Engine:
     # pickling
 
     def saved(self) -> dict[str, object]:
-        """Returns everything except the base: questions, answers and what they read."""
+        """Returns everything except the bases: questions, answers and reads."""
         cdef Question* q
         questions = []
         for id, position in self.positions.items():
@@ -648,7 +656,7 @@ cdef class Engine:
 
 
 cdef Results refused_results(object error):
-    """The results of a question that cannot be read."""
+    """Returns Results for an invalid question: one refused bundle."""
     cdef Results results = Results.__new__(Results)
     cdef BundleRecord record
     memset(&record, 0, sizeof(BundleRecord))
@@ -660,7 +668,7 @@ cdef Results refused_results(object error):
 
 
 cdef uint32_t marks_of_results(Results before, Results after):
-    """How the answers of two simulated chains differ, as Difference marks."""
+    """Returns how the answers of two simulated chains differ, as bits of Difference."""
     cdef BundleResult old = result_of(before)
     cdef BundleResult new = result_of(after)
     cdef uint32_t marks = marks_of_outcomes(old.calls, new.calls)
@@ -690,7 +698,7 @@ def layout() -> tuple[int, ...]:
 cdef int read_saved(Outcome* out, tuple reads) except -1:
     """Fills in an outcome with the reads that `Lane.reads_of` returned."""
     cdef bytes records = reads[0]
-    out.fingerprint[0], out.fingerprint[1] = 0, 0    # the seed of this process is another
+    out.fingerprint[0], out.fingerprint[1] = 0, 0    # every process has its own seed
     out.oldest_hash, out.newest_hash = reads[1], reads[2]
     out.reads = <Read*>PyMem_RawMalloc(PyBytes_GET_SIZE(records) + 1)
     if out.reads == NULL:
@@ -701,7 +709,7 @@ cdef int read_saved(Outcome* out, tuple reads) except -1:
 
 
 cdef int read_base(Outcome* out) except -1:
-    """Lets the question run again with every base."""
+    """Fills in an outcome that reads the whole base: the question runs again on every base."""
     outcome_free(out)
     out.reads = <Read*>PyMem_RawCalloc(1, sizeof(Read))
     if out.reads == NULL:

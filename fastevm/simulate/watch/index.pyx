@@ -1,4 +1,4 @@
-"""The inverted index of a watch: what was read -> the questions that read it."""
+"""The inverted index of a watch: maps a key to the questions that read it."""
 
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc, PyMem_RawRealloc
 from libc.stdint cimport uint32_t, uint64_t
@@ -15,7 +15,7 @@ cdef enum:
     FIRST_KEYS = 64
     FIRST_BUCKETS = 64
     FIRST_IDS = 8
-    FEW_GHOSTS = 8            # a list with no more is not worth cleaning
+    FEW_GHOSTS = 8            # a list with at most so many ghosts is not cleaned
     MOST_KEYS = 0x7fffffff
 
 
@@ -101,7 +101,7 @@ cdef bint grow_buckets(ReadIndex* index) noexcept nogil:
 
 
 cdef uint32_t take_key(ReadIndex* index) noexcept nogil:
-    """Returns the position of an unused key; NO_KEY if out of memory."""
+    """Returns the position of an unused key; NO_KEY if memory is exhausted."""
     cdef uint32_t at = index.free
     cdef uint32_t capacity
     cdef Key* moved
@@ -202,7 +202,7 @@ cdef int by_number(const void* a, const void* b) noexcept nogil:
 
 
 cdef void clean(ReadIndex* index, uint32_t at) noexcept nogil:
-    """Drops ghosts, and entries of a question that left the list and came back."""
+    """Removes ghosts and duplicates: a question that stopped reading the key and reads it again."""
     cdef Key* key = &index.keys[at]
     cdef uint32_t* ids = <uint32_t*>key_questions(key)
     cdef uint32_t i, kept = 0

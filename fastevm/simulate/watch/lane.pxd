@@ -1,4 +1,4 @@
-# The base of the questions that run in one place, and the index of what they read there.
+# A base on which some of the questions run, and the index of the values that they read.
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 from fastevm.core.interpreter.machine cimport BlockContext
@@ -12,7 +12,7 @@ from fastevm.simulate.watch.question_runner cimport Outcome
 from fastevm.simulate.watch.standing cimport Standing
 
 
-# The value of a key on a base, for a comparison without the base: of a watch that was pickled.
+# The value of a key on the base of a watch that was pickled: the base itself is not pickled.
 cdef struct KeptValue:
     Word value
     uint32_t marks
@@ -21,30 +21,31 @@ cdef struct KeptValue:
 cdef struct LaneState:
     ReadIndex index
     Standing* standing
-    bint failed               # out of memory while a change was noted
-    uint64_t changed_keys     # keys that changed in the last comparison
-    const Address* address    # of the account whose slots are compared
+    bint failed               # memory was exhausted during a comparison
+    uint64_t changed_keys     # number of keys that changed in the last comparison
+    const Address* address    # the account whose slots are being compared
 
 
 cdef class Lane:
     cdef LaneState state
-    cdef bint is_own                # the base's own block: of eth_calls and of simulated chains
+    cdef bint is_own                # questions run in the base's own block (eth_call, chains)
     cdef readonly Layer layer       # None: no base yet
-    cdef readonly object base       # the view, with the rules and ancestors of the block that runs
+    cdef readonly object base       # the view, with rules and ancestors of the questions' block
     cdef readonly object block_hash
-    cdef object ancestors           # bytes, parent first
+    cdef object ancestors           # concatenated hashes, parent first
     cdef BlockContext context
-    cdef KeptValue* kept            # by key, in place of a base: of a watch that was pickled
-    cdef Reader before              # of a comparison of values
-    cdef Reader after
+    cdef KeptValue* kept            # unpickled watch: the value of each key on its last base
+    cdef Reader before              # the last base, during a comparison of values
+    cdef Reader after               # the new base, during a comparison of values
 
-    # Point to another base and let those wait whose reads changed.
+    # Changes the base. Questions whose reads changed wait to run.
     cdef int compare(self, Layer layer, const BlockContext* context, object ancestors) except -1
     cdef int wait_for_all(self) except -1
     cdef int compare_environment(
         self, const BlockContext* context, object ancestors, bint is_other_block
     ) except -1
-    # Take over what a run has read. False if out of memory: the question must run again.
+    # Stores the reads of a question after it ran. Returns False if memory is exhausted: the
+    # question must run again.
     cdef bint register(self, uint32_t position, Outcome* out) noexcept nogil
     # The run read the same as the one before.
     cdef void keep_reads(self, const Reads* reads) noexcept nogil

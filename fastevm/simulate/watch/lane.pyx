@@ -1,9 +1,9 @@
 """Compares the bases of a watch and finds the questions whose reads changed.
 
-Layers share what did not change, so two of them are compared by walking only where they differ:
-the same for the next slice, a sealed block, a reorganisation and a withdrawn slice. Each difference
-is looked up in the index. Values are compared, not writes: a value that is written again, or that
-returned to what it was, is no change.
+Layers share the nodes that did not change, so a comparison of two layers walks only where they
+differ. This holds for the next slice, a sealed block, a reorganisation and a withdrawn slice. The
+index is searched for each difference. Values are compared, not writes: a value that is written
+again or returns to its old value is no change.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
@@ -81,13 +81,13 @@ from fastevm.core.primitives.replace import replace
 from fastevm.core.state.remote import resolved
 
 
-# Facts of an account besides its code hash: marks of a `KeptValue`.
+# Bits of `KeptValue.marks`: properties of an account besides its code hash.
 cdef enum AccountMark:
     EXISTS = 1
     IS_DEAD = 2
     HAS_NONCE = 4
     HAS_STORAGE = 8
-    IS_WIDE = 16              # the balance or the nonce is so large that a sum could overflow
+    IS_WIDE = 16              # adding to the balance or nonce could overflow
 
 
 cdef inline bint is_wide(const Word* amount) noexcept nogil:
@@ -98,7 +98,7 @@ cdef inline bint is_wide(const Word* amount) noexcept nogil:
 # letting questions wait
 
 cdef bint question_reads(void* context, uint32_t position, uint32_t key) noexcept nogil:
-    """Whether an entry of the index is no ghost."""
+    """Whether a question reads a key, so that its entry in the index is no ghost."""
     cdef const Standing* standing = <const Standing*>context
     cdef const Question* q = NULL
     if position < standing.count:
@@ -107,7 +107,7 @@ cdef bint question_reads(void* context, uint32_t position, uint32_t key) noexcep
 
 
 cdef void key_changed(LaneState* lane, uint32_t at) noexcept nogil:
-    """Lets all questions wait that read the key."""
+    """Queues all questions that read the key."""
     cdef const Key* key
     cdef const uint32_t* ids
     cdef uint32_t i
@@ -123,7 +123,7 @@ cdef void key_changed(LaneState* lane, uint32_t at) noexcept nogil:
 
 
 cdef void amount_changed(LaneState* lane, uint32_t at, const Word* amount) noexcept nogil:
-    """Lets those wait that need more than the new amount."""
+    """Queues the questions whose threshold is higher than the new amount."""
     cdef Key* key
     cdef const uint32_t* ids
     cdef const Word* needed
@@ -221,7 +221,7 @@ cdef bint account_differs(void* in_a, void* in_b, void* context) noexcept nogil:
     memset(&before, 0, sizeof(before))
     memset(&after, 0, sizeof(after))
     if index_find(&lane.index, READ_ACCOUNT, address, NULL) == NO_KEY:
-        return True           # whoever reads a field or a slot reads the account, too
+        return True           # a question that reads a field or a slot also reads the account
     read_leaf(a, &before)
     read_leaf(b, &after)
     compare_accounts(lane, address, &before, a != NULL, &after, b != NULL)
@@ -232,7 +232,7 @@ cdef bint account_differs(void* in_a, void* in_b, void* context) noexcept nogil:
 
 
 # ----------------------------------------------------------------------------------------------
-# comparing the value of every key: for bases that share nothing, and remote states
+# comparing the value of every key: for bases that share no layers, and for remote states
 
 cdef bint read_base_account(
     const Reader* reader, const Address* address, AccountData* out
@@ -248,7 +248,7 @@ cdef bint read_base_account(
 
 
 cdef void value_of(const Reader* reader, const Key* key, KeptValue* out) noexcept nogil:
-    """The value of a key in an account."""
+    """Reads the value of a key of an account."""
     cdef AccountData data
     cdef bint found
     memset(&data, 0, sizeof(data))
@@ -273,7 +273,7 @@ cdef void value_of(const Reader* reader, const Key* key, KeptValue* out) noexcep
 cdef void compare_values(
     LaneState* lane, const Reader* before, const KeptValue* kept, const Reader* after
 ) noexcept nogil:
-    """Compares each key's value with that on the base before, or with the kept ones."""
+    """Compares each key's value with its value on the previous base, or with the kept value."""
     cdef const Key* key
     cdef KeptValue old, new
     cdef uint32_t i
@@ -300,7 +300,10 @@ cdef void compare_values(
 cdef bint hash_before(
     const BlockContext* context, uint64_t number, Hash* out
 ) noexcept nogil:
-    """What BLOCKHASH gives; False: 0. A hash beyond the known ancestors only differs from 0."""
+    """Returns the result of BLOCKHASH in ``out``, or False if it is 0.
+
+    For a hash beyond the known ancestors, ``out`` is only known to differ from 0.
+    """
     cdef uint64_t back = context.number - number
     memset(out, 0, sizeof(Hash))
     if number >= context.number or back > BLOCK_HASH_WINDOW:
@@ -320,7 +323,7 @@ cdef bint hashes_differ(
     cdef uint64_t number
     cdef Hash in_a, in_b
     if a.l1_number != 0 or b.l1_number != 0:
-        return a.l1_number != b.l1_number     # the hashes are slots
+        return a.l1_number != b.l1_number     # the hashes themselves are read as slots
     lowest = lowest - BLOCK_HASH_WINDOW if lowest > BLOCK_HASH_WINDOW else 0
     if highest - lowest > 4 * BLOCK_HASH_WINDOW:
         return True
@@ -400,7 +403,7 @@ cdef void compare_contexts(
     cdef Word word
     memset(&nobody, 0, sizeof(Address))
     if marks & READS_COINBASE:
-        # The coinbase is warm (EIP-3651): who reads the account of the new one pays less.
+        # The coinbase is warm (EIP-3651): reading the account of the new coinbase costs less gas.
         key_changed(lane, index_find(&lane.index, READ_ACCOUNT, &b.coinbase, NULL))
     if marks & READS_GAS_LIMIT:
         word_set(&word, b.gas_limit)
@@ -432,12 +435,12 @@ cdef int by_number(const void* a, const void* b) noexcept nogil:
 
 
 cdef bint same_rules(object a, object b) except -1:
-    """Whether two schedules have the same rules. Most often they are one object."""
+    """Whether two schedules have the same rules. Usually both are the same object."""
     return a is b or (a.name == b.name and a.packed() == b.packed())
 
 
 cdef class Lane:
-    """A base, and the index of what the questions that run on it read."""
+    """The base on which some of the questions run, and the index of the values they read."""
 
     def __cinit__(self, *, bint is_own) -> None:
         self.is_own = is_own
@@ -456,19 +459,19 @@ cdef class Lane:
 
     @property
     def reads(self) -> int:
-        """Returns the number of entries: reads of all questions."""
+        """Returns the number of entries in the index: the reads of all questions."""
         return self.state.index.posted
 
     @property
     def memory(self) -> int:
-        """Returns the memory of the index."""
+        """Returns the memory of the index in bytes."""
         return index_bytes(&self.state.index)
 
     def move(self, layer: Layer, base: object, block_hash: bytes, environment: object) -> None:
-        """Stands on another base. Questions whose reads changed wait from now on.
+        """Changes the base. Questions whose reads changed wait to run.
 
-        ``base``: a view with the rules and the ancestors of the block that runs; ``environment``:
-        what it sees; ``block_hash``: of the base.
+        ``base``: a view with the rules and ancestors of the block in which the questions run.
+        ``environment``: the block values that they see. ``block_hash``: the hash of the base.
         """
         cdef BlockContext context
         ancestors = b"".join(base.ancestors)
@@ -535,12 +538,12 @@ cdef class Lane:
         return 0
 
     def compare_values(self) -> None:
-        """Compares the values of all keys; a remote state may let it run again."""
+        """Compares the values of all keys. May run again after a remote state fetched values."""
         with nogil:
             compare_values(&self.state, &self.before, self.kept, &self.after)
 
     cdef int wait_for_all(self) except -1:
-        """Lets every question of this lane wait."""
+        """Queues every question of this lane."""
         cdef Standing* standing = self.state.standing
         cdef uint32_t i
         for i in range(standing.count):
@@ -554,7 +557,8 @@ cdef class Lane:
     # pickling
 
     cdef tuple reads_of(self, const Reads* reads):
-        """Returns the reads of a question as `Read` records, and its range of block hashes."""
+        """Returns the reads of a question: `Read` records as bytes, and its range of block hashes.
+        """
         cdef const Key* key
         cdef Read read
         cdef uint32_t i
@@ -600,7 +604,7 @@ cdef class Lane:
         return values, context, self.ancestors, self.block_hash, replace(self.base, layer=None)
 
     def restore(self, saved: tuple | None) -> None:
-        """Takes over saved values in place of a base. The questions are registered already."""
+        """Restores saved values, which replace a base. The questions must be registered before."""
         cdef const Read* read
         cdef uint32_t at
         cdef bytes ancestors
@@ -625,7 +629,7 @@ cdef class Lane:
     # reads of questions
 
     cdef void forget(self, const Reads* reads) noexcept nogil:
-        """Removes a question from the index, after its record no longer has these reads."""
+        """Removes a question from the index. Its record must no longer have these reads."""
         cdef uint32_t i
         if reads == NULL:
             return
@@ -672,7 +676,7 @@ cdef class Lane:
             read = &out.reads[i]
             at = index_key(&self.state.index, read)
             ok = at != NO_KEY
-            # An entry of the last run stays; otherwise the question is added.
+            # Add the question, unless the list has an entry from its last execution.
             ok = ok and (reads_contain(old, at) or index_add(&self.state.index, at, position))
             if not ok:
                 break
@@ -687,7 +691,7 @@ cdef class Lane:
                 made.keys[made.count] = at
                 made.count += 1
         if not ok:
-            # What was added stays as ghosts of a question that has no reads and must run again.
+            # The added entries stay as ghosts: the question has no reads and must run again.
             q.reads = NULL
             for i in range(made.count):
                 if not reads_contain(old, made.keys[i]):

@@ -1,4 +1,4 @@
-"""Compiles questions: from a call, bundle or payload to one block of C values."""
+"""Compiles a question (a call, bundle or payload) to one block of C values."""
 
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from libc.stdint cimport uint8_t
@@ -18,19 +18,19 @@ from fastevm.simulate.views import view_of
 
 cdef class QuestionReader(Bundles):
     cdef int read_context(self, Bundle* bundle, object overrides) except -1:
-        """A block of its own depends on the base, so it runs as a chain."""
+        """Makes a question with block overrides run as a chain, because they depend on the base."""
         if overrides != NO_BLOCK_OVERRIDES or bundle.validation:
             bundle.route = RUN_AS_CHAIN
         return 0
 
     cdef int read_overrides(self, Bundle* bundle, object overrides) except -1:
-        if self.own:          # there are no system calls that the overrides could change
+        if self.own:          # the block's system calls have run: overrides cannot change them
             return self.plan.fill_overrides(block_at(self.plan, bundle.block), overrides)
         return Bundles.read_overrides(self, bundle, overrides)
 
 
 def question_reader() -> QuestionReader:
-    """Returns a reader; its base is a placeholder."""
+    """Returns a reader, whose base is a placeholder."""
     view = view_of(Layer.empty())
     environment = environment_of(view.header, view.schedule, 1, NO_BLOCK_OVERRIDES)
     return QuestionReader(view, environment, view.schedule)

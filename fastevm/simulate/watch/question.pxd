@@ -1,4 +1,4 @@
-# The records of a question: what it has read, what it gave, and whether it waits to run.
+# A question with its reads and its answer.
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from fastevm.core.primitives.word cimport Word
@@ -9,16 +9,16 @@ cdef enum:
     PART_COUNT = 6            # buffers of `Results`
 
 
-# The reads of one run: keys of the lane's index. Exact keys are sorted; the thresholds, of which
-# there are few, come after them.
+# The reads of a question's last execution, as keys of the lane's index. Exact keys come first and
+# are sorted; the few keys with thresholds follow.
 cdef struct Reads:
-    uint64_t fingerprint[2]   # of everything that was read; equal reads need no update of the index
-    uint64_t oldest_hash      # of block hashes, if READS_BLOCK_HASH is among the keys
-    uint64_t newest_hash
-    uint32_t count            # exact keys
+    uint64_t fingerprint[2]   # hash of all reads; if it is equal, the index needs no update
+    uint64_t oldest_hash      # block number, if READS_BLOCK_HASH is among the keys
+    uint64_t newest_hash      # block number, if READS_BLOCK_HASH is among the keys
+    uint32_t count            # number of exact keys
     uint32_t threshold_count
-    Word* thresholds          # what must be covered, one for each key of a threshold
-    uint32_t* keys            # the exact keys, then the keys of the thresholds
+    Word* thresholds          # the least amount for the same answer, for each key with a threshold
+    uint32_t* keys            # the exact keys, then the keys with thresholds
 
 
 # An answer as bytes: the buffers of a `Results` with one bundle. Equal answers have equal bytes.
@@ -31,14 +31,14 @@ cdef struct Answer:
 cdef struct Question:
     uint64_t id               # 0: the position is free
     int64_t priority
-    uint64_t sequence         # of the base at which the answer was last known to hold; 0: no answer
-    uint64_t since            # sequence at which it began to wait
+    uint64_t sequence         # number of the last base on which the answer holds; 0: no answer
+    uint64_t since            # number of the base at which the question began to wait
     Place place
-    bint waits                # it is in the list of those that run next
-    bint is_reported          # its owner knows that the answer is stale
-    bint has_error            # the engine keeps the exception that refused the last run
-    uint32_t position         # among all questions
-    Program* program          # NULL if it runs as a chain, or nowhere
+    bint waits                # the question is in the list of waiting questions
+    bint is_reported          # a Change has reported that the answer is stale
+    bint has_error            # the engine keeps the exception that refused the last execution
+    uint32_t position         # position among all questions
+    Program* program          # NULL if the question runs as a chain, or is invalid
     Reads* reads              # NULL before the first run
     Answer* answer            # NULL before the first run, and for chains
 
@@ -76,7 +76,7 @@ cdef inline bint reads_contain(const Reads* reads, uint32_t key) noexcept nogil:
 
 
 cdef inline const Word* threshold_of(const Reads* reads, uint32_t key) noexcept nogil:
-    """What must be covered; NULL if the reads do not contain the key."""
+    """Returns the threshold of a key; NULL if the reads do not contain the key."""
     cdef uint32_t i
     if reads != NULL:
         for i in range(reads.threshold_count):

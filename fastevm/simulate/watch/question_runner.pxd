@@ -1,4 +1,4 @@
-# One thread's runner of questions: runs a program and collects what it has read.
+# Runs the programs of questions on one thread, and collects their reads.
 from libc.stdint cimport uint32_t, uint64_t
 
 from fastevm.core.interpreter.machine cimport ContextSpans, Span
@@ -23,22 +23,23 @@ cdef enum OutcomeState:
     PUBLISHED = 5             # taken over, and nothing to report
 
 
-# What one run gave, owned by the job until it is published.
+# The result of one execution. The job owns it until it is published.
 cdef struct Outcome:
-    uint32_t question         # position
+    uint32_t question         # position of the question
     OutcomeState state
-    bint is_late              # stopped because its time was over
-    Answer* answer            # NULL: equal to the last one
-    # NULL: equal to those of the last run. Otherwise `read_count` reads; their fingerprint.
+    bint is_late              # stopped by its time limit
+    Answer* answer            # NULL: equal to the previous answer
+    # `read_count` reads; NULL: equal to those of the previous execution.
     Read* reads
     uint32_t read_count
     uint64_t fingerprint[2]
     uint64_t oldest_hash
     uint64_t newest_hash
-    Refusal* refusal          # of REFUSED_RUN
-    # Of an outcome that was taken over: whether it is the first, and how it differs from the last.
+    Refusal* refusal          # the reason, for REFUSED_RUN
+    # Set when the engine has taken over the answer: whether it is the question's first answer, and
+    # how it differs from the previous answer.
     bint is_first
-    uint32_t marks            # Difference
+    uint32_t marks            # bits of Difference
 
 
 cdef void outcome_free(Outcome* outcome) noexcept nogil
@@ -53,7 +54,7 @@ cdef class QuestionRunner(BundleRunner):
     cdef ContextSpans spans
     cdef bint shows_base_fee
 
-    # Run a question; what it gave is in the outcome.
+    # Runs a question and fills in the outcome.
     cdef void run_question(self, const Question* q, Outcome* out) noexcept nogil
     cdef void borrow(self, const Program* program) noexcept nogil
     cdef void give_back(self) noexcept nogil

@@ -1,8 +1,9 @@
-"""Runs one question after the other and collects what each of them has read.
+"""Runs one question after the other and collects the reads of each.
 
-The world loads accounts and slots on first use, so after a run its tables are the read set, also of
-frames that were reverted. Balances and nonces count as read only if the execution observed them: a
-credit alone does not. The machine marks the members of the block context that it read.
+The world loads accounts and slots on first use, so after an execution its tables are the read set,
+including the reads of reverted frames. A balance or nonce counts as read only if the execution
+observed its value: adding to a balance does not. The machine marks the members of the block context
+that it reads.
 """
 
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
@@ -51,7 +52,8 @@ from fastevm.simulate.watch.question cimport PART_COUNT, answer_bytes
 
 cdef enum:
     KEPT_BYTES = 1 << 20      # buffer memory kept between two runs
-    # Contexts of calls in the own block, by the fees that they do not see.
+    # Indices of block contexts for calls in the base's own block, by the fees that the calls see as
+    # 0.
     NO_BLOB_FEE = 0
     NO_BASE_FEE = 1
     NO_FEES = 2
@@ -82,7 +84,7 @@ cdef inline const PlannedOverride* override_of(
 
 
 cdef class QuestionRunner(BundleRunner):
-    """One thread's machine and world for questions; see `BundleRunner`."""
+    """Runs questions on one thread; see `BundleRunner`."""
 
     def __cinit__(self, *args: object) -> None:
         self.records_reads = True
@@ -92,7 +94,7 @@ cdef class QuestionRunner(BundleRunner):
         buffer_free(&self.reads)
 
     def stand_on(self, view, base, layer, environment) -> None:
-        """Moves to another base; see the constructor of `BundleRunner`."""
+        """Changes the base; see the constructor of `BundleRunner`."""
         cdef BlockContext* context
         cdef size_t i
         self.rebase(view, base, layer, environment)
@@ -111,7 +113,7 @@ cdef class QuestionRunner(BundleRunner):
     # without the GIL
 
     cdef void borrow(self, const Program* program) noexcept nogil:
-        """Let the plan point to the program."""
+        """Makes the plan point to the arrays of the program."""
         cdef bint free = program.is_free and not self.shows_base_fee
         cdef bint needs_context = self.own_block and (free or not program.pays_blobs)
         memset(&self.item, 0, sizeof(Bundle))
@@ -132,7 +134,7 @@ cdef class QuestionRunner(BundleRunner):
         self.bundles.plan.slots.items = program.slots
 
     cdef void give_back(self) noexcept nogil:
-        """The plan must not free what it borrowed."""
+        """Clears the plan's pointers to the program, so that the plan does not free the arrays."""
         self.bundles.items.items = NULL
         self.bundles.plan.blocks.items = NULL
         self.bundles.plan.calls.items = NULL
@@ -216,13 +218,13 @@ cdef class QuestionRunner(BundleRunner):
         return self.note_read(&read)
 
     cdef bint collect(self, const Program* program) noexcept nogil:
-        """Collects the reads of the run. False if out of memory."""
+        """Collects the reads of the execution. Returns False if memory is exhausted."""
         cdef size_t i
         self.reads.size = 0
         self.fingerprint[0] = process_seed()
         self.fingerprint[1] = ~process_seed()
         if program.call_count == 0 and program.override_count == 0:
-            return True       # nothing ran, and the world is that of another question
+            return True       # nothing ran: the world still has the reads of another question
         for i in range(self.world.account_count):
             if not self.collect_account(program, self.world.account_list[i]):
                 return False
@@ -251,7 +253,10 @@ cdef class QuestionRunner(BundleRunner):
         return True
 
     cdef bint collect_funds(self, const Program* program, const Account* a) noexcept nogil:
-        """The same rules as in the validation of Block-STM: core/state/speculation.pyx."""
+        """Collects the read of a balance that was only spent from, as a threshold.
+
+        The rules are those of the validation of Block-STM: core/state/speculation.pyx.
+        """
         cdef AccountData data
         cdef Read read
         cdef bint existed
@@ -264,7 +269,7 @@ cdef class QuestionRunner(BundleRunner):
         if not a.exists:
             return not existed or self.note(a, READ_BALANCE)
         if not word_lt(&a.lowest, &data.balance):
-            return True       # it never spent more than it had received before
+            return True       # the account never spent more than it had received before
         if is_wide(&data.balance) or (data.nonce == 0 and data.code == NULL):
             return self.note(a, READ_BALANCE)     # emptiness follows from the balance
         memset(&read, 0, sizeof(Read))
@@ -335,7 +340,10 @@ cdef class QuestionRunner(BundleRunner):
     # the answer
 
     cdef Answer* copy_answer(self, const Answer* before) noexcept nogil:
-        """The answer of the run: `before` if it is equal. NULL if out of memory."""
+        """Returns the answer of the execution, or ``before`` if it is equal.
+
+        NULL if memory is exhausted.
+        """
         cdef const Buffer* parts[PART_COUNT]
         cdef Answer* copy
         cdef uint8_t* at

@@ -1,4 +1,4 @@
-# All questions of a watch by position, and those that wait to run.
+# All questions of a watch by position, and the list of those that wait to run.
 from libc.stdint cimport uint32_t, uint64_t
 
 from fastevm.simulate.watch.question cimport Question
@@ -6,27 +6,27 @@ from fastevm.simulate.watch.question cimport Question
 
 cdef struct Standing:
     Question** items          # NULL: the position is free
-    uint32_t count            # positions in use, free ones included
+    uint32_t count            # positions in the array, including free positions
     uint32_t capacity
     uint32_t* free            # free positions
     uint32_t free_count
     uint32_t free_capacity
-    uint32_t* waiting         # positions of questions that run next; some may be free again
+    uint32_t* waiting         # positions of waiting questions; some may be free by now
     uint32_t waiting_count
     uint32_t waiting_capacity
-    uint64_t sequence         # of the current base
-    uint64_t bytes            # of questions, programs, reads and answers
+    uint64_t sequence         # number of the current base
+    uint64_t bytes            # memory of questions, programs, reads and answers
 
 
 cdef void standing_close(Standing* s) noexcept nogil
-# Returns the position of a new question, which waits; NO_POSITION if out of memory.
+# Adds a question, which waits to run. Returns its position; NO_POSITION if memory is exhausted.
 cdef uint32_t standing_add(Standing* s, Question* q) noexcept nogil
 # Frees a question and its position.
 cdef void standing_remove(Standing* s, uint32_t position) noexcept nogil
-# Queues a question to run next. Its answer, if it has one, was last valid at the base before the
-# current one. False if out of memory.
+# Adds a question to the waiting list. Its answer, if any, was last valid on the previous base.
+# Returns False if memory is exhausted.
 cdef bint standing_wait(Standing* s, uint32_t position) noexcept nogil
-# The same for a question that waited already, and was not run.
+# Adds a question to the waiting list again that was in a job and did not run.
 cdef bint standing_wait_again(Standing* s, uint32_t position) noexcept nogil
 cdef void question_free(Question* q) noexcept nogil
 

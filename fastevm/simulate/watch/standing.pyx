@@ -70,7 +70,7 @@ cdef uint32_t standing_add(Standing* s, Question* q) noexcept nogil:
 cdef void standing_remove(Standing* s, uint32_t position) noexcept nogil:
     question_free(s.items[position])
     s.items[position] = NULL
-    # Without memory the position is lost until the watch is closed.
+    # If memory is exhausted, the position stays unused until the watch is closed.
     if grow(<void**>&s.free, &s.free_capacity, s.free_count, sizeof(uint32_t)):
         s.free[s.free_count] = position
         s.free_count += 1
