@@ -1,4 +1,4 @@
-"""Reads foreign JSON: large text in pieces, so that other threads run in between; none too deep."""
+"""Reads foreign JSON: large text in pieces, so that other threads can run, with a depth limit."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,19 +1,19 @@
-"""Reads foreign JSON: large text in pieces, so that other threads run in between; none too deep.
+"""Reads foreign JSON: large text in pieces, so that other threads can run, with a depth limit.
 
 A parser holds the GIL from the first byte to the last: 30 MB of small objects stop an event loop
-for seconds, in whichever thread they are read. Here an array or object is cut between its items,
-without the GIL, into texts of about `PIECE` bytes, and these are parsed one after another.
+for seconds, whichever thread parses them. This module cuts an array or object between its items,
+without the GIL, into texts of about `PIECE` bytes, and parses one text after the other.
 
 Parsers recurse on the C stack and rely on Python's recursion limit, which any package may raise
-beyond what the stack holds. So the depth is counted before.
+until the stack overflows. So this module measures the depth first.
 """
 
 import json
 import re
 
-DEEPEST = 4_096  # arrays and objects in each other; a trace of 1,024 calls has about 2,100
-PIECE = 65_536  # bytes that are parsed at once
-DEPTH = 64  # arrays and objects in each other that are cut
+DEEPEST = 4_096  # highest nesting of arrays and objects; a trace of 1,024 calls has about 2,100
+PIECE = 65_536  # bytes that are parsed in one step
+DEPTH = 64  # nesting of large arrays and objects down to which they are cut into pieces
 _KEY = re.compile(rb'[ \t\r\n]*("(?:[^"\\]|\\.)*")[ \t\r\n]*:', re.DOTALL)
 _BLANKS = b" \t\r\n"
 
@@ -29,7 +29,7 @@ cdef enum:
 
 
 cdef Py_ssize_t item_end(const unsigned char* text, Py_ssize_t at, Py_ssize_t end) noexcept nogil:
-    """The position of the comma behind the item that begins at ``at``, or ``end``."""
+    """Returns the offset of the comma after the item that begins at ``at``, or ``end``."""
     cdef Py_ssize_t depth = 0
     cdef unsigned char c
     while at < end:
@@ -51,12 +51,12 @@ cdef Py_ssize_t item_end(const unsigned char* text, Py_ssize_t at, Py_ssize_t en
 cdef Py_ssize_t piece_end(
     const unsigned char* text, Py_ssize_t at, Py_ssize_t end, Py_ssize_t size
 ) noexcept nogil:
-    """The end of a piece that begins at ``at``: of one large item, or of small ones in front of it.
+    """Returns the end of the piece that begins at ``at``: the offset of a comma, or ``end``.
 
-    Either a comma is there or ``end``.
+    A piece is a single large item, or the small items before the next large item.
     """
     cdef Py_ssize_t start = at
-    cdef Py_ssize_t stop = start - 1  # of the items that were taken
+    cdef Py_ssize_t stop = start - 1  # end of the items that the piece has so far
     cdef Py_ssize_t found
     while True:
         found = item_end(text, at, end)
@@ -89,7 +89,8 @@ cdef bint exceeds(const unsigned char* text, Py_ssize_t size, Py_ssize_t most) n
 
 
 def is_too_deep(text, Py_ssize_t most=DEEPEST) -> bool:
-    """Returns whether JSON in UTF-8 has more than ``most`` arrays and objects in each other."""
+    """Returns whether arrays and objects of a JSON text in UTF-8 are nested deeper than ``most``.
+    """
     if len(text) <= most:
         return False
     cdef bytes body = text.encode() if isinstance(text, str) else bytes(text)
@@ -102,11 +103,11 @@ def is_too_deep(text, Py_ssize_t most=DEEPEST) -> bool:
 
 
 def decode(text, loads=json.loads, bint strict=False):
-    """The value of JSON in bytes, as ``loads`` reads it.
+    """Returns the value of a JSON text in bytes, as ``loads`` reads it.
 
-    Raises what ``loads`` raises, and ValueError for text that is not JSON or too deep (see
-    `is_too_deep`). What lies deeper than `DEPTH` large arrays and objects is parsed at once;
-    ``strict``: ValueError for it.
+    Raises the errors of ``loads``, and ValueError for text that is not JSON or is nested too deep
+    (see `is_too_deep`). Large values nested deeper than `DEPTH` are parsed in one step; with
+    ``strict``, they raise ValueError.
     """
     if is_too_deep(text):
         raise ValueError(f"JSON has more than {DEEPEST} levels")
@@ -134,10 +135,10 @@ cdef object decode_pieces(object text, object loads, bint strict, int depth):
             stop = piece_end(chars, at, end, size)
         piece = body[at:stop]
         if not piece.strip(_BLANKS):
-            if at == 1 and stop == end:  # all of it is blank
+            if at == 1 and stop == end:  # the array or object is empty
                 return found
             raise ValueError("an item is missing")
-        if stop - at <= 2 * size + 1:  # small items, or one that is not much larger
+        if stop - at <= 2 * size + 1:  # small items, or an item not much larger than a piece
             part = loads(opening + piece + closing)
             found.extend(part) if is_array else found.update(part)
         elif is_array:

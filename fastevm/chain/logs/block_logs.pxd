@@ -14,30 +14,30 @@ cdef enum:
 
 # A log's bytes are its address, topics and data. They end where the next log's begin.
 cdef struct LogEntry:
-    uint64_t at              # into LogRecords.bytes
-    uint32_t emitter         # into LogRecords.emitters
+    uint64_t at              # offset in LogRecords.bytes
+    uint32_t emitter         # index into LogRecords.emitters
     uint32_t topic_count
 
 
 # A transaction that has logs.
 cdef struct Emitter:
-    uint64_t index           # in its block
+    uint64_t index           # index of the transaction in its block
     uint8_t hash[32]
 
 
-# All logs of a block in one allocation. A posting records that a log has a value at a position:
-# the lower half of the value's hash, then the log's index. Postings are grouped into buckets by
-# the upper bits of the hash; within a bucket they are in the order of the logs.
+# All logs of a block in one allocation. A posting records that a log has a value at a position: it
+# contains the lower half of the value's hash and the log's index. Postings are grouped into buckets
+# by the upper bits of the hash; in a bucket they are in the order of the logs.
 cdef struct LogRecords:
     uint64_t number
     uint64_t timestamp
-    uint64_t timestamp_ms    # 0 = the chain's blocks have no milliseconds
+    uint64_t timestamp_ms    # Unix milliseconds; 0 = blocks of the chain have none
     uint8_t hash[32]
     uint32_t log_count
     uint32_t bucket_shift
-    LogEntry* entries        # log_count + 1; the last one only marks the end
+    LogEntry* entries        # log_count + 1 entries; the last only marks the end of the bytes
     uint64_t* postings
-    uint32_t* buckets        # where each bucket begins, and the end of the last
+    uint32_t* buckets        # the first posting of each bucket, then the number of postings
     Emitter* emitters
     uint8_t* bytes
 
@@ -53,7 +53,7 @@ cdef class BlockLogs:
 cdef struct Choices:
     uint32_t position
     uint32_t count
-    size_t width             # of a value in bytes
+    size_t width             # size of a value in bytes
     uint64_t* hashes
     uint8_t* values
     uint32_t* table
@@ -62,7 +62,7 @@ cdef struct Choices:
 
 cdef struct LogPattern:
     uint32_t least_topics
-    uint32_t choice_count    # constrained positions
+    uint32_t choice_count    # number of positions that the filter constrains
     Choices choices[MAX_POSITIONS]
 
 

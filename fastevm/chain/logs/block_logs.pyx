@@ -1,7 +1,7 @@
 """The packed logs of a block with an index over their values, and filters.
 
-A filter costs two cache misses per block and wanted value. It reads from the index the position
-that the fewest logs can match, and compares only those logs with the other positions.
+A filter costs two cache misses per block and wanted value. It searches the index for the position
+that the fewest logs can match, and compares only these logs with the other positions.
 """
 
 from collections.abc import Collection, Sequence
@@ -20,11 +20,12 @@ from fastevm.core.execution.types import Log, Receipt
 
 
 cdef enum:
-    BUCKET_LOAD = 4          # average postings per bucket, at most
-    LOGS_AT_ONCE = 512       # read without giving other threads the GIL
+    BUCKET_LOAD = 4          # the average bucket has at most this number of postings
+    LOGS_AT_ONCE = 512       # logs that are converted before other threads can get the GIL
 
 
-# Addresses are often topics as well: the same bytes at another position are a different value.
+# Hashes a value with its position: addresses are often topics as well, and the same bytes at
+# another position are a different value.
 cdef inline uint64_t hash_value(uint32_t position, const uint8_t* value) noexcept nogil:
     cdef uint64_t seed = process_seed() + position, a = load64(value), b = load64(value + 8)
     if position == 0:
@@ -91,8 +92,8 @@ cdef int allocate(
     return 0
 
 
-# `emitters`: index, hash and number of `logs` of each transaction. `values`: addresses and topics
-# of all logs; `size`: their bytes including the data.
+# Fills in a block. `emitters`: (index, hash, number of logs) of each transaction. `values`: number
+# of addresses and topics of all logs. `size`: their bytes together with the data.
 cdef int fill(
     BlockLogs block, list logs, list emitters, size_t values, size_t size
 ) except -1:
@@ -139,7 +140,8 @@ cdef class BlockLogs:
     ) -> None:
         """``block_hash``: 32 bytes. Each of the ``transactions`` has a ``hash`` and a receipt.
 
-        ``timestamp_ms``: in milliseconds on chains whose blocks have them, else 0.
+        ``timestamp``: in Unix seconds. ``timestamp_ms``: in Unix milliseconds on chains whose
+        blocks have milliseconds, else 0.
         """
         cdef list logs = []
         cdef list emitters = []
@@ -280,7 +282,7 @@ cdef uint32_t mark_value(const LogRecords* r, uint64_t hash, uint64_t* marks) no
     return found
 
 
-# Returns the position with the fewest postings to read. NULL: reading every log is as fast.
+# Returns the position with the fewest postings to read. NULL if reading every log is as fast.
 cdef const Choices* rarest(const LogPattern* p, const LogRecords* r) noexcept nogil:
     cdef const Choices* best = NULL
     cdef uint64_t least = r.log_count, postings

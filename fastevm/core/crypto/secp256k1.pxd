@@ -5,13 +5,13 @@ from fastevm.core.primitives.hashes cimport Address
 from fastevm.core.primitives.intrinsics cimport load64_big
 
 
-# Recovers the public key (x || y, 64 bytes) that signed the hash. False if r or s is 0 or not below
-# the group order, if y_parity is neither 0 nor 1, or if no such point exists. A high s is accepted:
-# the rule of EIP-2 applies to transactions only.
+# Recovers the public key (x || y, 64 bytes) that signed the hash. Returns False if r or s is 0 or
+# not below the group order, if y_parity is neither 0 nor 1, or if no key matches. A high s is
+# accepted: the rule of EIP-2 applies to transactions only.
 cdef bint secp256k1_recover(
     const uint8_t* hash32, const uint8_t* r32, const uint8_t* s32, int y_parity, uint8_t* pubkey64
 ) noexcept nogil
-# The address of a key: the low 20 bytes of the key's Keccak-256.
+# Recovers the address of the signer: the low 20 bytes of the public key's Keccak-256.
 cdef bint recover_address(
     const uint8_t* hash32, const uint8_t* r32, const uint8_t* s32, int y_parity, Address* out
 ) noexcept nogil
@@ -24,7 +24,7 @@ cdef extern from "fastevm/core/crypto/secp256k1_many.h" nogil:
         uint64_t r[4]
         uint64_t s[4]
         int y_parity
-        int found                 # result: whether there is a key
+        int found                 # result: whether a key matches
         uint64_t key[8]           # x, then y
 
 
@@ -40,16 +40,17 @@ cdef struct LaneFunctions:
     void (*recover)(Recovery* jobs) noexcept nogil
 
 
-# A number in the representation of the vector code.
+# Converts a big-endian number to the representation of the vector code.
 cdef inline void read_words(uint64_t* words, const uint8_t* bytes32) noexcept nogil:
     cdef int i
     for i in range(4):
         words[i] = load64_big(bytes32 + 24 - 8 * i)
 
 
-# Whether recover_eight pays off for this many signatures.
+# Whether recover_eight is faster than single recoveries for `count` signatures.
 cdef bint recovers_together(size_t count) noexcept nogil
-# Recovers RECOVERY_LANES signatures together and sets the address of each `found` one.
+# Recovers RECOVERY_LANES signatures together. Sets the address of each job that is `found`.
 cdef void recover_eight(Recovery* jobs, Address* out) noexcept nogil
-# For tests: replaces the vector code, which is checked again on first use; returns the old code.
+# For tests: replaces the vector code and returns the old code. The next use runs the self-test
+# again.
 cdef LaneFunctions replace_lanes(const LaneFunctions* functions) noexcept nogil

@@ -70,7 +70,7 @@ cdef struct Library:
 cdef Library lib
 
 
-# Finds the C function with this name after the library's prefix.
+# Returns the library's function `secp256k1_` + name.
 cdef void* function(str name) except NULL:
     return native_function(MODULE, f"secp256k1_{name}")
 
@@ -145,7 +145,7 @@ cdef extern from "fastevm/core/crypto/secp256k1_lanes.h" nogil:
 cdef enum:
     LEAST_TOGETHER = 3            # eight lanes take about as long as two recoveries
     LANES_UNKNOWN = 0             # not checked yet
-    LANES_OPENING = 1             # a thread computes the multiples; others do without
+    LANES_OPENING = 1             # a thread prepares the vector code; others use libsecp256k1
     LANES_OPEN = 2
     LANES_ABSENT = 3              # the processor lacks the instructions
     LANES_OFF = 4                 # FASTEVM_SIMD=off
@@ -163,7 +163,7 @@ lane_functions.keep_multiple = keep_multiple
 lane_functions.recover = recover_in_lanes
 
 
-# Takes a few milliseconds, so it runs on first use.
+# Prepares and tests the vector code. This takes a few milliseconds, so it is done on first use.
 cdef void open_lanes() noexcept nogil:
     cdef uint8_t scalar[32]
     cdef uint8_t raw[64]
@@ -195,7 +195,7 @@ cdef void say_that_lanes_are_wrong() noexcept with gil:
     replace("signatures of many", "8 lanes", "libsecp256k1")
 
 
-# Eight signatures by known keys, of both parities: each lane must recover the key.
+# Self-test: signs with eight known keys, with both parities. Each lane must recover its key.
 cdef bint lanes_agree() noexcept nogil:
     cdef Recovery jobs[RECOVERY_LANES]
     cdef RecoverableSignature signature
@@ -224,7 +224,7 @@ cdef bint lanes_agree() noexcept nogil:
     return True
 
 
-# A private key and the hash that it signs.
+# Computes the private key and the hash of a lane for the self-test.
 cdef inline void lane_secret(uint8_t* secret, int lane) noexcept nogil:
     cdef int i
     for i in range(32):
@@ -265,10 +265,11 @@ cdef void recover_eight(Recovery* jobs, Address* out) noexcept nogil:
 # --- Python functions ---
 
 def lanes_state() -> str:
-    """Returns whether this process recovers eight signatures together; checks it on first use.
+    """Returns whether this process recovers eight signatures together.
 
-    ``open``: it does. ``absent``: the processor has no AVX-512 IFMA. ``off``: FASTEVM_SIMD=off.
-    ``wrong``: the vector code recovered wrong keys in its self-test, so libsecp256k1 is used.
+    ``open``: yes. ``absent``: no, because the processor has no AVX-512 IFMA. ``off``: no, because
+    of FASTEVM_SIMD=off. ``wrong``: no, because the vector code failed its self-test. The first call
+    runs the self-test.
     """
     recovers_together(RECOVERY_LANES)
     return LANES_STATES[atomic_observe_int(&lanes)]

@@ -1,4 +1,4 @@
-"""What the body of a native contract may do: charges, storage, logs and code, through the journal."""
+"""Functions for the bodies of native contracts: charges, and journaled changes of the state."""
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
@@ -36,7 +36,7 @@ from fastevm.core.state.world cimport (
 
 
 cdef enum:
-    # Opcodes whose static price a body pays.
+    # Opcodes whose static prices these functions charge.
     KECCAK256 = 0x20
     SLOAD = 0x54
     LOG0 = 0xa0

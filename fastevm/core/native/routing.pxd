@@ -17,19 +17,19 @@ cdef enum NativeFamily:
 
 
 cdef inline uint32_t native_at(const Schedule* schedule, const Address* address) noexcept nogil:
-    """The number of the native contract at the address, or 0."""
+    """Returns the number of the native contract at the address, or 0."""
     if likely(schedule.native_contracts == NO_FAMILY):
         return 0
     return native_number(schedule, address)
 
 
 cdef inline bint native_is_warm(const Schedule* schedule, const Address* address) noexcept nogil:
-    """Whether the account is warm at the start of a transaction."""
+    """Whether the account is a native contract that is warm at the start of a transaction."""
     if likely(schedule.native_contracts == NO_FAMILY):
         return False
     return native_starts_warm(schedule, address)
 
 
 cdef inline Code* delegated_code(const Schedule* schedule, const Account* delegate) noexcept nogil:
-    """The code that an account executes by its delegation: a precompile has none (EIP-7702)."""
+    """Returns the code that a delegation executes. A precompile has no code (EIP-7702)."""
     return NULL if native_is_warm(schedule, &delegate.address) else delegate.code

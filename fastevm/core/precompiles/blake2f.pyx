@@ -12,7 +12,7 @@ from fastevm.core.primitives.intrinsics cimport bswap64, load32_big, load64_big,
 
 
 cdef enum:
-    INPUT_SIZE = 213          # rounds 4 (one gas each), state 64, message 128, offset 16, last 1
+    INPUT_SIZE = 213          # bytes: rounds 4, state 64, message 128, offset 16, final flag 1
     SCHEDULES = 10
     STEP_ROUNDS = 100_000     # about 1 ms; a multiple of SCHEDULES
 
@@ -55,8 +55,8 @@ cdef inline void mix(
     b[0] = rotate_right(b[0] ^ c[0], 63)
 
 
-# v = the working vector after `rounds` rounds. The sixteen words are locals, so they can stay in
-# registers.
+# Applies `rounds` rounds to the working vector v. Its sixteen words are locals, so that they can
+# stay in registers.
 cdef void mix_rounds(uint64_t* v, const uint64_t* m, uint32_t rounds) noexcept nogil:
     cdef uint64_t v0 = v[0], v1 = v[1], v2 = v[2], v3 = v[3]
     cdef uint64_t v4 = v[4], v5 = v[5], v6 = v[6], v7 = v[7]
@@ -80,7 +80,8 @@ cdef void mix_rounds(uint64_t* v, const uint64_t* m, uint32_t rounds) noexcept n
     v[8], v[9], v[10], v[11], v[12], v[13], v[14], v[15] = v8, v9, va, vb, vc, vd, ve, vf
 
 
-# F of RFC 7693; little-endian. False if it was cancelled.
+# Computes the compression function F of RFC 7693 on little-endian values. Returns False if the
+# execution was cancelled.
 cdef bint compress(
     uint8_t* out, uint32_t rounds, const uint8_t* state, const uint8_t* message,
     const uint8_t* offset, bint last, const int* cancel,

@@ -96,7 +96,7 @@ cdef bint miller_chunk(BlsFp12* r, bint* trivial, const uint8_t* data, size_t co
     return True
 
 
-# Whether the product of all pairings equals 1.
+# Sets `is_one` to whether the product of all pairings equals 1.
 cdef PrecompileOutcome check_pairs(
     bint* is_one, const uint8_t* data, size_t count, const int* cancel,
 ) noexcept nogil:

@@ -44,7 +44,7 @@ cdef inline bint decode_fp2(BlsFp2* r, const uint8_t* p) noexcept nogil:
     return decode_fp(&r.re, p) and decode_fp(&r.im, p + FP_BYTES)
 
 
-# Decodes a point of the curve, in the subgroup or not. In blst infinity is also all zeros.
+# Decodes a point of the curve, without the subgroup check. blst also encodes infinity as all zeros.
 cdef inline bint decode_g1(BlsG1Affine* r, const uint8_t* p) noexcept nogil:
     if not decode_fp(&r.x, p) or not decode_fp(&r.y, p + FP_BYTES):
         return False

@@ -24,7 +24,7 @@ cdef enum:
 
     G1_TERM_BYTES = 160       # a point and a scalar
     G2_TERM_BYTES = 288
-    SCALAR_BITS = 255         # of a scalar below the group order
+    SCALAR_BITS = 255         # bits of a scalar below the group order
     CHUNK = 256               # terms between two checks for cancellation: about 20 ms
 
 # Discount in thousandths of the full price, by number of terms (from 1) (EIP-2537, "Discount

@@ -6,7 +6,7 @@ from fastevm.core.primitives.buffer cimport Buffer, buffer_reserve
 from fastevm.core.primitives.intrinsics cimport u128
 
 
-# Returns false and charges nothing if there is not enough gas.
+# Charges `cost` gas. Returns False and charges nothing if there is not enough gas.
 cdef inline bint charge(int64_t* gas, uint64_t cost) noexcept nogil:
     if gas[0] < 0 or cost > <uint64_t>gas[0]:
         return False
@@ -24,13 +24,13 @@ cdef inline uint64_t saturating_add(uint64_t a, uint64_t b) noexcept nogil:
     return ~<uint64_t>0 if a + b < a else a + b
 
 
-# base + per_word for each started 32-byte word.
+# Returns `base` plus `per_word` for each started 32-byte word, in gas.
 cdef inline uint64_t cost_by_words(uint64_t base, uint64_t per_word, size_t size) noexcept nogil:
     cdef uint64_t words = size // 32 + (size % 32 != 0)
     return saturating_add(base, saturating_mul(per_word, words))
 
 
-# The `count` bytes at `offset`; padded with zeros past the end of the data.
+# Copies `count` bytes of the data from `offset` on. Bytes past the end of the data are zero.
 cdef inline void read_padded(
     uint8_t* out, size_t count, const uint8_t* data, size_t size, size_t offset,
 ) noexcept nogil:
@@ -44,7 +44,7 @@ cdef inline void read_padded(
         memset(out + there, 0, count - there)
 
 
-# False if out of memory.
+# Sets the size of the output. Returns False if memory is exhausted.
 cdef inline bint size_output(Buffer* output, size_t size) noexcept nogil:
     if not buffer_reserve(output, size):
         return False

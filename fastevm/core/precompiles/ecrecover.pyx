@@ -1,8 +1,8 @@
 """Recovers the signer of a hash, precompile 0x01 (Yellow Paper, appendix E).
 
-Development chains may impersonate signatures: such a signature belongs to an account, whatever hash
-is signed. The list is global to the process, so executions need no extra argument. If it is empty,
-the precompile reads one more integer.
+Development chains may impersonate signatures: the precompile returns a given account for such a
+signature, whatever the hash. The list of impersonated signatures is global to the process, so
+executions need no extra argument. If the list is empty, it costs the read of one integer.
 """
 
 from libc.string cimport memcmp, memcpy, memset
@@ -32,8 +32,8 @@ cdef Impersonated impersonated[1024]
 cdef int impersonated_count = 0  # published after its entry is complete
 
 
-# Input: hash, v, r, s, one word each; v is 27 or 28. An invalid signature is not a failure: the
-# output is empty.
+# The input is hash, v, r, s, a word each; v is 27 or 28. For an invalid signature the call succeeds
+# with an empty output.
 cdef PrecompileOutcome ecrecover(
     const uint8_t* data, size_t size, int64_t* gas, Buffer* output,
 ) noexcept nogil:
@@ -65,7 +65,7 @@ cdef PrecompileOutcome answer(const Address* signer, Buffer* output) noexcept no
     return PRECOMPILE_OK
 
 
-# The newest matching entry wins. ``operands``: hash, v, r, s.
+# Returns the signer of the newest matching entry, or NULL. ``operands``: hash, v, r, s.
 cdef const Address* impersonated_signer(const uint8_t* operands) noexcept nogil:
     cdef int at = atomic_observe_int(&impersonated_count)
     while at > 0:

@@ -28,7 +28,7 @@ cdef extern from "fastevm/core/precompiles/known_primes.h" nogil:
 
 
 cdef enum:
-    BYZANTIUM = 1             # Schedule.modexp_version
+    BYZANTIUM = 1             # values of Schedule.modexp_version
     BERLIN = 2
     OSAKA = 3
 
@@ -72,7 +72,7 @@ cdef uint64_t longest_of(const Lengths* lengths) noexcept nogil:
     return longest
 
 
-# The start of an operand, or the end of the data if it starts beyond it.
+# Returns the offset of an operand after `before` bytes of operands, at most the size of the data.
 cdef size_t operand_offset(size_t size, uint64_t before) noexcept nogil:
     cdef uint64_t offset = saturating_add(HEADER, before)
     return size if offset >= size else <size_t>offset
@@ -138,7 +138,7 @@ cdef uint64_t cost_of(
     return cost if cost > OSAKA_MINIMUM else OSAKA_MINIMUM
 
 
-# An operand that extends past the end of the data is padded with zeros.
+# Loads an operand. Its bytes past the end of the data are zero.
 cdef bint load_operand(
     Integer* r, const uint8_t* data, size_t size, size_t offset, size_t length,
 ) noexcept nogil:

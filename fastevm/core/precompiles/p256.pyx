@@ -95,7 +95,8 @@ cdef bint is_point(const uint8_t* operands) noexcept nogil:
     return word_eq(&square, &sum)
 
 
-# The word 1 for a valid signature, else no output: invalid input never fails the call.
+# Returns the word 1 for a valid signature, else an empty output. Invalid input never fails the
+# call.
 cdef PrecompileOutcome p256_verify(
     const Schedule* schedule, const uint8_t* data, size_t size, int64_t* gas, Buffer* output,
 ) noexcept nogil:
@@ -103,7 +104,7 @@ cdef PrecompileOutcome p256_verify(
     if not charge(gas, <uint64_t>schedule.p256_verify_cost):
         return PRECOMPILE_OUT_OF_GAS
     output.size = 0
-    # What the specification refuses by its form costs microseconds, not a call of the library.
+    # Input that the specification refuses by its form is rejected without a call of the library.
     if size != INPUT_SIZE or not (is_scalar(data + 32) and is_scalar(data + 64)):
         return PRECOMPILE_OK
     if not is_point(data + 96):

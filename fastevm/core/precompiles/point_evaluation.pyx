@@ -24,12 +24,13 @@ ANSWER[:] = (4096).to_bytes(32, "big") + bytes.fromhex(
     "73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001"
 )
 
-# The secret of the Ethereum KZG ceremony times the generator of G2: the only part of the
-# setup that verification needs.
+# The point [tau] in G2, tau being the secret of the Ethereum KZG ceremony. It is the only part of
+# the trusted setup that verification needs.
 cdef BlsG2Affine TAU
 
 
-# e(commitment - [y] + z proof, [1]) == e(proof, [tau]), with the second point of each pair in G2.
+# Returns whether e(commitment - [y] + z proof, [1]) == e(proof, [tau]), with the second point of
+# each pair in G2.
 cdef bint verify(
     const BlsG1Affine* commitment, const BlsScalar* z, const BlsScalar* y,
     const BlsG1Affine* proof,

@@ -18,8 +18,9 @@ cdef enum PrecompileOutcome:
 # at 0x100), or 0 if there is none.
 cdef uint32_t precompile_at(const Schedule* schedule, const Address* address) noexcept nogil
 
-# Charges `gas[0]`, computes and sets `output.size` (0 is a valid size). `number` as above. Those that
-# may take more than 10 ms check `*cancel`, a `CancelRequest`, every few milliseconds.
+# Runs the precompile `number` (see precompile_at): charges `gas[0]` and writes the output, which
+# may be empty. Precompiles that may take more than 10 ms check `*cancel`, a `CancelRequest`, every
+# few milliseconds.
 cdef PrecompileOutcome precompile_run(
     uint32_t number, const Schedule* schedule, const uint8_t* data, size_t size, int64_t* gas,
     Buffer* output, const int* cancel,

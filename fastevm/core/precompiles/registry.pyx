@@ -137,10 +137,11 @@ def run(
 ):
     """Runs precompile ``number`` (see ``number_at``) on ``data`` with ``gas`` and a fork's prices.
 
-    Returns (ok, output, gas left). If it ran out of gas or the input is invalid, ok is False, and
-    there is no output and no gas left. ``is_cancelled``: as if the caller had cancelled it. Raises
-    ValueError if the fork has no such precompile, ``UnknownForkError`` for an unknown fork,
-    TimeoutError if it noticed the cancellation and MemoryError if out of memory.
+    Returns (ok, output, gas left). If the gas does not suffice or the input is invalid, ok is
+    False, the output is empty and no gas is left. ``is_cancelled``: run as if the caller had
+    cancelled the execution. Raises ValueError if the fork has no such precompile,
+    ``UnknownForkError`` for an unknown fork, TimeoutError if the precompile noticed the
+    cancellation, and MemoryError.
     """
     cdef ForkSchedule schedule = schedule_for(fork)
     cdef const uint8_t* bytes_in = data

@@ -12,10 +12,10 @@ cdef struct Arena:
     ArenaChunk* current
     ArenaChunk* large         # allocations larger than a chunk, one chunk each
     size_t chunk_size
-    size_t bytes              # held by all chunks, including headers
+    size_t bytes              # memory of all chunks, including headers
 
 
-# NULL when memory is exhausted. `chunk_size` is rounded up to at least 1 KiB.
+# Returns NULL if memory is exhausted. `chunk_size` is rounded up to at least 1 KiB.
 cdef Arena* arena_new(size_t chunk_size) noexcept nogil
 cdef void* arena_alloc_slow(Arena* arena, size_t size) noexcept nogil
 # Releases every allocation; keeps the first chunks (at most ARENA_KEPT_BYTES, at least one) for the
@@ -24,7 +24,7 @@ cdef void arena_reset(Arena* arena) noexcept nogil
 cdef void arena_free(Arena* arena) noexcept nogil             # NULL is allowed
 
 
-# `size` bytes aligned to 16, uninitialised; Returns NULL when memory is exhausted.
+# Returns `size` uninitialised bytes, aligned to 16. NULL if memory is exhausted.
 cdef inline void* arena_alloc(Arena* arena, size_t size) noexcept nogil:
     cdef uint8_t* p = arena.cursor
     if size <= <size_t>(arena.end - p):

@@ -5,7 +5,7 @@ from libc.stdint cimport SIZE_MAX, uint64_t
 
 
 cdef enum:
-    ARENA_KEPT_BYTES = 1 << 20    # a reset frees memory held beyond this
+    ARENA_KEPT_BYTES = 1 << 20    # most bytes that a reset keeps
     SMALLEST_CHUNK = 1 << 10
 
 
@@ -62,8 +62,8 @@ cdef Arena* arena_new(size_t chunk_size) noexcept nogil:
     return arena
 
 
-# An allocation larger than a quarter of a chunk gets its own chunk, so at most a quarter of any
-# chunk is wasted.
+# Allocates from another chunk. An allocation larger than a quarter of a chunk gets its own chunk,
+# so at most a quarter of any chunk is wasted.
 cdef void* arena_alloc_slow(Arena* arena, size_t size) noexcept nogil:
     cdef ArenaChunk* chunk
     if size > arena.chunk_size // 4:

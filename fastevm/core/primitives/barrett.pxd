@@ -19,7 +19,7 @@ cdef extern from "fastevm/core/primitives/intrinsics.h" nogil:
     RepeatedModulus* last_modulus "fe_last_modulus"()
 
 
-# True if the previous modulus was the same, has four significant limbs and a known reciprocal.
+# Returns whether `n` is the last modulus again, has four significant limbs and a known reciprocal.
 cdef inline bint modulus_repeats(RepeatedModulus* last, const uint64_t* n) noexcept nogil:
     cdef uint64_t ones[8]
     cdef uint64_t rest[4]
@@ -37,7 +37,8 @@ cdef inline bint modulus_repeats(RepeatedModulus* last, const uint64_t* n) noexc
     return True
 
 
-# The limbs 5 .. 9 of x[3..7] * m[0..4], at most one too small because columns 0 to 2 are omitted.
+# Computes limbs 5 .. 9 of x[3..7] * m[0..4]: at most 1 too small, because columns 0 to 2 are
+# omitted.
 cdef inline void quotient_estimate(
     uint64_t* q, const uint64_t* x, const uint64_t* m
 ) noexcept nogil:
@@ -80,7 +81,7 @@ cdef inline void quotient_rows(
     q[4] = carry
 
 
-# x - q * n modulo 2^320 into five limbs.
+# Computes x - q * n modulo 2^320, in five limbs.
 cdef inline void subtract_multiple(
     uint64_t* r, const uint64_t* x, const uint64_t* q, const uint64_t* n
 ) noexcept nogil:
@@ -104,7 +105,7 @@ cdef inline void subtract_multiple(
     r[4] = r4 - borrow
 
 
-# The eight limbs of x modulo last.n into four; requires that `modulus_repeats` returned true.
+# Computes the eight limbs of x modulo last.n. Call it only if `modulus_repeats` returned True.
 cdef inline void reduce_repeated(
     uint64_t* r, const uint64_t* x, const RepeatedModulus* last
 ) noexcept nogil:

@@ -14,7 +14,7 @@ cdef struct BloomBits:
 
 cdef void bloom_bits(BloomBits* out, const uint8_t* data, size_t size) noexcept nogil
 cdef void bloom_add(uint8_t* bloom, const uint8_t* data, size_t size) noexcept nogil
-# The same for an item whose keccak256 is known.
+# Adds an item, given its keccak256.
 cdef void bloom_add_digest(uint8_t* bloom, const uint8_t* digest) noexcept nogil
 cdef void bloom_merge(uint8_t* bloom, const uint8_t* other) noexcept nogil
 

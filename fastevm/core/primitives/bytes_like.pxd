@@ -1,4 +1,4 @@
-# Reads what Python programs pass as bytes, addresses, hashes and slots.
+# Reads bytes, addresses, hashes and slots that Python programs pass as arguments.
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_GET_SIZE
 from libc.string cimport memcpy
 
@@ -7,9 +7,9 @@ from fastevm.core.primitives.hashes cimport Address
 
 cdef bytes other_bytes(object value, str name)
 cdef bytes sized_bytes(object value, Py_ssize_t size, str name)
-# A checksum of other letters than expected raises ValueError.
+# Raises ValueError for hex text with a wrong EIP-55 checksum.
 cdef bytes other_address(object value, str name)
-# An int, or what stands for one: an index, or 32 bytes.
+# Returns an int from an int, an object with __index__, or 32 bytes.
 cdef object slot_number(object value, str name)
 
 

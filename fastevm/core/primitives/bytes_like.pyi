@@ -1,4 +1,4 @@
-"""Reads what Python programs pass as bytes, addresses, hashes and slots."""
+"""Reads bytes, addresses, hashes and slots that Python programs pass as arguments."""
 
 from typing import TypeAlias
 

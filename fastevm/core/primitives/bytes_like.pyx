@@ -1,8 +1,8 @@
-"""Reads what Python programs pass as bytes: the only function that decides what is accepted.
+"""Reads bytes, addresses, hashes and slots that Python programs pass as arguments.
 
-Accepted are bytes and subclasses such as HexBytes, other objects with a buffer (bytearray,
-memoryview), and hex text with a 0x prefix. Numbers are never taken for bytes, those of numpy
-included: ``bytes(5)`` would be five zero bytes.
+The functions accept bytes and subclasses such as HexBytes, other objects with a buffer (bytearray,
+memoryview), and hex text with a 0x prefix. They refuse numbers, also those of numpy, because
+``bytes(5)`` would be five zero bytes.
 """
 
 from cpython.buffer cimport PyObject_CheckBuffer
@@ -17,12 +17,12 @@ from fastevm.core.primitives.hex cimport hex_checksum, hex_decode
 
 
 BytesLike = bytes | bytearray | memoryview | str  # for annotations
-SHOWN = 40  # characters of a wrong text in an error
+SHOWN = 40  # characters of an invalid text that an error shows
 HEX_DIGITS = frozenset("0123456789abcdefABCDEF")
 
 
 cdef bytes hex_text_bytes(str text, str name):
-    """Decodes hex text; the ValueError says what is wrong with it."""
+    """Decodes hex text. Raises ValueError with the reason if the text is invalid."""
     cdef bytes raw, out
     cdef Py_ssize_t digits
     shown = text if len(text) <= SHOWN else text[:SHOWN] + "..."
@@ -54,7 +54,8 @@ cdef bytes other_bytes(object value, str name):
 
 
 cdef bint has_items(object value) except -1:
-    """Returns whether a value has a buffer, and is no number: those of numpy have one as well."""
+    """Returns whether a value has a buffer and is not a number: numpy's numbers have buffers too.
+    """
     return PyObject_CheckBuffer(value) and memoryview(value).ndim > 0
 
 
@@ -111,7 +112,7 @@ cdef object slot_number(object value, str name):
 # --- Python functions ---
 
 def bytes_of(value: object, name: str = "data") -> bytes:
-    """Returns bytes, from anything that is accepted as bytes; ``name`` is shown in errors.
+    """Returns the bytes of a `BytesLike` value. ``name`` is shown in errors.
 
     Raises ValueError for text that is not hex, TypeError for other values.
     """

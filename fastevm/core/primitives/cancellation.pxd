@@ -5,10 +5,10 @@ from fastevm.core.primitives.intrinsics cimport atomic_load_int
 cdef enum CancelRequest:
     NO_REQUEST = 0
     CANCEL_REQUEST = 1          # the execution ends with CANCELLED
-    PAUSE_REQUEST = 2           # returns SUSPENDED; the host clears the request and resumes
-    LOOK_REQUEST = 3            # the same, but only at the first back-edge or call
+    PAUSE_REQUEST = 2           # machine_run returns SUSPENDED; the host clears it and resumes
+    LOOK_REQUEST = 3            # like PAUSE_REQUEST, but only at the first back-edge or call
 
 
-# Whether the execution must end now. For code that runs long between two opcodes.
+# Whether the execution must end now. Code that runs long between two opcodes calls it regularly.
 cdef inline bint is_cancelled(const int* request) noexcept nogil:
     return atomic_load_int(request) == CANCEL_REQUEST

@@ -7,19 +7,19 @@ from fastevm.core.primitives.pthread cimport pthread_cond_t, pthread_mutex_t
 
 
 cdef enum:
-    SPINS = 2000              # about 0.1 ms; sleeping and waking takes a third of that
+    SPINS = 2000              # take about 0.1 ms; sleeping and waking takes a third of this
 
 
 cdef struct EventCount:
-    int count                 # atomic; changed under the guard
-    int waiting               # sleeping threads: under the guard
+    int count                 # number of events; atomic, changed with the guard held
+    int waiting               # number of sleeping threads; only with the guard held
     pthread_mutex_t guard
     pthread_cond_t moved
 
 
 cdef void event_count_open(EventCount* e) noexcept nogil
 cdef void event_count_close(EventCount* e) noexcept nogil
-# Reports an event: wakes all waiters, which see everything written before.
+# Reports an event and wakes all waiters, which see all writes made before.
 cdef void events_advance(EventCount* e) noexcept nogil
 # Waits until the count differs from `seen`: spins a number of times, then sleeps.
 cdef void events_await(EventCount* e, int seen, int spins) noexcept nogil

@@ -3,7 +3,8 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_Check, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t
 
 
-# The content of a bytes object, which must outlive it. Raises ValueError for another type or size.
+# Returns the content of a bytes object, valid as long as the object. Raises ValueError for another
+# type or size.
 cdef inline const uint8_t* exactly(object value, Py_ssize_t size, str name) except NULL:
     if not PyBytes_Check(value):
         raise ValueError(f"{name}: expected {size} bytes, found {type(value).__name__}")

@@ -1,4 +1,4 @@
-# The length of data after FastLZ compression (level 1), without compressing it.
+# Computes the length of data after FastLZ compression (level 1), without storing the result.
 from libc.stdint cimport uint8_t, uint64_t
 
 

@@ -1,4 +1,4 @@
-"""The length of data after FastLZ compression (level 1), without compressing it.
+"""Computes the length of data after FastLZ compression (level 1), without storing the result.
 
 Source: the FastLZ format (level 1), and the OP Stack specification, Fjord, "L1-Cost fees".
 """
@@ -35,7 +35,10 @@ cdef inline uint64_t match(uint64_t length) noexcept nogil:
 cdef inline size_t matching(
     const uint8_t* data, size_t old, size_t new, size_t end
 ) noexcept nogil:
-    """Returns how many bytes were compared, including the first differing byte."""
+    """Compares data from ``old`` and ``new`` on, and returns the number of bytes compared.
+
+    The number includes the first byte that differs.
+    """
     cdef size_t count = 0
     while new + count < end:
         count += 1

@@ -2,7 +2,7 @@
 
 
 cdef extern from "fastevm/core/primitives/guarded_memory.h" nogil:
-    # Zeroed pages between two guard pages, the upper guard directly after the end. NULL if out of
-    # memory.
+    # Returns zeroed pages between two guard pages, the upper directly after the end. NULL if memory
+    # is exhausted.
     void* map_guarded "fe_map_guarded"(size_t size)
     void unmap_guarded "fe_unmap_guarded"(void* memory, size_t size)

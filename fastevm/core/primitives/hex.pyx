@@ -25,7 +25,7 @@ cdef extern from "Python.h":
 
 cdef enum:
     NOT_A_DIGIT = 0xff
-    QUANTITY_DIGITS = 64      # of a 256-bit word
+    QUANTITY_DIGITS = 64      # hex digits of a 256-bit word
     ADDRESS_SIZE = 20
 
 # Tables: the two digits of each byte, and the value of each character.
@@ -67,7 +67,8 @@ cdef bint hex_decode(uint8_t* out, const char* text, size_t digits) noexcept nog
     return (wrong & 0xf0) == 0
 
 
-# Reserves space for 0x and `digits` more. Returns where the digits go, or NULL if out of memory.
+# Appends 0x and reserves space for `digits` digits. Returns their address; NULL if memory is
+# exhausted.
 cdef char* append_prefix(Buffer* buffer, size_t digits) noexcept nogil:
     cdef char* out
     if not buffer_reserve(buffer, buffer.size + 2 + digits):

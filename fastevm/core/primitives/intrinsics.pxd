@@ -21,7 +21,7 @@ cdef extern from "fastevm/core/primitives/intrinsics.h" nogil:
     void prefetch "fe_prefetch"(const void* p)
     void prefetch_all "fe_prefetch_all"(void** records, int count)
 
-    # Unaligned: native byte order, or big-endian.
+    # Unaligned loads and stores in native byte order, or big-endian.
     uint64_t load64 "fe_load64"(const void* p)
     uint32_t load32 "fe_load32"(const void* p)
     void store64 "fe_store64"(void* p, uint64_t x)
@@ -54,10 +54,10 @@ cdef extern from "fastevm/core/primitives/intrinsics.h" nogil:
     # A thread that observes the number sees all writes before its publication.
     void atomic_publish_int "fe_atomic_publish_int"(int* p, int x)
     int atomic_observe_int "fe_atomic_observe_int"(const int* p)
-    # Replaces `old` by `new`. True for the one thread that replaced it.
+    # Replaces `old` by `new`. Returns True only on the thread that replaced it.
     bint atomic_claim_int "fe_atomic_claim_int"(int* p, int old, int new)
 
-    # The same for pointers; a claim publishes too.
+    # Observe, publish and claim for pointers. A claim also publishes.
     void* atomic_observe_pointer "fe_atomic_observe_pointer"(void** p)
     void atomic_publish_pointer "fe_atomic_publish_pointer"(void** p, void* x)
     bint atomic_claim_pointer "fe_atomic_claim_pointer"(void** p, void* old, void* new)

@@ -2,13 +2,13 @@
 from libc.stdint cimport uint8_t
 
 
-# The 32-byte digest of `size` bytes; `out` may be the input itself.
+# Computes the 32-byte digest of `size` bytes. `out` may be the input itself.
 cdef void keccak256(uint8_t* out, const uint8_t* data, size_t size) noexcept nogil
-# Digest of the concatenation of a head of less than 136 bytes and at least 136 bytes of data.
+# Computes the digest of a head (less than 136 bytes) followed by data (at least 136 bytes).
 cdef void keccak256_joined(
     uint8_t* out, const uint8_t* head, size_t head_size, const uint8_t* data, size_t size
 ) noexcept nogil
-# Digests of exactly 32 or 64 bytes: hashed keys of the tries, slots of Solidity's mappings.
+# Compute the digest of exactly 32 or 64 bytes: for hashed keys of tries and slots of mappings.
 cdef void keccak256_32(uint8_t* out, const uint8_t* data) noexcept nogil
 cdef void keccak256_64(uint8_t* out, const uint8_t* data) noexcept nogil
 
@@ -20,5 +20,6 @@ cdef extern from "fastevm/core/primitives/keccak_many.h" nogil:
         uint8_t* out              # 32 bytes, must not overlap any message
 
 
-# Hashes many messages, up to eight at a time in vector lanes: a quarter of the time per message.
+# Hashes many messages, up to eight at a time in vector lanes. A message takes a quarter of the
+# time.
 cdef void keccak256_many(const KeccakJob* jobs, size_t count) noexcept nogil

@@ -74,8 +74,11 @@ def keccak256_all(messages: list[bytes]) -> list[bytes]:
 
 
 def use_lanes(most: int = MOST_LANES) -> int:
-    """Limit `keccak256_all` to ``most`` messages at a time. Returns the resulting number of lanes;
-    0 means one message after the other. For tests: the default is the processor's maximum."""
+    """Limits `keccak256_all` to ``most`` messages at a time. For tests.
+
+    Returns the number of lanes; 0 means one message after the other. The default is the maximum of
+    the processor.
+    """
     fe_keccak_many_choose(most)
     return fe_keccak_lanes
 
@@ -104,7 +107,7 @@ cdef bytes KNOWN_DIGEST = bytes.fromhex(
 
 
 def choose_code() -> None:
-    """Select the fastest variant that this processor supports and that computes known digests."""
+    """Selects the fastest variant that the processor supports and that passes a self-test."""
     IN_USE["keccak256"] = "bmi2" if fe_keccak_choose(SIMD_ALLOWED) else "portable"
     if _keccak256(KNOWN_MESSAGE) != KNOWN_DIGEST:
         fe_keccak_choose(False)

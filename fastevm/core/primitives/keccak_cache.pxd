@@ -25,7 +25,8 @@ cdef struct KeccakCache:
     CachedDigest entries[CACHE_ENTRIES]
 
 
-# Selects the entry by both ends of the key (padding may be on either side) and the end of the slot.
+# Returns the only entry for a message, selected by three of its words: both ends of the mapping key
+# (which may be padded on either side) and the end of the slot number.
 cdef inline CachedDigest* cache_entry(
     KeccakCache* d, uint64_t first, uint64_t fourth, uint64_t last
 ) noexcept nogil:

@@ -19,7 +19,7 @@ cdef inline uint64_t mul_add(
     return <uint64_t>t
 
 
-# u - q * v - borrow for one limb; stores the new borrow.
+# Returns u - q * v - borrow for one limb, and stores the new borrow.
 cdef inline uint64_t mul_sub(uint64_t u, uint64_t q, uint64_t v, uint64_t* borrow) noexcept nogil:
     cdef u128 t = <u128>q * <u128>v + <u128>borrow[0]
     cdef uint64_t low = <uint64_t>t
@@ -27,7 +27,7 @@ cdef inline uint64_t mul_sub(uint64_t u, uint64_t q, uint64_t v, uint64_t* borro
     return u - low
 
 
-# u + v + carry for one limb; stores the new carry.
+# Returns u + v + carry for one limb, and stores the new carry.
 cdef inline uint64_t add_limb(uint64_t u, uint64_t v, uint64_t* carry) noexcept nogil:
     cdef u128 t = <u128>u + <u128>v + <u128>carry[0]
     carry[0] = <uint64_t>(t >> 64)
@@ -159,8 +159,8 @@ cdef inline void divide_digits(
             j -= 1
 
 
-# `size` <= 8 limbs of u by the four of v, the lowest n of which (2 to `size`) are significant. q
-# gets size - n + 1 digits, `rest` four limbs; u and v are read before either is written.
+# Divides the `size` <= 8 limbs of u by v, which has four limbs, of which the lowest n (2 to `size`)
+# are significant. q gets size - n + 1 digits, `rest` four limbs. Both may alias u and v.
 cdef inline void divide_by_limbs(
     uint64_t* q, uint64_t* rest, const uint64_t* u, int size, const uint64_t* v, int n
 ) noexcept nogil:

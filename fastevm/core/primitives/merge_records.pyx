@@ -22,7 +22,8 @@ cdef inline bint goes_first(const uint8_t* one, const uint8_t* other) noexcept n
 cdef void merge(
     uint8_t* out, const uint8_t* left, size_t* left_size, const uint8_t* right, size_t* right_size
 ) noexcept nogil:
-    """Write records in order until either side is exhausted; the sizes become the bytes taken."""
+    """Writes records in order until either side is exhausted. Sets both sizes to the bytes taken.
+    """
     cdef size_t i = 0, j = 0
     while i < left_size[0] and j < right_size[0]:
         if goes_first(left + i, right + j):

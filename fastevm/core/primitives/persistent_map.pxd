@@ -35,8 +35,8 @@ cdef size_t map_count(const MapNode* root) noexcept nogil
 cdef void* map_get(const MapNode* root, const MapKind* kind, const uint8_t* key) noexcept nogil
 # Takes over the caller's reference to `root` and to `leaf`; returns the new root. Nodes with one
 # reference are edited in place, so a batch of updates on a private root copies each path once.
-# On exhausted memory `failed[0]` becomes True and the old root comes back unchanged (the leaf is
-# released); otherwise `failed[0]` is left alone.
+# If memory is exhausted, sets `failed[0]` to True, releases the leaf and returns the old root
+# unchanged. Otherwise `failed[0]` does not change.
 cdef MapNode* map_set(
     MapNode* root, const MapKind* kind, void* leaf, bint* failed
 ) noexcept nogil
@@ -49,8 +49,8 @@ cdef bint map_each(
 ) noexcept nogil
 
 
-# `before` is NULL for a key that only the newer version has, `after` for one that only the older
-# version has.
+# Called with both leaves of a key. `before` is NULL if only the newer version has the key, `after`
+# if only the older version has it.
 ctypedef bint (*MapDifference)(void* before, void* after, void* context) noexcept nogil
 
 # Visit the leaves in which two versions differ, in no particular order, until `visit` returns

@@ -1,8 +1,9 @@
 """A persistent hash map: a bitmapped 32-way trie over a seeded hash, with atomic reference counts.
 
-A node holds one slot for each bit of `used`, in the order of the bits. The slot is a leaf if the
-bit is also set in `leaves`, otherwise a node. Each level consumes five bits of the key's hash. When
-they are used up, the key is hashed again with another seed, so equal hashes differ further down.
+A node has one slot for each bit of `used`, in the order of the bits. The slot is a leaf if the bit
+is also set in `leaves`, otherwise a node. Each level uses five bits of the key's hash. When all
+bits are used up, the key is hashed again with another seed, so keys with equal hashes differ
+further down.
 
 Below the root every node has at least two leaves under it; the shape depends on the keys only.
 An edit walks down one path. Starting at the root, a node with exactly one reference is not shared
@@ -29,7 +30,7 @@ from fastevm.core.primitives.table cimport hash_limbs
 cdef enum:
     LEVEL_BITS = 5
     LEVEL_MASK = 31
-    LEVELS_PER_HASH = 12      # of five bits: 60 of 64 bits
+    LEVELS_PER_HASH = 12      # levels of five bits each use 60 of the 64 bits of a hash
 
 
 # The path of a key, level by level.
@@ -172,7 +173,7 @@ cdef MapNode* open_slot(MapNode* node, uint32_t bit, bint private) noexcept nogi
 cdef MapNode* close_slot(
     MapNode* node, uint32_t bit, const MapKind* kind, bint private
 ) noexcept nogil:
-    """The node if private, else a copy, without the leaf at `bit`; NULL if out of memory."""
+    """Returns the node if private, else a copy, without the leaf at `bit`. NULL without memory."""
     cdef int size = popcount32(node.used)
     cdef int at = slot_index(node, bit)
     cdef MapNode* fresh = node if private else node_copy(node, bit, size)
@@ -217,7 +218,7 @@ cdef MapNode* put_slot(
 
 
 cdef MapNode* node_of(uint32_t bit, void* content, bint is_leaf, size_t count) noexcept nogil:
-    """A node with one slot; NULL if out of memory."""
+    """Returns a node with one slot; NULL if memory is exhausted."""
     cdef MapNode* node = <MapNode*>PyMem_RawMalloc(node_size(1))
     if node != NULL:
         node.references = 1
@@ -229,7 +230,10 @@ cdef MapNode* node_of(uint32_t bit, void* content, bint is_leaf, size_t count) n
 
 
 cdef MapNode* node_of_two(Walk* a, void* leaf_a, Walk* b, void* leaf_b) noexcept nogil:
-    """Smallest subtree containing both leaves; takes ownership of them. NULL on failure."""
+    """Returns the smallest subtree with both leaves, whose references it takes over.
+
+    NULL if memory is exhausted.
+    """
     cdef MapNode* below
     cdef MapNode* node
     cdef MapNode* both
@@ -280,7 +284,10 @@ cdef MapNode* split_leaf(
 
 
 cdef MapNode* set_below(MapNode* node, void* leaf, Walk* w, bint private) noexcept nogil:
-    """Always takes over the leaf's reference. NULL if out of memory; then nothing has changed."""
+    """Stores a leaf below a node and always takes over its reference.
+
+    Returns the changed node or copy. NULL if memory is exhausted; then nothing has changed.
+    """
     cdef const MapKind* kind = w.kind
     cdef uint32_t bit = walk_bit(w)
     cdef void* content
@@ -315,7 +322,7 @@ cdef MapNode* set_below(MapNode* node, void* leaf, Walk* w, bint private) noexce
 
 
 cdef void* other_leaf(const MapNode* node, const MapKind* kind, const uint8_t* key) noexcept nogil:
-    """Of the node's two leaves, returns the one with another key (borrowed)."""
+    """Returns the leaf with another key (borrowed) of a node that has two leaves."""
     cdef void** slots = slots_of(node)
     while node.leaves == 0:
         node = <const MapNode*>slots[0]
@@ -324,7 +331,10 @@ cdef void* other_leaf(const MapNode* node, const MapKind* kind, const uint8_t* k
 
 
 cdef MapNode* remove_below(MapNode* node, Walk* w, bint private) noexcept nogil:
-    """The key exists and is not the only one. NULL if out of memory; then nothing has changed."""
+    """Removes a key that exists and is not the only key of the map.
+
+    Returns the changed node or copy. NULL if memory is exhausted; then nothing has changed.
+    """
     cdef const MapKind* kind = w.kind
     cdef uint32_t bit = walk_bit(w)
     cdef MapNode* child

@@ -6,7 +6,7 @@ from fastevm.core.primitives.word cimport Word
 
 
 cdef enum:
-    RLP_MAX_DEPTH = 1024      # of the Python decoder and encoder; the C level does not recurse
+    RLP_MAX_DEPTH = 1024      # nesting limit in Python; the C functions do not recurse
 
 
 # The payload of an item, without the header, as a view of borrowed bytes.
@@ -31,18 +31,19 @@ cdef bint rlp_single(const uint8_t* p, size_t size, RlpItem* out) noexcept nogil
 # Decodes `size` bytes that must be exactly one list, and starts an iteration.
 cdef bint rlp_open(const uint8_t* p, size_t size, RlpCursor* out) noexcept nogil
 cdef bint rlp_enter(const RlpItem* item, RlpCursor* out) noexcept nogil      # False if not a list
-# The number of items of the list; -1 if it is not a list or malformed.
+# Returns the number of items of a list; -1 if the item is not a list or is malformed.
 cdef int64_t rlp_count(const RlpItem* item) noexcept nogil
 
-# The value of an item. Integers: no leading zero byte, zero is the empty string.
+# Read the value of an item. Integers have no leading zero byte; zero is the empty string.
 cdef bint rlp_uint64(const RlpItem* item, uint64_t* out) noexcept nogil
 cdef bint rlp_word(const RlpItem* item, Word* out) noexcept nogil
-# Requires exactly `size` bytes.
+# Reads an item that must have exactly `size` bytes.
 cdef bint rlp_fixed(const RlpItem* item, uint8_t* out, size_t size) noexcept nogil
 
-# The next item of an iteration; also False at its end.
+# Returns the next item of an iteration. Also returns False at its end.
 cdef bint rlp_next(RlpCursor* cursor, RlpItem* out) noexcept nogil
-# The same with the header: `start` and `whole` cover the complete encoding.
+# Like rlp_next. Also returns the address (`start`) and the size (`whole`) of the item with its
+# header.
 cdef bint rlp_next_raw(
     RlpCursor* cursor, RlpItem* out, const uint8_t** start, size_t* whole
 ) noexcept nogil
@@ -65,8 +66,8 @@ cdef bint rlp_append_word(Buffer* buffer, const Word* value) noexcept nogil
 # Appends the header of a list; the caller appends its payload of `size` bytes next.
 cdef bint rlp_append_list_header(Buffer* buffer, size_t size) noexcept nogil
 
-# For a list with a payload of unknown size: begin, append the items, end. `rlp_list_end` puts the
-# header in front of what was appended since `begin`.
+# For a list with a payload of unknown size: begin, append the items, end. `rlp_list_end` inserts
+# the header before the items that were appended since `rlp_list_begin`.
 #     mark = rlp_list_begin(buffer)
 #     ok = rlp_append_uint64(buffer, 1) and rlp_list_end(buffer, mark)
 cdef size_t rlp_list_begin(const Buffer* buffer) noexcept nogil

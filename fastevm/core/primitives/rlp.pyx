@@ -108,7 +108,7 @@ cdef int64_t rlp_count(const RlpItem* item) noexcept nogil:
     return count
 
 
-# A string without leading zeros, at most `limit` bytes.
+# Whether an item is an integer: a string without leading zeros of at most `limit` bytes.
 cdef bint is_integer(const RlpItem* item, size_t limit) noexcept nogil:
     return not item.is_list and item.size <= limit and (item.size == 0 or item.data[0] != 0)
 
@@ -206,7 +206,8 @@ cdef size_t write_header(uint8_t* out, size_t size, uint8_t base) noexcept nogil
     return 1 + width
 
 
-# Reserves a header and `size` bytes. Returns where the header goes, or NULL if out of memory.
+# Reserves a header and `size` bytes. Returns the address of the header; NULL if memory is
+# exhausted.
 cdef inline uint8_t* room_for(Buffer* buffer, size_t size) noexcept nogil:
     if unlikely(buffer.capacity - buffer.size < MAX_HEADER or
                 buffer.capacity - buffer.size - MAX_HEADER < size):

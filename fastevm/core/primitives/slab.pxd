@@ -32,7 +32,7 @@ cdef enum:
 
 
 cdef struct SlabUse:
-    size_t records                      # of all sizes
+    size_t records                      # number of records of all sizes
     size_t record_bytes                 # memory of these records
     size_t chunk_bytes                  # memory of all chunks, used or not
 
@@ -56,12 +56,12 @@ cdef inline int* slab_count(const void* record, uint32_t lines) noexcept nogil:
     return <int*>(at + counts_offset(at)) + index
 
 
-# A record of 1 to SLAB_MAX_LINES lines with one reference, its content undefined. NULL if out of
-# memory. Any thread may allocate and free.
+# Returns a record of 1 to SLAB_MAX_LINES lines with one reference and undefined content. NULL if
+# memory is exhausted. Any thread may allocate and free.
 cdef void* slab_alloc(uint32_t lines) noexcept nogil
-# The record's count must be 0, or no other thread may know the record.
+# Frees a record. Its count must be 0, or no other thread may have a pointer to the record.
 cdef void slab_free(void* record, uint32_t lines) noexcept nogil
-# Current usage.
+# Returns the current memory usage.
 cdef SlabUse slab_use() noexcept nogil
 # For tests: makes the allocation of new chunks fail.
 cdef void slab_refuse(bint refuse) noexcept nogil

@@ -1,4 +1,4 @@
 """Memory used by the records of persistent structures."""
 
 def records_in_use() -> dict[str, int]:
-    """Returns ``records``, ``record_bytes`` and ``chunk_bytes`` (used or not) of this process."""
+    """Returns the number of ``records``, their ``record_bytes``, and all ``chunk_bytes``."""

@@ -28,7 +28,7 @@ cdef struct Chunk:
     Chunk* next               # next chunk of this size with a free record
     Chunk* previous
     int32_t first_free        # index of a freed record, or NO_RECORD
-    uint32_t unused           # records from here to the end were never allocated
+    uint32_t unused           # index from which on no record was ever allocated
     uint32_t records          # indexes below this lie inside the chunk
     uint32_t used
     uint32_t own_first        # records that overlap the chunk's own data: never allocated
@@ -38,7 +38,7 @@ cdef struct Chunk:
 cdef struct Slab:
     int guard
     Chunk* free_chunks
-    Chunk* spare              # one chunk without a record in use is kept
+    Chunk* spare              # a chunk kept although none of its records is in use; may be NULL
     Chunk* small              # the first chunk, while it is the only one
     size_t chunks
     size_t used               # records in use
@@ -81,7 +81,8 @@ cdef void unlist_chunk(Slab* slab, Chunk* chunk) noexcept nogil:
 
 
 cdef void choose_pages(Slab* slab, void* memory) noexcept nogil:
-    """Use large pages for the new chunk and for the first one, unless this is the first."""
+    """Uses large pages for a new chunk and for the first chunk, unless the new chunk is the first.
+    """
     if slab.chunks == 0:
         slab.small = chunk_of(<uint64_t>memory)
         return
@@ -211,7 +212,7 @@ cdef SlabUse slab_use() noexcept nogil:
 
 
 def records_in_use() -> dict[str, int]:
-    """Returns ``records``, ``record_bytes`` and ``chunk_bytes`` (used or not) of this process."""
+    """Returns the number of ``records``, their ``record_bytes``, and all ``chunk_bytes``."""
     return slab_use()
 
 

@@ -15,17 +15,18 @@ cdef struct Stage:
     StageEnd end              # may be NULL
     int64_t count             # number of items; with 0 only `end` runs
     int64_t padding[5]        # puts each counter on its own cache line
-    int64_t taken             # items taken: atomic
+    int64_t taken             # number of items that threads have taken; atomic
     int64_t padding_after_taken[7]
-    int64_t left              # items that have not ended: atomic
+    int64_t left              # number of items that have not ended; atomic
     int64_t padding_after_left[7]
 
 
-# Runs the stages on at most this many threads, or only on the caller's if the pool is busy. The
-# caller sets the functions of `stages` and the count of the first stage; all else must be zero.
+# Runs the stages on at most `threads` threads, or only on the caller's if the pool is busy. The
+# caller sets the functions of `stages` and the count of the first stage. All other members must be
+# zero.
 cdef void stages_run(Stage* stages, int count, void* context, int threads) noexcept nogil
 
 
-# The number of shares of this many items each; the last share may have fewer.
+# Returns how many shares of `of_each` items there are; the last share may have fewer items.
 cdef inline int64_t shares_of(size_t items, size_t of_each) noexcept nogil:
     return <int64_t>((items + of_each - 1) // of_each)

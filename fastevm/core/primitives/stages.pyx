@@ -30,7 +30,7 @@ cdef struct Course:
 
 
 cdef void enter(Course* c, int at) noexcept nogil:
-    """Start this stage, or the first following stage that has items."""
+    """Starts a stage, or the first following stage that has items."""
     while at < c.count and c.stages[at].count == 0:
         if c.stages[at].end != NULL:
             c.stages[at].end(c.context)
@@ -42,7 +42,7 @@ cdef void enter(Course* c, int at) noexcept nogil:
 
 
 cdef void leave(Course* c, int at) noexcept nogil:
-    """End a stage whose items have all ended."""
+    """Ends a stage whose items have all ended, and starts the next stage."""
     if c.stages[at].end != NULL:
         c.stages[at].end(c.context)
     enter(c, at + 1)

@@ -16,7 +16,8 @@ cdef inline uint64_t fold(uint64_t a, uint64_t b) noexcept nogil:
     return <uint64_t>t ^ <uint64_t>(t >> 64)
 
 
-# Both factors of a product depend on the seed: a key cannot make one of them zero on purpose.
+# Returns a second seed, so that both factors of a product depend on a seed: no key can be chosen
+# that makes a factor zero.
 cdef inline uint64_t second_seed(uint64_t seed) noexcept nogil:
     return (seed << 32 | seed >> 32) ^ <uint64_t>0xd6e8feb86659fd93
 

@@ -1,4 +1,4 @@
-"""A pool of threads that share work which runs without the GIL."""
+"""A pool of threads for work that runs without the GIL."""
 
 from libc.stdint cimport uint64_t
 from libc.string cimport memset
@@ -29,15 +29,15 @@ cdef extern from "<pthread.h>" nogil:
 
 
 cdef struct Team:
-    int taken                 # held by a caller: atomic
+    int taken                 # a caller uses the pool; atomic
     EventCount called
     EventCount ended
-    pthread_mutex_t guard     # of all below
+    pthread_mutex_t guard     # protects all members below
     int started               # threads besides the caller
     TeamWork work
     void* context
     uint64_t call             # number of the newest call
-    int wanted                # threads besides the caller that may join; 0 after the caller's share
+    int wanted                # threads besides the caller that may join; 0 once the caller is done
     int running               # threads that joined
 
 
@@ -83,7 +83,7 @@ cdef void* member_runs(void* argument) noexcept nogil:
 
 
 cdef bint start_members(int members) noexcept nogil:
-    """Called under the guard between calls: a new thread waits for the next call."""
+    """Starts threads, which wait for the next call. Called with the guard held, between calls."""
     while team.started < members:
         if not start_thread(member_runs, <void*><size_t>(team.started + 1)):
             return False
@@ -112,7 +112,7 @@ cdef bint team_run(TeamWork work, void* context, int members) noexcept nogil:
 
 
 cdef void wait_for_members() noexcept nogil:
-    """Threads that have not joined by now are not waited for."""
+    """Waits for the threads that have joined. No other thread can join from now on."""
     cdef bint all_ended = False
     cdef int seen
     while not all_ended:
@@ -125,7 +125,8 @@ cdef void wait_for_members() noexcept nogil:
             events_await(&team.ended, seen, SPINS)
 
 
-# A forked child has none of the threads, and a lock held by one of them would stay locked.
+# Resets the pool in a forked child, which has none of the threads: a lock held by one of them would
+# stay locked.
 cdef void close_team() noexcept nogil:
     memset(&team, 0, sizeof(Team))
     pthread_mutex_init(&team.guard, NULL)

@@ -57,7 +57,7 @@ cdef inline bint word_lt(const Word* a, const Word* b) noexcept nogil:
     return lt256(a.d, b.d)
 
 
-# Two's complement.
+# Compares two's complement numbers (SLT).
 cdef inline bint word_slt(const Word* a, const Word* b) noexcept nogil:
     return slt256(a.d, b.d)
 
@@ -196,7 +196,7 @@ cdef inline void word_shr(Word* r, const Word* shift, const Word* value) noexcep
         shift_right(r, shift.d[0], value, 0)
 
 
-# Arithmetic shift: fills with the sign.
+# Arithmetic shift right (SAR): fills with the sign.
 cdef inline void word_sar(Word* r, const Word* shift, const Word* value) noexcept nogil:
     cdef uint64_t fill = <uint64_t>(<int64_t>value.d[3] >> 63)
     if shift_is_long(shift):
@@ -205,7 +205,7 @@ cdef inline void word_sar(Word* r, const Word* shift, const Word* value) noexcep
         shift_right(r, shift.d[0], value, fill)
 
 
-# The byte at `index`; index 0 is the most significant. Zero if the index is above 31.
+# Returns the byte at `index`, of which 0 is the most significant; zero if the index is above 31.
 cdef inline void word_byte(Word* r, const Word* index, const Word* value) noexcept nogil:
     cdef uint64_t n = index.d[0]
     if n >= 32 or not word_fits64(index):
@@ -290,7 +290,7 @@ cdef inline void word_from_address(Word* r, const Address* a) noexcept nogil:
     r.d[3] = 0
 
 
-# The low 20 bytes.
+# Returns the low 20 bytes as an address.
 cdef inline void word_to_address(Address* r, const Word* a) noexcept nogil:
     store32_big(&r.b[0], <unsigned int>a.d[2])
     store64_big(&r.b[4], a.d[1])

@@ -89,7 +89,8 @@ cdef inline void reduce_limbs(Word* r, const uint64_t* u, int size, const Word* 
         r.d[0] = u[0]
 
 
-# a + b modulo n, each below 2n: one subtraction reduces each operand, one more their sum.
+# Computes a + b modulo n, for a and b below 2n: a subtraction reduces each operand, another their
+# sum.
 cdef inline void add_reduced(Word* r, const Word* a, const Word* b, const Word* n) noexcept nogil:
     cdef Word x, y
     word_copy(&x, a)
@@ -130,7 +131,7 @@ cdef inline void mul_row(uint64_t* p, uint64_t a, const Word* b) noexcept nogil:
     p[4] = carry
 
 
-# The full product: 8 limbs.
+# Computes the full product, with 8 limbs.
 cdef inline void word_mul_full(uint64_t* p, const Word* a, const Word* b) noexcept nogil:
     p[0] = 0
     p[1] = 0
@@ -188,7 +189,7 @@ cdef inline void word_mul_short(Word* r, const Word* a, const Word* b) noexcept 
     r.d[3] = a.d[3] * limb + carry
 
 
-# a^2, of whose products those of two different limbs appear twice.
+# Computes a^2 modulo 2^256. Products of two different limbs count twice.
 cdef inline void word_square(Word* r, const Word* a) noexcept nogil:
     cdef uint64_t a0 = a.d[0], a1 = a.d[1], a2 = a.d[2], a3 = a.d[3]
     cdef uint64_t r1, r2, r3, carry = 0
@@ -206,7 +207,7 @@ cdef inline void word_square(Word* r, const Word* a) noexcept nogil:
     r.d[3] = r3 + carry
 
 
-# The base is 2^k: a single shift.
+# Computes (2^k)^exponent with a single shift.
 cdef inline void power_of_two_power(Word* r, int k, const Word* exponent) noexcept nogil:
     cdef Word one, shift
     word_set(&one, 1)

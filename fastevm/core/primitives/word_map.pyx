@@ -1,8 +1,8 @@
 """A persistent map of words: a 16-way trie over a seeded hash whose leaves are small hash tables.
 
-A random read of a large map waits for memory, so it touches few cache lines: one line of a node per
-level and one line of the bucket, chosen by the hash alone. The low bits of a reference hold what
-this needs: the number of entries in the bucket.
+A random read of a large map waits for memory, so a read touches few cache lines: one line of a node
+per level and one line of the bucket, which the hash alone determines. For this, the low bits of a
+reference contain the number of entries in the bucket.
 
 A bucket with more than MAX_ENTRIES becomes a node. A node is removed only when it is empty.
 
@@ -32,7 +32,7 @@ cdef enum:
     LEVEL_BITS = 4
     BRANCHES = 16
     NODE_LINES = 2
-    LEVELS_PER_HASH = 15      # of four bits: 60 of 64 bits
+    LEVELS_PER_HASH = 15      # levels of four bits each use 60 of the 64 bits of a hash
     MAX_ENTRIES = 20
     COUNT_MASK = SLAB_LINE - 1
 
@@ -95,7 +95,7 @@ cdef inline int walk_branch(const Walk* w) noexcept nogil:
 # references
 
 cdef inline uint32_t count_of(WordMap map) noexcept nogil:
-    """The number of entries of a bucket; 0 for a node."""
+    """Returns the number of entries of a bucket; 0 for a node."""
     return <uint32_t>map & COUNT_MASK
 
 
@@ -156,7 +156,8 @@ cdef inline WordEntry* home_of(WordMap bucket, uint64_t hash) noexcept nogil:
 
 
 cdef inline WordEntry* place_of(WordMap bucket, const Walk* w) noexcept nogil:
-    """The entry with the key, else the free entry where it would go; NULL if there is neither."""
+    """Returns the entry with the key, or the free entry where it belongs; NULL if neither exists.
+    """
     cdef WordEntry* end = entries_at(bucket) + PLACES[count_of(bucket)]
     cdef WordEntry* start = home_of(bucket, w.hash)
     cdef WordEntry* entry = start
@@ -171,7 +172,7 @@ cdef inline WordEntry* place_of(WordMap bucket, const Walk* w) noexcept nogil:
 
 
 cdef WordMap bucket_for(uint32_t count) noexcept nogil:
-    """A bucket for this many entries, all free; EMPTY if out of memory."""
+    """Returns a bucket for ``count`` entries, all of them free; EMPTY if memory is exhausted."""
     cdef void* memory = slab_alloc(PLACES[count])
     if memory == NULL:
         return EMPTY
@@ -196,7 +197,8 @@ cdef void write_entry(WordEntry* entry, const Word* key, const Word* value) noex
 cdef WordMap bucket_without(
     WordMap bucket, const Word* key, uint32_t level, uint32_t count
 ) noexcept nogil:
-    """A bucket for `count` entries: a copy without one key; EMPTY if out of memory."""
+    """Returns a copy of a bucket without a key, for `count` entries; EMPTY if memory is exhausted.
+    """
     cdef WordMap fresh = bucket_for(count)
     cdef const WordEntry* entry = entries_at(bucket)
     cdef Walk w
@@ -219,7 +221,7 @@ cdef bint holds(const WordEntry* place, const Word* key) noexcept nogil:
 cdef WordMap bucket_with(
     WordMap bucket, const Walk* w, WordEntry* place, const Word* value, bint private
 ) noexcept nogil:
-    """The bucket (the same if private) with the key stored; EMPTY if out of memory."""
+    """Stores a key in the bucket if private, else in a copy. Returns it; EMPTY without memory."""
     cdef uint32_t count = count_of(bucket)
     cdef WordMap fresh
     if not holds(place, w.key):
@@ -242,7 +244,7 @@ cdef WordMap bucket_with(
 # nodes
 
 cdef WordMap node_copy(const MapNode* node, int but) noexcept nogil:
-    """A copy that references all children of a node except one; EMPTY if out of memory."""
+    """Returns a copy that references all children of a node except `but`; EMPTY without memory."""
     cdef MapNode* copy = <MapNode*>slab_alloc(NODE_LINES)
     cdef int i
     if copy == NULL:
@@ -256,7 +258,7 @@ cdef WordMap node_copy(const MapNode* node, int but) noexcept nogil:
 cdef bint replace_child(
     WordMap* at, int branch, WordMap child, bint reuses, bint private
 ) noexcept nogil:
-    """Store a child, taking over its reference, in the node or in a copy of it.
+    """Stores a child in the node or in a copy, and takes over the reference to the child.
 
     `reuses`: the child is the modified old child, so the old reference is not released.
     """
@@ -289,7 +291,7 @@ cdef bint is_only_child(const MapNode* node, int branch) noexcept nogil:
 # otherwise it is unchanged. False = out of memory, and nothing has changed
 
 cdef bint put_all(WordMap* node, WordMap bucket, uint32_t level) noexcept nogil:
-    """Insert the entries of a bucket into a private node of this level."""
+    """Inserts the entries of a bucket into a private node of this level."""
     cdef const WordEntry* entries = entries_at(bucket)
     cdef Walk w
     cdef uint32_t i
@@ -303,7 +305,7 @@ cdef bint put_all(WordMap* node, WordMap bucket, uint32_t level) noexcept nogil:
 
 
 cdef WordMap split_with(WordMap bucket, Walk* w, const Word* value) noexcept nogil:
-    """A node with the entries of a bucket and one more; EMPTY if out of memory."""
+    """Returns a node with the entries of a bucket and a new entry; EMPTY if memory is exhausted."""
     cdef WordMap node = <WordMap>slab_alloc(NODE_LINES)
     cdef uint32_t level = w.level
     if node == EMPTY:
@@ -398,7 +400,7 @@ cdef const Word* word_map_get(WordMap map, const Word* key) noexcept nogil:
 
 
 cdef bint prefetch_next(WordMap* map, Walk* w) noexcept nogil:
-    """Go down one level and prefetch the line read there. Returns whether it belongs to a node."""
+    """Goes down one level and prefetches the line to read. Returns whether it is of a node."""
     if map[0] == EMPTY or count_of(map[0]):
         return False
     map[0] = node_at(map[0]).children[walk_branch(w)]

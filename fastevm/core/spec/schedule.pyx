@@ -15,7 +15,7 @@ from .parameters import sstore_rows
 # The address of P256VERIFY; its index in the tables is PRECOMPILE_LIMIT.
 P256_VERIFY_ADDRESS = 0x100
 
-# Precompile -> the parameter that limits its input.
+# Maps a precompile to the parameter that limits the size of its input.
 INPUT_LIMITS = {
     "BN254_PAIRING": "bn254_pairing_max_input",
     "BLS12_G1MSM": "bls12_g1_msm_max_input",

@@ -31,15 +31,15 @@ cdef inline uint32_t nibble_at(const uint8_t* key, uint32_t at) noexcept nogil:
 cdef bint append_leaf(
     Buffer* out, const Path* path, const uint8_t* value, size_t size
 ) noexcept nogil
-# The digest of a leaf whose valuehas at least 136 bytes and is not copied.
+# Computes the digest of a leaf, whose value has at least 136 bytes and is not copied.
 cdef void digest_of_long_leaf(
     const Path* path, const uint8_t* value, size_t size, Digest* out
 ) noexcept nogil
 cdef bint append_extension(Buffer* out, const Path* path, const Digest* child) noexcept nogil
-# RADIX children, NULL if missing. The value is empty in most branches.
+# Appends a branch. `children`: RADIX digests, NULL for a missing child. The value is usually empty.
 cdef bint append_branch(
     Buffer* out, const Digest** children, const uint8_t* value, size_t size
 ) noexcept nogil
 
-# The digest of the RLP that was appended since `start`.
+# Computes the digest of the RLP that was appended since `start`.
 cdef void digest_of(const Buffer* encoded, size_t start, Digest* out) noexcept nogil

@@ -108,7 +108,7 @@ cdef uint8_t* write_path(uint8_t* at, const Path* path, int flag) noexcept nogil
 # nodes
 
 cdef uint8_t* open_list(Buffer* out, size_t payload) noexcept nogil:
-    """Reserve a list and write its header. Returns where the payload goes, or NULL."""
+    """Reserves a list and writes its header. Returns the address of the payload, or NULL."""
     cdef size_t whole = header_size(payload) + payload
     cdef uint8_t* at
     if not buffer_reserve(out, out.size + whole):

@@ -10,7 +10,7 @@ cdef bint compute_digests(TrieNode** nodes, size_t count) noexcept nogil
 
 # Appends the RLP of a node whose children have digests. False if out of memory.
 cdef bint append_leaf_of(Buffer* out, const TrieNode* leaf) noexcept nogil
-# Appends the branch without the extension above it.
+# Appends the RLP of a branch without the extension above it.
 cdef bint append_fork(Buffer* out, const TrieNode* branch) noexcept nogil
 cdef bint append_extension_of(
     Buffer* out, const TrieNode* branch, const Digest* fork

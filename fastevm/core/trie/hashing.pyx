@@ -156,7 +156,7 @@ cdef uint32_t gather(Hashing* h, TrieNode* node) noexcept nogil:
 
 
 cdef TrieNode** by_height(const Hashing* h) noexcept nogil:
-    """The nodes, lowest first; NULL if out of memory."""
+    """Returns the nodes sorted by height, lowest first; NULL if memory is exhausted."""
     cdef TrieNode** ordered = <TrieNode**>PyMem_RawMalloc(h.count * sizeof(TrieNode*))
     cdef size_t places[HEIGHTS]
     cdef size_t place = 0

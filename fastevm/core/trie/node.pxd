@@ -17,10 +17,10 @@ cdef enum:
 cdef struct TrieNode:
     int64_t references
     uint32_t used
-    uint32_t value_size       # of a leaf
-    uint16_t key_size         # of a leaf, in bytes
-    uint16_t start            # nibbles above this node
-    uint16_t fork             # nibbles above its children; for a leaf: nibbles of its key
+    uint32_t value_size       # bytes of a leaf's value
+    uint16_t key_size         # bytes of a leaf's key
+    uint16_t start            # number of nibbles above this node
+    uint16_t fork             # number of nibbles above its children; for a leaf: of its key
     Digest digest
 
 
@@ -61,7 +61,7 @@ cdef const uint8_t* trie_get(
 cdef void trie_prefetch(
     const TrieNode* root, const uint8_t* keys, size_t key_size, int count
 ) noexcept nogil
-# The child of a branch on the path to a key, or NULL.
+# Returns the child of a branch on the path to a key, or NULL.
 cdef TrieNode* trie_child(
     const TrieNode* branch, const uint8_t* key, size_t key_size
 ) noexcept nogil

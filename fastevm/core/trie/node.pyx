@@ -1,4 +1,4 @@
-"""Edits of persistent tries: leaves hold their whole key, so nodes need not store paths.
+"""Edits of persistent tries. A leaf has its whole key, so nodes need not store paths.
 
 A new key is compared with a single leaf: the leaf with the longest common prefix, found by walking
 down. The trie forks at the first nibble that differs.
@@ -29,7 +29,7 @@ cdef enum:
 # An insertion of a leaf, or a deletion of a key (leaf NULL).
 cdef struct Edit:
     const uint8_t* key
-    uint32_t nibbles          # of the key
+    uint32_t nibbles          # number of nibbles of the key
     uint32_t parting          # the first nibble that differs from the nearest key, or SAME_KEY
     TrieNode* leaf
 
@@ -38,7 +38,7 @@ cdef struct Edit:
 # keys
 
 cdef inline uint32_t slot_at(const uint8_t* key, uint32_t nibbles, uint32_t at) noexcept nogil:
-    """The slot of the key in a branch that forks at `at`; the key must be long enough."""
+    """Returns the slot of the key in a branch that forks at nibble `at`."""
     return ENDS_HERE if at == nibbles else nibble_at(key, at)
 
 
@@ -47,7 +47,7 @@ cdef inline uint32_t leaf_slot(const TrieNode* leaf, uint32_t at) noexcept nogil
 
 
 cdef inline uint32_t start_in(uint32_t slot, uint32_t fork) noexcept nogil:
-    """The nibble at which the path of a node in this slot starts."""
+    """Returns the nibble at which the path of a node in this slot starts."""
     return fork if slot == ENDS_HERE else fork + 1
 
 
@@ -107,7 +107,8 @@ cdef void retain_children(const TrieNode* branch) noexcept nogil:
 
 
 cdef TrieNode* copy_node(const TrieNode* node, size_t capacity) noexcept nogil:
-    """A copy in `capacity` bytes. Skips the reference count, which other threads may change."""
+    """Returns a copy in `capacity` bytes, without the reference count: other threads may change it.
+    """
     cdef TrieNode* copy = <TrieNode*>PyMem_RawMalloc(capacity)
     cdef size_t content = node_size(node) - sizeof(int64_t)
     if copy != NULL:
@@ -119,7 +120,7 @@ cdef TrieNode* copy_node(const TrieNode* node, size_t capacity) noexcept nogil:
 
 
 cdef TrieNode* with_start(TrieNode* node, uint32_t start, bint private) noexcept nogil:
-    """The node (if private) or a copy with another `start`; NULL if out of memory."""
+    """Sets `start` of the node if private, else of a copy. Returns it; NULL without memory."""
     cdef TrieNode* moved = node if private else copy_node(node, node_size(node))
     if moved != NULL:
         moved.start = <uint16_t>start
@@ -130,7 +131,7 @@ cdef TrieNode* with_start(TrieNode* node, uint32_t start, bint private) noexcept
 cdef TrieNode* with_child(
     TrieNode* branch, uint32_t slot, TrieNode* child, bint reuses, bint private
 ) noexcept nogil:
-    """The branch (if private) or a copy, with the child in an occupied slot replaced.
+    """Replaces the child in an occupied slot of the branch if private, else of a copy. Returns it.
 
     Always takes over the reference to `child`. `reuses`: the child is the modified old child, so
     the old reference is not released. NULL if out of memory; then nothing has changed.
@@ -173,7 +174,8 @@ cdef TrieNode* with_more(
 
 
 cdef TrieNode* without_child(TrieNode* branch, uint32_t slot, bint private) noexcept nogil:
-    """The branch (if private) or a copy, without one of its three or more children."""
+    """Removes one of three or more children of the branch if private, else of a copy. Returns it.
+    """
     cdef uint32_t bit = <uint32_t>1 << slot
     cdef int at = child_index(branch, bit)
     cdef int count = popcount32(branch.used)
@@ -199,7 +201,7 @@ cdef inline bint is_private(TrieNode* child, bint private_parent) noexcept nogil
 
 
 cdef TrieNode* fork_above(TrieNode* node, const Edit* edit, bint private) noexcept nogil:
-    """A branch with the new leaf and the node, whose paths diverge at `edit.parting`."""
+    """Returns a branch with the new leaf and the node, whose paths diverge at `edit.parting`."""
     cdef uint32_t fork = edit.parting
     cdef uint32_t start = node.start
     cdef uint32_t new_slot = slot_at(edit.key, edit.nibbles, fork)
@@ -224,7 +226,10 @@ cdef TrieNode* fork_above(TrieNode* node, const Edit* edit, bint private) noexce
 
 
 cdef TrieNode* put_below(TrieNode* node, const Edit* edit, bint private) noexcept nogil:
-    """Always takes over the leaf's reference. NULL if out of memory; then nothing has changed."""
+    """Inserts the leaf below a node and always takes over its reference.
+
+    Returns the changed node or copy. NULL if memory is exhausted; then nothing has changed.
+    """
     cdef uint32_t slot
     cdef TrieNode* child
     cdef bint private_child
@@ -261,7 +266,10 @@ cdef TrieNode* delete_of_two(TrieNode* branch, uint32_t slot, bint private) noex
 
 
 cdef TrieNode* delete_below(TrieNode* branch, const Edit* edit, bint private) noexcept nogil:
-    """The key is below this branch. NULL if out of memory; then nothing has changed."""
+    """Deletes a key that is below the branch.
+
+    Returns the changed node or copy. NULL if memory is exhausted; then nothing has changed.
+    """
     cdef uint32_t slot = slot_at(edit.key, edit.nibbles, branch.fork)
     cdef TrieNode* child = children_of(branch)[child_index(branch, <uint32_t>1 << slot)]
     cdef bint private_child
@@ -333,7 +341,7 @@ cdef void trie_prefetch(
 cdef const TrieNode* nearest_leaf(
     const TrieNode* node, const uint8_t* key, size_t key_size
 ) noexcept nogil:
-    """A leaf whose key has the longest common prefix with this key."""
+    """Returns a leaf whose key has the longest common prefix with ``key``."""
     cdef const TrieNode* child
     while node.used:
         child = trie_child(node, key, key_size)

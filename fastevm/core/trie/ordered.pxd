@@ -26,10 +26,9 @@ cdef struct OrderedList:
     size_t longest            # index of an item too long to share lanes; `count` if none
 
 
-# A root computed in steps that threads may share: the shape of the trie follows from the number of
-# items. Fill, hash all shares of leaves, then all shares of branches, each in any order, then
-# close.
-# False if out of memory. `ordered_free` is needed in any case.
+# The root of a list, computed in steps, because the shape of the trie follows from the number of
+# items. Call open, fill, then hash all shares of leaves, then all shares of branches (in any order,
+# on any thread), then close. Returns False if memory is exhausted. Call `ordered_free` in any case.
 cdef bint ordered_open(OrderedList* list, size_t count) noexcept nogil
 cdef void ordered_fill(
     OrderedList* list, const uint8_t** items, const size_t* sizes
@@ -42,12 +41,12 @@ cdef bint ordered_close(OrderedList* list, Hash* out) noexcept nogil
 cdef void ordered_free(OrderedList* list) noexcept nogil
 
 
-# Root of the trie that maps rlp(i) to items[i]: transactions, receipts, withdrawals. Items must
-# not be empty. False if out of memory.
+# Computes the root of the trie that maps rlp(i) to items[i]: transactions, receipts, withdrawals.
+# Items must not be empty. Returns False if memory is exhausted.
 cdef bint trie_ordered_root(
     const uint8_t** items, const size_t* sizes, size_t count, Hash* out
 ) noexcept nogil
-# Leaves of long lists are hashed on this many threads.
+# Like trie_ordered_root, with at most `threads` threads for a long list.
 cdef bint trie_ordered_root_on_threads(
     const uint8_t** items, const size_t* sizes, size_t count, int threads, Hash* out
 ) noexcept nogil

@@ -44,7 +44,7 @@ cdef struct OrderedKey:
 
 
 cdef size_t item_at(const OrderedList* list, size_t position) noexcept nogil:
-    """The item whose key has this position: rlp(0) is 0x80, which sorts between 0x7f and 0x8180."""
+    """Returns the item at a position in key order: rlp(0) = 0x80 sorts between 0x7f and 0x8180."""
     cdef size_t before_zero = list.count - 1 if list.count <= ONE_BYTE_KEYS else ONE_BYTE_KEYS
     if position < before_zero:
         return position + 1
@@ -52,7 +52,7 @@ cdef size_t item_at(const OrderedList* list, size_t position) noexcept nogil:
 
 
 cdef inline uint32_t width_of(uint64_t index) noexcept nogil:
-    """The number of bytes of a number without leading zeros."""
+    """Returns the number of bytes of a number without leading zeros."""
     return (71 - <uint32_t>clz64(index)) // 8 if index else 0
 
 
@@ -80,7 +80,7 @@ cdef uint32_t shared_nibbles(const OrderedKey* a, const OrderedKey* b) noexcept 
 cdef bint hash_leaf(
     OrderedList* list, Batch* batch, size_t position, uint32_t start
 ) noexcept nogil:
-    """Add the leaf to the batch, or hash it without copying."""
+    """Adds the leaf to the batch, or hashes a long leaf without a copy."""
     cdef OrderedKey key
     cdef Path path
     cdef size_t item = item_at(list, position)
@@ -118,7 +118,7 @@ cdef inline uint32_t key_nibble(
 cdef size_t run_end(
     const OrderedList* list, size_t first, size_t end, uint32_t at
 ) noexcept nogil:
-    """The end of the range of keys from `first` on that have the same nibble at `at`.
+    """Returns the end of the range of keys from `first` on that have the same nibble at `at`.
 
     Uses an exponential search, because most ranges have one key.
     """
@@ -140,7 +140,7 @@ cdef size_t run_end(
 
 
 cdef uint32_t fork_of(const OrderedList* list, size_t first, size_t end) noexcept nogil:
-    """The first nibble at which the keys of [first, end) differ."""
+    """Returns the first nibble at which the keys of [first, end) differ."""
     cdef OrderedKey low, high
     memset(&low, 0, sizeof(low))
     memset(&high, 0, sizeof(high))
@@ -216,7 +216,7 @@ cdef void hash_leaves(OrderedList* list, size_t first, size_t end) noexcept nogi
 
 
 cdef bint append_low_branch(OrderedList* list, Batch* batch, LowBranch* branch) noexcept nogil:
-    """The digest of the branch replaces the digest of its first leaf."""
+    """Adds the branch to the batch. Its digest replaces the digest of its first leaf."""
     cdef const Digest* children[RADIX]
     cdef size_t at
     memset(children, 0, sizeof(children))
@@ -282,7 +282,7 @@ cdef bint ordered_close(OrderedList* list, Hash* out) noexcept nogil:
 cdef bint subtree_digest(
     OrderedList* list, size_t first, size_t end, uint32_t start, Digest* out
 ) noexcept nogil:
-    """Digest of the subtree with the keys of [first, end), whose leaves have been hashed."""
+    """Computes the digest of the subtree with the keys of [first, end), whose leaves are hashed."""
     cdef OrderedKey low
     cdef Digest digests[RADIX]
     cdef const Digest* children[RADIX]
@@ -322,7 +322,10 @@ cdef bint subtree_digest(
 
 
 cdef size_t longest_item(const OrderedList* list) noexcept nogil:
-    """The item longer than all others together, if it is at least LONG_ITEM bytes."""
+    """Returns the item that is longer than all others together and at least LONG_ITEM bytes long.
+
+    Returns the number of items if there is none.
+    """
     cdef size_t longest = 0, total = 0, i
     for i in range(list.count):
         total += list.sizes[i]

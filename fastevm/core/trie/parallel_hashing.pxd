@@ -3,7 +3,7 @@ from fastevm.core.primitives.hashes cimport Hash
 from fastevm.core.trie.node cimport TrieNode
 
 
-# `compute_digests` for nodes that are not below each other.
+# Like `compute_digests`, on threads. No node may be below another.
 cdef bint compute_digests_on(TrieNode** nodes, size_t count, int threads) noexcept nogil
-# `trie_root`: hashes the branches below the root in parallel.
+# Like `trie_root`, but hashes the branches below the root in parallel.
 cdef bint trie_root_on(TrieNode* root, int threads, Hash* out) noexcept nogil

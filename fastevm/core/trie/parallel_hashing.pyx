@@ -24,7 +24,7 @@ cdef enum:
 cdef struct Shares:
     TrieNode** nodes
     int64_t count
-    int64_t taken             # groups taken: atomic
+    int64_t taken             # groups that threads have taken; atomic
     int failed
 
 
@@ -53,7 +53,7 @@ cdef bint compute_digests_on(TrieNode** nodes, size_t count, int threads) noexce
 cdef size_t list_branches(
     const TrieNode* node, TrieNode** out, size_t count, int levels
 ) noexcept nogil:
-    """Adds the nodes this many levels down that lack digests. Returns the new count."""
+    """Appends the nodes without digests that are `levels` levels down. Returns the new count."""
     cdef TrieNode** child = children_of(node)
     cdef int i
     for i in range(popcount32(node.used & ((1 << RADIX) - 1))):

@@ -40,7 +40,7 @@ cdef bint trie_root(TrieNode* root, Hash* out) noexcept nogil:
 # proofs
 
 cdef void list_node(Buffer* out, size_t start, size_t* count) noexcept nogil:
-    """Keep the node appended since `start` if it is the root or its parent holds its hash."""
+    """Keeps the node appended since `start` if it is the root or its parent contains its hash."""
     if out.size - start < DIGEST_SIZE and count[0] != 0:
         out.size = start
     else:

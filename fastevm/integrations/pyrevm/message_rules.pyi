@@ -3,7 +3,7 @@
 from fastevm.core.spec.schedule import ForkSchedule
 
 class SentMessage:
-    """A sent message. ``before``: intrinsic gas of the transaction."""
+    """A message with its charges. ``before``: the intrinsic gas, charged before the execution."""
 
     caller: str
     to: str | None
@@ -14,7 +14,7 @@ class SentMessage:
     before: int
 
 class Rules:
-    """The rules of a fork; ``limit`` replaces its code size limit."""
+    """The rules of a fork. ``limit`` replaces the fork's code size limit in bytes."""
 
     schedule: ForkSchedule
     shown_name: str

@@ -105,7 +105,7 @@ cdef class Rules:
     cdef int check_terms(
         self, EVM evm, SentMessage sent, uint64_t block_gas, object env
     ) except -1:
-        """Checks that do not depend on the state."""
+        """Applies the checks that do not depend on the state."""
         if sent.gas_limit > block_gas:
             raise refused("CallerGasLimitMoreThanBlock")
         if sent.to is None and 0 < self.max_initcode < PyBytes_GET_SIZE(sent.data):
@@ -120,7 +120,7 @@ cdef class Rules:
         return 0
 
     cdef int check_sender(self, EVM evm, SentMessage sent, bytes sender, object env) except -1:
-        """Checks that depend on the sender's account."""
+        """Applies the checks that depend on the sender's account."""
         check_code(evm.layer, sender)
         state = evm.nonce(sender)
         if env.nonce is not None and env.nonce != state:

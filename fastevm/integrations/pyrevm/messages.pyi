@@ -10,7 +10,7 @@ from fastevm.integrations.pyrevm.message_rules import Rules, SentMessage
 from fastevm.integrations.pyrevm.outcomes import ExecutionResult
 
 class Ended:
-    """The last message: as sent, its result, and its gas as a transaction."""
+    """The last message, with its result and its gas as a transaction."""
 
     rules: Rules
     sent: SentMessage
@@ -29,7 +29,7 @@ class Ended:
     def failure(self) -> RuntimeError: ...
 
 class Messages:
-    """The part of pyrevm's ``EVM`` that executes code. ``tracing``: print every step."""
+    """The part of pyrevm's ``EVM`` that executes code. ``tracing``: whether to print every step."""
 
     _evm: EVM
     _rules: Rules

@@ -61,7 +61,7 @@ cdef class Ended:
 
     @property
     def reason(self) -> str:
-        """revm's name of a success."""
+        """Returns revm's name for the kind of success."""
         if self.opcode == SELFDESTRUCT and self.sent.to is not None:
             return "SelfDestruct"
         returns = self.opcode == RETURN or self.sent.to is None or self.outcome.output
@@ -126,7 +126,8 @@ cdef class Messages:
     ) -> bytes:
         """Calls ``to``, keeps the changes and returns the output. Raises RuntimeError on failure.
 
-        Gas includes intrinsic gas and must be affordable, but is not charged; the nonce stays.
+        Gas includes intrinsic gas, and the sender must be able to pay for it, but does not pay. The
+        nonce does not change.
         """
         cdef SentMessage sent = self.read(caller, to, calldata, value, gas, gas_price)
         cdef bytes sender = self.key_of(caller), target = self.key_of(to)

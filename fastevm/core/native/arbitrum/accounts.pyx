@@ -1,4 +1,4 @@
-"""ArbInfo, ArbAddressTable, and the precompiles that only remain for old callers."""
+"""ArbInfo, ArbAddressTable, and deprecated precompiles that still exist for old callers."""
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy, memset
@@ -63,7 +63,7 @@ cdef bint code_of(Context* c, const Argument* a) noexcept nogil:
 
 # --- a table that shortens addresses to numbers ---
 
-# The position of an address from 1 on; 0: it is not in the table.
+# Loads the position of an address in the table, from 1 on; 0 if the address is not in the table.
 cdef bint load_position(Context* c, const Word* address, Word* slot, uint64_t* out) noexcept nogil:
     cdef Word found
     slot_of(slot, &ADDRESS_INDEX, address)
@@ -87,7 +87,7 @@ cdef bint lookup(Context* c, const Argument* a) noexcept nogil:
     return fail(c) if position == 0 else give_number(c, position - 1)
 
 
-# RLP of the address, or of its number if the table has it.
+# Returns the RLP of the address, or of its number if the address is in the table.
 cdef bint compress(Context* c, const Argument* a) noexcept nogil:
     cdef uint64_t position = 0
     cdef uint8_t bytes[32]
@@ -119,8 +119,8 @@ cdef bint load_member(Context* c, uint64_t index, Word* out) noexcept nogil:
     return load_at(c, &ADDRESS_TABLE, index + 1, out)
 
 
-# The content of the canonical RLP string of up to 20 bytes at the start of the data. Returns the
-# bytes that it takes; 0: there is no such string.
+# Reads a canonical RLP string of up to 20 bytes at the start of the data. Returns the size of its
+# encoding, or 0 if there is no such string.
 cdef size_t read_string(
     const uint8_t* data, size_t size, const uint8_t** content, size_t* length
 ) noexcept nogil:
@@ -187,7 +187,7 @@ cdef bint register(Context* c, const Argument* a) noexcept nogil:
     )
 
 
-# --- what does nothing any more ---
+# --- deprecated methods, which do nothing ---
 
 cdef bint upload(Context* c, const Argument* a) noexcept nogil:
     return True

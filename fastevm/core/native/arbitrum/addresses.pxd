@@ -30,7 +30,7 @@ cdef enum ArbitrumContract:
 
 
 cdef inline int first_version(uint32_t number) noexcept nogil:
-    """The version of ArbOS that introduced the precompile."""
+    """Returns the version of ArbOS that introduced the precompile."""
     if number == ARB_WASM or number == ARB_WASM_CACHE:
         return 30
     if number == ARB_NATIVE_TOKEN_MANAGER:

@@ -1,4 +1,4 @@
-"""ArbSys: numbers and hashes of Arbitrum's blocks, aliases, messages to L1. ArbosActs."""
+"""ArbSys (numbers and hashes of Arbitrum blocks, aliases, messages to L1) and ArbosActs."""
 
 from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memcpy, memset
@@ -23,14 +23,14 @@ from fastevm.core.state.world cimport world_sub_balance
 
 
 cdef enum:
-    VERSION_OFFSET = 55       # Nitro's first version is 56
+    VERSION_OFFSET = 55       # arbOSVersion returns the version of ArbOS plus this
     WINDOW = 256
     INVALID_BLOCK_NUMBER = 0xd5dc642d  # (uint256 requested, uint256 current)
     CALLER_NOT_ARBOS = 0xf812e656u
 
-# What L1 adds to the address of a contract that sends a message.
+# L1 adds this number to the address of a contract that sends a message.
 cdef Word ALIAS_OFFSET
-# Topics.
+# Topics of events.
 cdef Word SEND_MERKLE_UPDATE, L2_TO_L1_TX
 
 
@@ -80,7 +80,7 @@ cdef bint alias_of(Context* c, const Argument* a) noexcept nogil:
     return give(c, &word)
 
 
-# Only messages from L1 have aliases, and they are not executed here.
+# Always returns False: only messages from L1 have aliases, and fastevm does not execute them.
 cdef bint was_callers_address_aliased(Context* c, const Argument* a) noexcept nogil:
     return give_number(c, 0)
 
@@ -107,7 +107,7 @@ cdef void store_number(uint8_t* out, uint64_t number) noexcept nogil:
     word_store(out, &word)
 
 
-# The hash of a message commits to all that L1 needs to execute it.
+# Computes the hash of a message, which contains everything that L1 needs to execute the message.
 cdef bint hash_send(
     Context* c, const Word* destination, const Argument* data, Word* out
 ) noexcept nogil:
@@ -148,8 +148,9 @@ cdef bint log_update(
     return native_log(c.call, &c.call.account.address, topics, 4, NULL, 0)
 
 
-# Appends a leaf to the tree of messages: at most 64 partial hashes, of which two of one level make
-# one of the next. The hashes of new nodes are in `nodes`, their number in `count`.
+# Appends a leaf to the Merkle tree of messages, which is stored as at most 64 partial hashes. Two
+# hashes of a level are combined to a hash of the next level. `nodes` receives the hashes of new
+# nodes, `count` their number.
 cdef bint append_send(
     Context* c, const Word* send, uint64_t* leaf, uint8_t (*nodes)[32], uint64_t* count
 ) noexcept nogil:

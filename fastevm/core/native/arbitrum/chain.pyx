@@ -24,7 +24,7 @@ from fastevm.core.primitives.word cimport (
 
 
 cdef enum:
-    # Slots of the root.
+    # Slots of the root space.
     UPGRADE_VERSION = 0x01
     UPGRADE_TIME = 0x02
     NETWORK_FEE_ACCOUNT = 0x03
@@ -34,15 +34,15 @@ cdef enum:
     FILTERING_FROM = 0x09
     FILTERED_FUNDS_RECIPIENT = 0x0a
     COLLECT_TIPS = 0x0b
-    GAS_FLOOR_PER_TOKEN = 0x0c  # of the pricing of L1's data
-    # Slots of a ticket.
+    GAS_FLOOR_PER_TOKEN = 0x0c  # slot of the space for the pricing of L1 data
+    # Slots of a retryable ticket.
     BENEFICIARY = 4
     TIMEOUT = 5
     WINDOWS_LEFT = 6
-    WEEK = 604_800            # seconds that a ticket lives, and of each extension
+    WEEK = 604_800            # seconds until a ticket expires, and of each extension
     PAY_TO = 1                # slot of a batch poster
     PARAMETERS_GAS = 100
-    FRAGMENTS_AT = 29         # byte of the parameters of Stylus
+    FRAGMENTS_AT = 29         # byte index in the parameters of Stylus
     NO_TICKET = 0x80698456u   # NoTicketWithID()
     NOT_CALLABLE = 0x902824c1u
 
@@ -168,8 +168,8 @@ cdef bint change_posters(Context* c, const Argument* a) noexcept nogil:
 
 # --- tickets for messages from L1 ---
 
-# The space of a ticket that has not expired; `exists` is False if there is none. Since version 60
-# extensions count.
+# Opens the space of a ticket that has not expired; `exists` is False if there is none. Since
+# version 60, extensions postpone the expiry.
 cdef bint open_ticket(
     Context* c, const Argument* a, Space* out, uint64_t* timeout, bint* exists
 ) noexcept nogil:
@@ -332,7 +332,7 @@ add_refused(
     "the list of filtered transactions is not read on a fork",
 )
 
-# First version -> the methods that change the chain's rules.
+# Maps a version of ArbOS to the methods introduced with it that change the chain's rules.
 SETTERS = {
     1: (
         "addChainOwner(address)", "removeChainOwner(address)",

@@ -1,6 +1,6 @@
-"""What the methods of Arbitrum's precompiles share: charged storage, results and errors.
+"""Charged storage, results and errors, for the methods of all Arbitrum precompiles.
 
-Gas is that of ArbOS, not of opcodes: no account and no slot is ever cold. Source: Nitro,
+Prices are those of ArbOS, not of opcodes: no account and no slot is ever cold. Source: Nitro,
 ``arbos/storage/storage.go``, ``precompiles/context.go`` and ``precompiles/precompile.go``.
 """
 
@@ -36,11 +36,11 @@ NAMES = {
 CODES = {"address": "a", "uint256": "u", "uint64": "l", "bytes32": "w", "bytes": "y"}
 
 cdef enum:
-    ROWS = 1024               # more than twice the methods
-    MOST_MEMBERS = 65_536     # of a set that a method lists
+    ROWS = 1024               # size of the hash table: more than twice the number of methods
+    MOST_MEMBERS = 65_536     # largest set whose members a method returns
 
 cdef Method METHODS[ROWS]
-cdef list TEXTS = []          # the table refers to these texts
+cdef list TEXTS = []          # owns the texts that the table points to
 
 memset(METHODS, 0, sizeof(METHODS))
 

@@ -1,4 +1,4 @@
-# Runs a call of one of Arbitrum's precompiles.
+# Runs a call of an Arbitrum precompile.
 from libc.stdint cimport uint32_t
 
 from fastevm.core.native.call cimport NativeCall

@@ -1,4 +1,4 @@
-"""Runs a call of one of Arbitrum's precompiles: the checks that all methods share, then the method.
+"""Runs a call of an Arbitrum precompile: the checks that all methods share, then the method.
 
 The order of checks and charges is that of Nitro, ``precompiles/precompile.go``.
 """
@@ -21,7 +21,7 @@ from fastevm.core.primitives.word cimport (
 )
 
 
-# They add their methods to the table when they are imported.
+# Importing these modules adds their methods to the table.
 MODULES = (accounts, arb_sys, chain, gas_info, wasm)
 
 cdef enum:
@@ -30,7 +30,7 @@ cdef enum:
     MOST_ARGUMENTS = 8
 
 
-# An offset or a length that fits the data.
+# Reads an offset or a length. Returns False if it exceeds the data.
 cdef bint read_size(const uint8_t* data, size_t size, size_t at, size_t* out) noexcept nogil:
     cdef Word word
     if size < WORD_SIZE or at > size - WORD_SIZE:

@@ -1,4 +1,4 @@
-"""ArbGasInfo: prices of gas on L2 and of data on L1."""
+"""ArbGasInfo: the prices of L2 gas and of L1 data."""
 
 from libc.stdint cimport UINT64_MAX, int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy, memset
@@ -22,7 +22,7 @@ from fastevm.core.state.account cimport Account
 
 
 cdef enum:
-    # Slots of the pricing of L1's data.
+    # Slots of the space for the pricing of L1 data.
     PAY_REWARDS_TO = 0x00
     EQUILIBRATION_UNITS = 0x01
     L1_INERTIA = 0x02
@@ -35,24 +35,24 @@ cdef enum:
     PER_BATCH_GAS = 0x09
     CAP_BIPS = 0x0a
     L1_FEES_AVAILABLE = 0x0b
-    # Slots of the pricing of L2's gas.
+    # Slots of the space for the pricing of L2 gas.
     SPEED_LIMIT = 0x00
     BLOCK_GAS_LIMIT = 0x01
-    BASE_FEE = 0x02           # of the next block
+    BASE_FEE = 0x02           # base fee of the next block
     MINIMUM_BASE_FEE = 0x03
     BACKLOG = 0x04
     L2_INERTIA = 0x05
     TOLERANCE = 0x06
     TX_GAS_LIMIT = 0x07
-    CALLDATA_GAS = 16         # of a nonzero byte on L1
+    CALLDATA_GAS = 16         # gas of a nonzero calldata byte on L1
     SIMPLE_TX_BYTES = 140
     # Slots of a constraint, and of its weights.
     TARGET = 0
     WINDOW = 1
     CONSTRAINT_BACKLOG = 2
     WEIGHTS = 4
-    KINDS = 9                 # of gas that have prices of their own
-    SINGLE_DIMENSION = 6      # the kind of gas without one
+    KINDS = 9                 # number of gas kinds (multi-dimensional pricing)
+    SINGLE_DIMENSION = 6      # the kind of gas that has no price of its own
     CURRENT_FEES = 9
 
 cdef Address L1_POOL
@@ -109,7 +109,7 @@ cdef bint current_tx_l1_gas_fees(Context* c, const Argument* a) noexcept nogil:
     return give_number(c, 0) if c.call.l1_fee == NULL else give(c, c.call.l1_fee)
 
 
-# Before version 10 the funds were the balance of an account.
+# Loads the funds for L1 data. Before version 10 they were the balance of an account.
 cdef bint load_l1_funds(Context* c, Word* out) noexcept nogil:
     cdef Account* pool
     if c.version >= 10:
@@ -135,7 +135,7 @@ cdef bint l1_pricing_surplus(Context* c, const Argument* a) noexcept nogil:
     return give(c, &funds)
 
 
-# A number of 64 bits with a sign.
+# Returns a signed 64-bit number.
 cdef bint per_batch_gas_charge(Context* c, const Argument* a) noexcept nogil:
     cdef Word word
     if not load_at(c, &L1_PRICING, PER_BATCH_GAS, &word):
@@ -145,7 +145,7 @@ cdef bint per_batch_gas_charge(Context* c, const Argument* a) noexcept nogil:
     return give(c, &word)
 
 
-# An element of a vector has a space of its own.
+# Opens the space of an element of a vector.
 cdef void element(Space* out, const Space* vector, uint64_t index) noexcept nogil:
     cdef uint8_t id[8]
     store64_big(id, index)
@@ -169,7 +169,8 @@ cdef bint gas_pricing_constraints(Context* c, const Argument* a) noexcept nogil:
     return True
 
 
-# A constraint of several kinds of gas: the offset of its weights, three numbers, the weights.
+# Returns a constraint on several kinds of gas: the offset of its weights, three numbers, the
+# weights.
 cdef bint give_constraint(Context* c, const Space* space) noexcept nogil:
     cdef uint64_t weights[KINDS]
     cdef uint64_t target = 0, window = 0, backlog = 0, count = 0

@@ -8,8 +8,8 @@ from fastevm.core.primitives.word cimport Word
 # The key of the root space is empty; that of a child is keccak(key of the parent, id).
 cdef struct Space:
     uint8_t key[32]
-    size_t size               # of the key: 0 or 32
-    uint8_t page[32]          # the slots 0 to 255 but for their last byte
+    size_t size               # size of the key: 0 or 32
+    uint8_t page[32]          # the slot of keys 0 to 255, without its last byte
     bint has_page
 
 
@@ -24,5 +24,5 @@ cdef void child_space(
 ) noexcept nogil
 cdef void slot_at(Word* out, const Space* space, uint64_t key) noexcept nogil
 cdef void slot_of(Word* out, const Space* space, const Word* key) noexcept nogil
-# The slot of the hash for a number of L1's blocks.
+# Returns the slot with the hash for an L1 block number.
 cdef void l1_hash_slot(Word* out, uint64_t number) noexcept nogil

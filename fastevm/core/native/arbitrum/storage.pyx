@@ -12,7 +12,7 @@ from fastevm.core.primitives.word cimport Word, word_load, word_set, word_store
 
 
 cdef enum:
-    RING = 256                # hashes of L1's blocks that ArbOS keeps
+    RING = 256                # number of L1 block hashes that ArbOS keeps
 
 
 cdef void hash_page(uint8_t* out, const Space* space, const uint8_t* key) noexcept nogil:
@@ -26,7 +26,7 @@ cdef void child_space(
     Space* out, const Space* parent, const uint8_t* id, size_t size
 ) noexcept nogil:
     cdef uint8_t data[64]     # ids have at most 32 bytes
-    cdef size_t start = parent.size  # the spaces may be the same
+    cdef size_t start = parent.size  # read first, because `parent` may be the result
     memcpy(data, parent.key, start)
     if size != 0:
         memcpy(data + start, id, size)

@@ -28,13 +28,13 @@ cdef enum:
     PROGRAM_EXPIRED = 0xc9b12e52u
     DAY = 86_400              # seconds
     HOUR = 3_600
-    START_TIME = 1_421_388_000  # from which hours of activations count
+    START_TIME = 1_421_388_000  # Unix seconds; activation times are hours since then
     INIT_GAS_UNIT = 128
     CACHED_GAS_UNIT = 32
     SCALAR_PERCENT = 2
 
 
-# The parameters, in the order in which they lie in a slot.
+# The parameters, in their order in the slot.
 cdef enum:
     VERSION
     INK_PRICE
@@ -51,7 +51,7 @@ cdef enum:
     BLOCK_CACHE_SIZE
     PARAMETERS
 
-cdef int[PARAMETERS] SIZES = [2, 3, 4, 2, 2, 2, 1, 1, 1, 1, 2, 2, 2]  # bytes
+cdef int[PARAMETERS] SIZES = [2, 3, 4, 2, 2, 2, 1, 1, 1, 1, 2, 2, 2]  # bytes of each parameter
 
 
 cdef struct Parameters:
@@ -110,7 +110,7 @@ cdef bint load_program(Context* c, const Word* code_hash, Program* out) noexcept
     return True
 
 
-# A program that can run: activated, of the newest version, not expired.
+# Loads a program. Fails unless it can run: activated, of the newest version, not expired.
 cdef bint load_active(
     Context* c, const Parameters* parameters, const Word* code_hash, Program* out
 ) noexcept nogil:
@@ -155,7 +155,7 @@ cdef bint load_active_at(
 
 # --- parameters ---
 
-# The result is the parameter with the number of the method's row.
+# Returns the parameter with the number `c.key`, which the method's row has.
 cdef bint parameter(Context* c, const Argument* a) noexcept nogil:
     cdef Parameters p
     memset(&p, 0, sizeof(p))
@@ -224,7 +224,7 @@ cdef bint program_version(Context* c, const Argument* a) noexcept nogil:
     return load_active_at(c, &a[0], &p, &program) and give_number(c, program.version)
 
 
-# A minimum, and a share of the measured cost in percent, rounded up.
+# Returns a minimum plus a percentage of the measured cost, rounded up.
 cdef uint64_t scaled_cost(
     uint64_t minimum, uint64_t unit, uint64_t cost, uint64_t scalar
 ) noexcept nogil:

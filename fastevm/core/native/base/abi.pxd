@@ -1,8 +1,8 @@
 # Arguments of calls: decoding with the checks of the reference client, and encoding of results.
 #
-# Every argument has a code of one character. Values: a address, u uint256, 8 uint8, l uint64,
-# b bool, w bytes32, 4 bytes4, f feature, v variant, p policy type. Of variable size: s string,
-# y bytes, and arrays: A address[], U uint256[], L uint64[], F feature[], Y bytes[].
+# The type of an argument is a character. Types of one word: a address, u uint256, 8 uint8, l
+# uint64, b bool, w bytes32, 4 bytes4, f feature, v variant, p policy type. Types of variable size:
+# s string, y bytes, and arrays: A address[], U uint256[], L uint64[], F feature[], Y bytes[].
 from libc.stdint cimport uint8_t, uint64_t
 
 from fastevm.core.native.call cimport NativeCall
@@ -11,7 +11,7 @@ from fastevm.core.primitives.word cimport Word
 
 
 cdef enum:
-    ARGUMENT_LIMIT = 7        # of a function
+    ARGUMENT_LIMIT = 7        # most arguments of a function
     SELECTOR_SIZE = 4
     WORD_SIZE = 32
 
@@ -23,8 +23,8 @@ cdef struct Slice:
 
 cdef struct Argument:
     Word word                 # a value
-    Slice content             # string, bytes: the content. An array: its first element to the end
-    size_t count              # elements of an array
+    Slice content             # string, bytes: the content; array: from its first element to the end
+    size_t count              # number of elements of an array
 
 
 cdef enum DecodeError:
@@ -38,7 +38,7 @@ cdef enum DecodeError:
 cdef struct Decoded:
     Argument arguments[7]
     DecodeError error
-    Word offset               # of BAD_OFFSET
+    Word offset               # the invalid offset, for BAD_OFFSET
 
 
 # Decodes the arguments in `data` (without selector) of the types in `codes`. `version` is that of
@@ -46,11 +46,11 @@ cdef struct Decoded:
 cdef void decode(
     Decoded* out, const char* codes, int version, const uint8_t* data, size_t size
 ) noexcept nogil
-# The same for one struct of these members.
+# Like `decode`, for a single struct with members of these types.
 cdef void decode_struct(
     Decoded* out, const char* codes, int version, const uint8_t* data, size_t size
 ) noexcept nogil
-# Element `i` of an array of bytes that was decoded without error.
+# Returns element `i` of a bytes[] array, which was decoded without error.
 cdef Slice bytes_element(const Argument* array, size_t i) noexcept nogil
 
 # Ends the call: reverts with the selector and, in Beryl, the text of the reference client.
@@ -63,10 +63,10 @@ cdef bint revert_undecoded(
 cdef void address_of(Address* out, const Argument* argument) noexcept nogil
 
 # --- appended to the output of the call; False if out of memory ---
-# The length, then the content, padded to words.
+# Appends the length, then the content, padded to whole words.
 cdef bint append_bytes(NativeCall* call, Slice content) noexcept nogil
-# A tuple of values of variable size: the offsets, then the values.
+# Appends a tuple of values of variable size: the offsets, then the values.
 cdef bint append_tuple(NativeCall* call, const Slice* contents, int count) noexcept nogil
 cdef bint append_zeros(NativeCall* call, size_t count) noexcept nogil
-# The whole words that `size` bytes need, in bytes.
+# Returns `size` rounded up to whole words, in bytes.
 cdef size_t padded(size_t size) noexcept nogil

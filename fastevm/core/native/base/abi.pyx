@@ -1,8 +1,8 @@
 """Decodes arguments with the checks of the reference client, and encodes results.
 
-Padding of values must be zero, except that any nonzero last byte is a true bool. Strings must be
-UTF-8. Offsets and lengths may have any value within the input. The texts of failures are part of
-Beryl's consensus rules; later forks revert with the selector only.
+Padding of values must be zero, but any nonzero last byte of a bool means true. Strings must be
+UTF-8. Offsets and lengths may have any value within the input. In Beryl, the error texts are part
+of consensus; later forks revert with the selector only.
 """
 
 from libc.stdint cimport uint8_t, uint64_t
@@ -22,8 +22,8 @@ from fastevm.core.primitives.word cimport (
 cdef enum:
     VARIANT_COUNT = 2
     BERYL = 1
-    ADDRESSABLE_BITS = 58         # of a number of words: 2^63 bytes
-    TEXT_LIMIT = 64 << 20         # bytes of the text of a failure
+    ADDRESSABLE_BITS = 58         # an array has less than 2^58 words, which are 2^63 bytes
+    TEXT_LIMIT = 64 << 20         # most bytes of an error text
 
 
 # --- decoding -------------------------------------------------------------------------------------
@@ -49,7 +49,7 @@ cdef bint fail(Decoded* out, DecodeError error) noexcept nogil:
     return False
 
 
-# The offset or length at `at`.
+# Reads the offset or length at `at`.
 cdef bint read_size(Decoded* out, Slice input, size_t at, size_t* size) noexcept nogil:
     if input.size < WORD_SIZE or at > input.size - WORD_SIZE:
         return fail(out, OVERRUN)
@@ -58,7 +58,7 @@ cdef bint read_size(Decoded* out, Slice input, size_t at, size_t* size) noexcept
     return word_fits64(&out.offset) or fail(out, BAD_OFFSET)
 
 
-# What the offset at `at` points to.
+# Sets `target` to the input from the offset on that is stored at `at`.
 cdef bint follow(Decoded* out, Slice input, size_t at, Slice* target) noexcept nogil:
     cdef size_t offset = 0
     if not read_size(out, input, at, &offset):
@@ -70,7 +70,7 @@ cdef bint follow(Decoded* out, Slice input, size_t at, Slice* target) noexcept n
     return True
 
 
-# The length at the start of `target` and the bytes after it.
+# Reads the length at the start of `target`, and moves `target` to the bytes after the length.
 cdef bint read_length(Decoded* out, Slice* target, size_t* length) noexcept nogil:
     if not read_size(out, target[0], 0, length):
         return False
@@ -142,7 +142,7 @@ cdef bint value_is_valid(char code, const Word* w, int version) noexcept nogil:
     return w.d[0] < <uint64_t>enum_size(code, version)
 
 
-# Well-formed UTF-8 (Unicode, table 3-7).
+# Whether a text is well-formed UTF-8 (Unicode, table 3-7).
 cdef bint is_utf8(Slice text) noexcept nogil:
     cdef size_t i = 0
     cdef size_t more, j
@@ -295,7 +295,7 @@ cdef bint append_hex_bytes(NativeCall* call, Slice content) noexcept nogil:
     )
 
 
-# Bytes of a value of variable size, from its length word on.
+# Returns the encoded size of a value of variable size in bytes, including its length word.
 cdef size_t tail_size(char code, const Argument* argument) noexcept nogil:
     cdef size_t size = WORD_SIZE
     cdef size_t i
@@ -325,7 +325,7 @@ cdef bint append_hex_array(NativeCall* call, char code, const Argument* argument
     return True
 
 
-# The arguments, encoded again as one tuple.
+# Appends the arguments as hex, encoded again as a tuple.
 cdef bint append_hex_tuple(
     NativeCall* call, const char* codes, const Argument* arguments
 ) noexcept nogil:

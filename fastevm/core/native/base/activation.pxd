@@ -1,4 +1,4 @@
-# ActivationRegistry: switches for features of native contracts.
+# ActivationRegistry: enables and disables features of native contracts.
 from fastevm.core.native.base.abi cimport Slice
 from fastevm.core.native.base.context cimport Context
 

@@ -1,4 +1,4 @@
-"""ActivationRegistry: switches for features of native contracts.
+"""ActivationRegistry: enables and disables features of native contracts.
 
 Storage: 0 mapping(bytes32 feature => bool), 1 the admin (Cobalt). While no admin is stored, the
 chain's constant is the admin.
@@ -43,7 +43,7 @@ cdef bint load_admin(Context* c, Word* admin) noexcept nogil:
     return True
 
 
-# Zero stands for no admin.
+# Reverts unless the caller is the admin. An admin of zero means that there is no admin.
 cdef bint require_admin(Context* c) noexcept nogil:
     cdef Word admin, caller
     if not load_admin(c, &admin):
@@ -81,7 +81,7 @@ cdef bint log_feature(Context* c, const Word* topic, const Word* feature) noexce
     return emit(c, topics, 3)
 
 
-# The slot and the value of a feature's flag, for the admin alone.
+# Loads the slot and the value of a feature's flag. Reverts unless the caller is the admin.
 cdef bint load_flag_to_change(
     Context* c, const Word* feature, Word* slot, Word* flag
 ) noexcept nogil:

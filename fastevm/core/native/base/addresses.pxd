@@ -14,9 +14,9 @@ cdef enum BaseContract:
 
 
 cdef enum:
-    TOKEN_BYTE = 0xb2         # first byte of tokens and of the factory
-    VARIANT_AT = 10           # index of the byte that holds a token's variant
-    PREFIX_SIZE = 10          # bytes that all tokens share
+    TOKEN_BYTE = 0xb2         # first byte of the addresses of tokens and of the factory
+    VARIANT_AT = 10           # index of the byte with the variant in a token's address
+    PREFIX_SIZE = 10          # bytes that all token addresses begin with
     VARIANTS = 2              # 0 asset, 1 stablecoin
 
 
@@ -43,13 +43,14 @@ cdef inline uint32_t base_registry_at(const Address* address) noexcept nogil:
     return NO_CONTRACT
 
 
-# A token's address is native whether the token was created or not.
+# Returns the BaseContract at an address. A token's address is native even if the token was not
+# created.
 cdef inline uint32_t base_contract_at(const Address* address) noexcept nogil:
     if has_token_prefix(address):
         return ASSET + address.b[VARIANT_AT] if address.b[VARIANT_AT] < VARIANTS else NO_CONTRACT
     return base_registry_at(address)
 
 
-# Factory and registries; tokens are cold like other accounts.
+# Whether an address is warm from the start: factory and registries are, tokens are not.
 cdef inline bint base_is_warm(const Address* address) noexcept nogil:
     return base_registry_at(address) != NO_CONTRACT

@@ -4,11 +4,11 @@ from fastevm.core.native.base.context cimport Context
 
 
 cdef enum AssetField:
-    DECIMALS = 0              # 0 reads as 6
-    MULTIPLIER = 1            # 0 reads as 10^18
+    DECIMALS = 0              # a stored 0 means 6
+    MULTIPLIER = 1            # a stored 0 means 10^18
     ANNOUNCEMENT_IDS = 2
     EXTRA_METADATA = 3
-    PENDING_MULTIPLIER = 4    # limbs 0 and 1: the multiplier; limb 2: when it takes effect (Cobalt)
+    PENDING_MULTIPLIER = 4    # limbs 0 and 1: multiplier; limb 2: its start, Unix seconds (Cobalt)
 
 
 # Runs a function of the token `c.account`: `c.contract` is ASSET or STABLECOIN.

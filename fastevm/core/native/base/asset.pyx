@@ -1,6 +1,7 @@
-"""The functions of assets: a multiplier of the balances shown, announcements, metadata, batches.
+"""The functions of assets: a multiplier for displayed balances, announcements, metadata, batches.
 
-Balances are raw. The multiplier, in units of 10^18, only changes what the views show.
+Stored balances are raw. The multiplier, in units of 10^-18, changes only the results of view
+functions.
 """
 
 from libc.stdint cimport uint32_t, uint64_t
@@ -79,8 +80,8 @@ cdef void pending_value(Word* out, const Word* pending) noexcept nogil:
     out.d[1] = pending.d[1]
 
 
-# The multiplier in effect: a pending one whose time has come, or the stored one. The time and the
-# value of the pending one are read separately.
+# Loads the multiplier in effect: the pending multiplier if its time has come, else the stored one.
+# The time and the value of the pending multiplier are read (and charged) separately.
 cdef bint load_multiplier(Context* c, Word* out) noexcept nogil:
     cdef Word pending
     if c.version == BERYL:
@@ -95,7 +96,7 @@ cdef bint load_multiplier(Context* c, Word* out) noexcept nogil:
     return True
 
 
-# a * b / d, as the reference client computes it: the product must fit.
+# Computes a * b / d as the reference client does: the product must fit into 256 bits.
 cdef bint scale(Context* c, Word* out, const Word* a, const Word* b, const Word* d) noexcept nogil:
     cdef Word product, back
     word_mul(&product, a, b)
@@ -192,7 +193,7 @@ cdef bint log_cancelled(Context* c, const Word* pending) noexcept nogil:
     )
 
 
-# Clears the pending multiplier and its time; the reserved bits stay.
+# Stores the pending multiplier and its time. The reserved bits do not change.
 cdef bint store_pending(Context* c, const Word* value, uint64_t at) noexcept nogil:
     cdef Word slot, word
     field(&slot, &ASSET_ROOT, PENDING_MULTIPLIER)
@@ -239,7 +240,7 @@ cdef bint update_multiplier(Context* c, const Argument* a) noexcept nogil:
     )
 
 
-# A pending multiplier whose time has come becomes the stored one.
+# If the time of the pending multiplier has come, stores it as the multiplier.
 cdef bint fold_pending(Context* c) noexcept nogil:
     cdef Word pending, value
     if not load_pending(c, &pending):

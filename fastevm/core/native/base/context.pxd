@@ -1,4 +1,4 @@
-# What the functions of Base's native contracts share: the call, storage fields, strings, errors.
+# The call, storage fields, strings and errors, for the functions of all of Base's native contracts.
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 from fastevm.core.native.base.abi cimport Argument, Slice
@@ -23,7 +23,7 @@ cdef struct Context:
     Account* account
     Account* policies         # the PolicyRegistry; NULL until its storage is read
     Address caller
-    bint is_privileged        # called by the factory: roles and policies of transfers do not apply
+    bint is_privileged        # a call by the factory: roles and transfer policies do not apply
     bint is_undispatched      # the call ended because its selector or its arguments are invalid
     bint has_panicked         # the call ended with a panic
 
@@ -42,30 +42,30 @@ cdef bint fail_amounts(
     Context* c, uint32_t error, const Address* address, const Word* a, const Word* b
 ) noexcept nogil
 cdef bint fail_bytes(Context* c, uint32_t error, Slice content) noexcept nogil
-# Panic(0x11): the result of an addition, subtraction or multiplication does not fit.
+# Reverts with Panic(0x11), because an addition, subtraction or multiplication overflows.
 cdef bint overflow(Context* c) noexcept nogil
 
 # --- slots ---
 cdef void field(Word* slot, const Word* root, int number) noexcept nogil
-# mapping(key => ...) at `slot`: replaces it by the slot of the element.
+# Replaces `slot`, the slot of a mapping(key => ...), by the slot of the element.
 cdef void element(Context* c, Word* slot, const Word* key) noexcept nogil
 cdef void element_of_address(Context* c, Word* slot, const Address* key) noexcept nogil
-# mapping(string => ...).
+# Like `element`, for a mapping(string => ...).
 cdef bint element_of_text(Context* c, Word* slot, Slice key) noexcept nogil
 
 # --- storage of `account` ---
 cdef bint load(Context* c, const Word* slot, Word* out) noexcept nogil
 cdef bint store(Context* c, const Word* slot, const Word* value) noexcept nogil
 cdef bint store_number(Context* c, const Word* slot, uint64_t value) noexcept nogil
-# Replaces the 64-bit lane 0 to 3 of a slot that holds several fields: SLOAD and SSTORE.
+# Replaces a 64-bit lane (0 to 3) of a slot with several fields. Charges SLOAD and SSTORE.
 cdef bint store_lane(Context* c, const Word* slot, int lane, uint64_t value) noexcept nogil
-# A string: appends it to the output.
+# Loads a string and appends it to the output; stores a string.
 cdef bint load_text(Context* c, const Word* slot) noexcept nogil
 cdef bint store_text(Context* c, const Word* slot, Slice text) noexcept nogil
 cdef bint delete_text(Context* c, const Word* slot) noexcept nogil
 # Sets words from `first` on of the dynamic part of `slot` to zero, up to `end`.
 cdef bint clear_words(Context* c, const Word* slot, uint64_t first, uint64_t end) noexcept nogil
-# The first word of the dynamic part of a string or array.
+# Returns the slot of the first word of a long string's or an array's content.
 cdef void first_word(Context* c, Word* out, const Word* slot) noexcept nogil
 
 # --- the code that marks a contract as present: one byte, 0xef ---
@@ -75,9 +75,9 @@ cdef bint plant(Context* c, Account* account) noexcept nogil
 cdef bint give_word(Context* c, const Word* word) noexcept nogil
 cdef bint give_number(Context* c, uint64_t number) noexcept nogil
 cdef bint give_address(Context* c, const Address* address) noexcept nogil
-# The string that is stored at the slot.
+# Returns the string that is stored at the slot.
 cdef bint give_text(Context* c, const Word* slot) noexcept nogil
-# The word that is stored in field `number` of a structure.
+# Returns the word that is stored in field `number` of a structure.
 cdef bint give_field(Context* c, const Word* root, int number) noexcept nogil
 
 # --- logs of `account`. `emit` has the output of the call as data and empties it ---
@@ -85,13 +85,14 @@ cdef bint emit(Context* c, const Word* topics, uint32_t count) noexcept nogil
 cdef bint emit_number(
     Context* c, const Word* topics, uint32_t count, const Word* number
 ) noexcept nogil
-# Topic 0 with addresses as indexed arguments; the data is the output. NULL ends the addresses.
+# Emits a log with topic 0 and up to three addresses as indexed arguments (NULL: none); the data is
+# the output.
 cdef bint emit_addresses(
     Context* c, const Word* topic, const Address* a, const Address* b, const Address* d
 ) noexcept nogil
 
 # --- ActivationRegistry ---
-# Ends the call unless the feature is on: one SLOAD at the registry.
+# Ends the call unless the feature is enabled. Charges an SLOAD at the registry.
 cdef bint require_feature(Context* c, const Word* feature) noexcept nogil
 cdef Address ACTIVATION_REGISTRY_ADDRESS, POLICY_REGISTRY_ADDRESS, FACTORY_ADDRESS
 cdef Word ONE

@@ -1,8 +1,8 @@
-"""What the functions of Base's native contracts share: storage fields, strings, errors, logs.
+"""Storage fields, strings, errors and logs, for the functions of all of Base's native contracts.
 
-Storage has Solidity's layout. A string of up to 31 bytes is in its slot, with twice its length in
-the last byte; the slot of a longer one holds twice its length plus 1, and its words start at the
-hash of the slot.
+Storage has Solidity's layout. A string of up to 31 bytes is stored in its slot, with twice its
+length in the last byte. The slot of a longer string contains twice its length plus 1, and the words
+of the string start at the hash of the slot.
 """
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
@@ -32,7 +32,7 @@ cdef enum:
     OVERFLOW_PANIC = 0x11
     SHORT_TEXT = 31
     MARKER = 0xef
-    TEXT_LIMIT = 0xffffffff   # bytes of a string
+    TEXT_LIMIT = 0xffffffff   # most bytes of a string
 
 
 # --- errors ---------------------------------------------------------------------------------------
@@ -158,8 +158,8 @@ cdef bint store_lane(Context* c, const Word* slot, int lane, uint64_t value) noe
     return store(c, slot, &word)
 
 
-# The number of words after the slot of a string, by its header. Contracts write no header that is
-# refused here; a state override can.
+# Returns the number of words outside the slot of a string with this header. Refuses headers that
+# the contracts never write, but a state override can.
 cdef bint count_words(Context* c, const Word* header, uint64_t* words) noexcept nogil:
     cdef Word size
     words[0] = 0
@@ -223,7 +223,7 @@ cdef void short_header(Word* out, Slice text) noexcept nogil:
     word_load(out, bytes)
 
 
-# The words after the slot of a long string.
+# Stores the words of a long string, which are outside its slot.
 cdef bint store_words(Context* c, const Word* slot, Slice text) noexcept nogil:
     cdef uint8_t bytes[32]
     cdef Word at, word

@@ -1,4 +1,4 @@
-"""Runs a call of one of Base's native contracts: the checks that all of them share, then its body.
+"""Runs a call of a native contract of Base: the checks that all contracts share, then its body.
 
 The order of checks and charges is that of the reference client: direct call, value, calldata,
 existence of a token, selector, arguments.
@@ -27,7 +27,7 @@ cdef enum:
     CALLDATA_WORD_GAS = 6
 
 
-# Beryl's ActivationRegistry keeps ether that is sent to it.
+# Whether the contract accepts ether: only Beryl's ActivationRegistry does.
 cdef bint accepts_value(const Context* c) noexcept nogil:
     return c.contract == ACTIVATION_REGISTRY and c.version == BERYL
 
@@ -36,7 +36,7 @@ cdef bint charge_calldata(NativeCall* call) noexcept nogil:
     return native_charge(call, <int64_t>((call.size + 31) >> 5) * CALLDATA_WORD_GAS)
 
 
-# An address of a token without code: it was not created.
+# Ends the call if a token's address has no code, because the token was not created.
 cdef bint require_token(Context* c) noexcept nogil:
     if native_read_account(c.call, &c.account.address) == NULL:
         return False

@@ -1,8 +1,8 @@
 """The factory of tokens.
 
 A token's address is 0xb2, nine zero bytes, the variant, and nine bytes of the hash of its creator
-and a salt. Creation is one of three fixed steps: writing the token's fields, granting the first
-admin, and running calls in the name of the factory, for which roles and policies do not apply.
+and a salt. Creation has three steps: write the token's fields, grant the first admin, and run the
+initial calls with the factory as their caller, for which roles and policies do not apply.
 """
 
 from libc.stdint cimport uint8_t, uint64_t
@@ -44,7 +44,7 @@ cdef enum:
     LEAST_DECIMALS = 6
     MOST_DECIMALS = 18
     STABLECOIN_DECIMALS = 6
-    HASHED_BYTES = 9          # of the hash in a token's address
+    HASHED_BYTES = 9          # bytes of the hash in a token's address
     MARKER = 0xef
 
 
@@ -164,7 +164,7 @@ cdef bint store_core(Context* t, const Argument* members) noexcept nogil:
     )
 
 
-# The multiplier is written as 0, which reads as 10^18.
+# Stores the fields of a new token. The multiplier is stored as 0, which means 10^18.
 cdef bint store_fields(Context* t, const Argument* members) noexcept nogil:
     cdef Word slot, multiplier
     if t.contract == ASSET:
@@ -183,7 +183,8 @@ cdef bint store_fields(Context* t, const Argument* members) noexcept nogil:
     )
 
 
-# The last argument of B20Created: bytes, for a stablecoin one struct (uint8 1, string currency).
+# Appends the last argument of the event B20Created: bytes, which for a stablecoin contain a struct
+# (uint8 1, string currency).
 cdef bint append_variant(Context* c, Slice currency, bint is_asset) noexcept nogil:
     if is_asset:
         return native_append_number(c.call, 0)
@@ -227,7 +228,8 @@ cdef bint grant_first_admin(Context* t, const Argument* admin) noexcept nogil:
     return word_is_zero(&admin.word) or grant(t, &DEFAULT_ADMIN_ROLE, &account)
 
 
-# The token reports its own errors. Failures without one are reported with the call's index.
+# Runs an initial call of a new token. Reverts with the error of the token if it has one, else with
+# an error that contains the index of the call.
 cdef bint run_initial_call(Context* t, const Argument* calls, size_t i) noexcept nogil:
     if not native_go_on(t.call):
         return False

@@ -6,15 +6,15 @@ from fastevm.core.native.base.context cimport Context, Function
 
 
 cdef enum:
-    METHOD_LIMIT = 128        # entries of a table, a power of two
+    METHOD_LIMIT = 128        # size of the hash table, a power of two
 
 
 cdef struct Method:
     uint32_t selector
-    int version               # of the fork in which it appears; 0 = empty entry
+    int version               # the first version with the function; 0 = empty entry
     Function run
-    char codes[8]             # of its arguments (see abi.pxd)
-    const char* types         # the tuple of its arguments as text
+    char codes[8]             # types of the arguments (see abi.pxd)
+    const char* types         # the argument types as text: "(address,uint256)"
 
 
 # Open addressing by selector.
@@ -27,12 +27,13 @@ cdef struct MethodTable:
     const char* name
 
 
-# Adds a function by its signature, in which `feature`, `variant` and `policy` stand for uint8. When
-# the module is imported.
+# Adds a function, given its signature, in which `feature`, `variant` and `policy` mean uint8.
+# Called when a module is imported.
 cdef int add(MethodTable* table, int version, bytes signature, Function run) except -1
-# The function with this selector in a version of the table; NULL if there is none.
+# Returns the function with this selector in this version of the table; NULL if there is none.
 cdef const Method* find(const MethodTable* table, int version, uint32_t selector) noexcept nogil
-# Runs the function that the input names. `second` (or NULL) is searched if the first has none.
+# Runs the function whose selector the input has. If `table` does not have it, searches `second`,
+# which may be NULL.
 cdef bint dispatch(
     Context* c, const MethodTable* table, const MethodTable* second, Slice input
 ) noexcept nogil

@@ -19,7 +19,7 @@ CODES = {
 }
 ENUMS = ("feature", "variant", "policy")
 
-# The tables refer to these texts.
+# Owns the texts that the tables point to.
 TEXTS = []
 
 
@@ -54,7 +54,7 @@ cdef int add(MethodTable* table, int version, bytes signature, Function run) exc
     return 0
 
 
-# The entry of the selector, or the empty entry where it would go.
+# Returns the entry of the selector, or the empty entry where it belongs.
 cdef Method* entry(const MethodTable* table, uint32_t selector) noexcept nogil:
     cdef uint32_t at = selector & (METHOD_LIMIT - 1)
     while table.methods[at].version != 0 and table.methods[at].selector != selector:

@@ -11,14 +11,14 @@ from fastevm.core.primitives.word cimport Word, word_load
 
 
 cdef uint32_t error(bytes signature):
-    """The selector of an error."""
+    """Returns the selector of an error."""
     cdef uint8_t digest[32]
     keccak256(digest, <const uint8_t*><const char*>signature, len(signature))
     return load32_big(digest)
 
 
 cdef int name(Word* out, bytes text) except -1:
-    """The hash of a name: topic 0 of an event, a role, a scope, a feature."""
+    """Computes the hash of a name: topic 0 of an event, a role, a scope, a feature."""
     cdef uint8_t digest[32]
     keccak256(digest, <const uint8_t*><const char*>text, len(text))
     word_load(out, digest)
@@ -26,7 +26,10 @@ cdef int name(Word* out, bytes text) except -1:
 
 
 cdef int root(Word* out, str namespace) except -1:
-    """The first slot of a namespace: keccak256(keccak256(namespace) - 1), last byte 0 (ERC-7201)."""
+    """Computes the first slot of a namespace (ERC-7201).
+
+    It is keccak256(keccak256(namespace) - 1) with the last byte set to 0.
+    """
     cdef uint8_t digest[32]
     cdef bytes text = namespace.encode()
     keccak256(digest, <const uint8_t*><const char*>text, len(text))

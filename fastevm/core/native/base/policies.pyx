@@ -1,8 +1,9 @@
-"""PolicyRegistry: lists of accounts that tokens ask whether an account may act.
+"""PolicyRegistry: lists of accounts, with which tokens decide whether an account may act.
 
 Storage: 0 mapping(id => bit 255: exists | admin), 1 mapping(id => mapping(account => bool)),
 2 mapping(id => pending admin), 3 the next counter, 4 mapping(id => uint64[] children) (Cobalt).
-An id is type << 56 | counter; from Denim on, bit 63 inverts the answer of the policy without it.
+An id is type << 56 | counter. From Denim on, an id with bit 63 means the policy without this bit,
+with the inverted answer.
 """
 
 from libc.stdint cimport uint8_t, uint64_t
@@ -50,13 +51,13 @@ cdef enum Field:
 cdef enum:
     TYPE_SHIFT = 56
     BUILT_IN_COUNT = 2
-    BATCH_LIMIT = 64          # accounts that one call may list
+    BATCH_LIMIT = 64          # most accounts that a call may list
     LEAST_CHILDREN = 2
     MOST_CHILDREN = 4
     CHILDREN_PER_WORD = 4
     LENGTH_LIMIT = 0xffffffff
-    # The registry creates no composite policy of composite policies. Only a state override can, and
-    # with it a policy that contains itself.
+    # The registry refuses composite policies that contain composite policies. Only a state override
+    # can create them, even a policy that contains itself.
     NESTING_LIMIT = 8
 
 
@@ -87,13 +88,13 @@ cdef bint is_well_formed(const Context* c, uint64_t policy) noexcept nogil:
     return type_of(policy) <= (ALLOWLIST if c.version == BERYL else INTERSECTION_OF)
 
 
-# The policy without the bit that inverts it.
+# Returns the policy id without the bit that inverts the answer.
 cdef uint64_t base_of(const Context* c, uint64_t policy) noexcept nogil:
     return policy & ~INVERTED if c.version >= DENIM else policy
 
 
 cdef bint load_policies(Context* c, const Word* slot, Word* out) noexcept nogil:
-    """SLOAD at the registry, for its own functions and for tokens."""
+    """Loads a slot of the registry, for its own functions and for tokens. Charges SLOAD."""
     if c.policies == NULL:
         c.policies = native_account(c.call, &POLICY_REGISTRY_ADDRESS)
         if c.policies == NULL:
@@ -190,12 +191,14 @@ cdef uint64_t child_at(const uint8_t* words, uint64_t i) noexcept nogil:
     return word.d[i % CHILDREN_PER_WORD]
 
 
-# The registry writes lengths up to MOST_CHILDREN; a state override can write others.
+# Checks the length of a list of children. The registry writes at most MOST_CHILDREN; a state
+# override can write more.
 cdef bint check_length(Context* c, const Word* length) noexcept nogil:
     return (word_fits64(length) and length.d[0] <= LENGTH_LIMIT) or overflow(c)
 
 
-# Appends the words of the children to the output: all are read before the first is evaluated.
+# Appends the words of all children to the output, because all are read before the first is
+# evaluated.
 cdef bint load_children(Context* c, uint64_t policy, uint64_t* count) noexcept nogil:
     cdef uint8_t bytes[32]
     cdef Word slot, word
@@ -291,7 +294,7 @@ cdef bint children(Context* c, const Argument* a) noexcept nogil:
     cdef size_t words
     if is_composite(policy) and not load_children(c, policy, &count):
         return False
-    # The list follows the words that it is read from, and then moves to the start.
+    # The list is appended after the words from which it is read, and then moved to the start.
     words = c.call.output.size
     if not (native_append_number(c.call, WORD_SIZE) and native_append_number(c.call, count)):
         return False
@@ -355,7 +358,8 @@ cdef bint log_policy(
     return emit(c, topics, 4)
 
 
-# The counter of the next policy. The first policy also creates the two built-in ones.
+# Returns the counter of the next policy. Creating the first policy also creates the two built-in
+# ones.
 cdef bint next_counter(Context* c, Word* slot, uint64_t* counter) noexcept nogil:
     cdef Address nobody
     cdef Word word
@@ -396,7 +400,7 @@ cdef bint create(
     )
 
 
-# The checks of an owner and a type before a policy is created.
+# Checks the owner and the type before a policy is created.
 cdef bint check_inputs(
     Context* c, const Argument* owner, const Argument* policy_type, bint composite
 ) noexcept nogil:
@@ -486,7 +490,7 @@ cdef uint64_t listed_child(const Argument* list, size_t i) noexcept nogil:
     return word.d[0]
 
 
-# All must exist before one is judged by its kind.
+# Checks the children of a composite policy: first that all exist, then the kind of each.
 cdef bint check_children(Context* c, const Argument* list) noexcept nogil:
     cdef uint64_t child
     cdef Word word
@@ -503,7 +507,7 @@ cdef bint check_children(Context* c, const Argument* list) noexcept nogil:
     return True
 
 
-# Replaces the children and logs them. At most MOST_CHILDREN: they fit into one word.
+# Replaces the children and logs them. At most MOST_CHILDREN children fit into a word.
 cdef bint store_children(Context* c, uint64_t policy, const Argument* list) noexcept nogil:
     cdef Word slot, word
     cdef size_t i

@@ -36,11 +36,11 @@ cdef MethodTable TOKEN_FUNCTIONS
 cdef Word MAX_128
 
 cdef bint require_role(Context* c, const Word* role) noexcept nogil
-# Nothing for the factory's calls.
+# Like require_role, but does nothing in calls of the factory.
 cdef bint require_role_unless_privileged(Context* c, const Word* role) noexcept nogil
 cdef bint require_unpaused(Context* c, int feature) noexcept nogil
-# Mints after the check of the role.
+# Mints tokens. The caller has checked the role.
 cdef bint mint_to(Context* c, const Address* to, const Word* amount) noexcept nogil
-# Grants without a check of the caller.
+# Grants a role. Does not check the caller of the contract.
 cdef bint grant(Context* c, const Word* role, const Address* account) noexcept nogil
 cdef void balance_slot(Context* c, Word* slot, const Address* account) noexcept nogil

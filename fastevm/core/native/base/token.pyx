@@ -1,7 +1,7 @@
 """The functions that all tokens have.
 
-A function checks and charges in the order of the reference client, which consensus depends on:
-first failure wins. [role] in a comment: not for calls of the factory.
+A function checks and charges in the order of the reference client, because consensus depends on
+which failure comes first. [role] in a comment: the check is skipped in calls of the factory.
 """
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
@@ -137,7 +137,7 @@ cdef bint require_role_unless_privileged(Context* c, const Word* role) noexcept 
     return c.is_privileged or require_role(c, role)
 
 
-# Roles cannot change once nobody is the default admin.
+# Reverts if there is no default admin, because roles cannot change then.
 cdef bint require_an_admin(Context* c) noexcept nogil:
     cdef Word count
     if not load_field(c, ADMIN_COUNT, &count):
@@ -156,7 +156,7 @@ cdef bint require_policy(
     return answer or fail_words(c, POLICY_FORBIDS, scope, &number)
 
 
-# The zero address receives nothing; since Denim, neither does the token itself.
+# Reverts if the receiver is the zero address or, since Denim, the token itself.
 cdef bint require_receiver(Context* c, const Address* to) noexcept nogil:
     if is_zero_address(to) or (c.version >= DENIM and address_eq(to, &c.account.address)):
         return fail_address(c, INVALID_RECEIVER, to)
@@ -202,7 +202,8 @@ cdef bint credit(Context* c, const Address* to, const Word* amount) noexcept nog
     return store(c, &slot, &balance)
 
 
-# The receiver's balance is read after the debit: a transfer to oneself changes nothing.
+# Moves tokens. Reads the receiver's balance after the debit, so a transfer to oneself changes
+# nothing.
 cdef bint move(
     Context* c, const Address* sender, const Address* to, const Word* amount
 ) noexcept nogil:
@@ -213,7 +214,7 @@ cdef bint move(
     )
 
 
-# Beryl reads the slot of the policies for each of them.
+# Checks the transfer policies in Beryl, which reads their slot again for each policy.
 cdef bint check_policies_beryl(
     Context* c, const Address* sender, const Address* to
 ) noexcept nogil:
@@ -226,7 +227,8 @@ cdef bint check_policies_beryl(
     )
 
 
-# `spends`: the caller moves what belongs to another account, by an allowance.
+# Checks the transfer policies. `spends`: the caller moves tokens of another account, by an
+# allowance.
 cdef bint check_policies(
     Context* c, const Address* sender, const Address* to, bint spends
 ) noexcept nogil:
@@ -239,7 +241,7 @@ cdef bint check_policies(
             c, &TRANSFER_EXECUTOR_POLICY, policies.d[EXECUTOR_LANE], &c.caller
         ):
             return False
-        # Since Denim: the same policy is not asked twice for the same account.
+        # Since Denim, the same policy is not evaluated twice for the same account.
         is_checked = (
             c.version >= DENIM
             and address_eq(&c.caller, sender)
@@ -356,7 +358,7 @@ cdef bint approve(Context* c, const Argument* a) noexcept nogil:
 
 # --- minting, burning, seizure --------------------------------------------------------------------
 
-# The policy of the receiver holds for the factory's calls too.
+# Mints tokens. The policy for receivers also applies in calls of the factory.
 cdef bint mint_to(Context* c, const Address* to, const Word* amount) noexcept nogil:
     cdef Address nobody
     cdef Word word, supply, cap
@@ -456,7 +458,8 @@ cdef bint log_seizure(
     return emit_number(c, topics, 4, amount)
 
 
-# An unset exempt policy authorizes everyone: then nobody can be seized from.
+# Seizes tokens of an account that the exempt policy does not authorize. An unset exempt policy
+# authorizes everyone, so that nothing can be seized.
 cdef bint seize_with_memo(Context* c, const Argument* a) noexcept nogil:
     cdef Address sender, to
     cdef Word policies
@@ -575,7 +578,7 @@ cdef bint update_supply_cap(Context* c, const Argument* a) noexcept nogil:
     )
 
 
-# `topic` NULL: the event does not contain the text.
+# Updates a text field. `topic`: topic of the event; NULL: an event without the text.
 cdef bint update_text(
     Context* c, int number, const Argument* text, const Word* topic
 ) noexcept nogil:
@@ -617,7 +620,7 @@ cdef bint log_role(
     return emit(c, topics, 4)
 
 
-# Only the default admins are counted.
+# Updates the number of default admins; other roles are not counted.
 cdef bint count_admin(Context* c, const Word* role, bint more) noexcept nogil:
     cdef Word count
     if not word_is_zero(role):
@@ -675,7 +678,8 @@ cdef bint grant_role(Context* c, const Argument* a) noexcept nogil:
     )
 
 
-# The last default admin gives up the role with renounceLastAdmin only.
+# Reverts if the account is the last default admin, who can give up the role only with
+# renounceLastAdmin.
 cdef bint require_another_admin(
     Context* c, const Word* role, const Address* account
 ) noexcept nogil:
@@ -755,7 +759,8 @@ cdef bint get_role_admin(Context* c, const Argument* a) noexcept nogil:
 
 # --- policies -------------------------------------------------------------------------------------
 
-# The slot and the lane of a scope; False reverts if the version does not have the scope.
+# Returns the slot and the lane of a scope. Reverts and returns False if the version lacks the
+# scope.
 cdef bint find_scope(Context* c, const Word* scope, Word* slot, int* lane) noexcept nogil:
     cdef int number = TRANSFER_POLICIES
     lane[0] = SENDER_LANE
@@ -785,7 +790,8 @@ cdef bint require_existing_policy(Context* c, uint64_t policy) noexcept nogil:
     return answer or fail_number(c, TOKEN_POLICY_NOT_FOUND, policy)
 
 
-# Beryl's stablecoins read the old id before they ask whether the new policy exists.
+# Updates the policy of a scope. Beryl's stablecoins read the old id before they check that the new
+# policy exists.
 cdef bint update_policy(Context* c, const Argument* a) noexcept nogil:
     cdef bint reads_first = c.version == BERYL and c.contract == STABLECOIN
     cdef uint64_t policy = a[1].word.d[0]
@@ -821,7 +827,7 @@ cdef bint policy_id(Context* c, const Argument* a) noexcept nogil:
 
 # --- EIP-712 --------------------------------------------------------------------------------------
 
-# Hashing is free in Beryl.
+# Charges for hashing `size` bytes, which is free in Beryl.
 cdef bint charge_hash(Context* c, size_t size) noexcept nogil:
     return c.version == BERYL or native_charge_keccak(c.call, size)
 
@@ -866,7 +872,7 @@ cdef bint eip712_domain(Context* c, const Argument* a) noexcept nogil:
     cdef size_t start, size
     word_zero(&word)
     word.d[3] = <uint64_t>DOMAIN_FIELDS << 56
-    # The name is read to the end of the output, behind the fixed part.
+    # The name is appended to the output, after the fixed part.
     if not (
         native_append_word(c.call, &word)
         and native_append_number(c.call, 7 * WORD_SIZE)
@@ -899,7 +905,7 @@ cdef void nonce_slot(Context* c, Word* slot, const Address* owner) noexcept nogi
     element_of_address(c, slot, owner)
 
 
-# The hash that the owner signs. The nonce is read after the domain.
+# Computes the hash that the owner signs. Reads the nonce after the domain.
 cdef bint permit_digest(
     Context* c, const Argument* a, const Word* nonce_at, uint8_t* digest
 ) noexcept nogil:
@@ -932,7 +938,7 @@ cdef bint permit_digest(
     return True
 
 
-# The zero address if there is no signer.
+# Recovers the signer of a permit; the zero address if the signature is invalid.
 cdef void recover_signer(Address* signer, const Argument* a, const uint8_t* digest) noexcept nogil:
     cdef uint64_t v = a[4].word.d[0]
     cdef uint8_t r[32]

@@ -78,7 +78,7 @@ cdef bint miller_chunk(Fp12* r, const uint8_t* data, size_t count) noexcept nogi
     return miller_loop(r, ps, qs, used)
 
 
-# Whether the product of all pairings equals 1; requires at least one pair.
+# Sets `is_one` to whether the product of all pairings equals 1. Requires at least one pair.
 cdef PrecompileOutcome check_pairs(
     bint* is_one, const uint8_t* data, size_t count, const int* cancel,
 ) noexcept nogil:

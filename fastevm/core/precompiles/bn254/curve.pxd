@@ -22,16 +22,16 @@ cdef inline bint g2_is_infinity(const G2Affine* p) noexcept nogil:
     return fp2_is_zero(&p.x) and fp2_is_zero(&p.y)
 
 
-# 64 bytes: x, y. False when a coordinate is not below the prime or the point is off the curve.
-# All points of the curve are in the group.
+# Decodes 64 bytes: x, y. Returns False if a coordinate is not below the prime or the point is not
+# on the curve. All points of the curve are in the group.
 cdef bint g1_load(G1Affine* r, const uint8_t* p) noexcept nogil
 cdef void g1_store(uint8_t* p, const G1Affine* a) noexcept nogil
 cdef void g1_add(G1Affine* r, const G1Affine* a, const G1Affine* b) noexcept nogil
-# Multiplies by any 32-byte big-endian number.
+# Multiplies a point by any 32-byte big-endian number.
 cdef void g1_mul(G1Affine* r, const G1Affine* a, const uint8_t* scalar) noexcept nogil
 
-# 128 bytes: x, y, each with its imaginary part first. False when a coordinate is not below the
-# prime or the point is off the curve.
+# Decodes 128 bytes: x, y, each with its imaginary part first. Returns False if a coordinate is not
+# below the prime or the point is not on the curve.
 cdef bint g2_load(G2Affine* r, const uint8_t* p) noexcept nogil
 cdef bint g2_in_group(const G2Affine* p) noexcept nogil
 

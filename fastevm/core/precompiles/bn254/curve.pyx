@@ -1,7 +1,7 @@
-"""The two groups of BN254: points as bytes, sums, multiples, and membership of the second group.
+"""The two groups of BN254: points as bytes, sums, multiples, and the subgroup check of the second.
 
-Internally a point is three consecutive elements (X, Y, Z) for (X / Z^2, Y / Z^3), or for
-infinity if Z is zero. Both curves are y^2 = x^3 + b, so the same code serves both fields.
+Internally a point is three consecutive elements (X, Y, Z), which mean (X / Z^2, Y / Z^3), or
+infinity if Z is zero. Both curves are y^2 = x^3 + b, so the same code works over both fields.
 """
 
 from libc.stdint cimport int8_t, uint64_t
@@ -27,8 +27,8 @@ cdef extern from "fastevm/core/precompiles/bn254/field.h" nogil:
 
 cdef enum:
     WINDOW = 5                # bits of a scalar's digit, which is odd and below 16, or zero
-    MULTIPLES = 8             # odd multiples 1, 3, .. 15 for these digits
-    HALF_DIGITS = 132         # of half a scalar, which is below 2^129
+    MULTIPLES = 8             # number of odd multiples 1, 3, .. 15 of a point, one for each digit
+    HALF_DIGITS = 132         # digits of half a scalar, which is below 2^129
     U_DIGITS = 63
 
 ctypedef fused Element:
@@ -147,7 +147,7 @@ cdef void point_double(Element* r, const Element* p) noexcept nogil:
     determinant(&r[1], &l, &v, &yy, &yy)
 
 
-# The sum, given x1, y1 and x2, y2 over a common denominator, and z, the product of both Z.
+# Adds two points, given x1, y1 and x2, y2 over a common denominator, and z, the product of both Z.
 cdef inline void point_join(
     Element* r, const Element* p, const Element* x1, const Element* y1, const Element* x2,
     const Element* y2, const Element* z,
@@ -193,8 +193,8 @@ cdef void point_add(Element* r, const Element* p, const Element* q) noexcept nog
     point_join(r, p, &x1, &y1, &x2, &y2, &z)
 
 
-# q is affine with its y passed separately. Neither point is the affine form of infinity. `one` is
-# the field's 1.
+# Adds the affine point (x, y). Neither point is the affine form of infinity. `one` is the field's
+# 1.
 cdef void point_add_affine(
     Element* r, const Element* p, const Element* x, const Element* y, const Element* one,
 ) noexcept nogil:
@@ -234,8 +234,7 @@ cdef void g1_store(uint8_t* p, const G1Affine* a) noexcept nogil:
     fp_store(p + 32, &a.y)
 
 
-# The sum of points with different x, or the double of a point. With affine operands and an affine
-# result it takes one division.
+# Adds affine points. The result is affine too, so a sum or a double takes one division.
 cdef void g1_add(G1Affine* r, const G1Affine* a, const G1Affine* b) noexcept nogil:
     cdef Fp slope, divisor, x
     if g1_is_infinity(a):
@@ -275,7 +274,7 @@ cdef void g1_to_affine(G1Affine* r, const Fp* p) noexcept nogil:
     fp_mul(&r.y, &p[1], &square)
 
 
-# r = the number modulo the order of the group.
+# Reads a 32-byte number and reduces it modulo the order of the group.
 cdef inline void load_scalar(Word* r, const uint8_t* p) noexcept nogil:
     word_load(r, p)
     while not word_lt(r, &ORDER):
@@ -380,7 +379,8 @@ cdef inline void double_same_z(Multiples* table, Fp* dx, Fp* dy, const G1Affine*
     fp_sub(dy, dy, &table.y[0])
 
 
-# The point is not infinity, and its prime order is larger than every multiple used here.
+# Computes the odd multiples of a point, which is not infinity. Its prime order is larger than every
+# multiple used here, so no sum meets equal or opposite points.
 cdef void tabulate(Multiples* table, const G1Affine* p) noexcept nogil:
     cdef Fp growth[MULTIPLES]
     cdef Fp dx, dy, scale, t

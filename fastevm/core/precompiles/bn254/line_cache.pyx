@@ -1,7 +1,8 @@
 """Caches the Miller-loop lines of recurring points of the second group, such as verifying keys.
 
 All threads share the entries, and no thread waits: a thread that finds an entry locked computes the
-lines itself. A lock covers comparing a point, or filling an entry that nobody reads.
+lines itself. A thread locks an entry while it compares the point, or while it fills an unused
+entry.
 """
 
 from fastevm.core.precompiles.bn254.field cimport fp2_eq
@@ -51,7 +52,7 @@ cdef inline CachedLines* found(CachedLines* places, const G2Affine* q) noexcept 
     return NULL
 
 
-# Replaces the entry, unless the point is not in the group.
+# Fills the entry with the lines of a point, unless the point is not in the group.
 cdef inline CachedLines* made(CachedLines* entry, const G2Affine* q) noexcept nogil:
     cdef bint good
     if not atomic_claim_int(&entry.locked, 0, 1):

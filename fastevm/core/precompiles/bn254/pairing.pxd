@@ -10,5 +10,5 @@ cdef enum:
 # r = the product of the Miller loops of up to MILLER_PAIRS pairs without points at infinity.
 # False if a point of the twist is not in the group.
 cdef bint miller_loop(Fp12* r, const G1Affine* ps, const G2Affine* qs, size_t count) noexcept nogil
-# Whether the pairing with this Miller-loop value equals 1. Overwrites the value.
+# Returns whether the pairing with this Miller-loop value equals 1. Overwrites the value.
 cdef bint final_check(Fp12* f) noexcept nogil

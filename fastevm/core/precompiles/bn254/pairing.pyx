@@ -24,7 +24,7 @@ cdef enum:
 cdef int8_t U_WINDOWS[U_DIGITS]  # the signed digits of u, least significant first
 
 
-# A pair in the loop: it computes its lines or uses cached lines.
+# A pair of points in the loop, whose lines are computed or cached.
 cdef struct Pair:
     Walker walker
     CachedLines* known

@@ -65,7 +65,7 @@ cdef bint known_answer() noexcept nogil:
     )
 
 
-# e(2 G, H) e(-G, 2 H) equals 1 and e(2 G, H) does not.
+# Self-test: whether e(2 G, H) e(-G, 2 H) equals 1, and e(2 G, H) does not.
 cdef bint pairings_agree() noexcept nogil:
     cdef BlsG1 negative = blst.p1_generator()[0]
     cdef BlsG1 twice

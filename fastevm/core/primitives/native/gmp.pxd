@@ -29,12 +29,12 @@ cdef struct Gmp:
 cdef Gmp gmp
 
 
-# r = the big-endian bytes.
+# Loads an integer from big-endian bytes.
 cdef inline void integer_load(Integer* r, const void* data, size_t size) noexcept nogil:
     gmp.import_bytes(r, size, 1, 1, 1, 0, data)
 
 
-# Big-endian, without leading zeros; `out` must have room. Returns the number of bytes written.
+# Writes an integer as big-endian bytes without leading zeros. Returns the number of bytes written.
 cdef inline size_t integer_store(void* out, const Integer* a) noexcept nogil:
     cdef size_t count = 0
     gmp.export_bytes(out, &count, 1, 1, 1, 0, a)
@@ -45,7 +45,7 @@ cdef inline size_t integer_bytes(const Integer* a) noexcept nogil:
     return 0 if a.size == 0 else (gmp.digits(a, 2) + 7) // 8
 
 
-# Borrow `count` limbs, least significant first, as a read-only operand.
+# Makes r a read-only operand that borrows `count` limbs, least significant first.
 cdef inline void integer_view(Integer* r, const uint64_t* limbs, int count) noexcept nogil:
     while count > 0 and limbs[count - 1] == 0:
         count -= 1

@@ -26,7 +26,7 @@ cdef void bind() except *:
 
 
 cdef void check_allocator() except *:
-    """Rejects allocators set by another package, which might need the GIL that we do not hold."""
+    """Raises if another package has set GMP's allocators, because they might need the GIL."""
     cdef void* allocate = NULL
     cdef void* reallocate = NULL
     cdef void* release = NULL

@@ -1,4 +1,5 @@
-"""Finds C functions inside other libraries, for nogil code to call; preloads libraries."""
+"""Finds C functions of other libraries, so that nogil code can call them, and preloads libraries.
+"""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdlib cimport free, malloc
@@ -86,7 +87,7 @@ _malloc_trim = <int (*)(size_t) noexcept nogil>dlsym(NULL, b"malloc_trim")
 
 
 def set_malloc_option(int option, int value) -> bool:
-    """Set an option of glibc's malloc, see mallopt(3). Returns False with another C library."""
+    """Sets an option of glibc's malloc, see mallopt(3). Returns False with another C library."""
     return _mallopt != NULL and _mallopt(option, value) == 1
 
 
@@ -96,7 +97,7 @@ def has_malloc_trim() -> bool:
 
 
 def trim_malloc() -> None:
-    """Return pages that hold only freed memory to the system, without the GIL."""
+    """Returns pages that contain only freed memory to the system, without the GIL."""
     if _malloc_trim != NULL:
         with nogil:
             _malloc_trim(0)
@@ -113,11 +114,10 @@ cdef void* open_each(void* paths) noexcept nogil:
 
 
 def open_ahead(paths: list) -> bool:
-    """Open extension modules, by their files, on a thread without the GIL.
+    """Opens extension modules, given their files, on a thread without the GIL.
 
-    Returns whether the thread started.
-
-    The modules stay open. Importing one later takes half the time, because it is already linked.
+    Returns whether the thread started. The modules stay open. A later import of such a module takes
+    half the time, because the module is already linked.
     """
     cdef bytes packed = b"".join([fsencode(path) + b"\0" for path in paths])
     cdef Py_ssize_t size = PyBytes_GET_SIZE(packed) + 1
