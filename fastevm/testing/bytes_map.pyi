@@ -1,4 +1,4 @@
-"""The persistent map as a class, with bytes as keys and values."""
+"""``BytesMap``: the persistent map as a Python class, with bytes as keys and values."""
 
 from collections.abc import Iterator
 from typing import final

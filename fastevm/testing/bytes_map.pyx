@@ -1,4 +1,4 @@
-"""The persistent map as a class, with bytes as keys and values."""
+"""``BytesMap``: the persistent map as a Python class, with bytes as keys and values."""
 
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from libc.stdint cimport int64_t, uint8_t
@@ -60,7 +60,7 @@ cdef bint collect_difference(void* before, void* after, void* context) noexcept 
 
 
 cdef class BytesMap:
-    """The map with bytes as keys and values; each object is one version.
+    """The persistent map with bytes as keys and values. Each object is a version of the map.
 
     `set`, `remove` and `update` edit this version and do not affect copies. Keys have 20 or 32
     bytes.

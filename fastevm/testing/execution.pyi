@@ -1,4 +1,5 @@
-"""``TransactionRunner``: transactions on a layer, in one call or in steps, with all options."""
+"""``TransactionRunner``: runs transactions on a layer, in one call or in steps, with all options.
+"""
 
 from typing import Any
 

@@ -1,4 +1,5 @@
-"""``TransactionRunner``: transactions on a layer, in one call or in steps, with all options."""
+"""``TransactionRunner``: runs transactions on a layer, in one call or in steps, with all options.
+"""
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memcpy, memset
@@ -47,12 +48,13 @@ cdef ReadStatus has_no_block_hash(const void* base, uint64_t number, Hash* out) 
 
 
 cdef class TransactionRunner:
-    """A machine on a layer; ``run`` executes a transaction and keeps its changes.
+    """A machine on a layer. ``run`` executes a transaction and keeps its changes.
 
-    ``block``: coinbase (20 bytes) and the numbers of the block context. ``remote``: the state is
-    fetched value by value when execution reads it. ``stepped``: uses transact_begin and
-    transact_run. ``suspend``: pauses before every hosted op. ``trace``: records the execution;
-    ``records`` contains the batches read whenever the buffer was full.
+    ``block``: coinbase (20 bytes) and the numbers of the block context. ``remote``: whether the
+    state is fetched value by value when execution reads it. ``stepped``: whether to use
+    transact_begin and transact_run. ``suspend``: whether to pause before every hosted op.
+    ``trace``: records the execution; ``records`` has the batches that were read when the buffer was
+    full.
     """
     cdef World* world
     cdef Machine* machine
@@ -195,7 +197,7 @@ cdef class TransactionRunner:
         return self.layer.commit(self.world)
 
     cdef int fetch(self) except -1:
-        """Provide the value that the world's last read missed."""
+        """Provides the value that the world's last read missed."""
         cdef bytes address = self.world.need_address.b[:20]
         cdef Word number
         cdef Code* code = NULL

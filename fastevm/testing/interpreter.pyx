@@ -68,7 +68,10 @@ PRECOMPILES = [number.to_bytes(20, "big") for number in (*range(1, 0x12), 0x100)
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The outcome of a message: ``status`` as in status.pxd, ``requests``: times it was resumed."""
+    """The outcome of a message.
+
+    ``status``: as in status.pxd. ``requests``: how often the message was resumed.
+    """
 
     status: int
     error: str
@@ -215,7 +218,7 @@ cdef class BareMachine:
         return 0
 
     cdef int answer(self) except -1:
-        """Provide the value that the world requested, from the given accounts."""
+        """Provides the value that the world requested, from the given accounts."""
         cdef Word balance, value
         cdef bytes address = self.world.need_address.b[:20]
         fields = self.accounts.get(address)
@@ -309,7 +312,7 @@ cdef class BareMachine:
         int64_t gas=10_000_000, bint static=False, bint no_transfer=False,
         StepTrace trace=None, list records=None, bint keep=True,
     ) -> Outcome:
-        """Sends a message in its own transaction; appends trace records to ``records``."""
+        """Runs a message in a transaction of its own. Appends trace records to ``records``."""
         cdef Message message
         memset(&message, 0, sizeof(Message))
         message.kind = CALL_MESSAGE

@@ -70,9 +70,10 @@ cdef bint collect_key(const Word* key, void* context) noexcept with gil:
 
 
 cdef class WordDict:
-    """The map with ints as keys and values; each object is one version.
+    """The persistent map of words, with ints as keys and values. Each object is a version of the
+    map.
 
-    `set` edits this version and does not affect copies; value zero removes the key.
+    `set` edits this version and does not affect copies. Value zero removes the key.
     """
 
     cdef WordMap map

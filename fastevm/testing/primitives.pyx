@@ -97,14 +97,14 @@ def seed() -> int:
 # --- words ---
 
 def bits_of(number: int) -> int:
-    """``word_bits``."""
+    """Returns the result of ``word_bits``."""
     cdef Word word
     word_from_int(&word, number)
     return word_bits(&word)
 
 
 def load_bytes(data: bytes) -> int:
-    """``word_load`` for 32 bytes, ``word_load_n`` for fewer, from an exact copy."""
+    """Returns ``word_load`` of 32 bytes, or ``word_load_n`` of fewer, from a copy of exact size."""
     cdef Word word
     cdef const uint8_t* p = data
     if len(data) > 32:
@@ -121,7 +121,7 @@ def load_bytes(data: bytes) -> int:
 
 
 def store_bytes(number: int) -> bytes:
-    """``word_store``."""
+    """Returns the result of ``word_store``."""
     cdef Word word
     cdef uint8_t raw[32]
     word_from_int(&word, number)
@@ -130,7 +130,7 @@ def store_bytes(number: int) -> bytes:
 
 
 def address_to_int(data: bytes) -> int:
-    """``word_from_address``."""
+    """Returns the result of ``word_from_address``."""
     cdef Address address = to_address(data)
     cdef Word word
     word_from_address(&word, &address)
@@ -138,7 +138,7 @@ def address_to_int(data: bytes) -> int:
 
 
 def int_to_address(number: int) -> bytes:
-    """``word_to_address``."""
+    """Returns the result of ``word_to_address``."""
     cdef Address address
     cdef Word word
     word_from_int(&word, number)
@@ -201,7 +201,7 @@ cdef class ArenaObject:
 
     @property
     def held(self) -> int:
-        """Returns the bytes held, used or not."""
+        """Returns the memory of all chunks in bytes, used or not."""
         return self.arena.bytes
 
 
@@ -222,12 +222,12 @@ def table_hashes(address: bytes, number: int, seed: int) -> dict[str, int]:
 
 
 def capacity_for(count: int) -> int:
-    """``table_capacity``."""
+    """Returns the result of ``table_capacity``."""
     return table_capacity(count)
 
 
 def is_full(count: int, mask: int) -> bool:
-    """``table_is_full``."""
+    """Returns the result of ``table_is_full``."""
     return table_is_full(count, mask)
 
 

@@ -34,7 +34,7 @@ cdef void write_words(uint8_t* bytes32, const uint64_t* words) noexcept nogil:
         store64_big(bytes32 + 24 - 8 * i, words[i])
 
 
-# Recovery in lanes with one wrong bit in one key.
+# Recovers signatures in lanes, with a wrong bit in a key.
 cdef void recover_wrongly(Recovery* jobs) noexcept nogil:
     recover_portably(jobs)
     jobs[RECOVERY_LANES - 1].key[7] ^= 1
@@ -65,7 +65,7 @@ cdef struct Comparison:
 
 
 cdef void compare_group(Recovery* jobs, Comparison* to) noexcept nogil:
-    """Recovers eight signatures in lanes, then one by one."""
+    """Recovers eight signatures in lanes, then each with libsecp256k1, and counts the results."""
     cdef Address senders[RECOVERY_LANES]
     cdef Address sender
     cdef uint8_t z[32]
