@@ -358,7 +358,7 @@ cdef class EvmBase:
 
     @property
     def transient_storage(self) -> dict[tuple[bytes, int], int] | None:
-        """The transient storage that messages start with, by (address, slot); None: empty."""
+        """Transient storage kept from message to message, by (address, slot); None: not kept."""
         return None if self.setup is None else dict(self.setup.transient)
 
     @transient_storage.setter

@@ -170,7 +170,7 @@ class EVM:
     def code_size_limit(self, limit: int | None) -> None: ...
     @property
     def transient_storage(self) -> dict[tuple[bytes, int], int] | None:
-        """The transient storage that messages start with, by (address, slot); None: empty.
+        """Transient storage kept from message to message, by (address, slot); None: not kept.
 
         If set to a mapping such as ``{}``, a call sees the transient storage of earlier calls with
         ``commit``, as if all belonged to one transaction.

@@ -51,7 +51,7 @@ cdef struct BlockContext:
     const Hash* ancestors    # hashes of the preceding blocks, parent first, at most 256
     uint32_t ancestor_count  # the world's reader provides older hashes
     uint64_t l1_number       # Arbitrum: what NUMBER returns; 0: NUMBER returns `number`
-    Word header_base_fee     # the base fee of the header if `base_fee` (BASEFEE) is 0 for a call
+    Word header_base_fee     # the header's base fee if a call sees 0 in `base_fee`; else 0
 
 
 # What NUMBER returns.
