@@ -32,7 +32,8 @@ cdef enum DecodeError:
     OVERRUN = 1               # an offset or a length points beyond the input
     BAD_OFFSET = 2            # an offset or a length exceeds 64 bits
     TOO_LONG = 3              # the elements of an array exceed the address space
-    WRONG_TYPE = 4            # padding, enum or UTF-8 is invalid
+    NO_MEMORY = 4             # the elements of an array exceed the memory of a node
+    WRONG_TYPE = 5            # padding, enum or UTF-8 is invalid
 
 
 cdef struct Decoded:

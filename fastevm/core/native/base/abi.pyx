@@ -22,7 +22,8 @@ from fastevm.core.primitives.word cimport (
 cdef enum:
     VARIANT_COUNT = 2
     BERYL = 1
-    ADDRESSABLE_BITS = 58         # an array has less than 2^58 words, which are 2^63 bytes
+    ADDRESSABLE_BITS = 63         # of the bytes that may be reserved
+    MEMORY_BITS = 40              # of bytes, beyond the memory of a node: 1 TiB
     TEXT_LIMIT = 64 << 20         # most bytes of an error text
 
 
@@ -89,19 +90,31 @@ cdef bint read_bytes(Decoded* out, Slice input, size_t at, Slice* content) noexc
     return True
 
 
+# The reference client reserves memory for all elements before it reads one: 32 bytes for a word, 16
+# for a slice of bytes. Whether a length below MEMORY_BITS fits depends on the machine.
+cdef bint check_length(Decoded* out, char code, size_t count) noexcept nogil:
+    cdef int element_bits = 4 if code == b"Y" else 5
+    if count >> (ADDRESSABLE_BITS - element_bits) != 0:
+        return fail(out, TOO_LONG)
+    if count >> (MEMORY_BITS - element_bits) != 0:
+        return fail(out, NO_MEMORY)
+    return True
+
+
 cdef bint read_array(Decoded* out, char code, Argument* argument) noexcept nogil:
     cdef Slice element = Slice(NULL, 0)
     cdef size_t i
-    if not read_length(out, &argument.content, &argument.count):
+    if not (
+        read_length(out, &argument.content, &argument.count)
+        and check_length(out, code, argument.count)
+    ):
         return False
-    if argument.count >> ADDRESSABLE_BITS != 0:
-        return fail(out, TOO_LONG)
-    if argument.count > argument.content.size // WORD_SIZE:
-        return fail(out, OVERRUN)
     if code == b"Y":
-        for i in range(argument.count):
+        for i in range(argument.count):  # ends with the content, whatever the length is
             if not read_bytes(out, argument.content, i * WORD_SIZE, &element):
                 return False
+    elif argument.count > argument.content.size // WORD_SIZE:
+        return fail(out, OVERRUN)
     return True
 
 
@@ -391,6 +404,10 @@ cdef bint append_reason(
             call,
             b"memory allocation failed because the computed capacity exceeded the collection's"
             b" maximum",
+        )
+    if decoded.error == NO_MEMORY:
+        return append_text(
+            call, b"memory allocation failed because the memory allocator returned an error"
         )
     return append_text(call, b"ABI decoding failed: buffer overrun while deserializing")
 

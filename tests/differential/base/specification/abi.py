@@ -12,6 +12,14 @@ from .journal import Revert
 WORD = 32
 MOST_OFFSET = 2**64 - 1
 OVERRUN = "ABI decoding failed: buffer overrun while deserializing"
+# alloy reserves memory for all elements of an array before it reads one (`vec_try_with_capacity` in
+# abi/token.rs), 32 bytes for a word and 16 for bytes. What an allocator refuses depends on the
+# machine; 1 TiB is refused everywhere.
+MOST_RESERVED, MOST_MEMORY = 2**63, 2**40
+NO_CAPACITY = (
+    "memory allocation failed because the computed capacity exceeded the collection's maximum"
+)
+NO_MEMORY = "memory allocation failed because the memory allocator returned an error"
 
 
 class DecodeError(Exception):
@@ -123,9 +131,13 @@ def dynamic_token(kind: str, data: bytes) -> Any:
         if size > len(rest):
             raise DecodeError(OVERRUN)
         return rest[:size]
-    if size * WORD > len(rest):
-        raise DecodeError(OVERRUN)
-    return tokens((kind[:-2],) * size, rest)
+    kind = kind[:-2]
+    reserved = size * (16 if is_dynamic(kind) else WORD)
+    if reserved >= MOST_RESERVED:
+        raise DecodeError(NO_CAPACITY)
+    if reserved >= MOST_MEMORY:
+        raise DecodeError(NO_MEMORY)
+    return tokens((kind,) * min(size, len(rest) // WORD + 1), rest)
 
 
 def is_valid(kind: str, token: Any, enums: int | None) -> bool:
@@ -182,12 +194,18 @@ def raw_encode(kinds: tuple[str, ...], found: list[Any]) -> bytes:
     return head + tail
 
 
-def decode(kinds: tuple[str, ...], data: bytes, enums: int | None = None) -> list[Any]:
-    """The values of a tuple; ``enums``: how many values a uint8 may have, because it is an enum."""
+def decode(
+    kinds: tuple[str, ...], data: bytes, enums: int | None = None, name: str | None = None
+) -> list[Any]:
+    """The values of a tuple; ``enums``: how many values a uint8 may have, because it is an enum.
+
+    ``name``: of the struct, which an error has instead of the types of the members.
+    """
     found = tokens(kinds, data)
     if all(is_valid(k, token, enums) for k, token in zip(kinds, found, strict=True)):
         return [value_of(k, token) for k, token in zip(kinds, found, strict=True)]
     encoded = raw_encode(kinds, found)
     if any(is_dynamic(k) for k in kinds):
         encoded = word(WORD) + encoded
-    raise DecodeError(f'type check failed for "({",".join(kinds)})" with data: {encoded.hex()}')
+    name = name or f"({','.join(kinds)})"
+    raise DecodeError(f'type check failed for "{name}" with data: {encoded.hex()}')

@@ -7,7 +7,17 @@ from typing import Any
 from eth_hash.auto import keccak
 
 from . import policies
-from .abi import DecodeError, decode, encode, error, selector, take_offset, topic, word
+from .abi import (
+    OVERRUN,
+    DecodeError,
+    decode,
+    encode,
+    error,
+    selector,
+    take_offset,
+    topic,
+    word,
+)
 from .journal import MARKER, Frame, Revert
 from .token import (
     CAP,
@@ -34,6 +44,9 @@ PARAMETERS = (
     ("uint8", "string", "string", "address", "uint8"),
     ("uint8", "string", "string", "address", "string"),
 )
+# The structs of the parameters: base/base, crates/common/precompiles/src/b20_factory/abi/v1.rs.
+# For a struct, alloy's error has its name (SOL_NAME) in place of the types of its members.
+STRUCTS = ("B20AssetCreateParams", "B20StablecoinCreateParams")
 
 
 class Factory:
@@ -85,8 +98,8 @@ class Factory:
         try:
             start = take_offset(params, 0)
             if start > len(params):
-                raise DecodeError("")
-            return decode(PARAMETERS[variant], params[start:])
+                raise DecodeError(OVERRUN)
+            return decode(PARAMETERS[variant], params[start:], name=STRUCTS[variant])
         except DecodeError as fault:
             name = selector(CREATE)
             raise Revert(name if self.f.fork >= 2 else name + str(fault).encode()) from None

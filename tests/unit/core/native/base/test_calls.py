@@ -346,6 +346,45 @@ def test_undecodable_parameters_name_the_struct_in_beryl() -> None:
     assert output == data[:4] + text.encode()
 
 
+def array_data(signature: str, length: int, *content: int) -> bytes:
+    """The call of a function whose last argument is an array of this length; the others are 0."""
+    count = signature.count(",") + 1
+    head = [0] * (count - 1) + [32 * count]
+    return selector(signature) + b"".join(word(item) for item in (*head, length, *content))
+
+
+NO_CAPACITY = b"the computed capacity exceeded the collection's maximum"
+REFUSED = b"the memory allocator returned an error"
+
+
+@pytest.mark.parametrize(
+    ("signature", "length", "reason"),
+    [
+        ("createPolicyWithAccounts(address,uint8,address[])", 2**58, NO_CAPACITY),
+        ("createPolicyWithAccounts(address,uint8,address[])", 2**58 - 1, REFUSED),
+        ("createPolicyWithAccounts(address,uint8,address[])", 2**35, REFUSED),
+        ("createB20(uint8,bytes32,bytes,bytes[])", 2**59, NO_CAPACITY),
+        ("createB20(uint8,bytes32,bytes,bytes[])", 2**59 - 1, REFUSED),
+    ],
+)
+def test_beryl_says_why_memory_for_an_array_was_refused(
+    signature: str, length: int, reason: bytes
+) -> None:
+    at = FACTORY if signature.startswith("createB20") else POLICY_REGISTRY
+    data = array_data(signature, length)
+    output = NativeState("beryl").call(at, data).output
+    assert output == data[:4] + b"memory allocation failed because " + reason
+    assert NativeState("cobalt").call(at, data).output == data[:4]
+
+
+def test_the_first_wrong_element_of_an_array_is_the_reason_in_beryl() -> None:
+    """The array ends too early as well, but elements are read in their order."""
+    data = array_data("createB20(uint8,bytes32,bytes,bytes[])", 5, 2**64)
+    output = NativeState("beryl").call(FACTORY, data).output
+    text = f'type check failed for "offset (usize)" with data: {word(2**64).hex()}'
+    assert output == data[:4] + text.encode()
+
+
 def test_a_failing_call_of_the_factory_undoes_the_creation() -> None:
     state = NativeState("denim")
     cases = {
