@@ -37,8 +37,7 @@ class Deadline:
     def __init__(self, *, is_brief: bool = False) -> None: ...
     def cancel(self) -> None: ...
     def expire(self) -> None:
-        """Stops the current simulation. The watchdog calls it every tick once the time has passed.
-        """
+        """Stops the current simulation. The watchdog calls it every tick once the time has passed."""
     def active(self) -> AbstractContextManager[None]: ...
 
 @final
