@@ -1,6 +1,6 @@
-"""Why a call failed, in the words of anvil: clients of a development node print and compare them.
+"""Error messages of failed calls in anvil's wording, which clients of a development node compare.
 
-anvil reads more out of revert data than go-ethereum: custom errors and texts without a selector.
+anvil reads more from revert data than go-ethereum: custom errors and texts without a selector.
 """
 
 from typing import Final
@@ -26,7 +26,7 @@ PANICS: Final = {
     0x51: "called an invalid internal function",
 }
 
-# What a halt is called there, by the beginning of our text; the first that fits counts.
+# anvil's name of a halt, by the beginning of fastevm's text. The first match counts.
 HALTS: Final = (
     ("out of gas", "OutOfGas"),
     ("contract creation code storage out of gas", "OutOfGas"),
@@ -48,12 +48,12 @@ HALTS: Final = (
 
 
 def revert_words(data: bytes) -> str:
-    """The message of a call that reverted with ``data``."""
+    """Return the error message of a call that reverted with ``data``."""
     return f"{REVERTED}: {_reason(data)}" if data else REVERTED
 
 
 def halt_words(error: str) -> str:
-    """The message of a call that halted for what we call ``error``."""
+    """Return the error message of a call that halted with fastevm's text ``error``."""
     name = next((name for text, name in HALTS if error.startswith(text)), error)
     return f"EVM error {name}"
 

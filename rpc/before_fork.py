@@ -1,7 +1,7 @@
-"""What a forked chain does not hold itself: the blocks up to the fork, which the upstream has.
+"""Forwards calls about blocks up to the fork block to the upstream, which holds them.
 
-A handler that finds its subject there raises `HeldUpstream`; the runner then sends the call on,
-from a worker, as the client wrote it.
+A handler that needs such a block raises `HeldUpstream`. The runner then forwards the call, from a
+worker thread and with the params that the client sent.
 """
 
 from typing import Any, Final
@@ -19,14 +19,14 @@ from fastevm.rpc_types.transactions import Json
 
 BLOCK_DECODERS: Final = (decode_block, decode_number_or_tag, decode_number_tag_or_int)
 
-# Answers that tell their block; one above the fork is not of this chain.
+# Methods whose answers name their block. A block above the fork is not part of this chain.
 TELL_BLOCK: Final = ("eth_getTransactionByHash", "eth_getTransactionReceipt")
 
 
 class HeldUpstream(Exception):
-    """The subject of a call lies at the fork or before it.
+    """Raised for a call that concerns the fork block or a block before it.
 
-    ``block``: the text that takes the place of the block parameter; None where that may stay.
+    ``block``: the text that replaces the block parameter; None if the parameter stays unchanged.
     """
 
     def __init__(self, block: str | None = None) -> None:
@@ -35,7 +35,7 @@ class HeldUpstream(Exception):
 
 
 def forwarded(history: ForkHistory, method: Method, params: list[Any], held: HeldUpstream) -> Any:
-    """Return what the upstream answers to a call; never on the event loop. RpcError."""
+    """Return the upstream's answer to a call. Not for the event loop. Raises RpcError."""
     require_worker(is_long=True)
     if held.block is not None:
         params = _with_block(method, params, held.block)
@@ -46,7 +46,7 @@ def forwarded(history: ForkHistory, method: Method, params: list[Any], held: Hel
 
 
 def requested(history: ForkHistory, name: str, params: list[Any]) -> Any:
-    """Return the result of a call of the upstream; RpcError with the words of its refusal."""
+    """Call a method of the upstream. Raises RpcError with the upstream's message if it refuses."""
     try:
         return history.request(name, params)
     except RpcRefusal as error:
@@ -54,7 +54,7 @@ def requested(history: ForkHistory, name: str, params: list[Any]) -> Any:
 
 
 def logs_upstream(history: ForkHistory, wanted: LogFilter, first: int, last: int) -> list[Json]:
-    """Return the logs of blocks ``first`` to ``last``, none of them above the fork."""
+    """Return the upstream's logs of blocks ``first`` to ``last``, all up to the fork block."""
     block_range = {"fromBlock": quantity(first), "toBlock": quantity(last)}
     return _logs(history, block_range | _choices(wanted))
 
@@ -62,7 +62,7 @@ def logs_upstream(history: ForkHistory, wanted: LogFilter, first: int, last: int
 def logs_of_block_upstream(
     history: ForkHistory, wanted: LogFilter, block_hash: bytes
 ) -> list[Json]:
-    """Return the logs of a block that is not above the fork; RpcError for an unknown one."""
+    """Return the upstream's logs of a block up to the fork. Raises RpcError if it is unknown."""
     block = {"blockHash": hex_bytes(block_hash)}
     return _logs(history, block | _choices(wanted))
 
@@ -85,10 +85,10 @@ def _choices(wanted: LogFilter) -> Json:
 
 
 def _with_block(method: Method, params: list[Any], block: str) -> list[Any]:
-    """The params with ``block`` in the place of the block parameter, if they have one."""
+    """Return the params with the block parameter replaced by ``block``, if the method has one."""
     decoders = enumerate(method.decoders)
     place = next((index for index, decode in decoders if decode in BLOCK_DECODERS), None)
-    if place is None:  # what was meant is named otherwise, by a hash or inside an object
+    if place is None:  # the block is named by a hash or inside an object
         return params
     return [*params[:place], block, *params[place + 1 :]]
 

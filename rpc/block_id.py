@@ -1,4 +1,4 @@
-"""The block parameter in all its forms: number, tag, hash, and the object of EIP-1898."""
+"""Decodes block parameters: number, tag, hash, and the object of EIP-1898."""
 
 from typing import Any, Final
 
@@ -25,7 +25,7 @@ _HASH_TEXT_LENGTH: Final = 66
 
 
 class BlockId(Struct, frozen=True):
-    """Which block is meant: exactly one of ``tag``, ``number`` and ``hash`` is set."""
+    """A decoded block parameter: exactly one of ``tag``, ``number`` and ``hash`` is set."""
 
     tag: str | None = None
     number: int | None = None
@@ -34,7 +34,7 @@ class BlockId(Struct, frozen=True):
 
     @property
     def is_pending(self) -> bool:
-        """Whether the pre-confirmed state is meant."""
+        """Return whether the block parameter is ``pending``, the pre-confirmed state."""
         return self.tag == PENDING
 
 
@@ -45,12 +45,12 @@ EARLIEST_BLOCK: Final = _BY_TAG[EARLIEST]
 
 
 def decode_number_or_tag(value: Any) -> BlockId:
-    """Decode a block number or tag (the methods that take no hash)."""
+    """Decode a block number or tag, for methods that take no hash."""
     text = value.strip() if isinstance(value, str) else ""
     if text in TAGS:
         return _BY_TAG[text]
     if not isinstance(value, str):
-        # a bare number is read as its digits, which lack the prefix
+        # go-ethereum reads a bare number as its digits, which lack the prefix
         raise DecodeError("hex string without 0x prefix")
     number = parse_quantity(text)
     if number >= _NUMBER_LIMIT:
@@ -59,14 +59,14 @@ def decode_number_or_tag(value: Any) -> BlockId:
 
 
 def decode_count(value: Any, *, field: str = "") -> int:
-    """Decode a count: a bare number, as many clients write it, or a quantity."""
+    """Decode a count: a JSON number, as many clients send, or a quantity."""
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < COUNT_LIMIT:
         return value
     return decode_uint64(value, field=field)
 
 
 def decode_number_tag_or_int(value: Any) -> BlockId:
-    """Decode a block number, bare or as a quantity, or a tag."""
+    """Decode a block number (a JSON number or a quantity) or a tag."""
     if isinstance(value, int) and not isinstance(value, bool):
         return decode_number_or_tag(hex(decode_count(value)))
     return decode_number_or_tag(value)

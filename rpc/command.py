@@ -50,21 +50,21 @@ from fastevm.rpc.transport.server import run as run_loop
 
 MILLISECONDS = 1_000
 MEGABYTE = 1024 * 1024
-LARGEST_REQUEST = 256 * MEGABYTE  # where no limit is asked for
-REQUEST_COPIES = 4  # times its text that a large request may take of the memory
+LARGEST_REQUEST = 256 * MEGABYTE  # limit of bytes with --no-request-size-limit
+REQUEST_COPIES = 4  # most memory of a large request, as a multiple of its size
 IPC_NAME = "fastevm.ipc"
 ABOUT = "`pending` changes every {} ms. For tools that know anvil or Hardhat: fastevm dev"
 NOT_FORKED = {
-    "genesis": "the upstream's chain is taken",
-    "op": "the upstream's rules are taken (--hardfork names others)",
-    "base": "the upstream's rules are taken (--hardfork names others)",
-    "disable_tx_gas_limit": "the upstream's rules are taken",
-    "upstream_url": "--follow goes on with the blocks of the upstream",
+    "genesis": "the fork uses the upstream's chain",
+    "op": "the fork uses the upstream's rules (--hardfork selects others)",
+    "base": "the fork uses the upstream's rules (--hardfork selects others)",
+    "disable_tx_gas_limit": "the fork uses the upstream's rules",
+    "upstream_url": "--follow continues with the upstream's blocks",
 }
-"""Options that a fork does not take, and what to do instead."""
-FORKED_THREADS = 16  # of a forked node, whose threads mostly wait for its upstream
-PROGRESS_BLOCKS = 1_000  # imported blocks from one line of progress to the next
-LONGEST_WITHOUT_UNIT = 60  # seconds of a block time without a unit
+"""Options that cannot be combined with a fork, and what to do instead."""
+FORKED_THREADS = 16  # worker threads of a forked node; they mostly wait for its upstream
+PROGRESS_BLOCKS = 1_000  # imported blocks between two progress lines
+LONGEST_WITHOUT_UNIT = 60  # largest block time in seconds that is accepted without a unit
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -89,7 +89,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_listeners(group: argparse._ArgumentGroup, ipc: str) -> None:
-    """Add where a node listens, and which dialect it speaks; ``ipc`` is said of ``--ipc``."""
+    """Add the options for addresses, IPC and dialect. ``ipc``: the default in ``--ipc``'s help."""
     group.add_argument("--host", default=DEFAULT_HOST, help="address to listen on (%(default)s)")
     group.add_argument(
         "-p",
@@ -127,7 +127,7 @@ def add_listeners(group: argparse._ArgumentGroup, ipc: str) -> None:
 
 
 def add_access(group: argparse._ArgumentGroup) -> None:
-    """Add who may use the listeners."""
+    """Add the options that decide who may use the listeners."""
     group.add_argument(
         "--api",
         type=namespaces,
@@ -162,7 +162,7 @@ def add_access(group: argparse._ArgumentGroup) -> None:
     )
     group.add_argument(
         "--metrics-listen", type=address, metavar="HOST:PORT",
-        help="serve /metrics here, and nowhere else",
+        help="serve /metrics at this address only",
     )  # fmt: skip
     _add_keys(group)
 
@@ -172,18 +172,18 @@ def _add_keys(group: argparse._ArgumentGroup) -> None:
         "--auth-token",
         type=Path,
         metavar="FILE",
-        help="file of a bearer token that all namespaces but eth,net,web3 need",
+        help="file with a bearer token, required for all namespaces but eth,net,web3",
     )
     group.add_argument(
         "--jwt-secret",
         type=Path,
         metavar="FILE",
-        help="file of a secret of 32 bytes in hex: tokens signed with it (HS256) open them too",
+        help="file with a JWT secret of 32 bytes in hex: HS256 tokens are accepted, too",
     )
 
 
 def access_of(arguments: argparse.Namespace) -> Access:
-    """Return who may use the listeners; ValueError or OSError for files that hold no key."""
+    """Return who may use the listeners. Raises ValueError or OSError if a key file is invalid."""
     token, secret = arguments.auth_token, arguments.jwt_secret
     keys = None
     if token is not None or secret is not None:
@@ -227,7 +227,7 @@ def _add_chain(group: argparse._ArgumentGroup) -> None:
     _add_genesis(group)
     group.add_argument(
         "--slots-in-an-epoch", type=number, default=0, metavar="BLOCKS",
-        help="blocks from the newest down to ``safe``, and again to ``finalized`` (%(default)s)",
+        help="blocks between latest and safe, and between safe and finalized (%(default)s)",
     )  # fmt: skip
     group.add_argument(
         "--block-time",
@@ -279,7 +279,7 @@ def _add_genesis(group: argparse._ArgumentGroup) -> None:
         "--chain-id",
         type=chain_id,
         metavar="N",
-        help="of the development chain, in decimal or as 0x and hex (31337)",
+        help="chain id of the development chain, in decimal or 0x hex (31337)",
     )
     group.add_argument(
         "--accounts",
@@ -409,7 +409,7 @@ def listener(text: str) -> Listener:
 
 
 def refuse_together(arguments: argparse.Namespace) -> None:
-    """Report a usage error for options that need another one, or exclude it."""
+    """Exit with a usage error if options exclude each other or an option lacks another."""
     given = bool(arguments.genesis or arguments.chain)
     hardfork = arguments.hardfork is not None
     on_demand = arguments.no_mining or arguments.instant
@@ -442,7 +442,7 @@ def refuse_together(arguments: argparse.Namespace) -> None:
         *contradictions_of_directory(arguments),
         (
             arguments.follow and arguments.datadir is not None,
-            "--datadir keeps no blocks of a fork that follows its upstream (--follow)",
+            "--datadir cannot store the blocks of a fork with --follow",
         ),
         (arguments.quiet and arguments.verbose, "-q and -v exclude each other"),
     ):
@@ -454,21 +454,21 @@ def refuse_together(arguments: argparse.Namespace) -> None:
 
 
 def contradictions_of_directory(arguments: argparse.Namespace) -> list[tuple[bool, str]]:
-    """Return what options contradict those of the data directory, and whether they do."""
+    """Return (whether it applies, message) of each contradiction between data directory options."""
     return [
         (arguments.full_replay and arguments.datadir is None, "--full-replay needs --datadir"),
         (
             arguments.datadir is not None and arguments.cache_path is not None,
-            "--cache-path: a fork in --datadir keeps there what it fetches",
+            "--cache-path: a fork with --datadir caches fetched state there",
         ),
     ]
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Serve the node that the options describe until it is told to stop; 1 on bad input.
+    """Serve the node that the options describe until SIGINT or SIGTERM. Returns 1 on bad input.
 
-    A follower whose upstream turns out to be on another chain ends with 1 too, or starts over with
-    that chain, as the options say.
+    If the upstream of a follower is on another chain, returns 1 or starts over with that chain, as
+    ``--foreign-chain`` says.
     """
     set_up_log()
     if arguments.explorer_for is not None:
@@ -505,16 +505,17 @@ def serve_node(
     development: bool = False,
     about: Sequence[str] | None = None,
 ) -> str | None:
-    """Serve until told to stop; what is wrong with the upstream when that was the reason.
+    """Serve until SIGINT or SIGTERM. Returns why the upstream is unusable if that ended the node.
 
-    ``client`` as of :class:`Server`; ``development``: every dialect as clients of anvil expect it;
-    ``about``: lines of the banner; by default when ``pending`` changes.
+    ``client``: the node's name for web3_clientVersion; ``development``: give every listener the
+    development dialect; ``about``: lines of the banner, by default how often ``pending`` changes.
     """
     foreign: list[str] = []
 
     def leave(text: str) -> None:
         foreign.append(text)
-        os.kill(os.getpid(), signal.SIGTERM)  # ends like any other, open requests included
+        # the signal ends the node in the usual order, which finishes open requests
+        os.kill(os.getpid(), signal.SIGTERM)
 
     node.on_foreign_chain(leave)
     server = server_of(node, arguments, access, client)
@@ -536,7 +537,7 @@ def serve_node(
 def server_of(
     node: Any, arguments: argparse.Namespace, access: Access, client: str | None
 ) -> Server:
-    """The listeners that the options describe."""
+    """Return a server with the listeners that the options describe."""
     dialect = dialect_of(arguments)
     listeners = [Listener(dialect, arguments.host, arguments.port), *(arguments.listen or ())]
     listeners = [replace(item, access=access) for item in listeners]
@@ -558,22 +559,22 @@ def server_of(
 
 
 def dialect_of(arguments: argparse.Namespace) -> Dialect:
-    """Return the dialect of the first listener, with the receipts that the options name."""
+    """Return the dialect of the first listener, with receipts as ``--receipts`` says."""
     return DIALECTS[arguments.dialect].with_receipts(arguments.receipts)
 
 
 def ipc_path(arguments: argparse.Namespace) -> Path:
-    """The file of the Unix socket; a bare name lies where geth would put it."""
+    """Return the path of the Unix socket. A bare name is in the data or temporary directory."""
     given: str = arguments.ipc or arguments.ipc_default
     if arguments.ipc_default == IPC_NAME and Path(given).name == given:
-        from tempfile import gettempdir  # with all that it loads
+        from tempfile import gettempdir  # tempfile loads many modules
 
         return Path(arguments.datadir or gettempdir()) / given
     return Path(given)
 
 
 def threads_of(node: Any, arguments: argparse.Namespace) -> int | None:
-    """Worker threads; None: as many as cores."""
+    """Return the number of worker threads; None for one per core."""
     if node.history is None or arguments.threads is not None:
         stated: int | None = arguments.threads
         return stated
@@ -581,9 +582,9 @@ def threads_of(node: Any, arguments: argparse.Namespace) -> int | None:
 
 
 def node_of(arguments: argparse.Namespace) -> Any:
-    """The chain that the options ask for. ValueError or OSError for files that cannot be used.
+    """Return a node on the chain that the options describe.
 
-    ForkError for an upstream that does not give what a fork needs.
+    Raises ValueError or OSError for unusable files, ForkError for an unusable upstream.
     """
     refuse_together(arguments)
     fork = nodes.fork_options(arguments)
@@ -624,9 +625,9 @@ def node_of(arguments: argparse.Namespace) -> Any:
 
 
 def of_chain(fork: Any, name: str | None) -> Any:
-    """Return the options of a fork whose upstream must be on the named chain, if there is a name.
+    """Return the fork options with the upstream restricted to the chain called ``name``, if given.
 
-    ValueError for an unknown name, and for a name of another chain than ``--fork-chain-id``.
+    Raises ValueError if the name is unknown or its chain id differs from ``--fork-chain-id``.
     """
     if name is None:
         return fork
@@ -639,7 +640,7 @@ def of_chain(fork: Any, name: str | None) -> Any:
 
 
 def forked(arguments: argparse.Namespace, fork: Any) -> Any:
-    """The node on a chain that begins at a block of another node's."""
+    """Return a node on a fork of another node's chain."""
     options = nodes.node_options(arguments, nodes.Mining.CADENCE)
     fork = of_chain(fork, arguments.chain)
     directory = nodes.open_directory(arguments)
@@ -667,7 +668,7 @@ def forked(arguments: argparse.Namespace, fork: Any) -> Any:
 def chain_of(
     arguments: argparse.Namespace, options: dict[str, Any], chosen: chains.ChosenChain | None
 ) -> Any:
-    """The node on its chain: the development one, or the chosen one."""
+    """Return a node on the chosen chain, or on the development chain if ``chosen`` is None."""
     if chosen is not None:
         try:
             return nodes.genesis_node(
@@ -694,7 +695,7 @@ def chain_of(
 
 
 def progress(verb: str, quiet: bool) -> Any:
-    """Report every thousandth block and how many bytes were read, unless quiet."""
+    """Return a function that prints every thousandth block and the bytes read, unless ``quiet``."""
 
     def report(blocks: int, size: int, total: int | None = None) -> None:
         if blocks and blocks % PROGRESS_BLOCKS == 0 and not quiet:

@@ -1,4 +1,4 @@
-"""What a handler works with: the node, its listener's dialect and limits, blocks by block_id."""
+"""The context of handlers: the node, the listener's dialect and limits, and blocks by BlockId."""
 
 from typing import Any, Final
 
@@ -25,11 +25,11 @@ from fastevm.rpc.view import View
 from fastevm.tracing import SpoolQuota
 
 RECENT_VIEWS = 16
-EPOCHS_BELOW: Final = {SAFE: 1, FINALIZED: 2}  # the head, by tag
+EPOCHS_BELOW: Final = {SAFE: 1, FINALIZED: 2}  # epochs between the head and the block of a tag
 
 
 class Context(Struct, frozen=True, kw_only=True):
-    """Everything that is the same for all requests of one listener."""
+    """The objects that all requests of one listener share."""
 
     node: Node
     dialect: Dialect
@@ -41,18 +41,19 @@ class Context(Struct, frozen=True, kw_only=True):
     log_index: LogIndex
     filters: Filters[Any]
     workers: Workers
-    namespaces: frozenset[str] | None = None  # that are served; None: all
+    namespaces: frozenset[str] | None = None  # namespaces that are served; None: all
     contracts: ContractFiles = field(default_factory=ContractFiles)
     trace_room: SpoolQuota = field(default_factory=lambda: SpoolQuota(Limits().traces_size))
     traffic: TrafficBudget = field(default_factory=lambda: TrafficBudget(Limits().traffic_size))
-    least_tips: dict[bytes, list[int]] = field(default_factory=dict)  # of blocks, by hash, in wei
-    _newest: dict[str, View] = field(default_factory=dict)  # of the tags latest and pending
-    _recent: dict[bytes, View] = field(default_factory=dict)  # by hash
+    # smallest tips in wei of a block's transactions, by block hash
+    least_tips: dict[bytes, list[int]] = field(default_factory=dict)
+    _newest: dict[str, View] = field(default_factory=dict)  # newest view by tag: latest and pending
+    _recent: dict[bytes, View] = field(default_factory=dict)  # views by block hash
 
     def pending_view(self) -> View | None:
-        """Return the pending block, or None when there is none to be served.
+        """Return the pending block, or None if there is none or it is too old.
 
-        Where blocks are made on demand it is the block that would be made now.
+        On a node that builds blocks on demand, it is the block that would be built now.
         """
         pending = self.freshness.pending() or self.node.next_block()
         if pending is None:
@@ -63,7 +64,7 @@ class Context(Struct, frozen=True, kw_only=True):
         return view
 
     def view_of(self, block: Block) -> View:
-        """Return a stored block; the views of the last few are kept."""
+        """Return the view of a stored block. The last few views are cached."""
         view, amendments = self._recent.get(block.hash), self.node.chain.amendments
         if view is None or view.amendments != amendments:
             if len(self._recent) >= RECENT_VIEWS:
@@ -72,7 +73,7 @@ class Context(Struct, frozen=True, kw_only=True):
         return view
 
     def latest_view(self) -> View:
-        """Return the head of the canonical chain."""
+        """Return the view of the canonical head."""
         chain = self.node.chain
         head, amendments = chain.head, chain.amendments
         view = self._newest.get(LATEST)
@@ -81,38 +82,39 @@ class Context(Struct, frozen=True, kw_only=True):
         return view
 
     def pending_blocks(self) -> tuple[PendingBlock, ...]:
-        """Return all blocks that are pre-confirmed and not canonical yet, oldest first."""
+        """Return the pre-confirmed blocks that are not canonical yet, oldest first."""
         pending = self.freshness.pending()
         return () if pending is None else tuple(pending.chain())
 
     def pending_views(self) -> tuple[View, ...]:
-        """Return the same as views; none where nobody promises what is pending."""
+        """Return views of the pre-confirmed blocks; empty on a node that does not pre-confirm."""
         if not self.node.pre_confirms:
             return ()
         return tuple(View.of_pending(self.node, block) for block in self.pending_blocks())
 
     def find(self, block_id: BlockId) -> View | None:
-        """Return the block that ``block_id`` means; None if there is no such block.
+        """Return the view of the block that ``block_id`` names; None if there is no such block.
 
         Without pre-confirmed state ``pending`` means the latest block. ``safe`` and ``finalized``
-        lie one and two epochs below it (``Node.slots_in_an_epoch``, as anvil counts them). Epochs
-        have no blocks where no other node can take back what the chain accepted. Where blocks have
-        milliseconds, which come without slices, ``pending`` is a forecast for calls alone: as a
-        block it is the latest one.
+        are one and two epochs below the head (``Node.slots_in_an_epoch``, as in anvil). An epoch
+        has no blocks if no other node can reorganise the chain. With block times of milliseconds
+        there are no slices: ``pending`` is a forecast for calls only, and as a block it is the
+        latest one.
 
-        HeldUpstream for the block at which a chain was forked, and for those before it.
+        Raises HeldUpstream for the block at which the chain was forked and for those before it.
         """
         found = self.found(block_id)
         if found is not None and found.pending is not None and is_forecast(found.pending):
             found = self.latest_view()
         if found is not None and self.node.history is not None:
             genesis = self.node.chain.genesis
-            if found.pending is None and found.block is genesis:  # its header alone is here
+            # only the header of the fork block is stored
+            if found.pending is None and found.block is genesis:
                 raise HeldUpstream(quantity(genesis.number))
         return found
 
     def found(self, block_id: BlockId) -> View | None:
-        """Return the same for its state alone, which of the fork's block is here."""
+        """Return the view of a block for reads of its state, which the fork block has too."""
         tag = block_id.tag
         if tag is None or tag == EARLIEST:
             block = self._stored(block_id)
@@ -124,10 +126,10 @@ class Context(Struct, frozen=True, kw_only=True):
         return self.latest_view()
 
     def number_of(self, block_id: BlockId, head: int | None = None) -> int:
-        """Return the number of the block that a number or a tag means, or would have.
+        """Return the number of a block given by number or tag, whether or not the block exists.
 
         ``pending`` counts as ``latest``. ``earliest`` is the first block of the chain, which on a
-        fork is block 0 of the upstream. ``head``: the number of the newest block, if it was read.
+        fork is block 0 of the upstream. ``head``: the number of the newest block, if already known.
         """
         if block_id.number is not None:
             return block_id.number
@@ -142,14 +144,11 @@ class Context(Struct, frozen=True, kw_only=True):
     def _below_head(self, number: int) -> View | None:
         try:
             return self.found(BlockId(number=number))
-        except HeldUpstream:  # whose own tag names another block
+        except HeldUpstream:  # the upstream's block with this tag is another block
             raise HeldUpstream(quantity(number)) from None
 
     def view(self, block_id: BlockId) -> View:
-        """Return the block whose state ``block_id`` means; an error if there is no such block.
-
-        HeldUpstream for a block before the one at which a chain was forked.
-        """
+        """Return the view of a block for reads of its state. Raises RpcError if it is unknown."""
         if block_id.tag == LATEST:
             return self.latest_view()
         found = self.found(block_id)
@@ -175,7 +174,7 @@ class Context(Struct, frozen=True, kw_only=True):
         return chain.genesis
 
     def _check_held(self, history: ForkHistory, block_id: BlockId) -> None:
-        """HeldUpstream for a block before the first one of a forked chain."""
+        """Raise HeldUpstream if a block is before the first one of a forked chain."""
         if block_id.number is not None:
             held = block_id.number < history.number
         elif block_id.hash is not None:
@@ -183,7 +182,7 @@ class Context(Struct, frozen=True, kw_only=True):
             if held:
                 require_worker(is_long=True)
                 held = history.has_block(block_id.hash)
-        else:  # the earliest one
+        else:  # the tag earliest
             held = True
         if held:
             raise HeldUpstream

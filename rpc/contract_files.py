@@ -1,9 +1,9 @@
-"""Contracts of compilers' artifact files, found by the code at an address.
+"""Finds the contract of a compiler's artifact file by the runtime code at an address.
 
 Foundry writes such files below ``out``, Hardhat below ``artifacts``; solcjs writes ``.abi`` files.
 A contract is found if its runtime code equals that of a file, except for immutables, linked
-libraries and the metadata at the end. Changed files are read again when something unknown is looked
-for, so a developer may compile while the node runs.
+libraries and the metadata at the end. Changed files are read again when unknown code is looked up,
+so a developer may compile while the node runs.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ from msgspec import Struct
 from fastevm import keccak256
 from fastevm.rpc_types.contract_names import FILE_SIZE, FILES_LIMIT
 
-LOCATIONS: Final = "fastevm.rpc.build_info"  # loaded when a source line is wanted
+LOCATIONS: Final = "fastevm.rpc.build_info"  # imported when a source line is needed
 FOLDERS: Final = ("out", "artifacts")  # where Foundry and Hardhat write, in the working directory
 BUILD_INFO: Final = "build-info"  # a folder of compilers with what the artifacts contain
 SUFFIXES: Final = (".json", ".abi")
-LOOK_SECONDS: Final = 1.0  # between two looks for changed files
-LOOK_SHARE: Final = 0.02  # of the time that looks may take
-FOUND_LIMIT: Final = 2_000  # codes whose contract is remembered
-LOCATIONS_LIMIT: Final = 64  # contracts whose decoded source map is kept
-SOURCE_LIMIT: Final = 4 * 1024 * 1024  # bytes of a source file of which a line is shown
+LOOK_SECONDS: Final = 1.0  # seconds between two scans for changed files
+LOOK_SHARE: Final = 0.02  # largest share of the time spent on scans
+FOUND_LIMIT: Final = 2_000  # cached lookups: codes with or without a contract
+LOCATIONS_LIMIT: Final = 64  # contracts whose decoded source map is cached
+SOURCE_LIMIT: Final = 4 * 1024 * 1024  # largest source file in bytes from which lines are shown
 LINE_LIMIT: Final = 400  # characters shown of a line
-LEAST_CODE: Final = 20  # bytes; shorter code may belong to anything
+LEAST_CODE: Final = 20  # bytes; shorter code could match unrelated contracts
 WORD: Final = 32
 
 Location = tuple[str, int]  # source file and line, from 1
 Abi = list[dict[str, Any]]
 Stamp = tuple[int, int]  # time of the last change in ns, and size in bytes
 
-_PLACEHOLDER: Final = re.compile(r"__.{36}__")  # of a library that is not linked
+_PLACEHOLDER: Final = re.compile(r"__.{36}__")  # of an unlinked library
 _IMMUTABLE: Final = re.compile(b"\x7f" + bytes(WORD))  # PUSH32 of zero
 _CBOR_MAPS: Final = range(0xA1, 0xA5)  # first byte of the metadata: a map of one to four members
 
 
 class KnownContract(Struct, frozen=True):
-    """A contract of a file. ``wildcards`` are the parts of ``code`` that differ when deployed.
+    """A contract of an artifact file. ``wildcards``: ranges of ``code`` that differ when deployed.
 
     ``code`` is empty if the file has none. ``key`` selects the contract in a file with several.
     """
@@ -61,7 +61,7 @@ class KnownContract(Struct, frozen=True):
     key: str | None = None
 
     def matches(self, code: bytes) -> bool:
-        """Whether runtime code is that of this contract."""
+        """Return whether deployed ``code`` belongs to this contract."""
         if not self.code:
             return False
         body = len(self.code) - self.trailer
@@ -77,7 +77,7 @@ class KnownContract(Struct, frozen=True):
 
 
 class _ReadFile(Struct, frozen=True):
-    """What was read of a file; ``version``: of all files when it was read."""
+    """The contracts of one file. ``version``: the number of the scan that read the file."""
 
     stamp: Stamp
     version: int
@@ -85,10 +85,10 @@ class _ReadFile(Struct, frozen=True):
 
 
 class ContractFiles:
-    """The contracts of artifact files below some directories, read when the first is looked for.
+    """The contracts of artifact files below some directories; read at the first lookup.
 
-    Directories need not exist: they may appear later. Files that changed are read again when
-    something is not found, after `LOOK_SECONDS` at the earliest. Thread-safe.
+    Directories need not exist yet. A lookup without a match scans for changed files, at most once
+    in `LOOK_SECONDS`. Thread-safe.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class ContractFiles:
             return known
 
     def abis_since(self, version: int) -> tuple[int, list[Abi]]:
-        """Looks for changed files; returns the new version and the ABIs read after ``version``."""
+        """Scans for changed files. Returns the new version and the ABIs read since ``version``."""
         with self._lock:
             self._look()
             if version == self._version:
@@ -145,7 +145,7 @@ class ContractFiles:
         with self._lock:
             file = self._files.get(contract.path)
             if file is None or contract not in file.contracts:
-                return None  # compiled again: the lines are those of other code
+                return None  # the file was compiled again: its source map belongs to other code
             key = contract.path, contract.key
             locations = self._locations.get(key)
             if locations is None:
@@ -156,7 +156,7 @@ class ContractFiles:
             return locations.get(pc)
 
     def line(self, contract: KnownContract, location: Location) -> str:
-        """Returns the text of a source line, shortened; empty if the file is not there."""
+        """Returns the text of a source line, shortened; empty if the file does not exist."""
         file, number = location
         path = contract.root / file
         try:
@@ -167,14 +167,14 @@ class ContractFiles:
             return ""
         return lines[number - 1][:LINE_LIMIT] if number <= len(lines) else ""
 
-    # --- with the lock ----------------------------------------------------------------------------
+    # --- methods that require the lock ------------------------------------------------------------
 
     def _fitting(self, code: bytes) -> KnownContract | None:
         every = (known for item in self._files.values() for known in item.contracts)
         return next((known for known in every if known.matches(code)), None)
 
     def _look(self) -> None:
-        """Reads files that are new or changed, unless the last look was a moment ago."""
+        """Reads new and changed files, unless the last scan was less than `LOOK_SECONDS` ago."""
         began = self._clock()
         if began < self._next_look:
             return
@@ -213,7 +213,7 @@ def metadata_size(code: bytes) -> int:
 
 
 def _files_below(directory: Path) -> Iterator[tuple[Path, Stamp]]:
-    """Yields the files that may contain an ABI, `FILES_LIMIT` at most, in their order."""
+    """Yields the files that may contain an ABI, `FILES_LIMIT` at most, sorted by path."""
     count = 0
     for folder, folders, names in os.walk(directory):
         folders[:] = sorted(name for name in folders if name != BUILD_INFO)
@@ -224,7 +224,7 @@ def _files_below(directory: Path) -> Iterator[tuple[Path, Stamp]]:
             try:
                 found = path.stat()
             except OSError:
-                continue  # removed since
+                continue  # the file was removed since the directory was listed
             yield path, (found.st_mtime_ns, found.st_size)
             count += 1
             if count == FILES_LIMIT:
@@ -232,7 +232,7 @@ def _files_below(directory: Path) -> Iterator[tuple[Path, Stamp]]:
 
 
 def _read(path: Path, root: Path) -> Iterator[KnownContract]:
-    """Yields the contracts of a file; none for another file of the project."""
+    """Yields the contracts of a file; nothing if the file is no artifact."""
     try:
         if path.stat().st_size > FILE_SIZE:
             return
@@ -246,7 +246,7 @@ def _read(path: Path, root: Path) -> Iterator[KnownContract]:
 
 
 def _contracts_in(content: Any, stem: str) -> Iterator[tuple[str | None, str, dict[str, Any]]]:
-    """Yields (key, name, artifact): of an ABI, an artifact, or the JSON output of solc."""
+    """Yields (key, name, artifact) of each contract in an ABI, an artifact, or solc's output."""
     if isinstance(content, list):
         yield None, stem.rpartition("_sol_")[2], {"abi": content}  # solcjs: FILE_sol_NAME.abi
     elif isinstance(content, dict) and "abi" in content:

@@ -1,6 +1,6 @@
-"""The two dialects of the node and the one table of their differences: nothing else branches.
+"""The dialects ``preconf`` and ``geth``: the only table of their differences.
 
-The codes and messages of errors differ too: they are the two columns of `errors`.
+Error codes and messages differ too: they are the columns of the table in `errors`.
 """
 
 from typing import Final
@@ -14,47 +14,52 @@ GETH_BLOCK_SPACING: Final = 12  # seconds between simulated blocks
 
 
 class Dialect(Struct, frozen=True, kw_only=True):
-    """How one listener speaks.
+    """The dialect of one listener. Each field describes what happens if it is set.
 
-    ``block_parameter_required``: the methods of the interface document refuse a missing block.
+    ``block_parameter_required``: methods refuse a missing block parameter, as the Ethereum JSON-RPC
+    specification requires.
     ``block_hash_excludes_range``: a log filter with blockHash and a range is an error, else the
     range is ignored. ``call_needs_target``: eth_call refuses a call object without ``to``.
-    ``estimates_on_pending``: a gas estimate or access list without a block is made on ``pending``,
-    where the transaction will run and where what was just pre-confirmed is; else on ``latest``.
-    ``receipts_of_slices``: eth_getTransactionReceipt returns receipts of pre-confirmed
-    transactions too, with a block hash of zeros and the member ``preconfirmed``. A transaction
-    count at ``latest`` then includes them, so that clients which wait for a receipt and then ask
-    for the next nonce do not repeat one. Otherwise only canonical transactions have receipts, so
-    that ``latest`` includes their effects, and a pre-confirmed transaction looks like a pooled one.
+    ``estimates_on_pending``: a gas estimate or access list without a block uses ``pending``, the
+    state in which the transaction will run; else ``latest``.
+    ``receipts_of_slices``: eth_getTransactionReceipt returns receipts of pre-confirmed transactions
+    too, with a block hash of zeros and the member ``preconfirmed``. A transaction count at
+    ``latest`` then includes them, so that a client that waits for a receipt and then asks for the
+    next nonce does not reuse a nonce. Otherwise only canonical transactions have receipts, so that
+    ``latest`` includes their effects, and a pre-confirmed transaction looks like a pooled one.
     ``pending_is_unsealed``: the pending block's hash, nonce and miner are null; else the hash is 32
     zero bytes and the others are those of its header so far.
-    ``pool_names_checksummed``: the senders in the pool's content are written in capitals, too.
-    ``newer_fees_count``: of a gas price and EIP-1559 fees in one call object the latter count (a
-    transaction takes the price), and a tip without a cap is none; else both are refused.
+    ``pool_names_checksummed``: senders in txpool_content are checksummed (EIP-55).
+    ``newer_fees_count``: a call object may have both ``gasPrice`` and EIP-1559 fees. Calls use the
+    EIP-1559 fees, transactions to send use the gas price. A tip without a fee cap is ignored. Else
+    both are errors.
     ``simulated_block_spacing``: seconds, None for the chain's own block time.
     ``refuses_unknown_overrides``: an unknown member of an override is an error, else it is ignored.
-    ``free_calls_see_base_fee``: BASEFEE in a call that offers no price (eth_call, estimates, access
-    lists, traces of calls) reads the base fee of the block, else 0.
-    ``simulate_zero_state_root``: simulated headers have 32 zero bytes in place of the root.
+    ``free_calls_see_base_fee``: BASEFEE in a call without a gas price (eth_call, estimates, access
+    lists, traces of calls) returns the base fee of the block, else 0.
+    ``simulate_zero_state_root``: ``stateRoot`` of simulated headers is 32 zero bytes.
     ``simulate_error_as_text``: a failed call's ``error`` is a string and ``returnData`` holds the
     revert bytes; else ``error`` is an object and ``returnData`` is empty.
-    ``takes_loose_quantities``: quantities may be JSON numbers or decimal digits, too.
-    ``unknown_subscription_is_error``: eth_unsubscribe of an id that nobody has; else it is false.
-    ``errors_as_anvil``: errors have the code and words of anvil, where it has its own.
-    ``receipts_tell_of_block``: receipts tell the blob fee and the time of their block.
-    ``prices_of_next_block``: eth_gasPrice has the base fee of the next block, else of the newest.
-    ``unknown_raw_is_null``: the bytes of an unknown transaction are null, else ``0x``.
-    ``block_zero_has_empty_trace``: debug_traceBlock* of block 0 is an empty list, which indexers
-    that begin there count on; else an error.
+    ``takes_loose_quantities``: quantities may also be JSON numbers or decimal digits.
+    ``unknown_subscription_is_error``: eth_unsubscribe of an unknown id is an error, else it returns
+    false.
+    ``errors_as_anvil``: errors have anvil's code and message if they differ from geth's.
+    ``receipts_tell_of_block``: receipts contain the blob base fee and the timestamp of their block.
+    ``prices_of_next_block``: eth_gasPrice uses the base fee of the next block, else of the newest.
+    ``unknown_raw_is_null``: the raw bytes of an unknown transaction are null, else ``0x``.
+    ``block_zero_has_empty_trace``: debug_traceBlock* of block 0 returns an empty list, which
+    indexers that begin at block 0 require; else an error.
     ``logs_end_at_head``: a range of logs that ends above the head ends at the head, else it is an
     error.
-    ``filters_tell_of_past``: the first poll of a filter with ``fromBlock`` returns the logs of the
-    blocks that were there before it, too.
-    ``first_account_sends``: eth_sendTransaction without a sender is of the first account.
-    ``failing_is_sent``: eth_sendTransaction without gas sends what fails, else it is refused.
+    ``filters_tell_of_past``: the first poll of a filter with ``fromBlock`` also returns logs of
+    blocks older than the filter.
+    ``first_account_sends``: eth_sendTransaction without a sender uses the first account.
+    ``failing_is_sent``: eth_sendTransaction without ``gas`` also sends a transaction that fails,
+    else it is refused.
     ``failed_send_is_error``: a send whose transaction fails in its block is an error with the hash
-    and the return data, and calls that halt have return data, as on Hardhat's network.
-    ``transfers_cost_the_same``: an estimate of ether without code or data is 21,000, whoever sends.
+    and the return data, and errors of halted calls contain return data, as in Hardhat.
+    ``transfers_cost_the_same``: the estimate of a simple ETH transfer is 21,000 gas for every
+    sender.
     """
 
     name: str
@@ -95,7 +100,10 @@ class Dialect(Struct, frozen=True, kw_only=True):
         return replace(self, receipts_of_slices=name == PRECONFIRMED)
 
     def of_development(self, *, failed_send_is_error: bool = False) -> "Dialect":
-        """Return the dialect with what clients of anvil count on."""
+        """Return this dialect changed for clients that expect anvil.
+
+        ``failed_send_is_error``: see the field of that name.
+        """
         return replace(
             self,
             estimates_on_pending=True,
@@ -159,7 +167,7 @@ DEVELOPMENT_DIALECT: Final = "geth"
 
 
 def dialect_named(name: str) -> Dialect:
-    """Return the dialect called ``name``; ValueError with the nearest name if there is none."""
+    """Return the dialect called ``name``. Raises ValueError, with the nearest name, if unknown."""
     found = DIALECTS.get(name)
     if found is not None:
         return found

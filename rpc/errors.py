@@ -1,9 +1,9 @@
-"""The one table from a reason to what goes over the wire: code and message, a column per dialect.
+"""The table of error codes and messages by reason and dialect.
 
-A development node has a column of its own, where anvil has other words than go-ethereum.
+A third column has anvil's errors, for development nodes.
 
 Handlers raise `RpcError` with a reason of this table; only `wire_error` turns it into a code. A
-message of None is the text that the reason was raised with; braces are filled from its values.
+message of None stands for the text of the exception; braces are filled from its values.
 """
 
 import re
@@ -21,7 +21,7 @@ class Wire(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One reason in both dialects, and on a development node where that differs."""
+    """Code and message of a reason in both dialects, and in anvil's wording if it differs."""
 
     preconf: Wire
     geth: Wire
@@ -34,13 +34,13 @@ def _both(code: int, message: str | None = None, anvil: Wire | None = None) -> R
 
 
 def _bare(message: str, anvil: Wire | None = None) -> Row:
-    """A rejection that the interface document words exactly; geth's wording carries details."""
+    """Return a row for which ``preconf`` has a fixed message and ``geth`` adds details."""
     return Row(Wire(-32000, message), Wire(-32000, None), anvil)
 
 
 _FUNDS = "insufficient funds for gas * price + value"
 _UNDERPRICED = "replacement transaction underpriced"
-_REJECTED = -32003  # a transaction, as anvil says it
+_REJECTED = -32003  # anvil's code of a rejected transaction
 _NO_FUNDS = Wire(_REJECTED, "Insufficient funds for gas * price + value")
 _TIP = Wire(_REJECTED, "max priority fee per gas higher than max fee per gas")
 _CALL_TIP = Wire(-32602, "Invalid input: `max_priority_fee_per_gas` greater than `max_fee_per_gas`")
@@ -102,7 +102,7 @@ REASONS: Final[dict[str, Row]] = {
     "no_access_list": _both(-32001, "blocks before Amsterdam have no block access list"),
     "history_pruned": _both(4444, "pruned history unavailable"),
     "limit_exceeded": _both(-38026),
-    "upstream": _both(-32000),  # the code is that of the upstream
+    "upstream": _both(-32000),  # the code comes from the upstream
     # --- logs ---
     "unknown_block": _both(-32000, "unknown block"),
     "too_many_choices": _both(-32000, "exceed max addresses or topics per search position"),
@@ -181,7 +181,7 @@ REASONS: Final[dict[str, Row]] = {
 
 
 class RpcError(Exception):
-    """A request that gets an error answer: a reason of the table, its text, values and data."""
+    """A JSON-RPC error: a reason of the table, with text, values for its message, and data."""
 
     def __init__(
         self, reason: str, text: str | None = None, *, data: Any = None, **values: Any
@@ -194,13 +194,13 @@ class RpcError(Exception):
 
 
 def family_reason(family: str, reason: str) -> str:
-    """Return ``family.reason`` if the table has such a row, else the row of the whole family."""
+    """Return ``family.reason`` if the table has such a row, else ``family``."""
     full = f"{family}.{reason}"
     return full if full in REASONS else family
 
 
 def development_words(message: str) -> str:
-    """Return a message for clients of a development node: without Go's types, with what to do."""
+    """Return a message for clients of a development node: without Go types, with a hint."""
     message = _ODD_LENGTH.sub(
         lambda found: f"{found[1] or 'value'}: odd number of hex digits", message
     )

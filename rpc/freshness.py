@@ -1,4 +1,4 @@
-"""How old pre-confirmed state may be: the policy of ``pending``, of /readyz and its numbers."""
+"""Decides how old pre-confirmed state may be, for ``pending``, /readyz and metrics."""
 
 import time
 from typing import Final
@@ -7,11 +7,11 @@ from fastevm.chain import PendingBlock
 from fastevm.node import Node
 from fastevm.rpc.metrics import Metrics
 
-GAP: Final = 1.5  # cadences from slice to slice, from which on a slice counts as late
+GAP: Final = 1.5  # a slice counts as late after this many slice intervals
 
 
 def extends_head(node: Node, pending: PendingBlock) -> bool:
-    """Whether a pre-confirmed block lies on the canonical chain, above its head."""
+    """Return whether a pre-confirmed block is above the canonical head and descends from it."""
     lowest = next(iter(pending.chain())).header
     if pending.header.number <= node.chain.head.number:
         return False
@@ -19,11 +19,11 @@ def extends_head(node: Node, pending: PendingBlock) -> bool:
 
 
 class Freshness:
-    """Watches the slices of a node; any thread may ask.
+    """Watches the age of a node's slices. Thread-safe.
 
-    ``limit``: seconds after which the newest slice is too old to be served; 0 for no limit.
-    ``upstream_limit``: seconds after which a node that follows another and does not get its head is
-    not ready any more; 0 for no limit. Where blocks replace slices, ``limit`` counts for them too.
+    ``limit``: seconds after which the newest slice is too old to be served; 0: no limit.
+    ``upstream_limit``: seconds without a new head from the upstream after which a follower is not
+    ready; 0: no limit. If the chain has blocks in place of slices, ``limit`` applies to blocks.
     """
 
     def __init__(
@@ -37,9 +37,9 @@ class Freshness:
         self._last: float | None = None
 
     def pending(self) -> PendingBlock | None:
-        """Return the pre-confirmed block if it is to be served, else None: ``latest`` stands in.
+        """Return the pre-confirmed block; None if ``latest`` must be served instead.
 
-        It must lie on the canonical chain, above its head, and be renewed in time.
+        It must be above the canonical head, descend from it, and not be older than ``limit``.
         """
         pending = self.node.pending()
         if pending is None or not extends_head(self.node, pending):
@@ -50,27 +50,28 @@ class Freshness:
         return pending
 
     def is_stale(self, pending: PendingBlock) -> bool:
-        """Whether a slice is too old. Where nothing renews the pending block, none ever is."""
+        """Return whether a slice is too old. On a node without slices no pending block is."""
         if not self.limit or self.node.slice_cadence_ms is None:
             return False
         return time.monotonic() - pending.published > self.limit
 
     def age(self) -> float | None:
-        """Seconds since the newest slice, to the millisecond; None without a pending block."""
+        """Return the age of the newest slice in seconds, to 1 ms; None without a pending block."""
         pending = self.node.pending()
         return None if pending is None else round(time.monotonic() - pending.published, 3)
 
     @property
     def head_limit(self) -> float:
-        """Seconds without the upstream's head after which a follower is not ready; 0: no limit."""
+        """Return the seconds without upstream head after which a follower is unready; 0: never."""
         if self.limit and self.upstream_limit and self.node.blocks_replace_slices:
             return min(self.limit, self.upstream_limit)
         return self.upstream_limit
 
     def ready(self) -> bool:
-        """Whether the node serves what it promises.
+        """Return whether the node is ready (/readyz).
 
-        That is fresh slices, where it makes or follows any, and the head of the node it follows.
+        It is ready if its slices are fresh (if it has any), it has its upstream's head, it is not
+        syncing and block building does not fail.
         """
         age = self.node.upstream_age
         if age is not None and 0 < self.head_limit < age:
@@ -83,7 +84,7 @@ class Freshness:
         return pending is not None and not self.is_stale(pending)
 
     def note(self, pending: PendingBlock) -> None:
-        """Count a slice, and the gap to the one before it."""
+        """Count a slice and record the gap to the previous slice."""
         cadence = self.node.slice_cadence_ms
         self.metrics.add("slices_told_total")
         if self._last is not None and cadence is not None:
@@ -94,7 +95,7 @@ class Freshness:
         self._last = pending.published
 
     def gauges(self) -> dict[str, float]:
-        """Return age and longest gap of slices in seconds, and where the pending block stands."""
+        """Return the metrics of slices: readiness, longest gap, pending block's position."""
         pending = self.node.pending()
         answer: dict[str, float] = {
             "ready": self.ready(),

@@ -1,4 +1,4 @@
-"""Why a transaction failed, in the words of Hardhat's network, which test suites compare."""
+"""Error messages of failed transactions in the wording of Hardhat, which test suites compare."""
 
 from typing import Final
 
@@ -31,7 +31,7 @@ def failure_words(error: str, data: bytes) -> str:
     if error != REVERTED:
         if error.startswith("out of gas"):
             return OUT_OF_GAS
-        return PREFIX + error.partition(":")[0]  # Hardhat leaves out details, as the opcode
+        return PREFIX + error.partition(":")[0]  # Hardhat omits details such as the opcode
     if not data:
         return NO_REASON
     if data.startswith(PANIC_SELECTOR) and len(data) >= SELECTOR_SIZE + WORD_SIZE:

@@ -12,13 +12,13 @@ from fastevm.rpc.errors import RpcError
 from fastevm.rpc.limits import LOG_CHOICES_LIMIT, LOG_TOPICS_LIMIT
 from fastevm.rpc_types.quantity import DecodeError, decode_hash, json_kind, object_fault, text_fault
 
-CHOICE_SIZE: Final = 80  # bytes of memory of an address or a topic, its place in a set apart
+CHOICE_SIZE: Final = 80  # bytes of memory of an address or a topic, besides its entry in the set
 
 
 class LogFilter(Struct, frozen=True, kw_only=True):
-    """Which logs are wanted. An empty set of addresses or topics is a wildcard.
+    """A decoded log filter. An empty set of addresses or topics is a wildcard.
 
-    Either ``block_hash`` names one block, or ``first`` and ``last`` a range, both included.
+    Either ``block_hash`` selects one block, or ``first`` and ``last`` an inclusive range.
     """
 
     addresses: frozenset[bytes] = frozenset()
@@ -30,20 +30,20 @@ class LogFilter(Struct, frozen=True, kw_only=True):
 
     @property
     def memory(self) -> int:
-        """Bytes of memory of all alternatives."""
+        """Return the bytes of memory that the addresses and topics use."""
         choices = (self.addresses, *self.topics)
         return sum(sys.getsizeof(choice) + CHOICE_SIZE * len(choice) for choice in choices)
 
     def without_range(self) -> "LogFilter":
-        """Return the same selection of logs, whatever their block."""
+        """Return the filter with the same addresses and topics, and no block range."""
         return LogFilter(addresses=self.addresses, topics=self.topics)
 
     def query(self) -> LogQuery:
-        """Return the same selection, compiled."""
+        """Return the addresses and topics as a compiled query."""
         return LogQuery(self.addresses, self.topics)
 
     def matches(self, entry: Log) -> bool:
-        """Whether a log is wanted."""
+        """Return whether a log matches the addresses and topics."""
         if self.addresses and entry.address not in self.addresses:
             return False
         if len(self.topics) > len(entry.topics):
@@ -55,12 +55,12 @@ class LogFilter(Struct, frozen=True, kw_only=True):
 
 
 def decode_filter(value: Any) -> LogFilter:
-    """Decode a filter object; the range beside a blockHash is only noted here."""
+    """Decode a filter object. A range next to a blockHash is recorded, not refused."""
     if not isinstance(value, dict):
         raise object_fault(value, "filters.input")
     block_hash, from_, to = (value.get(n) for n in ("blockHash", "fromBlock", "toBlock"))
     first = LATEST_BLOCK if from_ is None else decode_number_or_tag(from_)
-    # no block is later than the pending one: who begins there ends there
+    # no block is after the pending one, so it is the default end of a range that begins there
     default = PENDING_BLOCK if first.is_pending else LATEST_BLOCK
     return LogFilter(
         addresses=_decode_addresses(value.get("address")),
@@ -73,7 +73,7 @@ def decode_filter(value: Any) -> LogFilter:
 
 
 def check_choices(wanted: LogFilter) -> None:
-    """Refuse a filter with too many alternatives."""
+    """Raise RpcError if a filter has too many alternatives for an address or topic."""
     if max(map(len, (wanted.addresses, *wanted.topics))) > LOG_CHOICES_LIMIT:
         raise RpcError("too_many_choices")
 
@@ -114,7 +114,7 @@ def _decode_topics(value: Any) -> tuple[frozenset[bytes], ...]:
 
 
 def _topic_choices(value: Any) -> frozenset[bytes]:
-    """Decode one position; a null among the alternatives makes the position a wildcard."""
+    """Decode one topic position. A null among the alternatives makes the position a wildcard."""
     if value is None:
         return frozenset()
     if isinstance(value, str):
@@ -136,7 +136,7 @@ def _fixed(text: str, size: int, what: str) -> bytes:
         raw = bytes.fromhex(text[2:])
     except ValueError:
         raise DecodeError("invalid hex string") from None
-    if 2 * len(raw) != len(text) - 2:  # fromhex skips blanks
+    if 2 * len(raw) != len(text) - 2:  # fromhex skips spaces
         raise DecodeError("invalid hex string")
     if len(raw) != size:
         raise DecodeError(

@@ -1,8 +1,9 @@
-"""The log of the node on standard error: bounded in length and rate, safe to read on a terminal.
+"""Log output on standard error: bounded in length and rate, safe to display on a terminal.
 
-Records hold text of others: errors of upstream nodes, requests in aiohttp's errors. A record is one
-line whose unsafe characters are escaped, a traceback follows on indented lines. A client's broken
-HTTP has no traceback. One call site writes at most `BURST` records in `WINDOW` seconds.
+Records contain foreign text: errors of upstream nodes, requests in aiohttp's errors. A record is
+one line with unsafe characters escaped; the lines of a traceback follow, indented. An error about a
+client's broken HTTP has no traceback. One call site writes at most `BURST` records in `WINDOW`
+seconds.
 """
 
 import logging
@@ -15,14 +16,14 @@ from fastevm.rpc.safe_text import TEXT_LIMIT, safe
 
 FORMAT: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 INDENT: Final = "    "
-TRACEBACK_PARTS: Final = 30  # frames and messages of a traceback, the last ones
-BURST: Final = 10  # records of one call site, and of one exception type, in a window
+TRACEBACK_PARTS: Final = 30  # last frames and messages of a traceback that are shown
+BURST: Final = 10  # records per window of one call site and exception type
 WINDOW: Final = 10.0  # seconds
-CLIENT_FAULTS: Final = "aiohttp.http_exceptions"  # the module of exceptions for broken HTTP
+CLIENT_FAULTS: Final = "aiohttp.http_exceptions"  # module of aiohttp's exceptions for broken HTTP
 
 
 class SafeFormatter(logging.Formatter):
-    """Formats a record with escapes and bounds."""
+    """Formats records: escapes unsafe characters and bounds the length."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line of a record and the lines of its traceback."""
@@ -42,15 +43,16 @@ class SafeFormatter(logging.Formatter):
 
 
 class RateLimit(logging.Filter):
-    """Drops records of a call site beyond `BURST` in `WINDOW` seconds, and counts them."""
+    """Drops and counts records of a call site beyond `BURST` in `WINDOW` seconds."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._windows: dict[tuple[str, int, str], list[float]] = {}  # start, passed, left out
+        # (file, line, exception type) -> window start, written, dropped
+        self._windows: dict[tuple[str, int, str], list[float]] = {}
         self._lock = Lock()
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether the record is written; the first of a window tells how many were left out."""
+        """Return whether to write a record. The first of a window reports the dropped records."""
         kind = type(exception_of(record)).__name__
         now = time.monotonic()
         with self._lock:
@@ -67,23 +69,23 @@ class RateLimit(logging.Filter):
 
 
 def exception_of(record: logging.LogRecord) -> BaseException | None:
-    """The exception that a record was written with."""
+    """Return the exception of a record, if any."""
     return record.exc_info[1] if record.exc_info else None
 
 
 def is_client_fault(error: BaseException) -> bool:
-    """Whether an exception says that a client sent broken HTTP."""
+    """Return whether an exception means that a client sent broken HTTP."""
     return type(error).__module__ == CLIENT_FAULTS
 
 
 def bounded_lines(part: str) -> list[str]:
-    """The lines of a part of a traceback, of which an exception's message may be long."""
+    """Return the lines of a traceback part, cut at `TEXT_LIMIT` characters."""
     more = [f"... ({len(part) - TEXT_LIMIT} more characters)"] if len(part) > TEXT_LIMIT else []
     return part[:TEXT_LIMIT].splitlines() + more
 
 
 def set_up_log(level: int = logging.WARNING) -> None:
-    """Write records from ``level`` on to standard error, unless the program has set up logging."""
+    """Log records from ``level`` up to standard error, unless logging is already configured."""
     handler = logging.StreamHandler()
     handler.setFormatter(SafeFormatter(FORMAT))
     handler.addFilter(RateLimit())

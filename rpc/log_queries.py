@@ -1,4 +1,4 @@
-"""The walk of a log filter over blocks: eth_getLogs and eth_getFilterLogs."""
+"""Applies log filters to blocks: eth_getLogs and eth_getFilterLogs."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -12,23 +12,23 @@ from fastevm.rpc.errors import RpcError
 from fastevm.rpc.log_filter import LogFilter, check_choices
 from fastevm.rpc_types.logs import LogWriter
 
-BLOCKS_OF_OBJECT: Final = 128  # blooms that cost as much as an object of another method's answer
-CHOICES_OF_OBJECT: Final = 16  # addresses and topics to hash, or to look for in blooms, likewise
-BYTES_OF_OBJECT: Final = 32 * 1024  # of packed logs, likewise
-REMOVED: Final = (b'"removed":false', b'"removed":true')  # hex digits never contain these
-REORG_RETRIES: Final = 3  # of a query whose blocks left the chain while it ran
+BLOCKS_OF_OBJECT: Final = 128  # blooms whose check costs as much as one JSON object of an answer
+CHOICES_OF_OBJECT: Final = 16  # addresses and topics whose hashing and bloom checks cost as much
+BYTES_OF_OBJECT: Final = 32 * 1024  # packed logs in bytes whose scan costs as much
+REMOVED: Final = (b'"removed":false', b'"removed":true')  # hex digits never contain these texts
+REORG_RETRIES: Final = 3  # retries of a query whose blocks left the canonical chain while it ran
 
 
 def log_writer(context: Context, wanted: LogFilter) -> LogWriter:
-    """Return an empty text for the logs that ``wanted`` selects, with the limits of one answer."""
+    """Return an empty writer for the logs that ``wanted`` selects, with the limits of an answer."""
     limits = context.limits
     return LogWriter(wanted.query(), max_count=limits.logs, max_size=limits.log_size)
 
 
 def query_logs(context: Context, wanted: LogFilter) -> bytes:
-    """Return the logs that ``wanted`` asks for, by block and log index; pre-confirmed ones last.
+    """Return the JSON array of the logs that match ``wanted``.
 
-    The JSON text of an array.
+    Logs are sorted by block and log index; those of pre-confirmed blocks come last.
     """
     history = context.node.history
     if wanted.block_hash is not None:
@@ -50,14 +50,14 @@ def query_logs(context: Context, wanted: LogFilter) -> bytes:
 
 
 def joined(first: bytes, second: bytes) -> bytes:
-    """Return the array of the elements of two arrays, as JSON text without spaces."""
+    """Concatenate two JSON arrays, given as text without spaces."""
     if first == b"[]" or second == b"[]":
         return second if first == b"[]" else first
     return b"%b,%b" % (first[:-1], second[1:])
 
 
 def is_upstream(context: Context, wanted: LogFilter) -> bool:
-    """Whether any of the wanted blocks is not above the fork of the chain."""
+    """Return whether any of the wanted blocks is at or below the fork block."""
     history = context.node.history
     if history is None or wanted.first.is_pending:
         return False
@@ -67,13 +67,13 @@ def is_upstream(context: Context, wanted: LogFilter) -> bool:
 
 
 def _is_of_chain(context: Context, block_hash: bytes) -> bool:
-    """Whether a block was built here."""
+    """Return whether a block belongs to this chain, above the genesis or fork block."""
     chain = context.node.chain
     return block_hash != chain.genesis.hash and chain.knows(block_hash)
 
 
 def objects_of_logs(context: Context, wanted: LogFilter) -> int:
-    """Return about how much work an answer is, in the objects of another method's answer."""
+    """Return the estimated cost of a log query, in JSON objects of an answer."""
     check_choices(wanted)
     chain = context.node.chain
     if wanted.block_hash is not None:
@@ -107,9 +107,9 @@ def _of_block(context: Context, wanted: LogFilter, block_hash: bytes) -> bytes:
 
 
 def _query_range(context: Context, wanted: LogFilter) -> tuple[LogWriter, bool, range]:
-    """Return the logs of a range, and whether its blocks stayed canonical meanwhile.
+    """Return (logs of a range, whether its blocks stayed canonical, numbers left out).
 
-    Those up to a fork are left out; their numbers are the third.
+    Blocks up to the fork block are left out: the upstream has them.
     """
     # Read the pending blocks before the head: a block that becomes canonical in between is then
     # among the pending blocks, the canonical ones or both. If both, `_add_pending` skips it below.
@@ -130,12 +130,12 @@ def _query_range(context: Context, wanted: LogFilter) -> tuple[LogWriter, bool, 
 def _numbers(
     context: Context, wanted: LogFilter, head: int, pending: Sequence[PendingBlock]
 ) -> range:
-    """Return the numbers of the wanted canonical blocks; an error where they make no sense."""
+    """Return the numbers of the wanted canonical blocks. Raises RpcError for an invalid range."""
     first = context.number_of(wanted.first, head)
     last = context.number_of(wanted.last, head)
     if context.dialect.logs_end_at_head and first <= head:
         last = min(last, head)
-    # who asks from behind the head up to pending asks in vain at most, and for nothing wrong
+    # a range that begins above the pending block and ends at pending is valid and empty
     newest = max(last, head + 1, *(block.header.number for block in pending))
     if first > (newest if wanted.last.is_pending else last):
         raise RpcError("invalid_block_range")
@@ -150,7 +150,7 @@ def _numbers(
 def _add_pending(
     context: Context, pending: Sequence[PendingBlock], first: int, text: LogWriter
 ) -> None:
-    """Append the logs of pre-confirmed blocks from number ``first`` on, however many there are."""
+    """Append the logs of pre-confirmed blocks from number ``first`` on, without a limit."""
     index = context.log_index
     for block in pending:
         if block.header.number >= first:
@@ -158,9 +158,9 @@ def _add_pending(
 
 
 def _add_canonical(context: Context, wanted: LogFilter, numbers: range, text: LogWriter) -> None:
-    """Append the logs of the canonical blocks; an error when that is too much for one answer.
+    """Append the logs of canonical blocks. Raises RpcError if an answer would be too large.
 
-    The first block is never too much, so that who asks for less and less gets an answer.
+    The first block never exceeds the limit, so that a client that halves its range succeeds.
     """
     for blocks in context.log_index.blocks(numbers.start, numbers.stop - 1, wanted.query()):
         done = 0

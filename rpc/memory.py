@@ -1,4 +1,4 @@
-"""How the process of a node treats memory that it has freed."""
+"""Controls how the node's process returns freed memory to the system."""
 
 import os
 import threading
@@ -12,32 +12,33 @@ from fastevm.core.primitives.native.symbols import (
 )
 
 MEGABYTE: Final = 1024 * 1024
-KEPT: Final = 64 * MEGABYTE  # bytes of freed memory that stay with the process, per arena
-LOOK_SECONDS: Final = 60.0  # between two looks at what is resident
-GROWN: Final = 16 * MEGABYTE  # from the least that was seen; beyond it freed memory goes back
+KEPT: Final = 64 * MEGABYTE  # bytes of freed memory that each malloc arena keeps
+LOOK_SECONDS: Final = 60.0  # seconds between checks of the resident size
+# growth in bytes above the smallest size seen, from which on freed memory is returned
+GROWN: Final = 16 * MEGABYTE
 RESIDENT: Final = Path("/proc/self/statm")
 
-# Of mallopt(3), in glibc.
+# Options of mallopt(3) in glibc.
 _TRIM_THRESHOLD: Final = -1
 _MMAP_THRESHOLD: Final = -3
 
 
 def keep_freed_memory() -> None:
-    """Let freed memory serve again, up to a limit; where the system's malloc cannot, do nothing.
+    """Let malloc reuse freed memory up to `KEPT` bytes. No effect on other mallocs than glibc's.
 
-    An answer of megabytes is made in a few large pieces. glibc would ask the system for each anew,
-    which clears every page: two thirds of the time that 4,000 logs take.
+    An answer of megabytes consists of a few large allocations. glibc would request each from the
+    system again, which zeroes every page: two thirds of the time of an answer with 4,000 logs.
     """
     set_malloc_option(_MMAP_THRESHOLD, KEPT)
     set_malloc_option(_TRIM_THRESHOLD, KEPT)
 
 
 def give_back_freed_memory(seconds: float = LOOK_SECONDS) -> None:
-    """From now on, look every ``seconds`` whether the process grew, and give back what is free.
+    """Start a thread that checks every ``seconds`` and returns freed memory if the process grew.
 
-    Freed pieces below one in use stay with the process whatever their size: large requests one
-    after another took a node from 50 to 200 MiB, of which 27 were in use. All pages of freed memory
-    go back in about 10 ms, in a thread. Where the system cannot, nothing is done.
+    malloc keeps freed memory below an allocation in use: successive large requests grew a node from
+    50 to 200 MiB, of which 27 were in use. Returning all free pages takes about 10 ms, in a thread.
+    Does nothing if the system does not support it.
     """
     if has_malloc_trim() and RESIDENT.exists():
         name = "fastevm-memory"
@@ -55,5 +56,5 @@ def _give_back(seconds: float) -> None:
 
 
 def resident() -> int:
-    """Bytes of this process in memory. OSError where the system does not say."""
+    """Return the resident bytes of this process. Raises OSError if they are not available."""
     return int(RESIDENT.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")

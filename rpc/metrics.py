@@ -1,4 +1,4 @@
-"""Counters of the node in Prometheus text format, without a per-request allocation."""
+"""The node's counters in Prometheus text format. Counting a request allocates nothing."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ UNKNOWN_METHOD: Final = "unknown"
 
 HISTOGRAM_PARTS: Final = frozenset(("_bucket", "_sum", "_count"))
 
-# The counters by name, without prefix; each is there from the start, at zero.
+# Names of the counters, without prefix. Each exists from the start, with value zero.
 COUNTERS: Final = (
     "connections_over_budget_total",
     "connections_refused_total",
@@ -28,7 +28,7 @@ COUNTERS: Final = (
 
 
 class Metrics:
-    """Requests, errors and seconds per method, counters by name, and gauges of callers."""
+    """Requests, errors and seconds by method, and named counters."""
 
     def __init__(self) -> None:
         self._requests: defaultdict[str, int] = defaultdict(int)
@@ -43,27 +43,27 @@ class Metrics:
         self._seconds[method] += seconds
 
     def count_reads(self, counts: Sequence[tuple[str, int]], seconds: float) -> None:
-        """Count requests by method that took ``seconds`` together; each as much as the other."""
+        """Count requests by method that took ``seconds`` together, divided equally."""
         each = seconds / max(1, sum(count for _, count in counts))
         for method, count in counts:
             self._requests[method] += count
             self._seconds[method] += count * each
 
     def count_error(self, method: str, code: int) -> None:
-        """Count an error answer."""
+        """Count an error answer of ``method`` with this JSON-RPC code."""
         self._errors[method, code] += 1
 
     def add(self, name: str, amount: int = 1) -> None:
-        """Raise one of the `COUNTERS`, from any thread."""
+        """Increase one of the `COUNTERS`. Thread-safe."""
         with self._lock:
             self._counts[name] += amount
 
     def get(self, name: str) -> int:
-        """Return what one of the `COUNTERS` stands at."""
+        """Return the value of one of the `COUNTERS`."""
         return self._counts[name]
 
     def render(self, gauges: Mapping[str, float]) -> str:
-        """Return the exposition text; ``gauges`` maps further names (without prefix) to values."""
+        """Return the metrics as text. ``gauges``: further values by name, without prefix."""
         lines = ["# TYPE fastevm_rpc_requests_total counter"]
         lines += [
             f'fastevm_rpc_requests_total{{method="{name}"}} {count}'
@@ -85,7 +85,7 @@ class Metrics:
 
 
 def sample(value: float) -> str:
-    """A value as Prometheus reads it; an integer that no float holds is infinite."""
+    """Format a value for Prometheus; an integer beyond the range of floats is infinite."""
     try:
         return f"{value:.15g}"
     except OverflowError:

@@ -1,7 +1,6 @@
-"""The execution that the RPC methods use: the module `fastevm.simulate`.
+"""The interface of `fastevm.simulate` that RPC methods use.
 
-This is a protocol because a module has no class, and tests replace it by a fake that records what
-it was asked.
+It is a protocol so that tests can replace the module by a fake that records its calls.
 """
 
 from typing import Protocol
@@ -21,10 +20,10 @@ from fastevm.simulate import (
 
 
 class Simulator(Protocol):
-    """Executes calls on a state without changing it; every function may run in any thread.
+    """Executes calls on a state without changing it. Thread-safe.
 
-    Raises `fastevm.errors.InvalidTransaction` for a transaction that breaks a rule, and
-    `fastevm.core.simulation.values.SimulationError` for a payload that is refused as a whole.
+    Raises `fastevm.errors.InvalidTransaction` for an invalid transaction, and
+    `fastevm.core.simulation.values.SimulationError` for an invalid payload.
     """
 
     def call(
@@ -51,15 +50,15 @@ class Simulator(Protocol):
         shows_base_fee: bool,
     ) -> int | CallResult: ...
 
-    # Returns the plan in the JSON text of the params of eth_call, and the block parameter; None as
-    # below.
+    # Returns the plan and the block parameter from the JSON text of eth_call's params; None if the
+    # text does not have the usual form.
     def read_call_params(self, params: bytes) -> tuple[Plan, str] | None: ...
     def call_plan(
         self, view: StateView, plan: Plan, *, gas_cap: int, timeout: float, shows_base_fee: bool
     ) -> CallOutcome | SimpleOutcome: ...
 
-    # Returns the plan in the JSON text of the params, and the params after it; None if the text
-    # has an unusual form.
+    # Returns the plan and the remaining params as text; None if the text does not have the usual
+    # form.
     def read_request(self, params: bytes) -> tuple[Plan, bytes] | None: ...
     def simulate_text(
         self,

@@ -1,4 +1,4 @@
-"""The source lines at which a transaction failed, from the source maps of artifact files."""
+"""Finds the source lines at which a transaction failed, with the source maps of artifact files."""
 
 from __future__ import annotations
 
@@ -23,17 +23,14 @@ Json = dict[str, Any]
 
 
 class Step(Struct, frozen=True):
-    """What is read of a struct log."""
+    """The fields of a struct log that are used here."""
 
     pc: int
     depth: int
 
 
 def source_lines(contracts: ContractFiles, view: View, index: int, tree: Json) -> Iterator[Json]:
-    """Yields an object for each contract on the way to the failed instruction, the failed one last.
-
-    ``tree`` is the call tree of transaction ``index``. Raises TracingError if it cannot be traced.
-    """
+    """Yield an object per contract on the call path to the failed instruction, outermost first."""
     frames = failed_frames(tree)
     known = [_contract(contracts, view, frame) for frame in frames]
     if not any(known):
@@ -54,14 +51,14 @@ def source_lines(contracts: ContractFiles, view: View, index: int, tree: Json) -
 
 def _contract(contracts: ContractFiles, view: View, frame: Json) -> KnownContract | None:
     if frame["type"].startswith("CREATE") or "to" not in frame:
-        return None  # the source map is that of the runtime code
+        return None  # the source map covers the runtime code only
     return contracts.find(view.layer.code(bytes.fromhex(frame["to"][2:])))
 
 
 def failed_frames(tree: Json) -> list[Json]:
-    """Return the frames from the transaction down to the one in which the failure began.
+    """Return the frames from the transaction down to the frame in which the failure began.
 
-    A frame that reverts with the data of its last call passes that failure on.
+    If a frame reverts with the data of its last call, the failure began in that call.
     """
     frames = [tree]
     while calls := frames[-1].get("calls"):

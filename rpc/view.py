@@ -1,4 +1,4 @@
-"""One block as requests see it, canonical, of a side branch or pre-confirmed, and its JSON text."""
+"""A block for the RPC methods (canonical, side or pre-confirmed), and its JSON text."""
 
 from collections.abc import Sequence
 from itertools import accumulate
@@ -24,8 +24,8 @@ from fastevm.rpc_types.transactions import (
 from fastevm.simulate import StateView
 
 ZERO_HASH = bytes(32)
-ANCESTORS = 256  # hashes that BLOCKHASH reaches back
-PRECONFIRMED = b'"preconfirmed":true'  # of receipts whose block has no hash yet
+ANCESTORS = 256  # number of hashes that BLOCKHASH can return
+PRECONFIRMED = b'"preconfirmed":true'  # added to receipts whose block has no hash yet
 
 Json = dict[str, Any]
 
@@ -42,9 +42,9 @@ class Event(Protocol):
 
 
 class View(Struct, eq=False):
-    """One block as requests see it: a canonical or side block, or the pending one.
+    """A block for the RPC methods: canonical, side or pending.
 
-    What it is asked for it keeps: the block, its state and its rules do not change.
+    Results are cached, since the block, its state and its rules do not change.
     """
 
     node: Node
@@ -57,23 +57,23 @@ class View(Struct, eq=False):
     _first_logs: list[int] | None = None
     _writer: ReceiptWriter | None = None
     _l1_fees: L1FeeMembers | None = None
-    amendments: int = 0  # of states of the chain, when this one was looked at
+    amendments: int = 0  # the chain's count of state amendments when this view was made
 
     @classmethod
     def of_pending(cls, node: Node, pending: PendingBlock) -> "View":
-        """The view of a pre-confirmed block."""
+        """Return the view of a pre-confirmed block."""
         header = pending.header
         withdrawals = None if header.withdrawals_root is None else ()
         return cls(node, Block(header, pending.transactions, (), withdrawals), pending)
 
     @property
     def hash(self) -> bytes:
-        """The block's hash; 32 zero bytes under ``pending``, whose hash is not known yet."""
+        """The block's hash; 32 zero bytes for the pending block, whose hash is unknown."""
         return ZERO_HASH if self.pending is not None else self.block.hash
 
     @property
     def block_hash(self) -> bytes | None:
-        """The hash that its transactions tell; None under ``pending``."""
+        """The block hash shown in its transactions; None for the pending block."""
         return None if self.pending is not None else self.block.hash
 
     @property
@@ -95,15 +95,15 @@ class View(Struct, eq=False):
         return self._layer_below
 
     def hold(self) -> None:
-        """Keep receipts, rules and both states, which the chain drops when it is reverted.
+        """Cache receipts, rules and both states, because a revert drops them from the chain.
 
-        Raises FastevmError if it has dropped them.
+        Raises FastevmError if the chain has already dropped them.
         """
         _ = self.receipts, self.layer_below, self.state()
 
     @property
     def receipts(self) -> Sequence[Receipt]:
-        """The outcomes of its transactions."""
+        """The receipts of the block's transactions."""
         if self._receipts is None:
             if self.pending is not None:
                 self._receipts = self.pending.receipts
@@ -116,7 +116,7 @@ class View(Struct, eq=False):
 
     @property
     def writer(self) -> ReceiptWriter:
-        """What writes its receipts and logs."""
+        """The writer of the view's receipts and logs."""
         if self._writer is None:
             header = self.block.header
             millis = block_millis(self.block) or 0
@@ -124,14 +124,14 @@ class View(Struct, eq=False):
         return self._writer
 
     def first_log(self, index: int) -> int:
-        """The index, in the block, of the first log of transaction ``index``."""
+        """Return the block-wide index of the first log of transaction ``index``."""
         if self._first_logs is None:
             counts = [len(receipt.logs) for receipt in self.receipts]
             self._first_logs = list(accumulate(counts, initial=0))
         return self._first_logs[index]
 
     def block_json(self, *, full: bool) -> Json:
-        """Return the block as a JSON value; ``full``: with transaction objects, not hashes."""
+        """Return the block as a JSON value. ``full``: with transaction objects, not hashes."""
         receipts = self.receipts if full and self.has_deposits else ()
         is_pending = self.pending is not None
         return block_json(
@@ -141,8 +141,9 @@ class View(Struct, eq=False):
     def transaction_json(self, index: int, *, is_placed: bool = True) -> Json:
         """Return transaction ``index`` as a JSON value; a pre-confirmed one has no block hash.
 
-        If not ``is_placed``, as one that still waits. A deposit has the nonce of its receipt even
-        then: viem takes another mined transaction of its sender and nonce for a replacement.
+        If not ``is_placed``, it looks like a pooled transaction. A deposit keeps the nonce of its
+        receipt then, because viem treats another mined transaction with its sender and nonce as a
+        replacement.
         """
         receipt = self.receipts[index] if self.has_deposits else None
         if is_placed:
@@ -152,7 +153,7 @@ class View(Struct, eq=False):
 
     @property
     def l1_fees(self) -> L1FeeMembers:
-        """What its receipts tell of fees besides gas, on chains of the OP stack."""
+        """Members of its receipts for fees besides gas, on chains of the OP stack."""
         if self._l1_fees is None:
             self._l1_fees = L1FeeMembers(self.block.transactions, self.schedule)
         return self._l1_fees
@@ -175,7 +176,7 @@ class View(Struct, eq=False):
     def receipt_text(self, index: int, *, with_block: bool = False) -> bytes:
         """Return the receipt of transaction ``index`` as JSON text.
 
-        ``with_block``: it tells the blob fee and the time of its block, too.
+        ``with_block``: include the blob base fee and the timestamp of its block.
         """
         return self._receipt(index, self.receipts[index], self.first_log(index), with_block)
 
@@ -190,7 +191,7 @@ class View(Struct, eq=False):
     def log_text(
         self, entry: Event, tx_index: int, log_index: int, *, removed: bool = False
     ) -> bytes:
-        """Return a log object as JSON text; ``log_index`` counts over the block."""
+        """Return a log object as JSON text. ``log_index``: the index in the block."""
         transaction = self.block.transactions[tx_index]
         return self.writer.log(entry, transaction.hash, tx_index, log_index, removed)
 
@@ -212,15 +213,16 @@ class View(Struct, eq=False):
         )
 
     def _ancestors(self) -> tuple[bytes, ...]:
-        """Return the hashes that BLOCKHASH may ask for, newest first.
+        """Return the hashes that BLOCKHASH can return, newest first.
 
-        The hash of a pre-confirmed block is known as the parent hash of the one after it.
+        The hash of a pre-confirmed block is the parent hash of the next pre-confirmed block.
         """
         chain, header = self.node.chain, self.block.header
         hashes = [header.parent_hash]
         if self.pending is not None:
             hashes = [block.header.parent_hash for block in self.pending.chain()][::-1]
-        if chain.block_by_hash(hashes[-1]) is None:  # before the chain's first block
+        # the parent of the chain's first block is unknown
+        if chain.block_by_hash(hashes[-1]) is None:
             return () if self.node.history is None else tuple(hashes)
         return (*hashes[:-1], *chain.ancestors(hashes[-1]))[:ANCESTORS]
 
@@ -235,7 +237,7 @@ class View(Struct, eq=False):
         return self.writer.receipt(receipt, transaction, index, first_log, b",".join(more))
 
     def _block_members(self, receipt: Receipt) -> bytes:
-        """What anvil's receipts tell of their block; the time is a JSON number there."""
+        """Return the members of anvil's receipts about the block. The time is a JSON number."""
         header = self.block.header
         told = b'"blockTimestamp":%d' % header.timestamp
         if header.excess_blob_gas is None or receipt.blob_gas_price is not None:

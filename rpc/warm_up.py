@@ -1,7 +1,7 @@
-"""Loads and compiles what the first requests need, while a node that was just started has none.
+"""Imports and compiles what the first requests need, while a new node is idle.
 
-Most modules of calls, blocks and traces are loaded by whoever needs them first, so that a node
-answers soon after its start; without this the first transaction would wait for them.
+Most modules of calls, blocks and traces are imported at first use, so that a node answers soon
+after its start. Without the warm-up the first transaction would wait for these imports.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from fastevm.rpc.dispatch.dispatcher import Dispatcher
 
 log: Final = logging.getLogger("fastevm.rpc")
 
-PAUSE: Final = 0.002  # seconds between two requests, for those of clients
+PAUSE: Final = 0.002  # seconds between two requests, so that clients' requests run in between
 NO_HASH: Final = "0x" + "00" * 32
 
 
 def requests_of(sender: bytes) -> list[tuple[str, list[Any]]]:
-    """Requests that change nothing: methods and parameters of what clients ask for first."""
+    """Return (method, params) of requests that change nothing and that clients send first."""
     address = hex_bytes(sender)
     call = {"from": address, "to": address, "data": "0x00"}
     return [
@@ -39,7 +39,7 @@ def requests_of(sender: bytes) -> list[tuple[str, list[Any]]]:
 
 
 async def warm_up(node: Node, dispatcher: Dispatcher) -> None:
-    """Ask ``dispatcher`` those requests, and build a block; what fails is only logged."""
+    """Send `requests_of` to ``dispatcher``, and build a block. Failures are only logged."""
     account = node.accounts[0]
     try:
         for method, params in requests_of(account.address):

@@ -1,4 +1,4 @@
-"""The canonical chain: stored blocks, fork choice, genesis, retention, changes of state."""
+"""The canonical chain: stored blocks, fork choice, genesis, retention, state amendments."""
 
 from fastevm.chain.chain import Chain
 from fastevm.chain.fork_choice import HeadChange

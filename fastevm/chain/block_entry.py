@@ -52,7 +52,7 @@ def child_schedule(config: ChainConfig, parent: BlockEntry, timestamp: int) -> F
 def check_unexecuted(
     config: ChainConfig, block: Block, parent: BlockEntry, schedule: ForkSchedule
 ) -> None:
-    """Raises InvalidBlock if a rule is broken that needs no execution: header, body, parent."""
+    """Raises InvalidBlock if a block breaks a rule that can be checked without execution."""
     validate_header(
         block.header,
         parent.block.header,
@@ -141,8 +141,9 @@ def genesis_entry(
 
 
 def known_result(header: Header, receipts: Sequence[Receipt], layer: Layer) -> BlockResult:
-    """Returns the result of a block that is adopted without execution. Raises InvalidBlock for
-    another state root.
+    """Returns the result of a block that is adopted without execution.
+
+    Raises InvalidBlock if ``layer`` does not have the header's state root.
     """
     root = layer.state_root()
     if root != header.state_root:

@@ -1,4 +1,4 @@
-"""Executing a given block so that it can be stopped."""
+"""Executes a block so that a deadline can stop it."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class _BlockRun:
         self.is_stopped = False
 
     def set_deadline(self, deadline: Deadline) -> _BlockRun:
-        """Returns whose ``cancel`` is called when the deadline stops the run."""
+        """Returns this object, whose `cancel` is called when the deadline stops the run."""
         return self
 
     def begin(self, builder: BlockBuilder) -> None:
-        """Notes the builder that runs from now on."""
+        """Records the builder that runs from now on."""
         self.builder = builder
         if self.is_stopped:
             builder.cancel()
@@ -38,7 +38,7 @@ class _BlockRun:
 
 @contextmanager
 def stopped_by_deadline(number: int) -> Iterator[Callable[[BlockBuilder], None]]:
-    """A context in which the deadline of the calling thread stops the execution of a block.
+    """A context in which the calling thread's deadline stops the execution of a block.
 
     Yields the ``on_builder`` of `execute_block`. Raises `ResourceLimitError` if the block was
     stopped: it may be valid.

@@ -1,4 +1,4 @@
-"""The chain: blocks of all branches with their states, and which branch is canonical."""
+"""The chain: blocks of all branches with their states, and the canonical branch."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ ANCESTOR_LIMIT = 256
 
 
 class Chain:
-    """Executed and verified blocks from one genesis block on.
+    """Executed and verified blocks after a genesis block.
 
-    Only one thread may add at a time. Any thread may read meanwhile and sees only complete blocks.
-    With an ``archive``, only the newest blocks are in memory; older ones are read from a file.
-    Raises :class:`BlockUnavailableError` if the file does not contain the block.
+    Only one thread may add at a time. Any thread may read at the same time and sees complete
+    blocks. With an ``archive``, only the newest blocks are in memory; older ones are read from a
+    file. Raises :class:`BlockUnavailableError` if the file does not contain the block.
 
     `fork_choice` decides which branch is canonical, unless :meth:`set_head` overrides it.
     """
@@ -74,7 +74,7 @@ class Chain:
         ValueError if the header has another state root than the layer. ``check_seals``: verify the
         proof of work (ethash) of blocks before the merge and of ommers; otherwise only their
         difficulty. Generating the cache of an epoch takes one to two seconds. ``partial``: states
-        are only known in part (a fork), so their roots are not compared with headers.
+        are partly known (a fork), so their roots are not compared with headers.
         """
         self.limits = limits or ChainLimits()
         self.check_seals = check_seals
@@ -82,7 +82,7 @@ class Chain:
         self._begin(config, genesis, layer, total_difficulty, partial)
         self._listeners: list[Callable[[HeadChange], None]] = []
         self.journal: Journal | None = None
-        self.archive: Archive | None = None  # set it before adding blocks
+        self.archive: Archive | None = None  # must be set before blocks are added
 
     def _begin(
         self,
@@ -210,10 +210,9 @@ class Chain:
         return None if self.archive is None else self.archive.locate(transaction_hash)
 
     def ancestors(self, block_hash: bytes, limit: int = ANCESTOR_LIMIT) -> list[bytes]:
-        """Returns the hash of the block and of the blocks before it, newest first, at most
-        ``limit``.
+        """Returns hashes of the block and its ancestors, newest first, at most ``limit``.
 
-        The execution of a child expects this form. Raises :class:`UnknownBlockError`.
+        The execution of a child takes them in this form. Raises :class:`UnknownBlockError`.
         """
         number = self._entry(block_hash).block.number
         hashes: list[bytes] = []
@@ -228,8 +227,9 @@ class Chain:
         return hashes + [known for known in older if known is not None]
 
     def state_before(self, parent: Header, timestamp: int) -> Layer:
-        """Returns the state in which a child at ``timestamp`` (seconds) starts. Raises the errors
-        of ``layer_of``.
+        """Returns the state in which a child at ``timestamp`` (seconds) starts.
+
+        Raises the errors of `layer_of`.
         """
         layer = self.layer_of(parent.hash)
         return state_before(self.config.activations, layer, parent, timestamp)
@@ -244,12 +244,12 @@ class Chain:
     def add(self, block: Block | bytes, *, is_own: bool = False) -> BlockResult:
         """Verifies and executes a block (or its RLP) on its parent's state, and stores it.
 
-        Raises :class:`InvalidBlock` with the field, the expected and the found value; nothing has
-        changed then. A known block is not executed again. The block becomes the head if the fork
-        choice prefers it. ``is_own``: this node built the block, perhaps a second time after the
-        chain went back, so that it is executed even if it is known. On a fork, a developer may have
-        chosen its gas limit, base fee and timestamp: only its results are compared.
-        Raises :class:`ResourceLimitError` if the thread's deadline stops it.
+        Raises :class:`InvalidBlock` with the field, the expected and the found value, and then
+        changes nothing. A known block is not executed again. The block becomes the head if the fork
+        choice prefers it. ``is_own``: this node built the block, perhaps a second time after a
+        revert, so it is executed even if it is known. On a fork, a developer may have chosen its
+        gas limit, base fee and timestamp, so only its results are compared. Raises
+        :class:`ResourceLimitError` if the thread's deadline stops it.
         """
         if not isinstance(block, Block):
             block = decode_block(bytes(block))
@@ -283,11 +283,11 @@ class Chain:
     def adopt(
         self, block: Block, receipts: Sequence[Receipt], layer: Layer | None, position: int
     ) -> None:
-        """Makes a child of the head the new head without executing it; it was verified before.
+        """Makes a child of the head the new head without execution; it was verified before.
 
-        ``layer``: its state, or None if it is not kept. ``position``: the byte offset of its
-        record in the journal. Raises InvalidBlock for another state root, unless states are only
-        known in part.
+        ``layer``: its state, or None if the state is not kept. ``position``: the byte offset of its
+        record in the journal. Raises InvalidBlock for another state root, unless states are partly
+        known.
         """
         header, parent = block.header, self._head
         schedule = child_schedule(self.config, parent, header.timestamp)
@@ -300,9 +300,9 @@ class Chain:
         self._move_head(self._entries[block.hash])
 
     def readmit(self, block: Block, receipts: Sequence[Receipt], position: int) -> None:
-        """Adds a block beside the canonical chain that was verified before, without its state.
+        """Adds a side block that was verified before, without its state.
 
-        ``position`` as of `adopt`. Raises :class:`UnknownBlockError` if the parent is unknown.
+        ``position``: see `adopt`. Raises :class:`UnknownBlockError` if the parent is unknown.
         """
         header = block.header
         parent = self._entry(header.parent_hash)
@@ -314,18 +314,18 @@ class Chain:
         self._side[block.hash] = block.number
 
     def continue_from(self, old: ArchivedBlock) -> None:
-        """Makes the last archived block the head of a chain without other blocks.
+        """Makes the last archived block the head of a chain that has only its genesis.
 
-        Its state is unknown, so the next blocks must be adopted.
+        The state of that block is unknown, so the next blocks must be adopted.
         """
         self._head = restored_entry(self.config, old, None)
         self._hashes = CanonicalHashes(old.block.number, [old.block.hash])
 
     def import_rlp(self, data: bytes, progress: Callable[[int, int], None] | None = None) -> int:
-        """Adds blocks from concatenated RLP. Returns how many there were, known blocks included.
+        """Adds blocks from concatenated RLP. Returns their number, known blocks included.
 
-        ``progress(blocks, bytes)`` is called after each block. Raises :class:`InvalidBlock` for
-        the first invalid block; the blocks before it stay.
+        ``progress(blocks, bytes)`` is called after each block. Raises :class:`InvalidBlock` for the
+        first invalid block; the blocks before it stay.
         """
         at = count = 0
         while at < len(data):
@@ -340,10 +340,10 @@ class Chain:
         return count
 
     def set_head(self, block_hash: bytes, layer: Layer | None = None) -> HeadChange:
-        """Makes a known block the head regardless of the fork choice. Raises the errors of
-        ``layer_of``.
+        """Makes a known block the head regardless of the fork choice.
 
-        ``layer``: the state after it, if the caller has kept it longer than the chain.
+        ``layer``: the state after it, for a caller that kept the state longer than the chain.
+        Raises the errors of `layer_of`.
         """
         if layer is not None and not self.has_state(block_hash):
             self._put_state(block_hash, layer)
@@ -368,7 +368,7 @@ class Chain:
         self.amendments += 1
 
     def replace_state(self, block_hash: bytes, layer: Layer) -> None:
-        """Replaces the state after a block whose fetched values turned out to be wrong."""
+        """Replaces the state after a block, because fetched values in it were wrong."""
         self._put_state(block_hash, layer)
         self.amendments += 1
 
@@ -381,11 +381,10 @@ class Chain:
         partial: bool = False,
         archive: Archive | None = None,
     ) -> None:
-        """Removes all blocks and starts with another first block. Arguments as for the
-        constructor.
+        """Removes all blocks and starts with another first block.
 
-        For development only. Raises ValueError if the header has another state root than the
-        layer.
+        For development only. Arguments: see the constructor. Raises ValueError if the header has
+        another state root than the layer.
         """
         self._begin(config, genesis, layer, None, partial)
         self.archive = archive
@@ -404,9 +403,9 @@ class Chain:
     ) -> None:
         """Removes all blocks and continues a saved chain of connected blocks.
 
-        For development only: nothing is executed. The known states are ``layer``, that of the last
-        block, which need not have the block's root, and those of other blocks in ``states``, by
-        block hash.
+        For development only: nothing is executed. ``layer``: the state of the last block, which
+        need not match the block's state root. ``states``: known states of other blocks, by block
+        hash.
         """
         (first, receipts), *others = blocks
         self._begin(config, first, layer, None, True)
@@ -436,7 +435,7 @@ class Chain:
 
     @contextmanager
     def keeping_states(self) -> Iterator[None]:
-        """A context in which gas does not limit the number of kept states.
+        """A context in which the gas of blocks does not limit how many states are kept.
 
         Replaying a journal may move the head back to an old block.
         """
@@ -490,7 +489,7 @@ class Chain:
     def _executed(
         self, block: Block, parent: BlockEntry, *, is_own: bool
     ) -> tuple[BlockEntry, BlockResult]:
-        """Verifies and executes a block."""
+        """Verifies and executes a block. Returns its entry and result."""
         header = block.header
         schedule = child_schedule(self.config, parent, header.timestamp)
         if not (is_own and self.partial):
@@ -520,11 +519,12 @@ class Chain:
         return BlockEntry(block, schedule, difficulty, result.receipts, result), result
 
     def comparable(self, header: Header, schedule: ForkSchedule, result: BlockResult) -> Header:
-        """Returns the header with the roots of the result if the state is only known in part."""
+        """Returns the header to compare with the result: on partly known state, with its roots."""
         if not self.partial:
             return header
         roots: dict[str, Any] = {"state_root": result.state_root}
-        if schedule.parameters["commits_to_withdrawals"]:  # it is a root of the state too
+        # withdrawals_root depends on the state, too
+        if schedule.parameters["commits_to_withdrawals"]:
             roots["withdrawals_root"] = result.withdrawals_root
         return replace(header, **roots)
 
@@ -553,7 +553,7 @@ class Chain:
         self._drop_side_blocks()
 
     def _move_head(self, entry: BlockEntry) -> HeadChange:
-        """Publishes the canonical chain that ends in ``entry``: indexes first, the head last."""
+        """Makes ``entry`` the head: updates the indexes first, then publishes the head."""
         added = list(self._branch(entry))[::-1]
         fork = added[0].block.number if added else entry.block.number + 1
         removed = self._removed_from(fork)
@@ -584,9 +584,7 @@ class Chain:
         return change
 
     def _removed_from(self, fork: int) -> list[BlockEntry]:
-        """Returns the canonical blocks from ``fork`` on, newest first, and loads
-        them into memory.
-        """
+        """Returns the canonical blocks from number ``fork`` on, newest first, loaded to memory."""
         hashes = map(self.canonical_hash, range(self.head.number, fork - 1, -1))
         left = [self._entry(known) for known in hashes if known is not None]
         if self.archive is not None and self.archive.numbers.stop > fork:
@@ -597,7 +595,7 @@ class Chain:
         return left
 
     def _branch(self, entry: BlockEntry) -> Iterator[BlockEntry]:
-        """Returns this entry and its ancestors up to, but without, the first canonical block."""
+        """Yields this entry and its ancestors that are not canonical, newest first."""
         while self.canonical_hash(entry.block.number) != entry.block.hash:
             yield entry
             entry = self._entry(entry.block.header.parent_hash)
@@ -623,7 +621,7 @@ class Chain:
             self._states.drop_oldest()
 
     def _drop_blocks(self, archive: Archive) -> None:
-        """Moves the oldest blocks from memory to the archive. Readers always find them."""
+        """Moves the oldest blocks from memory to the archive. Readers find them at any time."""
         try:
             while self._blocks.is_over:
                 number = self.head.number + 1 - len(self._blocks)
@@ -632,7 +630,7 @@ class Chain:
                 self._archive_block(archive, self._entries[block_hash])
                 self._blocks.drop_oldest()
             archive.flush()
-        except OSError as error:  # they stay in memory until the next head
+        except OSError as error:  # the blocks stay in memory until the next head
             log.error("old blocks cannot be written and stay in memory: %s", error)
 
     def _archive_block(self, archive: Archive, entry: BlockEntry) -> None:

@@ -27,9 +27,9 @@ class ChainConfig(Struct, frozen=True, kw_only=True):
 
     ``deposit_contract``: the address whose logs are deposits (EIP-6110). ``block_time_ms`` and
     ``slice_interval_ms``: milliseconds between blocks and between pre-confirmed slices that this
-    node builds. ``fixed_block_time``: every block has its parent's time plus the block time;
-    blocks of a feed are checked for it. ``shares_seconds``: a block may have its parent's
-    timestamp. ``parameters``: the values set by `with_parameters`.
+    node builds. ``fixed_block_time``: every timestamp is the parent's plus the block time, which is
+    also checked for blocks of a feed. ``shares_seconds``: a block may have its parent's timestamp.
+    ``parameters``: the values set by `with_parameters`.
     """
 
     chain_id: int
@@ -58,7 +58,7 @@ class ChainConfig(Struct, frozen=True, kw_only=True):
     def least_timestamp_step(self) -> int:
         """The minimum difference between the timestamps of a block and its parent, in seconds.
 
-        It is 0 if there are several blocks per second, which may share a timestamp.
+        It is 0 if blocks are less than a second apart, so that they may share a timestamp.
         """
         return 0 if self.shares_seconds or self.block_time_ms < MS_PER_SECOND else 1
 
@@ -73,10 +73,9 @@ class ChainConfig(Struct, frozen=True, kw_only=True):
         shares_seconds: bool = False,
         parameters: Mapping[str, Value] | None = None,
     ) -> ChainConfig:
-        """Reads the constants from a genesis file in geth's format. Raises ValueError with the
-        invalid member.
+        """Reads the constants from a genesis file in geth's format.
 
-        ``parameters``: see :meth:`with_parameters`.
+        ``parameters``: see :meth:`with_parameters`. Raises ValueError with the invalid member.
         """
         config = genesis.get("config")
         if not isinstance(config, Mapping):
@@ -98,7 +97,7 @@ class ChainConfig(Struct, frozen=True, kw_only=True):
         return made.with_parameters(parameters or {})
 
     def with_parameters(self, values: Mapping[str, Value]) -> ChainConfig:
-        """Returns the same chain with these parameter values in every fork."""
+        """Returns this configuration with these parameter values in every fork."""
         if not values:
             return self
         activations = self.activations.with_parameters(**values)
@@ -118,4 +117,4 @@ MAINNET_CONFIG = ChainConfig(
     deposit_contract=MAINNET_DEPOSIT_CONTRACT,
     block_time_ms=12_000,
 )
-"""Returns the configuration of Ethereum's mainnet."""
+"""The configuration of Ethereum's mainnet."""

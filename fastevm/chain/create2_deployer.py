@@ -1,4 +1,4 @@
-"""Create2Deployer: its code is put into the state at the first block of Canyon.
+"""Create2Deployer, whose code is added to the state at the first block of Canyon.
 
 Source: OP Stack specification, Canyon, "Create2Deployer"; its hash is
 0xb0550b5b431e30d38000efb7107aaa0ade03d48a7198a140edda9d27134468b2.
@@ -48,5 +48,8 @@ CREATE2_DEPLOYER_CODE = bytes.fromhex(
 
 
 def deploy_create2_deployer(layer: Layer) -> Layer:
-    """Returns the state before the first transaction of Canyon. Balance and nonce are kept."""
+    """Returns the state before the first transaction of Canyon.
+
+    The balance and nonce of the account do not change.
+    """
     return layer.with_accounts({CREATE2_DEPLOYER: {"code": CREATE2_DEPLOYER_CODE}})

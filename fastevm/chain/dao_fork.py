@@ -73,7 +73,7 @@ DRAINED_ACCOUNTS = tuple(_DRAINED[at : at + 20] for at in range(0, len(_DRAINED)
 def apply_dao_fork(layer: Layer) -> Layer:
     """Returns the state before the first transaction of the DAO fork's block.
 
-    Every listed account exists afterwards, as in the clients that executed the block at the time.
+    Every listed account exists afterwards, as in the clients that executed the block in 2016.
     """
     balances = {address: layer.balance(address) for address in DRAINED_ACCOUNTS}
     moved = sum(balances.values())

@@ -1,4 +1,4 @@
-"""The fork choice rule: which of two branches is canonical. `Chain` moves the head by it."""
+"""The fork choice rule, by which `Chain` selects the canonical branch."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def read_accounts(alloc: Mapping[str, Any]) -> dict[bytes, dict[str, Any]]:
 
 
 def with_amendments(layer: Layer, accounts: Mapping[str, Any]) -> Layer:
-    """Returns ``layer`` with the accounts of an ``alloc``. Null removes an account.
+    """Returns ``layer`` with the accounts of an ``alloc``; null removes an account.
 
     Missing members keep their values. Raises ValueError with the invalid member.
     """
@@ -119,7 +119,7 @@ def _account(given: Any, name: str) -> dict[str, Any]:
 def _later_fields(
     genesis: Mapping[str, Any], schedule: ForkSchedule, layer: Layer
 ) -> dict[str, Any]:
-    """Returns the header fields added after Frontier, for the fork of the genesis block."""
+    """Returns the header fields added after Frontier that the genesis block's fork has."""
     rules = schedule.parameters
     fields: dict[str, Any] = {
         row.name: read_number(genesis[row.json], row.json)

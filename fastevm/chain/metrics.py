@@ -11,8 +11,9 @@ FAULTS = 'faults_total{{kind="{}"}}'  # counter of injected faults
 
 
 class Histogram:
-    """Counts values by upper bound and keeps quantiles of the newest. Only one
-    thread may observe.
+    """Counts values by upper bound, and computes quantiles of the newest values.
+
+    Only one thread may call `observe`.
     """
 
     def __init__(self, bounds: Sequence[float]) -> None:
@@ -23,16 +24,14 @@ class Histogram:
         self.newest: deque[float] = deque(maxlen=QUANTILE_WINDOW)
 
     def observe(self, value: float) -> None:
-        """Count a value."""
+        """Records a value."""
         self.counts[bisect_left(self.bounds, value)] += 1
         self.total += value
         self.largest = max(self.largest, value)
         self.newest.append(value)
 
     def quantile(self, share: float) -> float:
-        """Returns the value that ``share`` of the newest 1,000 values do not exceed; 0 without
-        values.
-        """
+        """Returns the quantile ``share`` (0 to 1) of the newest 1,000 values; 0 without values."""
         ordered = sorted(self.newest)
         return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0.0
 
@@ -42,7 +41,7 @@ class Histogram:
         return sum(self.counts)
 
     def values(self, name: str) -> dict[str, float]:
-        """Returns cumulative buckets, sum and count with Prometheus' names."""
+        """Returns cumulative buckets, sum and count under Prometheus' names."""
         found: dict[str, float] = {}
         running = 0
         for bound, count in zip((*self.bounds, float("inf")), self.counts, strict=True):
@@ -66,11 +65,11 @@ class MetricsRegistry:
         self.lateness_ms = Histogram(LATENESS_BOUNDS_MS)
 
     def count(self, name: str, by: float = 1) -> None:
-        """Add to a counter."""
+        """Adds to a counter."""
         self._values[name] += by
 
     def set(self, name: str, value: float) -> None:
-        """Set a gauge."""
+        """Sets a gauge."""
         self._values[name] = value
 
     def get(self, name: str) -> float:
@@ -78,5 +77,5 @@ class MetricsRegistry:
         return self._values.get(name, 0)
 
     def values(self) -> dict[str, float]:
-        """All values, by name."""
+        """Returns all values by name."""
         return dict(self._values) | self.lateness_ms.values("slice_lateness_ms")

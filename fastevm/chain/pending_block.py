@@ -46,7 +46,7 @@ class PendingBlock(Struct, frozen=True, kw_only=True):
 
 
 class SliceListeners:
-    """Callbacks for slices. A failing callback is logged and does not affect the others."""
+    """Callbacks for slices. An exception of a callback is logged and does not affect the others."""
 
     def __init__(self) -> None:
         self._listeners: list[SliceListener] = []
@@ -55,16 +55,16 @@ class SliceListeners:
     def add(self, listener: SliceListener) -> None:
         """Calls ``listener(pending, first_new_index)`` after every publication.
 
-        It runs on the builder's thread and must return immediately.
+        The listener runs on the builder's thread and must return immediately.
         """
         self._listeners.append(listener)
 
     def add_withdrawal(self, listener: Callable[[], None]) -> None:
-        """Calls ``listener()`` after the pending block was withdrawn without another one."""
+        """Calls ``listener()`` after the pending block was withdrawn and not replaced."""
         self._withdrawal_listeners.append(listener)
 
     def notify_withdrawn(self) -> None:
-        """Calls all listeners for withdrawals."""
+        """Calls all withdrawal listeners."""
         for listener in self._withdrawal_listeners:
             try:
                 listener()

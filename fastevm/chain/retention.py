@@ -1,4 +1,4 @@
-"""How many canonical blocks and states stay in memory, and how many threads execute a block."""
+"""Limits of canonical blocks and states in memory, and of threads that execute a block."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct
 
-MIN_HASHES: Final = 1_024  # of the newest canonical blocks in memory
-MIN_BLOCKS: Final = 16  # kept regardless of their gas
-MIN_STATES: Final = 128  # kept regardless of their gas
+MIN_HASHES: Final = 1_024  # newest canonical hashes in memory
+MIN_BLOCKS: Final = 16  # blocks kept regardless of their gas
+MIN_STATES: Final = 128  # states kept regardless of their gas
 MOST_BLOCK_THREADS: Final = 8  # default limit of threads per block
 
 
@@ -23,13 +23,13 @@ def block_threads() -> int:
 
 
 class ChainLimits(Struct, frozen=True, kw_only=True):
-    """How much a chain keeps in memory, and how many ``threads`` may execute one block.
+    """Limits of a chain's memory, and of ``threads`` that execute one block.
 
     ``side_blocks``: blocks off the canonical chain; the lowest are dropped first. ``states``:
     states of canonical blocks from the head downwards; reading an older one raises
-    StateUnavailableError. ``blocks``: canonical blocks in memory from the head downwards, where an
-    archive holds the older ones. Gas bounds what a block can hold and change: where the kept blocks
-    used more than ``state_gas`` only the newest MIN_STATES states are kept, above ``block_gas``
+    StateUnavailableError. ``blocks``: canonical blocks in memory from the head downwards, if an
+    archive has the older ones. Gas limits what a block can contain and change: if the kept blocks
+    used more than ``state_gas``, only the newest MIN_STATES states are kept, above ``block_gas``
     only MIN_BLOCKS blocks.
     """
 
@@ -42,12 +42,10 @@ class ChainLimits(Struct, frozen=True, kw_only=True):
 
 
 class RetentionWindow:
-    """The newest blocks of which something is kept, as the gas that each used."""
+    """The newest blocks of which data is kept, as the gas that each used."""
 
     def __init__(self, max_count: int, min_count: int, max_gas: int) -> None:
-        """Keeps at most ``max_count`` blocks, and only ``min_count`` if they used more than
-        ``max_gas``.
-        """
+        """Keeps ``max_count`` blocks, or ``min_count`` if they used more than ``max_gas``."""
         self.max_count, self.min_count, self.max_gas = max_count, min_count, max_gas
         self._gas_used: deque[int] = deque()
         self._total_gas = 0
@@ -72,7 +70,7 @@ class RetentionWindow:
             self.max_gas = limit
 
     def add_newest(self, gas_used: int) -> None:
-        """A new head joined the chain."""
+        """Adds the gas of a new head."""
         self._gas_used.append(gas_used)
         self._total_gas += gas_used
 

@@ -1,4 +1,4 @@
-"""What the chain asks of its storage: a journal of changes and an archive of old blocks."""
+"""The storage interfaces of the chain: a journal of changes and an archive of old blocks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fastevm.core.execution.types import Block, Receipt
 
 
 class Journal(Protocol):
-    """Records every change before it happens; an exception keeps the change from happening."""
+    """Records every change before it happens. An exception prevents the change."""
 
     def keep(self, block: Block, receipts: Sequence[Receipt]) -> int: ...
     def move_head(self, block_hash: bytes) -> None: ...
@@ -17,10 +17,10 @@ class Journal(Protocol):
 
 
 class ArchivedBlock(Protocol):
-    """A canonical block that is written to the archive or was read back from it.
+    """A canonical block that is written to the archive or was read from it.
 
     ``position``: the byte offset of its record in the store; None before it is written.
-    ``is_merged``: whether the rules after the merge apply to it.
+    ``is_merged``: whether it follows the rules after the merge.
     """
 
     @property

@@ -1,6 +1,6 @@
 """The system contracts of the protocol: addresses and code from their EIPs."""
 
-# withdrawal requests (EIP-7002)
+# queue of withdrawal requests (EIP-7002)
 WITHDRAWAL_REQUESTS = bytes.fromhex("00000961ef480eb55e80d19ad83579a64c007002")
 WITHDRAWAL_REQUESTS_CODE = bytes.fromhex(
     "3373fffffffffffffffffffffffffffffffffffffffe1460cb5760115f54807fffffffffffffffff"
@@ -105,6 +105,6 @@ def _alloc(codes: dict[bytes, bytes]) -> dict[str, dict[str, str]]:
     }
 
 
-# In the form of a genesis file's alloc: those up to Osaka, and those that Amsterdam adds.
+# In the format of a genesis file's alloc: those up to Osaka, and those that Amsterdam adds.
 SYSTEM_CONTRACTS = _alloc(_CODES)
 BUILDER_CONTRACTS = _alloc(_BUILDER_CODES)

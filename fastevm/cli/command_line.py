@@ -13,9 +13,9 @@ from fastevm.errors import FastevmError, error_text, install_command
 
 
 class Command(NamedTuple):
-    """A command. ``module`` has ``run`` and, unless ``options`` is set, ``add_arguments``.
+    """A command. ``module`` defines ``run`` and, unless ``options`` is set, ``add_arguments``.
 
-    It also has ``configured`` (see `Parser`) if files or variables can set options.
+    It may define ``configured`` (see `Parser`), if files or variables can set options.
     """
 
     purpose: str
@@ -37,7 +37,7 @@ class Command(NamedTuple):
         return int(run(arguments))
 
 
-# Modules are given by name, so that only the module of the given command is imported.
+# Modules are given by name, so that only the module of the selected command is imported.
 COMMANDS: Final = {
     "node": Command(
         "start a JSON-RPC node with preconfirmations (default: a development chain)",
@@ -90,11 +90,11 @@ EXTRAS: Final = {
     "web3": "web3",
     "zstandard": "conformance",
 }
-"""The extra of fastevm that installs a module."""
+"""Command -> the extra of fastevm that installs its module."""
 
 
 def parser(given: str | None = None) -> Parser:
-    """Returns the parser of the command line; only with the command ``given``, if set."""
+    """Returns the parser of the command line. ``given``: add only this command."""
     top = Parser(
         prog="fastevm",
         description="The fastest EVM that Python can import, and a JSON-RPC node around it.",
@@ -108,10 +108,13 @@ def parser(given: str | None = None) -> Parser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs a command, enabling garbage collection when its code starts. Returns the exit code."""
+    """Runs a command. Returns the exit code.
+
+    Garbage collection is disabled until the command's code starts.
+    """
     try:
         import_module("fastevm.core.primitives.processor")
-    except ValueError as error:  # from FASTEVM_SIMD: no compiled module can be imported
+    except ValueError as error:  # invalid FASTEVM_SIMD: no compiled module can be imported
         print(f"fastevm: {error}", file=sys.stderr)
         return 2
     words = sys.argv[1:] if argv is None else argv

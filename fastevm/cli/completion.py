@@ -35,7 +35,7 @@ compdef _fastevm fastevm
 complete -c fastevm -a '(fastevm completion words -- (commandline -opc)[2..] (commandline -ct))'
 """,
 }
-"""Scripts of the shells. Without candidates the shell completes file names."""
+"""Completion scripts by shell. Without candidates the shell completes file names."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def candidates(typed: Sequence[str]) -> list[str]:
-    """Returns what may stand in place of the last word; empty for values without choices."""
+    """Returns candidates for the last word; empty for values without choices."""
     *before, last = typed
     parser: Parser = import_module("fastevm.cli.command_line").parser(before[0] if before else None)
     option: argparse.Action | None = None

@@ -19,7 +19,7 @@ from fastevm.errors import InvalidBlock, error_text
 from fastevm.node.from_genesis import genesis_node
 from fastevm.node.node import Mining
 
-PROGRESS_SECONDS: Final = 1.0  # between two lines on a terminal
+PROGRESS_SECONDS: Final = 1.0  # seconds between two progress lines on a terminal
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

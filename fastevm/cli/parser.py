@@ -21,7 +21,7 @@ COLUMNS = 80  # width if the output is not a terminal
 
 
 class Formatter(argparse.HelpFormatter):
-    """A formatter that determines the terminal width without importing shutil (and zlib etc.).
+    """A formatter that determines the terminal width without importing shutil (and zlib).
 
     argparse creates a formatter whenever an option is added.
     """
@@ -31,7 +31,7 @@ class Formatter(argparse.HelpFormatter):
 
 
 def terminal_width() -> int:
-    """Like `shutil.get_terminal_size`: COLUMNS, else the width of standard output."""
+    """Returns COLUMNS, else the width of standard output, like `shutil.get_terminal_size`."""
     with contextlib.suppress(KeyError, ValueError):
         if (columns := int(os.environ["COLUMNS"])) > 0:
             return columns
@@ -45,8 +45,8 @@ class Parser(argparse.ArgumentParser):
     """An `argparse.ArgumentParser` that suggests corrections for unknown words.
 
     ``fill`` adds a command's options when the command is selected, so other commands are not
-    loaded. ``configured`` returns arguments from configuration, which precede the given arguments;
-    its ValueError is a usage error.
+    loaded. ``configured`` returns arguments from configuration, which precede the given arguments.
+    If it raises ValueError, that is a usage error.
     """
 
     configured: Callable[[argparse.ArgumentParser], list[str]] | None = None
@@ -56,7 +56,7 @@ class Parser(argparse.ArgumentParser):
         self._fill = fill
 
     def filled(self) -> None:
-        """Adds the command's options, if they are missing."""
+        """Adds the command's options, unless they were added before."""
         fill, self._fill = self._fill, None
         if fill is not None:
             fill(self)

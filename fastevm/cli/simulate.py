@@ -26,8 +26,9 @@ from fastevm.simulate import (
 )
 
 HTTP_SECONDS: Final = 60.0
-GETH_SPACING: Final = 12  # seconds
-STATES: Final = ("url", "capsule", "genesis", "chain")  # options of which one is needed
+GETH_SPACING: Final = 12  # seconds between simulated blocks in geth
+# options that select the state; exactly one is required
+STATES: Final = ("url", "capsule", "genesis", "chain")
 WIDTH: Final = 24  # characters of output and errors in the table
 HEADINGS: Final = ("block", "call", "status", "gas", "logs", "output or error")
 
@@ -70,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def missing(what: str) -> int:
-    """Prints what the command line lacks. Returns the exit code of wrong usage."""
+    """Prints what is missing on the command line. Returns the exit code for wrong usage."""
     print(f"fastevm simulate: missing {what}", file=sys.stderr)
     return 2
 
@@ -88,7 +89,7 @@ def simulated(arguments: argparse.Namespace) -> list[dict[str, Any]]:
         options = options_for(view, arguments.dialect)
     if arguments.save_capsule is not None:
         arguments.save_capsule.write_bytes(make_capsule(view, payload, options)[0])
-        options = replace(options, zero_state_root=True)  # as saved in the capsule
+        options = replace(options, zero_state_root=True)  # as stored in the capsule
     form = ErrorForm(as_text=arguments.dialect == "preconf")
     text = simulate_text(view, Plan.of(payload_from(payload)), options, form)
     return cast(list[dict[str, Any]], json.loads(text))
@@ -108,7 +109,7 @@ def read_payload(arguments: argparse.Namespace) -> Any:
 
 
 def asked(url: str, payload: Any, block: str) -> list[dict[str, Any]]:
-    """Returns the answer of a node."""
+    """Calls eth_simulateV1 of a node. Returns the simulated blocks."""
     try:
         answer = call_once(url, "eth_simulateV1", payload, block, timeout=HTTP_SECONDS)
     except RpcRefusal as error:
@@ -117,7 +118,7 @@ def asked(url: str, payload: Any, block: str) -> list[dict[str, Any]]:
 
 
 def chain_view(arguments: argparse.Namespace) -> StateView:
-    """Returns the selected block of a chain in files."""
+    """Returns a view of the selected block of a chain in files."""
     chosen = chosen_chain(arguments.chain, arguments.genesis)
     assert chosen is not None
     chain = genesis_node(chosen.genesis, genesis_hash=chosen.genesis_hash).chain

@@ -17,7 +17,7 @@ from fastevm.core.primitives.config_values import read_bytes, read_number
 from fastevm.errors import FastevmError, error_text
 from fastevm.rpc_client.blocking import JsonRpcClient
 
-HTTP_SECONDS: Final = 120.0  # for a witness: the node executes the block
+HTTP_SECONDS: Final = 120.0  # seconds to wait for a witness, for which the node executes the block
 MAX_FILE_BYTES: Final = 1 << 30
 TAGS: Final = ("latest", "safe", "finalized", "earliest")
 
@@ -98,7 +98,7 @@ def fetched(arguments: argparse.Namespace) -> dict[str, Any]:
     client = JsonRpcClient(arguments.url, timeout=HTTP_SECONDS, compressed=True)
     block = block_named(arguments.block)
     raw = client.call("debug_getRawBlock", block)
-    # By hash, so that a reorganisation in between does no harm.
+    # Requested by hash, so that a reorganisation in between does not matter.
     block_hash = "0x" + decode_block(read_bytes(raw, "debug_getRawBlock")).hash.hex()
     try:
         witness = client.call("debug_executionWitnessByBlockHash", block_hash)

@@ -50,7 +50,7 @@ class Builder(TracedRunner):
     uncles: tuple[Header, ...] = ()
 
     def rewards(self, draft: Block) -> list[tuple[bytes, int]]:
-        """Returns the rewards of miner and uncles' miners; none under proof of stake."""
+        """Returns the rewards of the miner and of the uncles' miners; none under proof of stake."""
         if self.reward == NO_REWARD or self.schedule.parameters["proof_of_stake"]:
             return []
         number, reward = draft.number, self.reward
@@ -63,8 +63,11 @@ class Builder(TracedRunner):
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Reads, runs, writes. Returns 0 or an exit code: 2 execution, 3 bad configuration, 10 bad
-    JSON, 11 a file that cannot be read or written, 12 bad RLP."""
+    """Reads the input, runs the block, writes the output. Returns the exit code.
+
+    0: success, 2: execution failed, 3: invalid configuration, 10: invalid JSON, 11: a file cannot
+    be read or written, 12: invalid RLP.
+    """
     options = Options(vars(arguments))
     try:
         outputs = Outputs(options)
@@ -141,8 +144,10 @@ def _run_all(
     folder: Path,
     counter: OpcodeCounter | None,
 ) -> list[tuple[int, str]]:
-    """Includes valid transactions, adding their opcodes to ``counter``; returns index and reason of
-    the others."""
+    """Includes the valid transactions. Returns index and reason of each rejected one.
+
+    ``counter`` counts the executed opcodes.
+    """
     rejected = []
     for position, transaction in enumerate(transactions):
         if isinstance(transaction, str):

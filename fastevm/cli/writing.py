@@ -20,7 +20,7 @@ from fastevm.core.spec.schedule import ForkSchedule
 from fastevm.core.state.layer import Layer
 
 Json = dict[str, Any]
-# The hash of the block is not known; go-ethereum's tool writes this one, and no gas price.
+# The hash of the block is not known; go-ethereum's tool writes this value, and no gas price.
 BLOCK_HASH = bytes.fromhex("1337").ljust(32, b"\0")
 
 

@@ -22,7 +22,7 @@ OF_THE_LIST: Final = frozenset(
         "BlockException.BLOCK_ACCESS_LIST_GAS_LIMIT_EXCEEDED",
     }
 )
-"""Exceptions that only the list can cause; the rejection then mentions the list or its hash."""
+"""Exceptions that only an access list causes; the error must name the list or its hash."""
 
 
 def list_of(block: Json) -> bytes | None:
@@ -34,7 +34,7 @@ def list_of(block: Json) -> bytes | None:
 
 
 def is_reason(expected: str, error: InvalidBlock) -> bool:
-    """Returns whether a rejection concerns the list, if ``expected`` allows nothing else."""
+    """Returns whether a rejection concerns the access list, if ``expected`` requires that."""
     return not OF_THE_LIST.issuperset(expected.split("|")) or error.field.startswith(FIELD)
 
 

@@ -73,7 +73,10 @@ def check_address(test: Mapping[str, Any]) -> Mismatch | None:
 
 
 def check_signing(test: Mapping[str, Any]) -> Mismatch | None:
-    """Checks a transaction before and after signing: the signer, not the signature nonce."""
+    """Checks the encoding of an unsigned transaction, and the sender of both signed transactions.
+
+    The two signatures may differ, because a signer may choose any nonce k.
+    """
     unsigned = Transaction.build(
         nonce=test["nonce"],
         gas_price=test["gasprice"],

@@ -19,7 +19,7 @@ from fastevm.core.spec.blobs import read_blob_schedule
 from fastevm.core.state.layer import Layer
 from fastevm.errors import InvalidBlock
 
-# How test files name a field of a header where JSON-RPC names it in another way.
+# Member names of header fields in test files, where they differ from JSON-RPC.
 HEADER_KEYS: Final = {
     "ommers_hash": "uncleHash",
     "coinbase": "coinbase",
@@ -64,7 +64,10 @@ def genesis_of(test: Mapping[str, Any]) -> Block:
 
 
 def header_values(fields: Mapping[str, Any], keys: Mapping[str, str]) -> dict[str, Any]:
-    """The fields of a header, those that are there; ``keys``: names that JSON-RPC has not."""
+    """Returns the header fields that are present in ``fields``, by name.
+
+    ``keys``: field names and member names, where the latter differ from JSON-RPC.
+    """
     read = {"int": number_of, "bytes": bytes_of, "data": bytes_of}
     return {
         row.name: read[row.kind](fields[key])

@@ -26,7 +26,7 @@ from fastevm.errors import InvalidBlock
 
 ELSEWHERE: Final = "its state is in another file (the cases are those of blockchain_tests_engine)"
 
-# How a payload names a field of the header where JSON-RPC blocks name it in another way.
+# Member names of header fields in payloads, where they differ from JSON-RPC blocks.
 PAYLOAD_KEYS: Final = {
     "coinbase": "feeRecipient",
     "number": "blockNumber",

@@ -1,4 +1,4 @@
-"""Detects the kind of tests in a file by its members, so that any folder layout works."""
+"""Detects the kind of tests in a file by its members, so the folder layout does not matter."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
@@ -34,7 +34,7 @@ SUITES: Final[Mapping[str, tuple[Suite, str]]] = {
 """Kind of tests -> its runner and a description."""
 
 INDEX: Final = "index"
-"""The kind of files that describe other files, such as the index of a release."""
+"""The kind of files that only describe other files, such as the index of a release."""
 
 EOF_FORMAT: Final = "eof"
 NO_EOF: Final = "EOF (EVM object format) is not part of any fork"
@@ -85,7 +85,7 @@ def has_difficulties(test: Mapping[str, Any]) -> bool:
 
 
 def only(kind: str) -> Suite:
-    """Returns the suite of a kind, which ignores files of other kinds."""
+    """Returns the suite of one kind of tests, which ignores files of other kinds."""
     return partial(_cases_of, (kind,))
 
 

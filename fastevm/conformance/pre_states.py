@@ -1,4 +1,4 @@
-"""The states before cases: in memory, or above a remote state with fetched values."""
+"""The states before cases: in memory, or a remote state with fetched values below changes."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -61,7 +61,7 @@ def layer_of(accounts: Accounts) -> Layer:
 
 
 def anew(layer: Layer) -> Layer:
-    """Returns the same state; if remote, without known values."""
+    """Returns the same state; a remote state without its known values."""
     source = None if layer.remote_state is None else layer.remote_state.source
     if isinstance(source, Recorded) and source.accounts:
         return Layer.remote(source)
@@ -90,8 +90,10 @@ def whole(layer: Layer) -> Layer:
 
 
 def is_readable(accounts: Accounts) -> bool:
-    """Returns whether `RemoteAccount` can represent each account: an empty account does not exist
-    there, and storage without nonce and code (EIP-7610) is not read."""
+    """Returns whether `RemoteAccount` can represent every account.
+
+    It cannot represent empty accounts, nor storage without nonce and code (EIP-7610).
+    """
     return all(
         fields.get("nonce") or fields.get("code")
         or (fields.get("balance") and not fields.get("storage"))
@@ -100,7 +102,7 @@ def is_readable(accounts: Accounts) -> bool:
 
 
 def forked(where: str, suite: Suite) -> Suite:
-    """Returns the suite on such states."""
+    """Returns the suite with remote states; ``where`` is a key of `FORKED`."""
     return partial(_cases_over, where, suite)
 
 
@@ -125,5 +127,5 @@ def _states(where: str) -> Iterator[None]:
 
 
 def unreadable(accounts: Accounts) -> Apart | None:
-    """Returns why a case cannot run on a remote state, if that is selected."""
+    """Returns why a case cannot run on the selected remote state; None if it can run."""
     return Apart(UNREADABLE) if _where == PRE and not is_readable(accounts) else None

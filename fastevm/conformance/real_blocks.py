@@ -39,14 +39,14 @@ RESULTS: Final = {
 
 
 class NotedState(WitnessState):
-    """Records which values are read."""
+    """A witness state that records which values are read."""
 
     def __init__(self, *nodes: Any, **options: Any) -> None:
         super().__init__(*nodes, **options)
         self.noted: defaultdict[bytes, dict[str, Any]] = defaultdict(dict)
 
     def fetch(self, wanted: Wanted) -> Found:
-        """See `WitnessState.fetch`."""
+        """Returns the values of `WitnessState.fetch` and records them."""
         found = super().fetch(wanted)
         for address, item in found.accounts.items():
             self.noted[address] |= {"balance": item.balance, "nonce": item.nonce, "code": item.code}
@@ -56,7 +56,7 @@ class NotedState(WitnessState):
 
 
 class RealBlock(NamedTuple):
-    """A decoded recorded case."""
+    """A recorded case, decoded."""
 
     name: str
     chain: ChainConfig
@@ -86,11 +86,11 @@ class RealBlock(NamedTuple):
         return tuple(known.get(n, ZERO_HASH) for n in range(self.block.number - 1, least - 1, -1))
 
     def on_witness(self) -> BlockResult:
-        """Returns the result on its witness (trie nodes and codes)."""
+        """Returns the result of execution on the block's witness (trie nodes and codes)."""
         return self._executed_on(self._witness(WitnessState))
 
     def accounts_read(self) -> dict[bytes, dict[str, Any]]:
-        """Returns the accounts that it reads from its witness, for Layer.of."""
+        """Returns the accounts that the execution reads from the witness, for Layer.of."""
         state = self._witness(NotedState)
         self._executed_on(state)
         return {address: item for address, item in state.noted.items() if any(item.values())}
@@ -112,13 +112,13 @@ class RealBlock(NamedTuple):
         return executed(self.block, parent, state, self.chain, self.ancestors)
 
     def on_accounts(self) -> BlockResult:
-        """Returns the result on the accounts that its transactions read; state roots are zero."""
+        """Returns the result of execution on the recorded accounts; state roots are zero."""
         return self.executor_on(Layer.of(accounts_of(self.fields["pre"]["accounts"])))(self.block)
 
     def executor_on(self, layer: Layer) -> Callable[[Block], BlockResult]:
         """Returns a function that executes the block on a layer; state roots are zero.
 
-        The function takes the block, possibly with other objects of the same transactions.
+        The function takes the block; its transactions may be new objects with equal values.
         """
         return partial(
             execute_block,
@@ -148,7 +148,7 @@ def verified(name: str, fields: Mapping[str, Any]) -> Outcome:
 
 
 def sealed(real: RealBlock) -> Header:
-    """Returns the header of a block given by payload attributes."""
+    """Returns the completed header of a block that payload attributes describe."""
     return sealed_header(real.block, real.on_witness())
 
 
@@ -194,7 +194,7 @@ def block_of(fields: Mapping[str, Any], transactions: tuple[Transaction, ...]) -
 
 
 def built_header(attributes: Mapping[str, Any], parent: Header, chain: ChainConfig) -> Header:
-    """The draft of the block for payload attributes (OP Stack specification, engine API)."""
+    """Returns the header draft for payload attributes (OP Stack specification, engine API)."""
     timestamp = number_of(attributes["timestamp"])
     schedule = chain.activations.at(parent.number + 1, timestamp, after_merge=True)
     numbers = bytes_of(attributes["eip1559Params"])

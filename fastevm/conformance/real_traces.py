@@ -1,4 +1,4 @@
-"""Compares recorded traces of real transactions with ours, as JSON."""
+"""Compares the traces of real transactions in recordings with our traces, as JSON."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -204,7 +204,7 @@ def without_code_hashes(found: Any) -> Any:
 
 
 def same(wanted: Any, found: Any) -> Outcome:
-    """Returns None if two values are equal as JSON, else the first difference."""
+    """Returns None if two values are equal as JSON; otherwise returns the first difference."""
     return first_difference(wanted, as_json(found), "")
 
 

@@ -20,9 +20,9 @@ from fastevm.conformance.sources import test_files
 from fastevm.core.spec.forks import fork_named
 from fastevm.errors import FastevmError, UnknownForkError
 
-SHOWN_FAILURES = 20  # printed individually; the JSON report contains all
+SHOWN_FAILURES = 20  # failures to print; the JSON report contains all
 PROGRESS_SECONDS = 0.2
-FILES_AHEAD = 3  # per worker, so that no worker waits for the archive
+FILES_AHEAD = 3  # files queued per worker, so that no worker waits for the archive to be read
 
 
 class WorkerError(FastevmError):
@@ -151,7 +151,7 @@ def every_skipped(content: Any) -> Iterator[Case]:
 def excuse(
     skips: Mapping[str, str], case: str, fork: str | None, draft: bool = False
 ) -> Skip | Apart | None:
-    """Returns why a case is not run, if so; ``draft``: the file tests draft EIPs."""
+    """Returns why a case is not run, or None if it runs; ``draft``: the file tests draft EIPs."""
     reason = skips.get(case) or skips.get("")
     if reason:
         return Skip(reason)

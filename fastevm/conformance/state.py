@@ -72,7 +72,7 @@ class StateTest:
 
     @cached_property
     def pre(self) -> Layer:
-        """The state before. Its tries are built here, so that entries only update them."""
+        """The state before the transaction, with its tries, which the entries only update."""
         layer = layer_of(self.accounts)
         if layer.remote_state is None:
             layer.state_root()
@@ -222,7 +222,7 @@ def machine_of(schedule: ForkSchedule) -> EVM:
 
 @lru_cache(maxsize=64)
 def ancestors_of(number: int) -> tuple[bytes, ...]:
-    """Returns hashes where BLOCKHASH(n) is keccak256 of n in decimal, as there is no chain."""
+    """Returns hashes for BLOCKHASH(n), since there is no chain: keccak256 of n in decimal."""
     first = max(0, number - ANCESTORS)
     return tuple(keccak256(str(n).encode()) for n in range(number - 1, first - 1, -1))
 

@@ -22,7 +22,7 @@ def cases(name: str, content: Mapping[str, Any]) -> Iterator[Case]:
 
 
 def run(txbytes: str, fork: str, wanted: Mapping[str, Any]) -> Mismatch | None:
-    """Decodes and checks a transaction without a state."""
+    """Decodes and validates a transaction without a state."""
     schedule = schedule_for(fork_named(fork))
     try:
         digest, sender, gas = validate_transaction(bytes_of(txbytes), schedule)

@@ -50,8 +50,8 @@ def root_of(pairs: Pairs, hashed: bool) -> bytes:
 def check_neighbours(test: Mapping[str, Any]) -> Mismatch | None:
     """Compares the neighbours of texts with those in the sorted set of keys.
 
-    Tries here have no cursor, so this checks that proofs find each key and do not find the texts
-    between keys.
+    Our tries have no cursor, so the check uses proofs: they must find each key, and must not find
+    the texts between keys.
     """
     trie, keys = Trie(), sorted(test["in"])
     for key in keys:

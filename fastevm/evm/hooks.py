@@ -12,7 +12,7 @@ from fastevm.core.spec.opcodes import OPCODES, op_named
 
 
 class CallStart(NamedTuple):
-    """The start of a call, creation or SELFDESTRUCT. ``depth`` is 1 for the message itself."""
+    """The start of a call, creation or SELFDESTRUCT. ``depth``: 1 for the message itself."""
 
     depth: int
     kind: str  # CALL, CALLCODE, DELEGATECALL, STATICCALL, CREATE, CREATE2 or SELFDESTRUCT
@@ -24,7 +24,7 @@ class CallStart(NamedTuple):
 
 
 class CallEnd(NamedTuple):
-    """The end of a call; ``error`` is None exactly on success."""
+    """The end of a call. ``error`` is None on success only."""
 
     depth: int
     error: str | None
@@ -33,14 +33,14 @@ class CallEnd(NamedTuple):
 
     @property
     def success(self) -> bool:
-        """Whether its changes are kept, unless a caller reverts."""
+        """Whether the call succeeded, so that its changes are kept unless a caller reverts."""
         return self.error is None
 
 
 class Step(NamedTuple):
-    """An executed opcode. ``stack`` (top last) and ``gas`` are from before it."""
+    """An executed opcode. ``stack`` (top last) and ``gas`` are those before it."""
 
-    address: bytes  # of the executing code
+    address: bytes  # the account whose code is executing
     depth: int
     pc: int
     op: str
@@ -56,8 +56,8 @@ class Hooks(Struct, frozen=True, kw_only=True):
     ``enter`` and ``leave`` receive a ``CallStart`` or ``CallEnd``, in order. ``step`` receives a
     ``Step`` after every opcode in ``opcodes`` (mnemonics; empty: all). ``console`` receives every
     line that a contract writes to Solidity's or Vyper's console. An exception ends the execution
-    and propagates to the caller; nothing has changed then. Hooks must not use the machine. Steps
-    need the traced loop, which is slower. A machine without hooks runs at full speed.
+    and propagates to the caller; then nothing changes. Hooks must not use the machine. Steps use
+    the traced loop, which is slower. A machine without hooks runs at full speed.
     """
 
     enter: Callable[[CallStart], Any] | None = None

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 SHOWN_ROWS = 20
-SHOWN_CELL = 80  # characters
+SHOWN_CELL = 80  # most characters of a cell
 
 
 def html_table(title: str, header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Returns a table with a title. Cuts long cells, and shows the number of omitted rows."""
+    """Returns a table with a title. Shortens long cells, and shows the number of omitted rows."""
     found = list(rows)
     body = "".join(row_html("td", row) for row in found[:SHOWN_ROWS])
     if len(found) > SHOWN_ROWS:

@@ -1,4 +1,4 @@
-"""Signatures that ``help`` and IPython show: the fields that methods accept as ``**fields``."""
+"""Signatures for ``help`` and IPython: the fields that methods accept as ``**fields``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from inspect import Parameter, Signature, signature
 from typing import Any, Final
 
-ZERO_ADDRESS: Final = "0x" + "00" * 20  # readable, and accepted as bytes(20) is
+# more readable than bytes(20), and accepted in the same arguments
+ZERO_ADDRESS: Final = "0x" + "00" * 20
 
 TRANSACTION_FIELDS: Final = (
     "type",
@@ -17,11 +18,12 @@ TRANSACTION_FIELDS: Final = (
     "blob_versioned_hashes",
     "authorization_list",
 )
-OF_ARBITRUM: Final = ("l1_number", "header_base_fee")  # fields that forks of its chains set
+# fields that only forks of Arbitrum's chains set
+OF_ARBITRUM: Final = ("l1_number", "header_base_fee")
 
 
 class Unchanged:
-    """Shown as the default of a field that keeps its value."""
+    """Displayed as the default of a field that keeps its value."""
 
     def __repr__(self) -> str:
         return "<unchanged>"

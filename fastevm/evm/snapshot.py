@@ -1,4 +1,4 @@
-"""Snapshots of an ``EVM``, and the data kept for them."""
+"""Snapshots of an ``EVM``, and their data."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Machine(Protocol):
 
 
 class Snapshot(int):
-    """The number of a snapshot; as a context manager, reverts to it on exit.
+    """The number of a snapshot. As a context manager, it reverts to the snapshot on exit.
 
     Numbers are unique within a machine.
     """
@@ -38,7 +38,7 @@ class Snapshot(int):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self in self.evm.snapshot_numbers:  # not reverted explicitly before
+        if self in self.evm.snapshot_numbers:  # unless the caller has already reverted to it
             self.evm.revert(self)
 
     def __reduce__(self) -> tuple[type[int], tuple[int]]:

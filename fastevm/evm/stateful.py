@@ -17,7 +17,7 @@ Answer: TypeAlias = BytesLike | tuple[BytesLike | None, int] | None
 class StatefulPrecompile(Struct, frozen=True):
     """A precompile that gets a ``PrecompileCall``: ``evm.precompiles[address] = stateful(run)``.
 
-    ``run`` returns and raises what other precompiles in Python return and raise.
+    ``run`` has the same results and exceptions as other Python precompiles.
     """
 
     run: Callable[[PrecompileCall], Answer]

@@ -19,7 +19,7 @@ UNCHECKED: Final = {
     "nonce": "any nonce is valid; the account's nonce still increases",
     "sender_code": "a contract may be the sender (EIP-3607)",
 }
-SCHEDULES: Final = 64  # cached schedules with another code size limit
+SCHEDULES: Final = 64  # cached schedules with a changed code size limit
 
 
 def checked_names(names: Iterable[str]) -> frozenset[str]:

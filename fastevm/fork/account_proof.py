@@ -1,4 +1,4 @@
-"""Accounts as eth_getProof gives them, verified against the state root of a block."""
+"""Verifies answers of eth_getProof against the state root of a block."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MEMBERS: Final = 4  # nonce, balance, storage root, code hash
 
 
 class ProvenAccount(Struct, frozen=True):
-    """An account as the state trie has it; an absent account has zeros and empty hashes."""
+    """An account as in the state trie. An absent account has zeros and the hashes of empty data."""
 
     nonce: int = 0
     balance: int = 0
@@ -25,7 +25,7 @@ class ProvenAccount(Struct, frozen=True):
 
 
 def proven_account(state_root: Any, address: bytes, answer: Any) -> ProvenAccount:
-    """Returns the account in an answer of eth_getProof. Raises ValueError if it proves none."""
+    """Returns the account in an answer of eth_getProof. Raises ValueError for an invalid proof."""
     root = read_bytes(state_root, "stateRoot", 32)
     nodes = [read_bytes(node, "accountProof") for node in answer["accountProof"]]
     found = verify_proof(root, keccak256(address), nodes)
@@ -41,7 +41,7 @@ def proven_account(state_root: Any, address: bytes, answer: Any) -> ProvenAccoun
 
 
 def bytes_of_item(item: object) -> bytes:
-    """Returns an item of an account that is bytes, as all of them are."""
+    """Returns an RLP item of an account as bytes. Raises ValueError for a list."""
     if not isinstance(item, bytes):
         raise ValueError("a list instead of a value in the leaf of a proof")
     return item

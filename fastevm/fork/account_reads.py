@@ -1,4 +1,4 @@
-"""Reads accounts: with one call where the endpoint supports it, without known codes."""
+"""Reads accounts: with one call if the endpoint supports it, without codes that are known."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fastevm.fork.state_batch import StateBatch
 from fastevm.rpc_client.messages import RpcRefusal
 
 EMPTY_CODE_HASH: Final = keccak256(b"")
-MIN_KNOWN_CODE: Final = 2_048  # bytes; sending a shorter code costs less than asking for its hash
+MIN_KNOWN_CODE: Final = 2_048  # bytes; sending a shorter code is cheaper than asking for its hash
 HASH_METHODS: Final = (Capability.ACCOUNT, Capability.PROOF)
 
 
@@ -72,7 +72,7 @@ def _try_info(batch: StateBatch, address: bytes) -> None:
 
 
 def _by_hash(batch: StateBatch, method: Capability, address: bytes, code: bytes) -> None:
-    """Reads balance, nonce and code hash. If this fails, the account is read again."""
+    """Reads balance, nonce and code hash. If this fails, reads the account with other calls."""
 
     def take(answer: Any) -> None:
         if isinstance(answer, RpcRefusal):
@@ -88,7 +88,7 @@ def _by_hash(batch: StateBatch, method: Capability, address: bytes, code: bytes)
 
 
 def _try_hash(batch: StateBatch, address: bytes, code: bytes) -> None:
-    """Tries the first untried method to read a code hash, beside ordinary reads of the account."""
+    """Tries the first untried method for code hashes, in addition to ordinary reads."""
     method = next((item for item in HASH_METHODS if batch.capabilities.get(item) is None), None)
     if method is None or method in batch.tried:
         return

@@ -37,7 +37,7 @@ FIRST_WITH_FEATURES: Final = 40
 L1_RING: Final = 256
 HISTORY_CONTRACT: Final = bytes.fromhex("0000f90827f1c53a10cb7a02335b175320002935")
 HISTORY_RING: Final = 393_168  # slots of Arbitrum's code of this contract
-# What most calls of precompiles read: the root, both prices, L1's number.
+# Slots that most calls of precompiles read: the root, both prices, L1's block number.
 OPENING_SLOTS: Final = (
     *(slot((), key) for key in range(12)),
     *(slot((b"\x00",), key) for key in range(13)),
@@ -55,8 +55,10 @@ def opening_slots(schedule: ForkSchedule) -> set[tuple[bytes, int]]:
 
 
 def block_slots(parent: Header, count: int) -> set[tuple[bytes, int]]:
-    """Returns the slots that the starts of the next ``count`` blocks write: hashes by numbers of
-    L1 in the storage of ArbOS, and by numbers of Arbitrum in the history contract.
+    """Returns the slots that are written at the start of the next ``count`` blocks.
+
+    They hold block hashes: by L1 number in the storage of ArbOS, and by Arbitrum's number in the
+    history contract.
     """
     l1_number = HeaderInfo.of(parent.mix_hash).l1_number
     numbers = range(l1_number, l1_number + count)

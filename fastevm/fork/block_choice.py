@@ -18,7 +18,7 @@ BlockLike = str | int | bytes
 
 
 class BlockChoice(Struct, frozen=True):
-    """One of ``tag``, ``number``, ``below`` (distance below the newest) and ``hash``."""
+    """The block of a fork: ``tag``, ``number``, ``below`` (the newest, by distance) or ``hash``."""
 
     tag: str | None = None
     number: int | None = None
@@ -32,7 +32,7 @@ class BlockChoice(Struct, frozen=True):
             return RpcCall("eth_getBlockByHash", ("0x" + self.hash.hex(), False))
         number = None if self.number is None else quantity(self.number)
         named = number or self.tag or "latest"
-        exists = named in TAGS  # null is the answer of a server that is still starting
+        exists = named in TAGS  # a null answer means that the server is still starting
         return RpcCall("eth_getBlockByNumber", (named, False), exists=exists)
 
     def __str__(self) -> str:

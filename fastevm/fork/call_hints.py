@@ -1,4 +1,4 @@
-"""Prefetches what calls will read, with prestate traces (with values) or access lists (without)."""
+"""Prefetches values that calls will read, with prestate traces or (keys only) access lists."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from fastevm.fork.refusals import is_unsupported, means_bad_block_parameter
 from fastevm.fork.state_batch import StateBatch
 from fastevm.rpc_client.messages import RpcRefusal
 
-# Calls per fetch; other values are fetched when executions miss them. A trace contains whole codes.
+# Traced calls per fetch, since a trace contains whole codes. Other values are fetched when needed.
 MAX_TRACED: Final = 16
 MAX_LISTED: Final = 128
-# The members that determine the execution. Fees and nonces could only make the endpoint reject it.
+# Members of a call that affect what it reads. Fees and nonces could only make it invalid.
 MEMBERS: Final = ("from", "to", "gas", "value", "data", "input", "accessList", "authorizationList")
 SELECTOR: Final = 10  # characters of call data that identify a function
 PRESTATE_TRACER: Final = {"tracer": "prestateTracer", "tracerConfig": {"includeEmpty": True}}
 
 
 class CallHints:
-    """Predictions of the endpoint of what calls will read. ``named``: keys without values."""
+    """The endpoint's predictions of what calls will read. ``named``: keys without values."""
 
     def __init__(self, calls: Sequence[Mapping[str, Any]]) -> None:
         self.calls = _distinct(calls)[:MAX_LISTED]
@@ -34,7 +34,7 @@ class CallHints:
         self.named_slots: set[tuple[bytes, int]] = set()
 
     def ask(self, batch: StateBatch) -> None:
-        """Adds the requests: traces if supported, access lists as long as that is unknown."""
+        """Adds the requests: traces if supported, else access lists; both if unknown."""
         prestate = batch.capabilities.get(Capability.PRESTATE)
         lists = prestate is not True and batch.capabilities.get(Capability.ACCESS_LIST) is not False
         for index, call in enumerate(self.calls):
@@ -49,12 +49,12 @@ class CallHints:
             batch.compare(lambda: self._accept(batch))
 
     def _block_of_lists(self, batch: StateBatch) -> Any:
-        """The block for access lists: they contain no values, so a neighbouring block will do."""
+        """Returns the block for access lists; a close one suffices, as the lists have no values."""
         by_number = batch.capabilities.get(Capability.LIST_BY_NUMBER)
         return batch.block.by_number if by_number else batch.block_parameter
 
     def touched(self) -> set[bytes]:
-        """Returns senders and recipients, which access lists omit."""
+        """Returns senders and recipients, which access lists do not contain."""
         found = set()
         for call in self.calls:
             for name in ("from", "to"):
@@ -89,7 +89,7 @@ class CallHints:
         batch.capabilities.set(Capability.ACCESS_LIST, True)
 
     def _accept(self, batch: StateBatch) -> None:
-        """Takes the traced values, unless one of them contradicts a read."""
+        """Accepts the traced values, unless one contradicts a read."""
         read, traced = batch.collector.found, self.traced
         if not traced.accounts:
             return

@@ -23,7 +23,7 @@ class Capability(StrEnum):
     ACCOUNT_INFO = "account_info"  # eth_getAccountInfo: balance, nonce, code
     ACCOUNT = "account"  # eth_getAccount: balance, nonce, code hash
     PROOF = "proof"  # eth_getProof: the same, with a proof
-    PRESTATE_CHECKED = "prestate_checked"  # slots of a trace were compared with reads
+    PRESTATE_CHECKED = "prestate_checked"  # traced slots were compared with reads
     BLOCK_RECEIPTS = "block_receipts"  # eth_getBlockReceipts
 
 

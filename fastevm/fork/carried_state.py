@@ -1,9 +1,9 @@
-"""Moves a fork to another block and keeps the values that Merkle proofs show to be unchanged.
+"""Moves a fork to another block. Keeps values that Merkle proofs show to be unchanged.
 
-One eth_getProof at the new block gives an account with the root of its storage. If this is the root
-that the account had at the old block, all its known slots are valid at the new block. Proofs are
-verified against the state roots of both headers, so an endpoint whose roots are not real, such as a
-fork, only makes values be fetched again.
+One eth_getProof at the new block gives an account with the root of its storage. If the account had
+the same root at the old block, all its known slots are valid at the new block. Proofs are verified
+against the state roots of both headers. If an endpoint's roots are not real, as on a fork, values
+are only fetched again.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ MAX_PROVEN: Final = 256  # accounts per move; a proof has about 10 kB on mainnet
 def carried_state(source: RemoteSource, old: RemoteState | None) -> RemoteState:
     """Returns the remote state of ``source`` with the values of ``old`` that did not change.
 
-    Takes one round trip if ``old`` knows an account, otherwise none; none either if the endpoint
-    does not serve eth_getProof. Hashes of blocks are not kept, because the two blocks may be on
-    different branches. Raises ForkError.
+    Takes one round trip, or none if ``old`` knows no account or the endpoint does not support
+    eth_getProof. Block hashes are not kept, because the two blocks may be on different branches.
+    Raises ForkError.
     """
     state = RemoteState(source)
     before = None if old is None else old.source
@@ -55,7 +55,7 @@ def _proofs(
 ) -> tuple[dict[bytes, ProvenAccount], dict[bytes, ProvenAccount]]:
     """Returns the proven accounts at the old and the new block, in one round trip.
 
-    Accounts of which the cache has everything at the new block are omitted.
+    Omits accounts whose values at the new block are all in the cache.
     """
     slots = Counter(address for address, _ in known.slots)
     cached = source.cached(Wanted(set(known.accounts), set(known.slots)))

@@ -34,19 +34,19 @@ class Collector:
         return fresh
 
     def balance(self, address: bytes, answer: Any) -> None:
-        """Takes the answer to eth_getBalance."""
+        """Adds the answer of eth_getBalance."""
         self._part(address, "balance", word_of(answer, "balance"))
 
     def nonce(self, address: bytes, answer: Any) -> None:
-        """Takes the answer to eth_getTransactionCount."""
+        """Adds the answer of eth_getTransactionCount."""
         self._part(address, "nonce", word_of(answer, "nonce", MAX_NONCE))
 
     def code(self, address: bytes, answer: Any) -> None:
-        """Takes the answer to eth_getCode."""
+        """Adds the answer of eth_getCode."""
         self._part(address, "code", bytes_of(answer, "code"))
 
     def account(self, address: bytes, account: RemoteAccount) -> None:
-        """Takes a complete account."""
+        """Adds a complete account."""
         known = self.found.accounts.setdefault(address, account)
         if known is account:
             self._fresh.accounts[address] = account
@@ -54,7 +54,7 @@ class Collector:
             raise BadValue(f"two answers about account 0x{address.hex()} disagree")
 
     def slot(self, address: bytes, slot: int, value: int) -> None:
-        """Takes the value of a slot."""
+        """Adds the value of a slot."""
         known = self.found.slots.get((address, slot))
         if known is None:
             self.found.slots[(address, slot)] = self._fresh.slots[(address, slot)] = value
@@ -62,7 +62,7 @@ class Collector:
             raise BadValue(f"two answers about slot {slot:#x} of 0x{address.hex()} disagree")
 
     def block_hash(self, number: int, digest: bytes) -> None:
-        """Takes the hash of a block before the pinned block."""
+        """Adds the hash of a block before the pinned block."""
         self.found.block_hashes[number] = self._fresh.block_hashes[number] = digest
 
     def _part(self, address: bytes, name: str, value: Any) -> None:

@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Runs an action. Returns 0, or 1 if the cache cannot be used."""
     cache = DiskCache(arguments.cache_path or cache_folder())
     if arguments.action != "import" and not cache.path.exists():
-        print(f"fastevm fork cache: {cache.path}: there is no cache", file=sys.stderr)
+        print(f"fastevm fork cache: {cache.path} does not exist", file=sys.stderr)
         return 1 if arguments.action == "export" else 0
     try:
         arguments.cache_action(cache, arguments)

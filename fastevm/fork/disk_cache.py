@@ -1,8 +1,8 @@
 """The disk cache: values, codes, headers and answers in an SQLite file shared by processes.
 
-A value belongs to a block hash of a chain, a code to its own hash. The file is in WAL mode, and
-each write is one transaction that the operating system has when it ends, so a killed process loses
-at most what it had not written yet.
+A value is stored under the block hash and its chain, a code under its own hash. The file is in WAL
+mode, and each write is one transaction that the operating system has when it ends, so a killed
+process loses only unwritten values.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from fastevm.fork.pinned_block import PinnedBlock
 log = logging.getLogger(__name__)
 
 FILE_NAME: Final = "fork.sqlite"
-VERSION: Final = 1  # of the schema; a file of another version is recreated
+VERSION: Final = 1  # schema version; a file with another version is recreated
 DEFAULT_MAX_BYTES: Final = 2 * 1024**3
 UNLIMITED: Final = 1 << 62  # bytes
 BUSY_SECONDS: Final = 10.0  # how long a writer waits for another process
 ROWS_PER_CHECK: Final = 20_000  # rows written between two checks of the size
-KEPT_SHARE: Final = 0.8  # of the limit; blocks are deleted down to this share
+KEPT_SHARE: Final = 0.8  # eviction reduces the file to this share of the limit
 MAX_SLOTS_OF_ACCOUNT: Final = 20_000  # slots returned with a requested account
 MAX_RESPONSE_BYTES: Final = 16 * 1024**2  # size limit of one cached answer
 QUERY_KEYS: Final = 500
@@ -78,7 +78,7 @@ def cache_folder() -> Path:
 
 
 def max_cache_bytes() -> int:
-    """Returns the size above which blocks are deleted: FASTEVM_FORK_CACHE_BYTES, or the default."""
+    """Returns the size limit in bytes: FASTEVM_FORK_CACHE_BYTES, or the default."""
     text = os.environ.get("FASTEVM_FORK_CACHE_BYTES", "")
     return int(text) if text.isdigit() else DEFAULT_MAX_BYTES
 
@@ -91,7 +91,7 @@ class CachedBlock(Struct, frozen=True):
 
 
 class DiskCache:
-    """The cache file in ``folder``. Thread-safe, and safe to use after a fork of the process.
+    """The cache file in ``folder``. Thread-safe, and usable after the process forks.
 
     If the file cannot be read or written, a warning is logged once and the cache is disabled: a
     cache error never stops a fork.
@@ -109,7 +109,7 @@ class DiskCache:
     # --- blocks and headers ---------------------------------------------------------------------
 
     def block(self, chain: str, pinned: PinnedBlock) -> CachedBlock | None:
-        """Returns the key of a block, adding it if it is new, and marks it as used now."""
+        """Returns the key of a block; adds the block if it is new, and updates its time of use."""
         header = zlib.compress(json.dumps(dict(pinned.header)).encode(), 1)
 
         def write(file: sqlite3.Connection) -> CachedBlock:
@@ -143,7 +143,7 @@ class DiskCache:
     # --- values ---------------------------------------------------------------------------------
 
     def put(self, block: CachedBlock, found: Found, *, replaces: bool = False) -> None:
-        """Writes values of a block. ``replaces``: overwrites existing values."""
+        """Writes values of a block. ``replaces``: overwrite existing values."""
         how = "replace" if replaces else "ignore"
         codes = {
             keccak256(account.code): account.code
@@ -185,7 +185,7 @@ class DiskCache:
         *,
         given: Collection[bytes] = (),
     ) -> Found:
-        """Returns the cached values of these keys, and all slots of the accounts among them.
+        """Returns the cached values of these keys, and all cached slots of the accounts among them.
 
         ``given``: accounts for which only the slots in ``slots`` are returned.
         """
@@ -200,7 +200,7 @@ class DiskCache:
                 f" ({_marks(keys)})",
                 (block.id, *keys),
             ):
-                if not digest or code is not None:  # a code that was lost is fetched again
+                if not digest or code is not None:  # if a code was lost, it is fetched again
                     found.accounts[address] = RemoteAccount(
                         int.from_bytes(balance, "big"), int.from_bytes(nonce, "big"), code or b""
                     )
@@ -305,7 +305,7 @@ class DiskCache:
     def export(self, target: Path) -> None:
         """Writes a copy for `import_from`. Raises FileExistsError if ``target`` exists."""
         if target.exists():
-            raise FileExistsError(f"{target} exists already and is not overwritten")
+            raise FileExistsError(f"{target} already exists: choose another file")
         with self._lock, self._guard():
             self._open().execute("vacuum into ?", (str(target),))
 
@@ -400,7 +400,7 @@ class DiskCache:
         return []
 
     def _write(self, work: Callable[[sqlite3.Connection], Value], rows: int = 1) -> Value | None:
-        """Does ``work`` in one transaction. Returns None and logs a warning if writing fails."""
+        """Runs ``work`` in one transaction. Returns None and logs a warning if writing fails."""
         done = None
         with self._lock, self._guard():
             file = self._open()
@@ -472,7 +472,7 @@ def _is_cache(path: Path) -> bool:
 
 
 def _merge(file: sqlite3.Connection) -> None:
-    """Adds the rows of the attached file ``other``, with our keys of chains and blocks."""
+    """Copies the rows of the attached file ``other``, with this file's chain and block keys."""
     file.execute("insert or ignore into chain(identity) select identity from other.chain")
     file.execute(
         "insert or ignore into block(chain, number, hash, header, used)"

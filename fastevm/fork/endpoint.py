@@ -37,22 +37,22 @@ from fastevm.rpc_client.messages import (
     responses_by_id,
 )
 
-MAX_ANSWER_BYTES: Final = 256 * 1024 * 1024  # per answer, decompressed
+MAX_ANSWER_BYTES: Final = 256 * 1024 * 1024  # bytes of a decompressed answer
 MISSING: Final = object()  # placeholder for an answer that a batch did not contain
 SERVER_ERROR: Final = 500
 TOO_LARGE_STATUS: Final = 413
 LATENCIES: Final = 128  # number of recent answers used for the 95th percentile
 MIN_LATENCIES: Final = 20
 MIN_HEDGE_SECONDS: Final = 0.1
-RESTING_SECONDS: Final = 5.0  # how long a failed URL is avoided if there is another one
-STALE_SECONDS: Final = 1.0  # time within which a closed connection is detected
+RESTING_SECONDS: Final = 5.0  # seconds for which a failed URL is avoided if there is another URL
+STALE_SECONDS: Final = 1.0  # seconds within which a closed connection is detected
 NO_CONNECTION: Final = (ConnectionRefusedError, socket.gaierror)
 LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 READS: Final = ("eth_", "net_", "web3_", "debug_trace", "trace_", "anvil_nodeInfo")
 BATCH_SIZE = re.compile(r"too (large|many|big)|limit|max|exceed|at most|size|up to", re.I)
 BATCH_NUMBER = re.compile(r"\b(\d{1,5})\b")
 
-_ids = count(1)  # ids are unique across endpoints, so answers cannot be confused
+_ids = count(1)  # unique across endpoints, so answers cannot be confused
 
 
 class Limited(Exception):
@@ -76,7 +76,7 @@ class BatchRefused(Exception):
 
 
 class NotConnected(RpcUnreachable):
-    """Nobody listens at the address, or no host has its name: nothing was sent."""
+    """The connection or the host name lookup failed, so nothing was sent."""
 
 
 class Endpoint:
@@ -117,11 +117,11 @@ class Endpoint:
 
     @property
     def rests(self) -> bool:
-        """Whether it failed recently."""
+        """Whether the endpoint failed recently."""
         return monotonic() < self._rests_until
 
     def failed(self) -> None:
-        """Avoids it for a while if there is another endpoint."""
+        """Records a failure: the endpoint is avoided for a while if there is another one."""
         self._rests_until = monotonic() + RESTING_SECONDS
 
     def hedge_seconds(self) -> float | None:
@@ -165,7 +165,7 @@ class Endpoint:
             client.close()
 
     def _post(self, body: bytes, repeatable: bool) -> HttpAnswer:
-        """Sends a body; if an old connection was just closed, immediately retries on a new one."""
+        """Sends a body. If a reused connection was just closed, retries once on a new one."""
         client, began = self._connection(), monotonic()
         used = client is not None
         client = client or JsonRpcClient(self.url, **self._options)
@@ -186,8 +186,10 @@ class Endpoint:
         return answer
 
     def _connection(self) -> JsonRpcClient | None:
-        """Returns an idle connection of this process; connections of the parent process (after a
-        fork) are not used."""
+        """Returns an idle connection of this process, or None.
+
+        Connections of the parent process (after a fork) are not used.
+        """
         with self._lock:
             if self._process != os.getpid():
                 self._process, self._idle = os.getpid(), []
@@ -227,7 +229,7 @@ class Endpoint:
         return found
 
     def _check_whole(self, answer: HttpAnswer, value: Any, requests: list[dict[str, Any]]) -> None:
-        """Raises the exception for a single error in answer to a batch."""
+        """Raises the exception for a single error object that answers a batch."""
         found = self._answer(requests[0], value, answer.status)
         text = f"{self.name}: {self._said(found)}"
         if is_limited(found) or answer.status == TOO_MANY_REQUESTS:

@@ -40,13 +40,15 @@ from fastevm.rpc_client.messages import (
 
 DEFAULT_BATCH_SIZE: Final = 250  # calls per body
 MAX_BACKOFF: Final = 30.0
-TIMEOUTS_IN_ALL: Final = 4  # all retries together may take this many request timeouts
+TIMEOUTS_IN_ALL: Final = 4  # time limit of all retries together, in request timeouts
 MAX_IN_FLIGHT: Final = 16  # parallel requests
-BLOCK_RETRIES: Final = 3  # of calls about a block or state that some servers of the endpoint lack
+# retries of calls about a block or state that some servers of the endpoint lack
+BLOCK_RETRIES: Final = 3
 BLOCK_RETRY_SECONDS: Final = 0.2
-MAX_HEDGED_SHARE: Final = 0.1  # of all requests
-QUOTA_SHARE: Final = 0.5  # of the compute units of a second, that a batch has after a limit
-TICK_SECONDS: Final = 0.2  # between two updates of the progress
+MAX_HEDGED_SHARE: Final = 0.1  # most requests sent twice, as a share of all
+# share of a second's compute units that a batch may cost after a rate limit error
+QUOTA_SHARE: Final = 0.5
+TICK_SECONDS: Final = 0.2  # seconds between two updates of the progress bar
 CLIENT_ERRORS: Final = range(400, 500)
 NOT_ANSWERED: Final = -1  # error code of an optional call dropped with its batch
 
@@ -77,7 +79,7 @@ class EndpointOptions:
 
 
 class _Part(Struct, frozen=True):
-    """Calls (by index) that are sent in one body; ``depth``: round trips before it."""
+    """Calls (by index) that are sent in one body. ``depth``: number of round trips before it."""
 
     indices: tuple[int, ...]
     attempt: int = 0
@@ -88,13 +90,13 @@ class _Part(Struct, frozen=True):
 
 
 class _TimeLimit(Struct):
-    """The deadline of one ``ask`` (monotonic); delays by our own rate limit extend it."""
+    """The deadline of one `Endpoints.ask` (monotonic). Delays for the rate limit extend it."""
 
     seconds: float
     ends: float
 
     def held(self, seconds: float) -> None:
-        """Extends the deadline: a request is delayed by ``seconds``, then has the full time."""
+        """Extends the deadline for a request that is delayed by ``seconds``."""
         if seconds > 0:
             self.ends = max(self.ends, monotonic() + seconds + self.seconds)
 
@@ -112,7 +114,7 @@ class _Outcome(Struct):
 class Endpoints:
     """The URLs of one upstream, used in rotation. Thread-safe.
 
-    Requests run in their own threads, at most ``MAX_IN_FLIGHT`` for one ``ask``. If ``offline``, no
+    Requests run in separate threads, at most ``MAX_IN_FLIGHT`` for one ``ask``. If ``offline``, no
     requests are sent.
     """
 
@@ -315,9 +317,9 @@ class Endpoints:
     def _limited(
         self, part: _Part, mine: Sequence[RpcCall], endpoint: Endpoint, limit: Limited
     ) -> _Outcome:
-        """Waits; splits a batch that exceeds the rate limit.
+        """Schedules a retry; splits a batch that exceeds the rate limit.
 
-        A batch that costs more than the quota of a second would never pass as a whole.
+        A batch that costs more than a second's quota would never succeed as a whole.
         """
         seconds = self._backoff(part) if limit.seconds is None else limit.seconds
         if len(self._all) > 1:
@@ -338,7 +340,7 @@ class Endpoints:
         endpoint: Endpoint,
         refusal: BatchRefused,
     ) -> _Outcome:
-        """Drops optional calls first; afterwards uses smaller batches."""
+        """Retries without optional calls if there are any, else with smaller batches."""
         without = self._without_optional(part, calls, str(refusal))
         if without is not None and not refusal.about_size:
             return without
@@ -349,7 +351,7 @@ class Endpoints:
     def _without_optional(
         self, part: _Part, calls: Sequence[RpcCall], reason: str
     ) -> _Outcome | None:
-        """Drops the optional calls of a request that failed as a whole; None if it has none."""
+        """Returns a retry without the optional calls; None if there are none."""
         optional = [index for index in part.indices if calls[index].optional]
         if not optional:
             return None
@@ -361,12 +363,10 @@ class Endpoints:
     def _unreachable(
         self, part: _Part, calls: Sequence[RpcCall], endpoint: Endpoint, error: RpcUnreachable
     ) -> _Outcome:
-        """Schedules a retry, if possible on another URL; a call that is not idempotent fails."""
+        """Schedules a retry, if possible on another URL. A call that is not idempotent fails."""
         tried = part.attempt + 1
         if isinstance(error, NotConnected) and not self._connected and tried >= len(self._all):
-            raise ForkError(
-                str(error)
-            )  # it never answered: a wrong address is likelier than a pause
+            raise ForkError(str(error))  # if it never answered, the address is probably wrong
         without = self._without_optional(part, calls, str(error))
         if without is not None:
             return without
@@ -387,7 +387,7 @@ class Endpoints:
 
 
 def _calls_within_quota(calls: Sequence[RpcCall], endpoint: Endpoint) -> int:
-    """Returns how many of these calls cost a share of the endpoint's compute units of a second."""
+    """Returns how many of these calls fit into a share of a second's compute units."""
     units = compute_units(call.method for call in calls)
     if endpoint.bucket.rate <= 0 or not units:
         return len(calls)

@@ -1,4 +1,4 @@
-"""Creates an EVM on a remote state, after a block or before one of its transactions; moves it."""
+"""Creates an EVM on the state after a remote block or before one of its transactions; moves it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def forked_evm(
     hardfork: str | None = None,
     **options: Any,
 ) -> Machine:
-    """See ``EVM.fork``; ``kind``: the class of the machine."""
+    """Implements ``EVM.fork``; ``kind``: the class of the machine."""
     known = signature(RemoteSource.open).parameters
     for name in options:
         if name not in known:
@@ -54,7 +54,7 @@ def forked_evm(
 
 
 def moved_evm(machine: Machine, block: BlockLike, *, tx_index: int | None = None) -> Machine:
-    """See ``EVM.fork_at``."""
+    """Implements ``EVM.fork_at``."""
     old = machine.state.remote_state
     if old is None or not isinstance(old.source, RemoteSource):
         raise ForkError("only a machine that EVM.fork returned can move to another block")
@@ -78,7 +78,7 @@ def _machine(
     tx_index: int | None,
     old: RemoteState | None = None,
 ) -> Machine:
-    """Returns a machine on the source's block; keeps values of ``old`` that did not change."""
+    """Returns a machine at the source's block. Keeps values of ``old`` that did not change."""
     found = pending_block(source) if is_pending else None
     header = header_from_json(found or source.header)
     schedule = config.activations.at(header.number, header.timestamp, after_merge=None)

@@ -1,4 +1,4 @@
-"""One fetch: the round trips for all wanted values, and for values that calls will read."""
+"""One fetch: the round trips for the wanted values and for values that calls will read."""
 
 from __future__ import annotations
 
@@ -22,14 +22,15 @@ from fastevm.fork.slot_reads import read_slots
 from fastevm.fork.state_batch import BlockFormRefused, StateBatch
 from fastevm.rpc_client.messages import RpcRefusal
 
-MAX_TRIPS: Final = 8  # per fetch; each incomplete trip rules out a method
-DELEGATION: Final = bytes.fromhex("ef0100")  # then an address: the code of a delegated account
+MAX_TRIPS: Final = 8  # round trips per fetch; each incomplete one rules out a method
+# prefix of a delegated account's code, before the address
+DELEGATION: Final = bytes.fromhex("ef0100")
 DELEGATION_BYTES: Final = 23
 TRACES: Final = "its prestate traces"
 
 
 class Fetching:
-    """Fetches ``wanted`` and the values that its calls read; ``known``: values not to fetch."""
+    """Fetches ``wanted`` and values that its calls read, except ``known``."""
 
     def __init__(
         self,
@@ -49,7 +50,7 @@ class Fetching:
         self._changed_codes: set[bytes] = set()
 
     def run(self) -> Found:
-        """Returns everything that was found, without ``known``. Raises ForkError."""
+        """Returns all values found except ``known``. Raises ForkError."""
         asks_hints = bool(self.hints.calls)
         for _ in range(MAX_TRIPS):
             missing = self._missing()
@@ -107,7 +108,7 @@ class Fetching:
             self.session.write(self.cached, fresh)
 
     def _add_checks(self, batch: StateBatch) -> None:
-        """Reads values from other sources that have not been verified yet."""
+        """Adds reads that verify values from other sources."""
         for check in self.session.take_checks():
             params = ("0x" + check.address.hex(), hex_word(check.slot), check.block.by_hash)
             if self.session.capabilities.get(Capability.BLOCK_HASH) is not False:

@@ -1,4 +1,4 @@
-"""Predicts what Base's native tokens (B20) read: their code runs here, so their slots are known.
+"""Predicts which slots Base's native tokens (B20) read: the tokens' code runs here.
 
 One batch then has what a transfer reads in several steps: settings, balances, allowances and the
 switches of the features. Entries of policies depend on the settings and come with the next batch.
@@ -19,7 +19,7 @@ FEATURES: Final = ("base.policy_registry", "base.b20_asset", "base.b20_stablecoi
 SELECTOR: Final = 4
 WORD: Final = 32
 ADDRESS: Final = 20
-ADDRESSES: Final = 3  # at most, of the arguments of a call
+ADDRESSES: Final = 3  # most address arguments of a call that are considered
 MAX_CALLS: Final = 64  # per fetch
 BALANCES, ALLOWANCES = 4, 5  # fields of a token that are mappings
 FIELDS: Final = (3, 8, 9, 10, 11, 12)  # supply, pauses, policies and limits

@@ -1,9 +1,9 @@
-"""Detects whether a node mined its next block while the state of its newest was read.
+"""Detects whether a node mined its next block while the state of its newest block was read.
 
 anvil resolves the block of a read before it waits for a block being mined, and then reads the state
 after that block: the values belong to the next block, whether the block was given by number or by
-hash. Its head number changes too late to detect this. Its database contains the hash of the mined
-block immediately, and code can read that hash when a later block is simulated.
+hash. Its head number changes too late to detect this. But its database contains the hash of the
+mined block immediately, and code can read that hash when a later block is simulated.
 """
 
 from __future__ import annotations
@@ -21,16 +21,17 @@ from fastevm.fork.endpoints import Endpoints
 log = logging.getLogger(__name__)
 
 CLIENTS: Final = ("anvil",)  # client name prefixes in lower case
-OURS: Final = "fastevm"  # its client name comes first; it has a state for every block
+# fastevm's client name, which contains anvil's; it has a state for every block
+OURS: Final = "fastevm"
 READER: Final = "0x" + "ee" * 20  # an arbitrary address
-WAIT_SECONDS: Final = 5.0  # for the block that is being mined
+WAIT_SECONDS: Final = 5.0  # seconds to wait for the block that is being mined
 PAUSE_SECONDS: Final = 0.01
 
 
 class NewestBlock:
-    """Block ``number``, which was the newest block when it was selected.
+    """The block ``number``, which was the newest block when it was selected.
 
-    ``is_passed``: there is a newer block, so new reads return the state of this block.
+    ``is_passed``: a newer block exists, so new reads return the state of this block.
     """
 
     def __init__(self, endpoints: Endpoints, number: int) -> None:

@@ -21,7 +21,7 @@ from fastevm.rpc_client.messages import RpcRefusal
 
 log = logging.getLogger(__name__)
 
-# Calls whose answers tell the rules of a development node; `rules_of` reads them.
+# Calls that identify the rules of a development node; `rules_of` reads the answers.
 RULES_CALLS: Final = (
     RpcCall("anvil_nodeInfo", optional=True),
     RpcCall("eth_config", optional=True),
@@ -42,8 +42,9 @@ class Opened(Struct, frozen=True):
 def addresses_and_block(
     urls: str | Sequence[str], block: BlockChoice
 ) -> tuple[list[str], BlockChoice]:
-    """Removes ``@BLOCK`` from the URLs; returns them and the block of the first URL that names one,
-    otherwise ``block``.
+    """Removes ``@BLOCK`` from the URLs. Returns the URLs and the block.
+
+    The block is the first ``@BLOCK``, or ``block`` if no URL contains any.
     """
     split = [split_block(url) for url in ([urls] if isinstance(urls, str) else urls)]
     named = [item for _, item in split if item is not None]
@@ -53,8 +54,8 @@ def addresses_and_block(
 def open_session(session: Session, chosen: BlockChoice, chain_id: int | None) -> Opened:
     """Identifies the endpoint and finds the block, in one round trip (two for ``below``).
 
-    Without a round trip if the cache has everything: a block by hash, of an endpoint that is not on
-    this machine. Raises ForkError.
+    No round trip is needed for a cached block that is given by hash, if the endpoint is not on this
+    machine. Raises ForkError.
     """
     if session.offline:
         return Opened(_open_offline(session, chosen, chain_id))
@@ -70,8 +71,8 @@ def open_session(session: Session, chosen: BlockChoice, chain_id: int | None) ->
 def resume_session(session: Session, pinned: PinnedBlock, chain_id: int) -> Opened:
     """Identifies the endpoint of a fork that begins at ``pinned``, in one round trip.
 
-    A warning is logged if it does not answer. Raises ForkError if it has another chain id, or
-    another block or none at that number.
+    If the endpoint does not answer, logs a warning. Raises ForkError if it has another chain id, or
+    not this block at that number.
     """
     session.identify(chain_id, "", None)
     if session.offline:
@@ -85,7 +86,7 @@ def resume_session(session: Session, pinned: PinnedBlock, chain_id: int) -> Open
     try:
         id_answer, block_answer, client = endpoints.ask(calls)
     except ForkError as error:
-        log.warning("only the state that was read before is there: %s", error)
+        log.warning("only cached state is available: %s", error)
         return Opened(pinned)
     _check_chain(session, id_answer, chain_id)
     found = _hash_in(block_answer)
@@ -173,9 +174,9 @@ def _check_chain(session: Session, answer: Any, chain_id: int | None) -> int:
 
 
 def _open_offline(session: Session, chosen: BlockChoice, chain_id: int | None) -> PinnedBlock:
-    """Returns the block from the cache: of the endpoint's known chain, or of ``chain_id``."""
+    """Returns the block from the cache, of the endpoint's known chain or of ``chain_id``."""
     if session.cache is None:
-        raise ForkError("offline: there is no cache to read")
+        raise ForkError("offline needs a cache")
     last = session.recall()
     known = [item for item, *_ in session.cache.chains()]
     fits = [item for item in known if chain_id is None or _id_in(item) == chain_id]

@@ -1,4 +1,4 @@
-"""The block that a source reads, and its block parameters."""
+"""The block whose state a source reads, and its block parameters."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class PinnedBlock:
 
     @property
     def by_number(self) -> str:
-        """The block parameter by number, which means another block after a reorganisation."""
+        """The block parameter by number, which may mean another block after a reorganisation."""
         return quantity(self.number)
 
     @property

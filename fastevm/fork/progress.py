@@ -15,7 +15,7 @@ _terminal = threading.Lock()  # a terminal shows only one bar at a time
 
 
 def _after_fork() -> None:
-    """Another thread of the parent may hold the lock, which nothing in a child would release."""
+    """Replaces the lock: in a child process, no thread would release a lock held at the fork."""
     global _terminal
     _terminal = threading.Lock()
 
@@ -24,9 +24,9 @@ os.register_at_fork(after_in_child=_after_fork)
 
 
 class Progress:
-    """The number of received answers: shown on a stderr terminal after one second.
+    """A progress display of received answers: shown on a stderr terminal after one second.
 
-    Shows a bar if rich is installed, otherwise a line that is overwritten.
+    It is a bar if rich is installed, otherwise a line that is overwritten.
     """
 
     def __init__(self, name: str, total: int, *, shown: bool = True) -> None:

@@ -24,7 +24,7 @@ PRICES: Final = {
     "debug_traceTransaction": 40,
     "debug_traceBlockByHash": 40,
 }
-# After a rate limit error, calls are throttled for this long; before that, never.
+# seconds for which calls are throttled after a rate limit error
 LIMITED_SECONDS: Final = 60.0
 
 
@@ -38,7 +38,7 @@ class TokenBucket:
 
     The endpoint's real limit is unknown, so calls are not throttled until it reports a rate limit
     error. Then the bucket starts empty and is used for ``LIMITED_SECONDS``. A request may be larger
-    than the bucket: it passes if the bucket is not empty, and leaves a debt.
+    than the bucket: it passes if the bucket is not empty, and makes the balance negative.
     """
 
     def __init__(self, rate: float) -> None:

@@ -1,4 +1,4 @@
-"""A contract that replaces others in calls and reads a list of their slots.
+"""A contract whose code replaces that of others in calls, to read a list of their slots.
 
 Its call data is a list of 32-byte slots, its output the list of values:
 
@@ -35,7 +35,7 @@ SLOTS_OF_A_CALL: Final = 5_000  # fits the gas limit of one transaction (EIP-782
 SLOTS_OF_A_REQUEST: Final = 9_000  # fits the usual gas limit of a block
 GAS_OF_A_SLOT: Final = 2_800  # a cold read and nonzero call data
 GAS_OF_A_CALL: Final = 60_000
-# System contracts, whose slots may change before the first call of a simulated block.
+# System contracts, whose slots a simulated block may change before its first call.
 CHANGED_BY_BLOCKS: Final = frozenset(
     bytes.fromhex(name)
     for name in (
@@ -43,7 +43,7 @@ CHANGED_BY_BLOCKS: Final = frozenset(
         "0000f90827f1c53a10cb7a02335b175320002935",
         "00000961ef480eb55e80d19ad83579a64c007002",
         "0000bbddc7ce488642fb579f8b00f3a590007251",
-        "a4b05fffffffffffffffffffffffffffffffffff",  # of Arbitrum: also before a call
+        "a4b05fffffffffffffffffffffffffffffffffff",  # ArbOS: may also change before a call
     )
 )
 
@@ -53,7 +53,7 @@ def reader_call(
 ) -> dict[str, Any]:
     """Returns the call object that reads ``slots`` of an account overridden by the reader.
 
-    ``header``: that of the block. On Arbitrum the gas must not pay for data on L1, too.
+    ``header``: of the block. On Arbitrum the call skips the charge for L1 data.
     """
     data = b"".join(slot.to_bytes(WORD_BYTES, "big") for slot in slots)
     gas = GAS_OF_A_CALL + GAS_OF_A_SLOT * len(slots)
@@ -62,7 +62,7 @@ def reader_call(
 
 
 def reader_override(addresses: Sequence[bytes]) -> Mapping[str, Any]:
-    """Returns the state override that replaces the code of accounts by the reader."""
+    """Returns the state override that replaces the code of accounts with the reader."""
     return {"0x" + address.hex(): {"code": READER_CODE} for address in addresses}
 
 

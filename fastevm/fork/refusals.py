@@ -19,7 +19,7 @@ LIMITED = re.compile(
     r"header not found \(rate\)|credits",
     re.I,
 )
-# Limits of a single request, and reverts: waiting does not help.
+# Limits of a single request, and reverts: a later retry would not help.
 NOT_LIMITED = re.compile(
     r"revert|more than|range|results|response size|too large|too many (slots|results|logs|keys)",
     re.I,
@@ -61,7 +61,7 @@ def is_limited(answer: Any) -> bool:
 
 
 def is_unsupported(answer: Any) -> bool:
-    """Returns whether the endpoint lacks this method or denies us access to it."""
+    """Returns whether the endpoint lacks this method or denies access to it."""
     if not isinstance(answer, RpcRefusal) or is_limited(answer):
         return False
     if means_no_state(answer) or means_no_block(answer):

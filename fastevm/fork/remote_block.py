@@ -22,14 +22,15 @@ from fastevm.rpc_client.messages import RpcRefusal
 from fastevm.rpc_types.blocks import header_from_json
 from fastevm.rpc_types.transactions import transaction_from_json
 
-UNSEALED: Final = {"hash": 32, "nonce": 8, "miner": 20}  # bytes of members null in a pending block
+# members that are null in a pending block, and their bytes
+UNSEALED: Final = {"hash": 32, "nonce": 8, "miner": 20}
 ASKED_AHEAD: Final = 32  # calls passed to the source for prefetching
 
 
 class RemoteBlock:
     """A block of a remote chain, for local execution.
 
-    ``layer``: the state before it. Raises ForkError if the endpoint does not have the block.
+    ``layer``: the state before the block. Raises ForkError if the endpoint does not have the block.
     """
 
     def __init__(
@@ -74,7 +75,7 @@ class RemoteBlock:
         return resolved(self.layer, lambda: self._built(count, self.layer))
 
     def sealed(self, count: int, layer: Layer) -> tuple[Block, BlockResult]:
-        """Returns a copy of this block with its first ``count`` transactions, and the result.
+        """Returns this block with only its first ``count`` transactions, and the result.
 
         ``layer``: the remote state before it, possibly with local changes.
         """
@@ -100,7 +101,7 @@ class RemoteBlock:
         return builder
 
     def state_before(self, index: int) -> Layer:
-        """Returns the state before transaction ``index``, or after all if equal to their number."""
+        """Returns the state before transaction ``index``, or after all if it is their number."""
         if not 0 <= index <= len(self.transactions):
             raise ForkError(
                 f"block {self.header.number} has {len(self.transactions)} transactions: "
@@ -110,7 +111,7 @@ class RemoteBlock:
 
 
 def pending_block(source: RemoteSource) -> Mapping[str, Any] | None:
-    """Returns the pending block with full transactions; None if none is above the newest block.
+    """Returns the pending block with full transactions; None if it is already sealed.
 
     Members that geth leaves null until the block is sealed are zero. Raises ForkError.
     """
@@ -124,7 +125,7 @@ def pending_block(source: RemoteSource) -> Mapping[str, Any] | None:
 
 
 def receipt_of(source: RemoteSource, tx_hash: bytes | str) -> Mapping[str, Any]:
-    """Returns the receipt of a mined transaction as a JSON object. Raises ForkError if none."""
+    """Returns the receipt of a mined transaction as a JSON object. Raises ForkError if missing."""
     name = tx_hash if isinstance(tx_hash, str) else "0x" + tx_hash.hex()
     receipt = source.batch([("eth_getTransactionReceipt", (name,))])[0]
     if isinstance(receipt, RpcRefusal):
@@ -141,7 +142,7 @@ def block_and_index(receipt: Mapping[str, Any]) -> tuple[bytes, int]:
 
 
 def reads_of(transactions: Sequence[Transaction]) -> Wanted:
-    """Returns the values to prefetch for a block: its accounts, and calls as hints.
+    """Returns values to prefetch for a block: its accounts, and its calls as hints.
 
     Traces of the whole block would name every read, but anvil needs 12 s for 200 transactions;
     fetching the values missing from the hints takes only a few round trips.

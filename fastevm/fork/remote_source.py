@@ -40,7 +40,7 @@ OFFLINE: Final = "offline: {} of {} is not in the cache: fork once with the netw
 class RemoteSource:
     """Reads the state of ``block_hash`` from an endpoint. Thread-safe.
 
-    Created by ``open``. ``counters`` are shared with the sources from ``at``.
+    Create it with ``open``. Sources returned by ``at`` share its ``counters``.
     """
 
     def __init__(self, session: Session, opened: Opened) -> None:
@@ -86,11 +86,11 @@ class RemoteSource:
         ``cache``: a folder, or whether to use the default folder. The state of a development chain
         can change under the same block hash: it is read from the cache only with ``offline``, and
         its newest state is only written to an explicit folder. ``offline``: use only the cache.
-        ``chain_id``: the expected chain id. ``kept``: the folder ``cache`` belongs to this fork,
-        for which a value stays as it was first read. ``resumed``: the block of such a fork, of the
-        chain ``chain_id``, which is opened again: if the endpoint cannot be reached, that is
-        logged, and the values that were read before are there. For other options see
-        ``EndpointOptions``. Raises ForkError, and ValueError for an invalid URL or block.
+        ``chain_id``: the expected chain id. ``kept``: the folder ``cache`` belongs to this fork
+        only; a value in it is never fetched again. ``resumed``: reopen such a fork at this block of
+        the chain ``chain_id``. If the endpoint is unreachable, a warning is logged and only cached
+        values are available. For other options see ``EndpointOptions``. Raises ForkError, and
+        ValueError for an invalid URL or block.
         """
         addresses, chosen = addresses_and_block(urls, read_block(block))
         options = EndpointOptions(
@@ -139,7 +139,7 @@ class RemoteSource:
 
     @property
     def may_change(self) -> bool:
-        """Whether values could change after they were read: the newest of a development chain."""
+        """Whether values may change after a read: at the newest block of a development chain."""
         newest = self.session.is_development and self.block_number >= self._head
         return self._volatile or newest
 
@@ -159,7 +159,7 @@ class RemoteSource:
         Takes one round trip; none if ``block`` is a block's JSON object.
         """
         if isinstance(block, Mapping):
-            volatile = self.session.newest_is_volatile  # it may be the newest
+            volatile = self.session.newest_is_volatile  # the block may be the newest
             return RemoteSource(self.session, Opened(PinnedBlock.read(block), volatile))
         return RemoteSource(self.session, find_block(self.session, read_block(block)))
 
@@ -167,8 +167,9 @@ class RemoteSource:
         """Returns all wanted values, and other values that the calls read.
 
         Takes one round trip if prestate traces are supported, otherwise two; none if the cache has
-        all values. One more at the newest block of anvil, two if it mined a block meanwhile. Raises
-        ForkError, which names the endpoint without its key, or the missing value when offline.
+        all values. At anvil's newest block it takes one more, or two if anvil mined a block in the
+        meantime. Raises ForkError, with the endpoint without its key, or the missing value if
+        offline.
         """
         known = self.cached(wanted)
         missing = Wanted(
@@ -189,7 +190,7 @@ class RemoteSource:
         return known
 
     def _fetched(self, missing: Wanted, known: Found) -> Found:
-        """Fetches the values; at the newest block, drops values that may be of the next block."""
+        """Fetches the values. At the newest block, drops values of the next block."""
         newest = self._newest
         known = Found(known.accounts | self._kept.accounts, known.slots | self._kept.slots)
         if newest is None or newest.is_passed:
@@ -273,7 +274,7 @@ class RemoteSource:
         return found
 
     def keep(self, found: Found) -> None:
-        """Takes values of this block that did not come from ``fetch``, which omits them."""
+        """Stores values of this block that did not come from `fetch`, which then omits them."""
         self._kept = found
         self.session.learn_codes(found)
         self.session.write(self._written, found)

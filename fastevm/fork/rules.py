@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 NEWEST: Final = MAINNET.by_time[-1].fork
 NEWEST_OP: Final = f.OP_FORKS[-1]
-HOLOCENE_EXTRA_DATA, JOVIAN_EXTRA_DATA = 9, 17  # bytes
+HOLOCENE_EXTRA_DATA, JOVIAN_EXTRA_DATA = 9, 17  # bytes of extra data
 # Precompile -> the fork that introduced it (names of EIP-7910), newest first.
 BROUGHT: Final = (("P256VERIFY", f.OSAKA), ("BLS12_G1ADD", f.PRAGUE))
 BLOBS: Final = "KZG_POINT_EVALUATION"  # Cancun's; the oldest fork that eth_config reports
@@ -57,7 +57,7 @@ def rules_of(source: RemoteSource, hardfork: str | None = None) -> ChainConfig:
 
 
 def has_known_rules(source: RemoteSource) -> bool:
-    """Returns whether chain id and block determine the rules without the name of a fork."""
+    """Returns whether chain id and block suffice to determine the rules."""
     return _is_named(source.chain_id) or is_arbitrum_chain(source)
 
 

@@ -40,14 +40,15 @@ class Check(Struct, frozen=True):
 
 
 class Session:
-    """One endpoint (with one or several URLs) and what is known about it.
+    """One endpoint (with one or several URLs) and the facts known about it.
 
-    ``chain_id`` and ``client`` are reported by it. ``identity`` is the cache key of its chain: the
-    chain id, for a local endpoint also the genesis hash; None = no caching. ``keeps_newest``: also
-    cache the newest state of a development chain, although it can change. ``kept``: the cache
-    belongs to one fork, for which the value that it read first stays. ``head``: the number of a
-    block that it has. ``node_answers``: answers to `opening.RULES_CALLS`, empty if they were not in
-    the first request. ``rules``: the chain's, if they do not depend on the block.
+    ``chain_id`` and ``client``: reported by the endpoint. ``identity``: the cache key of its chain,
+    made of the chain id and, for a local endpoint, the genesis hash; None: no caching.
+    ``keeps_newest``: also cache the newest state of a development chain, although it can change.
+    ``kept``: the cache belongs to one fork, and its values are never replaced. ``head``: the number
+    of a block that the endpoint has. ``node_answers``: answers to `opening.RULES_CALLS`, empty if
+    they were not in the first request. ``rules``: the chain's rules, if they do not depend on the
+    block.
     """
 
     def __init__(
@@ -81,7 +82,7 @@ class Session:
 
     @property
     def is_development(self) -> bool:
-        """Whether it is a development chain, whose state can change without a block."""
+        """Whether the chain is a development chain, whose state can change without a block."""
         known = self.client.lower().startswith(DEVELOPMENT_CLIENTS)
         return known or self.chain_id in DEVELOPMENT_CHAINS
 
@@ -92,7 +93,7 @@ class Session:
 
     @property
     def reads_cache(self) -> bool:
-        """Whether cached values may be used: a development chain changes them under a block."""
+        """Whether cached values may be used: not on a development chain, whose states change."""
         return self.offline or self.kept or not self.is_development
 
     @property
@@ -135,7 +136,7 @@ class Session:
         return self.cache.block(self.identity, pinned)
 
     def write(self, block: CachedBlock | None, found: Found) -> None:
-        """Writes values to the cache; those of a development chain replace older ones."""
+        """Writes values to the cache. Values of a development chain replace older ones."""
         if self.cache is not None and block is not None:
             self.cache.put(block, found, replaces=not self.reads_cache)
 
@@ -161,7 +162,7 @@ class Session:
                 del self._codes[next(iter(self._codes))]
 
     def add_checks(self, checks: Iterable[Check]) -> None:
-        """Schedules comparing these values with reads in the next round trip."""
+        """Schedules comparisons of these values with reads in the next round trip."""
         with self._lock:
             self.checks += checks
 

@@ -1,4 +1,4 @@
-"""Methods to read many slots, best first, and their first trial."""
+"""Methods to read many slots, best first. Compares each with single reads before using it."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ SlotGroups = Mapping[bytes, Sequence[int]]
 Take = Callable[[SlotGroups, Any], None]
 
 STORAGE_VALUES_LIMIT: Final = 1_024  # slots per eth_getStorageValues
-MIN_FOR_READER: Final = 32  # total slots; fewer are read one by one in a batch
-MIN_FOR_ONE_READER: Final = 8  # slots of one contract
-SAMPLE: Final = 8  # slots with which an untried method is compared with single reads
+MIN_FOR_READER: Final = 32  # with fewer slots in total, each is read by its own call in a batch
+MIN_FOR_ONE_READER: Final = 8  # least slots of one contract
+SAMPLE: Final = 8  # slots that an untried method reads for comparison with single reads
 LADDER: Final = (Capability.STORAGE_VALUES, Capability.SIMULATE_READER, Capability.CALL_READER)
 
 
 def read_slots(batch: StateBatch, slots: Iterable[Slot]) -> None:
-    """Adds reads of all slots; also tries untried methods with a few of them."""
+    """Adds reads of all slots. Also tries untried methods with a few of them."""
     wanted = sorted(slots)
     if not wanted:
         return
@@ -129,7 +129,7 @@ def _call_reader(batch: StateBatch, group: SlotGroups, take: Take) -> None:
 
 
 def _read_by_calls(batch: StateBatch, wanted: Sequence[Slot]) -> list[Slot]:
-    """Reads contracts with many slots with one call each; returns the remaining slots."""
+    """Adds a call for each contract with many slots. Returns the remaining slots."""
     rest: list[Slot] = []
     for group in _grouped(wanted, len(wanted)):
         for address, slots in group.items():
@@ -142,7 +142,7 @@ def _read_by_calls(batch: StateBatch, wanted: Sequence[Slot]) -> list[Slot]:
 
 
 def _taker(batch: StateBatch, capability: Capability) -> Take:
-    """Takes values from a known method; disables it if it fails, and reads the slots again."""
+    """Returns a handler for values of a known method. On failure it disables the method."""
 
     def take(group: SlotGroups, values: Any) -> None:
         if isinstance(values, RpcRefusal):
@@ -156,7 +156,7 @@ def _taker(batch: StateBatch, capability: Capability) -> Take:
 
 
 def _comparer(batch: StateBatch, capability: Capability) -> Take:
-    """Compares the values of an untried method with those of single reads."""
+    """Returns a handler that compares values of an untried method with single reads."""
 
     def take(group: SlotGroups, values: Any) -> None:
         if isinstance(values, RpcRefusal):

@@ -1,4 +1,4 @@
-"""One round trip for state values: the calls and the handlers of their answers."""
+"""One round trip for state values: calls and the handlers of their answers."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class BlockFormRefused(Exception):
 class StateBatch:
     """A batch of calls, each with a handler for its answer.
 
-    ``send`` is called once. Values go to ``collector``; handlers of ``optional`` calls receive
-    every answer, also refusals. ``tried``: capabilities that this batch tries; ``changed_codes``:
-    accounts whose code differs from the one at the previous block.
+    ``send`` is called once. Values are added to ``collector``; handlers of ``optional`` calls
+    receive every answer, including refusals. ``tried``: capabilities that this batch tries;
+    ``changed_codes``: accounts whose code differs from the one at the previous block.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class StateBatch:
         self.add("eth_getBlockByNumber", (quantity(number), False), take, exists=True)
 
     def compare(self, comparison: Callable[[], None]) -> None:
-        """Schedules ``comparison`` for when all answers have arrived."""
+        """Calls ``comparison`` after all answers have arrived."""
         self._comparisons.append(comparison)
 
     def check_canonical(self) -> None:
@@ -135,7 +135,7 @@ class StateBatch:
             self._after_part()
 
     def _refused(self, call: RpcCall, refusal: RpcRefusal) -> None:
-        """Raises the exception for the refusal of a read."""
+        """Raises the exception for a refused read."""
         by_hash = isinstance(call.params[-1], Mapping)
         untried = self.capabilities.get(Capability.BLOCK_HASH) is None
         if by_hash and untried and means_bad_block_parameter(refusal):
@@ -145,7 +145,7 @@ class StateBatch:
 
 
 def state_error(endpoint: str, call: RpcCall, block: PinnedBlock, refusal: RpcRefusal) -> ForkError:
-    """Returns the error for a refused read: who refused what, why, and what to do."""
+    """Returns the error for a refused read: endpoint, method, block, reason, remedy."""
     text = f"{endpoint}: {call.method} at {block}: {refusal.message} ({refusal.code})"
     if means_no_state(refusal):
         return ForkError(f"{text}: the endpoint does not keep this state: {ARCHIVE_HINT}")

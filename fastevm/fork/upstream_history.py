@@ -1,4 +1,4 @@
-"""Blocks, transactions, receipts and logs up to the fork: requested once, cached on disk."""
+"""Blocks, transactions, receipts and logs up to the fork block: requested once, cached on disk."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Call = tuple[str, Sequence[Any]]
 
 
 class History:
-    """Calls about the chain of ``block``; data up to this block is requested only once."""
+    """Calls about the chain up to ``block``. Answers about these blocks are requested only once."""
 
     def __init__(self, session: Session, block: PinnedBlock, cached: CachedBlock | None) -> None:
         self.session, self.block, self.cached = session, block, cached
@@ -48,7 +48,7 @@ class History:
             return answers
         asked = [RpcCall(*calls[index]) for index in indices]
         keeps = self.cached is not None and any(map(self._may_keep, calls))
-        if keeps:  # block numbers must still have the meaning they had when the fork was opened
+        if keeps:  # block numbers must still refer to the same blocks as when the fork was opened
             asked.append(RpcCall("eth_getBlockByNumber", (self.block.by_number, False)))
         found = self.session.endpoints.ask(asked)
         same = keeps and isinstance(found[-1], Mapping) and self._is_pinned(found[-1])

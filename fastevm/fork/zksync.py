@@ -1,4 +1,4 @@
-"""Chains of the ZK Stack, which run another machine than the EVM."""
+"""Chains of the ZK Stack, which do not run EVM code natively."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NAMES: Final = MappingProxyType(
     }
 )
 """Chain id -> name."""
-OWN_MEMBER: Final = "l1BatchNumber"  # of the blocks of these chains only
+OWN_MEMBER: Final = "l1BatchNumber"  # a header member that only these chains have
 
 
 def refuse_zksync(source: RemoteSource) -> None:

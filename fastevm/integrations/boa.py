@@ -1,9 +1,9 @@
 """Runs titanoboa 0.2.8 on fastevm: ``boa.set_env(Env())``.
 
 Contracts, events, anchors, pranks, deals, stack traces, coverage and gas profiles are those of
-titanoboa, and Python precompiles work. A function for an opcode (``boa.patch_opcode``) can observe
-it after its message has ended, but cannot replace it. Accounts and slots are cold at the start of
-each message, as in a transaction.
+titanoboa, and Python precompiles work. A function for an opcode (``boa.patch_opcode``) is called
+after the message has ended: it can observe the opcode, but not replace it. Accounts and slots are
+cold at the start of each message, as in a transaction.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Patch:
 
     @contextmanager
     def anchor(self) -> Iterator[None]:
-        """Undoes changes on exit."""
+        """A context that undoes changes of the block environment on exit."""
         before = dict(self.__dict__)
         try:
             yield
@@ -76,7 +76,7 @@ class TouchedSlots:
         self._engine = engine
 
     def get(self, address: Any, default: Any = ()) -> Any:
-        """Returns the slots of an account."""
+        """Returns the slots of an account that code has written."""
         key = Address(address).canonical_address
         items = self._engine.machine.state.storage_items(key)
         placed = self._engine.placed
@@ -99,9 +99,10 @@ class Engine:
         self._meter: type = GasMeter
         self.runs: deque[Run] = deque(maxlen=PREIMAGE_RUNS)  # runs that changed the state
         self.preimages: dict[bytes, bytes] = {}
-        self.placed: dict[tuple[bytes, int], int] = {}  # slots that were empty and set from outside
+        # slots that were empty and were set by the test, not by code
+        self.placed: dict[tuple[bytes, int], int] = {}
         self._precompiles: dict[bytes, Any] = {}
-        # Programs look up the opcodes that they wrap here.
+        # Programs read the opcodes that they wrap from this object.
         own = SimpleNamespace(opcodes=OwnOpcodes())
         self.vm = SimpleNamespace(state=SimpleNamespace(computation_class=own))
 
@@ -147,7 +148,7 @@ class Engine:
 
     @contextmanager
     def written(self, state: Any, writes: list[tuple[bytes, int, int]]) -> Iterator[None]:
-        """Uses a state with other values in some slots inside the ``with`` block."""
+        """A context in which the machine has ``state`` with other values in some slots."""
         now = self.machine.state
         self.machine.state = state
         for address, slot, value in writes:
@@ -167,7 +168,7 @@ class Engine:
         """Does nothing: accesses are cold at the start of each message."""
 
     def enable_fast_mode(self, flag: bool = True) -> None:
-        """Does nothing: there is only one mode."""
+        """Does nothing: the engine has no other mode."""
 
     def get_gas_meter_class(self) -> type:
         return self._meter
@@ -242,7 +243,7 @@ class Engine:
         self.machine.set_block(**self.patch.terms())
         self._precompiles = registered(self._precompiles, self.machine)
         run = Run(self, self.machine, make)
-        if self.machine.state is not run.before.state:  # otherwise it has written no slot
+        if self.machine.state is not run.before.state:  # otherwise the run has written no slot
             self.runs.append(run)
         root = computation_of(run, self)
         self._look_at(root)

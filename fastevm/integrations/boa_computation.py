@@ -51,7 +51,7 @@ class Memory:
         return self._bytes[start : start + size].ljust(size, b"\0")
 
     def read(self, start: int, size: int) -> memoryview:
-        """Returns the same without a copy."""
+        """Returns bytes from a position as a memoryview; zeros past the end."""
         return memoryview(self.read_bytes(start, size))
 
 
@@ -87,7 +87,7 @@ class Run:
         return [step for step in found if "pc" in step]
 
     def preimages(self) -> dict[bytes, bytes]:
-        """Hash -> 64-byte preimage: the keys of mappings."""
+        """Returns hash -> 64-byte preimage, which is the key and slot of a mapping element."""
         seen = Erc7562Observer(budget=HASHED_BYTES)
         with suppress(ResourceLimitError):
             self.repeat(seen)
@@ -198,7 +198,7 @@ class Computation:
 
     @cached_property
     def _contract_repr_before_revert(self) -> str | None:
-        """Returns the contract with its storage as of the failure of the frame."""
+        """Returns the contract with its storage at the time when the frame failed."""
         if not self.is_error:
             return None
         contract = self.env._lookup_contract_fast(self.msg.code_address)

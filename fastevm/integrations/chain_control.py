@@ -123,7 +123,7 @@ class Chain:
 
     @contextmanager
     def anchor(self) -> Iterator[None]:
-        """Undoes changes to the chain on exit."""
+        """A context that undoes changes to the chain on exit."""
         snapshot = self.snapshot()
         try:
             yield

@@ -18,14 +18,14 @@ INTERVAL: Final = 1  # seconds between two blocks
 EXCHANGES_LIMIT: Final = 100_000
 EDGE_TRACER: Final = {"tracer": "edgeTracer"}
 SECRET: Final = frozenset({"fork_url", "mnemonic", "state", "load_state", "dump_state"})
-"""Options that a file does not contain: they may hold keys or files of this machine."""
+"""Options that a file does not contain, because they may hold keys or local paths."""
 
 
 class RecordedNode(LocalNode):
     """A development node with a fixed clock that records requests and answers.
 
-    The prelude is recorded once, then each example anew. ``unobserved`` is not recorded, nor are
-    subscriptions.
+    The prelude is recorded once, then each example separately. Requests by ``unobserved`` and
+    subscriptions are not recorded.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -49,11 +49,11 @@ class RecordedNode(LocalNode):
         self._recording = self._example
 
     def begin_example(self) -> None:
-        """Forgets the requests since the prelude."""
+        """Drops the requests recorded since the prelude."""
         self._example.clear()
 
     def branches(self, first: int) -> int:
-        """Returns the number of branches that the transactions from block ``first`` on take."""
+        """Returns the number of branches taken by the transactions in blocks from ``first`` on."""
         found: set[tuple[str, int, int]] = set()
         height = int(self.unobserved("eth_blockNumber"), 16)
         for number in range(first, height + 1):

@@ -22,7 +22,7 @@ from fastevm.evm.stateful import stateful
 
 VM_ADDRESS: Final = "0x7109709ECfa91a80626fF3989D68f67F5b1DD12D"
 SELECTOR: Final = 4
-# The functions of Foundry's `vm` that change state; a test gives the others in Python.
+# The functions of Foundry's `vm` that change state; tests use Python for the others.
 FUNCTIONS: Final = {
     function.selector: function
     for function in map(Function, json_abi([

@@ -28,13 +28,13 @@ Trace = Mapping[str, Any]
 
 
 class Reached(NamedTuple):
-    """The coverage of one contract, at any address."""
+    """The coverage of one contract, at all its addresses."""
 
     name: str
     artifact: Artifact | None
     code: bytes
     pcs: set[int]
-    called: set[str]  # selectors
+    called: set[str]  # selectors of functions that were called
 
 
 class Coverage:
@@ -92,7 +92,7 @@ def row_of(item: Reached) -> tuple[str, str, str, str]:
         reached = {locations[pc] for pc in item.pcs if pc in locations}
         missed += spans(location.line for location in whole - reached)
         return item.name, functions, share(len(reached), len(whole)), "; ".join(missed)
-    starts = set(instructions(item.code))  # execution may also end past the last instruction
+    starts = set(instructions(item.code))  # execution may also end after the last instruction
     count = share(len(item.pcs & starts), len(starts)) if starts else str(len(item.pcs))
     return item.name, functions, f"{count} instructions", "; ".join(missed)
 
@@ -115,7 +115,7 @@ def spans(lines: Iterable[int]) -> list[str]:
 
 
 class CoveredEVM(EVM):
-    """A machine that reports everything it executes to a `Coverage`."""
+    """A machine that reports all executed code to a `Coverage`."""
 
     coverage: Coverage
 
@@ -124,7 +124,7 @@ class CoveredEVM(EVM):
         self.coverage.label(contract.address, contract.artifact)
 
     def on_simulation(self, payload: SimulatePayload) -> None:
-        """Counts the calls of a simulated payload; ignores rejected payloads."""
+        """Counts the calls of a simulation; ignores rejected payloads."""
         calls = [
             TracedCall(
                 call, GAS_ONLY, block.block_overrides, {} if later else block.state_overrides
@@ -154,7 +154,7 @@ class ChainCoverage:
         chain.node.observer = self.see
 
     def read(self, chain: Chain, first: int) -> None:
-        """Counts the blocks from this number on."""
+        """Counts the blocks from number ``first`` on."""
         for number in range(first, chain.height + 1):
             block = chain.node.request("eth_getBlockByNumber", [hex(number), False])
             for name in block["transactions"]:

@@ -22,7 +22,7 @@ class GasReport:
         self.used: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
 
     def read(self, chain: Chain, first: int) -> None:
-        """Counts the blocks of a chain from this number on."""
+        """Counts the blocks of a chain from number ``first`` on."""
         request = chain.node.request
         for number in range(first, chain.height + 1):
             block = request("eth_getBlockByNumber", [hex(number), True])

@@ -1,8 +1,8 @@
-"""Stateful property tests of contracts: state machines of Hypothesis over an `EVM` or a chain.
+"""Stateful property tests of contracts: Hypothesis state machines with an `EVM` or a chain.
 
 A test is a class with rules and invariants. Every example starts from the state after ``deploy``,
-Hypothesis searches for examples that take more branches of the contracts, and a failing example
-becomes a file for ``fastevm replay``.
+Hypothesis searches for examples that take more branches of the contracts, and a failing example is
+written to a file for ``fastevm replay``.
 """
 
 from __future__ import annotations
@@ -26,14 +26,15 @@ from fastevm.integrations.reproduction import Reproduction, reproduction_of
 
 FOLDER: Final = Path("reproductions")
 LABEL: Final = "branches of contracts"
-FAILURE_SHOWN: Final = 2_000  # characters of the failure in the file
-SKIPS: Final = frozenset({"Skipped", "SkipTest"})  # of pytest and unittest
+FAILURE_SHOWN: Final = 2_000  # most characters of the failure in the file
+# exceptions by which pytest and unittest skip a test
+SKIPS: Final = frozenset({"Skipped", "SkipTest"})
 
 
 def uints(bits: int = 256, *, below: int | None = None) -> SearchStrategy[int]:
-    """Unsigned integers of a Solidity type: small numbers, neighbours of powers of two, any.
+    """A strategy for unsigned integers: small numbers, neighbours of powers of two, any.
 
-    ``below``: an exclusive upper bound.
+    ``bits``: the size of the Solidity type. ``below``: an exclusive upper bound.
     """
     end = 1 << bits if below is None else min(below, 1 << bits)
     if end <= 0:
@@ -50,7 +51,7 @@ def uints(bits: int = 256, *, below: int | None = None) -> SearchStrategy[int]:
 
 
 class ExampleMachine(RuleBasedStateMachine):
-    """The common part of `EvmStateMachine` and `ChainStateMachine`."""
+    """The common base of `EvmStateMachine` and `ChainStateMachine`."""
 
     reproductions: ClassVar[Path | None] = FOLDER
     """The folder of reproduction files; None: write none."""
@@ -80,7 +81,7 @@ class ExampleMachine(RuleBasedStateMachine):
         raise NotImplementedError
 
     def teardown(self) -> None:
-        """Scores the example, and writes a file if it has failed."""
+        """Scores the example, and writes a file if it failed."""
         failure = failure_in_progress()
         target(float(self._branches()), label=LABEL)
         if failure is not None and self.reproductions is not None:
@@ -95,7 +96,7 @@ class ExampleMachine(RuleBasedStateMachine):
 
 
 def failure_in_progress() -> BaseException | None:
-    """Returns the exception that ends the example; None if that is not a failure of the test."""
+    """Returns the exception that ends the example; None if it is not a test failure."""
     error = sys.exc_info()[1]
     if isinstance(error, HypothesisException) or type(error).__name__ in SKIPS:
         return None
@@ -107,7 +108,7 @@ def failure_in_progress() -> BaseException | None:
 def origin_of(error: BaseException) -> str:
     """Returns a short digest of the type of an exception and the line that raised it.
 
-    Hypothesis looks for the smallest example of each such origin.
+    Hypothesis searches for the smallest example of each such origin.
     """
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
@@ -117,13 +118,13 @@ def origin_of(error: BaseException) -> str:
 
 
 class EvmStateMachine(ExampleMachine):
-    """A Hypothesis state machine over ``evm``, a machine of its own.
+    """A Hypothesis state machine with its own `EVM`, ``evm``.
 
     Override ``deploy``, a classmethod that runs once and stores contracts on the class. Rules call
-    contracts through ``self.evm``; a model belongs into attributes set in ``__init__`` or an
-    ``@initialize`` rule. Override ``machine`` for other rules or a fork of a chain, and call
+    contracts through ``self.evm``. Keep a model in attributes that ``__init__`` or an
+    ``@initialize`` rule sets. Override ``machine`` for another fork or a remote state, and call
     ``super().teardown()`` if you override ``teardown``. Changes of ``hooks`` and ``precompiles``
-    outlive an example.
+    are not undone after an example.
     """
 
     fork: ClassVar[str] = "osaka"
@@ -160,7 +161,7 @@ class EvmStateMachine(ExampleMachine):
 
 
 class ChainStateMachine(ExampleMachine):
-    """A Hypothesis state machine over ``chain``, a development chain of its own.
+    """A Hypothesis state machine with its own development chain, ``chain``.
 
     ``options`` are those of the node, see `LocalNode`. Override ``deploy``, a classmethod that runs
     once and stores contracts on the class. Requests through ``chain.node`` or a web3.py provider

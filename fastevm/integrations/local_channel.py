@@ -13,7 +13,7 @@ MESSAGES_AHEAD: Final = 1024  # messages sent but not yet read by the client
 
 
 class LocalChannel:
-    """Both ends of a channel: `messages` and `send` for the node, the rest for the client."""
+    """Both ends of a channel: the node uses `messages` and `send`, the client the other methods."""
 
     listens_on = False
 

@@ -118,8 +118,8 @@ class LocalNode:
     ``LocalNode(chain_id=1, block_time=2)``, ``LocalNode("node", slice_interval="100ms")``,
     ``LocalNode(fork_url="https://...")``. Raises ValueError for invalid options.
 
-    The node runs on its own thread until ``stop``, the end of a ``with`` block, or until the object
-    is garbage-collected. Any thread may send requests.
+    The node runs on its own thread until ``stop``, the end of a ``with`` block, or garbage
+    collection of the object. Any thread may send requests.
     """
 
     def __init__(self, command: str = "dev", **options: Any) -> None:
@@ -233,13 +233,13 @@ class LocalNode:
 
 
 class _NodeThread:
-    """The event loop of a node. Does not refer to the `LocalNode`, so that can be collected."""
+    """The event loop of a node. Does not refer to the `LocalNode`, which can thus be collected."""
 
     def __init__(self, arguments: argparse.Namespace, command: str) -> None:
         self.arguments = arguments
         module = import_module(COMMANDS[command])
         self.node: Any = module.node_of(arguments)
-        self.node.producer.collects_garbage = False  # the program decides when to collect
+        self.node.producer.collects_garbage = False  # the program controls garbage collection
         self.dialect = dialect_of(arguments)
         client = None
         if command == "dev":
@@ -258,7 +258,7 @@ class _NodeThread:
         self._thread = threading.Thread(target=self._run, name="fastevm-node", daemon=True)
 
     def begin(self) -> None:
-        """Starts the node and waits until it is ready; raises errors of the start."""
+        """Starts the node and waits until it is ready. Raises errors of the start."""
         if self.state_file is not None:
             self.state_file.__enter__()
         self._thread.start()
@@ -347,4 +347,4 @@ class _NodeThread:
                 await self.server.stop()
             except RuntimeError:
                 if threading.main_thread().is_alive():
-                    raise  # at interpreter shutdown no threads are left to wait in
+                    raise  # at interpreter shutdown no thread can wait for the answer

@@ -12,8 +12,8 @@ SCOPES: Final = ("session", "package", "module", "class", "function", "example")
 class Resettable(Protocol):
     """An object that can be reset to an earlier state.
 
-    ``mark`` changes whenever the object has changed; ``take`` takes a snapshot; ``back`` reverts to
-    it, unless a test has already reverted further.
+    ``mark()`` changes whenever the object has changed; ``take()`` takes a snapshot;
+    ``back(snapshot)`` reverts to it, unless a test has already reverted further.
     """
 
     def mark(self) -> object: ...
@@ -22,17 +22,17 @@ class Resettable(Protocol):
 
 
 class ResettableChain:
-    """The chain of a node; reports count blocks before they are undone."""
+    """The chain of a node. Reports read its blocks before they are undone."""
 
     def __init__(self, chain: Any, reports: Sequence[Any]) -> None:
         self.chain, self.reports = chain, reports
 
     def mark(self) -> object:
-        """Its head and the number of direct state changes."""
+        """Returns the head and the number of direct state changes."""
         return self.chain.node.state_mark()
 
     def take(self) -> object:
-        """Takes a snapshot; returns it with the block number."""
+        """Takes a snapshot. Returns it with the block number."""
         return self.chain.snapshot(), self.chain.height
 
     def back(self, snapshot: Any) -> None:
@@ -50,7 +50,7 @@ class ResettableMachine:
         self.evm = evm
 
     def mark(self) -> object:
-        """Its state, which is immutable."""
+        """Returns the state, which is immutable."""
         return self.evm.state
 
     def take(self) -> object:
@@ -66,7 +66,7 @@ class ResettableMachine:
 class Isolation:
     """The open scopes, widest first, with the snapshots taken at their start.
 
-    An object created inside a scope is reset to its state at creation.
+    An object that is created inside a scope is reset to its state at creation.
     """
 
     def __init__(self) -> None:
@@ -74,12 +74,12 @@ class Isolation:
         self._open: list[tuple[str, dict[Resettable, object]]] = []
 
     def add(self, resettable: Resettable) -> None:
-        """Isolates one more object from now on."""
+        """Isolates another object from now on."""
         self._made[resettable] = resettable.take()
 
     @contextmanager
     def scope(self, name: str) -> Iterator[None]:
-        """Undoes changes inside the scope at its end."""
+        """A context that undoes changes when it ends."""
         begun = name, {resettable: resettable.take() for resettable in self._made}
         self._open.append(begun)
         try:
@@ -93,7 +93,7 @@ class Isolation:
 
     @contextmanager
     def fixture(self, scope: str) -> Iterator[None]:
-        """Keeps changes of a fixture of this scope when narrower scopes end."""
+        """A context for a fixture of this scope: its changes stay when narrower scopes end."""
         before = {resettable: resettable.mark() for resettable in self._made}
         yield
         width = SCOPES.index(scope)

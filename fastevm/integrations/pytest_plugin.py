@@ -113,7 +113,7 @@ def _fastevm_module(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture(scope="class", autouse=True)
 def _fastevm_class(request: pytest.FixtureRequest) -> Iterator[None]:
-    """The same for a class."""
+    """Undoes the changes of a class's fixtures at its end."""
     isolation = request.config.stash[KEY].isolation
     with nullcontext() if request.cls is None else isolation.scope("class"):
         yield

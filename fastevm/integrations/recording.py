@@ -18,16 +18,16 @@ from fastevm.integrations.traced_runs import RUNS, with_trace
 CHANGES: Final = (
     "set_account", "set_balance", "set_nonce", "set_code", "set_storage", "set_block",
 )  # fmt: skip
-UNRECORDED: Final = ("trace", "timeout")  # arguments that change no result
+UNRECORDED: Final = ("trace", "timeout")  # arguments that do not affect results
 STEPS_LIMIT: Final = 100_000
 EDGES: Final = "edges"
-STATE: Final[Any] = EVM.state  # the property, which the subclass overrides
+STATE: Final[Any] = EVM.state  # the property of the base class, which the subclass overrides
 
 
 class Step(Struct, omit_defaults=True):
     """One use of a machine: a method, its arguments as JSON values, and its outcome.
 
-    ``outcome`` is None for changes, which have no result.
+    ``outcome`` is None for state changes, which have no result.
     """
 
     method: str
@@ -37,7 +37,7 @@ class Step(Struct, omit_defaults=True):
 
 
 class Start(Struct):
-    """The machine before the first step."""
+    """The state of the machine before the first step."""
 
     state: Layer
     block: dict[str, Any]
@@ -69,7 +69,7 @@ def json_form(value: Any) -> Any:
 
 
 def outcome_of(result: ExecutionResult) -> dict[str, Any]:
-    """Returns what a replay must reproduce of a result."""
+    """Returns the parts of a result that a replay must reproduce."""
     return {
         "success": result.success,
         "output": json_form(result.output),
@@ -94,15 +94,15 @@ def environment_of(evm: EVM) -> dict[str, Any]:
 class RecordedEVM(EVM):
     """A machine that records its runs and changes, and the branches that its code takes.
 
-    A change of ``state``, and ``revert``, begin a new recording. ``simulate`` and changes of
-    ``hooks`` or ``precompiles`` are not recorded.
+    Setting ``state``, and ``revert``, start a new recording. ``simulate`` and changes of ``hooks``
+    or ``precompiles`` are not recorded.
     """
 
-    _depth = 0  # of the methods of this class that run
+    _depth = 0  # nesting of running methods of this class
     _start: Start | None = None
 
     def begin_recording(self) -> None:
-        """Forgets all steps and branches; the recording starts from the current state."""
+        """Drops all steps and branches. The recording starts from the current state."""
         self.steps: list[Step] = []
         self.edges: set[tuple[str, int, int]] = set()
         self._restart()
@@ -113,7 +113,7 @@ class RecordedEVM(EVM):
 
     @property
     def start(self) -> Start:
-        """The machine before the first step. Raises RuntimeError without a recording."""
+        """The machine before the first step. Raises RuntimeError if nothing is recorded."""
         if self._start is None:
             raise RuntimeError("nothing is recorded: call begin_recording first")
         return self._start
@@ -125,7 +125,7 @@ class RecordedEVM(EVM):
         labels["0x" + contract.raw_address.hex()] = found
 
     def revert(self, snapshot: int) -> None:
-        """Restores a snapshot and begins a new recording."""
+        """Restores a snapshot and starts a new recording."""
         self._depth += 1
         try:
             super().revert(snapshot)
@@ -148,13 +148,13 @@ class RecordedEVM(EVM):
 
 
 def note_edges(machine: RecordedEVM, trace: Mapping[str, Any]) -> None:
-    """Adds the branches of a run."""
+    """Adds the branches that a run has taken."""
     for address, edges in trace["code"].items():
         machine.edges.update((address, source, target) for source, target in edges)
 
 
 def recorded(name: str) -> Callable[..., Any]:
-    """Returns the method ``name`` of ``EVM`` with a recording of its uses."""
+    """Returns the method ``name`` of ``EVM``, wrapped so that its calls are recorded."""
     method = getattr(EVM, name)
     runs = with_trace(method, EDGES, note_edges) if name in RUNS else method
 

@@ -36,10 +36,10 @@ from fastevm.rpc.safe_text import safe
 from fastevm.rpc_client.large_json import is_too_deep
 
 FORMAT: Final = 1
-FILE_LIMIT: Final = 256 * 1024 * 1024  # bytes of a file to read
-DEEPEST: Final = 4_096  # levels of its JSON; traces of 1,024 calls in each other have 2,048
+FILE_LIMIT: Final = 256 * 1024 * 1024  # size limit of a file in bytes
+DEEPEST: Final = 4_096  # most levels of nested JSON; a trace of 1,024 nested calls has 2,048
 FIELDS: Final = ("balance", "nonce", "code")
-SHOWN: Final = 96  # characters of a value or an error that a line shows
+SHOWN: Final = 96  # most characters of a value or an error in a line
 METHODS: Final = {
     name: getattr(EVM, name)
     for name in (
@@ -50,11 +50,11 @@ METHODS: Final = {
 
 
 class ReproductionError(FastevmError):
-    """A reproduction file cannot be read, or a step has another outcome than recorded."""
+    """A reproduction file is unreadable, or a step has another outcome than recorded."""
 
 
 class Exchange(msgspec.Struct):
-    """A request of JSON-RPC, or a batch, and its answer."""
+    """A JSON-RPC request or batch, and its answer."""
 
     request: Any
     answer: Any
@@ -63,7 +63,7 @@ class Exchange(msgspec.Struct):
 class ChainPart(msgspec.Struct, kw_only=True):
     """The requests to a development node: those that all examples share, and the example.
 
-    ``withheld``: names of options of the node that a replay must pass.
+    ``withheld``: names of node options that the caller of a replay must pass.
     """
 
     options: dict[str, Any] = {}
@@ -75,14 +75,14 @@ class ChainPart(msgspec.Struct, kw_only=True):
 class Reproduction(msgspec.Struct, kw_only=True):
     """The content of a file: steps of a machine, or requests to a chain.
 
-    ``state``: what the steps read, in the form of a genesis allocation.
+    ``state``: the accounts and slots that the steps read, as a genesis allocation.
     """
 
     format: int = FORMAT
     fastevm: str = __version__
     test: str = ""
     failure: str = ""
-    warning: str = ""  # why a replay may differ; empty if it was tried and does not
+    warning: str = ""  # why a replay may differ; empty if a trial replay did not
     fork: str = ""
     unchecked: list[str] = []
     code_size_limit: int | None = None
@@ -148,7 +148,7 @@ def accounts_of(allocation: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[s
 
 
 def reproduction_of(evm: RecordedEVM, test: str, failure: str) -> Reproduction:
-    """Returns the reproduction of what a machine has recorded.
+    """Returns the reproduction of a machine's recorded steps.
 
     Replays the steps to find the state that they read, and to verify that their outcomes repeat.
     """
@@ -186,9 +186,10 @@ def play(
     state: dict[str, dict[str, Any]] | None = None,
     show: Callable[[int, Step, dict[str, Any] | None], object] | None = None,
 ) -> str:
-    """Runs steps; returns the first difference from their outcomes, or an empty text.
+    """Runs steps. Returns the first difference from their outcomes, or an empty text.
 
-    ``state`` receives the accounts and slots that the steps read, as of before the first step.
+    ``state`` receives the accounts and slots that the steps read, with the values before the first
+    step.
     """
     for number, step in enumerate(steps, 1):
         outcome = run_step(evm, step, state)
@@ -226,7 +227,7 @@ def run_step(
 
 
 def merge(state: dict[str, dict[str, Any]], prestate: Mapping[str, Mapping[str, Any]]) -> None:
-    """Adds the accounts and slots of a run that no earlier run has read."""
+    """Adds accounts and slots that a run has read and no earlier run."""
     for address, account in prestate.items():
         fields = {name: account[name] for name in FIELDS if name in account}
         known = state.setdefault(address, {**fields, "storage": {}})
@@ -241,7 +242,7 @@ def replay(
 ) -> EVM:
     """Runs the steps of a file and returns the machine after them.
 
-    ``precompiles``: those in Python that the recorded machine had. ``show`` receives a line for
+    ``precompiles``: the Python precompiles of the recorded machine. ``show`` receives a line for
     each step. Raises ReproductionError if an outcome differs from the recorded one, and for a file
     of a chain, see `replay_chain`.
     """
@@ -268,10 +269,10 @@ def replay(
 def replay_chain(
     path: str | Path, *, show: Callable[[str], object] | None = None, **options: Any
 ) -> LocalNode:
-    """Sends the requests of a file to a new development node and returns it.
+    """Sends the requests of a file to a new development node. Returns the node.
 
-    ``options``: those of the node that the file does not contain. Raises ReproductionError if an
-    answer differs from the recorded one.
+    ``options``: node options that the file does not contain. Raises ReproductionError if an answer
+    differs from the recorded one.
     """
     recording = import_module("fastevm.integrations.chain_recording")
     found = read(path)
@@ -331,7 +332,7 @@ def ending(outcome: Mapping[str, Any] | None) -> str:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of ``fastevm replay``."""
+    """Adds the arguments of ``fastevm replay``."""
     parser.add_argument("file", type=Path, help="a reproduction file of a failing example")
     parser.add_argument("--fork-url", metavar="URL", help="the node that the chain forks")
 

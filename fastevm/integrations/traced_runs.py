@@ -14,9 +14,9 @@ INSIDE: Final = "_is_traced"
 
 
 def with_trace(method: Run, name: str, read: Callable[[Any, Any], object]) -> Run:
-    """Wraps a method of `RUNS`: ``read(machine, trace)`` gets the additional trace ``name``.
+    """Wraps a method of `RUNS` so that ``read(machine, trace)`` gets the additional trace ``name``.
 
-    A method that another one calls (``deploy`` calls ``transact``) is part of the outer run.
+    A method called by another one (``deploy`` calls ``transact``) is part of the outer run.
     """
 
     def run(self: Any, *args: Any, trace: Any = None, **terms: Any) -> ExecutionResult:

@@ -32,7 +32,7 @@ PROVIDER_OPTIONS: Final = frozenset((
     "request_timeout", "subscription_response_queue_size", "silence_listener_task_exceptions",
     "request_information_cache_size",
 ))  # fmt: skip
-"""Options for web3.py; all others are for the node."""
+"""Options for web3.py; all other options are for the node."""
 
 Requests = list[tuple[RPCEndpoint, Any]]
 _Many = list[RPCResponse] | RPCResponse
@@ -80,7 +80,7 @@ class FastevmProvider(JSONBaseProvider):
 
 
 class AsyncFastevmProvider(AsyncJSONBaseProvider):
-    """A provider for `AsyncWeb3` with the same options."""
+    """A provider for `AsyncWeb3`; options: see `FastevmProvider`."""
 
     def __init__(self, node: LocalNode | None = None, **options: Any) -> None:
         self.node, theirs = _node_of(node, options)
@@ -104,7 +104,7 @@ class AsyncFastevmProvider(AsyncJSONBaseProvider):
 
 
 class PersistentFastevmProvider(PersistentConnectionProvider):
-    """A provider for `AsyncWeb3` with subscriptions and the same options; see `connect`.
+    """A provider for `AsyncWeb3` with subscriptions; options: see `FastevmProvider`.
 
     Use it like a WebSocketProvider: ``async with AsyncWeb3(provider) as w3``.
     """
@@ -125,7 +125,7 @@ class PersistentFastevmProvider(PersistentConnectionProvider):
         return await super().is_connected(show_traceback)
 
     async def socket_send(self, request_data: bytes) -> None:
-        """Sends a request. Raises ConnectionError before `connect` and after the end."""
+        """Sends a request. Raises ConnectionError if the provider is not connected."""
         if self._channel is None:
             raise ConnectionError("the provider is not connected")
         self._channel.write(request_data)

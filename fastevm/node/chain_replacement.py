@@ -24,10 +24,10 @@ from fastevm.rpc_types.anvil_state import BlockAndReceipts
 class ChainReplacement:
     """Replaces the chain of a node.
 
-    Drops waiting transactions, the pending block and the snapshots. ``coinbase`` (20 bytes)
-    receives the fees of later blocks, except on chains of the OP stack. ``publish`` withdraws the
-    pending block, ``forget`` deletes the snapshots. ``attach_remote`` replaces the remote-state
-    part of the node and returns the previous one.
+    Drops pooled transactions, the pending block and the snapshots. ``coinbase`` (20 bytes) receives
+    the fees of later blocks, except on chains of the OP stack. ``publish`` withdraws the pending
+    block, ``forget`` deletes the snapshots. ``attach_remote`` replaces the remote-state part of the
+    node and returns the previous part.
     """
 
     def __init__(
@@ -47,9 +47,9 @@ class ChainReplacement:
     def begin_anew(
         self, config: ChainConfig, block: Block, layer: Layer, fork: ForkHistory | None
     ) -> None:
-        """Begins a chain with its first block and state.
+        """Starts a new chain from its first block and state.
 
-        ``fork``: the node from whose chain it was forked.
+        ``fork``: the upstream node of a forked chain; None: not forked.
         """
         producer = self.producer
         with producer.lock:
@@ -71,9 +71,9 @@ class ChainReplacement:
         layer: Layer,
         states: Mapping[bytes, Layer] | None = None,
     ) -> None:
-        """Continues a saved chain, as `Chain.resume`.
+        """Continues a saved chain, see `Chain.resume`.
 
-        The clock shows the system's time, or that of the last block if this is later.
+        The clock is set to the system's time, or to the last block's timestamp if that is later.
         """
         producer = self.producer
         with producer.lock:
@@ -87,7 +87,7 @@ class ChainReplacement:
             producer.restart()
 
     def dump_state(self, *, historical: bool = False) -> bytes:
-        """Returns the canonical chain and the state of its head as JSON text, as anvil writes it.
+        """Returns the canonical chain and the state of its head as JSON text, in anvil's format.
 
         ``historical``: also the states of older blocks. The block under construction is sealed
         first.
@@ -100,15 +100,15 @@ class ChainReplacement:
     def load_state(self, data: bytes) -> None:
         """Loads a chain that this node or anvil dumped: JSON, optionally compressed with gzip.
 
-        Accounts that it does not contain keep their values, as in anvil; so does the chain id. A
-        forked chain loads only the accounts. Raises ValueError with the reason; then nothing has
-        changed, except that the block under construction was sealed.
+        Accounts that are not in the dump keep their values, as in anvil, and so does the chain id.
+        A forked chain loads only the accounts. Raises ValueError with the reason and then changes
+        nothing, except that it seals the block under construction.
         """
         chain, producer = self.chain, self.producer
         with producer.lock:
             producer.seal_open_block()
             if chain.journal is not None:
-                raise ValueError("a chain in a data directory cannot go on with another one")
+                raise ValueError("a node with a data directory cannot load another chain")
             saved = read_state(data)
             below = chain.layer_of(chain.head.hash)
             layer = with_amendments(below, saved.accounts)

@@ -1,4 +1,4 @@
-"""Removes blocks of a development chain, and replaces them by others."""
+"""Removes the newest blocks of a development chain, or replaces them."""
 
 from __future__ import annotations
 
@@ -14,15 +14,14 @@ from fastevm.errors import InvalidTransaction, StateUnavailableError
 from fastevm.node.pool.pool import TransactionPool
 from fastevm.node.production.block_producer import BlockProducer
 
-MAX_DEPTH: Final = 10_000  # blocks that one request may remove
+MAX_DEPTH: Final = 10_000  # most blocks that one request may remove
 
 
 class ChainRewriting:
     """Removes blocks. Their transactions are dropped, as in anvil, and do not return to the pool.
 
-    Raises ValueError with the reason; then nothing has changed, except that a block under
-    construction with transactions was sealed. ``dropped`` is called after transactions left the
-    pool.
+    Raises ValueError with the reason and then changes nothing, except that it seals a block under
+    construction that has transactions. ``dropped()`` is called after transactions left the pool.
     """
 
     def __init__(
@@ -56,7 +55,7 @@ class ChainRewriting:
             self.producer.restart()
 
     def reorganise(self, depth: int, blocks: Mapping[int, Sequence[Transaction]]) -> None:
-        """Replaces the newest ``depth`` blocks by as many new ones with other hashes.
+        """Replaces the newest ``depth`` blocks by the same number of blocks with other hashes.
 
         ``blocks``: the transactions of each new block by its index from 0; other blocks are empty.
         """

@@ -1,4 +1,4 @@
-"""Settings of the next blocks of a development chain: fees, gas, coinbase, randomness, chain id."""
+"""Settings of a development chain's next blocks: fees, gas, coinbase, prevRandao, chain id."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ from fastevm.node.production.block_settings import MAX_BASE_FEE, MAX_GAS_LIMIT
 
 
 class ChainSettings:
-    """Changes settings of the next blocks. Each method first seals an open block with
-    transactions.
+    """Changes settings of the next blocks. Each method first seals an open block with transactions.
 
-    Raises ValueError with the reason if a value is refused; nothing has changed then. In a data
-    directory, a chain of its own is verified by its rules when it is restored, so base fee and gas
-    limit are refused; the chain id is refused on a fork too. ``changed`` is called after each
-    change.
+    If a setting is refused, raises ValueError with the reason and changes nothing. Base fee and gas
+    limit cannot be set in a data directory, because a restored chain that is not forked is verified
+    by its rules. The chain id cannot be set in a data directory, forked or not. ``changed()`` is
+    called after each change.
     """
 
     def __init__(
@@ -29,7 +28,7 @@ class ChainSettings:
         self.chain, self.producer, self.changed = chain, producer, changed
 
     def set_coinbase(self, coinbase: bytes) -> None:
-        """Sends the fees of all later blocks to ``coinbase`` (20 bytes)."""
+        """Sets the fee recipient of all later blocks (20 bytes)."""
         if not isinstance(self.producer.source, EthereumAttributes):
             raise ValueError("the fees of this chain go to a vault of the OP stack")
         with self._between_blocks():
@@ -54,12 +53,12 @@ class ChainSettings:
             self.producer.settings.set_child(self.chain.head.hash, base_fee=base_fee)
 
     def set_next_prev_randao(self, prev_randao: bytes) -> None:
-        """Sets the randomness of the next block (32 bytes)."""
+        """Sets the prevRandao of the next block (32 bytes)."""
         with self._between_blocks():
             self.producer.settings.set_child(self.chain.head.hash, prev_randao=prev_randao)
 
     def set_min_gas_price(self, price: int) -> None:
-        """On a chain without tips, accepts only transactions that offer at least ``price`` wei."""
+        """Sets the minimum gas price in wei. Raises ValueError if blocks have base fees."""
         if self._has_base_fee():
             raise ValueError("anvil_setMinGasPrice is not supported when EIP-1559 is active")
         self.producer.settings.min_gas_price = price
@@ -73,7 +72,7 @@ class ChainSettings:
             self.chain.config = config
 
     def set_logging(self, wanted: bool) -> None:
-        """Makes this process log everything, or errors only."""
+        """Enables the log of this process (True), or only errors (False)."""
         logging.disable(logging.NOTSET if wanted else logging.WARNING)
 
     def next_base_fee(self, parent: bytes) -> int | None:
@@ -84,7 +83,7 @@ class ChainSettings:
 
     @property
     def gas_limit(self) -> int | None:
-        """The gas limit that was set; None if it follows the rules."""
+        """The gas limit that was set; None if blocks follow the rules."""
         return self.producer.settings.gas_limit
 
     def _has_base_fee(self) -> bool:

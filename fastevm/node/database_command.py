@@ -38,7 +38,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         if name in ("verify", "stats", "prune"):
             item.add_argument("--json", action="store_true", help="print one JSON value")
         if name == "repair":
-            item.add_argument("--genesis", type=Path, metavar="FILE", help="where it is missing")
+            item.add_argument(
+                "--genesis",
+                type=Path,
+                metavar="FILE",
+                help="genesis to store if genesis.json is missing",
+            )
         if name in ("export", "import"):
             item.add_argument("file", type=Path, help="concatenated RLP; import: also gzip, era1")
         if name == "export":
@@ -79,7 +84,7 @@ def _repair(arguments: argparse.Namespace) -> int:
 
 
 def _stored_genesis(path: Path | None) -> bytes | None:
-    """Returns the content of ``genesis.json`` from a genesis file or a copy of ``genesis.json``."""
+    """Returns the content of ``genesis.json``, from a genesis file or a copy of that file."""
     if path is None:
         return None
     try:
@@ -92,24 +97,24 @@ def _stored_genesis(path: Path | None) -> bytes | None:
         chain_id = read_number(found["config"]["chainId"], "config.chainId")
         return genesis_file(found, block.hash, chain_id).encoded()
     except (OSError, ValueError) as error:
-        raise StorageError(f"{path} is no genesis file: {error}") from None
+        raise StorageError(f"{path} is not a genesis file: {error}") from None
 
 
 def _existing(path: Path) -> DataDirectory:
-    """Returns an unused data directory; does not create one."""
+    """Returns the data directory at ``path``, which must exist, without opening its files."""
     if not path.is_dir():
-        raise StorageError(f"{path} is no directory")
+        raise StorageError(f"{path} is not a directory")
     return DataDirectory(path)
 
 
 @contextmanager
 def _opened(path: Path) -> Iterator[tuple[DataDirectory, Chain]]:
-    """Returns the directory and its chain, restored as for a node that builds no blocks."""
+    """Yields the directory and its restored chain, for a command that builds no blocks."""
     directory = _existing(path)
     try:
         genesis = directory.genesis
         if genesis is None:
-            raise StorageError(f"{path} holds no chain")
+            raise StorageError(f"{path} does not contain a chain")
         if is_fork(genesis):
             yield directory, kept_chain(directory, ChainLimits())
             return
@@ -133,8 +138,8 @@ def _opened(path: Path) -> Iterator[tuple[DataDirectory, Chain]]:
 
 
 def _export(arguments: argparse.Namespace) -> int:
-    if arguments.file.is_file():  # it might be a file of the directory
-        raise StorageError(f"{arguments.file} exists already and is not overwritten")
+    if arguments.file.is_file():  # the file might belong to the data directory
+        raise StorageError(f"{arguments.file} already exists: choose another file")
     with _opened(arguments.datadir) as (_, chain):
         last = chain.head.number if arguments.last is None else arguments.last
         if arguments.first > last:
@@ -143,7 +148,7 @@ def _export(arguments: argparse.Namespace) -> int:
             for number in range(max(arguments.first, chain.genesis.number + 1), last + 1):
                 block = chain.block_by_number(number)
                 if block is None:
-                    raise StorageError(f"there is no block {number}")
+                    raise StorageError(f"block {number} does not exist")
                 file.write(block.rlp())
     print(f"exported blocks up to {last}")
     return 0
@@ -218,7 +223,8 @@ def _compact(arguments: argparse.Namespace) -> int:
     with _opened(arguments.datadir) as (directory, chain):
         before = directory.blocks.file.size
         directory.forget_slices(chain)  # their parent may be on a removed branch
-        directory.forget_snapshot()  # first, because it refers to the old length of the journal
+        # before the journal is shortened, because the snapshot refers to its old length
+        directory.forget_snapshot()
         directory.development.forget_snapshots()
         directory.blocks.compact(chain)
         print(f"blocks.log: {before} bytes before, {directory.blocks.file.size} now")
@@ -227,7 +233,7 @@ def _compact(arguments: argparse.Namespace) -> int:
 
 ACTIONS: Final[dict[str, tuple[Callable[[argparse.Namespace], int], str]]] = {
     "verify": (_verify, "read every record and report damage; changes nothing"),
-    "repair": (_repair, "make a damaged directory usable; damaged files are kept beside"),
+    "repair": (_repair, "make a damaged directory usable; damaged files are renamed and kept"),
     "export": (_export, "write the canonical blocks as RLP"),
     "import": (_import, "verify, execute and add blocks from RLP"),
     "prune": (_prune, "delete what was set aside: torn records, damaged files, old chains"),

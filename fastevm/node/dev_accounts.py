@@ -1,4 +1,4 @@
-"""Funded accounts of a development chain, derived from a mnemonic as wallets do.
+"""Funded accounts of a development chain, derived from a mnemonic as in wallets.
 
 BIP-39 turns the words into a seed, BIP-32 derives keys from it, and BIP-44 defines Ethereum's path
 m/44'/60'/0'/0/index. The checksum of the words is not verified, because test mnemonics often have
@@ -33,9 +33,7 @@ FIRST_RECOVERY_ID = 27
 
 @dataclass(frozen=True, slots=True)
 class DevAccount:
-    """An account with a public test key: address (20 bytes), private key (32 bytes, not in the
-    repr).
-    """
+    """A development account: address (20 bytes) and public test key (32 bytes, not in the repr)."""
 
     address: bytes
     private_key: bytes = field(repr=False)
@@ -47,7 +45,7 @@ class DevAccount:
         return self.sign_digest(keccak256(PERSONAL_MESSAGE + str(len(message)).encode() + message))
 
     def sign_digest(self, digest: bytes) -> bytes:
-        """Signs 32 bytes. Returns 65 bytes r, s, v; v is 27 or 28."""
+        """Signs a 32-byte hash. Returns 65 bytes r, s, v; v is 27 or 28."""
         parity, r, s = sign(digest, self.private_key)
         return r.to_bytes(32, "big") + s.to_bytes(32, "big") + bytes([FIRST_RECOVERY_ID + parity])
 
@@ -60,9 +58,9 @@ def balances_of(accounts: Iterable[DevAccount], wei: int = DEV_BALANCE) -> dict[
 def dev_accounts(
     count: int = 10, mnemonic: str = TEST_MNEMONIC, path: str = DERIVATION_PATH
 ) -> tuple[DevAccount, ...]:
-    """Returns the first ``count`` accounts of a mnemonic; the index follows ``path``.
+    """Returns the first ``count`` accounts of a mnemonic; the index is appended to ``path``.
 
-    Raises ValueError beyond 1,000 accounts, for an empty mnemonic and for an invalid path.
+    Raises ValueError for more than 1,000 accounts, an empty mnemonic and an invalid path.
     """
     if not 0 <= count <= MAX_ACCOUNTS:
         raise ValueError(f"the number of accounts must be 0 to {MAX_ACCOUNTS}, not {count}")

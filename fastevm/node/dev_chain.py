@@ -34,7 +34,7 @@ STATE_GAS_LIMIT: Final = 200_000_000
 """Gas limit in forks with state gas for code (EIP-8037): the longest contract uses half of it."""
 DEV_BASE_FEE: Final = 10**9
 DEFAULT_FORK: Final = OSAKA
-NEVER: Final = 2**63 - 1  # a block number
+NEVER: Final = 2**63 - 1  # a block number that is never reached
 LATEST: Final = "latest"  # alias of the newest fork
 NO_WORK: Final = {
     "block_reward_gwei": 0, "bomb_delay_blocks": NEVER, "difficulty_divisor": NEVER,
@@ -50,15 +50,15 @@ CREATE2_PROXY_CODE: Final = (
 
 
 class DevChain(Struct, frozen=True, kw_only=True):
-    """The constants of a development chain with the newest rules.
+    """The constants of a development chain, with the newest rules by default.
 
-    ``balance`` (wei) of each account, ``base_fee`` (wei) of the first block, ``timestamp`` of it in
-    seconds (None: now), ``number`` of it, ``gas_limit`` of all (None: the usual one of the fork).
-    ``hardfork``: a fork of mainnet by a name that `fork_named` knows, or ``latest``; blocks of one
-    before the merge have a difficulty, no reward. A fork of Base counts as ``op_fork``: the rules
-    of that fork of the OP stack or of Base. ``create2_proxy``: the deterministic deployment proxy
-    is there. ``genesis_file``: a genesis in geth's format, whose members, accounts and forks count
-    before those above; not its chain id, if there is one above.
+    ``balance``: wei of each account. ``base_fee`` (wei), ``timestamp`` (seconds; None: now) and
+    ``number``: of the first block. ``gas_limit``: of all blocks (None: the fork's default).
+    ``hardfork``: a mainnet fork by a name that `fork_named` knows, or ``latest``; a chain before
+    the merge has a difficulty and no block reward. A fork of Base is used as ``op_fork``.
+    ``op_fork``: the rules of a fork of the OP stack or of Base. ``create2_proxy``: deploy the
+    deterministic deployment proxy. ``genesis_file``: a genesis in geth's format, whose members,
+    accounts and forks override those above, except a chain id given above.
     """
 
     chain_id: int | None = None
@@ -73,8 +73,9 @@ class DevChain(Struct, frozen=True, kw_only=True):
     genesis_file: Mapping[str, Any] | None = None
 
     def genesis(self, accounts: Sequence[DevAccount]) -> dict[str, Any]:
-        """Returns the genesis in geth's format. Raises ValueError for a fork that the OP stack
-        lacks.
+        """Returns the genesis in geth's format.
+
+        Raises ValueError for a fork that the OP stack does not have.
         """
         balance = {"balance": hex(self.balance)}
         alloc: dict[str, Any] = {"0x" + account.address.hex(): balance for account in accounts}
@@ -103,7 +104,7 @@ class DevChain(Struct, frozen=True, kw_only=True):
 
     @property
     def layer2_fork(self) -> str | None:
-        """The fork of the OP stack or of Base that all blocks have; None on a chain of Ethereum."""
+        """The OP-stack or Base fork of all blocks; None on a chain with Ethereum's rules."""
         if self.op_fork is not None:
             return self.op_fork
         name = (self.hardfork or "").casefold()
@@ -111,14 +112,12 @@ class DevChain(Struct, frozen=True, kw_only=True):
 
     @property
     def block_millis(self) -> int | None:
-        """The milliseconds between blocks that the rules require; None if they require none."""
+        """The block time in milliseconds that the rules require; None if they require none."""
         return None if self.layer2_fork is None else op_stack.block_millis(self.layer2_fork)
 
     @property
     def fork(self) -> Fork:
-        """Returns the fork of Ethereum of all blocks. Raises ValueError for a name that is not
-        a mainnet fork.
-        """
+        """The Ethereum fork of all blocks. Raises ValueError if the name is not a mainnet fork."""
         if self.hardfork is None or self.hardfork.lower() == LATEST or self.layer2_fork is not None:
             return DEFAULT_FORK
         try:
@@ -131,15 +130,15 @@ class DevChain(Struct, frozen=True, kw_only=True):
 
     @property
     def parameters(self) -> dict[str, int]:
-        """The parameters that differ from mainnet's rules."""
+        """The parameters that differ from mainnet's rules, by name."""
         return {} if _is_merged(self.fork) else dict(NO_WORK)
 
     def _forks(self) -> dict[str, int]:
-        """Returns the configuration members that activate every fork at the first block."""
+        """Returns the members of ``config`` that activate every fork at the first block."""
         fork = self.fork
         keys = [item.config_key for item in FORKS[: FORKS.index(fork) + 1]]
         forks = {key: 0 for key in keys if key not in ("", DAO.config_key)}
-        if fork is CONSTANTINOPLE:  # includes Petersburg if that has no block of its own
+        if fork is CONSTANTINOPLE:  # includes Petersburg unless that has its own block
             forks[PETERSBURG.config_key] = NEVER
         return forks | ({"mergeNetsplitBlock": 0} if _is_merged(fork) else {})
 
@@ -155,9 +154,7 @@ def _is_merged(fork: Fork) -> bool:
 
 
 def _merged(genesis: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns a genesis with the members of another. Raises ValueError for a member that is not an
-    object.
-    """
+    """Returns ``genesis`` with the members of ``given``. Raises ValueError for non-objects."""
     merged = {**genesis, **given}
     for name in ("config", "alloc"):
         members = given.get(name) or {}
@@ -170,9 +167,9 @@ def _merged(genesis: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any]
 
 
 def usual_gas_limit(hardfork: str | None, before: int) -> int:
-    """Returns the gas limit of a development chain: ``before`` up to the fork with state gas.
+    """Returns the block gas limit of a development chain: ``before`` for forks before state gas.
 
-    On a chain of Base it is that of Base. Raises ValueError for a name that is no fork.
+    On a chain of Base it is Base's limit. Raises ValueError if the name is not a fork.
     """
     name = (hardfork or "").casefold()
     if name in op_stack.BASE_FORK_NAMES:

@@ -1,6 +1,6 @@
 """The development part of a node (``evm_*``, ``anvil_*``): clock, accounts, snapshots, mining.
 
-A node that builds its own blocks has `DevelopmentControls`, any other one has `NoDevelopment`.
+A node that builds its own blocks has `DevelopmentControls`, other nodes have `NoDevelopment`.
 """
 
 from __future__ import annotations
@@ -28,14 +28,15 @@ from fastevm.node.snapshots import Snapshot, Snapshots
 from fastevm.node.storage import NoStorage
 from fastevm.node.time_control import TimeControl
 
-MAX_MINED = 100_000  # blocks made by one request: 13 s, less than a request may take
+# most blocks of one request: they take 13 s, less than the time limit of a request
+MAX_MINED = 100_000
 LARGEST_BALANCE = 2**256 - 1  # wei
 INSTANCE_SIZE = 32  # bytes
-NO_RESET = "this node cannot begin another chain"
+NO_RESET = "this node cannot start another chain"
 
 
 class NoReset:
-    """Begins no other chain: the node follows, or keeps its chain in a data directory.
+    """Refuses to start another chain: the node follows, or its chain is in a data directory.
 
     ``instance``: 32 bytes, different after each reset.
     """
@@ -43,16 +44,16 @@ class NoReset:
     instance = bytes(INSTANCE_SIZE)
 
     def to_fork(self, url: str | None = None, block: BlockLike | None = None) -> None:
-        """Begins a fork of another node's chain; raises FastevmError."""
+        """Restarts as a fork of another node's chain. Here raises FastevmError."""
         raise FastevmError(NO_RESET)
 
     def to_development(self) -> None:
-        """Begins a development chain; raises FastevmError."""
+        """Always raises FastevmError: this node cannot restart as a development chain."""
         raise FastevmError(NO_RESET)
 
 
 class NoDevelopment:
-    """The part of a node that builds no blocks, with what every node answers about its controls."""
+    """The development part of a node that builds no blocks."""
 
     is_present = False
 
@@ -62,22 +63,22 @@ class NoDevelopment:
 
     @property
     def mines_at_once(self) -> bool:
-        """Whether each transaction gets a block immediately."""
+        """Whether each transaction is mined immediately."""
         return False
 
     @property
     def mines(self) -> bool:
-        """Whether blocks are made without a request: for transactions, or at an interval."""
+        """Whether blocks are built without a request: for transactions, or at an interval."""
         return False
 
     @property
     def mines_on_request(self) -> bool:
-        """Whether blocks are made only by methods such as evm_mine."""
+        """Whether blocks are built only by methods such as evm_mine."""
         return False
 
     @property
     def changes_at_once(self) -> bool:
-        """Whether small changes of the chain wait for no file, other node or slice."""
+        """Whether small changes of the chain never wait for a file, another node or a slice."""
         return False
 
     def required(self) -> DevelopmentControls:
@@ -85,29 +86,29 @@ class NoDevelopment:
         raise FastevmError("this node makes no blocks")
 
     def pending(self) -> PendingBlock | None:
-        """Returns the block that would be made next, where blocks are made on demand."""
+        """Returns the next block of a node that mines on demand; None for other nodes."""
         return None
 
     def next_base_fee(self, parent: bytes) -> int | None:
-        """Returns the base fee that was set for the child of a block; None: by the rules."""
+        """Returns the base fee in wei that was set for the child of a block; None: by the rules."""
         return None
 
     def defer_to(self, accept: Callable[[Callable[[], object]], bool]) -> None:
-        """Gives small changes to ``accept``, which may run them after the answer was sent."""
+        """Passes small changes to ``accept``, which may run them after the answer was sent."""
 
     def defer(self, work: Callable[[], object]) -> bool:
-        """Returns whether ``work`` will run after the answer; else the caller must run it."""
+        """Returns whether ``work`` will run after the answer; if False, the caller must run it."""
         return False
 
     def mine_submitted(self) -> None:
-        """Makes blocks of a transaction that was submitted, if each gets a block immediately."""
+        """Mines a submitted transaction if each transaction is mined immediately."""
 
     def stop(self) -> None:
-        """Makes no more blocks at an interval."""
+        """Stops building blocks at an interval."""
 
 
 class DevelopmentControls(NoDevelopment):
-    """Controls a chain that builds its own blocks; followers cannot follow these changes.
+    """Controls a chain that builds its own blocks. Followers cannot follow these changes.
 
     Pre-confirmed transactions stay: a block that has any is sealed before the clock or accounts
     change. Every method may take milliseconds. ``publish`` withdraws the pending block.
@@ -127,8 +128,7 @@ class DevelopmentControls(NoDevelopment):
         publish: Callable[[PendingBlock | None], None],
         attach_remote: Callable[[ForkHistory | None], LocalState],
     ) -> None:
-        """``automine``: each transaction gets a block immediately. ``coinbase`` and
-        ``attach_remote`` as of `ChainReplacement`."""
+        """``automine``: mine each transaction immediately. See `ChainReplacement` for others."""
         super().__init__()
         self.chain, self.pool, self.producer, self.storage = chain, pool, producer, storage
         self.publish = publish
@@ -157,22 +157,22 @@ class DevelopmentControls(NoDevelopment):
 
     @property
     def mines_at_once(self) -> bool:
-        """Whether each transaction gets a block immediately."""
+        """Whether each transaction is mined immediately."""
         return self.miner.automine
 
     @property
     def mines(self) -> bool:
-        """Whether blocks are made without a request: for transactions, or at an interval."""
+        """Whether blocks are built without a request: for transactions, or at an interval."""
         return bool(self.miner.automine or self.miner.interval)
 
     @property
     def mines_on_request(self) -> bool:
-        """Whether blocks are made only by methods such as evm_mine."""
+        """Whether blocks are built only by methods such as evm_mine."""
         return not (self.mines or self.producer.makes_slices)
 
     @property
     def changes_at_once(self) -> bool:
-        """Whether small changes of the chain wait for no file, other node or slice."""
+        """Whether small changes of the chain never wait for a file, another node or a slice."""
         producer = self.producer
         return not (
             self.storage.writes_files or producer.missing_state.is_remote or producer.makes_slices
@@ -183,39 +183,39 @@ class DevelopmentControls(NoDevelopment):
         return self
 
     def pending(self) -> PendingBlock | None:
-        """Returns the block that would be made next, where blocks are made on demand.
+        """Returns the next block of a node that mines on demand; None for other nodes.
 
-        On a fork this raises StateNotKnown on an event loop, and ForkError.
+        On a fork it raises StateNotKnown on an event loop, and ForkError.
         """
         return self.next_block.of_now()
 
     def next_base_fee(self, parent: bytes) -> int | None:
-        """Returns the base fee that was set for the child of a block; None: by the rules."""
+        """Returns the base fee in wei that was set for the child of a block; None: by the rules."""
         return self.settings.next_base_fee(parent)
 
     # --- deferred work ----------------------------------------------------------------------------
 
     def defer_to(self, accept: Callable[[Callable[[], object]], bool]) -> None:
-        """Gives small changes to ``accept``, which may run them after the answer was sent.
+        """Passes small changes to ``accept``, which may run them after the answer was sent.
 
         ``accept(work)`` returns whether it will run the work.
         """
         self._accept = accept
 
     def defer(self, work: Callable[[], object]) -> bool:
-        """Returns whether ``work`` will run after the answer; else the caller must run it.
+        """Returns whether ``work`` will run after the answer; if False, the caller must run it.
 
-        Nothing is deferred if blocks at an interval could come first.
+        Nothing is deferred while blocks are built at an interval, because a block could come first.
         """
         return self.changes_at_once and self.miner.interval is None and self._accept(work)
 
     def mine_submitted(self) -> None:
-        """Makes blocks of a transaction that was submitted, if each gets a block immediately."""
+        """Mines a submitted transaction if each transaction is mined immediately."""
         if self.mines_at_once and not self.defer(self.producer.mine_each):
             self.producer.mine_each()
 
     def stop(self) -> None:
-        """Makes no more blocks at an interval."""
+        """Stops building blocks at an interval."""
         self.miner.stop()
 
     def _paused(self) -> None:
@@ -223,17 +223,17 @@ class DevelopmentControls(NoDevelopment):
         if self.producer.paused:
             self.publish(None)
 
-    # --- what outlives the process ----------------------------------------------------------------
+    # --- stored settings --------------------------------------------------------------------------
 
     def keep(self) -> None:
-        """Writes what was set of the clock, the next blocks and impersonation, after a change."""
+        """Stores the settings of clock, next blocks and impersonation, after a change."""
         if self.storage.writes_files:
             with self.producer.lock:
                 self._kept_key = self._moving_key()
                 self.storage.keep_development(state_json(self.producer, self.impersonation))
 
     def _keep_moved(self) -> None:
-        """Does so if a block has changed the clock: it used a timestamp that was set for it."""
+        """Stores the settings if a block changed the clock, by using a timestamp that was set."""
         if self._kept_key != self._moving_key():
             self.keep()
 
@@ -250,7 +250,7 @@ class DevelopmentControls(NoDevelopment):
         interval: int | None = None,
         is_stopped: Callable[[], bool] = lambda: False,
     ) -> list[Block]:
-        """Builds blocks now, as :meth:`BlockProducer.mine`.
+        """Builds blocks now, see :meth:`BlockProducer.mine`.
 
         Raises ValueError for too many blocks, and for a timestamp before the newest block's or
         above MAX_TIMESTAMP.
@@ -268,9 +268,10 @@ class DevelopmentControls(NoDevelopment):
             )
 
     def amend(self, accounts: Mapping[str, Any]) -> None:
-        """Changes accounts of the head; members that are left out keep their values.
+        """Changes accounts of the head state. Members that are left out keep their values.
 
-        ``accounts`` as in a genesis file. Raises ValueError, which names a wrong member.
+        ``accounts``: in the format of a genesis file. Raises ValueError with the name of an invalid
+        member.
         """
         with self.producer.lock:
             self.producer.seal_open_block()
@@ -290,7 +291,7 @@ class DevelopmentControls(NoDevelopment):
     # --- snapshots --------------------------------------------------------------------------------
 
     def forget(self) -> None:
-        """Deletes all snapshots, because another chain begins."""
+        """Deletes all snapshots, because another chain starts."""
         with self.producer.lock:
             self._snapshots = Snapshots(NoStorage())
 
@@ -332,11 +333,11 @@ class DevelopmentControls(NoDevelopment):
         return self._snapshots.get(number) is not None
 
     def revert(self, number: int) -> bool:
-        """Reverts to a snapshot and deletes it and all later ones; False if there is none.
+        """Reverts to a snapshot and deletes it and all later ones. Returns False if there is none.
 
-        The pool holds the transactions of the snapshot again; later ones are dropped. Clock, gas
-        limit, coinbase and what was set for the next block are the snapshot's, as in Hardhat. Of
-        a snapshot that was taken before a restart, the state may have to be computed again.
+        The pool gets the transactions of the snapshot again; later ones are dropped. Clock, gas
+        limit, coinbase and settings of the next block are restored, as in Hardhat. After a restart
+        the state of an older snapshot may have to be computed again.
         """
         with self.producer.lock:
             found = self._snapshots.get(number)
@@ -366,7 +367,8 @@ class DevelopmentControls(NoDevelopment):
         self.storage.compact_pool()
         self.producer.settings.restore(found.settings)
         self.producer.clock.restore(found.time)
-        if self.producer.block_time is not None:  # its blocks come by the system's clock
+        # a node with a block time takes timestamps from the system's clock
+        if self.producer.block_time is not None:
             self.producer.clock.offset = found.time.offset
         self.keep()
         self.producer.restart()
@@ -374,10 +376,10 @@ class DevelopmentControls(NoDevelopment):
     # --- named snapshots --------------------------------------------------------------------------
 
     def save_snapshot(self, name: str) -> None:
-        """Takes a snapshot with a name, which a data directory keeps; replaces one of this name.
+        """Takes a named snapshot, or replaces the one with this name. A data directory stores it.
 
-        Transactions of an open block are sealed before. Raises ValueError for an invalid name and
-        for too many names.
+        Seals an open block with transactions first. Raises ValueError for an invalid name and for
+        too many names.
         """
         with self.producer.lock:
             self.producer.seal_open_block()
@@ -385,9 +387,9 @@ class DevelopmentControls(NoDevelopment):
             self.producer.restart()
 
     def restore_snapshot(self, name: str) -> bool:
-        """Reverts to a named snapshot, which stays, and deletes all numbered ones.
+        """Reverts to a named snapshot, which is kept, and deletes all numbered ones.
 
-        Returns False if there is none with this name.
+        Returns False if the name is unknown.
         """
         with self.producer.lock:
             found = self._snapshots.named(name)
@@ -398,17 +400,17 @@ class DevelopmentControls(NoDevelopment):
             return True
 
     def delete_snapshot(self, name: str) -> bool:
-        """Deletes a named snapshot; returns whether there was one."""
+        """Deletes a named snapshot. Returns whether it existed."""
         with self.producer.lock:
             return self._snapshots.delete_named(name)
 
     def named_snapshots(self) -> dict[str, tuple[int, bytes]]:
-        """Returns the block number and hash of each named snapshot."""
+        """Returns (block number, block hash) of each named snapshot."""
         with self.producer.lock:
             return {name: (kept.number, kept.head) for name, kept in self._snapshots.all_named()}
 
     def snapshots(self) -> dict[int, tuple[int, bytes]]:
-        """Returns the block number and hash of each snapshot, by the snapshot's number."""
+        """Returns (block number, block hash) of each numbered snapshot, by snapshot number."""
         with self.producer.lock:
             found = {}
             for number, kept in self._snapshots.numbered():

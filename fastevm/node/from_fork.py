@@ -59,15 +59,14 @@ def forked_node(
     progress: Progress | None = None,
     **more: Any,
 ) -> Node:
-    """Returns a node that builds blocks on another node's chain. Its clock continues from the
-    fork.
+    """Returns a node that builds blocks on a fork of another node's chain.
 
-    ``accounts`` accounts of the mnemonic get ``balance`` wei. ``timestamp`` (seconds): where the
-    clock starts instead. ``without_work``: blocks before the merge need no proof of work. The chain
-    stays in ``directory``, with what was fetched: the next node there continues it, and asks for
-    nothing that was fetched before. ``progress`` as of :func:`genesis_node`. Raises StorageError if
-    the directory holds another chain, block, rules or pace. Other arguments and errors: see
-    :func:`forked_chain`; ``more``: see :class:`Node`.
+    ``accounts`` accounts of the mnemonic get ``balance`` wei. ``timestamp`` (seconds): start of the
+    clock; default: the time of the fork block. ``without_work``: blocks before the merge need no
+    proof of work. ``directory`` stores the chain and the fetched state: the next node with it
+    continues the chain and does not fetch that state again. ``progress``: see :func:`genesis_node`.
+    Raises StorageError if the directory has another chain, block, rules or block time. Other
+    arguments and errors: see :func:`forked_chain`; ``more``: see :class:`Node`.
     """
     wallet = dev_accounts(accounts, mnemonic, derivation_path)
     start = partial(
@@ -111,14 +110,16 @@ def forked_node(
 
 
 def kept_chain(directory: DataDirectory, limits: ChainLimits) -> Chain:
-    """Returns the chain of a fork in a data directory, without its upstream. Raises StorageError
-    if the directory holds no fork, and ForkError if it lacks a value that a block reads.
+    """Returns the chain of a fork in a data directory, without its upstream.
+
+    Raises StorageError if the directory has no fork, and ForkError if it lacks a value that a block
+    reads.
     """
     pace = directory.pace
     times: dict[str, Any] = {} if pace is None else pace.times
     stored = stored_fork(directory)
     if stored is None:
-        raise StorageError(f"{directory.path} holds no chain")
+        raise StorageError(f"{directory.path} does not contain a chain")
     options = offline_options(directory, stored)
     start = partial(
         forked_chain,
@@ -138,7 +139,7 @@ def _kept_chain(
     limits: ChainLimits,
     progress: Progress | None,
 ) -> tuple[Chain, ChainStart]:
-    """Returns the chain in a directory, and its start."""
+    """Returns the fork's chain in a directory, and its start."""
     stored = stored_fork(directory)
     replayed: _Replayed = None
     if stored is None:
@@ -158,22 +159,24 @@ def _kept_chain(
     directory.claim(stored.genesis(), begin.block.hash, config.chain_id, pace)
     chain = directory.restore(partial(_chain_of, begin, limits), progress)
     is_new = directory.blocks.file.is_empty
-    if is_new and stored.transaction is not None and replayed is None:  # ended before it was added
+    # the process ended before this block was added
+    if is_new and stored.transaction is not None and replayed is None:
         replayed = _block_of(options, bytes.fromhex(stored.transaction[2:]))
     if is_new:
         _append(chain, begin, replayed)
     return chain, begin
 
 
-_Replayed = tuple[fork.RemoteBlock, int] | None  # a block, and how many of its transactions
+# a block, and the number of its transactions to replay
+_Replayed = tuple[fork.RemoteBlock, int] | None
 
 
 def _begun(
     options: ForkOptions, start: Any, funded: Mapping[bytes, int]
 ) -> tuple[ChainStart, _Replayed]:
-    """Returns the start of a new fork, and what is replayed of the block after it.
+    """Returns the start of a new fork, and which transactions of the next block are replayed.
 
-    That are the transactions before the one in the options.
+    These are the transactions before the one that the options name.
     """
     replayed = None
     if options.transaction is not None:
@@ -191,9 +194,7 @@ def _append(chain: Chain, begin: ChainStart, replayed: _Replayed) -> None:
 
 
 def _block_of(options: ForkOptions, transaction: bytes) -> tuple[fork.RemoteBlock, int]:
-    """Returns the block of an upstream transaction, and how many transactions precede it. Raises
-    ForkError.
-    """
+    """Returns the block of an upstream transaction and its index there. Raises ForkError."""
     with open_source(options) as newest:
         block_hash, index = fork.block_and_index(fork.receipt_of(newest, transaction))
         return fork.RemoteBlock(newest, fork.rules_of(newest, options.hardfork), block_hash), index
@@ -211,9 +212,7 @@ def _set_clock(node: Node, timestamp: int | None) -> None:
 
 
 def limits_of(mining: Mining, limits: ChainLimits) -> ChainLimits:
-    """Returns how many states a forked chain keeps. A follower also keeps the known values below
-    its states.
-    """
+    """Returns how many states a forked chain keeps. A follower's states also keep known values."""
     if mining is not Mining.NEVER:
         return limits
     return replace(limits, states=min(limits.states, FOLLOWED_STATES))
@@ -222,5 +221,5 @@ def limits_of(mining: Mining, limits: ChainLimits) -> ChainLimits:
 def _made_node(chain: Chain, begin: ChainStart, **more: Any) -> Node:
     node = Node(chain, fork=begin.history, **more)
     if is_arbitrum(chain.head.header):
-        node.submission.min_tip = 0  # tips are dropped
+        node.submission.min_tip = 0  # Arbitrum ignores tips
     return node

@@ -30,7 +30,7 @@ DEV_FACTS = {*DevChain.__struct_fields__}
 
 
 def dev_genesis(accounts: Sequence[DevAccount], **facts: Any) -> dict[str, Any]:
-    """Returns the genesis in geth's format of a :class:`DevChain` with these ``facts``."""
+    """Returns the genesis in geth's format; ``facts``: arguments of :class:`DevChain`."""
     return DevChain(**facts).genesis(accounts)
 
 
@@ -43,11 +43,11 @@ def dev_node(
     directory: DataDirectory | None = None,
     **options: Any,
 ) -> Node:
-    """Returns a node on a development chain, which builds blocks.
+    """Returns a node that builds blocks on a development chain.
 
-    ``accounts`` accounts of the mnemonic are funded. ``options``: members of :class:`DevChain`
-    (``timestamp`` is that of the chain in ``directory`` if there is one) and arguments of
-    :func:`genesis_node`. Raises ValueError for an invalid configuration.
+    ``accounts`` accounts of the mnemonic are funded. ``options``: arguments of :class:`DevChain` (a
+    chain in ``directory`` keeps its ``timestamp``) and of :func:`genesis_node`. Raises ValueError
+    for an invalid configuration.
     """
     funded = dev_accounts(accounts, mnemonic, derivation_path)
     begun = DevChain(**{name: options.pop(name) for name in DEV_FACTS & options.keys()})
@@ -85,14 +85,15 @@ def genesis_node(
     genesis_hash: bytes | None = None,
     **options: Any,
 ) -> Node:
-    """A node on the chain of a genesis file (geth's format); ValueError names a wrong member.
+    """Returns a node on the chain of a genesis file (geth's format).
 
-    ``produce_blocks``: as ``mining=Mining.CADENCE``. ``genesis_hash`` (32 bytes): ValueError for
-    another genesis. The chain in ``directory`` is restored, with ``progress(blocks, bytes,
-    all_bytes)`` after each record, and kept there. StorageError (a ValueError) when the directory
-    holds another chain, or when this node builds blocks and those in it were built at another pace.
-    ``options``: ``block_time_ms``, ``slice_interval_ms``, ``fixed_block_time``, ``shares_seconds``
-    and ``parameters`` as of ``ChainConfig.from_genesis``; others as of :class:`Node`.
+    ``produce_blocks``: same as ``mining=Mining.CADENCE``. ``genesis_hash`` (32 bytes): the expected
+    hash. A chain in ``directory`` is restored, with calls of ``progress(blocks, bytes, all_bytes)``
+    after each record. ``options``: ``block_time_ms``, ``slice_interval_ms``, ``fixed_block_time``,
+    ``shares_seconds`` and ``parameters`` of ``ChainConfig.from_genesis``, and arguments of
+    :class:`Node`. Raises ValueError with the name of an invalid member, or if the genesis hash
+    differs. Raises StorageError (a ValueError) if the directory has another chain, or if this node
+    builds blocks and the stored ones have another block time.
     """
     pace = {name: options.pop(name) for name in PACE & options.keys()}
     config = ChainConfig.from_genesis(genesis, **pace)
@@ -116,6 +117,6 @@ def genesis_node(
 
 
 def _scratched(chain: Chain) -> Chain:
-    """Returns the chain; its old blocks go to a file that is deleted when the process ends."""
+    """Returns the chain with an archive for old blocks in a file that is deleted at exit."""
     chain.archive = Archive(ScratchBlocks())
     return chain

@@ -11,9 +11,9 @@ MAX_IMPERSONATED: Final = 10_000  # accounts, not counting "every account"
 
 
 class Impersonation:
-    """The impersonated accounts, in the order in which they were added; for any thread.
+    """The impersonated accounts in the order in which they were added. Thread-safe.
 
-    ``changed`` is called after each change.
+    ``changed()`` is called after each change.
     """
 
     def __init__(self, changed: Callable[[], None] = lambda: None) -> None:
@@ -54,9 +54,9 @@ class Impersonation:
         self.changed()
 
     def signs(self, address: bytes, signature: bytes) -> None:
-        """Makes ECRECOVER return the account for a signature (r, s, v), for any signed data.
+        """Makes ECRECOVER return the account for a signature (r, s, v) of any message.
 
-        It does so on every chain of this process from now on. Raises ValueError like
+        Applies to every chain of this process from now on. Raises ValueError like
         `impersonate_signature`.
         """
         impersonate_signature(signature, address)
@@ -64,7 +64,7 @@ class Impersonation:
         self.changed()
 
     def remember(self, address: bytes, signature: bytes) -> None:
-        """Adds a pair that ECRECOVER knows already."""
+        """Adds a pair that is already registered for ECRECOVER."""
         self._signatures.append((address, signature))
 
     def stop(self, address: bytes) -> bool:

@@ -1,4 +1,4 @@
-"""What a developer set on a chain, as JSON objects that outlive the process."""
+"""Converts the settings of a development chain to JSON, which a data directory stores."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Json = dict[str, Any]
 
 
 def state_json(producer: BlockProducer, impersonation: Impersonation) -> Json:
-    """Returns clock, settings of the next blocks, and impersonated accounts and signatures."""
+    """Returns clock, settings of the next blocks, impersonated accounts and signatures as JSON."""
     return {
         "clock": list(clock_key(producer.clock)),
         "settings": settings_json(producer.settings),
@@ -28,7 +28,7 @@ def state_json(producer: BlockProducer, impersonation: Impersonation) -> Json:
 
 
 def restore_state(state: Json, producer: BlockProducer, impersonation: Impersonation) -> None:
-    """Sets what `state_json` returned; the system's time that passed meanwhile counts."""
+    """Restores what `state_json` returned. The clock advances by the system time since then."""
     clock = producer.clock
     offset, interval, following, last = state["clock"]
     clock.restore(KeptTime(offset, interval, following, last, clock.system_time()))
@@ -41,12 +41,12 @@ def restore_state(state: Json, producer: BlockProducer, impersonation: Impersona
 
 
 def clock_key(clock: BlockClock) -> tuple[int | None, ...]:
-    """Returns everything that was set of a clock."""
+    """Returns the settings of a clock, to detect changes."""
     return clock.kept()[:-1]
 
 
 def settings_json(settings: BlockSettings) -> Json:
-    """Returns the settings of the next blocks."""
+    """Returns the settings of the next blocks as JSON."""
     return {
         "coinbase": _hex(settings.coinbase),
         "gasLimit": settings.gas_limit,
@@ -60,7 +60,7 @@ def settings_json(settings: BlockSettings) -> Json:
 
 
 def settings_of(found: Json) -> BlockSettings:
-    """Reads what `settings_json` returned."""
+    """Reads the JSON that `settings_json` returned."""
     settings = BlockSettings()
     settings.coinbase, settings.gas_limit = _bytes(found["coinbase"]), found["gasLimit"]
     settings.min_gas_price = found["minGasPrice"]

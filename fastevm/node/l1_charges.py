@@ -1,4 +1,4 @@
-"""Fees besides gas and value that the pool requires of a sender on chains of the OP stack."""
+"""Fees that the pool requires a sender to cover besides gas and value (OP stack)."""
 
 from __future__ import annotations
 
@@ -17,9 +17,7 @@ class L1Charges:
         self._known: tuple[Block, L1Attributes | None] | None = None
 
     def of(self, transaction: Transaction) -> int:
-        """Returns the fees in wei for the transaction with its whole gas limit; 0 if there are
-        none.
-        """
+        """Returns the fees in wei of a transaction that uses all its gas; 0 without such fees."""
         head, known = self._chain.head, self._known
         if known is None or known[0] is not head:
             known = self._known = head, attributes_of(head.transactions[:1])

@@ -1,7 +1,7 @@
-"""The next block of a node that makes blocks on demand, as ``pending`` shows it.
+"""The next block of a node that mines on demand, which ``pending`` shows.
 
-It is built on request and not promised. A block that is sealed immediately starts with it, if
-nothing has changed and the pool was empty.
+It is built on request and not promised. A block that is sealed immediately reuses it if nothing has
+changed and the pool was empty.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from fastevm.node.production.deadline import DeadlineTimer
 from fastevm.node.production.missing_state import NEEDS_STATE
 from fastevm.node.production.sliced_block import SlicedBlock, open_child_block
 
-MAX_TRANSACTIONS: Final = 1_000  # transactions of the pool included in it
-FILL_SECONDS: Final = 0.1  # of execution
+MAX_TRANSACTIONS: Final = 1_000  # most pool transactions in the block
+FILL_SECONDS: Final = 0.1  # most seconds of execution
 
 
 class NextBlock:
-    """Builds the block on the head from the pool, at the clock's time, and caches it."""
+    """Builds the next block from the pool, at the clock's time, and caches it."""
 
     def __init__(self, producer: BlockProducer) -> None:
         self.producer = producer
@@ -33,9 +33,9 @@ class NextBlock:
         self._kept: tuple[Any, PendingBlock] | None = None
 
     def of_now(self) -> PendingBlock | None:
-        """Returns the next block; None while blocks are made, or if the producer builds slices.
+        """Returns the next block; None while a block is built, or if the producer builds slices.
 
-        It never waits for a lock. Raises StateNotKnown on an event loop, and ForkError.
+        Never waits for a lock. Raises StateNotKnown on an event loop, and ForkError.
         """
         if self.producer.block_time is not None and not self.producer.paused:
             return None
@@ -67,9 +67,7 @@ class NextBlock:
         return pending
 
     def _fill(self, block: SlicedBlock) -> None:
-        """Adds transactions while there is time and gas; transactions that cannot be included are
-        skipped.
-        """
+        """Adds transactions while there is time and gas; skips those that cannot be included."""
         deadline = time.monotonic() + FILL_SECONDS
         self._timer.arm(deadline, block.cancel)
         try:
@@ -84,9 +82,7 @@ class NextBlock:
             self._timer.disarm()
 
     def _add(self, block: SlicedBlock, transaction: Transaction, deadline: float) -> float:
-        """Adds a transaction. On a fork, returns the seconds spent fetching the state that it
-        reads.
-        """
+        """Adds a transaction. Returns the seconds spent on fetching its state (on a fork)."""
         state, waited = self.producer.missing_state, 0.0
         for _ in range(MAX_FETCHES if state.is_remote else 0):
             try:
@@ -106,7 +102,7 @@ class NextBlock:
         return waited
 
     def _best_first(self, base_fee: int) -> Iterator[Transaction]:
-        """Returns the executable transactions by tip; those of a sender by nonce."""
+        """Yields the executable transactions by tip, those of each sender by nonce."""
         queues = [
             [by_nonce[nonce] for nonce in sorted(by_nonce, reverse=True)]
             for by_nonce in self.producer.pool.executable().values()
@@ -123,8 +119,6 @@ class NextBlock:
 
 
 def _tip(transaction: Transaction, base_fee: int) -> int:
-    """Returns what the transaction pays above the base fee, in wei per gas;
-    negative: too little.
-    """
+    """Returns the effective tip in wei per gas; negative if the base fee is not covered."""
     left: int = transaction.max_fee_per_gas - base_fee
     return min(left, transaction.max_priority_fee_per_gas)

@@ -64,9 +64,10 @@ from fastevm.node.storage import NodeStorage, NoStorage
 from fastevm.node.submission import DEFAULT_FEE_CAP, Submission
 from fastevm.simulate import StateView
 
-CODE = 'code_in_use{{algorithm="{}",code="{}"}}'  # gauge of what the processor made us choose
+# gauge: which implementation was selected for this processor
+CODE = 'code_in_use{{algorithm="{}",code="{}"}}'
 MAX_BAD_BLOCKS = 10  # as many as geth keeps
-PRELOAD_SECONDS = 5.0  # after the start the KZG setup is loaded
+PRELOAD_SECONDS = 5.0  # seconds after the start at which the KZG setup is loaded
 
 
 class Mining(Enum):
@@ -79,15 +80,15 @@ class Mining(Enum):
 
 
 def is_forecast(pending: PendingBlock) -> bool:
-    """Returns whether nobody promises a pending block: one with milliseconds has no slices."""
+    """Returns whether a pending block is a forecast: blocks with milliseconds have no slices."""
     return millis_part(pending.transactions) is not None
 
 
 class Node:
-    """The interface that the JSON-RPC server uses; ``pending()`` is safe from any thread.
+    """The node as the JSON-RPC server uses it. ``pending()`` is thread-safe.
 
-    ``mine`` and ``add_block`` may take milliseconds and must not run on an event loop; ``submit``
-    neither, unless ``submits_at_once``.
+    ``mine`` and ``add_block`` may take milliseconds and must not run on an event loop. The same
+    holds for ``submit``, unless ``submits_at_once``.
     """
 
     def __init__(
@@ -104,15 +105,17 @@ class Node:
         directory: DataDirectory | None = None,
         fork: ForkHistory | None = None,
     ) -> None:
-        """``directory`` was claimed for the chain; ``stop`` closes it. ``fork``: the node from
-        whose chain this chain was forked. ``coinbase`` (20 bytes) gets the fees, except on OP-stack
-        chains. ``fee_cap`` and ``allows_unprotected`` as of :class:`Submission`."""
+        """``directory``: the chain's open data directory, which ``stop`` closes.
+
+        ``fork``: the upstream of a forked chain. ``coinbase`` (20 bytes): the fee recipient, except
+        on OP-stack chains. ``fee_cap`` and ``allows_unprotected``: see :class:`Submission`.
+        """
         self.chain, self.accounts, self.mining = chain, tuple(accounts), mining
         self.directory, self.trusted_setup = directory, trusted_setup
-        # Number of blocks from the head down to ``safe``, and from there to ``finalized``; 0: the
-        # head.
+        # Number of blocks from the head down to ``safe``, and from there to ``finalized``. 0: both
+        # are the head.
         self.slots_in_an_epoch = 0
-        self.bad_blocks: deque[Block] = deque(maxlen=MAX_BAD_BLOCKS)  # that failed to import
+        self.bad_blocks: deque[Block] = deque(maxlen=MAX_BAD_BLOCKS)  # blocks that failed to import
         self._preload: asyncio.TimerHandle | None = None
         self._pending: PendingBlock | None = None
         self.metrics_registry = metrics = MetricsRegistry()
@@ -176,7 +179,7 @@ class Node:
         return PartialState(self.chain, fork, self._newest, lock=lock, metrics=metrics)
 
     def _attach_remote(self, fork: ForkHistory | None) -> LocalState:
-        """Replaces the remote-state part, when another chain begins; returns the one before."""
+        """Replaces the remote-state part, when another chain starts. Returns the previous part."""
         before, self.remote = self.remote, self._new_remote(fork)
         self.producer.missing_state = self.remote.fetcher
         return before
@@ -189,11 +192,11 @@ class Node:
         poll_ms: int = DEFAULT_POLL_MS,
         pending_age: float = PENDING_AGE,
     ) -> None:
-        """Follows another node from ``start`` on: its blocks and, with ``feed_url``, its slices.
+        """Follows another node after ``start``: its blocks and, with ``feed_url``, its slices.
 
         If the feed is lost, the pending block stays until its newest slice is ``pending_age``
-        seconds old; 0 for no limit. Submitted transactions are forwarded to the upstream. Raises
-        ValueError for a node that makes blocks, and for invalid addresses.
+        seconds old; 0: no limit. Submitted transactions are forwarded to the upstream. Raises
+        ValueError for a node that builds blocks, and for invalid addresses.
         """
         if self.mining is not Mining.NEVER:
             raise ValueError("a node that makes blocks cannot follow another")
@@ -211,7 +214,7 @@ class Node:
         )
 
     async def start(self) -> None:
-        """Starts to build blocks or to follow, if this node does that."""
+        """Starts building blocks or following, if this node does either."""
         await self.follower.start()
         self.producer.start()
         if self.trusted_setup is not None and not self.mines_at_once:
@@ -228,7 +231,7 @@ class Node:
         self.remote.close()
         await asyncio.to_thread(self.storage.close)
 
-    # --- what the node is -------------------------------------------------------------------------
+    # --- properties -------------------------------------------------------------------------------
 
     @property
     def config(self) -> ChainConfig:
@@ -237,7 +240,7 @@ class Node:
 
     @property
     def coinbase(self) -> bytes:
-        """Who gets the fees of the blocks that this node builds, 20 bytes."""
+        """The fee recipient of the blocks that this node builds, 20 bytes."""
         return self.producer.coinbase
 
     @property
@@ -252,7 +255,7 @@ class Node:
 
     @property
     def history(self) -> ForkHistory | None:
-        """The node that has the blocks up to the fork; None if the chain starts with a genesis."""
+        """The upstream that has the blocks up to the fork; None if the chain is not forked."""
         return self.remote.history
 
     @property
@@ -283,14 +286,14 @@ class Node:
 
     @property
     def unverified(self) -> tuple[str, ...] | None:
-        """What a follower cannot verify of its pending block, by name; None without a block."""
+        """Names of pending-block values that cannot be verified; None without a pending block."""
         return self.follower.unverified
 
     @property
     def building_fails(self) -> bool:
         """Whether the last slice that this node should have built ended with an error.
 
-        On a node that follows with partial state: whether the newest block did not match.
+        On a follower with partial state: whether the newest block failed verification.
         """
         return self.remote.doubts or self.producer.fails
 
@@ -304,17 +307,17 @@ class Node:
 
     @property
     def forwards(self) -> bool:
-        """Whether submitted transactions go to another node."""
+        """Whether submitted transactions are forwarded to another node."""
         return self.follower.forwards
 
     @property
     def submits_at_once(self) -> bool:
-        """Whether ``submit`` waits for no file, no other node and no block."""
+        """Whether ``submit`` never waits for a file, another node or a block."""
         return not (self.forwards or self.storage.writes_files or self.mines_at_once)
 
     @property
     def mines_at_once(self) -> bool:
-        """Whether ``submit`` builds a block, for which it may wait behind other blocks."""
+        """Whether ``submit`` builds a block, after those in progress."""
         return self.development.mines_at_once
 
     def metrics(self) -> dict[str, float]:
@@ -342,21 +345,21 @@ class Node:
         return self._pending
 
     def next_block(self) -> PendingBlock | None:
-        """Returns the block that would be made next, where blocks are made on demand; else None.
+        """Returns the next block of a node that mines on demand; None for other nodes.
 
-        On a fork this raises StateNotKnown on an event loop, and ForkError.
+        On a fork it raises StateNotKnown on an event loop, and ForkError.
         """
         return self.development.pending()
 
     def newest_view(self) -> StateView:
-        """Returns the newest state, pending if there is a pending block, for `fastevm.simulate`.
+        """Returns a view of the newest state, pending if possible, for `fastevm.simulate`.
 
-        The view does not change; ask again for a newer one, at most after each new `pending`.
+        The view does not change. Call again for a newer one, after each new `pending`.
         """
         return pending_state(self.chain, self._pending)
 
     def _newest(self) -> tuple[Layer, Header]:
-        """Returns the newest state, and the header that transactions on it run under."""
+        """Returns the newest state, and the header of the block that runs transactions on it."""
         pending, block = self._pending, self.producer.open_block
         head = self.chain.head
         layer = self.chain.layer_of(head.hash) if pending is None else pending.layer
@@ -365,7 +368,7 @@ class Node:
     def publish(self, pending: PendingBlock | None, notify: bool = True) -> None:
         """Replaces the pending block; None withdraws it.
 
-        ``notify``: whether it brings a new slice, for which listeners are called.
+        ``notify``: call the listeners, because the block has a new slice.
         """
         before, self._pending = self._pending, pending
         if pending is not None and notify:
@@ -374,9 +377,9 @@ class Node:
             self._slice_listeners.notify_withdrawn()
 
     def built(self, pending: PendingBlock) -> None:
-        """Publishes a slice of this node; it is written to the data directory first.
+        """Publishes a slice of this node, after writing it to the data directory.
 
-        Of a forecast only what the block begins with is pending, without a notice.
+        Of a forecast only slice 0 is published, without calling listeners.
         """
         if is_forecast(pending):
             if pending.slice_index == 0:
@@ -386,7 +389,7 @@ class Node:
         self.publish(pending)
 
     def followed(self, pending: PendingBlock | None, notify: bool) -> None:
-        """Publishes a pending block of the feed; its transactions leave the pool."""
+        """Publishes a pending block of the feed. Its transactions leave the pool."""
         if pending is None:
             self.pool.reset(self.chain.layer_of(self.chain.head.hash))
         else:
@@ -402,19 +405,19 @@ class Node:
     def on_slice(self, listener: SliceListener) -> None:
         """Calls ``listener(pending, first_new_index)`` after every slice, on the slice's thread.
 
-        It must return immediately, because the next slice waits for it.
+        The listener must return immediately, because the next slice waits for it.
         """
         self._slice_listeners.add(listener)
 
     def on_withdrawal(self, listener: Callable[[], None]) -> None:
-        """Calls ``listener()`` after the pending block was withdrawn and no other is published.
+        """Calls ``listener()`` after the pending block was withdrawn and not replaced.
 
-        It runs on the thread that withdraws it and must return immediately.
+        It runs on the thread that withdraws the block and must return immediately.
         """
         self._slice_listeners.add_withdrawal(listener)
 
     def on_transaction(self, listener: Callable[[Transaction], None]) -> None:
-        """Calls ``listener(transaction)`` for each that enters the pool, on any thread."""
+        """Calls ``listener(transaction)`` for each one that enters the pool, on any thread."""
         self.submission.on_transaction(listener)
 
     def on_foreign_chain(self, listener: Callable[[str], None]) -> None:
@@ -427,33 +430,33 @@ class Node:
     # --- transactions and blocks ------------------------------------------------------------------
 
     def predecode(self, raws: Sequence[bytes]) -> None:
-        """Decodes transactions that are submitted next; several together take less time."""
+        """Decodes transactions that will be submitted next. A group takes less time for each."""
         self.submission.predecode(raws)
 
     def submit(self, raw: bytes) -> bytes:
-        """Checks a signed transaction, puts it into the pool and returns its 32-byte hash.
+        """Checks a signed transaction and adds it to the pool. Returns its 32-byte hash.
 
         Raises TransactionDecodeError for bytes that are no transaction, and InvalidTransaction if
-        no block could include it or the pool refuses it; nothing has changed then. A node that
-        follows waits for its upstream: not on the event loop.
+        no block could include it or the pool refuses it; then nothing changes. On a follower it
+        waits for the upstream and must not run on the event loop.
         """
         return self.follower.submit(raw)
 
     def submit_next(self, raw: bytes) -> bytes:
-        """Does the same, but refuses a transaction that would wait behind a gap of nonces.
+        """Submits a transaction, see `submit`, but refuses one behind a nonce gap.
 
-        InvalidTransaction has the code ``nonce_gap`` then, and the next nonce as ``want``.
+        InvalidTransaction then has the code ``nonce_gap``, and ``want`` is the next nonce.
         """
         return self.submission.submit(raw, may_queue=False)
 
     def submit_signed(self, raw: bytes, sender: bytes) -> bytes:
-        """Does the same for what this process signed with the key of ``sender`` (20 bytes)."""
+        """Submits a transaction that this process signed with the key of ``sender`` (20 bytes)."""
         return self.follower.submit_signed(raw, sender)
 
     def submit_impersonated(self, sender: bytes, fields: Mapping[str, Any]) -> bytes:
-        """Does the same for a transaction that ``sender`` (20 bytes) did not sign.
+        """Submits an unsigned transaction of ``sender`` (20 bytes). Returns its hash.
 
-        ``fields`` as of `Transaction.build`. Raises FastevmError if this node makes no blocks.
+        ``fields``: see `Transaction.build`. Raises FastevmError if this node builds no blocks.
         """
         self.development.required()
         return self.submission.submit_impersonated(sender, fields)
@@ -466,21 +469,21 @@ class Node:
         return self.follower.begin_to_forward(raw)
 
     def deposit(self, wanted: Deposit) -> bytes:
-        """Deposits from the simulated L1, as :meth:`Submission.deposit`; returns the hash."""
+        """Adds a deposit from the simulated L1 and returns its hash, see `Submission.deposit`."""
         return self.submission.deposit(wanted)
 
     def mine(self, count: int = 1, *, timestamp: int | None = None) -> list[Block]:
         """Builds and seals ``count`` blocks now and returns them.
 
-        ``timestamp`` (seconds): of the first block, not below what its parent allows. Raises
-        FastevmError if this node makes no blocks.
+        ``timestamp``: seconds, of the first block, not below what its parent allows. Raises
+        FastevmError if this node builds no blocks.
         """
         return self.development.required().producer.mine(count, timestamp=timestamp)
 
     def add_block(self, block: Block | bytes) -> BlockResult:
-        """Imports a block, as :meth:`Chain.add`, between two slices.
+        """Imports a block between two slices, see :meth:`Chain.add`.
 
-        ``bad_blocks`` keeps the last of those that were decoded and are not valid.
+        ``bad_blocks`` keeps the last invalid blocks that could be decoded.
         """
         with self.producer.lock:
             try:
@@ -490,7 +493,7 @@ class Node:
                 raise
 
     def _keep_bad(self, block: Block | bytes) -> None:
-        with contextlib.suppress(InvalidBlock):  # of bytes that are no block
+        with contextlib.suppress(InvalidBlock):  # for bytes that are no block
             bad = block if isinstance(block, Block) else decode_block(block)
             if all(bad.hash != kept.hash for kept in self.bad_blocks):
                 self.bad_blocks.append(bad)
@@ -500,7 +503,7 @@ class Node:
         return self.development.required().replacement.dump_state(historical=historical)
 
     def load_state(self, data: bytes) -> None:
-        """Continues a chain that was dumped, see `ChainReplacement.load_state`."""
+        """Loads a dumped chain, see `ChainReplacement.load_state`."""
         self.development.required().replacement.load_state(data)
 
     def _is_waiting(self, tx_hash: bytes) -> bool:

@@ -24,11 +24,11 @@ log = logging.getLogger(__name__)
 MOST_THREADS = 16  # per block
 START_OVER, STOP = "start-over", "stop"
 MILLISECONDS = 1_000
-KEPT_STATES = 16_384  # of a fork that may run for months: 90 MB where its blocks are empty
+KEPT_STATES = 16_384  # states of a fork that may run for months: 90 MB if its blocks are empty
 
 
 def add_chain_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of block production, storage, the pool and following."""
+    """Adds the options of block production, storage, pool and following."""
     _add_production(parser.add_argument_group("block production"))
     _add_storage(parser.add_argument_group("storage"))
     _add_pool(parser.add_argument_group("transaction pool"))
@@ -42,9 +42,7 @@ def _add_production(group: argparse._ArgumentGroup) -> None:
     modes.add_argument(
         "--no-mining", action="store_true", help="make blocks only on demand (evm_mine)"
     )
-    modes.add_argument(
-        "--instant", action="store_true", help="make a block for every transaction at once"
-    )
+    modes.add_argument("--instant", action="store_true", help="make a block for every transaction")
     group.add_argument(
         "--genesis-time", type=int, metavar="SECONDS",
         help="timestamp of the development chain's first block (now)",
@@ -75,7 +73,7 @@ def add_directory_arguments(group: argparse._ArgumentGroup) -> None:
     """Adds the options of the data directory."""
     group.add_argument(
         "--datadir", type=Path, metavar="DIR",
-        help="keep the chain here and go on from there (it ends with the process)",
+        help="store the chain in this directory, and load it from there (default: not stored)",
     )  # fmt: skip
     group.add_argument(
         "--fsync", choices=[item.value for item in Fsync], default=Fsync.EVERYSEC.value,
@@ -84,7 +82,7 @@ def add_directory_arguments(group: argparse._ArgumentGroup) -> None:
     )  # fmt: skip
     group.add_argument(
         "--full-replay", action="store_true",
-        help="execute every block of --datadir again at the start instead of going on from the"
+        help="execute every block of --datadir again at the start instead of loading the"
         " newest snapshot, so that old states can be read",
     )  # fmt: skip
 
@@ -141,7 +139,7 @@ def _add_pool(group: argparse._ArgumentGroup) -> None:
     )  # fmt: skip
     group.add_argument(
         "--trusted-setup", type=Path, metavar="FILE",
-        help="KZG setup for blob transactions (FASTEVM_TRUSTED_SETUP, else of eth-account)",
+        help="KZG setup for blob transactions (FASTEVM_TRUSTED_SETUP, else eth-account's)",
     )  # fmt: skip
 
 
@@ -191,10 +189,10 @@ def _add_following(group: argparse._ArgumentGroup) -> None:
 
 
 def node_options(arguments: argparse.Namespace, mining: Mining) -> dict[str, Any]:
-    """Returns the keyword arguments of ``dev_node`` and ``genesis_node`` from these options.
+    """Returns keyword arguments of ``dev_node`` and ``genesis_node`` for these options.
 
     ``mining``: the default if no option sets it. Raises ValueError or OSError for options that
-    contradict each other or cannot be used.
+    contradict each other or are unusable.
     """
     if arguments.follow and not arguments.fork_url:
         raise ValueError("--follow needs --fork-url")
@@ -220,7 +218,7 @@ def node_options(arguments: argparse.Namespace, mining: Mining) -> dict[str, Any
 
 
 def default_states(arguments: argparse.Namespace) -> int:
-    """Returns how many states stay in memory if no option says so."""
+    """Returns how many states stay in memory by default."""
     kept = arguments.fork_url and arguments.datadir
     return KEPT_STATES if kept else ChainLimits().states
 
@@ -233,9 +231,7 @@ def op_fork_of(arguments: argparse.Namespace) -> str | None:
 
 
 def open_directory(arguments: argparse.Namespace) -> DataDirectory | None:
-    """Returns the data directory of ``--datadir``. Raises ValueError or OSError if it cannot be
-    used.
-    """
+    """Opens the data directory of ``--datadir``. Raises ValueError or OSError if it is unusable."""
     if arguments.datadir is None:
         return None
     fsync, full_replay = Fsync(arguments.fsync), arguments.full_replay
@@ -243,7 +239,7 @@ def open_directory(arguments: argparse.Namespace) -> DataDirectory | None:
 
 
 def abandon_chain(arguments: argparse.Namespace) -> None:
-    """Moves the chain in the data directory to a directory of its own."""
+    """Moves the chain in the data directory to a separate directory."""
     directory = open_directory(arguments)
     if directory is not None:
         try:
@@ -256,10 +252,9 @@ def abandon_chain(arguments: argparse.Namespace) -> None:
 def genesis_time(
     arguments: argparse.Namespace, directory: DataDirectory | None = None
 ) -> int | None:
-    """Returns the timestamp of the development chain's genesis in seconds.
+    """Returns the timestamp in seconds of the development chain's genesis; None: not set here.
 
-    It is the option's, else that of the data directory (None), else that of the upstream's
-    genesis.
+    It is that of the option, else of the stored genesis (None), else of the upstream's genesis.
     """
     known = directory is not None and directory.genesis is not None
     if arguments.upstream_url and arguments.genesis_time is None and not known:
@@ -270,7 +265,7 @@ def genesis_time(
 
 
 def follow_upstream(node: Node, arguments: argparse.Namespace) -> None:
-    """Makes the node follow the upstream of the options."""
+    """Makes the node follow the upstream that the options name."""
     url = arguments.upstream_url
     if arguments.follow and node.history is not None:
         url = node.history.options.first_url

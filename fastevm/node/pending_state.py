@@ -8,7 +8,7 @@ from fastevm.simulate import StateView
 
 
 def pending_state(chain: Chain, pending: PendingBlock | None) -> StateView:
-    """Returns the view of the pending block if it is above the head, else that of the head."""
+    """Returns a view of the pending block if it is above the head, else of the head."""
     head = chain.head
     if pending is None or pending.header.number <= head.number:
         header, layer = head.header, chain.layer_of(head.hash)

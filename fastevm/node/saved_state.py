@@ -1,4 +1,4 @@
-"""The state of a development chain as bytes that this node or anvil can load."""
+"""Saves the state of a development chain as bytes that this node or anvil can load."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from fastevm.core.state.layer import Layer
 from fastevm.rpc_client.large_json import decode
 from fastevm.rpc_types.anvil_state import BlockAndReceipts, SavedChain, chain_json, read_chain
 
-MAX_SAVED_BLOCKS: Final = 100_000  # the newest blocks, with their transactions
-MAX_SAVED_STATES: Final = 1_000  # of blocks before the head
-MAX_STATE_BYTES: Final = 1 << 30  # of decompressed JSON text
+MAX_SAVED_BLOCKS: Final = 100_000  # newest blocks that are saved, with their transactions
+MAX_SAVED_STATES: Final = 1_000  # older states that are saved
+MAX_STATE_BYTES: Final = 1 << 30  # most bytes of decompressed JSON text
 GZIP_MAGIC: Final = b"\x1f\x8b"
-GZIP_WINDOW: Final = zlib.MAX_WBITS | 16  # zlib's value for gzip
+GZIP_WINDOW: Final = zlib.MAX_WBITS | 16  # zlib's wbits value for gzip
 COMPRESSION: Final = 6
 
 
 def dumped_state(chain: Chain, *, historical: bool = False) -> bytes:
     """Returns the canonical chain and the state of its head, as JSON text.
 
-    ``historical``: also the states of older blocks that the chain keeps, each as a whole.
+    ``historical``: also the older states that the chain keeps, each completely.
     """
     head = chain.head
     first = max(chain.genesis.number, head.number + 1 - MAX_SAVED_BLOCKS)
@@ -41,16 +41,14 @@ def dumped_state(chain: Chain, *, historical: bool = False) -> bytes:
 
 
 def read_state(data: bytes) -> SavedChain:
-    """Reads a saved chain: JSON text, optionally compressed with gzip. Raises ValueError with the
-    reason.
-    """
+    """Reads a saved chain: JSON text, optionally gzipped. Raises ValueError with the reason."""
     return read_chain(_parsed(data))
 
 
 def saved_blocks(saved: SavedChain, layer: Layer) -> tuple[BlockAndReceipts, ...]:
     """Returns the blocks of a saved chain, whose head has the state ``layer``.
 
-    A state saved without its blocks gets one with the saved header fields. Returns no blocks if
+    If the dump has no blocks, a block is made from its saved header fields. Returns no blocks if
     these are missing too.
     """
     if saved.blocks or not saved.environment:
@@ -60,9 +58,9 @@ def saved_blocks(saved: SavedChain, layer: Layer) -> tuple[BlockAndReceipts, ...
 
 
 def saved_states(saved: SavedChain, below: Layer) -> dict[bytes, Layer]:
-    """Returns the states after older blocks by block hash; each shares memory with the one before.
+    """Returns the states after older blocks by block hash. Consecutive states share memory.
 
-    Accounts that the dump does not name are those of ``below``. Raises ValueError for a wrong
+    Accounts that are not in the dump are those of ``below``. Raises ValueError for an invalid
     account.
     """
     states: dict[bytes, Layer] = {}
@@ -77,7 +75,7 @@ def saved_states(saved: SavedChain, below: Layer) -> dict[bytes, Layer]:
 
 
 def _changes(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
-    """Returns what makes the accounts ``after`` of those ``before``; null removes an account."""
+    """Returns the changes from accounts ``before`` to ``after``; null removes an account."""
     changes: dict[str, Any] = dict.fromkeys(before.keys() - after.keys())
     for name, account in after.items():
         known = before.get(name)
@@ -88,7 +86,7 @@ def _changes(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
 
 
 def packed_state(data: bytes) -> bytes:
-    """Returns JSON text as gzip."""
+    """Returns gzipped JSON text."""
     import gzip  # only needed here
 
     return gzip.compress(data, COMPRESSION)

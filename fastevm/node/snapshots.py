@@ -16,18 +16,17 @@ from fastevm.node.production.block_clock import KeptTime
 from fastevm.node.production.block_settings import BlockSettings
 from fastevm.node.storage import NoStorage
 
-MAX_SNAPSHOTS = 1_024  # the oldest is forgotten
+MAX_SNAPSHOTS = 1_024  # most numbered snapshots; the oldest is dropped
 MAX_NAMED = 256
 Json = dict[str, Any]
 
 
 class Snapshot(Struct, frozen=True):
-    """A chain at one moment: head, state, hashes in the pool, clock, decisions about next blocks.
+    """A snapshot: head, state, hashes in the pool, clock, settings of the next blocks.
 
-    ``number``: of the head. ``layer``: returns the state, which may take long after a restart.
-    ``position``: size of the journal of blocks. ``amended``: the slots, by account, that
-    `DevelopmentControls.amend` changed at that head after the snapshot; keys as the caller gave
-    them.
+    ``number``: of the head. ``layer()``: returns the state, which may take long after a restart.
+    ``position``: size of the journal of blocks in bytes. ``amended``: slots by account that
+    `DevelopmentControls.amend` changed at that head after the snapshot, under the caller's keys.
     """
 
     head: bytes
@@ -40,7 +39,7 @@ class Snapshot(Struct, frozen=True):
     amended: dict[str, set[str]] = field(default_factory=dict)
 
     def record_amendment(self, accounts: Mapping[str, Any]) -> dict[str, list[str]]:
-        """Records which accounts and slots are about to change. Returns those that are new."""
+        """Records accounts and slots that are about to change. Returns those not yet recorded."""
         fresh: dict[str, list[str]] = {}
         for name, fields in accounts.items():
             slots = set((fields or {}).get("storage") or ())
@@ -51,8 +50,9 @@ class Snapshot(Struct, frozen=True):
         return fresh
 
     def accounts(self, layer: Layer) -> Json:
-        """Returns the amended accounts as they were in the snapshot's state ``layer``; null for one
-        that did not exist.
+        """Returns the amended accounts with their values in ``layer``, the snapshot's state.
+
+        The value is null for an account that did not exist.
         """
         found: Json = {}
         for name, slots in self.amended.items():
@@ -69,7 +69,7 @@ class Snapshot(Struct, frozen=True):
         return found
 
     def described(self) -> Json:
-        """Returns all but the state and the amendments as a JSON object."""
+        """Returns the snapshot without state and amendments, as a JSON object."""
         return {
             "head": hex_bytes(self.head),
             "blockNumber": self.number,
@@ -83,7 +83,7 @@ class Snapshot(Struct, frozen=True):
     def read(
         cls, found: Json, layer: Callable[[], Layer], amended: Mapping[str, list[str]]
     ) -> Snapshot:
-        """Reads what `described` returned."""
+        """Reads the JSON object that `described` returned."""
         return cls(
             bytes.fromhex(found["head"][2:]),
             found["blockNumber"],
@@ -97,7 +97,7 @@ class Snapshot(Struct, frozen=True):
 
 
 class Snapshots:
-    """The snapshots of a chain; those in the storage are there again after a restart."""
+    """The snapshots of a chain. Stored ones survive a restart."""
 
     def __init__(self, storage: NoStorage) -> None:
         self._storage = storage
@@ -119,23 +119,21 @@ class Snapshots:
         return number
 
     def get(self, number: int) -> Snapshot | None:
-        """Returns a numbered snapshot."""
+        """Returns a numbered snapshot; None if there is none."""
         return self._numbered.get(number)
 
     def drop_from(self, number: int) -> None:
-        """Deletes the snapshots from a number on."""
+        """Deletes the snapshots with ``number`` and higher numbers."""
         if any(each >= number for each in self._numbered):
             self._storage.revert_snapshots(number)
         self._numbered = {key: kept for key, kept in self._numbered.items() if key < number}
 
     def numbered(self) -> Iterator[tuple[int, Snapshot]]:
-        """Returns the numbered snapshots."""
+        """Iterates over (number, snapshot) of the numbered snapshots."""
         return iter(self._numbered.items())
 
     def put_named(self, name: str, snapshot: Snapshot) -> None:
-        """Adds a named snapshot, or replaces it. Raises ValueError for an invalid name, and beyond
-        MAX_NAMED names.
-        """
+        """Adds or replaces a named snapshot. Raises ValueError for invalid or too many names."""
         check_name(name)
         if name not in self._named and len(self._named) >= MAX_NAMED:
             raise ValueError(f"{MAX_NAMED} named snapshots, which is the limit: delete some")
@@ -143,22 +141,22 @@ class Snapshots:
         self._named[name] = Snapshot.read(snapshot.described(), layer, {})
 
     def named(self, name: str) -> Snapshot | None:
-        """Returns a named snapshot."""
+        """Returns a named snapshot; None if there is none."""
         return self._named.get(name)
 
     def all_named(self) -> Iterator[tuple[str, Snapshot]]:
-        """Returns the named snapshots."""
+        """Iterates over (name, snapshot) of the named snapshots."""
         return iter(self._named.items())
 
     def delete_named(self, name: str) -> bool:
-        """Deletes a named snapshot. Returns whether there was one."""
+        """Deletes a named snapshot. Returns whether it existed."""
         found = self._named.pop(name, None)
         if found is not None:
             self._storage.delete_named(name)
         return found is not None
 
     def record_amendment(self, head: bytes, accounts: Mapping[str, Any]) -> None:
-        """Records, before it happens, that accounts of the state after a block change."""
+        """Records that accounts will change after a block, before they change."""
         everything: dict[str, list[str]] = {}
         keys: list[int | str] = []
         known: list[tuple[int | str, Snapshot]] = [*self._numbered.items(), *self._named.items()]

@@ -19,8 +19,10 @@ log = logging.getLogger(__name__)
 
 Json = dict[str, Any]
 StoredSnapshot = tuple[Json, Callable[[], Layer], Mapping[str, list[str]]]
-"""The description of a snapshot, a function that returns its state, and the slots by account that
-were changed after it without a block."""
+"""A snapshot's description, a function that returns its state, and slots by account.
+
+The slots are those that were changed after the snapshot without a block.
+"""
 
 
 class NoStorage:
@@ -29,17 +31,17 @@ class NoStorage:
     writes_files = False
 
     def record(self, tx_hash: bytes, raw: bytes) -> None:
-        """Writes a transaction that waits for a block. Raises OSError if it cannot be written."""
+        """Writes a pooled transaction. Raises OSError if it cannot be written."""
 
     def keep_slice(self, pending: PendingBlock) -> None:
         """Writes a slice, before it is published."""
 
     def compact_pool(self) -> None:
-        """Removes transactions from the journal that no longer wait."""
+        """Removes transactions from the journal that have left the pool."""
 
     @property
     def position(self) -> int:
-        """The size of the journal of blocks."""
+        """The size of the journal of blocks in bytes."""
         return 0
 
     def development(self) -> Json | None:
@@ -47,20 +49,20 @@ class NoStorage:
         return None
 
     def keep_development(self, state: Json) -> None:
-        """Writes what a developer set."""
+        """Writes the developer's settings."""
 
     def snapshots(self) -> dict[int, StoredSnapshot]:
-        """Returns the numbered snapshots that were written."""
+        """Returns the stored numbered snapshots."""
         return {}
 
     def keep_snapshot(self, number: int, snapshot: Json) -> None:
-        """Writes a numbered snapshot, which is described by ``snapshot``."""
+        """Writes a numbered snapshot; ``snapshot``: its description."""
 
     def revert_snapshots(self, number: int) -> None:
-        """Deletes the numbered snapshots from a number on."""
+        """Deletes the numbered snapshots with ``number`` and higher numbers."""
 
     def named_snapshots(self) -> dict[str, StoredSnapshot]:
-        """Returns the named snapshots that were written."""
+        """Returns the stored named snapshots."""
         return {}
 
     def keep_named(self, name: str, snapshot: Json, layer: Layer) -> Callable[[], Layer]:
@@ -115,12 +117,12 @@ class NodeStorage(NoStorage):
         self.directory.slices.keep(pending)
 
     def compact_pool(self) -> None:
-        """Removes transactions from the journal that no longer wait."""
+        """Removes transactions from the journal that have left the pool."""
         self.directory.pool.compact(self.is_waiting)
 
     @property
     def position(self) -> int:
-        """The size of the journal of blocks."""
+        """The size of the journal of blocks in bytes."""
         return self.directory.blocks.file.size
 
     def development(self) -> Json | None:
@@ -128,11 +130,11 @@ class NodeStorage(NoStorage):
         return self.directory.development.state
 
     def keep_development(self, state: Json) -> None:
-        """Writes what a developer set."""
+        """Writes the developer's settings."""
         self.directory.development.keep_state(state)
 
     def snapshots(self) -> dict[int, StoredSnapshot]:
-        """Returns the numbered snapshots that were written; their states are computed again."""
+        """Returns the stored numbered snapshots. Their states are computed again when needed."""
         log = self.directory.development
         return {
             number: (found, partial(self._state_of, found), log.amended.get(str(number), {}))
@@ -144,15 +146,15 @@ class NodeStorage(NoStorage):
         return self.directory.state_at(block_hash, snapshot["position"])
 
     def keep_snapshot(self, number: int, snapshot: Json) -> None:
-        """Writes a numbered snapshot, which is described by ``snapshot``."""
+        """Writes a numbered snapshot; ``snapshot``: its description."""
         self.directory.development.keep_snapshot(number, snapshot)
 
     def revert_snapshots(self, number: int) -> None:
-        """Deletes the numbered snapshots from a number on."""
+        """Deletes the numbered snapshots with ``number`` and higher numbers."""
         self.directory.development.revert(number)
 
     def named_snapshots(self) -> dict[str, StoredSnapshot]:
-        """Returns the named snapshots that were written; their states are read from files."""
+        """Returns the stored named snapshots. Their states are read from files when needed."""
         log = self.directory.development
         return {
             name: (found, partial(self._named_state, name), log.amended.get(name, {}))
@@ -160,7 +162,7 @@ class NodeStorage(NoStorage):
         }
 
     def keep_named(self, name: str, snapshot: Json, layer: Layer) -> Callable[[], Layer]:
-        """Writes a named snapshot; returns a function that reads its state."""
+        """Writes a named snapshot. Returns a function that reads its state."""
         self.directory.named.write(name, snapshot, layer)
         self.directory.development.forget(name)
         return partial(self._named_state, name)
@@ -174,15 +176,14 @@ class NodeStorage(NoStorage):
         self.directory.development.forget(name)
 
     def keep_amendment(self, keys: Sequence[int | str], accounts: Json) -> None:
-        """Writes that accounts are about to change after the snapshots with these numbers and
-        names. ``accounts``: lists of slots by account.
+        """Records that accounts will change after the snapshots with these numbers and names.
+
+        ``accounts``: lists of slots by account.
         """
         self.directory.development.amend(keys, accounts)
 
     def readmit(self, chain: Chain, block_hash: bytes) -> None:
-        """Adds a block, and its ancestors, that the chain dropped. Raises StorageError if they are
-        not stored.
-        """
+        """Restores a block that the chain dropped, and its ancestors. Raises StorageError."""
         self.directory.blocks.readmit(chain, block_hash)
 
     def seal_preconfirmed(self, chain: Chain, metrics: MetricsRegistry) -> None:
@@ -202,7 +203,7 @@ class NodeStorage(NoStorage):
                 metrics.count("promises_kept_total")
 
     def restore_pool(self, readmit: Callable[[bytes], None], metrics: MetricsRegistry) -> None:
-        """Calls ``readmit`` with each transaction that waited when the previous process ended."""
+        """Calls ``readmit`` with each transaction that was pooled when the last process ended."""
         metrics.set("pool_restored", self.directory.pool.restore(readmit, self.is_waiting))
 
     def metrics(self) -> Mapping[str, float]:

@@ -1,4 +1,4 @@
-"""Submitted transactions: checked, put into the pool, written to disk, announced."""
+"""Submission of transactions: check, add to the pool, write to disk, announce."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ DEPOSIT_PREFIX = bytes([DEPOSIT_TX])
 
 
 def refuse_gap(nonce: int, expected: int) -> None:
-    """Raises InvalidTransaction if a transaction would wait for others of its sender."""
+    """Raises InvalidTransaction if a transaction would have to wait for others of its sender."""
     if nonce > expected:
         text = f"nonce gap: next nonce {expected}, tx nonce {nonce}"
         raise InvalidTransaction("nonce_gap", text, have=nonce, want=expected)
 
 
 class Submission:
-    """Takes transactions into the pool of a node.
+    """Adds transactions to the pool of a node.
 
-    ``min_tip``: wei per gas that a transaction must offer above the base fee. ``max_bytes``: of a
-    transaction without blobs. ``fee_cap``: the most, in wei, that it may offer for its gas; 0: no
-    limit. ``allows_unprotected``: whether signatures without chain id are valid, see EIP-155.
-    ``refuses_low_fees``: whether a fee cap below the next base fee is refused, as anvil does;
-    otherwise the transaction waits in the pool, as in geth.
+    ``min_tip``: wei per gas that a transaction must offer above the base fee. ``max_bytes``: size
+    limit of a transaction without blobs. ``fee_cap``: the highest fee in wei that it may offer for
+    its gas; 0: no limit. ``allows_unprotected``: accept signatures without chain id, see EIP-155.
+    ``refuses_low_fees``: refuse a fee cap below the next base fee, as anvil does; otherwise the
+    transaction waits in the pool, as in geth.
     """
 
     min_tip = MIN_TIP
@@ -73,8 +73,8 @@ class Submission:
         self.fee_cap, self.allows_unprotected = fee_cap, allows_unprotected
         self.trusted_setup = trusted_setup
         self._predecoded = PredecodedTransactions()
-        self._rules: tuple[Header, ForkSchedule] | None = None  # of the head, see _next_rules
-        self._fees: tuple[Header, NextFees] | None = None  # after the head, see _next_fees
+        self._rules: tuple[Header, ForkSchedule] | None = None  # cache of _next_rules, for one head
+        self._fees: tuple[Header, NextFees] | None = None  # cache of _next_fees, for one head
         self._listeners: list[Callable[[Transaction], None]] = []
 
     @property
@@ -85,7 +85,7 @@ class Submission:
         return self.chain.config.chain_id if rules["has_chain_id_in_signature"] else None
 
     def on_transaction(self, listener: Callable[[Transaction], None]) -> None:
-        """Calls ``listener(transaction)`` for each that enters the pool, on any thread."""
+        """Calls ``listener(transaction)`` for each one that enters the pool, on any thread."""
         self._listeners.append(listener)
 
     def announce(self, transaction: Transaction) -> None:
@@ -94,44 +94,44 @@ class Submission:
             listener(transaction)
 
     def predecode(self, raws: Sequence[bytes]) -> None:
-        """Decodes transactions that are submitted next; several together take less time."""
+        """Decodes transactions that will be submitted next. A group takes less time for each."""
         self._predecoded.predecode(raws)
 
     def submit(self, raw: bytes, *, may_queue: bool = True) -> bytes:
-        """Checks a signed transaction, puts it into the pool and returns its 32-byte hash.
+        """Checks a signed transaction and adds it to the pool. Returns its 32-byte hash.
 
         Raises TransactionDecodeError for bytes that are no transaction, and InvalidTransaction if
-        no block could include it or the pool refuses it; nothing has changed then. Without
-        ``may_queue`` one that would wait behind a gap of nonces is refused with ``nonce_gap``,
-        whose ``want`` is the next nonce.
+        no block could include it or the pool refuses it; then nothing changes. Without
+        ``may_queue`` a transaction behind a nonce gap is refused with the code ``nonce_gap``; its
+        ``want`` is the next nonce.
         """
         return self._submitted(raw, self.admit(raw, may_queue=may_queue))
 
     def submit_signed(self, raw: bytes, sender: bytes) -> bytes:
-        """Does the same for what this process signed with the key of ``sender`` (20 bytes)."""
+        """Submits a transaction that this process signed with the key of ``sender`` (20 bytes)."""
         transaction = restore(raw, sender)
         self._add(transaction, None)
         return self._submitted(raw, transaction)
 
     def submit_impersonated(self, sender: bytes, fields: Mapping[str, Any]) -> bytes:
-        """Does the same for a transaction that ``sender`` (20 bytes) did not sign.
+        """Submits an unsigned transaction of ``sender`` (20 bytes). Returns its hash.
 
-        ``fields`` as of `Transaction.build`.
+        ``fields``: see `Transaction.build`.
         """
         transaction = impersonated(sender, fields, chain_id=self.signed_chain_id)
         self._add(transaction, None)
         return self._submitted(transaction.raw, transaction)
 
     def deposit(self, wanted: Deposit) -> bytes:
-        """Deposits from the simulated L1, at the start of the next block; returns the hash.
+        """Adds a deposit from the simulated L1 to the next block. Returns its hash.
 
         Raises DepositRefused (a ValueError) for a deposit that L1 would reject, and on a node that
-        makes no blocks of an OP-stack chain; InvalidTransaction if the data directory takes no
-        file.
+        builds no blocks of an OP-stack chain; InvalidTransaction if the data directory cannot be
+        written.
         """
         source = self.producer.source
         transaction = source.deposit(wanted)
-        with self.producer.lock:  # no block includes it before it is on the disk
+        with self.producer.lock:  # no block includes it before it is written to disk
             source.add(transaction)
             self._record(transaction.raw, transaction)
         if self.development.mines_at_once:
@@ -139,13 +139,13 @@ class Submission:
         return transaction.hash
 
     def admit(self, raw: bytes, *, may_queue: bool = True) -> Transaction:
-        """Decodes and checks a signed transaction and puts it into the pool, nothing else."""
+        """Decodes and checks a signed transaction and adds it to the pool; no more than that."""
         transaction, sidecar = self._predecoded.take(raw)
         self._add(transaction, sidecar, may_queue=may_queue)
         return transaction
 
     def readmit(self, raw: bytes) -> None:
-        """Takes a transaction that waited when the last process ended, if it is still valid."""
+        """Adds a transaction that was pooled when the last process ended, if it is still valid."""
         if raw[:1] == DEPOSIT_PREFIX:
             deposit = Transaction.decode(raw)
             if self.chain.locate(deposit.hash) is None:
@@ -163,7 +163,7 @@ class Submission:
     # --- inside -----------------------------------------------------------------------------------
 
     def _submitted(self, raw: bytes, transaction: Transaction) -> bytes:
-        """Writes and announces a transaction that the pool took, and lets it be mined."""
+        """Writes and announces a transaction that is in the pool, and lets it be mined."""
         self._record(raw, transaction)
         self.announce(transaction)
         self._fetch_state(transaction)
@@ -180,7 +180,7 @@ class Submission:
             raise InvalidTransaction("storage", f"{text}: {error}") from error
 
     def _fetch_state(self, transaction: Transaction) -> None:
-        """Fetches what a transaction will read on a fork, so that no block waits for it."""
+        """Fetches the state that a transaction reads on a fork, so that no block waits for it."""
         fetcher = self.producer.missing_state
         if not self.development.mines_at_once:
             fetcher.begin(transaction)
@@ -220,7 +220,7 @@ class Submission:
         self.pool.add(transaction, sidecar)
 
     def _next_fees(self, parent: Header, schedule: ForkSchedule) -> NextFees:
-        """Returns the fees of the next block; a developer may have set its base fee."""
+        """Returns the fees of the next block, whose base fee a developer may have set."""
         known = self._fees
         if known is None or known[0] is not parent:
             rules, base_fee, blob_fee = schedule.parameters, 0, 0

@@ -1,4 +1,4 @@
-"""Control of the timestamps of a development chain, as development tools know it."""
+"""Changes the timestamps of a development chain, as development tools require."""
 
 from __future__ import annotations
 
@@ -8,24 +8,25 @@ from typing import Final
 
 from fastevm.node.production.block_producer import BlockProducer
 
-LEAST_MILLISECONDS: Final = 10**12  # a time above it is in milliseconds: in seconds it is far away
+# a higher timestamp is in milliseconds: as seconds it would be far in the future
+LEAST_MILLISECONDS: Final = 10**12
 MILLISECONDS: Final = 1_000
 
 
 class TimeControl:
-    """Changes the clock of a producer; pre-confirmed transactions are sealed before.
+    """Changes the clock of a producer, after sealing pre-confirmed transactions.
 
-    Every change raises ValueError where the rules of the chain set the timestamps. ``changed`` is
-    called after each.
+    Every change raises ValueError if the rules of the chain set the timestamps. ``changed()`` is
+    called after each change.
     """
 
     def __init__(self, producer: BlockProducer, changed: Callable[[], None] = lambda: None) -> None:
         self.producer, self.changed = producer, changed
 
     def increase(self, seconds: int) -> int:
-        """Advance the clock; its offset to the system's clock then, in seconds.
+        """Moves the clock forward. Returns its new offset to the system's clock, in seconds.
 
-        ValueError for a time above MAX_TIMESTAMP.
+        Raises ValueError for a time above MAX_TIMESTAMP.
         """
         with self.producer.lock:
             self.producer.require_free_timestamps()
@@ -37,10 +38,10 @@ class TimeControl:
             return clock.offset
 
     def set(self, timestamp: int) -> int:
-        """Make this the current time; how many seconds the clock went forward, 0 for back.
+        """Sets the current time. Returns by how many seconds the clock moved forward, or 0.
 
-        In seconds, or in milliseconds above LEAST_MILLISECONDS. Blocks stay after their parents.
-        ValueError for a time above MAX_TIMESTAMP.
+        ``timestamp``: seconds, or milliseconds from LEAST_MILLISECONDS on. Timestamps of blocks
+        still increase. Raises ValueError for a time above MAX_TIMESTAMP.
         """
         if timestamp >= LEAST_MILLISECONDS:
             timestamp //= MILLISECONDS
@@ -54,9 +55,9 @@ class TimeControl:
             return max(0, timestamp - before)
 
     def set_next(self, timestamp: int) -> None:
-        """Give the next block this timestamp, and continue from there.
+        """Sets the timestamp of the next block, in seconds. The clock continues from there.
 
-        ValueError for a timestamp before the newest block's or above MAX_TIMESTAMP.
+        Raises ValueError for a timestamp before the newest block's or above MAX_TIMESTAMP.
         """
         with self.producer.lock:
             self.check(timestamp)
@@ -65,9 +66,9 @@ class TimeControl:
             self._go_on()
 
     def set_interval(self, seconds: int | None) -> bool:
-        """Stamp each block so many seconds after its parent; None: by the clock.
+        """Makes each timestamp the parent's plus ``seconds``; None: timestamps follow the clock.
 
-        Whether there was an interval before. ValueError for one above MAX_TIMESTAMP.
+        Returns whether there was an interval before. Raises ValueError for one above MAX_TIMESTAMP.
         """
         with self.producer.lock:
             self.producer.require_free_timestamps()
@@ -83,7 +84,7 @@ class TimeControl:
         self.producer.restart()
 
     def check(self, timestamp: int) -> None:
-        """ValueError for a timestamp that the next block cannot have."""
+        """Raises ValueError for a timestamp that the next block cannot have."""
         producer, block = self.producer, self.producer.open_block
         producer.require_free_timestamps()
         producer.clock.check(timestamp)

@@ -1,4 +1,4 @@
-"""Builds a block and drops it, so that the code of the first real block is loaded."""
+"""Builds a block and drops it, so that the code for the first real block is loaded."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from fastevm.errors import InvalidTransaction
 from fastevm.node.production.block_producer import BlockProducer
 from fastevm.node.production.sliced_block import open_child_block
 
-GAS_LIMIT = 100_000  # of that transaction
+GAS_LIMIT = 100_000  # gas limit of the transaction in it
 
 
 def warm_up(producer: BlockProducer, address: bytes, private_key: bytes) -> None:
-    """Seals a child of the head with one transaction and drops it; chain and pool do not change.
+    """Seals a child of the head with one transaction and drops it. Chain and pool do not change.
 
-    An account, by address (20 bytes) and key (32 bytes), sends to itself; the block is empty if it
-    has no funds. Does nothing, and does not wait, while the producer is in use: this runs on the
-    event loop, and that use loads the same code.
+    The account at ``address`` (20 bytes, key of 32 bytes) sends to itself; the block is empty if it
+    has no funds. Returns immediately if the producer is in use: this runs on the event loop, and
+    that use loads the same code.
     """
     chain = producer.chain
     if not producer.lock.acquire(blocking=False):

@@ -1,6 +1,6 @@
 """JSON-RPC clients for an event loop: over HTTP, and over a WebSocket with subscriptions.
 
-aiohttp is imported with the first client, not with this module: it loads slowly, and only a node
+aiohttp is imported with the first client, not with this module: the import is slow, and only a node
 that follows another node needs it.
 """
 
@@ -37,17 +37,17 @@ from fastevm.rpc_client.messages import (
 if TYPE_CHECKING:
     import aiohttp
 
-ERROR_STATUS: Final = 300  # HTTP statuses from here on are failures; redirects are not followed
-HEARTBEAT_SECONDS: Final = 5.0  # between pings; a pong must come within half of it
+ERROR_STATUS: Final = 300  # HTTP statuses from this one on are failures; redirects are not followed
+HEARTBEAT_SECONDS: Final = 5.0  # seconds between pings; a pong must arrive within half of that
 CLOSE_SECONDS: Final = 1.0  # timeout of the closing handshake
-UNREAD_LIMIT: Final = 1_024  # notifications; the socket is not read while so many are unread
+UNREAD_LIMIT: Final = 1_024  # unread notifications at which reading from the socket pauses
 
 
 def open_session() -> aiohttp.ClientSession:
-    """A session whose requests raise `aiohttp.ClientError` instead of following a redirect.
+    """Returns a session whose requests raise `aiohttp.ClientError` instead of following a redirect.
 
-    A redirect could make this process connect to any host, such as one of its private network.
-    ``ws_connect`` has no option against it.
+    A redirect could make this process connect to any host, for example in its private network.
+    ``ws_connect`` has no option to forbid redirects.
     """
     module = import_module("aiohttp")
     trace = module.TraceConfig()
@@ -70,7 +70,7 @@ async def _refuse_redirect(_: object, __: object, redirect: Any) -> None:
 def reason_of(error: Exception) -> str:
     """Returns why a connection failed.
 
-    Does not return texts of aiohttp, which contain hosts, and paths that may contain a key.
+    Does not return texts of aiohttp: they contain hosts and paths, and a path may contain a key.
     """
     status = getattr(error, "status", None)
     if status is not None:
@@ -86,7 +86,7 @@ def reason_of(error: Exception) -> str:
 class AsyncJsonRpcClient(AsyncClosing):
     """Calls a node over HTTP or HTTPS, on persistent connections.
 
-    ``timeout`` in seconds for a whole request, ``max_answer`` in bytes.
+    ``timeout``: seconds for a whole request. ``max_answer``: bytes of an answer.
     """
 
     def __init__(
@@ -156,8 +156,8 @@ class AsyncJsonRpcClient(AsyncClosing):
 class WebSocketClient(AsyncClosing):
     """A WebSocket connection to a node: calls, and notifications of subscriptions.
 
-    ``async with`` opens and closes it; a broken connection stays closed until ``open``. ``timeout``
-    in seconds for a call, ``heartbeat`` in seconds between pings, ``max_message`` in bytes.
+    ``async with`` opens and closes it; a broken connection stays closed until ``open``.
+    ``timeout``: seconds for a call. ``heartbeat``: seconds between pings. ``max_message``: bytes.
     """
 
     def __init__(
@@ -195,7 +195,7 @@ class WebSocketClient(AsyncClosing):
         except (self._aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
             await self.close()
             raise self._failure(reason_of(error)) from None
-        except BaseException:  # cancelled while it connects: nobody else closes the session
+        except BaseException:  # if connecting is cancelled, no other code closes the session
             await self.drop()
             raise
         self._reader = asyncio.create_task(self._read(self._socket))
@@ -225,7 +225,7 @@ class WebSocketClient(AsyncClosing):
     async def close(self) -> None:
         """Closes the connection with a closing handshake; pending calls raise RpcUnreachable.
 
-        If it is cancelled, it only leaves out the handshake.
+        If the task is cancelled, the connection is closed without the handshake.
         """
         try:
             if self._socket is not None and not self._socket.closed:

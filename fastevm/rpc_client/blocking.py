@@ -35,9 +35,9 @@ from fastevm.rpc_client.messages import (
 )
 from fastevm.rpc_client.special_addresses import connect
 
-ERROR_STATUS: Final = 300  # HTTP statuses from here on are failures; redirects are not followed
-PIECE_BYTES: Final = 1 << 20  # of an answer, read at once
-GZIP: Final = 31  # what zlib calls a stream with gzip's header
+ERROR_STATUS: Final = 300  # HTTP statuses from this one on are failures; redirects are not followed
+PIECE_BYTES: Final = 1 << 20  # bytes per read of an answer
+GZIP: Final = 31  # wbits value of zlib for a gzip header
 
 
 class HttpAnswer(NamedTuple):
@@ -50,12 +50,12 @@ class HttpAnswer(NamedTuple):
 
 
 class JsonRpcClient:
-    """Calls a node over HTTP or HTTPS. An object must be used by one thread only.
+    """Calls a node over HTTP or HTTPS. Only one thread may use an object.
 
-    ``timeout`` in seconds for each wait on the socket, and for a whole answer. ``headers`` are sent
-    with every request; ``compressed`` asks for gzip; ``guarded`` refuses link-local addresses and
-    metadata services, for a URL that came in a request. The next call reopens a connection that the
-    node closed; no request is sent twice.
+    ``timeout``: seconds for each wait on the socket, and for a whole answer. ``headers`` are sent
+    with every request; ``compressed``: request gzip; ``guarded``: refuse link-local addresses and
+    metadata services, for a URL from a request. If the node has closed the connection, the next
+    call reopens it; no request is sent twice.
     """
 
     def __init__(
@@ -126,7 +126,7 @@ class JsonRpcClient:
                 raise TimeoutError(f"incomplete answer after {self.timeout:g} seconds")
         if response.length:  # Content-Length was not reached
             raise HTTPException(f"the answer lacks its last {response.length} bytes")
-        response.close()  # so that the connection can be reused
+        response.close()  # allows the connection to be reused
         return b"".join(pieces)
 
     def _unzipped(self, body: bytes) -> bytes:
@@ -167,7 +167,7 @@ class JsonRpcClient:
 
 
 def _can_be_read(waiting: socket.socket) -> bool:
-    """Whether bytes or the end have come; `select` raises for descriptors from 1,024 on."""
+    """Returns whether bytes or the end can be read; `select` raises for descriptors >= 1,024."""
     if not hasattr(select, "poll"):
         return bool(select.select([waiting], [], [], 0)[0])
     poll = select.poll()
@@ -176,7 +176,7 @@ def _can_be_read(waiting: socket.socket) -> bool:
 
 
 def call_once(url: str, method: str, *params: Any, timeout: float = REQUEST_SECONDS) -> Any:
-    """Makes one call on its own connection. Raises RpcRefusal or RpcUnreachable."""
+    """Makes one call on a separate connection. Raises RpcRefusal or RpcUnreachable."""
     with JsonRpcClient(url, timeout=timeout) as client:
         return client.call(method, *params)
 

@@ -1,4 +1,4 @@
-"""JSON-RPC 2.0 messages of a client, and the two ways in which a call fails."""
+"""JSON-RPC 2.0 messages of a client, and the two exceptions of a failed call."""
 
 import json
 import re
@@ -73,7 +73,7 @@ def answers_in(body: bytes | str, requests: Sequence[Request]) -> list[Answer]:
 
 
 def responses_by_id(found: Sequence[Any]) -> dict[int | str | None, Request]:
-    """The response objects of a batch by their ids; leaves out what is none, or has no valid id."""
+    """Returns the response objects of a batch by id; skips items without a valid id."""
     return {item.get("id"): item for item in found if _has_hashable_id(item)}
 
 
@@ -92,7 +92,7 @@ def answer_of(request: Request, response: Request | None) -> Answer:
 
 
 def result_of(answer: Answer) -> Any:
-    """Returns the result. Raises it if it is an RpcRefusal."""
+    """Returns ``answer`` if it is a result. Raises it if it is an RpcRefusal."""
     if isinstance(answer, RpcRefusal):
         raise answer
     return answer
@@ -102,9 +102,10 @@ _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
 def shown_address(url: str) -> str:
-    """Returns a URL without user, path and query, where access keys and passwords are.
+    """Returns a URL without user, path and query, which may contain keys and passwords.
 
-    Of a URL that cannot be parsed, or in which a password may look like a host, only the scheme.
+    Returns only the scheme of a URL that cannot be parsed, or in which a password may look like a
+    host.
     """
     scheme = url.partition("://")[0] if _SCHEME.match(url) else ""
     hidden = f"{scheme.lower()}://***" if scheme else "***"
@@ -113,7 +114,7 @@ def shown_address(url: str) -> str:
         port = f":{parts.port}" if parts.port else ""
     except ValueError:
         return hidden
-    # "user:pass/word@host": the part up to the slash is taken for the host
+    # "user:pass/word@host": urlsplit takes "user:pass" for the host
     if not scheme or not parts.netloc or "@" in url.partition(parts.netloc)[2]:
         return hidden
     return f"{parts.scheme}://{parts.hostname or ''}{port}"
@@ -136,7 +137,7 @@ def checked_address(url: str, *schemes: str) -> str:
 
 
 def _shown_host(url: str) -> str:
-    """Returns host and port of a URL without a scheme; ``***`` for what may be an access key."""
+    """Returns host and port of a URL without a scheme; ``***`` for a text that may be a key."""
     host = url.partition("/")[0].partition("?")[0].rpartition("@")[2]
     return host if "." in host or ":" in host or host == "localhost" else "***"
 

@@ -1,6 +1,6 @@
-"""Addresses to which a URL that came in a request must not lead: link-local and metadata services.
+"""Refuses connections to link-local addresses and metadata services, for URLs from requests.
 
-Metadata services of clouds give the keys of a machine to everybody who can connect from it. The
+A cloud's metadata service gives the keys of a machine to everybody who can connect from it. The
 check is made on each resolved address, and the connection uses that address.
 """
 
@@ -27,7 +27,7 @@ class SpecialAddress(ValueError):
 
 
 def is_special(text: str) -> bool:
-    """Whether an IP address, or an IPv4 address inside of it, is one of this module's."""
+    """Returns whether an IP address, or an IPv4 address embedded in it, is refused."""
     address = ip_address(text.partition("%")[0])
     if isinstance(address, IPv6Address):
         inner = address.ipv4_mapped or address.sixtofour
@@ -44,7 +44,7 @@ def is_special(text: str) -> bool:
 
 
 def connect(address: tuple[str, int], timeout: Any = None, source: Any = None) -> socket.socket:
-    """Connect as `socket.create_connection` does; raises `SpecialAddress`."""
+    """Connects like `socket.create_connection`. Raises `SpecialAddress` for refused addresses."""
     host, port = address
     error: OSError | None = None
     for *_, resolved in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):

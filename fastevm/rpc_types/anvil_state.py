@@ -22,7 +22,8 @@ from fastevm.rpc_types.transactions import Json, transaction_json, unchecked_tra
 
 WORD_BYTES: Final = 32
 BLOB_FEE: Final = {"excess_blob_gas": 0, "blob_gasprice": 1}
-DELEGATION: Final = b"\xef\x01\x00"  # before the address (EIP-7702)
+# prefix of a delegated account's code, before the address (EIP-7702)
+DELEGATION: Final = b"\xef\x01\x00"
 STOP, JUMPDEST, PUSH1 = 0x00, 0x5B, 0x60
 PLACE: Final = frozenset({"blockHash", "blockNumber", "transactionIndex", "from"})
 HEADER_HAS_NO: Final = ("hash", "size", "totalDifficulty")
@@ -70,10 +71,9 @@ def chain_json(
     blocks: Sequence[BlockAndReceipts],
     states: Iterable[tuple[Block, Layer]] | None = None,
 ) -> Json:
-    """Returns the state file of a chain whose newest block, the last of ``blocks``, has the state
-    ``layer``.
+    """Returns the state file of a chain. ``layer``: the state of the last of ``blocks``, the head.
 
-    ``states``: other blocks with the states after them; None leaves them out.
+    ``states``: other blocks with the states after them; None: omit them.
     """
     head = blocks[-1][0].header
     return {
@@ -101,7 +101,7 @@ def _environment_json(head: Header) -> Json:
 
 
 def _state_json(block: Block, layer: Layer) -> tuple[str, Json]:
-    """Returns the hash of a block and the state after it. Code is analysed, as revm stores it."""
+    """Returns the hash of a block and the state after it, with code analysed as revm stores it."""
     accounts, storage = {}, {}
     for name, found in accounts_json(layer).items():
         code = layer.code(bytes.fromhex(name[2:]))
@@ -127,7 +127,7 @@ def _code_json(code: bytes) -> Json:
             targets[at // 8] |= 1 << at % 8
         pushed = code[at] - PUSH1 + 1
         at += 1 + (pushed if 0 < pushed <= WORD_BYTES else 0)
-    overrun = at - len(code)  # of the data of the last push
+    overrun = at - len(code)  # bytes by which the data of the last PUSH exceeds the code
     stop = 0 if code and not overrun and code[-1] == STOP else 1
     return {
         "LegacyAnalyzed": {
@@ -156,8 +156,8 @@ def _block_json(block: Block) -> Json:
 def _transaction_json(transaction: Any) -> Json:
     members = transaction_json(transaction)
     sender = hex_bytes(transaction.sender) if is_impersonated(transaction) else None
-    # For a mined transaction with two fee caps, the price it paid is in the receipt; other types
-    # have a member.
+    # A mined transaction with two fee caps has no gasPrice here: the receipt contains the price it
+    # paid.
     outside = PLACE | {"gasPrice"} if "maxFeePerGas" in members else PLACE
     return {
         "transaction": {name: value for name, value in members.items() if name not in outside},
@@ -233,7 +233,7 @@ def read_chain(found: Any) -> SavedChain:
 
 
 def _read_state(found: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the accounts of an older state, in the form of those of the newest one."""
+    """Returns the accounts of an older state, in the format of the newest state's accounts."""
     return {
         name: {
             "balance": account["balance"],
@@ -246,7 +246,7 @@ def _read_state(found: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _read_code(found: Any) -> str:
-    """Returns code that revm stored: analysed and padded, or a delegation."""
+    """Returns code in the form that revm stores: analysed and padded, or a delegation."""
     if found is None:
         return "0x"
     ((kind, fields),) = found.items()

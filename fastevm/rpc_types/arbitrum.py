@@ -1,4 +1,4 @@
-"""What Arbitrum's nodes add to answers: numbers and prices of L1."""
+"""Members that Arbitrum's nodes add to answers: numbers and prices of L1."""
 
 from typing import Any
 
@@ -11,24 +11,22 @@ from fastevm.core.primitives.keccak import keccak256
 
 
 def selector(signature: str) -> bytes:
-    """Returns the first four bytes of a function's hash."""
+    """Returns the first four bytes of a signature's hash."""
     return keccak256(signature.encode())[:4]
 
 
 def l1_number(header: Header) -> int:
-    """Returns the number of L1's block in a header of Arbitrum."""
+    """Returns the L1 block number in a header of Arbitrum."""
     return HeaderInfo.of(header.mix_hash).l1_number
 
 
 def l1_price(layer: Any) -> int:
-    """Returns the price in wei of a unit of data on L1, in the storage of ArbOS."""
+    """Returns the L1 price per unit of data in wei, from the storage of ArbOS."""
     return int(layer.storage(STATE_ADDRESS, PRICE_SLOT))
 
 
 def receipt_members(header: Header, receipt: Receipt) -> list[bytes]:
-    """Returns the JSON text of the members that receipts of Arbitrum have besides; nothing on other
-    chains.
-    """
+    """Returns the JSON text of additional members of Arbitrum's receipts; empty on other chains."""
     if not is_arbitrum(header):
         return []
     members = {"gasUsedForL1": receipt.l1_gas_used, "l1BlockNumber": l1_number(header)}

@@ -36,10 +36,10 @@ _written_values: Final = attrgetter(*(row.name for row in JSON_FIELDS))
 
 
 def header_json(header: Header, block_hash: bytes, timestamp_ms: int | None = None) -> Json:
-    """Returns the members of a header. Fields that its fork does not have are omitted. A header of
-    Arbitrum has the members that its nodes add.
+    """Returns the members of a header, except fields that its fork does not have.
 
-    ``timestamp_ms``: of a block whose transactions set milliseconds (Base, Denim).
+    ``timestamp_ms``: milliseconds of a block whose transactions set them (Base, Denim). A header of
+    Arbitrum has the members that its nodes add.
     """
     answer: Json = {
         member: write(value)
@@ -58,12 +58,12 @@ def header_json(header: Header, block_hash: bytes, timestamp_ms: int | None = No
 
 
 def head_json(block: Block, block_hash: bytes) -> Json:
-    """Return the header of a block, with the milliseconds that its transactions set."""
+    """Returns the header of a block, with the milliseconds that its transactions set."""
     return header_json(block.header, block_hash, block_millis(block))
 
 
 def block_millis(block: Block) -> int | None:
-    """Return the timestamp of a block in milliseconds; None where blocks have whole seconds."""
+    """Returns the timestamp of a block in milliseconds; None for blocks with whole seconds."""
     return timestamp_millis(block.header, block.transactions)
 
 
@@ -108,8 +108,9 @@ def withdrawal_json(withdrawal: Withdrawal) -> Json:
 
 
 def issuance_json(block: Block, schedule: ForkSchedule) -> Json:
-    """Returns the rewards in wei of the block's miner and of its uncles' miners, in Otterscan's
-    format. They are zero under proof of stake.
+    """Returns the block rewards in wei, of the miner and of the uncles' miners.
+
+    The format is Otterscan's. Rewards are zero under proof of stake.
     """
     *uncles, own = [wei for _, wei in block_rewards(block, schedule)] or [0]
     amounts = {"blockReward": own, "uncleReward": sum(uncles), "issuance": own + sum(uncles)}

@@ -1,7 +1,7 @@
 """Console output of contracts: all overloads of Solidity's ``console.log``, and Vyper's ``print``.
 
-Both are static calls to an address without code. Their data are the selector of an overload with
-its values (`hardhat/console.sol`), or a list of types with the values (Vyper).
+Both are static calls to an address without code. Their data is the selector of an overload with its
+values (`hardhat/console.sol`), or a list of types with the values (Vyper).
 """
 
 import re
@@ -14,10 +14,10 @@ from fastevm.core.primitives.keccak import keccak256
 from fastevm.rpc_types.contract_abi import AbiError, Parameter, decode, parse_types, text_of
 
 ADDRESS: Final = bytes.fromhex("000000000000000000636f6e736f6c652e6c6f67")
-SHOWN: Final = 4_000  # characters of one line
+SHOWN: Final = 4_000  # most characters of one line
 ANY: Final = ("uint256", "string", "bool", "address")
-MOST: Final = 4  # values of an overload
-VYPER: Final = ("string", "bytes")  # of the call: types and values
+MOST: Final = 4  # most values of an overload
+VYPER: Final = ("string", "bytes")  # types of the call data: a list of types, the values
 PLACE: Final = re.compile(r"%(%|[sdioOjxc]|\d*e)")
 SELECTOR: Final = 4
 
@@ -40,9 +40,7 @@ def text_of_call(data: bytes) -> str | None:
 
 @cache
 def overloads() -> dict[bytes, tuple[str, ...]]:
-    """Returns the types of every overload by selector, including ``uint`` and ``int`` of old
-    releases.
-    """
+    """Returns the types of each overload by selector, also with the old ``uint`` and ``int``."""
     found = {}
     for name, types in _signatures():
         for old in {False, True}:
@@ -68,7 +66,7 @@ def _signatures() -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def formatted(inputs: Sequence[Parameter], values: Sequence[Any]) -> str:
-    """Joins the values with spaces; placeholders in a first text are replaced."""
+    """Joins the values with spaces. Placeholders in a first text are replaced by values."""
     rest = list(zip(inputs, values, strict=True))
     line = []
     if len(rest) > 1 and isinstance(values[0], str):
@@ -85,9 +83,7 @@ def formatted(inputs: Sequence[Parameter], values: Sequence[Any]) -> str:
 
 
 def _shown(parameter: Parameter, value: Any, how: str) -> str:
-    """Formats a value for a placeholder: ``%x`` is hexadecimal, ``%18e`` a number with 18
-    decimals.
-    """
+    """Formats a value for a placeholder: ``%x`` hexadecimal, ``%18e`` with 18 decimals."""
     if how == "c":  # a CSS style in browsers
         return ""
     if isinstance(value, str):

@@ -15,10 +15,10 @@ from fastevm.core.primitives.hex import checksum_address
 from fastevm.core.primitives.keccak import keccak256
 
 WORD: Final = 32
-VALUES_LIMIT: Final = 1_000  # per decoding
-READS: Final = 4  # of each byte; several offsets may name the same bytes
-DEPTH_LIMIT: Final = 16  # nested arrays and tuples
-TEXT_LIMIT: Final = 10_000  # characters of a signature
+VALUES_LIMIT: Final = 1_000  # most values per decoding
+READS: Final = 4  # most reads per byte of data; several offsets may refer to the same bytes
+DEPTH_LIMIT: Final = 16  # most levels of nested arrays and tuples
+TEXT_LIMIT: Final = 10_000  # most characters of a signature
 
 ARRAY: Final = re.compile(r"(.*)\[(\d{0,6})\]\Z", re.S)
 NAME: Final = re.compile(r"[A-Za-z_$][\w$]*\Z", re.A)
@@ -28,13 +28,11 @@ NOT_NAMES: Final = frozenset(("indexed", "memory", "calldata", "storage", "payab
 
 
 class AbiError(ValueError):
-    """Invalid signature text, or data that do not match a signature."""
+    """An invalid signature text, or data that does not match a signature."""
 
 
 class Parameter(Struct, frozen=True):
-    """An input. ``type`` is canonical; ``members`` are those of a tuple or of an
-    array of tuples.
-    """
+    """An input. ``type``: the canonical type. ``members``: of a tuple or an array of tuples."""
 
     type: str
     name: str = ""
@@ -43,18 +41,14 @@ class Parameter(Struct, frozen=True):
 
     @property
     def element(self) -> tuple["Parameter", int | None] | None:
-        """Returns the element type of an array and its length (None: dynamic). None if it is not
-        an array.
-        """
+        """The element type of an array and its length (None: dynamic); None for other types."""
         found = ARRAY.match(self.type)
         if found is None:
             return None
         return Parameter(found[1], "", self.members), int(found[2]) if found[2] else None
 
     def size(self) -> int | None:
-        """The size in the head of the encoding; None for a dynamic type, whose
-        head is an offset.
-        """
+        """Returns the bytes in the head of the encoding; None for dynamic types (an offset)."""
         array = self.element
         if array is not None:
             item = array[0].size()
@@ -68,7 +62,7 @@ class Parameter(Struct, frozen=True):
 
 
 class Entry(Struct, frozen=True, dict=True):
-    """A function, an event or an error, as ``kind`` says."""
+    """A function, an event or an error; ``kind`` says which."""
 
     kind: str
     name: str
@@ -81,9 +75,7 @@ class Entry(Struct, frozen=True, dict=True):
 
     @cached_property
     def hash(self) -> bytes:
-        """The 32-byte hash: its first four bytes select a function or an error; it is topic 0 of
-        an event.
-        """
+        """The 32-byte signature hash: topic 0 of an event; its first 4 bytes are a selector."""
         return keccak256(self.signature.encode())
 
     @property
@@ -93,9 +85,7 @@ class Entry(Struct, frozen=True, dict=True):
 
 
 def parse_entry(text: str) -> Entry:
-    """Parses ``function name(type name, ...)`` and its modifiers. Raises AbiError for anything
-    else.
-    """
+    """Parses ``function name(type name, ...)`` and its modifiers. Raises AbiError if invalid."""
     kind, _, rest = text.strip().partition(" ")
     name, opening, inner = rest.strip().partition("(")
     if kind not in ("function", "event", "error") or not opening or not NAME.match(name.strip()):
@@ -111,9 +101,7 @@ def parse_types(text: str) -> tuple[Parameter, ...]:
 
 
 def _parse_tuple(text: str, depth: int) -> tuple[tuple[Parameter, ...], str]:
-    """Parses the members of the tuple at the start of ``text``. Also returns the
-    rest of the text.
-    """
+    """Parses the tuple at the start of ``text``. Returns its members and the remaining text."""
     if not text.startswith("(") or depth > DEPTH_LIMIT:
         raise AbiError(f"expected '(': {text[:80]!r}")
     rest = text[1:].lstrip()
@@ -131,7 +119,7 @@ def _parse_tuple(text: str, depth: int) -> tuple[tuple[Parameter, ...], str]:
 
 
 def _parse_parameter(text: str, depth: int) -> tuple[Parameter, str]:
-    """Parses the type and the name at the start of ``text``. Also returns the rest of the text."""
+    """Parses a type and a name at the start of ``text``. Returns them and the remaining text."""
     members: tuple[Parameter, ...] = ()
     base = ""
     text = text.removeprefix("tuple")
@@ -214,8 +202,7 @@ def canonical(stated: str) -> str:
 
 
 def decode(inputs: Sequence[Parameter], data: bytes) -> list[Any]:
-    """Decodes the values of ``inputs`` from ABI-encoded ``data``. Raises AbiError if they do not
-    match.
+    """Decodes the values of ``inputs`` from ABI-encoded ``data``. Raises AbiError.
 
     Numbers are int, addresses and bytes are bytes, arrays and tuples are lists.
     """
@@ -223,7 +210,7 @@ def decode(inputs: Sequence[Parameter], data: bytes) -> list[Any]:
 
 
 class Decoder:
-    """Decodes one encoding: at most ``VALUES_LIMIT`` values, of ``READS`` times its bytes."""
+    """Decodes one encoding: at most ``VALUES_LIMIT`` values and ``READS`` times its bytes."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -244,7 +231,7 @@ class Decoder:
         return values
 
     def value(self, parameter: Parameter, place: int) -> Any:
-        """Returns the value whose head is at ``place``."""
+        """Decodes the value whose head is at byte offset ``place``."""
         self.left -= 1
         if self.left < 0:
             raise AbiError(f"more than {VALUES_LIMIT} values")

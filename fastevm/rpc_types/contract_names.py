@@ -1,6 +1,6 @@
 """Names of a contract's calls, events and revert reasons, and its console output.
 
-Names come from ABI files and from ``signatures.txt``; those of files take precedence.
+Names come from ABI files and from ``signatures.txt``; those of ABI files take precedence.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,9 +19,9 @@ from fastevm.rpc_types.contract_abi import (
     texts_of,
 )
 
-FILES_LIMIT: Final = 10_000  # per directory of ABI files
-FILE_SIZE: Final = 32 * 1024 * 1024  # bytes per file
-SHOWN_BYTES: Final = 64  # of data without a known name
+FILES_LIMIT: Final = 10_000  # most ABI files per directory
+FILE_SIZE: Final = 32 * 1024 * 1024  # most bytes per file
+SHOWN_BYTES: Final = 64  # bytes shown of data without a known name
 SELECTOR: Final = 4
 
 PANICS: Final = {
@@ -42,7 +42,7 @@ PANICS: Final = {
 class Names:
     """Functions and errors by selector, events by topic 0 and number of topics.
 
-    ``more`` returns entries that were not there before; it is called for each unknown name.
+    ``more()`` returns entries that were added in the meantime; it is called for each unknown name.
     """
 
     def __init__(
@@ -68,7 +68,10 @@ class Names:
         return _named(self._known(self._called, data[:SELECTOR]), data)
 
     def event(self, topics: Sequence[bytes], data: bytes) -> str | None:
-        """The same for a log. An indexed input of a dynamic type is shown as its hash."""
+        """Returns ``name(input: value, ...)`` of a log; None if the event is unknown.
+
+        An indexed input of a dynamic type is shown as its hash.
+        """
         entry = self._known(self._events, (topics[0], len(topics) - 1)) if topics else None
         if entry is None:
             return None
@@ -92,9 +95,7 @@ class Names:
         return f"{entry.name}({texts_of(shown, values)})"
 
     def revert(self, data: bytes) -> str:
-        """Returns why a call reverted: the text of ``Error``, the meaning of ``Panic``, or a
-        custom error.
-        """
+        """Returns why a call reverted: text of ``Error``, meaning of ``Panic``, or custom error."""
         if not data:
             return "no reason given"
         try:
@@ -108,7 +109,7 @@ class Names:
         return _named(self._known(self._errors, data[:SELECTOR]), data) or shortened(data)
 
     def _known(self, table: dict[Any, Entry], key: Any) -> Entry | None:
-        """Returns an entry of a table; None if it is unknown even after reading more entries."""
+        """Returns an entry of a table; None if it is unknown even after adding more entries."""
         if key not in table:
             for entry in self._more():
                 self.add(entry)
@@ -144,7 +145,7 @@ def common_entries() -> Iterator[Entry]:
 
 
 def entries_of(abi: Iterable[Any]) -> Iterator[Entry]:
-    """Yields the entries of an ABI in JSON form, except those that cannot be read."""
+    """Yields the entries of a JSON ABI, except invalid ones."""
     for item in abi:
         if isinstance(item, dict):
             try:

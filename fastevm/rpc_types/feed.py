@@ -1,9 +1,8 @@
 """Messages of the feed: pre-confirmed slices as JSON (flashblocks and subblocks).
 
-A message has what is new in its slice (transactions) and the totals of the block so far (gas,
-receipts root, bloom). The first message of a block has the header's fixed fields. State root,
-block hash and withdrawals root are zero if the builder does not compute them, as always in
-subblocks.
+A message has the new transactions of its slice and the totals of the block so far (gas, receipts
+root, bloom). The first message of a block has the header's fixed fields. State root, block hash and
+withdrawals root are zero if the builder does not compute them, as always in subblocks.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from fastevm.core.primitives.hex import hex_bytes
 from fastevm.errors import FastevmError
 from fastevm.rpc_client.large_json import decode as decode_json
 
-MAX_MESSAGE_BYTES = 32 * 1024 * 1024  # decompressed
+MAX_MESSAGE_BYTES = 32 * 1024 * 1024  # most bytes of a decompressed message
 BROTLI_QUALITY = 5
 BROTLI_WINDOW = 22
 UNKNOWN_SLICE = "0-0"
@@ -33,7 +32,7 @@ UINT64 = 2**64
 
 @cache
 def _brotli() -> Any:
-    """Imports brotli with the first packed frame. Returns None if it is not installed."""
+    """Imports brotli when the first compressed frame comes. Returns None if it is not installed."""
     try:
         return import_module("brotli")
     except ImportError:
@@ -45,9 +44,9 @@ class FeedError(FastevmError, ValueError):
 
 
 class FeedBase(Struct, frozen=True, kw_only=True):
-    """The header fields that are fixed when a block begins, with the names of the feed.
+    """The header fields that are fixed when a block begins, under the feed's names.
 
-    ``slot_number``: if the header has one (Amsterdam) and the builder sends it.
+    ``slot_number``: None unless the header has one (Amsterdam) and the builder sends it.
     """
 
     parent_beacon_block_root: bytes
@@ -63,11 +62,12 @@ class FeedBase(Struct, frozen=True, kw_only=True):
 
 
 class FeedSlice(Struct, frozen=True, kw_only=True):
-    """A message. ``transactions`` are those of the slice, as canonical bytes; all other members of
-    ``diff`` are totals of the block so far. Zero roots and hashes are unknown.
+    """A message of the feed. Zero roots and hashes are unknown.
 
-    ``post_exec_tx``: the transaction that would end the block now, with refunds of gas (OP stack,
-    Lagoon). ``previous_id``: ``block-index`` of the preceding slice, or None if unknown.
+    ``transactions``: those of the slice, as canonical bytes; all other members of ``diff`` are
+    totals of the block so far. ``post_exec_tx``: the transaction that would end the block now, with
+    refunds of gas (OP stack, Lagoon). ``previous_id``: ``block-index`` of the preceding slice, or
+    None if unknown.
     """
 
     payload_id: bytes
@@ -87,7 +87,7 @@ class FeedSlice(Struct, frozen=True, kw_only=True):
 
     @property
     def id(self) -> str:
-        """``block-index``, by which the next message may refer to this one."""
+        """``block-index``, with which the next message may refer to this message."""
         return f"{self.block_number}-{self.index}"
 
     @property
@@ -121,7 +121,7 @@ def slice_of(pending: PendingBlock, previous_id: str | None = None) -> FeedSlice
 
 
 def encode(message: FeedSlice) -> str:
-    """Returns the JSON text of a message that refers to the preceding one."""
+    """Returns the JSON text of a message with a reference to the preceding message."""
     metadata = {
         "block_number": message.block_number,
         "access_list": None,
@@ -131,7 +131,7 @@ def encode(message: FeedSlice) -> str:
 
 
 def diff_and_base(message: FeedSlice) -> dict[str, Any]:
-    """Returns the members of a message except its metadata. Only the first one has ``base``."""
+    """Returns the members of a message, except metadata; ``base`` only in the first message."""
     diff: dict[str, Any] = {
         "state_root": hex_bytes(message.state_root),
         "receipts_root": hex_bytes(message.receipts_root),
@@ -190,18 +190,16 @@ def _base_json(base: FeedBase) -> dict[str, str]:
 
 
 def decode(frame: str | bytes, *, limit: int = MAX_MESSAGE_BYTES) -> FeedSlice:
-    """Decodes a text or binary frame, either JSON or Brotli.
+    """Decodes a text or binary frame with JSON or Brotli.
 
-    Unknown members are ignored. Raises FeedError for anything else, and for more than ``limit``
+    Unknown members are ignored. Raises FeedError for invalid frames, and for more than ``limit``
     bytes.
     """
     return read_slice(read_frame(frame, limit=limit))
 
 
 def read_frame(frame: str | bytes, *, limit: int = MAX_MESSAGE_BYTES) -> Mapping[str, Any]:
-    """Returns the JSON object in a frame. Raises FeedError if there is none of at most ``limit``
-    bytes.
-    """
+    """Returns the JSON object in a frame. Raises FeedError for other frames and large ones."""
     text = frame if isinstance(frame, str) else _unpacked(frame, limit)
     if len(text) > limit:
         _fail("frame", "payload too large")
@@ -254,9 +252,7 @@ def _block_number(metadata: Mapping[str, Any], number: int | None) -> int:
 
 
 def _unpacked(frame: bytes, limit: int) -> str:
-    """Text that begins with a brace is JSON, anything else Brotli: no other byte distinguishes
-    them.
-    """
+    """Decompresses a binary frame, unless it begins with a brace: then it is JSON."""
     if is_json(frame):
         with contextlib.suppress(UnicodeDecodeError):
             return frame.decode()

@@ -1,4 +1,4 @@
-"""Formats in which a node writes its feed, with the names that users of feeds know.
+"""Formats in which a node writes its feed, under the names of existing feeds.
 
 Sources: flashblocks as op-rbuilder sends them (with the metadata of 2025, which most readers
 expect), subblocks as the OP Stack specification defines them.
@@ -40,7 +40,7 @@ class FeedFormat(Enum):
 def feed_text(pending: PendingBlock, form: FeedFormat, previous_id: str | None = None) -> str:
     """Returns the JSON text of the message for a slice published by this node.
 
-    ``previous_id``: ``block-index`` of the message sent before.
+    ``previous_id``: ``block-index`` of the preceding message.
     """
     if form is FeedFormat.FASTEVM:
         return encode(slice_of(pending, previous_id))
@@ -62,9 +62,9 @@ def _text(message: FeedSlice, metadata: Mapping[str, Any]) -> str:
 
 
 def _with_roots(pending: PendingBlock) -> PendingBlock:
-    """Adds the state root on chains of the OP stack from Isthmus on.
+    """Returns the block with its state root, on chains of the OP stack since Isthmus.
 
-    Nothing happens there after the last transaction, so the hash is that of the final block.
+    These chains change no state after the last transaction, so the hash is that of the final block.
     """
     if pending.header.withdrawals_root != ZERO_HASH:
         return pending

@@ -1,4 +1,4 @@
-"""Reads one connection to a feed. Its first message determines the form."""
+"""Reads one connection to a feed. The first message determines the format."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class FeedForm(Enum):
     """The kind of messages in a feed. The values are labels of a metric.
 
     FLASHBLOCKS have a withdrawals root, a block hash and optionally a state root; SUBBLOCKS (OP
-    stack, since August 2026) have none of them. HEADERS are canonical blocks, without
+    stack, since August 2026) have none of these. HEADERS are canonical blocks, without
     pre-confirmations.
     """
 
@@ -69,7 +69,7 @@ class FeedReader:
 
 
 def _read_head(members: Mapping[str, Any]) -> FeedHead | None:
-    """Reads a header, or one in a notification of ``newHeads``."""
+    """Reads a header object or ``newHeads`` notification; None if it contains no header."""
     if "jsonrpc" in members:
         params = members.get("params")
         members = (params.get("result") if isinstance(params, dict) else None) or {}

@@ -1,4 +1,4 @@
-"""Fee members of receipts on OP-stack chains: what a transaction paid besides its gas.
+"""Fee members of receipts on OP-stack chains: fees that a transaction paid besides its gas.
 
 Names and formats are those of op-reth. Values come from the block's L1 attributes.
 """
@@ -42,7 +42,9 @@ class L1FeeMembers:
     """Writes the fee members of a block's receipts."""
 
     def __init__(self, transactions: Sequence[Transaction], schedule: ForkSchedule) -> None:
-        """``transactions`` of the block, with the L1 attributes first. ``schedule``: its rules."""
+        """``transactions``: of the block, with the L1 attributes first. ``schedule``: the block's
+        rules.
+        """
         self.schedule = schedule
         self.attributes = attributes_of(tuple(transactions[:1]))
         self._common = self._of_the_block(transactions)
@@ -76,7 +78,7 @@ class L1FeeMembers:
         return {**self._common, "l1Fee": quantity(fee), "l1GasUsed": quantity(gas)}
 
     def estimate(self, request: CallRequest, gas: int) -> dict[str, Any]:
-        """Estimates what a transaction for ``request`` pays besides ``gas``, under these rules.
+        """Estimates the fees of a transaction for ``request`` besides ``gas``, in this block.
 
         Its signature is unknown, so 64 incompressible bytes are used instead.
         """
@@ -96,7 +98,7 @@ class L1FeeMembers:
 
 
 def _envelope_like(request: CallRequest, gas: int) -> Transaction:
-    """Returns a transaction of about the size of the signed one."""
+    """Returns a transaction of about the same size as the signed one."""
     halves = (keccak256(request.data + bytes([half])) for half in (0, 1))
     r, s = (int.from_bytes(half, "big") for half in halves)
     return Transaction.build(

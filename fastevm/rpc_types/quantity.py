@@ -13,7 +13,7 @@ _HEX_DIGITS: Final = frozenset("0123456789abcdefABCDEF")
 
 
 class DecodeError(ValueError):
-    """A JSON value of the wrong form. The text is the reason."""
+    """An invalid JSON value. The text is the reason."""
 
 
 def decode_uint64(value: Any, *, field: str = "") -> int:
@@ -97,7 +97,7 @@ def parse_quantity(text: str, digits_limit: int = U64_DIGITS) -> int:
 
 
 def text_fault(text: str) -> str | None:
-    """Returns why ``text`` cannot be 0x-hex of whole bytes; None if its form is valid."""
+    """Returns why ``text`` is not 0x-hex of whole bytes, without checking digits; None if it is."""
     if not text:
         return None
     if text[:2] not in ("0x", "0X"):
@@ -132,15 +132,13 @@ def object_fault(value: Any, kind: str, field: str = "") -> DecodeError:
 
 
 def _exact_hex(value: Any, length: int) -> bytes | None:
-    """Decodes text of this length (including the prefix) in lower-case 0x form,
-    else returns None.
-    """
+    """Decodes 0x-hex of this length, with the prefix; None for any other text."""
     if type(value) is str and len(value) == length and value[:2] == "0x":
         try:
             raw = bytes.fromhex(value[2:])
         except ValueError:
             return None
-        if 2 * len(raw) + 2 == length:  # bytes.fromhex skips blanks, but they count here
+        if 2 * len(raw) + 2 == length:  # bytes.fromhex skips spaces, which change the length
             return raw
     return None
 
@@ -167,7 +165,7 @@ def _typed_fixed(value: Any, size: int, kind: str, field: str) -> bytes:
 
 
 def _unhex(digits: str, kind: str, field: str) -> bytes:
-    # bytes.fromhex skips blanks, so a result of the wrong size is an error as well
+    # bytes.fromhex skips spaces, so a result of the wrong size is an error as well
     try:
         raw = bytes.fromhex(digits)
     except ValueError:

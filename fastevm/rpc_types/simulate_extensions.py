@@ -1,4 +1,4 @@
-"""Results of simulated calls beyond the standard as JSON: changes, assets, call trees."""
+"""Non-standard results of simulated calls as JSON: state changes, assets, call trees."""
 
 from msgspec import Raw
 from msgspec.json import encode

@@ -29,9 +29,9 @@ Json = dict[str, Any]
 def mined_transaction_json(
     block: Block, index: int, block_hash: bytes | None, receipt: Receipt | None = None
 ) -> Json:
-    """Returns transaction ``index`` of a block. ``block_hash`` is None in a pre-confirmed block.
+    """Returns transaction ``index`` of a block. ``block_hash``: None in a pre-confirmed block.
 
-    The ``receipt`` of a deposit has its nonce.
+    ``receipt``: of a deposit, contains its nonce.
     """
     header, transaction = block.header, block.transactions[index]
     nonce = None if receipt is None else receipt.deposit_nonce
@@ -51,10 +51,10 @@ def mined_transaction_json(
 def transaction_json(
     transaction: Any, *, base_fee: int | None = None, deposit_nonce: int | None = None
 ) -> Json:
-    """Return a transaction object, in the pool when no block's ``base_fee`` is given.
+    """Returns a transaction object; without ``base_fee`` that of a pooled transaction.
 
-    ``gasPrice`` is then the fee cap; the members that place it in a block are null. A deposit has
-    the nonce of its sender, which its receipt knows.
+    ``gasPrice`` of a pooled transaction is its fee cap; the members about its block are null. A
+    deposit has the nonce of its sender, from its receipt: ``deposit_nonce``.
     """
     kind = transaction.type
     answer: Json = {
@@ -80,7 +80,7 @@ def transaction_json(
 
 
 def _members_of_the_type(transaction: Any, kind: int) -> Json:
-    """Returns the members that only some types have."""
+    """Returns the members that only some transaction types have."""
     if kind == DEPOSIT_TX:
         return _deposit_members(transaction)
     if kind in arbitrum.LAYOUTS:
@@ -117,7 +117,7 @@ def _deposit_members(transaction: Transaction) -> Json:
 
 
 def _arbitrum_members(transaction: Transaction) -> Json:
-    """Returns the members that Arbitrum's types have besides those of all types."""
+    """Returns the members of Arbitrum's types that standard types do not have."""
     fields = arbitrum.fields_of(transaction.raw)
     members: Json = {}
     for field in arbitrum.LAYOUTS[transaction.type]:
@@ -157,12 +157,12 @@ def _price(transaction: Any, base_fee: int | None) -> int:
 
 
 def transaction_from_json(found: Mapping[str, Any]) -> Transaction:
-    """Reads a signed transaction of any type. Raises ValueError if it does not have its hash."""
+    """Reads a signed transaction of any type. Raises ValueError if its hash differs."""
     return _checked(found, unchecked_transaction(found))
 
 
 def unchecked_transaction(found: Mapping[str, Any]) -> Transaction:
-    """The same without checking its hash. Raises ValueError with the invalid member."""
+    """Reads a transaction without checking its hash. Raises ValueError with the invalid member."""
     kind = read_number(found.get("type") or "0x0", "type")
     if kind == DEPOSIT_TX:
         return _deposit_from_json(found)

@@ -1,8 +1,8 @@
-"""The forms in which a caller writes objects, and how each form reports a fault.
+"""The forms in which callers write objects, and the errors of each form.
 
 ``GETH``: the JSON of JSON-RPC, as strict as go-ethereum, with go-ethereum's struct names in the
 errors, which clients match on. Unknown members are ignored. ``STRICT``: the same, but an unknown
-member of an override is an error. ``NATIVE``: what Python programs pass, hex text or ints and
+member of an override is an error. ``NATIVE``: values of Python programs, hex text or ints and
 bytes; unknown members are errors, and errors name the member.
 """
 
@@ -31,16 +31,16 @@ class FieldPath(NamedTuple):
     name: str
 
 
-Table = dict[str, tuple[str, str, FieldPath]]  # member -> field of the value, kind, path
+Table = dict[str, tuple[str, str, FieldPath]]  # member name -> (field of the value, kind, path)
 
 
 class Form(NamedTuple):
     """A reader for each kind of value. All raise ValueError.
 
-    ``word``: 32 bytes as a number. ``signature_word``: r or s, which signers also print as 32
-    bytes. ``object`` and ``array`` check the kind; their last argument is go-ethereum's type.
-    ``refuses_unknown``: unknown members are errors. ``refuses_unknown_overrides``: only those of
-    overrides are.
+    ``word``: 32 bytes as a number. ``signature_word``: r or s, which signers also write as 32
+    bytes. ``object`` and ``array`` check the JSON type; their last argument is go-ethereum's type
+    name. ``refuses_unknown``: unknown members are errors. ``refuses_unknown_overrides``: unknown
+    members of overrides are errors.
     """
 
     uint64: Callable[[Any, FieldPath], int]
@@ -127,8 +127,9 @@ NATIVE: Final = Form(
 
 
 def table_of(struct: str, members: dict[str, tuple[str, str]], prefix: str = "") -> Table:
-    """Returns the table of an object's members: name -> (field, kind). ``struct``: go-ethereum's
-    name.
+    """Returns the table of an object. ``members``: name -> (field, kind).
+
+    ``struct``: go-ethereum's name of the object.
     """
     return {
         member: (field, kind, FieldPath(f"{struct}.{member}", prefix + member))
@@ -147,7 +148,7 @@ def members_of(given: Mapping[str, Any], table: Table, form: Form) -> dict[str, 
 
 
 def all_members_of(given: Mapping[str, Any], table: Table, form: Form) -> dict[str, Any]:
-    """Reads all members of the table. An absent member is an error of its kind."""
+    """Reads all members of the table. An absent member is an error."""
     return {
         field: getattr(form, kind)(given.get(member), place)
         for member, (field, kind, place) in table.items()
@@ -157,9 +158,7 @@ def all_members_of(given: Mapping[str, Any], table: Table, form: Form) -> dict[s
 def object_of(
     value: Any, place: FieldPath, struct: str, known: frozenset[str], form: Form
 ) -> Mapping[str, Any]:
-    """Checks that a value is an object. Raises DecodeError for another kind and for members that
-    the form refuses.
-    """
+    """Returns a value as an object. Raises DecodeError for other types and refused members."""
     given = form.object(value, place, struct)
     if form.refuses_unknown:
         refuse_unknown(given, known, place.name)

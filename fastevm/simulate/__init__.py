@@ -124,7 +124,7 @@ __all__ = [
 
 
 class CallablePackage(ModuleType):
-    """A package that is called like the function of its name."""
+    """A package that can be called like the function of its name."""
 
     @property
     def __signature__(self) -> Signature:

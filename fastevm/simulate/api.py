@@ -27,18 +27,17 @@ def simulate(
     timeout: float = DEFAULT_TIMEOUT,
     **block: Unpack[BlockOptions],
 ) -> list[SimulatedBlock]:
-    """Run a payload of eth_simulateV1 on ``state``, which stays as it is; one result per block.
+    """Runs a payload of eth_simulateV1 on ``state``, which does not change. One result per block.
 
     ``state``: a Layer, an EVM, or a StateView (a block of a chain). ``payload``: the JSON form with
     hex text (or ints and bytes), a list of calls for one block, or a `SimulatePayload`.
-    ``state_root`` False puts 32 zero bytes in its place, which saves most of the time of an empty
-    block. ``block_spacing``: seconds from block to block, default the chain's block time.
-    ``gas_cap``: gas of all calls together (0: no bound); ``timeout``: seconds. ``block``:
-    fields of the first block that runs on a state alone, see `fastevm.simulate.views.as_view`.
+    ``state_root`` False: use 32 zero bytes instead, which saves most of the time of an empty block.
+    ``block_spacing``: seconds between blocks, default the chain's block time. ``gas_cap``: gas of
+    all calls together (0: no limit); ``timeout``: seconds. ``block``: for a Layer, fields of the
+    first block, see `fastevm.simulate.views.as_view`.
 
-    Raises SimulationError for a payload that is refused as a whole and on timeout,
-    InvalidTransaction for a call that breaks a rule, ValueError for what cannot be read. A call
-    that reverts or halts is a result.
+    Raises SimulationError for an invalid payload and on timeout, InvalidTransaction for an invalid
+    call, ValueError for values that cannot be decoded. A call that reverts or halts is a result.
     """
     view = as_view(state, **block)
     typed = payload_from(payload)
@@ -51,14 +50,15 @@ def simulate(
         timeout=timeout,
     )
     blocks = simulate_v1(view, typed, options)
-    hear = getattr(state, "on_simulation", None)  # of a subclass that wants to know what ran
+    # a subclass of EVM may define it to be notified of simulations
+    hear = getattr(state, "on_simulation", None)
     if hear is not None:
         hear(typed)
     return blocks
 
 
 class SimulationOptions(BlockOptions, total=False):
-    """The keywords of `simulate`."""
+    """The keyword arguments of `simulate`."""
 
     state_root: bool
     block_spacing: int | None
@@ -69,11 +69,12 @@ class SimulationOptions(BlockOptions, total=False):
 async def simulate_async(
     state: Any, payload: Any, **options: Unpack[SimulationOptions]
 ) -> list[SimulatedBlock]:
-    """`simulate` in a thread, so that the event loop continues; the same options and errors.
+    """Runs `simulate` in a thread, so that the event loop continues; same options and errors.
 
-    Cancelling the task that awaits it stops the run.
+    Cancelling the task that awaits the result stops the run.
     """
-    from asyncio import to_thread  # slow to load; a caller of this function has loaded it
+    # imported here, because it is slow; an asynchronous caller has already imported it
+    from asyncio import to_thread
 
     deadline = Deadline()
 

@@ -31,12 +31,12 @@ from fastevm.simulate.simple_call import SimpleCaller, SimpleOutcome, is_simple
 
 
 def thread_runner() -> Runner:
-    """The runner of the calling thread."""
+    """Return the runner of the calling thread."""
     return thread_owned(Runner)
 
 
 class Attempt:
-    """A request with everything that stays the same however often it is run."""
+    """A call with everything that does not change between its runs."""
 
     def __init__(
         self,
@@ -69,28 +69,28 @@ class Attempt:
 
     @property
     def gas_limit(self) -> int:
-        """The block's."""
+        """Return the gas limit of the block."""
         return self.environment.gas_limit
 
     def funds(self) -> int:
-        """What the sender has."""
+        """Return the balance of the sender in wei."""
         return self.open().balance(self.request.sender)
 
     def open(self) -> Runner:
-        """A runner on the view's state with the overrides in place."""
+        """Return a runner on the view's state with the overrides applied."""
         runner = thread_runner()
         runner.open(self.view, environment=self.environment)
         runner.override(self.plan)
         return runner
 
     def run(self, gas: int, timeout: float) -> CallOutcome:
-        """Run the request with this much gas. InvalidTransaction, or SimulationError on timeout."""
+        """Run the call with ``gas``. Raises InvalidTransaction, or SimulationError on timeout."""
         runner = self.open()
         return simulated(runner, self.plan, gas, timeout)
 
 
 class SimpleAttempt:
-    """The same for a request without lists and overrides, which runs faster."""
+    """A call without lists and overrides, which runs faster; same interface as `Attempt`."""
 
     state_overrides: Mapping[bytes, AccountOverride] = MappingProxyType({})
 
@@ -103,15 +103,15 @@ class SimpleAttempt:
 
     @property
     def gas_limit(self) -> int:
-        """The block's."""
+        """Return the gas limit of the block."""
         return int(self.view.header.gas_limit)
 
     def funds(self) -> int:
-        """What the sender has."""
+        """Return the balance of the sender in wei."""
         return self.caller.balance(self.request.sender)
 
     def run(self, gas: int, timeout: float) -> SimpleOutcome:
-        """As :meth:`Attempt.run`."""
+        """Run the call with ``gas``, see :meth:`Attempt.run`."""
         return self.caller.run_limited(gas, timeout)
 
 
@@ -125,7 +125,7 @@ def attempt_of(
     block_overrides: BlockOverrides | None,
     shows_base_fee: bool = False,
 ) -> AnyAttempt:
-    """The fast path where it leads to the same result."""
+    """Return a `SimpleAttempt` if it gives the same result, else an `Attempt`."""
     unchanged = block_overrides is None or block_overrides is NO_BLOCK_OVERRIDES
     if unchanged and not state_overrides and is_simple(request):
         return SimpleAttempt(view, request, shows_base_fee=shows_base_fee)
@@ -148,14 +148,14 @@ def call(
     timeout: float = DEFAULT_TIMEOUT,
     shows_base_fee: bool = False,
 ) -> CallResult:
-    """Run one call on ``view``; nothing is kept.
+    """Run one call on ``view``, which does not change.
 
-    ``gas_cap`` bounds and defaults the call's gas (0: no bound). Nonces, the sender's code and,
-    when no price is offered, fees do not matter; funds for price and value do. ``shows_base_fee``:
-    BASEFEE in a call that offers no price reads the block's base fee, else 0. On Arbitrum the call
-    pays gas for its data on L1, which a given ``gas`` must cover. Raises InvalidTransaction for a
-    call that breaks a rule, SimulationError for bad overrides and when ``timeout`` (seconds) has
-    passed. A revert or halt is a result.
+    ``gas_cap`` is the limit and the default of the call's gas (0: no limit). Nonces and the
+    sender's code are not checked, and fees only if a gas price is given; the balance must cover
+    price and value. ``shows_base_fee``: BASEFEE in a call without a gas price returns the block's
+    base fee, else 0. On Arbitrum the call also pays gas for the L1 data fee, which a given ``gas``
+    must cover. Raises InvalidTransaction for an invalid call, SimulationError for invalid overrides
+    and after ``timeout`` seconds. A revert or halt is a result.
     """
     remote: RemoteState | None = view.layer.remote_state
     if remote is None:
@@ -176,7 +176,7 @@ def call_plan(
     timeout: float = DEFAULT_TIMEOUT,
     shows_base_fee: bool = False,
 ) -> SimpleOutcome | CallOutcome:
-    """As `call`, for the first call of a plan after the overrides of its first block."""
+    """Run the first call of a plan with the overrides of its first block, see `call`."""
     run: Callable[..., SimpleOutcome | CallOutcome] = _call_overridden
     if not plan.has_overrides:
         run = thread_owned(SimpleCaller).call
@@ -208,7 +208,7 @@ def _call_overridden(
 
 
 def simulated(runner: Runner, plan: Plan, gas: int, timeout: float) -> CallOutcome:
-    """What the plan's first call gives, within a time limit; with the errors of nodes."""
+    """Return the result of the plan's first call, within a time limit, with the errors of nodes."""
     with time_limit(runner, timeout):
         try:
             return runner.simulate(plan, gas)
@@ -219,7 +219,7 @@ def simulated(runner: Runner, plan: Plan, gas: int, timeout: float) -> CallOutco
 
 
 def asked_ahead(request: CallRequest) -> tuple[Mapping[str, Any], ...]:
-    """The request for the source of a remote state, which may know what it reads."""
+    """Return the call as JSON, for a remote state's source, which prefetches its reads."""
     return (call_object(request.sender, request.to, request.data, request.value),)
 
 
@@ -251,7 +251,7 @@ def _call(
 
 
 def schedule_of(view: StateView, overrides: BlockOverrides) -> Any:
-    """The rules of the view's block, or of the time and number that overrides give it."""
+    """Return the rules of the view's block, with the overridden time and number."""
     if overrides.number is None and overrides.time is None:
         return view.schedule
     header = view.header

@@ -24,7 +24,7 @@ DEFAULT_FORK: Final = "osaka"
 
 
 class BlockOptions(TypedDict, total=False):
-    """The block that a state alone stands for; see `view_of`."""
+    """Fields of the block for a simulation on a Layer; see `view_of`."""
 
     fork: str | ForkSchedule | None
     chain_id: int | None
@@ -36,7 +36,7 @@ class BlockOptions(TypedDict, total=False):
     prev_randao: int | None
 
 
-# Name of an option -> its block override, and the field of the header.
+# Option name -> its block override, and the header field.
 BLOCK_FIELDS: Final = {
     "number": ("number", "number"),
     "timestamp": ("time", "timestamp"),
@@ -46,13 +46,13 @@ BLOCK_FIELDS: Final = {
     "prev_randao": ("prev_randao", "mix_hash"),
 }
 BLOCK_OPTIONS: Final = tuple(BlockOptions.__annotations__)
-# Of `simulate` and `simulate_many`; what is misspelt may have been one of them.
+# Options of `simulate` and `simulate_many`, for suggestions on misspelt names.
 SIMULATION_OPTIONS: Final = (
     "state_root", "block_spacing", "gas_cap", "timeout", "threads", "executor", "ordered",
     "columns", "balances", "progress", "chunk_size",
 )  # fmt: skip
 DEFAULT_BLOCK_TIME_MS: Final = 12_000
-# The block of a state alone. With this gas limit no call is cut short.
+# The default block of a Layer. Its gas limit never restricts a call.
 BARE_BLOCK: Final = BlockEnvironment(
     coinbase=ZERO_ADDRESS,
     number=0,
@@ -67,11 +67,11 @@ BARE_BLOCK: Final = BlockEnvironment(
 
 
 class BareChain(Struct, frozen=True, kw_only=True):
-    """The constants of a chain that is nothing but a state.
+    """The constants of a chain that consists of a state only.
 
-    Without ``has_system_contracts`` the protocol's own contracts may be missing: blocks then have
-    no withdrawal and consolidation requests. Without ``fills_gaps`` the first simulated block may
-    have any number: no empty blocks lead to it.
+    Without ``has_system_contracts`` the system contracts may be missing: blocks then have no
+    withdrawal and consolidation requests. Without ``fills_gaps`` the first simulated block may have
+    any number: no empty blocks are added before it.
     """
 
     chain_id: int
@@ -94,13 +94,13 @@ def view_of(
     coinbase: bytes | str | None = None,
     prev_randao: int | None = None,
 ) -> StateView:
-    """A view of a state alone: it stands for block ``number`` of a chain that knows one fork.
+    """Return a view of a state: it represents block ``number`` of a chain with one fork.
 
-    ``state``: a Layer, or an EVM, whose block is taken where nothing is given; else the block is
+    ``state``: a Layer, or an EVM, whose block gives the defaults; for a Layer the default block is
     number 0 of chain 1 under Osaka, with a gas limit of 50 million. ``timestamp`` in seconds,
-    ``base_fee`` in wei, ``coinbase`` 20 bytes or hex text. ``coinbase`` and ``prev_randao`` are
-    those of blocks simulated on top, too. UnknownForkError for a fork that nobody knows, TypeError
-    for no state.
+    ``base_fee`` in wei, ``coinbase`` 20 bytes or hex text. Blocks simulated on top also use
+    ``coinbase`` and ``prev_randao``. Raises UnknownForkError for an unknown fork, TypeError for
+    other states.
     """
     layer = getattr(state, "state", state)
     if not isinstance(layer, Layer):
@@ -123,7 +123,7 @@ def view_of(
 
 
 def view_before(machine: Any) -> StateView:
-    """A view of an EVM's state on which the first simulated block is the EVM's own block."""
+    """Return a view of an EVM's state on which the first simulated block is the EVM's own block."""
     own: BlockEnvironment = machine.block
     config = _view(machine.state, machine.schedule, own).config
     spacing = config.block_time_ms // 1000
@@ -153,13 +153,13 @@ def view_before(machine: Any) -> StateView:
 
 
 def environment_of_machine(state: Any) -> BlockEnvironment:
-    """The block of an EVM, or the one of a state alone."""
+    """Return the block of an EVM, or the default block of a Layer."""
     found = getattr(state, "block", None)
     return found if isinstance(found, BlockEnvironment) else BARE_BLOCK
 
 
 def _view(layer: Layer, fork: str | ForkSchedule, block: BlockEnvironment) -> StateView:
-    """The view of a state after a block with this environment."""
+    """Return the view of a state after a block with this environment."""
     if isinstance(fork, str):
         activations = Activations.always(fork)
     else:
@@ -191,7 +191,7 @@ def _view(layer: Layer, fork: str | ForkSchedule, block: BlockEnvironment) -> St
 
 
 def _parent_hash(machine: Any) -> bytes:
-    """The hash before an EVM's block where its remote state knows it, else zeros."""
+    """Return the parent hash of an EVM's block if its remote state knows it, else zeros."""
     remote = machine.state.remote_state
     header = getattr(remote.source, "header", None) if remote is not None else None
     if header is None or int(header["number"], 16) != machine.block.number:
@@ -200,13 +200,13 @@ def _parent_hash(machine: Any) -> bytes:
 
 
 def era_fields(schedule: ForkSchedule, base_fee: int = 0) -> dict[str, Any]:
-    """The later fields of an empty header under these rules; ``base_fee`` in wei."""
+    """Return the later fields of an empty header under these rules; ``base_fee`` in wei."""
     fields = later_fields(schedule, {"base_fee_per_gas": base_fee})
     return fields | {"extra_data": next_extra_data(Header(), schedule)}
 
 
 def view_running(state: Any, **block: Any) -> StateView:
-    """Returns a view of a state alone on which the first simulated block has these fields."""
+    """Returns a view of a state on which the first simulated block has these fields."""
     given = {name: value for name, value in block.items() if value is not None}
     parent = {name: value for name, value in given.items() if name not in BLOCK_FIELDS}
     named = view_of(state, **given).header  # reads and checks the values
@@ -224,12 +224,12 @@ def view_running(state: Any, **block: Any) -> StateView:
 
 
 def as_view(state: Any, **block: Any) -> StateView:
-    """Returns the view that is simulated on: its first block is the named one.
+    """Returns the view for a simulation whose first block has the fields ``block``.
 
-    A StateView is returned as it is. An EVM runs its own block next. For a state alone, ``block``
-    names fields of the block that runs; others follow from block 0 of chain 1. ``block`` must be
-    empty for a StateView and an EVM, which know their block themselves. Raises TypeError for an
-    unknown name, and for an EVM with hooks or precompiles in Python, which simulations do not call.
+    A StateView is returned unchanged. An EVM runs its own block next. For a Layer, ``block`` has
+    fields of the block that runs; others follow from block 0 of chain 1. ``block`` must be empty
+    for a StateView and an EVM, which have their own block. Raises TypeError for an unknown name,
+    and for an EVM with Python hooks or precompiles, which simulations do not call.
     """
     for name in block:
         if name not in BLOCK_OPTIONS:
@@ -254,5 +254,5 @@ def as_view(state: Any, **block: Any) -> StateView:
 
 
 def spacing_of(view: StateView) -> int:
-    """Seconds from one block of the view's chain to the next, at least one."""
+    """Return the block time of the view's chain in seconds, at least 1."""
     return max(int(view.config.block_time_ms) // 1000, 1)

@@ -1,6 +1,6 @@
 """Runs lists of calls on a state in which Base's native contracts are enabled.
 
-For drivers that compare another implementation with this one::
+Use it to compare another implementation with this implementation::
 
     state = NativeState("denim", timestamp=1_000)
     token = state.call(FACTORY, create_data, sender=creator).output[-20:]
@@ -65,8 +65,8 @@ class Outcome(NamedTuple):
 class NativeState:
     """A state with Base's features on, and the contracts that calls have changed.
 
-    ``fork``: "beryl", "cobalt", "denim" or a schedule. ``timestamp`` in seconds. ``features`` are
-    switched on.
+    ``fork``: "beryl", "cobalt", "denim" or a schedule. ``timestamp`` in seconds. ``features``: the
+    features to enable.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class NativeState:
         return self.run([NativeCall(to, data, **options)])[0]
 
     def run(self, calls: Iterable[NativeCall]) -> list[Outcome]:
-        """Runs calls, each on the state after the call before it. Failed calls change nothing."""
+        """Runs calls in order, each on the state after the last. Failed calls change nothing."""
         return [self._run(call) for call in calls]
 
     def _run(self, native_call: NativeCall) -> Outcome:

@@ -28,7 +28,7 @@ from fastevm.tracing.access_observer import AccessObserver
 from fastevm.tracing.runner import TracedRunner
 from fastevm.tracing.values import TracingError
 
-ROUNDS_LIMIT: Final = 16  # executions per request; raises an error if the list is still not stable
+ROUNDS_LIMIT: Final = 16  # executions per request, after which an unstable list is an error
 LAST_NONCE: Final = 2**64 - 1
 
 Accessed = dict[bytes, set[int]]
@@ -53,9 +53,9 @@ def create_access_list(
 ) -> AccessListResult:
     """Returns the accounts and slots that ``call`` accesses on ``view`` (EIP-2930).
 
-    Sender, recipient, precompiles and authorities are left out, unless one of their slots is
+    Sender, recipient, precompiles and authorities are omitted, unless one of their slots is
     accessed. ``shows_base_fee``: see `fastevm.simulate.calls.call`. Raises TracingError, with
-    go-ethereum's message, for a call that breaks a rule.
+    go-ethereum's message, for an invalid call.
     """
     return resolved(
         view.layer,
@@ -110,7 +110,7 @@ def _entries(accessed: Accessed) -> tuple[AccessListEntry, ...]:
 
 
 def _prepared(runner: TracedRunner, attempt: Attempt, gas: int, accessed: Accessed) -> Transaction:
-    """Open the runner and return the transaction with the list so far."""
+    """Opens the runner and returns the transaction with the list so far."""
     runner.open(attempt.view, environment=attempt.environment)
     runner.override(attempt.plan)
     request = replace(attempt.request, access_list=_entries(accessed))
@@ -128,7 +128,7 @@ def _run(runner: TracedRunner, transaction: Transaction, observer: AccessObserve
 
 
 def _left_out(attempt: Attempt, transaction: Transaction) -> set[bytes]:
-    """The omitted addresses, which are warm without a list: see `create_access_list`."""
+    """Returns the omitted addresses, which are warm without a list: see `create_access_list`."""
     precompiles = attempt.schedule.precompiles.values()
     addresses = {number.to_bytes(20, "big") for number in precompiles}
     if attempt.schedule.parameters["arbos_version"]:
@@ -157,6 +157,6 @@ def _joined(accessed: Accessed, observer: AccessObserver, left_out: set[bytes]) 
     for address in observer.accounts - left_out:
         found.setdefault(address, set())
     for address, slots in observer.slots.items():
-        if address != STATE_ADDRESS:  # of ArbOS: its slots are always warm
+        if address != STATE_ADDRESS:  # slots of ArbOS are always warm
             found.setdefault(address, set()).update(slots)
     return found

@@ -1,4 +1,4 @@
-"""Traces transactions of a block; shared code of all traces: limits, runner, result."""
+"""Traces transactions of a block. Shared code of all traces: limits, runner, result."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -109,7 +109,7 @@ class Budget:
     ) -> None:
         self.spool = spool
         self.ends = time.monotonic() + timeout
-        self.gas_limit = self.gas = gas  # of all calls together; None: any amount
+        self.gas_limit = self.gas = gas  # gas of all calls together; None: no limit
         steps = any(keeps_steps(request) for request in requests)
         self.limit = TRACE_BYTES_LIMIT if steps else CALLS_BYTES_LIMIT
         self.size = self.limit
@@ -119,7 +119,7 @@ class Budget:
         return TracingError(f"tracing failed: trace exceeds {self.limit} bytes")
 
     def charge(self, gas: int) -> None:
-        """Takes the gas of a call. Raises TracingError if there was less left."""
+        """Subtracts the gas of a call. Raises TracingError if the budget is exceeded."""
         if self.gas is not None:
             self.gas -= gas
             if self.gas < 0:
@@ -129,7 +129,7 @@ class Budget:
                 )
 
     def seconds(self) -> float:
-        """Returns the seconds left. Raises TracingError if there are none."""
+        """Returns the remaining seconds. Raises TracingError if there are none."""
         left = self.ends - time.monotonic()
         if left <= 0:
             raise TracingError("execution timeout")
@@ -144,7 +144,7 @@ def _position(view: StateView, transaction: Transaction, index: int) -> TracePos
 def replay(
     runner: TracedRunner, view: StateView, transactions: Sequence[Transaction], budget: Budget
 ) -> None:
-    """Runs the first transactions of a block untraced."""
+    """Executes the first transactions of a block untraced."""
     runner.open(view)
     with time_limit(runner, budget.seconds()):
         runner.begin()
@@ -160,7 +160,8 @@ def traced(
     as_call: bool = False,
     position: TracePosition | None = None,
 ) -> Any:
-    if budget.size < 0:  # the last trace of a tracer may be larger than its budget
+    # the last trace may exceed the budget, since a tracer checks after a record
+    if budget.size < 0:
         raise budget.overdrawn()
     tracer = tracer_for(request, budget.size, budget.spool)
     before = runner.snapshot() if tracer.needs_states else None

@@ -65,7 +65,7 @@ def trace_call(
 
     ``view`` may also be an EVM, with its own block, or a state. ``request``: default is the call
     tree. ``before``: transactions executed first; ``view`` is then the state before their block.
-    ``spool``: as for ``trace_block``.
+    ``spool``: see ``trace_block``.
     """
     (trace,) = trace_calls(
         view if isinstance(view, StateView) else view_of(view),
@@ -100,13 +100,13 @@ def trace_calls(
     spool: Spool | None = None,
     shows_base_fee: bool = False,
 ) -> list[Any]:
-    """Returns a trace of each call; each call runs on the state after the previous call.
+    """Returns a trace of each call; each call runs on the state after the previous one.
 
-    Calls as for ``trace_call``; a transaction keeps every rule. ``state_overrides`` are made once,
-    before the first call. ``gas_budget`` and ``timeout`` (seconds) are for all calls together.
-    ``shows_base_fee``: see `fastevm.simulate.calls.call`. Raises TracingError for a call that
-    cannot run and beyond a budget, TransactionDecodeError for bytes that are no transaction; there
-    are no traces then.
+    Calls: see ``trace_call``; a raw transaction must be valid. ``state_overrides`` are applied
+    once, before the first call. ``gas_budget`` and ``timeout`` (seconds) are for all calls
+    together. ``shows_base_fee``: see `fastevm.simulate.calls.call`. Raises TracingError for a call
+    that cannot run and beyond a budget, TransactionDecodeError for invalid bytes; then there are no
+    traces.
     """
 
     def run(forced: TraceRequest | None, spool: Spool | None) -> list[Any]:

@@ -54,7 +54,8 @@ NAMES: Final[Mapping[str, tuple[str, Json]]] = {
 }
 STEPS: Final = "steps"
 TRACES_LIMIT: Final = 16  # traces per execution
-STEP_BYTES: Final = 16 * 1024 * 1024  # of the last step that a `limit` of steps lets through
+# size limit of the last step before the `limit` of steps is reached
+STEP_BYTES: Final = 16 * 1024 * 1024
 
 
 class AccessListTracer:
@@ -123,7 +124,7 @@ class Wanted:
         self._is_new = True
 
     def renew(self) -> Observer:
-        """Returns the observer of tracers without records: new ones, except for the first run."""
+        """Returns the observer of fresh tracers; for the first run, those already created."""
         if not self._is_new:
             self._create()
         self._is_new = False
@@ -137,7 +138,7 @@ class Wanted:
         }
 
     def result(self, finish: Callable[[], Finished]) -> Any:
-        """Returns the trace, or the traces by name. Calls ``finish`` only if a tracer needs it."""
+        """Returns the trace, or traces by name. Calls ``finish`` only if a tracer needs it."""
         found: Json = {}
         finished = None
         for name, each in self.tracers.items():
@@ -156,7 +157,7 @@ def run_traced(
     args: tuple[Any, ...],
     options: Json,
 ) -> ExecutionResult:
-    """Returns ``run(evm, *args, **options)`` with its trace; see the module."""
+    """Returns ``run(evm, *args, **options)`` with its trace, see the module."""
     wanted = Wanted(trace)
     before, transient = evm.state, evm.transient_storage
     forgets = run not in (EVM.transact, EVM.execute) and not options.get("commit")
@@ -168,7 +169,7 @@ def run_traced(
     try:
         found = wanted.result(lambda: _finished(evm, result, run, args, options, before, after))
     except BaseException:
-        forgets = True  # a caller that gets an exception expects no changes
+        forgets = True  # an exception must not change the machine
         raise
     finally:
         if forgets:
@@ -240,7 +241,7 @@ def _outcome(result: ExecutionResult) -> CallOutcome:
 
 
 def _values(found: Any) -> Any:
-    """Decodes JSON text, which is a tracer's whole value or a member of it."""
+    """Decodes JSON text that is a tracer's whole value or a member of it."""
     if isinstance(found, dict):
         return {name: _decoded(item) for name, item in found.items()}
     return _decoded(found)

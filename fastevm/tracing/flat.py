@@ -92,7 +92,7 @@ def flattened(frames: Sequence[CallFrame], precompiles: Collection[bytes]) -> li
 
 
 def action_json(frame: CallFrame) -> tuple[str, Json]:
-    """Returns the type of a frame and its ``action``."""
+    """Returns the type of a frame and its ``action`` object."""
     if frame.kind == DESTRUCTION:
         return "suicide", {
             "address": hex_bytes(frame.caller),

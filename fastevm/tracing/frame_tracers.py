@@ -17,7 +17,7 @@ SELECTOR_SIZE: Final = 4
 
 
 class FlatTrace(NamedTuple):
-    """The frames of a transaction that Parity shows, and the transaction's position."""
+    """The frames of a transaction that Parity's format contains, and the transaction's position."""
 
     position: TracePosition
     entries: list[FlatFrame]

@@ -1,4 +1,4 @@
-"""Frames as values: calls, creations and self-destructions, in order of entry."""
+"""Frames as Python values: calls, creations and self-destructions, in order of entry."""
 
 from typing import Final, NamedTuple
 
@@ -11,10 +11,10 @@ DESTRUCTION: Final = "SELFDESTRUCT"
 class CallFrame(NamedTuple):
     """One frame of a transaction.
 
-    ``kind`` is the op that started it, ``depth`` is 0 for the top frame, ``target`` the account
-    called or created, or the beneficiary of a self-destruction. ``gas`` and ``gas_used`` are those
-    of the frame: for the top frame without intrinsic gas and before refunds. ``error`` is the
-    reason of a failure in go-ethereum's words, or None.
+    ``kind``: the opcode that started it. ``depth``: 0 for the top frame. ``target``: the account
+    called or created, or the beneficiary of a self-destruction. ``gas`` and ``gas_used``: of the
+    frame; for the top frame without intrinsic gas and before refunds. ``error``: the reason of a
+    failure with go-ethereum's text, or None.
     """
 
     kind: str
@@ -40,8 +40,8 @@ class FrameAccess(Struct):
 
     ``reads``: slots read before they were written, with their values; ``writes``,
     ``transient_reads`` and ``transient_writes``: counts by slot. ``external``: accounts whose code
-    was read other than to check that it exists. ``sizes``: code sizes of accounts called or
-    inspected, with the op. ``opcodes``: executions of each op.
+    was read for other purposes than an existence check. ``sizes``: code sizes of accounts called or
+    inspected, with the opcode. ``opcodes``: executions of each opcode.
     """
 
     reads: dict[int, int] = field(default_factory=dict)

@@ -18,7 +18,7 @@ def list_text(items: Iterable[bytes], spool: Spool | None) -> bytes | SpooledTex
 
 
 class ListWriter:
-    """Writes a JSON array item by item; nothing else may write to its spool meanwhile."""
+    """Writes a JSON array item by item. Nothing else may write to its spool before `text`."""
 
     def __init__(self, spool: Spool | None) -> None:
         self.spool, self.start, self.size = spool, -1, 0

@@ -1,4 +1,4 @@
-"""Replays in Parity's format: frames, ops and state difference of one transaction."""
+"""Replays in Parity's format: frames, opcodes and state difference of one transaction."""
 
 from collections.abc import Collection, Mapping
 from typing import Any, Final
@@ -39,7 +39,7 @@ class ReplayTracer:
     def result(self, finished: Finished) -> Json:
         outcome = finished.outcome
         shows_output = outcome.success or outcome.reverted
-        # Other texts are written to the spool after the ops.
+        # Other texts are written to the spool after the opcodes.
         ops = None if self.ops is None else self.ops.text()
         return {
             "output": hex_bytes(outcome.output if shows_output else b""),

@@ -18,7 +18,7 @@ DELEGATION_SIZE: Final = 23
 
 
 class PrestateOptions(Struct, frozen=True, kw_only=True):
-    """Options of prestateTracer: one state or a diff, and omitted members."""
+    """Options of prestateTracer: prestate or diff mode, and omitted members."""
 
     diff: bool = False
     code: bool = True

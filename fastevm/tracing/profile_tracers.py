@@ -21,7 +21,7 @@ EDGE_TRACER: Final = "edgeTracer"
 class ProfileTracer:
     """Base class of profile tracers, whose results do not depend on the finished transaction.
 
-    Raises TracingError for options, because there are none.
+    Raises TracingError for options: profile tracers have none.
     """
 
     needs_states = False
@@ -59,7 +59,7 @@ class GasTracer(ProfileTracer):
 
 
 class CoverageTracer(ProfileTracer):
-    """The executed pcs."""
+    """Reports the executed pcs, separately for code and init code."""
 
     def result(self, finished: Finished | None = None) -> Json:
         return {

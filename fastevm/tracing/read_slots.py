@@ -22,8 +22,8 @@ WORD_BYTES: Final = 32
 WORD_BITS: Final = 256
 MAX_SLOTS: Final = 256  # maximum number of slots to try; a balance call reads a few
 
-# A probe word in which each byte holds its own position, from 1 at the lowest byte. The returned
-# part of it determines the position of the number in the word.
+# A word in which each byte is its own position, from 1 for the lowest byte. So the returned part of
+# it shows where in the word the number is.
 PROBE: Final = int.from_bytes(bytes(range(1, WORD_BYTES + 1)), "little")
 
 

@@ -9,11 +9,11 @@ from typing import Final, NamedTuple
 
 from fastevm.tracing.values import TracingError
 
-IN_MEMORY: Final = 1 << 20  # bytes of rendered steps per request that may stay in memory
+IN_MEMORY: Final = 1 << 20  # bytes of rendered steps that a request may keep in memory
 
 
 class SpoolQuota:
-    """The number of bytes that the spools of all requests may use together."""
+    """The bytes that the spools of all requests use together, and their limit."""
 
     def __init__(self, limit: int) -> None:
         self.limit, self.used = limit, 0
@@ -50,7 +50,7 @@ class Spool:
         weakref.finalize(self, quota.release, self._taken)
 
     def fits_in_memory(self, size: int) -> bool:
-        """Returns whether this many more bytes may stay in memory, and counts them if so."""
+        """Returns whether ``size`` more bytes may stay in memory, and counts them if so."""
         fits = self._in_memory + size <= IN_MEMORY
         self._in_memory += size if fits else 0
         return fits
@@ -79,7 +79,7 @@ class Spool:
         return data
 
     def _open(self) -> None:
-        from tempfile import TemporaryFile  # late import, as in `storage.scratch`
+        from tempfile import TemporaryFile  # imported here, see `storage.scratch`
 
         with TemporaryFile(buffering=0) as file:
             self._descriptor = os.dup(file.fileno())

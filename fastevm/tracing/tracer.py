@@ -20,8 +20,8 @@ SCHEDULES: Final = 16  # cached sets of precompiles
 class Finished(Struct, frozen=True, kw_only=True):
     """A transaction after its traced execution; both states only if the tracer needs them.
 
-    ``precompiles``: addresses under the rules of the block, whose ``number`` is also there for a
-    call. ``position``: its position; None for a call.
+    ``precompiles``: addresses under the rules of the block. ``number``: of the block, also for a
+    call. ``position``: of the transaction; None for a call.
     """
 
     transaction: Transaction
@@ -35,7 +35,7 @@ class Finished(Struct, frozen=True, kw_only=True):
 
 
 class OutcomeTracer:
-    """Returns the `Finished` itself, which is not a JSON value; ``states``: with both states."""
+    """Returns the `Finished` object, which is not a JSON value. ``states``: with both states."""
 
     def __init__(self, budget: int, _: Any = None, *, states: bool = False) -> None:
         self.observer, self.needs_states = Observer(), states

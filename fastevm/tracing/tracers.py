@@ -34,7 +34,7 @@ SHOWN_NAME: Final = 64  # characters of a caller's name that an error repeats
 
 
 class StructLogTracer:
-    """Struct logs of every step; the default."""
+    """Returns struct logs of every step; the default tracer."""
 
     needs_states = False
 
@@ -54,7 +54,7 @@ class StructLogTracer:
 
 
 class CallTracer:
-    """The call tree."""
+    """Returns the call tree."""
 
     needs_states = False
 
@@ -73,7 +73,7 @@ class CallTracer:
 
 
 class PrestateTracer:
-    """The state that the transaction accessed, as of before it."""
+    """Returns the state that the transaction accessed, as it was before the transaction."""
 
     needs_states = True
 
@@ -97,7 +97,7 @@ class PrestateTracer:
 
 
 class NoopTracer:
-    """Records nothing."""
+    """Returns an empty object."""
 
     needs_states = False
 
@@ -109,7 +109,7 @@ class NoopTracer:
 
 
 class MuxTracer:
-    """Several tracers for one execution; the configuration maps names to configurations."""
+    """Runs several tracers in one execution; the configuration maps names to configurations."""
 
     def __init__(self, config: Mapping[str, Any], budget: int, spool: Spool | None) -> None:
         if len(config) > MUX_LIMIT:
@@ -166,7 +166,7 @@ def tracer_for(request: TraceRequest, budget: int, spool: Spool | None = None) -
 
 
 def keeps_steps(request: TraceRequest) -> bool:
-    """Returns whether the tracer of a request keeps every step."""
+    """Returns whether the tracer of a request stores every step."""
     name = request.tracer
     return is_program(name) if name else request.make is None
 

@@ -8,11 +8,11 @@ from msgspec import Struct
 
 from fastevm.errors import FastevmError
 
-TRACE_BYTES_LIMIT: Final = 128 * 1024 * 1024  # per request: stored records or rendered JSON
-# The same for call trees, whose records stay in memory until execution ends.
+TRACE_BYTES_LIMIT: Final = 128 * 1024 * 1024  # bytes per request of stored records or rendered JSON
+# The same limit for call trees, whose records stay in memory until the execution ends.
 CALLS_BYTES_LIMIT: Final = 32 * 1024 * 1024
 DEFAULT_TIMEOUT: Final = 5.0  # seconds per transaction
-MAX_TIMEOUT: Final = 60.0  # seconds; maximum of a requested timeout
+MAX_TIMEOUT: Final = 60.0  # longest timeout in seconds that a request may set
 
 _DURATION: Final = r"([+-])?((?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+|0)"
 _PART: Final = r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)"
@@ -41,8 +41,8 @@ class StepOptions(Struct, frozen=True, kw_only=True):
 class TraceRequest(Struct, frozen=True, kw_only=True):
     """The tracer (None: struct logs), its configuration, and a time limit.
 
-    ``make`` creates the tracer, for callers that want values. Its arguments are the bytes that it
-    may store, and the spool for long text.
+    ``make(budget, spool)`` creates the tracer, for callers that need Python values: ``budget`` is
+    the bytes that it may store, ``spool`` the file for long text.
     """
 
     tracer: str | None = None

@@ -1,4 +1,4 @@
-"""``fastevm dev``: from its options to a running node."""
+"""``fastevm dev``: starts a node from the options."""
 
 from __future__ import annotations
 
@@ -21,15 +21,16 @@ from fastevm.rpc.safe_text import safe
 from fastevm.rpc.transport.server import client_version
 
 NO_GAS_LIMIT = 2**62
-MAX_TRANSACTION_BYTES = 2 * 1024 * 1024  # where contracts are larger than the rules allow
+# leaves room for contracts above the code size limit of EIP-170
+MAX_TRANSACTION_BYTES = 2 * 1024 * 1024
 COMPATIBLE = "anvil/v1.7.1"
-"""How web3_clientVersion begins: development tools look for this name to choose their methods."""
+"""Prefix of web3_clientVersion: development tools choose their methods by this name."""
 
 __all__ = ["add_arguments", "configured", "run"]
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Serve the development node of the options until SIGINT or SIGTERM. Returns 1 on bad input."""
+    """Serve the development node until SIGINT or SIGTERM. Returns 1 on bad input."""
     set_up_log()
     try:
         access = access_of(arguments)
@@ -45,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def about(arguments: argparse.Namespace) -> list[str]:
-    """Return the first lines of the banner: how blocks are made, and the wallet."""
+    """Return the first lines of the banner: when blocks are made, and the wallet."""
     blocks = "A block for each transaction."
     if arguments.no_mining:
         blocks = "Blocks on demand (evm_mine)."
@@ -63,9 +64,9 @@ def about(arguments: argparse.Namespace) -> list[str]:
 
 
 def node_of(arguments: argparse.Namespace) -> Any:
-    """Return the node of the options.
+    """Return the node that the options describe.
 
-    Raises ValueError for an impossible chain, OSError for files and ForkError for the upstream.
+    Raises ValueError if the options fit no chain, OSError for files and ForkError for the upstream.
     """
     refuse_together(arguments)
     demand = nodes.Mining.MANUAL if arguments.no_mining else nodes.Mining.INSTANT
@@ -105,9 +106,9 @@ def node_of(arguments: argparse.Namespace) -> Any:
 
 
 def refuse_together(arguments: argparse.Namespace) -> None:
-    """Report a usage error for options that need another one, or exclude it.
+    """Exit with a usage error if options exclude each other or an option lacks another.
 
-    Replaces the mnemonic if ``--mnemonic-random`` asks for that.
+    Replaces the mnemonic if ``--mnemonic-random`` is given.
     """
     for is_wrong, message in (
         (
@@ -125,7 +126,7 @@ def refuse_together(arguments: argparse.Namespace) -> None:
         (arguments.quiet and arguments.verbose, "-q and -v exclude each other"),
         (
             arguments.datadir is not None and any((arguments.state, arguments.load_state)),
-            "a chain in --datadir does not go on with that of --state or --load-state",
+            "--datadir stores the chain itself: not with --state or --load-state",
         ),
         *contradictions_of_directory(arguments),
     ):
@@ -141,8 +142,8 @@ def refuse_together(arguments: argparse.Namespace) -> None:
 
 
 def unforked(arguments: argparse.Namespace, options: dict[str, Any]) -> Any:
-    """Return the node on its own chain; the clock continues from the first block."""
-    nodes.fork_options(arguments)  # refuses what means nothing without a fork
+    """Return a node on its own chain. Its clock continues from the time of the first block."""
+    nodes.fork_options(arguments)  # refuses options that require a fork
     node = dev_node(
         arguments.init,
         balance=arguments.balance * nodes.ETHER,
@@ -173,7 +174,7 @@ def gas_limit_of(arguments: argparse.Namespace) -> int:
 
 
 def dev_node(init: Path | None, **options: Any) -> Any:
-    """Return the node on a development chain. Errors of a genesis file contain its name."""
+    """Return a node on a development chain. Errors in a genesis file contain its name."""
     if init is None:
         return nodes.dev_node(**options)
     genesis = chains.read_genesis(init)
@@ -184,7 +185,7 @@ def dev_node(init: Path | None, **options: Any) -> Any:
 
 
 def forked(arguments: argparse.Namespace, options: dict[str, Any]) -> Any:
-    """Return the node on a fork of another node's chain."""
+    """Return a node on a fork of another node's chain."""
     if arguments.follow:
         raise ValueError("a development node builds blocks itself; fastevm node has --follow")
     node: Any = nodes.forked_node(
@@ -201,7 +202,7 @@ def forked(arguments: argparse.Namespace, options: dict[str, Any]) -> Any:
 
 
 def changed_rules(arguments: argparse.Namespace) -> dict[str, int]:
-    """Return the parameters of the rules that the options change."""
+    """Return the protocol parameters that the options change, by name."""
     changed = {} if arguments.enable_tx_gas_limit else {"tx_gas_cap": 0}
     if arguments.disable_code_size_limit:
         changed |= {"max_code_size": 0, "max_initcode_size": 0}
@@ -212,7 +213,7 @@ def changed_rules(arguments: argparse.Namespace) -> dict[str, int]:
 
 
 def described(node: Any, arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return what ``--config-out`` writes, with anvil's names."""
+    """Return the content of the ``--config-out`` file, with anvil's names."""
     first = node.chain.head.header
     return {
         "available_accounts": [checksum_address(account.address) for account in node.accounts],

@@ -19,7 +19,8 @@ from fastevm.rpc.terminal.options import add_terminal_arguments
 DEFAULT_GAS_LIMIT: Final = 30_000_000
 DEFAULT_BALANCE: Final = 10_000  # ether
 DEFAULT_EPOCH: Final = 32  # blocks
-MAX_LOG_BLOCKS: Final = 1_000_000  # of one eth_getLogs: empty blocks cost 0.1 s
+# blocks of one eth_getLogs; scanning them takes 0.1 s if they are empty
+MAX_LOG_BLOCKS: Final = 1_000_000
 ACCEPTED_SWITCHES: Final = (
     ("--steps-tracing", "--tracing"),
     ("--disable-min-priority-fee", "--no-priority-fee"),
@@ -28,22 +29,22 @@ ACCEPTED_VALUES: Final = (
     "--prune-history", "--max-persisted-states", "--transaction-block-keeper", "--gas-price",
 )  # fmt: skip
 REFUSED: Final = {
-    "--celo": "the chain is Ethereum's",
+    "--celo": "the chain always has Ethereum's rules",
     "--disable-pool-balance-checks": "a transaction that cannot be paid would wait for ever;"
     " anvil_setBalance gives its sender ether",
-    "--max-transactions": "a block has what its gas limit lets it have (--gas-limit)",
+    "--max-transactions": "only the gas limit limits a block (--gas-limit)",
     "--md": "the terminal writes text or JSON (--log-format)",
     "--memory-limit": "the memory of a call is bounded by its gas (--rpc-gascap)",
-    "--mnemonic-seed-unsafe": "give the words themselves (--mnemonic)",
+    "--mnemonic-seed-unsafe": "pass the words themselves (--mnemonic)",
     "--optimism": "fastevm node --op starts a chain of the OP stack",
     "--no-cors": "pages of this machine may call; --allow-origin names others",
 }
-"""Options of anvil that are not there, and why or what to use instead."""
+"""Options of anvil that are not supported, and why or what to use instead."""
 NETWORKS: Final = {
     "optimism": "fastevm node --op starts a chain of the OP stack",
     "base": "fastevm dev --hardfork denim starts a chain of Base",
 }
-"""Networks that another option or command starts."""
+"""Networks that another option or command starts, with a hint."""
 IPC_PATH: Final = "/tmp/anvil.ipc"
 
 
@@ -87,36 +88,36 @@ def _add_accounts(group: argparse._ArgumentGroup) -> None:
     )
     group.add_argument(
         "--balance", type=count, default=DEFAULT_BALANCE, metavar="ETHER",
-        help="of each of them (%(default)s)",
+        help="balance of each funded account (%(default)s)",
     )  # fmt: skip
 
     words = group.add_mutually_exclusive_group()
     words.add_argument(
         "-m", "--mnemonic", default=nodes.TEST_MNEMONIC, metavar="WORDS",
-        help="from which they are derived (test test ... junk)",
+        help="mnemonic of the funded accounts (test test ... junk)",
     )  # fmt: skip
     words.add_argument(
         "--mnemonic-random", type=int, nargs="?", const=12, metavar="WORDS",
-        help="derive them from so many random words (12)",
+        help="use a random mnemonic of this many words (12)",
     )  # fmt: skip
     group.add_argument(
         "--derivation-path", default=nodes.DERIVATION_PATH, metavar="PATH",
-        help="to which the index of each is added (%(default)s)",
+        help="derivation path; the account's index is appended (%(default)s)",
     )  # fmt: skip
     group.add_argument(
         "--auto-impersonate", "--auto-unlock", action="store_true",
-        help="send transactions of every account, without its key",
+        help="send transactions from every account, without its key",
     )  # fmt: skip
 
 
 def _add_chain(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--chain-id", type=command.chain_id, metavar="N",
-        help="in decimal or as 0x and hex (31337, or that of the fork)",
+        help="chain id in decimal or 0x hex (31337, or the fork's)",
     )  # fmt: skip
     group.add_argument(
         "--gas-limit", type=count, metavar="GAS",
-        help=f"of each block ({DEFAULT_GAS_LIMIT}; with Amsterdam {nodes.STATE_GAS_LIMIT})",
+        help=f"block gas limit ({DEFAULT_GAS_LIMIT}; Amsterdam: {nodes.STATE_GAS_LIMIT})",
     )  # fmt: skip
     group.add_argument(
         "--enable-tx-gas-limit", "--tx-gas-limit", action="store_true",
@@ -125,16 +126,23 @@ def _add_chain(group: argparse._ArgumentGroup) -> None:
     _add_code_size(group)
     group.add_argument(
         "--block-base-fee-per-gas", "--base-fee", type=command.number, default=10**9, metavar="WEI",
-        help="of the first block (%(default)s)",
+        help="base fee of the first block (%(default)s)",
     )  # fmt: skip
     group.add_argument(
-        "--timestamp", type=command.number, metavar="SECONDS", help="of the first block (now)"
+        "--timestamp",
+        type=command.number,
+        metavar="SECONDS",
+        help="timestamp of the first block (now)",
     )
     group.add_argument(
-        "--number", type=command.number, default=0, metavar="N", help="of the first block (0)"
+        "--number",
+        type=command.number,
+        default=0,
+        metavar="N",
+        help="number of the first block (0)",
     )
     group.add_argument(
-        "--disable-block-gas-limit", action="store_true", help="let a block have any amount of gas"
+        "--disable-block-gas-limit", action="store_true", help="do not limit the gas of a block"
     )
     group.add_argument(
         "--disable-default-create2-deployer", "--no-create2", action="store_true",
@@ -142,11 +150,11 @@ def _add_chain(group: argparse._ArgumentGroup) -> None:
     )  # fmt: skip
     group.add_argument(
         "--trusted-setup", type=Path, metavar="FILE",
-        help="KZG setup for blob transactions (FASTEVM_TRUSTED_SETUP, else of eth-account)",
+        help="KZG setup for blob transactions (FASTEVM_TRUSTED_SETUP, else eth-account's)",
     )  # fmt: skip
     group.add_argument(
         "--init", type=Path, metavar="FILE",
-        help="genesis file in geth's format, whose members count before other options; forks that"
+        help="genesis file in geth's format, which overrides other options; forks that"
         " it does not name are there from the first block on",
     )  # fmt: skip
 
@@ -155,10 +163,12 @@ def _add_code_size(group: argparse._ArgumentGroup) -> None:
     size = group.add_mutually_exclusive_group()
     size.add_argument(
         "--code-size-limit", type=count, metavar="BYTES",
-        help="most code of a contract, and half of the most init code (EIP-170, EIP-3860: 24576)",
+        help="code size limit; init code may be twice as long (EIP-170, EIP-3860: 24576)",
     )  # fmt: skip
     size.add_argument(
-        "--disable-code-size-limit", action="store_true", help="let contracts have any size"
+        "--disable-code-size-limit",
+        action="store_true",
+        help="do not limit the code size of contracts",
     )
 
 
@@ -177,7 +187,7 @@ def _add_mining(group: argparse._ArgumentGroup) -> None:
     )  # fmt: skip
     group.add_argument(
         "--slots-in-an-epoch", type=command.number, default=DEFAULT_EPOCH, metavar="BLOCKS",
-        help="blocks from the newest down to ``safe``, and again to ``finalized`` (%(default)s)",
+        help="blocks between latest and safe, and between safe and finalized (%(default)s)",
     )  # fmt: skip
     group.add_argument(
         "--increasing-timestamps",
@@ -191,7 +201,7 @@ def _add_mining(group: argparse._ArgumentGroup) -> None:
     )  # fmt: skip
     group.add_argument(
         "--order", choices=("fees", "fifo"), default="fees",
-        help="of the transactions of a block: by tip or as they came (%(default)s)",
+        help="order of transactions in a block: by tip or by arrival (%(default)s)",
     )  # fmt: skip
 
 
@@ -199,22 +209,22 @@ def _add_state(group: argparse._ArgumentGroup) -> None:
     nodes.add_directory_arguments(group)
     group.add_argument(
         "--state", type=Path, metavar="FILE",
-        help="go on with the chain in this file if it is there, and write it at the end",
+        help="load the chain from this file if it exists, and save it there at the end",
     )  # fmt: skip
     group.add_argument(
-        "--load-state", type=Path, metavar="FILE", help="go on with the chain in this file"
+        "--load-state", type=Path, metavar="FILE", help="load the chain from this file"
     )
     group.add_argument(
         "--dump-state", type=Path, metavar="FILE",
-        help="write the chain at the end; into a directory as state.json",
+        help="save the chain at the end; in a directory as state.json",
     )  # fmt: skip
     group.add_argument(
         "-s", "--state-interval", type=seconds, metavar="TIME",
-        help="also write it at this interval; a number is in seconds",
+        help="also save the chain at this interval; a number is in seconds",
     )  # fmt: skip
     group.add_argument(
         "--preserve-historical-states", action="store_true",
-        help="write the states of up to 1000 older blocks, too, for reads and traces",
+        help="also save the states of up to 1000 older blocks, for reads and traces",
     )  # fmt: skip
     group.add_argument(
         "--config-out", type=Path, metavar="FILE",
@@ -223,7 +233,7 @@ def _add_state(group: argparse._ArgumentGroup) -> None:
 
 
 def _add_accepted(group: argparse._ArgumentGroup) -> None:
-    """Options of anvil that say what is so anyway, or that have no meaning here."""
+    """Add anvil's options that match the default here or have no effect."""
     for names in ACCEPTED_SWITCHES:
         group.add_argument(*names, action="store_true", help=argparse.SUPPRESS)
     for name in ACCEPTED_VALUES:
@@ -234,7 +244,7 @@ def _add_accepted(group: argparse._ArgumentGroup) -> None:
 
 
 def _network(name: str) -> str:
-    """Accept the name of the network that every chain here belongs to."""
+    """Accept ``ethereum``, the only network that ``fastevm dev`` supports."""
     if name == "ethereum":
         return name
     raise argparse.ArgumentTypeError(
@@ -243,14 +253,14 @@ def _network(name: str) -> str:
 
 
 class Refusal(argparse.Action):
-    """An option of anvil that is not there: the error says why."""
+    """An option of anvil that is not supported: using it prints why."""
 
     def __init__(self, *words: Any, why: str, **members: Any) -> None:
         super().__init__(*words, **members)
         self.why = why
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
-        """Refuse it."""
+        """Exit with a usage error that says why the option is not supported."""
         parser.error(f"{self.option_strings[0]} is not supported: {self.why}")
 
 

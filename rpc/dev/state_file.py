@@ -1,4 +1,4 @@
-"""The file that a development chain comes from and goes to: --state, --load-state, --dump-state."""
+"""Loads and saves a development chain: --state, --load-state, --dump-state."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 
 
 class StateFile:
-    """Loads the chain of ``node`` when it is entered, writes it every so often and at the end."""
+    """A context manager that loads the chain of ``node`` and saves it regularly and at the end."""
 
     def __init__(self, node: Any, arguments: argparse.Namespace) -> None:
         self.node = node
@@ -30,9 +30,9 @@ class StateFile:
         self._ended, self._writing = threading.Event(), threading.Lock()
 
     def __enter__(self) -> Self:
-        """ValueError names the file that holds no chain, or the directory that is not there."""
+        """Load the chain. Raises ValueError if a file has no chain or the directory is missing."""
         if self.target is not None and not self.target.parent.is_dir():
-            raise ValueError(f"{self.target}: there is no directory {self.target.parent}")
+            raise ValueError(f"{self.target}: directory {self.target.parent} does not exist")
         if self.source is not None:
             try:
                 self.node.load_state(self.source.read_bytes())
@@ -53,7 +53,7 @@ class StateFile:
             self.write()
 
     def write(self) -> None:
-        """Write the chain; the file is never there in part. OSError."""
+        """Save the chain to the file atomically. Raises OSError."""
         if self.target is not None:
             with self._writing:
                 part = self.target.with_name(self.target.name + ".part")

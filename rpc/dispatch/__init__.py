@@ -1,1 +1,1 @@
-"""From the bytes of a request to the bytes of its answer."""
+"""Turns the bytes of a request into the bytes of its answer."""

@@ -1,7 +1,7 @@
-"""Answers batches: calls in their order, on the event loop as long as they are short.
+"""Answers batches: runs calls in order, on the event loop if they are short.
 
-Calls for workers that follow each other are one job. The loop serves others every `LOOP_TIME`, a
-worker every `JOB_TIME`.
+Consecutive calls for workers run as one job. The loop handles other events every `LOOP_TIME`, a
+worker other jobs every `JOB_TIME`.
 """
 
 import asyncio
@@ -18,13 +18,14 @@ from fastevm.rpc.dispatch.socket_request import SocketRequest
 from fastevm.rpc.dispatch.workers import is_stopped
 from fastevm.rpc.errors import RpcError
 
-IN_WORKERS: Final = (RunOn.WORKER, RunOn.LIGHT, RunOn.SMALL)  # where such calls may be made
-LOOP_TIME: Final = 0.002  # seconds of one batch until the loop serves others
-JOB_TIME: Final = 0.015  # seconds of one batch in a worker, until it serves other jobs
+# methods that a job of a batch may run
+IN_WORKERS: Final = (RunOn.WORKER, RunOn.LIGHT, RunOn.SMALL)
+LOOP_TIME: Final = 0.002  # seconds that a batch may keep the event loop
+JOB_TIME: Final = 0.015  # seconds that a batch may keep a worker before other jobs run
 
 
 class Batch:
-    """A batch under way."""
+    """The state of a batch that is being answered."""
 
     __slots__ = ("answers", "goes_elsewhere", "holding", "is_small", "limit", "messages",
                  "position", "prepared", "request", "runner", "size", "traffic")  # fmt: skip
@@ -42,19 +43,19 @@ class Batch:
         self.is_small = is_small
         self.limit = runner.context.limits.batch_response_size
         self.answers: list[bytes] = []
-        self.size = 0  # of the answers
+        self.size = 0  # bytes of the answers
         self.traffic = runner.context.traffic
         self.holding = self.traffic.holding(CLIENT.get())
-        self.position = 0  # of the next message
-        self.prepared = 0  # messages up to here are prepared
-        self.goes_elsewhere = False  # the next one cannot be answered on the loop
+        self.position = 0  # index of the next message
+        self.prepared = 0  # messages before this index are prepared
+        self.goes_elsewhere = False  # the next message cannot be answered on the loop
 
     def begin(self) -> bytes | Coroutine[Any, Any, bytes]:
-        """Return the answer, or what is to be awaited for it."""
+        """Return the answer, or a coroutine that returns it."""
         return self.result() if self.work_here() else self.go_on()
 
     async def go_on(self) -> bytes:
-        """Work in a worker and on the loop alternately, to the end."""
+        """Answer the remaining messages, alternating between a worker and the loop."""
         try:
             while True:
                 if self.goes_elsewhere:
@@ -67,16 +68,16 @@ class Batch:
             self.release()
 
     def result(self) -> bytes:
-        """Return the array of the answers; nothing when all messages were notifications."""
+        """Return the JSON array of the answers; empty if all messages were notifications."""
         self.release()
         return encode_batch(self.answers) if self.answers else b""
 
     def release(self) -> None:
-        """Count the answers no more among what is under way."""
+        """Stop counting the memory of the answers."""
         self.holding.hold(0)
 
     def work_here(self) -> bool:
-        """Answer on the loop as far as that goes; whether it went to the end."""
+        """Answer messages on the loop until one needs a worker. Returns True if none is left."""
         messages, answers, limit = self.messages, self.answers, self.limit
         runner, request, is_small = self.runner, self.request, self.is_small
         on_loop = runner.on_loop
@@ -109,7 +110,7 @@ class Batch:
         return False
 
     async def work_elsewhere(self) -> None:
-        """Answer the next message, and what follows it as far as a worker takes it along."""
+        """Answer the next message in a worker, and the calls after it that fit into that job."""
         message = self.messages[self.position]
         assert isinstance(message, Call)
         if self.runner.run_on_of(message) is RunOn.TASK:
@@ -128,13 +129,13 @@ class Batch:
                 )
         except TimeoutError:
             outcomes = [*outcomes, (RpcError("timed_out"), 0.0)][: len(calls)]
-        except RpcError as error:  # no worker has room
+        except RpcError as error:  # the queue of the workers is full
             outcomes = [(error, 0.0)] * len(calls)
         for call, outcome in zip(calls, outcomes, strict=False):
             self.add(self.runner.finish(call, outcome))
 
     def calls_for_worker(self) -> list[Call]:
-        """Return the next call and the calls after it that run in workers."""
+        """Return the next call and the calls directly after it that run in workers."""
         first = self.messages[self.position]
         assert isinstance(first, Call)
         calls = [first]
@@ -147,9 +148,9 @@ class Batch:
         return calls
 
     def run_in_order(self, calls: list[Call], outcomes: list[Outcome]) -> None:
-        """Make calls one after another, in a worker, for `JOB_TIME` seconds.
+        """Run calls one after another, in a worker, for at most `JOB_TIME` seconds.
 
-        If the job is stopped, the next job repeats the call that was running if that is allowed.
+        If the job is stopped, the next job repeats the interrupted call if that is allowed.
         """
         started = perf_counter()
         size = self.size + sum(len(made) for made, _ in outcomes if isinstance(made, bytes))
@@ -169,18 +170,18 @@ class Batch:
                 return
 
     def add(self, answer: bytes) -> None:
-        """Keep an answer (empty for a notification) and go on with the next message."""
+        """Add the answer of the current message (empty for a notification) and go to the next."""
         self.position += 1
         if answer:
             self.answers.append(answer)
             self.size += len(answer)
 
     def count(self) -> None:
-        """Count the answers so far among what is under way."""
+        """Count the memory of the answers so far in the traffic budget."""
         self.holding.hold(self.size)
 
     def too_large(self, message: Message) -> bytes:
-        """Return the error of a call for whose answer there is no room."""
+        """Return the error for a call that exceeds the size limit of its batch or the budget."""
         error = RpcError("response_too_large")
         if self.size <= self.limit:
             error = RpcError("batches_too_large", limit=self.traffic.limit)

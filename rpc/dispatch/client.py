@@ -1,7 +1,7 @@
-"""The client whose request is answered: what limits and the fair queues count requests for."""
+"""Identifies the client of a request: limits and fair queues count requests by client."""
 
 from contextvars import ContextVar
 from typing import Final
 
 CLIENT: Final[ContextVar[str]] = ContextVar("client", default="")
-"""The client (see `Access.client`) of the current task, and of a worker's job for it."""
+"""The client (see `Access.client`) for which the current task or worker job runs."""

@@ -1,6 +1,6 @@
-"""Coalesces calls of a method that prepares several at once: senders are recovered in groups.
+"""Coalesces calls of one method that can be prepared together: senders are recovered in groups.
 
-They are calls of one batch, or calls that came over several connections in one loop iteration.
+The calls come from one batch, or from several connections within one loop iteration.
 """
 
 import asyncio
@@ -28,10 +28,10 @@ def prepare(context: Context, messages: Sequence[Message]) -> None:
     params = []
     for message in messages:
         if type(message) is Call and message.method == method.name:
-            with suppress(RpcError):  # reported when the call runs
+            with suppress(RpcError):  # the error is reported when the call runs
                 message.params = parse_params(message.params)
                 params.append(message.params)
-    with suppress(NeedsWorker):  # a worker does it, if there is one to make the calls
+    with suppress(NeedsWorker):  # the worker that runs the call prepares it
         method.prepare_many(context, params)
 
 
@@ -49,11 +49,12 @@ class Coalescer:
     ) -> None:
         self.context = context
         self.answer = answer
-        self.waiting: list[tuple[Call, str, asyncio.Future[bytes]]] = []  # with the client
+        # call, client, future of the answer
+        self.waiting: list[tuple[Call, str, asyncio.Future[bytes]]] = []
         self.names = frozenset(name for name, method in methods.items() if method.prepare_many)
 
     def join(self, call: Call) -> asyncio.Future[bytes]:
-        """Return what will be the answer. The call is made even if nobody waits for it."""
+        """Return a future of the answer. The call runs even if the future is cancelled."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[bytes] = loop.create_future()
         if not self.waiting:
@@ -62,7 +63,7 @@ class Coalescer:
         return future
 
     def go_on(self) -> None:
-        """Answer a group."""
+        """Answer the next `GROUP` of waiting calls."""
         group, self.waiting = self.waiting[:GROUP], self.waiting[GROUP:]
         if self.waiting:
             asyncio.get_running_loop().call_soon(self.go_on)
@@ -84,7 +85,7 @@ class ResultForwarder:
         self.future = future
 
     def __call__(self, done: Any) -> None:
-        """Called when the first future is done."""
+        """Copy the outcome of ``done``. The callback of the first future."""
         if done.cancelled():
             self.future.cancel()
         elif done.exception() is not None:
@@ -95,6 +96,6 @@ class ResultForwarder:
 
 
 def resolve(future: asyncio.Future[bytes], answer: bytes) -> None:
-    """Set the result of a future unless its waiter has left."""
+    """Set the result of a future unless it is already done, for example cancelled."""
     if not future.done():
         future.set_result(answer)

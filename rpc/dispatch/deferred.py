@@ -1,7 +1,7 @@
-"""Work that a request defers until its answer is sent.
+"""Defers work of a request until its answer is sent.
 
-While a client reads the hash of its transaction, the node builds the block. The event loop does
-nothing in between: the next request, of whichever client, finds the work done.
+While a client reads the hash of its transaction, the node builds the block. The event loop runs
+deferred work before it reads the next request, so the next request of any client sees the result.
 """
 
 import logging
@@ -12,17 +12,17 @@ from typing import Final, TypeVar
 log: Final = logging.getLogger("fastevm.rpc")
 
 NO_THREAD: Final = 0
-OBJECT: Final = b"{"  # how the body of a single request begins
+OBJECT: Final = b"{"  # first byte of a body with a single request
 
 T = TypeVar("T")
 
 
 class Deferred:
-    """The deferred work of the request that the event loop answers at the moment."""
+    """The deferred work of the request that the event loop is answering."""
 
     def __init__(self) -> None:
         self._work: list[Callable[[], object]] = []
-        self._thread = NO_THREAD  # whose request may defer work
+        self._thread = NO_THREAD  # thread whose request may defer work
 
     def answering(self, respond: Callable[[bytes, str], T]) -> Callable[[bytes, str], T]:
         """Wraps ``respond``, so that single requests may defer work; call `run` after each.

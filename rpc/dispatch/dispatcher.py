@@ -25,7 +25,7 @@ from fastevm.rpc.methods import METHODS
 from fastevm.rpc.metrics import Metrics
 from fastevm.rpc_types.state_reads import Read, StateReads
 
-# What an answer is awaited from.
+# Awaitables of an answer.
 Answering = Coroutine[Any, Any, Answer] | Coroutine[Any, Any, bytes] | asyncio.Future[bytes]
 
 
@@ -55,10 +55,10 @@ class Dispatcher:
     async def answer(
         self, body: bytes, request: SocketRequest | None = None, client: str = ""
     ) -> Answer:
-        """Return the answer to ``body``; empty when it holds nothing but notifications.
+        """Return the answer to ``body``; empty if it contains only notifications.
 
-        ``request`` is the message of a WebSocket client that the body is; None over HTTP.
-        ``client`` is the address that it came from.
+        ``request``: the WebSocket message with this body; None over HTTP. ``client``: the client
+        that limits and queues count the request for.
         """
         answer = self.respond(body, client, request)
         return answer if isinstance(answer, bytes) else await answer
@@ -77,7 +77,7 @@ class Dispatcher:
         return self._respond_to(parse_body(body, self.batch_items), len(body), request)
 
     async def _respond_to_large(self, body: bytes, request: SocketRequest | None) -> Answer:
-        """Answer a body that is parsed in a worker thread."""
+        """Answer a large body, which a worker thread parses."""
         try:
             parsed = await self.workers.run(parse_body, body, self.batch_items)
         except RpcError as error:  # too many requests are in progress
@@ -101,7 +101,7 @@ class Dispatcher:
         return self.runner.elsewhere(parsed)
 
     def _coalesced(self, call: Call) -> bytes | asyncio.Future[bytes]:
-        """Answer a call of several that came together."""
+        """Answer one of several coalesced calls."""
         answer = self.runner.on_loop(call, None, is_small=True)
         return asyncio.ensure_future(self._elsewhere(call)) if answer is None else answer
 
@@ -109,12 +109,13 @@ class Dispatcher:
         return in_memory(await self.runner.elsewhere(call), self.context.limits.batch_response_size)
 
     def _read(self) -> bytes | None:
-        """Answer the reads that have just been understood; None where a handler must be asked."""
+        """Answer a request that ``reads`` has just parsed; None if a handler must answer."""
         context, reads, started = self.context, self.reads, perf_counter()
         latest = context.latest_view()
         try:
             pending = context.pending_view() if reads.wants_pending else None
-        except StateNotKnown:  # on a fork; the handler goes to a worker
+        # the state must be fetched from the fork's upstream: a handler does so in a worker
+        except StateNotKnown:
             return None
         newest = latest.layer if pending is None else pending.layer
         if reads.wants_next_nonce and context.node.pool.is_ahead_of(newest):

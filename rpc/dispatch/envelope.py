@@ -1,8 +1,8 @@
-"""The JSON-RPC 2.0 envelope: parses bodies to calls and encodes answers.
+"""The JSON-RPC 2.0 envelope: parses bodies into calls and encodes answers.
 
-A body of well-formed requests is decoded in one step. From any other body the members are cut out
-as raw JSON and checked one by one, so that a malformed request still gets an answer with its id.
-The id is echoed byte for byte.
+A body of well-formed requests is decoded in one step. Otherwise each member is extracted as raw
+JSON and checked, so that a malformed request still gets an answer with its id. The id is echoed
+byte for byte.
 """
 
 import re
@@ -27,7 +27,7 @@ _encoder: Final = msgspec.json.Encoder()
 
 
 class _Members(msgspec.Struct, gc=False):
-    """The members of a request object as raw JSON; empty when absent, others are ignored."""
+    """Members of a request object as raw JSON, empty if absent. Unknown members are ignored."""
 
     jsonrpc: msgspec.Raw = msgspec.Raw()
     method: msgspec.Raw = msgspec.Raw()
@@ -36,7 +36,7 @@ class _Members(msgspec.Struct, gc=False):
 
 
 class _Request(msgspec.Struct, gc=False):
-    """A request as nearly everybody sends it."""
+    """A well-formed request with decoded params."""
 
     jsonrpc: str
     method: str
@@ -45,7 +45,7 @@ class _Request(msgspec.Struct, gc=False):
 
 
 class _TextRequest(msgspec.Struct, gc=False):
-    """The same of a method that reads the text of its params."""
+    """A well-formed request whose params stay JSON text, for methods that read the text."""
 
     jsonrpc: str
     method: str
@@ -59,8 +59,8 @@ _members: Final = msgspec.json.Decoder(_Members)
 _items: Final = msgspec.json.Decoder(list[msgspec.Raw])
 _anything: Final = msgspec.json.Decoder()
 
-# Params of larger bodies are read where the call is made, and so are those of bodies with a method
-# that reads their text itself.
+# Params of larger bodies are decoded by the thread that runs the call, and so are params of methods
+# that read JSON text.
 EAGER_SIZE: Final = 65_536  # bytes
 READ_TEXT: Final = (b'"eth_call"', b'"eth_simulateV1"')
 
@@ -68,15 +68,17 @@ READ_TEXT: Final = (b'"eth_call"', b'"eth_simulateV1"')
 ZERO: Final = ord("0")
 _LITERAL_ID: Final = re.compile(rb'(?:0|-?[1-9][0-9]*|"[0-9A-Za-z_.:-]*")')
 
-# RecursionError: nesting deeper than the parser's stack is a parse error like any other.
-# ValueError: of JSON that is read in pieces, of msgspec and of UTF-8.
+# RecursionError: JSON nested deeper than the parser's stack. ValueError: the base of the errors of
+# msgspec, of the reader in pieces, and of UTF-8.
 _UNREADABLE: Final = (ValueError, RecursionError)
 
 
 class Call(msgspec.Struct, gc=False):
-    """A request that can be dispatched. ``id`` is raw JSON, None for a notification; ``params``
-    are read already or raw JSON, which `parse_params` reads. ``is_long``: for the lane of long
-    jobs, whatever its method."""
+    """A request that can be dispatched.
+
+    ``id`` is raw JSON, None for a notification. ``params`` are decoded, or raw JSON for
+    `parse_params`. ``is_long``: run it in the lane of long jobs, whatever its method.
+    """
 
     id: bytes | None
     method: str
@@ -85,7 +87,7 @@ class Call(msgspec.Struct, gc=False):
 
 
 class Refusal(msgspec.Struct, gc=False):
-    """A request that gets an error for its form alone."""
+    """A malformed request and its error."""
 
     id: bytes
     error: RpcError
@@ -95,14 +97,14 @@ Message = Call | Refusal
 
 
 def parse_body(body: bytes, batch_items: int) -> Message | list[Message]:
-    """Parse a body: one message, or the list of a batch of at most ``batch_items``.
+    """Parse a body into one message, or into the list of a batch of at most ``batch_items``.
 
-    A larger batch, a body of more than `VALUES_LIMIT` values, and one that `is_too_deep`, gives one
-    refusal and is not parsed.
+    Returns one refusal, without parsing, if the batch is larger, the body has more than
+    `VALUES_LIMIT` values, or `is_too_deep` is true.
     """
     if is_too_deep(body):
         return Refusal(NULL, RpcError("parse_error"))
-    if len(body) > 2 * batch_items:  # a shorter one cannot hold more
+    if len(body) > 2 * batch_items:  # a shorter body cannot contain more items
         refusal = _too_large(body, batch_items)
         if refusal is not None:
             return refusal
@@ -123,7 +125,7 @@ def parse_body(body: bytes, batch_items: int) -> Message | list[Message]:
 
 
 def parse_params(raw: list[Any] | bytes) -> list[Any]:
-    """Parse the params of a call; missing and null are an empty list."""
+    """Decode the params of a call; an empty list if they are missing or null."""
     if isinstance(raw, list):
         return raw
     if not raw or raw == NULL:
@@ -143,14 +145,14 @@ def encode(value: Any) -> bytes:
 
 
 def head_of(call_id: bytes) -> bytes:
-    """Return how an answer begins: up to its result, behind which a brace closes it."""
+    """Return the beginning of an answer, up to its result. A closing brace follows the result."""
     return b"".join((_HEAD, call_id, _RESULT))
 
 
 def encode_result(call_id: bytes, result: Any) -> Answer:
-    """Return the answer that carries ``result``: a JSON value, or JSON text already.
+    """Return the answer with ``result``, which is a JSON value or JSON text as bytes.
 
-    A long text is not copied into one with its head.
+    Large results become a LongAnswer, which does not copy the text.
     """
     if type(result) is LongAnswer:
         return result.answering(call_id, head_of(call_id), b"}")
@@ -162,17 +164,17 @@ def encode_result(call_id: bytes, result: Any) -> Answer:
 
 
 def encode_error(call_id: bytes, error: dict[str, Any]) -> bytes:
-    """Return the answer that carries an ``error`` object."""
+    """Return the answer with an ``error`` object."""
     try:
         encoded = _encoder.encode(error)
-    except UnicodeEncodeError:  # a lone surrogate out of an escape in the request
+    except UnicodeEncodeError:  # an escape in the request encoded a lone surrogate
         message = str(error["message"]).encode("utf-8", "replace").decode()
         encoded = _encoder.encode({**error, "message": message})
     return b'{"jsonrpc":"2.0","id":%b,"error":%b}' % (call_id, encoded)
 
 
 def encode_batch(answers: list[bytes]) -> bytes:
-    """Return the array of the ``answers``."""
+    """Return ``answers`` as a JSON array."""
     return b"[" + b",".join(answers) + b"]"
 
 
@@ -222,7 +224,7 @@ def _parse_carefully(body: bytes) -> Message | list[Message]:
 def _parse_message(raw: bytes) -> Message:
     try:
         members = _members.decode(raw)
-    except msgspec.ValidationError:  # readable, but no object
+    except msgspec.ValidationError:  # valid JSON, but no request object
         return Refusal(NULL, RpcError("invalid_request"))
     except _UNREADABLE:
         return Refusal(NULL, RpcError("parse_error"))
@@ -240,7 +242,7 @@ def _parse_message(raw: bytes) -> Message:
 
 
 def _is_utf8(body: bytes) -> bool:
-    """Return whether a body is UTF-8; the parser does not check members that it skips."""
+    """Return whether a body is UTF-8. The JSON parser does not check the members that it skips."""
     if body.isascii():
         return True
     try:
@@ -251,7 +253,7 @@ def _is_utf8(body: bytes) -> bool:
 
 
 def _is_scalar(raw: bytes) -> bool:
-    """Return whether an id is a valid number, string, true, false or null."""
+    """Return whether raw JSON is a valid id: number, string, true, false or null."""
     if raw[:1] in (b"{", b"["):
         return False
     try:

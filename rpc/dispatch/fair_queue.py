@@ -1,8 +1,8 @@
-"""A queue that divides processor time fairly between clients.
+"""A queue that divides processor time fairly between clients (start-time fair queuing).
 
-It is start-time fair queuing: the next job is one of the client that has used the least time. A
-client that begins to ask starts at the time of the job that ran last, so it is neither rewarded for
-having been idle nor made to pay for what it used long ago.
+The next job belongs to the client that has used the least time. A client that joins starts with the
+used time of the last job's client. So idle time earns nothing, and time used long ago costs
+nothing.
 """
 
 from collections import deque
@@ -14,11 +14,11 @@ from msgspec import Struct, field
 
 Item = TypeVar("Item")
 
-IDLE_SHARES: Final = 1_024  # clients without jobs that are remembered; beyond it they are forgotten
+IDLE_SHARES: Final = 1_024  # idle clients that are remembered; above this number all are forgotten
 
 
 class Share(Struct, Generic[Item], eq=False):
-    """What one client waits for, and has used. ``used`` in seconds on the queue's clock."""
+    """The waiting items of one client, and the processor time in seconds that it has used."""
 
     used: float = 0.0
     running: int = 0
@@ -27,24 +27,25 @@ class Share(Struct, Generic[Item], eq=False):
 
 
 class FairQueue(Generic[Item]):
-    """Items by client. Not safe for threads: callers hold a lock.
+    """A fair queue of items by client. Not thread-safe: callers hold a lock.
 
-    ``running_limit``: items of one client that may be taken and not done; None: any number.
+    ``running_limit``: most items of one client between `pop` and `done`; None: no limit.
     """
 
     def __init__(self, running_limit: int | None = None) -> None:
         self.running_limit = running_limit
         self._shares: dict[str, Share[Item]] = {}
-        self._heap: list[tuple[float, int, str]] = []  # clients whose next item may be taken
-        self._order = count()  # among clients that have used the same time
-        self._clock = 0.0  # the time used by the client whose item was taken last
+        # (used time, order, client) of clients whose next item may run
+        self._heap: list[tuple[float, int, str]] = []
+        self._order = count()  # breaks ties between clients that have used the same time
+        self._clock = 0.0  # used time of the client whose item was popped last
         self._size = 0
 
     def __len__(self) -> int:
         return self._size
 
     def push(self, client: str, item: Item) -> None:
-        """Add an item of a client."""
+        """Append an item of a client."""
         share = self._shares.get(client)
         if share is None:
             if len(self._shares) >= IDLE_SHARES:
@@ -57,12 +58,12 @@ class FairQueue(Generic[Item]):
         self._list(client, share)
 
     def pop(self) -> tuple[str, Item] | None:
-        """Take the next item and return it with its client; call `done` with that client later."""
+        """Remove and return (client, item), or None if none may run. Call `done` afterwards."""
         while self._heap:
             used, _, client = heappop(self._heap)
             share = self._shares[client]
             share.is_listed = False
-            if share.used > used:  # it was charged since it was listed
+            if share.used > used:  # charged after it was added to the heap
                 self._list(client, share)
                 continue
             item = share.waiting.popleft()
@@ -74,14 +75,14 @@ class FairQueue(Generic[Item]):
         return None
 
     def done(self, client: str, seconds: float) -> None:
-        """Charge a client with the processor time of an item that was taken."""
+        """Add the processor time of a finished item, in seconds, to a client's used time."""
         share = self._shares[client]
         share.used += seconds
         share.running -= 1
         self._list(client, share)
 
     def clear(self) -> None:
-        """Drop all items that wait."""
+        """Drop all waiting items."""
         for share in self._shares.values():
             share.waiting.clear()
             share.is_listed = False

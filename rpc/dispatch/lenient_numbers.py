@@ -1,7 +1,6 @@
-"""Quantities as clients of anvil write them: JSON numbers, decimal digits, zeros in front.
+"""Accepts anvil's lenient quantities: JSON numbers, decimal digits, leading zeros.
 
-Only what the strict decoder of a parameter refused is looked at, so that a usual request pays
-nothing.
+Only values that the strict decoder refused are converted, so well-formed requests cost nothing.
 """
 
 from collections.abc import Callable
@@ -11,8 +10,8 @@ from typing import Any, Final, TypeVar
 from fastevm.rpc.dialect import Dialect
 from fastevm.rpc_types.quantity import DecodeError
 
-MAX_DEPTH: Final = 8  # objects and lists in each other that are looked through
-MAX_DIGITS: Final = 80  # more is no number of 256 bits
+MAX_DEPTH: Final = 8  # objects and lists nested deeper are not searched
+MAX_DIGITS: Final = 80  # longer numbers exceed 256 bits
 PREFIX: Final = "0x"
 QUANTITIES: Final = frozenset(
     {
@@ -22,15 +21,15 @@ QUANTITIES: Final = frozenset(
         "transactionIndex", "txIndex", "type", "value", "yParity",
     }
 )  # fmt: skip
-"""Members of objects that are quantities wherever they occur in parameters."""
+"""Names of members that are quantities in every parameter object."""
 
 Decoded = TypeVar("Decoded")
 
 
 def decoded(decode: Callable[[Any], Decoded], value: Any, dialect: Dialect) -> Decoded:
-    """Decode a parameter; if that fails, decode it with its quantities in strict form.
+    """Decode a parameter. If that fails, and the dialect allows it, retry with strict quantities.
 
-    Raises DecodeError about the parameter as it was given.
+    Raises DecodeError about the original value.
     """
     try:
         return decode(value)
@@ -42,7 +41,7 @@ def decoded(decode: Callable[[Any], Decoded], value: Any, dialect: Dialect) -> D
 
 
 def strict(value: Any, depth: int = 0) -> Any:
-    """A parameter with its quantities as hexadecimals without zeros in front."""
+    """Return a parameter with its quantities as hex without leading zeros."""
     if depth > MAX_DEPTH:
         return value
     if isinstance(value, dict):

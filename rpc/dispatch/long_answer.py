@@ -1,4 +1,4 @@
-"""Long answers in parts: sent piece by piece, what lies in a file never as a whole in memory."""
+"""Long answers in parts. Parts in temporary files are read and sent piece by piece."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Final
 
 from fastevm.tracing import SpooledText
 
-PIECE: Final = 1 << 20  # bytes of an answer that are handed to a connection at once
+PIECE: Final = 1 << 20  # bytes of an answer that are written to a connection in one step
 
 
 class LongAnswer:
-    """JSON text in parts. ``len`` is the size of all in bytes, ``id`` that of the request.
+    """JSON text in parts. ``len`` is the total size in bytes, ``id`` the id of the request.
 
-    ``memory``: the bytes that are no file's.
+    ``memory``: the bytes of the parts that are not in files.
     """
 
     __slots__ = ("id", "memory", "parts", "size")
@@ -28,15 +28,15 @@ class LongAnswer:
 
     @property
     def is_spooled(self) -> bool:
-        """Return whether a file holds a part of it."""
+        """Return whether a file holds a part of the text."""
         return self.size > self.memory
 
     def answering(self, call_id: bytes, head: bytes, tail: bytes) -> LongAnswer:
-        """The answer to a request, of which this is the result between two other texts."""
+        """Return the answer of a request: ``head``, this text as the result, ``tail``."""
         return LongAnswer((head, *self.parts, tail), call_id)
 
     def read(self) -> bytes:
-        """All of it. OSError when a file cannot be read."""
+        """Return the whole text. Raises OSError if a file cannot be read."""
         return b"".join(pieces_of(self))
 
 
@@ -44,12 +44,12 @@ Answer = bytes | LongAnswer
 
 
 def answer_memory(answer: Answer) -> int:
-    """Bytes of memory that an answer takes."""
+    """Return the bytes of memory that an answer uses."""
     return answer.memory if isinstance(answer, LongAnswer) else len(answer)
 
 
 def answer_of(texts: Iterable[bytes]) -> Answer:
-    """Join short texts; a long answer stays in parts, so that no step takes long."""
+    """Join short texts. A long answer stays in parts, so that no single step takes long."""
     parts: list[bytes] = []
     waiting: list[bytes] = []
     size = 0
@@ -64,7 +64,7 @@ def answer_of(texts: Iterable[bytes]) -> Answer:
 
 
 def pieces_of(answer: Answer) -> Iterator[bytes | memoryview]:
-    """The text of an answer in pieces of at most ``PIECE`` bytes. OSError."""
+    """Yield the text of an answer in pieces of at most ``PIECE`` bytes. Raises OSError."""
     for part in answer.parts if isinstance(answer, LongAnswer) else (answer,):
         if isinstance(part, SpooledText):
             for start in range(0, part.size, PIECE):

@@ -1,4 +1,4 @@
-"""The parameters that methods share, ready for the registry."""
+"""Parameters that several methods share."""
 
 from typing import Any, Final
 
@@ -36,7 +36,7 @@ INTERFACE_BLOCK: Final = Param(decode_block, default=LATEST_BLOCK, required_by_i
 
 
 def _next_block(dialect: Dialect) -> BlockId:
-    """The block on which a transaction in preparation is tried out."""
+    """Return the default block for estimates and access lists."""
     return PENDING_BLOCK if dialect.estimates_on_pending else LATEST_BLOCK
 
 

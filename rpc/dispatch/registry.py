@@ -1,4 +1,4 @@
-"""The table of methods: a decorator names a handler, its parameters and where it runs."""
+"""The table of methods: a decorator registers a handler, its parameters and where it runs."""
 
 from collections.abc import Callable
 from enum import Enum
@@ -20,11 +20,11 @@ Handler = TypeVar("Handler", bound=Callable[..., Any])
 class RunOn(Enum):
     """Where a handler runs.
 
-    LOOP: on the event loop (microseconds of work). LIGHT: there too, but it executes code: if that
-    takes longer than about a millisecond it is stopped, and done again in a worker thread. WORKER:
-    in a worker thread. SMALL: on the loop; a handler that finds its work too large there (see
+    LOOP: on the event loop (microseconds of work). LIGHT: on the loop, but the handler executes EVM
+    code; after about a millisecond it is stopped and runs again in a worker thread. WORKER: in a
+    worker thread. SMALL: on the loop; a handler that finds too much work there (see
     `workers.require_worker`) is called again in a worker. TASK: a coroutine, on the loop. SOCKET:
-    on the loop, with the `SocketRequest` of the client as second argument; refused over HTTP.
+    on the loop, with the client's `SocketRequest` as second argument; refused over HTTP.
     """
 
     LOOP = 0
@@ -38,8 +38,8 @@ class RunOn(Enum):
 class Needs(Enum):
     """The part of the node that a method needs.
 
-    CONTROLS: the development controls; without them the method does not exist. OWN_BLOCKS: the same
-    part, but the error says why the method is refused.
+    CONTROLS: the development controls; without them the method does not exist. OWN_BLOCKS: also the
+    development controls, but the error says why the method is refused.
     """
 
     NOTHING = 0
@@ -50,8 +50,8 @@ class Needs(Enum):
 class Param(Struct, frozen=True):
     """A positional parameter: its decoder and its default.
 
-    ``default_in`` gives the default where it depends on the dialect. ``strict`` replaces the
-    decoder in dialects that refuse unknown members of overrides.
+    ``default_in`` returns the default if it depends on the dialect. ``strict`` replaces the decoder
+    in dialects that refuse unknown members of overrides.
     """
 
     decode: Callable[[Any], Any]
@@ -75,11 +75,11 @@ class Param(Struct, frozen=True):
 class Method(Struct, frozen=True):
     """A JSON-RPC method: ``handler(context, *decoded)`` returns a JSON value, or JSON as bytes.
 
-    ``direct``, of the context, the params as JSON text and the head of the answer (see
-    `envelope.head_of`): the whole answer as JSON text, or None to ask the handler.
-    ``reads``: what a request in the usual form reads; then no handler is asked.
-    ``prepare_many``, of the context and the params of calls that are coalesced: what they share.
-    ``needs``: the part of the node without which the method is refused.
+    ``direct(context, params, head)`` takes the params as JSON text and the head of the answer (see
+    `envelope.head_of`). It returns the whole answer as JSON text, or None to call the handler.
+    ``reads``: answers requests in the usual form without a handler. ``prepare_many(context,
+    params_list)``: does the work that coalesced calls share. ``needs``: the part of the node
+    without which the method is refused.
     """
 
     name: str
@@ -99,7 +99,7 @@ class Method(Struct, frozen=True):
         force_setattr(self, "strict_decoders", strict)
 
     def check_needs(self, node: Node) -> None:
-        """Raises RpcError if the node lacks the part that the method needs."""
+        """Raise RpcError if the node lacks the part that the method needs."""
         if node.development.is_present:
             return
         if self.needs is Needs.CONTROLS:
@@ -108,7 +108,7 @@ class Method(Struct, frozen=True):
 
     @property
     def is_long_running(self) -> bool:
-        """Whether it runs as a long job."""
+        """Return whether the method runs as a long job."""
         return getattr(self.handler, "long_running", False)
 
     def bind(self, values: list[Any], dialect: Dialect) -> list[Any]:
@@ -118,7 +118,7 @@ class Method(Struct, frozen=True):
             try:
                 return [decode(value) for decode, value in zip(decoders, values, strict=True)]
             except DecodeError:
-                pass  # decoding them one by one tells which
+                pass  # decode one by one to find the invalid parameter
         return self._bind_each(values, decoders, dialect)
 
     def _bind_each(
@@ -145,9 +145,9 @@ class Method(Struct, frozen=True):
 
 METHODS: Final[dict[str, Method]] = {}
 
-# Methods of another namespace than their prefix says: what signs with keys of the node is geth's
-# ``personal``, what needs no key is anvil's, and the status of a transaction is for all who may
-# send one.
+# Methods whose namespace differs from their prefix. Methods that sign with keys of the node are in
+# geth's ``personal``, methods without keys are in ``anvil``, and anyone who may send a transaction
+# may ask for its status.
 NAMESPACES: Final = {
     "eth_accounts": "personal",
     "eth_requestAccounts": "personal",
@@ -164,7 +164,7 @@ NAMESPACES: Final = {
 
 
 def namespace_of(name: str) -> str:
-    """The namespace under which an operator allows the method ``name``."""
+    """Return the namespace that allows the method ``name``."""
     return NAMESPACES.get(name) or name.partition("_")[0]
 
 

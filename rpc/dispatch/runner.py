@@ -1,4 +1,4 @@
-"""Runs calls where their methods belong, counts them and encodes their results."""
+"""Runs calls on the loop or in workers, counts them and encodes their results."""
 
 import asyncio
 import logging
@@ -29,19 +29,20 @@ from fastevm.rpc.metrics import UNKNOWN_METHOD, Metrics
 
 log: Final = logging.getLogger("fastevm.rpc")
 
-# Seconds for which calls of a method go to the workers after one of them was stopped on the loop:
-# doubled from call to call as long as none ends in time there. A client whose last call of the
-# method was quick is not affected by the slow calls of others.
+# After a call was stopped on the loop, calls of its method go to the workers for this many seconds.
+# The pause doubles with each call that is stopped again. It does not apply to clients whose last
+# call of the method was quick.
 SHORTEST_PAUSE: Final = 0.05
 LONGEST_PAUSE: Final = 2.0
-QUICK_TIME: Final = 0.0005  # seconds of the processor in a worker
-QUICK_CLIENTS: Final = 4_096  # of a method, that are remembered; then they are learned again
+QUICK_TIME: Final = 0.0005  # processor seconds in a worker below which a call counts as quick
+QUICK_CLIENTS: Final = 4_096  # clients remembered per method; a full set is cleared
 
-# Bytes of a call, on average over its batch, beyond which it is not tried on the loop: reading it
-# and writing its answer could take long, and cannot be stopped.
+# Largest average size in bytes of a batch's calls that are tried on the loop: decoding a call and
+# encoding its answer could take long and cannot be stopped.
 LIGHT_SIZE: Final = 4_096
 
-# Bytes of the params of a method that only the loop can serve. The largest filter has two thirds.
+# Largest params in bytes of a method that runs on the loop only. The largest filter is two thirds
+# of this size.
 SOCKET_PARAMS_SIZE: Final = 524_288
 
 # Module-level aliases: reading a global is ten times faster than an enum member.
@@ -51,7 +52,7 @@ LIGHT: Final = RunOn.LIGHT
 SOCKET: Final = RunOn.SOCKET
 NOTHING: Final = Needs.NOTHING
 
-Outcome = tuple[Answer | RpcError, float]  # the answer to a call and the seconds that it took
+Outcome = tuple[Answer | RpcError, float]  # answer or error of a call, and its duration in seconds
 
 
 class CallRunner:
@@ -69,15 +70,16 @@ class CallRunner:
         self.workers = workers
         self.metrics = metrics
         self.loop_budget = workers.loop_budget
-        self._pauses: dict[str, tuple[float, float]] = {}  # method -> (its end, its length)
-        self._quick: dict[str, set[str]] = {}  # method -> clients
+        # method -> (end of the pause, its length in seconds)
+        self._pauses: dict[str, tuple[float, float]] = {}
+        self._quick: dict[str, set[str]] = {}  # method -> clients whose last call was quick
 
-    # --- where calls are made ---
+    # --- choice of the thread ---
 
     def on_loop(
         self, message: Message, request: SocketRequest | None, is_small: bool
     ) -> bytes | None:
-        """Answer on the loop; None for a call that must be made elsewhere."""
+        """Answer a message on the loop; None if it must run elsewhere."""
         if type(message) is Refusal:
             return self.refuse(message)
         assert isinstance(message, Call)
@@ -92,7 +94,7 @@ class CallRunner:
             run_on = method.run_on
             if run_on is LOOP or run_on is SMALL or run_on is LIGHT:
                 if type(message.params) is bytes and len(message.params) > EAGER_SIZE:
-                    return None  # reading them takes too long
+                    return None  # params this large take too long to decode here
                 if run_on is not LIGHT:
                     result = self._run(method, message)
                 elif not is_small or self._pauses_on_loop(message.method, started):
@@ -121,7 +123,7 @@ class CallRunner:
         return self.finish(message, (result, perf_counter() - started))
 
     async def elsewhere(self, call: Call) -> Answer:
-        """Answer a call in a worker, or by a handler that waits."""
+        """Answer a call in a worker, or by a coroutine handler."""
         method, started = self.methods[call.method], perf_counter()
         result: Answer | RpcError
         try:
@@ -148,7 +150,7 @@ class CallRunner:
         return self.finish(call, (result, seconds))
 
     def outcome(self, call: Call) -> Outcome:
-        """Make a call of a batch in this thread, whichever it is."""
+        """Run a call of a batch in this thread, whether or not it is a worker's method."""
         started, room = perf_counter(), self.context.limits.batch_response_size
         result: bytes | RpcError
         try:
@@ -176,7 +178,7 @@ class CallRunner:
         return encode_error(refusal.id, error)
 
     def run_on_of(self, call: Call) -> RunOn:
-        """Return where a call runs; the loop refuses calls of unknown methods."""
+        """Return where a call runs; LOOP for unknown methods, which the loop refuses."""
         method = self.methods.get(call.method)
         return LOOP if method is None else method.run_on
 
@@ -184,10 +186,10 @@ class CallRunner:
         """Return whether any of the calls runs as a long job."""
         return any(call.is_long or self.methods[call.method].is_long_running for call in calls)
 
-    # --- making them ---
+    # --- execution ---
 
     def _run(self, method: Method, call: Call, *request: SocketRequest) -> Answer:
-        """Run a handler and encode its result, here or in a worker thread."""
+        """Run a handler and encode its result, in the current thread."""
         context, params = self.context, call.params
         need: NeedsWorker | RpcError | None = None
         held = None
@@ -204,17 +206,19 @@ class CallRunner:
             raise
         except HeldUpstream as error:
             held = error
-        except StateNotKnown:  # on the loop only
+        except StateNotKnown:  # raised on the loop only
             need = NeedsWorker(method.is_long_running)
         except Exception as error:
             need = refused(method, error)
         if held is not None:
             return self._run_upstream(method, call, held)
         assert need is not None
-        raise need  # outside of the handler of the exception, whose frames are free by now
+        # raised outside the except block, so that the exception does not keep the handler's frames
+        # alive
+        raise need
 
     def _run_light(self, method: Method, call: Call) -> Answer:
-        """Run a handler in a worker, and note whether the loop could have done it."""
+        """Run a handler in a worker, and record whether it was quick enough for the loop."""
         started = thread_time()
         answer = self._run(method, call)
         clients = self._quick.setdefault(method.name, set())
@@ -225,7 +229,7 @@ class CallRunner:
         return answer
 
     def _run_upstream(self, method: Method, call: Call, held: HeldUpstream) -> Answer:
-        """Let the upstream of a fork answer a call, in a worker thread."""
+        """Answer a call from the upstream of a fork, in a worker thread."""
         history = self.context.node.history
         assert history is not None
         try:
@@ -238,7 +242,7 @@ class CallRunner:
         raise refusal
 
     async def _wait(self, method: Method, call: Call) -> Answer:
-        """Run a handler that is a coroutine and encode its result."""
+        """Run a coroutine handler and encode its result."""
         try:
             args = method.bind(parse_params(call.params), self.context.dialect)
             result = await method.handler(self.context, *args)
@@ -248,14 +252,14 @@ class CallRunner:
         raise refusal
 
     def _pauses_on_loop(self, name: str, now: float) -> bool:
-        """Return whether calls of a method skip the loop at this time."""
+        """Return whether calls of a method currently skip the loop."""
         pause = self._pauses.get(name)
         if pause is None or now >= pause[0]:
             return False
         return CLIENT.get() not in self._quick.get(name, ())
 
     def _was_stopped(self, name: str, now: float) -> bool:
-        """Return whether the loop stopped the call; its method then skips the loop for a while."""
+        """Return whether the loop stopped the call. If so, start or extend the method's pause."""
         pause = self._pauses.get(name)
         if self.loop_budget.is_spent:
             length = SHORTEST_PAUSE if pause is None else min(2 * pause[1], LONGEST_PAUSE)
@@ -268,9 +272,9 @@ class CallRunner:
 
 
 def in_memory(answer: Answer, room: int) -> bytes:
-    """Return an answer as bytes, for where it cannot be sent in pieces.
+    """Return an answer as bytes, for callers that cannot send it in pieces.
 
-    Raises RpcError if a file holds it and it is larger than ``room`` bytes.
+    Raises RpcError if a part is in a file and the answer is larger than ``room`` bytes.
     """
     if isinstance(answer, bytes):
         return answer
@@ -282,7 +286,7 @@ def in_memory(answer: Answer, room: int) -> bytes:
 def refused(method: Method, error: Exception) -> RpcError:
     """Return the error that a client gets for a handler's exception, without its traceback.
 
-    A crash is logged and not shown.
+    Unexpected exceptions are logged; the client only sees that the handler crashed.
     """
     if isinstance(error, RpcError):
         released(error)

@@ -1,4 +1,4 @@
-"""Subscriptions of the WebSocket client whose message a handler answers."""
+"""The message and the subscriptions of a WebSocket client."""
 
 from typing import Protocol
 
@@ -6,7 +6,7 @@ from fastevm.rpc.subscriptions.topics import Topic
 
 
 class SocketRequest(Protocol):
-    """The message of a WebSocket client that a handler answers."""
+    """The WebSocket message that a handler answers, with its client's subscriptions."""
 
     def subscribe(self, topic: Topic) -> str: ...
     def unsubscribe(self, subscription_id: str) -> bool: ...

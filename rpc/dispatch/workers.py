@@ -1,15 +1,15 @@
-"""Worker threads for execution, bounded in threads and in jobs: the event loop never waits.
+"""Worker threads for execution, with limits on threads and jobs. The event loop never waits.
 
-There are two lanes with threads of their own. Long jobs (simulated chains, traces, searches of old
-logs, dumps of the pool) never take a thread of short ones, so that a short call waits for short
-calls only. A short job that may be stopped gets `SHORT_TIME` of the processor; then it begins anew
-in the lane of long jobs. Both lanes divide their time fairly between clients (`FairQueue`). One
-client runs at most as many short jobs as there are processors, and as many long jobs as there are
-processors but one: the other threads of a lane serve other clients. All have one priority: a thread
-that gets little of the processor may hold the GIL, and then stops the event loop.
+There are two lanes with separate threads. Long jobs (simulated chains, traces, searches of old
+logs, dumps of the pool) never use a thread of short jobs, so a short call waits only for short
+calls. A short job that may be stopped gets `SHORT_TIME` of processor time; then it restarts in the
+lane of long jobs. Both lanes divide their time fairly between clients (`FairQueue`). A client runs
+at most as many short jobs as there are processors, and one long job less; the other threads of a
+lane serve other clients. All threads have the same priority: a thread with little processor time
+could hold the GIL for long, which stops the event loop.
 
-The threads run at a lower priority than the rest of the process, where slices are built or
-followed: the builder and the event loop go first. A job whose waiter has left is stopped.
+The threads have a lower priority than the event loop and the thread that builds or follows slices.
+A job is stopped if nobody waits for its result any more.
 """
 
 import asyncio
@@ -34,22 +34,24 @@ from fastevm.simulate import Deadline, LoopBudget
 T = TypeVar("T")
 
 LEAST_THREADS: Final = 2
-OTHER_CLIENTS: Final = 2  # threads of a lane that one client cannot take
-NICENESS: Final = 5  # of worker threads, where the system has it per thread (Linux)
-SWITCH_INTERVAL: Final = 0.0005  # seconds that Python code of a worker may keep the loop waiting
-SHORT_TIME: Final = 0.02  # seconds of the processor for a short job that may be stopped
-LOOK_EVERY: Final = 0.005  # seconds, for short jobs that have had that
+OTHER_CLIENTS: Final = 2  # threads of each lane that a single client cannot occupy
+# added to the niceness of worker threads if the system has it per thread (Linux)
+NICENESS: Final = 5
+SWITCH_INTERVAL: Final = 0.0005  # seconds that Python code of a worker may hold the GIL
+SHORT_TIME: Final = 0.02  # processor seconds of a short job that may be stopped
+LOOK_EVERY: Final = 0.005  # seconds between checks for short jobs above SHORT_TIME
 
-COLLECTIONS: Final = (20_000, 20, 50)  # the results of one request are gone before a full one
+# the young generations free the results of a request, so full collections are rare
+COLLECTIONS: Final = (20_000, 20, 50)
 
-LOOP_OBJECTS: Final = 64  # objects in an answer that is made on the event loop
-SHORT_OBJECTS: Final = 16_384  # objects in an answer that is made by a short job
+LOOP_OBJECTS: Final = 64  # most objects in an answer that is built on the event loop
+SHORT_OBJECTS: Final = 16_384  # most objects in an answer that a short job builds
 
 _thread: Final = threading.local()
 
 
 class NeedsWorker(Exception):
-    """Work that is too large for the event loop; ``is_long``: for the lane of short jobs too."""
+    """Raised for work too large for the event loop; ``is_long``: too large for a short job, too."""
 
     def __init__(self, is_long: bool = False) -> None:
         super().__init__()
@@ -57,33 +59,33 @@ class NeedsWorker(Exception):
 
 
 def require_worker_above_limit(objects: int) -> None:
-    """On the event loop, raise NeedsWorker when an answer holds more than `LOOP_OBJECTS`."""
+    """Raise NeedsWorker on the event loop if an answer has more than `LOOP_OBJECTS` objects."""
     if objects > LOOP_OBJECTS:
         require_worker(is_long=objects > SHORT_OBJECTS)
 
 
 def require_worker(*, is_long: bool = False) -> None:
-    """Raise NeedsWorker on the event loop; in a worker, do nothing."""
+    """Raise NeedsWorker on the event loop; do nothing in a worker."""
     if not getattr(_thread, "is_worker", False):
         raise NeedsWorker(is_long)
 
 
 def is_stopped() -> bool:
-    """Return whether the job of this thread was stopped: its last result may be incomplete."""
+    """Return whether this thread's job was stopped; its last result may then be incomplete."""
     job: Job | None = getattr(_thread, "job", None)
     return job is not None and job.deadline.is_cancelled
 
 
 def long_running(handler: T) -> T:
-    """Mark a handler whose jobs go to the lane of long jobs."""
+    """Mark a handler whose calls run in the lane of long jobs."""
     handler.long_running = True  # type: ignore[attr-defined]
     return handler
 
 
 class Job(Struct, eq=False):
-    """A call that a thread makes, and the future that waits for it.
+    """A call for a worker thread, and the future of its result.
 
-    ``is_limited``: it is stopped after `SHORT_TIME` and begins anew as a long job.
+    ``is_limited``: the job is stopped after `SHORT_TIME` and restarts as a long job.
     """
 
     call: Callable[..., Any]
@@ -91,38 +93,38 @@ class Job(Struct, eq=False):
     future: "asyncio.Future[Any]"
     loop: asyncio.AbstractEventLoop
     is_limited: bool = False
-    is_stopped: bool = False  # at its limit
+    is_stopped: bool = False  # stopped because it reached its limit
     deadline: Deadline = field(default_factory=Deadline)
-    clock: int | None = None  # of the thread that runs it
-    started: float = 0.0  # by that clock
-    context: Context = field(default_factory=copy_context)  # of who waits
+    clock: int | None = None  # processor clock of the thread that runs the job
+    started: float = 0.0  # processor seconds of the thread when the job began
+    context: Context = field(default_factory=copy_context)  # context variables of the waiting task
 
     def run(self) -> tuple[Any, BaseException | None]:
-        """Make the call. Returns its result, or its exception without a traceback."""
+        """Run the call. Return (result, None), or (None, exception without traceback)."""
         try:
             with self.deadline.active():
                 return self.context.run(self.call, *self.args), None
-        except BaseException as error:  # whoever waits must learn of everything
+        except BaseException as error:  # every exception must reach the waiting task
             return None, released(error)
 
     def hand_over(self, result: Any, fault: BaseException | None) -> None:
         """Pass the result to the event loop."""
-        with contextlib.suppress(RuntimeError):  # the loop may be closed by now
+        with contextlib.suppress(RuntimeError):  # the loop may already be closed
             self.loop.call_soon_threadsafe(self._finish, result, fault)
 
     def begin(self) -> None:
-        """Record the processor time of this thread."""
+        """Record this thread's processor time at the start of the job."""
         self.started = time.thread_time()
         if self.is_limited:
             self.clock = time.pthread_getcpuclockid(threading.get_ident())
 
     def end(self) -> float:
-        """Return the seconds of the processor that the job has had, in its thread."""
+        """Return the processor seconds that the job has used, in its own thread."""
         self.clock = None
         return time.thread_time() - self.started
 
     def used(self) -> float:
-        """Seconds of the processor that a limited job has had so far, from any thread."""
+        """Return the processor seconds that a limited job has used so far. Thread-safe."""
         clock = self.clock
         return 0.0 if clock is None else time.clock_gettime(clock) - self.started
 
@@ -136,18 +138,19 @@ class Job(Struct, eq=False):
 
 
 def released(error: BaseException) -> BaseException:
-    """``error`` without traceback, cause and context: frames would keep megabytes alive.
+    """Return ``error`` without traceback, cause and context, whose frames keep megabytes alive.
 
-    An exception in a frame that it refers to is a circle, which only the collector ends.
+    An exception in a frame that it refers to is a reference cycle, which only the garbage collector
+    frees.
     """
     error.__cause__ = error.__context__ = None
     return error.with_traceback(None)
 
 
 class Lane:
-    """Threads for jobs of one kind, and the jobs that wait for them.
+    """Threads for short or long jobs, and the queue of waiting jobs.
 
-    ``client_limit``: jobs of one client that run at a time; None: any number.
+    ``client_limit``: most jobs of one client that run at the same time; None: no limit.
     """
 
     def __init__(
@@ -157,22 +160,22 @@ class Lane:
         self.client_limit = client_limit
         self._jobs: FairQueue[Job] = FairQueue(client_limit)
         self._running: set[Job] = set()
-        self._idle: list[threading.Lock] = []  # what each idle thread waits for
+        self._idle: list[threading.Lock] = []  # locks that idle threads wait for
         self._lock = threading.Lock()
         self._is_started = self._is_closed = False
 
     @property
     def running(self) -> int:
-        """The number of jobs that run."""
+        """Return the number of running jobs."""
         return len(self._running)
 
     @property
     def waiting(self) -> int:
-        """The number of jobs that wait for a thread."""
+        """Return the number of jobs that wait for a thread."""
         return len(self._jobs)
 
     def submit(self, client: str, job: Job) -> None:
-        """Let a thread run a job."""
+        """Queue a job and wake a thread for it."""
         with self._lock:
             if not self._is_started:
                 self._is_started = True
@@ -181,7 +184,7 @@ class Lane:
             self._wake()
 
     def stop_overdue(self) -> None:
-        """Stop the limited jobs that have had `SHORT_TIME`."""
+        """Stop the limited jobs that have used `SHORT_TIME`."""
         with self._lock:
             for job in self._running:
                 if job.is_limited and not job.is_stopped and job.used() >= SHORT_TIME:
@@ -223,11 +226,11 @@ class Lane:
             with self._lock:
                 self._running.discard(job)
                 self._jobs.done(client, job.end())
-            job.hand_over(*outcome)  # at last: the loop wakes for it, and wants the GIL
+            job.hand_over(*outcome)  # last, because it wakes the loop, which needs the GIL
             del taken, job, outcome
 
     def _next(self, bell: threading.Lock) -> tuple[str, Job] | None:
-        """Wait for a job that may run now. None at the end."""
+        """Wait for a job that may run now. Return (client, job), or None if the lane is closed."""
         while True:
             with self._lock:
                 if self._is_closed:
@@ -243,11 +246,10 @@ class Lane:
 
 
 class Workers:
-    """Two lanes of threads whose queues have limits.
+    """The short and the long lane of worker threads, with limits on queued jobs.
 
     ``queue_limit`` counts jobs that run or wait, ``client_limit`` those of one client (`CLIENT`). A
-    job beyond either is refused with the error ``overloaded``. ``niceness``: what is added to that
-    of the threads.
+    job beyond a limit raises RpcError ``overloaded``. ``niceness`` is added to that of the threads.
     """
 
     def __init__(
@@ -262,9 +264,9 @@ class Workers:
         self.queue_limit = queue_limit
         self.client_limit = queue_limit if client_limit is None else client_limit
         self.in_flight = 0
-        self._limited = 0  # limited jobs in flight
+        self._limited = 0  # number of limited jobs in progress
         self._in_flight_of: Counter[str] = Counter()
-        own = self.threads - 1  # long jobs of one client
+        own = self.threads - 1  # most long jobs of one client
         self.short = Lane("short", self.threads + OTHER_CLIENTS, niceness, self.threads)
         self.long = Lane("long", own + OTHER_CLIENTS, niceness, own)
         self._is_started = False
@@ -273,11 +275,7 @@ class Workers:
     async def run(
         self, call: Callable[..., T], *args: Any, long: bool = False, limited: bool = False
     ) -> T:
-        """Run ``call(*args)`` in a thread and return its result; ``long`` jobs in their own lane.
-
-        ``limited``: a short job may be stopped and made again as a long one. A cancelled waiter
-        takes its job out of the queue, or stops it where it executes code.
-        """
+        """Run ``call(*args)`` in a thread and return its result. ``long``: in the long lane."""
         client = CLIENT.get()
         if self.in_flight >= self.queue_limit:
             raise RpcError("overloaded", limit=self.queue_limit)
@@ -313,9 +311,9 @@ class Workers:
                 del self._in_flight_of[client]
 
     def briefly(self, call: Callable[..., T], *args: Any) -> T:
-        """``call(*args)``; on the event loop for about a millisecond, then NeedsWorker.
+        """Return ``call(*args)``. Raises NeedsWorker after about a millisecond on the event loop.
 
-        The call may have no effect but its result.
+        The call may run twice, so its only effect must be its result.
         """
         if getattr(_thread, "is_worker", False):
             return call(*args)
@@ -339,7 +337,7 @@ class Workers:
             raise
 
     def _stop_overdue(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Stop limited jobs that have had their time, and look again while there are any."""
+        """Stop limited jobs that have used their time, and repeat while there are any."""
         self.short.stop_overdue()
         if self._limited:
             loop.call_later(LOOK_EVERY, self._stop_overdue, loop)
@@ -363,7 +361,7 @@ class Workers:
 
 
 def lower_priority(niceness: int) -> None:
-    """Add to the niceness of this thread, where the system has it per thread (Linux)."""
+    """Add to the niceness of this thread if the system has it per thread (Linux)."""
     with contextlib.suppress(OSError, AttributeError):
         thread = threading.get_native_id()
         before = os.getpriority(os.PRIO_PROCESS, thread)
@@ -371,10 +369,10 @@ def lower_priority(niceness: int) -> None:
 
 
 def set_up_interpreter() -> None:
-    """Bound the time for which a worker's Python code and the collector stop the event loop."""
-    if not gc.get_freeze_count():  # else the builder of slices has done it
+    """Bound the time for which a worker's Python code and the garbage collector stop the loop."""
+    if not gc.get_freeze_count():  # otherwise the builder of slices has already done it
         gc.collect()
-        gc.freeze()  # what is there by now stays: a full collection need not walk over it
+        gc.freeze()  # full collections then skip the objects that exist now
         gc.set_threshold(*COLLECTIONS)
     if sys.getswitchinterval() > SWITCH_INTERVAL:
         sys.setswitchinterval(SWITCH_INTERVAL)

@@ -1,1 +1,1 @@
-"""The explorer: a page that watches a node in a browser, and what serves it."""
+"""The explorer: a web page that shows a node's blocks, and the server code for it."""

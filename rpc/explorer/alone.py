@@ -1,4 +1,4 @@
-"""A server of the explorer alone, for a node that runs elsewhere."""
+"""Serves the explorer page without a node, for a node that runs elsewhere."""
 
 import asyncio
 import signal
@@ -10,14 +10,14 @@ from aiohttp import web
 from fastevm.rpc.explorer.handlers import ExplorerPage, Handler
 from fastevm.rpc.transport.access import Access
 
-SHUTDOWN_TIME: Final = 1.0  # seconds that open requests get
+SHUTDOWN_TIME: Final = 1.0  # seconds that open requests get at shutdown
 
 
 class ExplorerServer:
-    """The page for the node at ``node_url``, on ``host`` and ``port`` (0: any), as a context.
+    """A context manager that serves the page for the node at ``node_url``. Port 0: any free port.
 
-    ``hosts``: names that a Host header may hold, as of `Access`. OSError from entering it: the
-    address cannot be had.
+    ``hosts``: allowed names in the Host header, see `Access`. Entering raises OSError if the
+    address cannot be bound.
     """
 
     def __init__(self, node_url: str, host: str, port: int, hosts: frozenset[str]) -> None:
@@ -26,7 +26,7 @@ class ExplorerServer:
         self.access = Access(hosts=hosts, bound=host)
 
     async def __aenter__(self) -> str:
-        """Listen; the URL of the page."""
+        """Start listening. Returns the URL of the page."""
         app = web.Application(middlewares=[self.admission])
         app.router.add_get("/", self.page.page)
         self.page.serve(app)
@@ -46,7 +46,7 @@ class ExplorerServer:
 
     @web.middleware
     async def admission(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Refuse unknown Host names, and pages of origins that are not allowed."""
+        """Refuse unknown Host headers and origins that are not allowed."""
         headers = request.headers
         refusal = self.access.refusal(headers.get("Host", ""), headers.get("Origin"))
         return web.Response(status=403, text=f"{refusal}\n") if refusal else await handler(request)
@@ -66,7 +66,7 @@ async def _serve(server: ExplorerServer, *, quiet: bool) -> None:
 
 
 def serve_alone(node_url: str, host: str, port: int, hosts: frozenset[str], *, quiet: bool) -> int:
-    """Serve the page until told to stop; 1 if the address cannot be had."""
+    """Serve the page until SIGINT or SIGTERM. Returns 1 if the address cannot be bound."""
     try:
         asyncio.run(_serve(ExplorerServer(node_url, host, port, hosts), quiet=quiet))
     except OSError as error:

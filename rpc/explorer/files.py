@@ -1,7 +1,7 @@
-"""The files of the page as they are sent: their bytes, types, and the rules that a browser keeps.
+"""The files of the explorer page: their bytes, content types and security headers.
 
-The page speaks JSON-RPC with one node only: the one that served it, or the one that it was made
-for. Its policy forbids all other hosts, scripts inside the page, forms and frames.
+The page calls JSON-RPC of one node only: the node that served it, or the one in ``node_url``. Its
+Content-Security-Policy forbids other hosts, inline scripts, forms and frames.
 """
 
 import gzip
@@ -25,7 +25,7 @@ TYPES: Final = {
 NODE_MARK: Final = 'name="json-rpc" content=""'
 GZIP_LEVEL: Final = 9
 
-# A page of this server is nobody else's to show in a frame, to open a window on, or to embed.
+# Headers that forbid other sites to frame or embed the page or to keep a reference to its window.
 RULES: Final = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
@@ -37,7 +37,7 @@ RULES: Final = {
 
 
 class SentFile(Struct, frozen=True):
-    """A file in both encodings; ``tag`` is its ETag."""
+    """A file, uncompressed and compressed; ``tag`` is its ETag."""
 
     kind: str
     body: bytes
@@ -47,7 +47,7 @@ class SentFile(Struct, frozen=True):
 
 @cache
 def page_files(node_url: str = "") -> dict[str, SentFile]:
-    """All files by name; the page calls ``node_url``, or the server that it came from."""
+    """Return all files by name. The page calls ``node_url``; empty: the server it came from."""
     found = {}
     for path in sorted(FOLDER.iterdir()):
         body = path.read_bytes()
@@ -61,7 +61,7 @@ def page_files(node_url: str = "") -> dict[str, SentFile]:
 
 
 def policy(node_url: str = "") -> str:
-    """The Content-Security-Policy: what the page may load and whom it may call."""
+    """Return the Content-Security-Policy: what the page may load and which node it may call."""
     hosts = ["'self'"]
     if node_url:
         parts = urlsplit(node_url)

@@ -1,4 +1,4 @@
-"""aiohttp's handlers of the explorer."""
+"""aiohttp handlers of the explorer."""
 
 from collections.abc import Awaitable, Callable
 from typing import Final
@@ -14,9 +14,9 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class ExplorerPage:
-    """The page and its files; ``node_url``: of the node that it calls, its own server's if empty.
+    """Serves the page and its files. ``node_url``: the node to call; empty: the serving node.
 
-    A browser asks for it by accepting HTML. Nothing here runs a method or reads a body.
+    Requests whose Accept header includes HTML get the page. No method runs, no body is read.
     """
 
     def __init__(self, node_url: str = "") -> None:
@@ -24,19 +24,19 @@ class ExplorerPage:
         self.headers = RULES | {"Content-Security-Policy": policy(node_url)}
 
     def serve(self, app: web.Application) -> None:
-        """Add the files to an application; the page itself is for its handler of ``/``."""
+        """Add routes of the page's files to an application, whose handler of ``/`` calls `page`."""
         app.router.add_get(PLACE, self.file)
 
     def is_wanted(self, request: web.Request) -> bool:
-        """Whether who asks is a browser that shows a page."""
+        """Return whether a request comes from a browser that wants HTML."""
         return HTML in request.headers.get("Accept", "")
 
     async def page(self, request: web.Request) -> web.Response:
-        """The page."""
+        """Return the page."""
         return self._answer(request, page_files(self.node_url)[PAGE])
 
     async def file(self, request: web.Request) -> web.Response:
-        """A file that the page loads; 404 for any other name."""
+        """Return a file that the page loads; 404 for unknown names."""
         found = page_files(self.node_url).get(request.match_info["name"])
         if found is None:
             raise web.HTTPNotFound

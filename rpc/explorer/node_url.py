@@ -1,15 +1,19 @@
-"""Which URLs a page may be made for, said where nothing loads the page's files."""
+"""Checks node URLs for the explorer without importing the page's files."""
 
 from urllib.parse import urlsplit
 
 
 def check_node_url(text: str) -> str:
-    """The URL of a node that a page may call; ValueError says what is wrong with it."""
+    """Return the URL of a node. Raises ValueError if the explorer page cannot call it."""
     parts = urlsplit(text)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
-        raise ValueError(f"{text!r} is no http:// or https:// URL of a node")
+        raise ValueError(
+            f"invalid node URL {text!r}: expected http:// or https://, a host and no user name"
+        )
     if any(character in text for character in " ;,'\"\\") or not text.isascii():
-        raise ValueError(f"{text!r} holds characters that no URL of a node has")
+        raise ValueError(
+            f"invalid node URL {text!r}: it has characters that a node URL cannot have"
+        )
     if parts.port == 0:
-        raise ValueError(f"{text!r}: no node has port 0")
+        raise ValueError(f"invalid node URL {text!r}: port 0")
     return text

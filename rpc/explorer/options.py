@@ -1,4 +1,4 @@
-"""The options of the explorer, and what serves it alone for another node."""
+"""Command-line options of the explorer, and the start of a standalone explorer."""
 
 import argparse
 from importlib import import_module
@@ -7,11 +7,11 @@ from typing import Final
 from fastevm.rpc.explorer.node_url import check_node_url
 from fastevm.rpc.transport.access import lower
 
-MODULE: Final = "fastevm.rpc.explorer.alone"  # loads aiohttp
+MODULE: Final = "fastevm.rpc.explorer.alone"  # a name, because importing the module loads aiohttp
 
 
 def add_explorer(group: argparse._ArgumentGroup) -> None:
-    """Add the switch of the page to a group."""
+    """Add the option ``--explorer`` to a group."""
     group.add_argument(
         "--explorer",
         action=argparse.BooleanOptionalAction,
@@ -22,7 +22,7 @@ def add_explorer(group: argparse._ArgumentGroup) -> None:
 
 
 def add_explorer_for(group: argparse._ArgumentGroup) -> None:
-    """Add the option that `watch` obeys."""
+    """Add the option ``--explorer-for``, which `watch` runs."""
     group.add_argument(
         "--explorer-for",
         type=node_url,
@@ -39,7 +39,7 @@ def node_url(text: str) -> str:
 
 
 def watch(arguments: argparse.Namespace) -> int:
-    """Serve the page for another node until told to stop; 1 if the address cannot be had."""
+    """Serve the page for another node until SIGINT or SIGTERM. Returns 1 if binding fails."""
     status: int = import_module(MODULE).serve_alone(
         arguments.explorer_for,
         arguments.host,

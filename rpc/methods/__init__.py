@@ -1,4 +1,4 @@
-"""The methods, one file per family; importing this package fills the table."""
+"""The handlers, one file per family of methods. Importing this package fills the table."""
 
 from fastevm.rpc.dispatch.registry import METHODS
 from fastevm.rpc.methods import (

@@ -1,4 +1,4 @@
-"""eth_createAccessList: what a transaction should announce that it will look at."""
+"""eth_createAccessList: the access list of a transaction (EIP-2930)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def get_access_list(
 ) -> Json:
     """Return the access list, the gas used with it and, if the call fails, its error.
 
-    Without a price no fee is paid, as in eth_call.
+    A call without a gas price pays no fee, as in eth_call.
     """
     found = tracing.create_access_list(
         context.view(block).state(),

@@ -1,8 +1,8 @@
-"""The development accounts, whose keys everybody knows: what a wallet would sign, signed here.
+"""Signs and sends transactions of the development accounts, whose keys are public.
 
-They make first steps short (``eth_sendTransaction`` without a wallet, as on other development
-nodes). The node holds no other keys; on a chain without such accounts every sender is unknown, but
-for those that are impersonated.
+They let ``eth_sendTransaction`` work without a wallet, as on other development nodes. The node has
+no other keys. On a chain without development accounts every sender is unknown unless it is
+impersonated.
 """
 
 import os
@@ -43,7 +43,7 @@ _counting = Lock()  # two concurrent requests must not get the same nonce
 
 
 def _after_fork() -> None:
-    """Another thread of the parent may hold the lock, which nothing in a child would release."""
+    """Replace the lock: in a child process, no thread would release a lock held at the fork."""
     global _counting
     _counting = Lock()
 
@@ -53,7 +53,7 @@ os.register_at_fork(after_in_child=_after_fork)
 
 @method("eth_accounts")
 def accounts(context: Context) -> list[str]:
-    """Return the development accounts and the impersonated ones, whose key the node lacks."""
+    """Return the development accounts and the impersonated accounts."""
     held = [account.address for account in context.node.accounts]
     named = context.node.development.impersonation.accounts
     return [hex_bytes(address) for address in dict.fromkeys((*held, *named))]
@@ -63,7 +63,7 @@ method("eth_requestAccounts")(accounts)
 
 
 def decode_transaction(value: Any) -> CallRequest:
-    """Decode a transaction that is to be sent; its sender is empty where none is named."""
+    """Decode a transaction to send. The sender is empty if the object has none."""
     request = decode_call(value)
     return request if value.get("from") is not None else replace(request, sender=b"")
 
@@ -75,11 +75,11 @@ TRANSACTION: Final = Param(decode_transaction)
 @at_once
 @long_running
 def send_transaction(context: Context, request: CallRequest) -> str:
-    """Submit a transaction of a development account, or of an impersonated one; return its hash.
+    """Submit a transaction of a development or impersonated account. Returns its hash.
 
-    What is left out is filled in: the nonce after all that waits in the pool, the gas estimated on
-    ``pending``, a fee cap of twice the base fee and a suggested tip. On a development node the
-    first account sends where none is named, and what fails gets the gas of a block.
+    Missing fields are filled in: the nonce after the pooled transactions, the gas estimated on
+    ``pending``, a fee cap of twice the base fee plus a suggested tip. On a development node the
+    first account is the default sender, and a transaction that fails gets the gas of a block.
     """
     prepare_send(context)
     request = with_sender(context, request)
@@ -99,7 +99,7 @@ def send_transaction(context: Context, request: CallRequest) -> str:
 
 
 def with_sender(context: Context, request: CallRequest) -> CallRequest:
-    """The request with a sender: the one that is named, else one that the dialect takes."""
+    """Return the request with a sender: its own, or the dialect's default."""
     if request.sender:
         return request
     named = context.dialect.first_account_sends and context.node.accounts
@@ -110,7 +110,7 @@ def with_sender(context: Context, request: CallRequest) -> CallRequest:
     "eth_sendTransactionSync", TRANSACTION, Param(decode_count, optional=True), run_on=RunOn.TASK
 )
 async def send_transaction_sync(context: Context, request: CallRequest, wait: int | None) -> bytes:
-    """Do the same and return the receipt, as eth_sendRawTransactionSync does."""
+    """Submit a transaction as eth_sendTransaction does, and wait for its receipt."""
     wait = wait_within(context, wait)
     with context.hub.waiter():
         told = await context.workers.run(send_next_of_account, context, request, long=True)
@@ -118,7 +118,7 @@ async def send_transaction_sync(context: Context, request: CallRequest, wait: in
 
 
 def send_next_of_account(context: Context, request: CallRequest) -> str:
-    """Do what eth_sendTransaction does; RpcError for a nonce that leaves a gap."""
+    """Submit a transaction as eth_sendTransaction does. Raises RpcError if its nonce has a gap."""
     if request.nonce is not None and not context.node.forwards:
         sender = with_sender(context, request).sender
         with refusals():
@@ -129,13 +129,13 @@ def send_next_of_account(context: Context, request: CallRequest) -> str:
 
 @method("personal_listAccounts")
 def list_accounts(context: Context) -> list[str]:
-    """Return the accounts of which the node holds the key."""
+    """Return the accounts whose keys the node has."""
     return [hex_bytes(account.address) for account in context.node.accounts]
 
 
 @method("personal_unlockAccount", ADDRESS, PASSWORD, SECONDS)
 def unlock_account(context: Context, address: bytes, _: Any, __: Any) -> bool:
-    """Return true for an account that may send: none is ever locked."""
+    """Return true for an account that may send: accounts are never locked."""
     if not is_impersonated(context, address):
         key_of(context, address)
     return True
@@ -151,7 +151,7 @@ def lock_account(context: Context, address: bytes) -> bool:
 @method("personal_sendTransaction", TRANSACTION, PASSWORD, run_on=RunOn.WORKER)
 @long_running
 def personal_send_transaction(context: Context, request: CallRequest, _: Any) -> str:
-    """Do what eth_sendTransaction does; the password is not looked at."""
+    """Submit a transaction as eth_sendTransaction does. The password is ignored."""
     told: str = send_transaction(context, request)
     return told
 
@@ -159,7 +159,7 @@ def personal_send_transaction(context: Context, request: CallRequest, _: Any) ->
 @method("eth_signTransaction", CALL, run_on=RunOn.WORKER)
 @long_running
 def sign_transaction(context: Context, request: CallRequest) -> Json:
-    """Sign a transaction of a development account, filled in as by eth_sendTransaction."""
+    """Return a signed transaction of a development account, filled in as by eth_sendTransaction."""
     transaction = signed(context, request)
     return {"raw": hex_bytes(transaction.raw), "tx": transaction_json(transaction)}
 
@@ -167,21 +167,21 @@ def sign_transaction(context: Context, request: CallRequest) -> Json:
 @method("eth_fillTransaction", CALL, run_on=RunOn.WORKER)
 @long_running
 def fill_transaction(context: Context, request: CallRequest) -> Json:
-    """Return the transaction that eth_sendTransaction would sign; of any sender, not signed.
+    """Return the unsigned transaction that eth_sendTransaction would sign, for any sender.
 
-    Its bytes are left out, because a client could sign those of another transaction unseen.
+    The raw bytes are omitted: a client might sign them without checking what they contain.
     """
     transaction = built(filled(context, request), sender=request.sender)
     return {"tx": transaction_json(transaction)}
 
 
 def is_impersonated(context: Context, address: bytes) -> bool:
-    """Whether transactions of the account need no signature."""
+    """Return whether transactions of the account need no signature."""
     return context.node.development.impersonation.covers(address)
 
 
 def key_of(context: Context, address: bytes) -> DevAccount:
-    """Return the development account at ``address``; RpcError if there is none."""
+    """Return the development account at ``address``. Raises RpcError if there is none."""
     for account in context.node.accounts:
         if account.address == address:
             return account
@@ -189,24 +189,24 @@ def key_of(context: Context, address: bytes) -> DevAccount:
 
 
 def submitted_for(context: Context, request: CallRequest) -> str:
-    """Submit a transaction that nobody signed; the caller has to know that it may."""
+    """Submit an unsigned transaction. The caller checks that the sender is impersonated."""
     with _counting, refusals():
         fields = filled(context, request, sent=True)
-        built(fields)  # or it says which one does not fit
+        built(fields)  # raises RpcError about the invalid field
         return hex_bytes(context.node.submit_impersonated(request.sender, fields))
 
 
 def signed(context: Context, request: CallRequest, *, sent: bool = False) -> Any:
-    """Return the transaction that a call object asks for, filled in and signed."""
+    """Return the transaction of a call object, filled in and signed."""
     account = key_of(context, request.sender)
     unsigned = built(filled(context, request, sent=sent))
     return unsigned.sign(account.private_key, chain_id=context.node.signed_chain_id)
 
 
 def filled(context: Context, request: CallRequest, *, sent: bool = False) -> dict[str, Any]:
-    """Return the fields of the transaction that a call object asks for, none left out.
+    """Return all fields of the transaction of a call object, filled in.
 
-    ``sent``: it is sent at once, and may fail where the dialect lets it.
+    ``sent``: the transaction is sent next, so it may fail if the dialect allows that.
     """
     refuse_unsigned_kinds(context, request)
     fields: dict[str, Any] = {
@@ -228,16 +228,16 @@ def filled(context: Context, request: CallRequest, *, sent: bool = False) -> dic
 
 
 def refuse_unsigned_kinds(context: Context, request: CallRequest) -> None:
-    """RpcError for a transaction of another chain or with blobs."""
+    """Raise RpcError for a transaction of another chain or with blobs."""
     chain_id = context.node.config.chain_id
     if request.chain_id not in (None, chain_id):
         raise RpcError("wrong_chain_id", have=request.chain_id, want=chain_id)
     if request.blob_versioned_hashes is not None or request.max_fee_per_blob_gas is not None:
-        raise RpcError("blobs_not_signed")  # a call object has no room for what proves them
+        raise RpcError("blobs_not_signed")  # a call object cannot carry blobs and proofs
 
 
 def refuse_low_price(context: Context, fields: dict[str, Any]) -> None:
-    """RpcError for a price below the next base fee: the transaction would wait for ever."""
+    """Raise RpcError if the price is below the next base fee: the transaction would never run."""
     base_fee = next_base_fee(context, context.node.chain.head)
     price: int = fields["max_fee_per_gas" if "max_fee_per_gas" in fields else "gas_price"]
     if context.dialect.failing_is_sent and base_fee is not None and price < base_fee:
@@ -245,7 +245,7 @@ def refuse_low_price(context: Context, fields: dict[str, Any]) -> None:
 
 
 def built(fields: dict[str, Any], **more: Any) -> fastevm.Transaction:
-    """Return the transaction of these fields."""
+    """Return a transaction with these fields. Raises RpcError if they are invalid."""
     try:
         return fastevm.Transaction.build(**fields, **more)
     except (ValueError, TypeError) as error:
@@ -253,7 +253,7 @@ def built(fields: dict[str, Any], **more: Any) -> fastevm.Transaction:
 
 
 def gas_for(context: Context, request: CallRequest, sent: bool) -> int:
-    """Return the least gas; what fails with any gets what a block has, where it is sent so."""
+    """Return the estimated gas. A transaction that fails gets a block's gas if it may be sent."""
     try:
         return least_gas(context, request)
     except RpcError:
@@ -266,17 +266,17 @@ def gas_for(context: Context, request: CallRequest, sent: bool) -> int:
 
 
 def least_gas(context: Context, request: CallRequest) -> int:
-    """Return an estimate on ``pending``, where the transaction will run."""
+    """Return the gas estimated on ``pending``, the state in which the transaction will run."""
     state = context.view(PENDING_BLOCK).state()
     decided = decided_base_fee(context, context.node.chain.head)
     return estimated(context, state, request, {}, BlockOverrides(base_fee_per_gas=decided))
 
 
 def prices(context: Context, request: CallRequest, sent: bool) -> dict[str, int]:
-    """Return the price fields: what was given, else a cap that outlives a few full blocks.
+    """Return the price fields in wei: those of the request, else a cap for several full blocks.
 
-    On a development node the cap is the gas price, as anvil's, and a tip that is filled in does not
-    shrink below a low cap unless it is ``sent``.
+    With ``prices_of_next_block`` the default cap is the gas price, as in anvil, and a low cap
+    limits the default tip only if the transaction is ``sent``.
     """
     if request.gas_price is not None:
         return {"gas_price": request.gas_price}

@@ -1,6 +1,6 @@
 """Block access lists (EIP-7928). An unknown block and the pending one are null, not an error.
 
-Two names of a draft (execution-apis 726) are those that alloy before September 2026 asks for.
+Two names come from a draft (execution-apis 726); alloy before September 2026 calls them.
 """
 
 from fastevm.core.primitives.hex import hex_bytes
@@ -18,7 +18,7 @@ from fastevm.rpc_types.block_access_list import Json, access_list_json, kept_acc
 @method("eth_getBlockAccessList", BLOCK, run_on=RunOn.WORKER)
 @long_running
 def get_block_access_list(context: Context, block: BlockId) -> list[Json] | None:
-    """Return every account and slot that a block used, with their changes."""
+    """Return every account and slot that a block accessed, with their changes."""
     encoded = _encoded(context, block)
     return None if encoded is None else access_list_json(encoded)
 
@@ -26,13 +26,13 @@ def get_block_access_list(context: Context, block: BlockId) -> list[Json] | None
 @method("debug_getRawBlockAccessList", BLOCK, run_on=RunOn.WORKER)
 @long_running
 def get_raw_block_access_list(context: Context, block: BlockId) -> str | None:
-    """Return the RLP of the same list."""
+    """Return the RLP of a block's access list (EIP-7928)."""
     encoded = _encoded(context, block)
     return None if encoded is None else hex_bytes(encoded)
 
 
 def _encoded(context: Context, block: BlockId) -> bytes | None:
-    """The list of a block; RpcError for a block that has none, or whose list is not kept."""
+    """Return the encoded list of a block. Raises RpcError if it has none or it was not kept."""
     view = None if block.is_pending else context.find(block)
     if view is None:
         return None

@@ -17,10 +17,10 @@ def _by_hash(context: Context, block_hash: bytes) -> View | None:
     return context.find(BlockId(hash=block_hash))
 
 
-HASHES_OF_AN_OBJECT = 16  # that weigh as much as one transaction object
+HASHES_OF_AN_OBJECT = 16  # hashes that cost as much as one transaction object
 
 
-UNSEALED: Final = ("hash", "nonce", "miner")  # of a pending block, in the geth dialect
+UNSEALED: Final = ("hash", "nonce", "miner")  # null members of a pending block in the geth dialect
 
 
 def _block_json(context: Context, view: View | None, full: bool) -> Json | None:
@@ -39,7 +39,7 @@ def _sealed(context: Context, view: View, answer: Json) -> Json:
 
 @method("eth_getBlockByNumber", NUMBER_OR_TAG, FULL, run_on=RunOn.SMALL)
 def get_block_by_number(context: Context, block: BlockId, full: bool) -> Json | None:
-    """Return a block; ``pending`` is the pre-confirmed one so far, which has no hash yet."""
+    """Return a block; ``pending`` is the pre-confirmed block so far, which has no hash yet."""
     return _block_json(context, context.find(block), full)
 
 
@@ -51,13 +51,13 @@ def get_block_by_hash(context: Context, block_hash: bytes, full: bool) -> Json |
 
 @method("eth_getHeaderByNumber", NUMBER_OR_TAG)
 def get_header_by_number(context: Context, block: BlockId) -> Json | None:
-    """Return a block without what its body alone tells: transactions, uncles, size."""
+    """Return a block without the members that need its body: transactions, uncles, size."""
     return _header_json(context, context.find(block))
 
 
 @method("eth_getHeaderByHash", HASH)
 def get_header_by_hash(context: Context, block_hash: bytes) -> Json | None:
-    """Return the same of a block of any branch."""
+    """Return the header of a block, canonical or not."""
     return _header_json(context, _by_hash(context, block_hash))
 
 
@@ -72,9 +72,9 @@ method("erigon_getHeaderByNumber", NUMBER_OR_TAG)(get_header_by_number)
 
 @method("eth_getBlockReceipts", BLOCK, run_on=RunOn.SMALL)
 def get_block_receipts(context: Context, block: BlockId) -> bytes | None:
-    """Return the receipts of all transactions of a block; ``pending`` is that of the slices.
+    """Return the receipts of all transactions of a block; ``pending`` is the pre-confirmed block.
 
-    Who asks for ``pending`` gets it on every listener, each receipt marked ``preconfirmed``.
+    Every listener returns pre-confirmed receipts for ``pending``, marked ``preconfirmed``.
     """
     view = context.find(block)
     if view is None:
@@ -86,7 +86,7 @@ def get_block_receipts(context: Context, block: BlockId) -> bytes | None:
 
 @method("eth_getBlockTransactionCountByNumber", NUMBER_OR_TAG)
 def get_transaction_count_by_number(context: Context, block: BlockId) -> str | None:
-    """Return how many transactions a block has (so far, under ``pending``)."""
+    """Return how many transactions a block has; for ``pending``, how many so far."""
     view = context.find(block)
     return None if view is None else quantity(len(view.block.transactions))
 

@@ -1,6 +1,7 @@
-"""eth_callBundle: signed transactions tried out one after another, in the form of Flashbots.
+"""eth_callBundle: runs signed transactions one after another, in the format of Flashbots.
 
-Source: Flashbots' RPC documentation, and anvil and reth after it. Amounts are decimal strings.
+Source: Flashbots' RPC documentation, and anvil and reth, which follow it. Amounts are decimal
+strings.
 """
 
 from __future__ import annotations
@@ -35,11 +36,11 @@ from fastevm.tracing import Spool, TraceRequest
 Json = dict[str, Any]
 
 OUTCOMES: Final = TraceRequest(make=lambda *given: tracing.OutcomeTracer(*given, states=True))
-SPACING: Final = 12  # seconds after the block of the state, where no time is given
+SPACING: Final = 12  # seconds after the state's block, if no timestamp is given
 
 
 class Bundle(Struct, frozen=True):
-    """Transactions as bytes, the block that they are tried in, and the block of the state below."""
+    """Raw transactions, overrides of the block that runs them, and the block of the state below."""
 
     transactions: tuple[bytes, ...]
     overrides: BlockOverrides
@@ -47,7 +48,7 @@ class Bundle(Struct, frozen=True):
 
 
 def decode_call_bundle(value: Any) -> Bundle:
-    """Decode the object of eth_callBundle."""
+    """Decode the parameter object of eth_callBundle."""
     if not isinstance(value, dict):
         raise object_fault(value, "EthCallBundle")
     raws, number = value.get("txs"), value.get("blockNumber")
@@ -81,11 +82,11 @@ def _count(value: Json, name: str) -> int | None:
 @method("eth_callBundle", Param(decode_call_bundle), run_on=RunOn.WORKER)
 @long_running
 def call_bundle(context: Context, bundle: Bundle) -> Json:
-    """Return what each of some signed transactions would do, and what the miner would get of it.
+    """Return the result of each transaction, and the coinbase's gain from the bundle.
 
-    Nothing is submitted. Each runs on the state that the one before it left and keeps every rule,
-    an error of one is that of the bundle. Without a time the block comes 12 s after the state's.
-    All transactions share the time limit of a call and the gas limit of a request.
+    Nothing is submitted. Each transaction runs on the state of the previous one and must be valid;
+    an invalid one is an error of the whole bundle. The default timestamp is 12 s after the state's
+    block. All transactions share the time limit of a call and the gas limit of a request.
     """
     view = context.view(bundle.state)
     overrides = bundle.overrides
@@ -109,7 +110,7 @@ def call_bundle(context: Context, bundle: Bundle) -> Json:
 
 
 class Result:
-    """What a transaction of a bundle did, in wei and gas."""
+    """The result of one transaction of a bundle, in wei and gas."""
 
     def __init__(self, finished: tracing.Finished, base_fee: int) -> None:
         transaction, outcome = finished.transaction, finished.outcome
@@ -123,7 +124,7 @@ class Result:
         self.coinbase_gain = max(after.balance(coinbase) - before.balance(coinbase), 0)
 
     def json(self) -> Json:
-        """Its members."""
+        """Return the result as JSON."""
         transaction, outcome = self.transaction, self.outcome
         output = hex_bytes(outcome.output if outcome.success or outcome.reverted else b"")
         told = {"value": output} if outcome.success else {"error": failure_of(outcome)}

@@ -1,6 +1,6 @@
-"""Several calls, each on the state that the one before it left: eth_callMany, debug_traceCallMany.
+"""Runs several calls, each on the state of the previous one: eth_callMany, debug_traceCallMany.
 
-Source of the forms: Erigon, and reth and anvil after it.
+Source of the formats: Erigon, and reth and anvil, which follow it.
 """
 
 from __future__ import annotations
@@ -46,18 +46,18 @@ Json = dict[str, Any]
 
 OUTCOMES: Final = TraceRequest(make=lambda *given: tracing.OutcomeTracer(*given))
 TRACES_TIME: Final = 60.0  # seconds for all traces of one request
-ALL: Final = -1  # the index that stands for the state after the whole block
+ALL: Final = -1  # transaction index for the state after the whole block
 
 
 class CallBundle(Struct, frozen=True):
-    """Calls of one block."""
+    """Calls with the same block overrides."""
 
     calls: tuple[CallRequest, ...] = ()
     block_overrides: BlockOverrides = NO_BLOCK_OVERRIDES
 
 
 class StateContext(Struct, frozen=True):
-    """The state that the first call sees: after a block, or after some transactions of it."""
+    """The state before the first call: after a block, or after some of its transactions."""
 
     block: BlockId = LATEST_BLOCK
     index: int | None = None
@@ -108,10 +108,10 @@ def call_many(
     state: StateContext,
     overrides: StateOverrides,
 ) -> list[list[Json]]:
-    """Return the output of each call, or what went wrong in it, by bundle.
+    """Return the output or the error of each call, by bundle.
 
-    A failed call changes nothing and the next ones go on; one that cannot run at all is an error
-    of the whole request. All calls share the time limit of a call and the gas limit of a request.
+    A failed call changes nothing, and the next call runs. A call that cannot run is an error of the
+    whole request. All calls share the time limit of a call and the gas limit of a request.
     """
     limits = context.limits
     found = iter(_traced(context, bundles, state, overrides, OUTCOMES, limits.call_time))
@@ -119,14 +119,14 @@ def call_many(
 
 
 def outcome_json(outcome: CallOutcome) -> Json:
-    """The output of a call, or the text of its failure."""
+    """Return the output of a call, or the text of its failure."""
     if outcome.success:
         return {"value": hex_bytes(outcome.output)}
     return {"error": failure_of(outcome)}
 
 
 def failure_of(outcome: CallOutcome) -> str:
-    """Why a call failed."""
+    """Return why a call failed."""
     return revert_message(outcome.output) if outcome.reverted else str(outcome.error)
 
 

@@ -52,7 +52,10 @@ BLOCK_OVERRIDES = Param(
 
 
 def with_one_kind_of_fees(context: Context, request: CallRequest) -> CallRequest:
-    """The request as it is meant where a dialect takes fees of both kinds, as viem gives them."""
+    """Remove the gas price next to EIP-1559 fees, and a priority fee without a fee cap.
+
+    Only if the dialect has ``newer_fees_count``: viem sends call objects with both kinds of fees.
+    """
     if not context.dialect.newer_fees_count:
         return request
     cap, tip = request.max_fee_per_gas, request.max_priority_fee_per_gas
@@ -64,7 +67,7 @@ def with_one_kind_of_fees(context: Context, request: CallRequest) -> CallRequest
 
 
 def decode_estimate_options(value: Any) -> bool:
-    """Decode the options of an estimate: whether the fees besides gas are wanted."""
+    """Decode the options of an estimate. Returns whether the L1 fee is requested."""
     if not isinstance(value, dict):
         raise object_fault(value, "estimate options")
     for name, wanted in value.items():
@@ -76,7 +79,7 @@ def decode_estimate_options(value: Any) -> bool:
 
 
 def call_directly(context: Context, params: bytes, head: bytes) -> bytes | None:
-    """Answer eth_call from the text of the params; None where they are not of the usual form."""
+    """Answer eth_call from the text of the params; None if they do not have the usual form."""
     found = context.simulator.read_call_params(params)
     if found is None:
         return None
@@ -121,10 +124,10 @@ def call(
     state_overrides: Mapping[bytes, AccountOverride],
     block_overrides: BlockOverrides,
 ) -> str:
-    """Return the output of a call. Under ``pending`` the block context is the pending block's own.
+    """Return the output of a call. At ``pending`` the block context is that of the pending block.
 
-    Without ``gas`` the call gets the node's gas cap. Without ``to`` it is a creation, whose output
-    is the code that it would leave. A revert is an error with the revert data.
+    Without ``gas`` the call gets the node's gas cap. Without ``to`` it is a creation that returns
+    the deployed code. A revert raises RpcError with the revert data.
     """
     state = context.view(block).state()
     if is_node_interface(state, request):
@@ -172,10 +175,10 @@ def estimate_gas(
     block_overrides: BlockOverrides,
     with_l1_fee: bool,
 ) -> str | dict[str, str]:
-    """Return a gas limit with which the transaction succeeds, at most 1.5 % above the least one.
+    """Return a gas limit with which the transaction succeeds, at most 1.5 % above the minimum.
 
-    With the option ``{"l1Fee": true}`` it is the member ``gas`` of an object, which also tells what
-    the transaction costs besides gas on a chain of the OP stack.
+    With the option ``{"l1Fee": true}`` it returns an object with the member ``gas`` and, on a chain
+    of the OP stack, the fees that the transaction pays besides gas.
     """
     view = context.view(block)
     gas = estimated(context, view.state(), request, state_overrides, block_overrides)
@@ -191,7 +194,7 @@ def estimated(
     state_overrides: Mapping[bytes, AccountOverride],
     block_overrides: BlockOverrides,
 ) -> int:
-    """Return a gas limit with which the transaction succeeds on ``state``; RpcError if none is."""
+    """Return a gas limit with which the transaction succeeds. Raises RpcError if there is none."""
     if (
         context.dialect.transfers_cost_the_same
         and has_one_transfer_price(state.schedule)
@@ -216,14 +219,14 @@ def estimated(
 
 
 def refused_call(error: InvalidTransaction | SimulationError) -> RpcError:
-    """Return the error of a call that did not run."""
+    """Return the RpcError of a call that did not run."""
     if isinstance(error, SimulationError):
         return RpcError("call", error.message)
     return RpcError(family_reason("call", error.code), error.message, have=error.have)
 
 
 def failed_call(context: Context, result: Ended) -> RpcError:
-    """Return the error of a call that ran and failed."""
+    """Return the RpcError of a call that ran and failed."""
     as_anvil = context.dialect.errors_as_anvil
     if result.reverted:
         words = (revert_words if as_anvil else revert_message)(result.output)

@@ -1,4 +1,4 @@
-"""What node and chain this is: versions, chain id, modules, availability."""
+"""Node and chain information: versions, chain id, modules, capabilities."""
 
 import inspect
 from typing import Final
@@ -20,7 +20,7 @@ OPENRPC_VERSION: Final = "1.3.2"
 
 @method("web3_clientVersion")
 def client_version(context: Context) -> str:
-    """Return name, version, platform and Python of the node."""
+    """Return the node's name, version, platform and Python version."""
     return context.client_version
 
 
@@ -41,7 +41,7 @@ method("eth_networkId")(network_version)
 
 @method("eth_protocolVersion")
 def protocol_version(context: Context) -> int:
-    """Return 1, as anvil does: this node speaks no version of the protocol between peers."""
+    """Return 1, as anvil does: the node does not speak the devp2p protocol."""
     return 1
 
 
@@ -59,13 +59,13 @@ def peer_count(context: Context) -> str:
 
 @method("eth_hashrate")
 def hashrate(context: Context) -> str:
-    """Return 0x0: no block needs work."""
+    """Return 0x0: the node does not mine."""
     return quantity(0)
 
 
 @method("rpc_modules")
 def modules(context: Context) -> dict[str, str]:
-    """Return the namespaces that are served."""
+    """Return the served namespaces, each with its version."""
     names = set(map(namespace_of, METHODS))
     served = names if context.namespaces is None else names & context.namespaces
     return dict.fromkeys(sorted(served), MODULE_VERSION)
@@ -73,9 +73,9 @@ def modules(context: Context) -> dict[str, str]:
 
 @method("rpc_discover")
 def discover(context: Context) -> Json:
-    """Return the methods that are served, as an OpenRPC document.
+    """Return the served methods as an OpenRPC document.
 
-    Parameters have the names of the handlers, in their order, and any value as their schema.
+    Parameters have the handlers' names and order; their schema allows any value.
     """
     served = set(modules(context))
     return {
@@ -106,10 +106,10 @@ def _described(entry: Method) -> Json:
 
 @method("rpc_limits")
 def limits(context: Context) -> Json:
-    """Return every limit of the node by name: those that an operator may set, and fixed ones.
+    """Return every limit of the node by name, whether or not an operator may set it.
 
     Sizes are in bytes, times in seconds; `fastevm.rpc.limits` describes each. ``transaction_fee``
-    is the node's, in wei: the most that a transaction may offer for its gas, 0 for no bound.
+    is the highest fee in wei that a transaction may offer for its gas; 0 for no limit.
     """
     fixed = {name.lower(): value for name, value in vars(limits_module).items() if name.isupper()}
     fee = {"transaction_fee": quantity(context.node.fee_cap)}
@@ -130,7 +130,7 @@ def block_number(context: Context) -> str:
 
 @method("eth_syncing")
 def syncing(context: Context) -> Json | bool:
-    """Return where a node that catches up with its upstream began, is and will end; else false."""
+    """Return the first, current and highest block of a sync in progress; else false."""
     state = context.node.sync_state
     if state is None:
         return False
@@ -140,9 +140,9 @@ def syncing(context: Context) -> Json | bool:
 
 @method("eth_capabilities")
 def capabilities(context: Context) -> Json:
-    """Return the head and from which block on each kind of data is there.
+    """Return the head, and the oldest block of each kind of data.
 
-    States may begin later than the rest: a chain that came back from a snapshot has no older ones.
+    States may begin later than blocks: after a restart from a snapshot older states are missing.
     """
     chain = context.node.chain
     head = chain.head

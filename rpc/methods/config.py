@@ -1,4 +1,4 @@
-"""eth_config: the rules that are active, those that come next, and the last known (EIP-7910)."""
+"""eth_config: the current, next and last known fork configuration (EIP-7910)."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ ADDRESS_SIZE = 20
 
 @method("eth_config")
 def fork_configuration(context: Context) -> Json:
-    """Return the current, next and last fork configuration; null where there is none."""
+    """Return the current, next and last fork configuration; null for those that do not exist."""
     head = context.node.chain.head.header
     times = context.node.config.activations.fork_times
     later = [time for time in times if time > head.timestamp]
@@ -26,7 +26,7 @@ def fork_configuration(context: Context) -> Json:
 
 
 def _configuration(context: Context, activated: int, timestamp: int) -> Json:
-    """Return the configuration that a child of the head would have at ``timestamp``."""
+    """Return the configuration of a child of the head at ``timestamp`` (Unix seconds)."""
     chain, config = context.node.chain, context.node.config
     schedule = chain.schedule_for_child(chain.head, timestamp)
     genesis = chain.genesis.header

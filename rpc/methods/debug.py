@@ -1,4 +1,4 @@
-"""Raw encodings (debug_getRaw*), accounts and storage inside a block, and code by its hash."""
+"""Raw encodings (debug_getRaw*), accounts and storage inside a block, and code by hash."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def get_raw_transactions(context: Context, block: BlockId) -> list[str]:
 @method("debug_getBadBlocks", run_on=RunOn.WORKER)
 @long_running
 def get_bad_blocks(context: Context) -> list[Json]:
-    """Return the last ten blocks that this node was given and found invalid, newest first."""
+    """Return the last ten invalid blocks that this node received, newest first."""
     return [
         {
             "hash": hex_bytes(block.hash),
@@ -68,7 +68,7 @@ def get_bad_blocks(context: Context) -> list[Json]:
 @method("debug_accountInfoAt", BLOCK, INDEX, ADDRESS, run_on=RunOn.WORKER)
 @long_running
 def account_info_at(context: Context, block: BlockId, index: int, address: bytes) -> Json:
-    """Return balance, nonce and code as the transaction at an index of a block left them."""
+    """Return balance, nonce and code of an account after transaction ``index`` of a block."""
     view = _view(context, block)
     transactions = view.block.transactions
     if index >= len(transactions):
@@ -87,11 +87,11 @@ PATH_SIZE = 32  # bytes
 def storage_range_at(
     context: Context, block: BlockId, index: int, address: bytes, start: bytes, count: int
 ) -> Json:
-    """Return slots of an account as they were in front of the transaction at an index of a block.
+    """Return slots of an account, as they were before the transaction at ``index`` of a block.
 
-    Slots stand under the hashes of their keys, in their order from ``start`` on, at most 1,024;
-    ``nextKey`` is where the next range begins. Of a forked state only a part is known, so that it
-    is refused.
+    Slots are keyed and sorted by the hash of their storage key, from ``start`` on, at most 1,024;
+    ``nextKey`` is the start of the next range. Raises RpcError on a fork, where only a part of the
+    state is known.
     """
     view = _view(context, block)
     if context.node.history is not None:
@@ -122,10 +122,10 @@ def _storage_range(layer: Layer, address: bytes, start: bytes, count: int) -> Js
 @method("debug_codeByHash", HASH, BLOCK_OR_LATEST, run_on=RunOn.WORKER)
 @long_running
 def code_by_hash(context: Context, code_hash: bytes, block: BlockId) -> str:
-    """Return the code with a hash that some account of a state has; ``0x`` if none has it.
+    """Return the code with a given hash in a state; ``0x`` if no account has it.
 
-    All accounts are looked at, so that a state of more than 100,000 is refused, and so is one that
-    was forked, of which only a part is known.
+    The search visits all accounts. So it raises RpcError for a state of more than 100,000 accounts,
+    and on a fork, where only a part of the state is known.
     """
     layer = context.view(block).layer
     if context.node.history is not None:

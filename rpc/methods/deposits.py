@@ -1,4 +1,4 @@
-"""fastevm_deposit: what a user of L1 deposits, on a development chain of the OP stack."""
+"""fastevm_deposit: a deposit of an L1 user, on a development chain of the OP stack."""
 
 from typing import Any, Final
 
@@ -21,13 +21,13 @@ from fastevm.rpc_types.quantity import (
 KIND: Final = "Deposit"
 MEMBERS: Final = frozenset(("from", "to", "mint", "value", "gas", "data"))
 DEFAULT_GAS: Final = 200_000
-MINT_LIMIT: Final = 2**128  # the type of L1 has 128 bits
+MINT_LIMIT: Final = 2**128  # L1 encodes the minted amount in 128 bits
 
 
 def decode_deposit(value: Any) -> Deposit:
-    """Decode an object of ``from``, ``to``, ``mint``, ``value``, ``gas`` and ``data``.
+    """Decode an object with ``from``, ``to``, ``mint``, ``value``, ``gas`` and ``data``.
 
-    Only ``from`` must be there. Without ``to`` the deposit creates a contract.
+    Only ``from`` is required. Without ``to`` the deposit creates a contract.
     """
     if not isinstance(value, dict):
         raise object_fault(value, KIND)
@@ -52,9 +52,9 @@ def decode_deposit(value: Any) -> Deposit:
 @method("fastevm_deposit", Param(decode_deposit), run_on=RunOn.WORKER)
 @long_running
 def deposit(context: Context, wanted: Deposit) -> str:
-    """Include a deposit at the start of the next block; return its hash.
+    """Include a deposit at the start of the next block. Returns its hash.
 
-    The sender is taken as it is: for a contract of L1 give its aliased address.
+    The sender is used unchanged: for an L1 contract, pass its aliased address.
     """
     try:
         tx_hash: bytes = context.node.deposit(wanted)

@@ -1,6 +1,6 @@
-"""Control over a chain that builds its own blocks: mine, turn the clock, change accounts, go back.
+"""Controls a chain that builds its own blocks: mining, time, account changes, snapshots.
 
-Names and answers are those that development tools know (`evm_`, `anvil_`, `hardhat_`).
+Names and answers are those of development tools (`evm_`, `anvil_`, `hardhat_`).
 """
 
 from collections.abc import Callable, Sequence
@@ -28,16 +28,16 @@ from fastevm.rpc_types.quantity import (
 from fastevm.rpc_types.transactions import Json
 
 U64: Final = 2**64
-U64_DIGITS: Final = 20  # decimal ones
+U64_DIGITS: Final = 20  # decimal digits of 2^64 - 1
 U256_DIGITS: Final = 78
 LARGEST_NONCE: Final = U64 - 1
 U256: Final = 2**256
 
-SILENT: Final = ("anvil_", "tenderly_")  # families whose setters answer null
+SILENT: Final = ("anvil_", "tenderly_")  # prefixes of setters that return null
 
 
 def decode_number(value: Any) -> int:
-    """Decode a count, a time or seconds: a JSON number, or a quantity, also in decimal digits."""
+    """Decode a number of 64 bits: a JSON number, a quantity, or decimal digits."""
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < U64:
         return value
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= U64_DIGITS:
@@ -46,7 +46,7 @@ def decode_number(value: Any) -> int:
 
 
 def decode_balance(value: Any) -> int:
-    """Decode wei: a JSON number, or a quantity of at most 256 bits, also in decimal digits."""
+    """Decode an amount in wei: a JSON number, a quantity of at most 256 bits, or decimal digits."""
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < U256:
         return value
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= U256_DIGITS:
@@ -61,9 +61,9 @@ WORD: Final = Param(lambda value: decode_storage_slot(value)[0])
 
 
 def methods(names: Sequence[str], *params: Param) -> Callable[[Handler], Handler]:
-    """Register one handler under several names, in the lane of long jobs.
+    """Register a handler under several names, in the lane of long jobs.
 
-    Each waits for the lock of the builder, which a request for many blocks holds for seconds.
+    Each call waits for the builder's lock, which a request for many blocks holds for seconds.
     """
 
     def register(handler: Handler) -> Handler:
@@ -75,7 +75,7 @@ def methods(names: Sequence[str], *params: Param) -> Callable[[Handler], Handler
 
 
 def short_methods(names: Sequence[str], *params: Param) -> Callable[[Handler], Handler]:
-    """As `methods`, for what takes microseconds: on the loop, where the builder's lock is free."""
+    """Register a handler of microseconds, which runs on the loop if the builder's lock is free."""
 
     def register(handler: Handler) -> Handler:
         for name in names:
@@ -89,9 +89,9 @@ def short_methods(names: Sequence[str], *params: Param) -> Callable[[Handler], H
 def setters(
     names: Sequence[str], *params: Param, registers: Any = methods
 ) -> Callable[[Handler], Handler]:
-    """Register a handler without an answer by ``registers``: it answers what its family does.
+    """Register a handler without a result; ``registers`` is `methods` or `short_methods`.
 
-    That is null for anvil's names and true for those of Hardhat and Ganache.
+    The answer is null for anvil's names and true for those of Hardhat and Ganache.
     """
 
     def register(handler: Handler) -> Handler:
@@ -104,14 +104,15 @@ def setters(
 
 
 def short_setters(names: Sequence[str], *params: Param) -> Callable[[Handler], Handler]:
-    """As `setters`, by `short_methods`."""
+    """Register a setter of microseconds with `short_methods`, see `setters`."""
     return setters(names, *params, registers=short_methods)
 
 
 def at_once(handler: Callable[..., Any]) -> Callable[..., Any]:
-    """The handler, which on the loop waits neither for the lock nor for files or another node.
+    """Wrap a handler so that on the loop it never waits for the lock, files or another node.
 
-    It does not overtake what came before it: that may be a transaction.
+    If it would have to wait, or a job is in progress (which may be a transaction), it runs in a
+    worker.
     """
 
     @wraps(handler)
@@ -140,12 +141,12 @@ def _answering(handler: Callable[..., Any], answer: bool | None) -> Callable[...
 
 
 def control(context: Context) -> DevelopmentControls:
-    """Return the development controls; methods that need them say so to the registry."""
+    """Return the development controls. The registry refuses the method on nodes without them."""
     return context.node.development.required()
 
 
 def attempt(action: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-    """Return what an action gives; what it refuses is the caller's mistake."""
+    """Call ``action(*arguments)``. Raises RpcError (invalid params) for its ValueError."""
     try:
         return action(*arguments, **options)
     except ValueError as error:
@@ -154,14 +155,14 @@ def attempt(action: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
 
 @short_methods(["evm_snapshot", "anvil_snapshot"])
 def snapshot(context: Context) -> str:
-    """Remember where the chain is; return the number to go back with."""
+    """Take a snapshot of the chain. Returns its number for evm_revert."""
     require_worker_above_limit(context.node.pool.executable_count)
     return quantity(control(context).snapshot())
 
 
 @short_methods(["evm_revert", "anvil_revert"], NUMBER)
 def revert(context: Context, number: int) -> bool:
-    """Go back to a snapshot, which is gone then as are all later ones; false if there is none."""
+    """Revert to a snapshot; delete it and all later ones. Returns false if it does not exist."""
     chosen = control(context)
     require_worker_above_limit(chosen.weight_since(number, LOOP_OBJECTS + 1))
     if chosen.has_snapshot(number) and chosen.defer(lambda: chosen.revert(number)):
@@ -182,9 +183,9 @@ NAME: Final = Param(decode_name)
 
 @methods(["fastevm_saveSnapshot"], NAME)
 def save_snapshot(context: Context, name: str) -> Json:
-    """Take a snapshot with a name, in place of one of this name; return its block.
+    """Take a named snapshot, or replace the one with this name. Returns its block.
 
-    A data directory keeps it. It stays when the chain goes back to it.
+    A data directory stores it. It is kept after a revert to it.
     """
     attempt(control(context).save_snapshot, name)
     return _place(control(context).named_snapshots()[name])
@@ -192,13 +193,13 @@ def save_snapshot(context: Context, name: str) -> Json:
 
 @methods(["fastevm_restoreSnapshot"], NAME)
 def restore_snapshot(context: Context, name: str) -> bool:
-    """Go back to a named snapshot; numbered ones are gone then; false if there is none."""
+    """Revert to a named snapshot; delete the numbered ones. Returns false if it does not exist."""
     return control(context).restore_snapshot(name)
 
 
 @methods(["fastevm_deleteSnapshot"], NAME)
 def delete_snapshot(context: Context, name: str) -> bool:
-    """Delete a named snapshot; return whether there was one."""
+    """Delete a named snapshot. Returns whether it existed."""
     return control(context).delete_snapshot(name)
 
 
@@ -219,7 +220,7 @@ def _place(found: tuple[int, bytes]) -> Json:
     WEI,
 )
 def set_balance(context: Context, address: bytes, balance: int) -> None:
-    """Give an account a balance in wei."""
+    """Set the balance of an account in wei."""
     amend(context, address, balance=quantity(balance))
 
 
@@ -231,7 +232,7 @@ def add_balance(context: Context, address: bytes, more: int) -> None:
 
 @short_setters(["anvil_setNonce", "hardhat_setNonce", "evm_setAccountNonce"], ADDRESS, NUMBER)
 def set_nonce(context: Context, address: bytes, nonce: int) -> None:
-    """Give an account a nonce below 2^64-1, which no account has (EIP-2681)."""
+    """Set the nonce of an account, below 2^64-1, the limit of EIP-2681."""
     if nonce >= LARGEST_NONCE:
         raise RpcError("invalid_params", f"nonce {nonce} is not below {LARGEST_NONCE}")
     amend(context, address, nonce=quantity(nonce))
@@ -239,7 +240,7 @@ def set_nonce(context: Context, address: bytes, nonce: int) -> None:
 
 @short_setters(["anvil_setCode", "hardhat_setCode", "evm_setAccountCode"], ADDRESS, DATA)
 def set_code(context: Context, address: bytes, code: bytes) -> None:
-    """Give an account a code."""
+    """Set the code of an account."""
     amend(context, address, code=hex_bytes(code))
 
 
@@ -247,35 +248,35 @@ def set_code(context: Context, address: bytes, code: bytes) -> None:
     ["anvil_setStorageAt", "hardhat_setStorageAt", "evm_setAccountStorageAt"], ADDRESS, WORD, WORD
 )
 def set_storage_at(context: Context, address: bytes, slot: int, value: int) -> bool:
-    """Give an account's slot a value; return true."""
+    """Set a storage slot of an account. Returns true."""
     amend(context, address, storage={quantity(slot): quantity(value)})
     return True
 
 
 @methods(["anvil_dropTransaction"], HASH)
 def drop_transaction(context: Context, tx_hash: bytes) -> str | None:
-    """Take a waiting transaction out of the pool; return its hash, null if it did not wait."""
+    """Remove a transaction from the pool. Returns its hash; null if it was not in the pool."""
     return hex_bytes(tx_hash) if control(context).drop(tx_hash) else None
 
 
 @methods(["hardhat_dropTransaction"], HASH)
 def drop_transaction_of_hardhat(context: Context, tx_hash: bytes) -> bool:
-    """Take a waiting transaction out of the pool; return whether it waited, as Hardhat does."""
+    """Remove a transaction from the pool. Returns whether it was in the pool, as Hardhat does."""
     return control(context).drop(tx_hash)
 
 
 @methods(["anvil_dropAllTransactions", "hardhat_dropAllTransactions"])
 def drop_all_transactions(context: Context) -> None:
-    """Take all waiting transactions out of the pool."""
+    """Remove all transactions from the pool."""
     control(context).drop_all()
 
 
 @methods(["anvil_removePoolTransactions"], ADDRESS)
 def remove_pool_transactions(context: Context, sender: bytes) -> None:
-    """Take all waiting transactions of a sender out of the pool."""
+    """Remove all transactions of a sender from the pool."""
     control(context).drop_all(sender)
 
 
 def amend(context: Context, address: bytes, **members: Any) -> None:
-    """Change members of an account, as in a genesis file; what is left out stays."""
+    """Change members of an account, in the format of a genesis file. Other members stay."""
     attempt(control(context).amend, {hex_bytes(address): members})

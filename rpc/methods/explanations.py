@@ -1,4 +1,4 @@
-"""What artifact files say of contracts and transactions: names, ABIs, source lines."""
+"""Explains contracts and transactions with artifact files: names, ABIs, source lines."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ FAILED: Final = 0
 def contract_at(context: Context, address: bytes) -> Json | None:
     """Return name and ABI of the contract at an address; null if no artifact file has its code.
 
-    The files are those below ``--abi``, and those of Foundry (``out``) and Hardhat (``artifacts``)
-    in the folder in which the node was started.
+    The files are those below ``--abi``, and below the folders of Foundry (``out``) and Hardhat
+    (``artifacts``) in the working directory of the node.
     """
     found = context.contracts.find(_code(context.view(PENDING_BLOCK), address))
     return None if found is None else {"name": found.name, "abi": found.abi}
@@ -40,11 +40,11 @@ def contract_at(context: Context, address: bytes) -> Json | None:
 @method("fastevm_explainTransaction", HASH, run_on=RunOn.WORKER)
 @long_running
 def explain_transaction(context: Context, tx_hash: bytes) -> Json | None:
-    """Return what a transaction wrote to the console, and the source lines at which it failed.
+    """Return the console output of a transaction, and the source lines at which it failed.
 
-    ``console`` is a list of texts. ``source`` has an object for each contract on the way to the
-    failed instruction, the failed one last: ``contract``, ``address``, ``file``, ``line`` and
-    ``text``. It is empty for a transaction that succeeded, and without source maps. The transaction
+    ``console`` is a list of texts. ``source`` has an object for each contract on the call path to
+    the failed instruction, outermost first: ``contract``, ``address``, ``file``, ``line`` and
+    ``text``. It is empty if the transaction succeeded or there are no source maps. The transaction
     is executed again. Null for an unknown transaction.
     """
     found = locate_or_look(context, tx_hash)

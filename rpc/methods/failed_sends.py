@@ -1,7 +1,7 @@
-"""Errors for transactions that failed in their block, as Hardhat's network answers a send.
+"""Errors for transactions that failed in their block, as Hardhat's network returns them.
 
-Only with ``--throw-on-transaction-failures``: test suites written for Hardhat's in-process network
-expect the send itself to fail. Other nodes return the hash, and the receipt has status 0.
+Used with ``--throw-on-transaction-failures`` only: test suites for Hardhat's in-process network
+expect eth_sendTransaction to fail. Other nodes return the hash, and the receipt has status 0.
 """
 
 from typing import Final
@@ -23,19 +23,19 @@ FAILED: Final = 0
 
 
 def prepare_send(context: Context) -> None:
-    """On the event loop, raise NeedsWorker if a failure would have to be explained.
+    """Raise NeedsWorker on the event loop if a failure would have to be explained.
 
-    Must run before the transaction is submitted, which must not be repeated.
+    The caller must call this before it submits the transaction, which must not happen twice.
     """
     if context.dialect.failed_send_is_error:
         require_worker(is_long=True)
 
 
 def checked_send(context: Context, told: str) -> str:
-    """Return the hash ``told`` of a transaction that was sent.
+    """Return ``told``, the hash (hex) of a transaction that was sent.
 
-    Raises RpcError with Hardhat's message, the hash and the return data if the dialect wants that
-    and the transaction is in a block with status 0. The block stays.
+    Raises RpcError with Hardhat's message, the hash and the return data if the dialect has
+    ``failed_send_is_error`` and the transaction is in a block with status 0. The block stays.
     """
     if not context.dialect.failed_send_is_error:
         return told
@@ -47,7 +47,7 @@ def checked_send(context: Context, told: str) -> str:
         if view.receipts[index].status != FAILED:
             return told
         text = tracing.trace_transaction(base_of(view), view.block.transactions, index, TOP_CALL)
-    except (StateUnavailableError, UnknownBlockError):  # the chain was reverted meanwhile
+    except (StateUnavailableError, UnknownBlockError):  # the chain was reverted in the meantime
         return told
     frame = msgspec.json.decode(text)
     output = frame.get("output", "0x")

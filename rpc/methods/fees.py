@@ -1,4 +1,4 @@
-"""Prices: the next base fee, blob fee, suggested tip, and the history of fees."""
+"""Fees: the next base fee, blob base fee, suggested tip, and the fee history."""
 
 from typing import Any, Final
 
@@ -17,41 +17,42 @@ from fastevm.rpc.view import View
 from fastevm.rpc_types.quantity import DecodeError, object_fault, parse_quantity
 from fastevm.rpc_types.transactions import DEPOSIT, Json
 
-TIP_BLOCKS: Final = 20  # sampled for a suggestion
-TIPS_PER_BLOCK: Final = 3  # the lowest of a block
+TIP_BLOCKS: Final = 20  # number of recent blocks sampled for the suggested tip
+TIPS_PER_BLOCK: Final = 3  # lowest tips sampled per block
 TIP_PERCENTILE: Final = 60
-DEFAULT_TIP: Final = 10**9  # wei, suggested when recent blocks are empty
-OP_STACK_TIP: Final = 10**6  # wei, suggested on chains of the OP stack, where blocks have room
+DEFAULT_TIP: Final = 10**9  # wei, suggested if recent blocks are empty
+# wei, suggested on chains of the OP stack, whose blocks are rarely full
+OP_STACK_TIP: Final = 10**6
 MILLISECONDS: Final = 1000
-HEADER_OBJECTS: Final = 4  # a header is about as much work as so many objects of an answer
-RECEIPTS_OBJECTS: Final = LOOP_OBJECTS  # and the receipts of a block, of which rewards are taken
+HEADER_OBJECTS: Final = 4  # reading a header costs about as much as this many JSON objects
+RECEIPTS_OBJECTS: Final = LOOP_OBJECTS  # reading the receipts of a block for rewards, likewise
 U64: Final = 2**64
 U64_DIGITS_DECIMAL: Final = 20
 
 
 @method("eth_baseFee")
 def base_fee(context: Context) -> str | None:
-    """Return the base fee of the next block; null where there is none yet."""
+    """Return the base fee of the next block; null before London."""
     fee = next_base_fee(context, context.node.chain.head)
     return None if fee is None else quantity(fee)
 
 
 @method("eth_blobBaseFee")
 def blob_base_fee(context: Context) -> str | None:
-    """Return the blob fee of the latest block; null before blobs."""
+    """Return the blob base fee of the latest block; null before blobs."""
     fee = _blob_fee(context.latest_view())
     return None if fee is None else quantity(fee)
 
 
 @method("eth_maxPriorityFeePerGas", run_on=RunOn.WORKER)
 def max_priority_fee(context: Context) -> str:
-    """Return a tip that recent blocks would have taken."""
+    """Return a tip that recent blocks accepted."""
     return quantity(suggested_tip(context))
 
 
 @method("eth_gasPrice", run_on=RunOn.WORKER)
 def gas_price(context: Context) -> str:
-    """Return the suggested tip on top of the latest base fee; a development node: of the next."""
+    """Return the suggested tip plus the latest base fee, or on a development node the next."""
     head = context.node.chain.head
     if context.dialect.prices_of_next_block:
         return quantity(suggested_tip(context) + (next_base_fee(context, head) or 0))
@@ -60,9 +61,9 @@ def gas_price(context: Context) -> str:
 
 @method("eth_txGasLimitCap")
 def tx_gas_limit_cap(context: Context) -> str | None:
-    """Return the most gas that the next block lets a transaction have (EIP-8123); null: no limit.
+    """Return the gas limit of a transaction in the next block (EIP-8123); null: no limit.
 
-    The gas limit of a block is none of a transaction.
+    The gas limit of the block is not considered.
     """
     rules = _next_schedule(context, context.node.chain.head).parameters
     cap = rules["tx_total_gas_cap" if rules["state_gas_version"] else "tx_gas_cap"]
@@ -70,7 +71,7 @@ def tx_gas_limit_cap(context: Context) -> str | None:
 
 
 def decode_count(value: Any) -> int:
-    """Decode a block count: a number, or decimal or hexadecimal text."""
+    """Decode a block count: a JSON number, or decimal or hexadecimal text."""
     number = value if isinstance(value, int) and not isinstance(value, bool) else None
     if isinstance(value, str) and value.isascii() and value.isdigit():
         number = int(value) if len(value) <= U64_DIGITS_DECIMAL else U64
@@ -84,7 +85,7 @@ def decode_count(value: Any) -> int:
 
 
 def decode_percentiles(value: Any) -> list[float]:
-    """Decode the reward percentiles, still unchecked."""
+    """Decode the reward percentiles without checking them."""
     if not isinstance(value, list):
         raise object_fault(value, "[]float64")
     for entry in value:
@@ -104,7 +105,7 @@ def decode_percentiles(value: Any) -> list[float]:
     run_on=RunOn.SMALL,
 )
 def fee_history(context: Context, count: int, newest: BlockId, percentiles: list[float]) -> Json:
-    """Return base fees, fill ratios and tips of up to 1024 blocks; fees also of the block after."""
+    """Return base fees, gas used ratios and rewards of up to 1024 blocks, and the next base fee."""
     if count == 0:
         return {"oldestBlock": quantity(0), "gasUsedRatio": None}
     _check_percentiles(percentiles)
@@ -124,9 +125,9 @@ def fee_history(context: Context, count: int, newest: BlockId, percentiles: list
 
 
 def _joined(before: Json, after: Json) -> Json:
-    """The fees of blocks up to a fork, and those of the blocks after it.
+    """Join the fee history up to the fork block with the history of later blocks.
 
-    An upstream without blobs leaves their members out.
+    The upstream omits blob members if its chain has no blobs.
     """
     count = len(before["gasUsedRatio"])
     absent: Json = {"baseFeePerBlobGas": quantity(0), "blobGasUsedRatio": 0}
@@ -139,7 +140,7 @@ def _joined(before: Json, after: Json) -> Json:
 
 
 def _fees(context: Context, oldest: int, last: View, percentiles: list[float]) -> Json:
-    """The answer for blocks of this chain."""
+    """Return the fee history of blocks of this chain, ``oldest`` to ``last``."""
     views = _views(context, oldest, last)
     headers = [view.block.header for view in views]
     next_base = next_base_fee(context, last.block) or 0
@@ -160,7 +161,7 @@ def _fees(context: Context, oldest: int, last: View, percentiles: list[float]) -
 
 
 def _views(context: Context, oldest: int, last: View) -> list[View]:
-    """Return the blocks from number ``oldest`` to ``last``, with the pending ones before it."""
+    """Return views of the blocks from number ``oldest`` to ``last``, pending ancestors included."""
     pending = () if last.pending is None else last.pending.chain()
     by_number = {block.header.number: block for block in pending}
     views = []
@@ -195,7 +196,7 @@ def _check_percentiles(percentiles: list[float]) -> None:
 
 
 def _rewards(view: View, percentiles: list[float]) -> list[int]:
-    """Return the tips at the percentiles of a block's gas, by ascending tip."""
+    """Return the tips at the percentiles of a block's gas, sorted by tip."""
     block = view.block
     if not block.transactions:
         return [0] * len(percentiles)
@@ -213,10 +214,10 @@ def _rewards(view: View, percentiles: list[float]) -> list[int]:
 
 
 def suggested_tip(context: Context) -> int:
-    """Return a tip in wei that recent blocks would have taken; 1 gwei if they are empty.
+    """Return a tip in wei that recent blocks accepted; 1 gwei if they are empty.
 
     On chains of the OP stack it is 0.001 gwei unless the newest block was nearly full. On Arbitrum,
-    which drops tips, it is 0.
+    where tips are ignored, it is 0.
     """
     chain = context.node.chain
     rules = chain.schedule_of(chain.head.hash).parameters
@@ -235,7 +236,7 @@ def suggested_tip(context: Context) -> int:
 
 
 def _least_tips(context: Context, block: Block) -> list[int]:
-    """Return the lowest tips of a block's transactions; those of the last few blocks are kept."""
+    """Return the lowest tips of a block's transactions; cached for the last few blocks."""
     kept = context.least_tips
     found = kept.get(block.hash)
     if found is None:
@@ -248,7 +249,7 @@ def _least_tips(context: Context, block: Block) -> list[int]:
 
 
 def _tip_on_op_stack(view: View) -> int:
-    """Return the least tip, or 110 % of the newest block's median if another would not have fit."""
+    """Return OP_STACK_TIP, or 110 % of the newest block's median tip if that block was full."""
     paid = [r for r in view.receipts if r.tx_type != DEPOSIT]
     header = view.block.header
     if not paid or header.gas_used + max(r.gas_used for r in paid) <= header.gas_limit:
@@ -272,7 +273,7 @@ def _next_schedule(context: Context, block: Block) -> Any:
 
 
 def next_base_fee(context: Context, block: Block) -> int | None:
-    """Return the base fee in wei of the block after ``block``; None where there is none yet."""
+    """Return the base fee in wei of the block after ``block``; None before London."""
     header, schedule = block.header, _next_schedule(context, block)
     if not schedule.parameters["has_base_fee"]:
         return None
@@ -281,7 +282,7 @@ def next_base_fee(context: Context, block: Block) -> int | None:
 
 
 def decided_base_fee(context: Context, block: Block) -> int | None:
-    """Return the base fee in wei that a developer set for the block after ``block``, if any."""
+    """Return the base fee in wei that a developer set for the block after ``block``, or None."""
     return context.node.development.next_base_fee(block.hash)
 
 

@@ -1,4 +1,4 @@
-"""The filters that clients poll, for those who cannot hold a WebSocket."""
+"""Polled filters, for clients that cannot use a WebSocket."""
 
 from typing import Any
 
@@ -16,11 +16,11 @@ from fastevm.rpc.subscriptions.changes import ArrivalFilter, ChainFilter
 
 @method("eth_newFilter", Param(decode_filter))
 def new_filter(context: Context, wanted: LogFilter) -> str:
-    """Install a filter for logs of canonical blocks from now on and return its id.
+    """Install a filter for logs of canonical blocks from now on. Returns its id.
 
-    Block numbers bound what eth_getFilterChanges returns; eth_getFilterLogs asks for the whole
+    Block numbers limit what eth_getFilterChanges returns; eth_getFilterLogs returns the whole
     range. On a development node the first poll also returns the logs from ``fromBlock`` to the
-    head, as on anvil and Hardhat. A filter that is not polled for five minutes is gone.
+    head, as on anvil and Hardhat. A filter that is not polled for five minutes is removed.
     """
     check_choices(wanted)
     first, last = wanted.first.number, wanted.last.number
@@ -36,19 +36,19 @@ def new_filter(context: Context, wanted: LogFilter) -> str:
 
 
 def upstream_first(context: Context, wanted: LogFilter) -> int | None:
-    """Return the first wanted block if it is not above the fork of the chain, else None."""
+    """Return the first wanted block number if it is at or below the fork block, else None."""
     return context.number_of(wanted.first) if is_upstream(context, wanted) else None
 
 
 @method("eth_newBlockFilter")
 def new_block_filter(context: Context) -> str:
-    """Install a filter for the hashes of new canonical blocks and return its id."""
+    """Install a filter for the hashes of new canonical blocks. Returns its id."""
     return context.filters.install(ChainFilter(context.node.chain.head.hash))
 
 
 @method("eth_newPendingTransactionFilter", FULL)
 def new_pending_transaction_filter(context: Context, full: bool) -> str:
-    """Install a filter for transactions that the pool takes (hashes or objects); return its id."""
+    """Install a filter for new pool transactions (hashes or objects). Returns its id."""
     arrivals = context.hub.arrivals
     seen = arrivals[-1][0] if arrivals else 0
     return context.filters.install(ArrivalFilter(seen, full))
@@ -57,7 +57,7 @@ def new_pending_transaction_filter(context: Context, full: bool) -> str:
 @method("eth_getFilterChanges", TEXT, run_on=RunOn.WORKER)
 @long_running
 def get_filter_changes(context: Context, filter_id: str) -> list[Any] | bytes:
-    """Return what is new since the last poll."""
+    """Return what is new since the last poll of a filter."""
     found = context.filters.use(filter_id)
     if isinstance(found, ChainFilter):
         return found.changes(context)
@@ -68,7 +68,7 @@ def get_filter_changes(context: Context, filter_id: str) -> list[Any] | bytes:
 @method("eth_getFilterLogs", TEXT, run_on=RunOn.WORKER)
 @long_running
 def get_filter_logs(context: Context, filter_id: str) -> bytes:
-    """Return all logs that a filter for logs wants, as eth_getLogs would."""
+    """Return all logs that match a log filter, as eth_getLogs would."""
     found = context.filters.use(filter_id)
     if not isinstance(found, ChainFilter) or found.wanted is None:
         raise RpcError("filter_not_found")
@@ -77,5 +77,5 @@ def get_filter_logs(context: Context, filter_id: str) -> bytes:
 
 @method("eth_uninstallFilter", TEXT)
 def uninstall_filter(context: Context, filter_id: str) -> bool:
-    """Forget a filter; false if there is none with this id."""
+    """Remove a filter. Returns false if the id is unknown."""
     return context.filters.drop(filter_id)

@@ -1,6 +1,6 @@
-"""Forks of a development node: begin anew at another block, ask another address, tell of both.
+"""Forks of a development node: reset to another block, change the upstream URL, report both.
 
-Names and answers are anvil's and Hardhat's.
+Names and answers are those of anvil and Hardhat.
 """
 
 from typing import Any, Final
@@ -23,14 +23,14 @@ MILLISECONDS: Final = 1000
 
 
 class Forking(Struct, frozen=True):
-    """Where to begin anew: the address of a node and a block of its chain; None: as before."""
+    """The upstream URL and fork block of a reset. None: keep the current value."""
 
     url: str | None = None
     block: int | None = None
 
 
 def decode_reset(value: Any) -> Forking | None:
-    """Decode ``{"forking": {"jsonRpcUrl", "blockNumber"}}``, or these two members alone."""
+    """Decode ``{"forking": {"jsonRpcUrl", "blockNumber"}}``, or the inner object."""
     if not isinstance(value, dict):
         raise object_fault(value, "map", "forking")
     if not value:
@@ -48,7 +48,7 @@ def decode_reset(value: Any) -> Forking | None:
 
 async def _reset(context: Context, wanted: Forking | None) -> None:
     reset = control(context).reset
-    never_wait()  # for an upstream, on this thread
+    never_wait()  # this thread must never wait for an upstream
     if wanted is None:
         await context.workers.run(attempt, reset.to_development, long=True)
     else:
@@ -60,20 +60,20 @@ RESET: Final = Param(decode_reset, optional=True)
 
 @method("anvil_reset", RESET, run_on=RunOn.TASK, needs=Needs.CONTROLS)
 async def anvil_reset(context: Context, wanted: Forking | None) -> None:
-    """Begin anew at a block of another node's chain, without one on a chain of its own."""
+    """Restart the chain as a fork at ``wanted``; None: as a chain without an upstream."""
     await _reset(context, wanted)
 
 
 @method("hardhat_reset", RESET, run_on=RunOn.TASK, needs=Needs.CONTROLS)
 async def hardhat_reset(context: Context, wanted: Forking | None) -> bool:
-    """Do the same; return true."""
+    """Restart the chain as a fork, as anvil_reset does. Returns true."""
     await _reset(context, wanted)
     return True
 
 
 @method("evm_reset", run_on=RunOn.TASK, needs=Needs.CONTROLS)
 async def evm_reset(context: Context) -> None:
-    """Begin anew on a chain of its own."""
+    """Restart the chain without an upstream."""
     await _reset(context, None)
 
 
@@ -87,7 +87,7 @@ def genesis_time(context: Context) -> int:
 @method("hardhat_setRpcUrl", Param(decode_text), run_on=RunOn.WORKER, needs=Needs.CONTROLS)
 @long_running
 def set_rpc_url(context: Context, url: str) -> None:
-    """Read the forked state from this URL from now on; its node must have the fork block.
+    """Fetch the forked state from this URL from now on; its node must have the fork block.
 
     Does nothing if the chain is not forked, as on anvil.
     """
@@ -97,7 +97,7 @@ def set_rpc_url(context: Context, url: str) -> None:
 
 @method("anvil_nodeInfo", run_on=RunOn.WORKER, needs=Needs.CONTROLS)
 def node_info(context: Context) -> Json:
-    """Return head, rules and prices of the chain, and where it was forked."""
+    """Return the head, hardfork and prices of the chain, and its fork block."""
     chain, history = context.node.chain, context.node.history
     head = chain.head
     fee = next_base_fee(context, head) or 0
@@ -126,7 +126,7 @@ def node_info(context: Context) -> Json:
 
 
 def metadata(context: Context) -> Json:
-    """Return what kind of node this is, its head, and where its chain was forked."""
+    """Return client version, head and fork block of the chain."""
     chain, history = context.node.chain, context.node.history
     forked = history and {
         "chainId": history.chain_id,

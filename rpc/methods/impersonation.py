@@ -1,6 +1,6 @@
-"""Transactions of accounts whose keys nobody here has, on a development chain.
+"""Transactions of impersonated accounts, whose keys the node lacks, on a development chain.
 
-Names and answers are anvil's, Hardhat's and Ganache's.
+Names and answers are those of anvil, Hardhat and Ganache.
 """
 
 from typing import Any
@@ -17,11 +17,11 @@ from fastevm.simulate import CallRequest
 
 SWITCH = Param(decode_bool)
 PASSWORD = Param(decode_text, optional=True)
-PAIR = 2  # members: a signature, its account
+PAIR = 2  # length of a list of signature and account
 
 
 def decode_signature(value: Any) -> tuple[bytes, bytes | None]:
-    """Decode a signature, or a list of it and its account."""
+    """Decode a signature, or a list of a signature and its account."""
     if not isinstance(value, list):
         return decode_bytes(value), None
     if len(value) != PAIR:
@@ -31,19 +31,19 @@ def decode_signature(value: Any) -> tuple[bytes, bytes | None]:
 
 @short_methods(["anvil_impersonateAccount", "hardhat_impersonateAccount"], ADDRESS)
 def impersonate_account(context: Context, address: bytes) -> None:
-    """Let eth_sendTransaction take transactions of an account, contracts too, without its key."""
+    """Let eth_sendTransaction accept transactions of an account or contract without its key."""
     attempt(control(context).impersonation.start, address)
 
 
 @short_methods(["anvil_stopImpersonatingAccount", "hardhat_stopImpersonatingAccount"], ADDRESS)
 def stop_impersonating_account(context: Context, address: bytes) -> None:
-    """Take no more of them; those that were sent stay."""
+    """Stop impersonating an account. Transactions that were sent stay."""
     control(context).impersonation.stop(address)
 
 
 @short_methods(["anvil_autoImpersonateAccount", "hardhat_autoImpersonateAccount"], SWITCH)
 def auto_impersonate_account(context: Context, wanted: bool) -> None:
-    """Let eth_sendTransaction take transactions of every account, or only of those named."""
+    """Impersonate every account (true), or only the accounts that were named (false)."""
     control(context).impersonation.everyone = wanted
 
 
@@ -51,9 +51,9 @@ def auto_impersonate_account(context: Context, wanted: bool) -> None:
     ["anvil_impersonateSignature"], Param(decode_signature), Param(decode_address, optional=True)
 )
 def impersonate_signature(context: Context, given: Any, address: bytes | None) -> None:
-    """Let ECRECOVER find an account in a signature of 65 bytes (r, s, v), whatever is signed.
+    """Make ECRECOVER return an account for a signature of 65 bytes (r, s, v) of any message.
 
-    Both stand in one list, as in anvil, or one after the other.
+    Signature and account come as one list, as in anvil, or as two parameters.
     """
     signature, listed = given
     signer = address if listed is None else listed
@@ -64,16 +64,16 @@ def impersonate_signature(context: Context, given: Any, address: bytes | None) -
 
 @methods(["eth_sendUnsignedTransaction"], CALL)
 def send_unsigned_transaction(context: Context, request: CallRequest) -> str:
-    """Submit a transaction of ``from`` without its signature; return its hash.
+    """Submit a transaction of ``from`` without a signature. Returns its hash.
 
-    What is left out is filled in as by eth_sendTransaction.
+    Missing fields are filled in as by eth_sendTransaction.
     """
     return submitted_for(context, request)
 
 
 @methods(["evm_addAccount"], ADDRESS, PASSWORD)
 def add_account(context: Context, address: bytes, _: str | None) -> bool:
-    """Impersonate an account, as Ganache has it; return whether it was not known before."""
+    """Impersonate an account (Ganache's name). Returns whether it was not impersonated before."""
     found = control(context).impersonation
     is_new = address not in found.accounts
     attempt(found.start, address)
@@ -82,5 +82,5 @@ def add_account(context: Context, address: bytes, _: str | None) -> bool:
 
 @methods(["evm_removeAccount"], ADDRESS, PASSWORD)
 def remove_account(context: Context, address: bytes, _: str | None) -> bool:
-    """Impersonate an account no longer; return whether it was."""
+    """Stop impersonating an account. Returns whether it was impersonated."""
     return control(context).impersonation.stop(address)

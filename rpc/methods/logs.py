@@ -1,4 +1,4 @@
-"""eth_getLogs."""
+"""The method eth_getLogs."""
 
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.registry import Param, RunOn, method
@@ -11,9 +11,9 @@ from fastevm.rpc.log_queries import is_upstream, objects_of_logs, query_logs
 def get_logs(context: Context, wanted: LogFilter) -> bytes:
     """Return logs by address, topics and blocks (both ends default to ``latest``).
 
-    ``toBlock`` pending adds the pre-confirmed logs, ``fromBlock`` pending gives only those.
-    ``blockHash`` of a block that is not canonical gives its logs with ``removed`` true. A range or
-    a result beyond the limits is refused with a smaller range to try.
+    ``toBlock`` pending adds the pre-confirmed logs, ``fromBlock`` pending returns only those.
+    ``blockHash`` of a block that is not canonical returns its logs with ``removed`` true. Raises
+    RpcError with a smaller range to try if the range or the result exceeds a limit.
     """
     check_choices(wanted)
     if is_upstream(context, wanted):

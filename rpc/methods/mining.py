@@ -1,4 +1,4 @@
-"""When blocks are made and which timestamps they have, on a development chain.
+"""Block production and timestamps of a development chain.
 
 Names, parameter forms and answers are those of anvil, Hardhat and Ganache.
 """
@@ -24,11 +24,11 @@ from fastevm.rpc.methods.development import (
 from fastevm.rpc_types.quantity import object_fault
 from fastevm.rpc_types.transactions import Json
 
-MAX_DETAILED: Final = 1_000  # blocks that one answer holds whole
+MAX_DETAILED: Final = 1_000  # most blocks in an answer of evm_mine_detailed
 
 
 def decode_mine(value: Any) -> dict[str, int]:
-    """Decode what evm_mine takes: a timestamp, or an object of ``timestamp`` and ``blocks``."""
+    """Decode the parameter of evm_mine: a timestamp, or an object with timestamp and blocks."""
     if not isinstance(value, dict):
         return {"timestamp": decode_number(value)}
     members = {name: value[name] for name in ("timestamp", "blocks") if value.get(name) is not None}
@@ -36,14 +36,14 @@ def decode_mine(value: Any) -> dict[str, int]:
 
 
 def decode_switch(value: Any) -> bool:
-    """Decode true or false."""
+    """Decode a boolean."""
     if not isinstance(value, bool):
         raise object_fault(value, "bool")
     return value
 
 
 def decode_seconds(value: Any) -> float:
-    """Decode seconds: a number, also a fraction, or a quantity."""
+    """Decode seconds: a JSON number (fractions allowed) or a quantity."""
     return value if isinstance(value, float) else decode_number(value)
 
 
@@ -53,14 +53,14 @@ SWITCH: Final = Param(decode_switch)
 
 @short_methods(["evm_mine"], MINE)
 def evm_mine(context: Context, wanted: dict[str, int] | None) -> str:
-    """Make a block now, or several, the first with the given timestamp; return 0x0."""
+    """Mine one or several blocks, the first with the given timestamp. Returns 0x0."""
     _mine(context, wanted)
     return quantity(0)
 
 
 @methods(["evm_mine_detailed", "anvil_mine_detailed", "anvil_mineDetailed"], MINE)
 def mine_detailed(context: Context, wanted: dict[str, int] | None) -> list[Json]:
-    """Do the same; return the blocks with their transactions."""
+    """Mine blocks as evm_mine does. Returns the blocks with their transactions."""
     if (wanted or {}).get("blocks", 1) > MAX_DETAILED:
         raise RpcError("invalid_params", f"blocks: at most {MAX_DETAILED} in one answer")
     return [context.view_of(block).block_json(full=True) for block in _mine(context, wanted)]
@@ -74,14 +74,14 @@ def _mine(context: Context, wanted: dict[str, int] | None) -> Any:
 
 
 def require_worker_above_one_empty_block(context: Context, count: int) -> None:
-    """On the event loop, raise NeedsWorker for more work than a block without transactions."""
+    """Raise NeedsWorker on the event loop unless the work is a single empty block."""
     if count > 1 or context.node.pool.executable_count:
         require_worker(is_long=True)
 
 
 @short_setters(["anvil_mine", "hardhat_mine"], OPTIONAL_NUMBER, OPTIONAL_NUMBER)
 def mine(context: Context, count: int | None, interval: int | None) -> None:
-    """Make ``count`` blocks now (1); before each of them ``interval`` seconds pass."""
+    """Mine ``count`` blocks (default 1), with ``interval`` seconds between timestamps."""
     wanted = 1 if count is None else count
     require_worker_above_one_empty_block(context, wanted)
     attempt(control(context).mine, wanted, interval=interval, is_stopped=is_stopped)
@@ -89,14 +89,14 @@ def mine(context: Context, count: int | None, interval: int | None) -> None:
 
 @short_methods(["evm_increaseTime", "anvil_increaseTime"], NUMBER)
 def increase_time(context: Context, seconds: int) -> int:
-    """Turn the clock on; return how many seconds it is ahead of the system's."""
+    """Move the clock forward. Returns its offset from the system clock in seconds."""
     ahead: int = attempt(control(context).time.increase, seconds)
     return ahead
 
 
 @short_methods(["evm_setTime", "anvil_setTime"], NUMBER)
 def set_time(context: Context, timestamp: int) -> int:
-    """Set the clock, in seconds or milliseconds; return the seconds that it went forward."""
+    """Set the clock, in Unix seconds or milliseconds. Returns by how many seconds it moved."""
     forward: int = attempt(control(context).time.set, timestamp)
     return forward
 
@@ -105,19 +105,19 @@ def set_time(context: Context, timestamp: int) -> int:
     ["evm_setNextBlockTimestamp", "anvil_setNextBlockTimestamp", "testing_timeTravel"], NUMBER
 )
 def set_next_block_timestamp(context: Context, timestamp: int) -> None:
-    """Stamp the next block with this, and go on from there."""
+    """Set the timestamp of the next block. The clock continues from there."""
     attempt(control(context).time.set_next, timestamp)
 
 
 @setters(["anvil_setBlockTimestampInterval"], NUMBER)
 def set_timestamp_interval(context: Context, seconds: int) -> None:
-    """Stamp each block so many seconds after its parent."""
+    """Make the timestamp of each block its parent's plus ``seconds``."""
     attempt(control(context).time.set_interval, seconds)
 
 
 @setters(["hardhat_setBlockTimestampInterval"], NUMBER)
 def set_timestamp_interval_of_hardhat(context: Context, milliseconds: int) -> None:
-    """Stamp each block so many milliseconds after its parent: viem's unit for this name."""
+    """Make the timestamp of each block its parent's plus ``milliseconds``, viem's unit here."""
     seconds, rest = divmod(milliseconds, 1_000)
     if rest:
         raise RpcError("invalid_params", "the interval must be whole seconds, in milliseconds")
@@ -126,48 +126,48 @@ def set_timestamp_interval_of_hardhat(context: Context, milliseconds: int) -> No
 
 @methods(["anvil_removeBlockTimestampInterval", "hardhat_removeBlockTimestampInterval"])
 def remove_timestamp_interval(context: Context) -> bool:
-    """Stamp blocks by the clock again; return whether there was an interval."""
+    """Use the clock for timestamps again. Returns whether there was an interval."""
     return control(context).time.set_interval(None)
 
 
 @setters(["evm_setAutomine", "anvil_setAutomine"], SWITCH)
 def set_automine(context: Context, wanted: bool) -> None:
-    """Make a block for each transaction at once, in place of an interval, or stop to."""
+    """Start or stop mining a block for each transaction. Starting replaces an interval."""
     control(context).miner.set_automine(wanted)
 
 
 @setters(["miner_start"], Param(lambda value: value, optional=True))
 def miner_start(context: Context, threads: Any) -> None:
-    """Make a block for each transaction at once."""
+    """Start mining a block for each transaction."""
     control(context).miner.set_automine(True)
 
 
 @setters(["miner_stop"])
 def miner_stop(context: Context) -> None:
-    """Make blocks on demand only."""
+    """Stop mining: blocks are made on demand only."""
     control(context).miner.set_interval(None)
 
 
 @setters(["evm_setIntervalMining", "anvil_setIntervalMining"], Param(decode_seconds))
 def set_interval_mining(context: Context, seconds: float) -> None:
-    """Make a block every so many seconds, in place of one for each transaction; 0: none."""
+    """Mine a block every ``seconds`` in place of one for each transaction; 0: stop."""
     attempt(control(context).miner.set_interval, seconds)
 
 
 @method("anvil_getIntervalMining", needs=Needs.OWN_BLOCKS)
 def get_interval_mining(context: Context) -> float | None:
-    """Return the seconds from block to block; null where blocks come otherwise."""
+    """Return the mining interval in seconds; null without interval mining."""
     found = control(context).miner.interval
     return int(found) if found is not None and found.is_integer() else found
 
 
 def get_automine(context: Context) -> bool:
-    """Return whether each transaction gets a block at once."""
+    """Return whether the node mines a block for each transaction."""
     return control(context).miner.automine
 
 
 def is_mining(context: Context) -> bool:
-    """Return whether the node makes blocks by itself: for transactions, or at an interval."""
+    """Return whether the node mines by itself: for each transaction, or at an interval."""
     return context.node.development.mines
 
 

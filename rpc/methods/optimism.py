@@ -1,4 +1,4 @@
-"""The optimism namespace: what clients ask a rollup node of a chain of the OP stack.
+"""The optimism namespace: methods of op-node, the rollup node of the OP stack.
 
 Names and members are those of op-node's API. Safe and finalized blocks are those of this node.
 """
@@ -24,13 +24,13 @@ L2_TO_L1_MESSAGE_PASSER: Final = bytes.fromhex("42000000000000000000000000000000
 
 @method("optimism_version")
 def version(context: Context) -> str:
-    """Return name and version of the node."""
+    """Return the name and version of the node."""
     return context.client_version
 
 
 @method("optimism_outputAtBlock", NUMBER_OR_TAG, run_on=RunOn.WORKER)
 def output_at_block(context: Context, block: BlockId) -> Json:
-    """Return the output root of a block: version, state, withdrawals and hash, hashed together."""
+    """Return the output root of a block: a hash of version, state root, withdrawals, block hash."""
     view = _on_op_stack(context, context.view(block))
     header = view.block.header
     storage_root = view.layer.proof(L2_TO_L1_MESSAGE_PASSER, []).storage_root
@@ -47,7 +47,7 @@ def output_at_block(context: Context, block: BlockId) -> Json:
 
 @method("optimism_syncStatus")
 def sync_status(context: Context) -> Json:
-    """Return how far the node is; blocks of L1 are those that the L2 blocks stand on."""
+    """Return the unsafe, safe and finalized blocks and the L1 blocks that they refer to."""
     _on_op_stack(context, context.latest_view())
     chain = context.node.chain
     head, safe, finalized = (
@@ -76,7 +76,7 @@ def sync_status(context: Context) -> Json:
 
 @method("optimism_rollupConfig")
 def rollup_config(context: Context) -> Json:
-    """Return the constants of the chain as far as a node that needs no L1 knows them."""
+    """Return the rollup configuration, without what only a node with L1 knows."""
     _on_op_stack(context, context.latest_view())
     chain, config = context.node.chain, context.node.config
     genesis = chain.genesis

@@ -1,7 +1,7 @@
-"""ots_*: what the explorer Otterscan asks of a node.
+"""ots_*: the API of the block explorer Otterscan.
 
-Source: Otterscan's API (docs.otterscan.io/api-docs/ots-api), with the forms that anvil gives it.
-Pre-confirmed blocks are not part of it but where a hash leads to one.
+Source: docs.otterscan.io/api-docs/ots-api, with the formats of anvil. Pre-confirmed blocks are not
+part of it, except where a transaction hash leads to one.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from fastevm.rpc_types.transactions import Json
 
 API_LEVEL: Final = 8
 
-# Kinds of internal operations.
+# Types of internal operations.
 TRANSFER, DESTRUCTION, CREATION, CREATION2 = range(4)
 KINDS: Final = {
     "CALL": TRANSFER,
@@ -39,7 +39,7 @@ KINDS: Final = {
 
 @method("ots_getApiLevel")
 def api_level(context: Context) -> int:
-    """Return the level of the API that the explorer compares with what it needs."""
+    """Return the API level, which the explorer compares with the level it needs."""
     return API_LEVEL
 
 
@@ -56,9 +56,9 @@ def has_code(context: Context, address: bytes, block: BlockId) -> bool:
 @method("ots_traceTransaction", HASH, run_on=RunOn.WORKER)
 @long_running
 def call_entries(context: Context, tx_hash: bytes) -> list[Json]:
-    """Return the frames of a transaction; an empty list for an unknown one.
+    """Return the call frames of a transaction; an empty list if it is unknown.
 
-    Creations and self-destructions have entries as in Erigon; anvil leaves them out.
+    Creations and self-destructions have entries as in Erigon; anvil omits them.
     """
     return [_entry(entry.frame) for entry in _entries(context, tx_hash) or ()]
 
@@ -66,9 +66,9 @@ def call_entries(context: Context, tx_hash: bytes) -> list[Json]:
 @method("ots_getInternalOperations", HASH, run_on=RunOn.WORKER)
 @long_running
 def internal_operations(context: Context, tx_hash: bytes) -> list[Json]:
-    """Return the transfers, creations and self-destructions of a transaction, the first one's too.
+    """Return the transfers, creations and self-destructions of a transaction, the top frame's too.
 
-    Those of frames that failed are in it, as in anvil and Erigon. An error for an unknown one.
+    Those of failed frames are included, as in anvil and Erigon. Raises RpcError if it is unknown.
     """
     entries = _entries(context, tx_hash)
     if entries is None:
@@ -79,7 +79,7 @@ def internal_operations(context: Context, tx_hash: bytes) -> list[Json]:
 @method("ots_getTransactionError", HASH, run_on=RunOn.WORKER)
 @long_running
 def revert_data(context: Context, tx_hash: bytes) -> str:
-    """Return what a transaction reverted with; nothing for another one."""
+    """Return the revert data of a transaction; ``0x`` if it did not revert."""
     entries = _entries(context, tx_hash)
     top = entries[0].frame if entries else None
     return hex_bytes(top.output) if top is not None and top.reverted else "0x"
@@ -133,19 +133,19 @@ def transaction_hash_by_sender(context: Context, sender: bytes, nonce: int) -> s
 
 @method("ots_getBlockDetails", NUMBER_TAG_OR_INT, run_on=RunOn.SMALL)
 def block_details(context: Context, block: BlockId) -> Json:
-    """Return a block without its transactions, and what it issued and earned."""
+    """Return a block without transactions, with its issuance and total fees."""
     return _details(_known(context, block))
 
 
 @method("ots_getBlockDetailsByHash", HASH, run_on=RunOn.SMALL)
 def block_details_by_hash(context: Context, block_hash: bytes) -> Json:
-    """Return the same of a block of any branch."""
+    """Return details as ots_getBlockDetails does, of a block that need not be canonical."""
     return _details(_known(context, BlockId(hash=block_hash)))
 
 
 @method("ots_getBlockTransactions", NUMBER_TAG_OR_INT, COUNT, COUNT, run_on=RunOn.SMALL)
 def block_transactions(context: Context, block: BlockId, page: int, size: int) -> Json:
-    """Return a block with a page of its transactions, and their receipts; pages count from 0."""
+    """Return a block with one page of transactions and receipts; pages count from 0."""
     view = _known(context, block)
     size = min(size, SEARCH_RESULTS)
     places = range(len(view.block.transactions))[page * size : (page + 1) * size]
@@ -156,7 +156,7 @@ def block_transactions(context: Context, block: BlockId, page: int, size: int) -
 
 
 def receipt_json(view: View, index: int) -> msgspec.Raw:
-    """Return a receipt with the time of its block."""
+    """Return a receipt with the timestamp of its block."""
     time = quantity(view.block.header.timestamp).encode()
     return msgspec.Raw(b'%b,"timestamp":"%b"}' % (view.receipt_text(index)[:-1], time))
 

@@ -1,7 +1,7 @@
-"""Searches of ots_*: the history of an address, and who created a contract.
+"""Searches of ots_*: the transactions of an address, and the creator of a contract.
 
-The history is found by executing blocks again, from the given one on, until the page is full: at
-most 10,000 blocks, whose states the node must hold. A page ends with a whole block.
+Blocks are executed again, starting at the given block, until the page is full: at most 10,000
+blocks, whose states the node must have. A page always ends with a whole block.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ CREATED_EARLIER: Final = (
     "the contract was created before block {number}, the oldest one whose state the node holds"
 )
 
-Found = list[tuple[View, int]]  # blocks and indices of transactions
+Found = list[tuple[View, int]]  # (block, transaction index)
 
 
 @method("ots_searchTransactionsBefore", ADDRESS, COUNT, COUNT, run_on=RunOn.WORKER)
 @long_running
 def transactions_before(context: Context, address: bytes, block: int, size: int) -> Json:
-    """Return the newest transactions before a block that an address has a part in, newest first.
+    """Return the newest transactions before a block that involve an address, newest first.
 
-    Block 0 stands for the head, and the head is searched too. ``firstPage``: there are no newer
-    ones, ``lastPage``: no older ones.
+    Block 0 means the head, which is then searched too. ``firstPage``: there are no newer
+    transactions, ``lastPage``: there are no older ones.
     """
     head, first = context.node.chain.head.number, _first(context)
     newest = head if block == 0 else min(block - 1, head)
@@ -55,9 +55,9 @@ def transactions_before(context: Context, address: bytes, block: int, size: int)
 @method("ots_searchTransactionsAfter", ADDRESS, COUNT, COUNT, run_on=RunOn.WORKER)
 @long_running
 def transactions_after(context: Context, address: bytes, block: int, size: int) -> Json:
-    """Return the oldest transactions after a block that an address has a part in, newest first.
+    """Return the oldest transactions after a block that involve an address, newest first.
 
-    Block 0 stands for the beginning of the chain.
+    Block 0 means the beginning of the chain.
     """
     head, first = context.node.chain.head.number, _first(context)
     oldest = max(first, block + 1, _oldest_traceable(context) if block == 0 else 0)
@@ -72,10 +72,10 @@ def transactions_after(context: Context, address: bytes, block: int, size: int) 
 @method("ots_getContractCreator", ADDRESS, run_on=RunOn.WORKER)
 @long_running
 def contract_creator(context: Context, address: bytes) -> dict[str, str] | None:
-    """Return the transaction and the account that created a contract; null if none did.
+    """Return the transaction and the account that created a contract; null if there is none.
 
-    The states that the node holds lead to the block. A contract that no longer exists, and one that
-    was there from the beginning, have no creator.
+    A binary search over stored states finds the block. Null also for a contract that no longer
+    exists and for one in the genesis state.
     """
     chain = context.node.chain
     low, high = chain.oldest_state(), chain.head.number
@@ -96,11 +96,11 @@ def contract_creator(context: Context, address: bytes) -> dict[str, str] | None:
             if frame.creates and frame.target == address and frame.error is None:
                 tx_hash = trace.position.tx_hash or b""
                 return {"hash": hex_bytes(tx_hash), "creator": hex_bytes(frame.caller)}
-    return None  # an account whose code is a delegation
+    return None  # the code is a delegation (EIP-7702), so the account is no contract
 
 
 def _first(context: Context) -> int:
-    """The first block with transactions of this chain's own."""
+    """Return the number of this chain's first block with transactions."""
     return context.node.chain.genesis.number + 1
 
 
@@ -113,7 +113,7 @@ def _has_code(context: Context, number: int, address: bytes) -> bool:
 
 
 def _collected(context: Context, address: bytes, numbers: range, size: int) -> tuple[Found, bool]:
-    """The transactions of a page in the order of ``numbers``, and whether all were looked at."""
+    """Return the transactions of a page in order of ``numbers``, and whether all were searched."""
     found: Found = []
     size = min(size, SEARCH_RESULTS)
     for number in numbers:

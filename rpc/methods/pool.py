@@ -1,4 +1,4 @@
-"""Submission of transactions, and what waits in the pool."""
+"""Submission of transactions, and the content of the pool."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
@@ -31,29 +31,31 @@ from fastevm.rpc_types.transactions import Json, transaction_json
 MILLISECONDS: Final = 1000
 
 
-BYTES_OF_AN_OBJECT: Final = 64  # of a transaction, that take as long to check as an object to make
-LOOP_GAS: Final = 500_000  # of a transaction whose block is built on the event loop
-BLOB_TYPE: Final = b"\x03"  # whose proofs take milliseconds
+# checking this many bytes of a transaction costs as much as building one JSON object
+BYTES_OF_AN_OBJECT: Final = 64
+# largest gas limit of a transaction whose block is built on the event loop
+LOOP_GAS: Final = 500_000
+BLOB_TYPE: Final = b"\x03"  # checking its KZG proofs takes milliseconds
 
 
 def predecode_transactions(context: Context, calls: list[list[Any]]) -> None:
-    """Let the node prepare the transactions of several calls together."""
+    """Prepare the transactions of several calls together."""
     if not context.node.submits_at_once:
         require_worker()
     raws = []
     for params in calls:
-        with suppress(DecodeError, IndexError):  # said when the call is made
+        with suppress(DecodeError, IndexError):  # the error is reported when the call runs
             raws.append(decode_bytes(params[0]))
     context.node.predecode(raws)
 
 
 @method("eth_sendRawTransaction", DATA, run_on=RunOn.SMALL, prepare_many=predecode_transactions)
 def send_raw_transaction(context: Context, raw: bytes) -> str:
-    """Submit a signed transaction and return its hash; it waits for the next pre-confirmed slice.
+    """Submit a signed transaction. Returns its hash; the transaction waits for the next slice.
 
-    A blob transaction comes with its sidecar, which the hash does not cover.
+    A blob transaction includes its sidecar, which the hash does not cover.
     """
-    if raw[:1] == BLOB_TYPE:  # the first one waits seconds for the trusted setup
+    if raw[:1] == BLOB_TYPE:  # loading the trusted setup for the first blob takes seconds
         require_worker(is_long=True)
     elif context.node.submits_at_once:
         require_worker_above_limit(len(raw) // BYTES_OF_AN_OBJECT)
@@ -64,9 +66,9 @@ def send_raw_transaction(context: Context, raw: bytes) -> str:
 
 
 async def forward_raw_transaction(context: Context, raw: bytes) -> str:
-    """Submit a signed transaction to the upstream of this node; no thread waits for the answer.
+    """Submit a signed transaction to the node's upstream. No thread waits for the answer.
 
-    Who leaves meanwhile does not take it back.
+    The transaction stays submitted if the client disconnects.
     """
     with refusals():
         sending = await context.workers.run(context.node.begin_to_forward, raw)
@@ -74,7 +76,7 @@ async def forward_raw_transaction(context: Context, raw: bytes) -> str:
         return hex_bytes(tx_hash)
 
 
-# In place of the methods of these names on a node that forwards.
+# Replaces the methods with these names on a node that forwards transactions.
 FORWARDING: Final = {
     "eth_sendRawTransaction": Method(
         "eth_sendRawTransaction", forward_raw_transaction, (DATA,), RunOn.TASK
@@ -85,7 +87,7 @@ FORWARDING: Final = {
 def require_worker_above_one_light(context: Context, gas: int) -> None:
     """Raise NeedsWorker if building blocks for this transaction may take milliseconds on the loop.
 
-    That is so if its gas limit is above ``LOOP_GAS``, or if the pool is not empty: the waiting
+    It may if the gas limit is above ``LOOP_GAS`` or the pool is not empty, because pooled
     transactions then get blocks too.
     """
     pool = context.node.pool
@@ -96,7 +98,7 @@ def require_worker_above_one_light(context: Context, gas: int) -> None:
 @at_once
 @long_running
 def mine_raw_transaction(context: Context, raw: bytes) -> str:
-    """Submit a signed transaction and build its block, after the blocks that are under way."""
+    """Submit a signed transaction and mine its block, after the blocks in progress."""
     prepare_send(context)
     if raw[:1] == BLOB_TYPE:
         return checked_send(context, send_raw_transaction(context, raw))
@@ -107,7 +109,7 @@ def mine_raw_transaction(context: Context, raw: bytes) -> str:
     return checked_send(context, told)
 
 
-# In place of the methods of these names on a node that builds a block for each transaction.
+# Replaces the methods with these names on a node that mines a block for each transaction.
 MINING: Final = {
     "eth_sendRawTransaction": Method(
         "eth_sendRawTransaction", mine_raw_transaction, (DATA,), RunOn.SMALL
@@ -117,7 +119,7 @@ MINING: Final = {
 
 @contextmanager
 def refusals() -> Iterator[None]:
-    """Turn what the node says of a transaction into errors of the wire."""
+    """Convert the node's exceptions about transactions to RpcError."""
     try:
         yield
     except TransactionDecodeError as error:
@@ -129,22 +131,22 @@ def refusals() -> Iterator[None]:
 
 
 def send_next_transaction(context: Context, raw: bytes) -> str:
-    """Submit a signed transaction that does not wait for another one; return its hash."""
+    """Submit a signed transaction. Raises RpcError if its nonce leaves a gap. Returns its hash."""
     with refusals():
         return hex_bytes(context.node.submit_next(raw))
 
 
 @method("eth_sendRawTransactionSync", DATA, Param(decode_count, optional=True), run_on=RunOn.TASK)
 async def send_raw_transaction_sync(context: Context, raw: bytes, wait: int | None) -> bytes:
-    """Submit a transaction and return its receipt as soon as there is one (EIP-7966).
+    """Submit a transaction and wait for its receipt (EIP-7966).
 
-    That is when it is in a slice, or in a block on nodes without slices, whatever receipts
-    eth_getTransactionReceipt gives on this listener (``--receipts``).
+    The receipt exists when the transaction is in a slice, or in a block on nodes without slices,
+    whatever ``--receipts`` says.
 
-    ``wait`` is in milliseconds, 6,000 if 0 or left out; a longer wait is cut to 6,000. A
-    transaction that is not seen in time stays in the pool; the error's data is its hash. One whose
-    nonce leaves a gap is not put into the pool (code 6); the error's data is the next nonce. A node
-    that forwards leaves that check to its upstream.
+    ``wait``: milliseconds, at most 6,000, which is also the default and the meaning of 0. On
+    timeout the transaction stays in the pool, and the error's data is its hash. A transaction whose
+    nonce leaves a gap is refused (code 6); the error's data is the next nonce. A node that forwards
+    leaves this check to its upstream.
     """
     wait = wait_within(context, wait)
     with context.hub.waiter():
@@ -157,13 +159,13 @@ async def send_raw_transaction_sync(context: Context, raw: bytes, wait: int | No
 
 
 def wait_within(context: Context, asked: int | None) -> int:
-    """Return the milliseconds that a caller waits: the limit if it asks for none, 0 or more."""
+    """Return how many milliseconds to wait: ``asked`` (0 or None: the limit), at most the limit."""
     limit = int(context.limits.sync_time * MILLISECONDS)
     return min(asked or limit, limit)
 
 
 async def receipt_within(context: Context, told: str, wait: int) -> bytes:
-    """Return the receipt of a transaction that was sent, ``wait`` milliseconds later at most."""
+    """Wait at most ``wait`` milliseconds for the receipt of a submitted transaction."""
     tx_hash = bytes.fromhex(told[2:])
     receipt = None
     if await context.hub.confirmed(
@@ -182,10 +184,10 @@ def _receipt(context: Context, tx_hash: bytes) -> bytes | None:
 
 @method("base_transactionStatus", HASH)
 def transaction_status(context: Context, tx_hash: bytes) -> dict[str, str]:
-    """Return whether the transaction waits in the pool: ``Known``, else ``Unknown``.
+    """Return ``Known`` if a transaction is in the pool, else ``Unknown``.
 
-    If the pool dropped it, ``reason`` says why. A transaction that was pre-confirmed or mined is
-    not in the pool any more: ask for its receipt.
+    If the pool dropped it, ``reason`` says why. A pre-confirmed or mined transaction has left the
+    pool and has a receipt.
     """
     pool = context.node.pool
     if pool.find(tx_hash) is not None and locate(context, tx_hash) is None:
@@ -196,21 +198,21 @@ def transaction_status(context: Context, tx_hash: bytes) -> dict[str, str]:
 
 @method("anvil_getBlobByHash", HASH, run_on=RunOn.WORKER)
 def blob_by_hash(context: Context, versioned_hash: bytes) -> str | None:
-    """Return a blob; null once the node does not keep it any more."""
+    """Return a blob by its versioned hash; null if the node no longer has it."""
     found = context.node.pool.blob(versioned_hash)
     return None if found is None else hex_bytes(found)
 
 
 @method("anvil_getBlobsByTransactionHash", HASH, run_on=RunOn.WORKER)
 def blobs_of_transaction(context: Context, tx_hash: bytes) -> list[str] | None:
-    """Return the blobs of a transaction; null once the node does not keep them any more."""
+    """Return the blobs of a transaction; null if the node no longer has them."""
     found = context.node.pool.sidecar(tx_hash)
     return None if found is None else [hex_bytes(blob) for blob in found.blobs]
 
 
 @method("txpool_status")
 def pool_status(context: Context) -> Json:
-    """Return how many transactions are executable now, and how many wait behind a gap."""
+    """Return the number of executable transactions, and of those behind a nonce gap."""
     pool = context.node.pool
     return {
         "pending": quantity(pool.executable_count),
@@ -223,8 +225,8 @@ def pool_status(context: Context) -> Json:
 def pool_content(context: Context) -> Answer:
     """Return all pooled transactions by sender and nonce.
 
-    The JSON text is made a transaction at a time and stays in parts: one call of the encoder, or
-    one text of all, would keep the event loop waiting.
+    The JSON text is built one transaction at a time and stays in parts. Encoding or joining it in
+    one step would block the event loop.
     """
     return _content(context, transaction_json)
 
@@ -232,7 +234,7 @@ def pool_content(context: Context) -> Answer:
 @method("txpool_inspect", run_on=RunOn.WORKER)
 @long_running
 def pool_overview(context: Context) -> Answer:
-    """Return all pooled transactions by sender and nonce, each as a line of text."""
+    """Return all pooled transactions by sender and nonce, each as one line of text."""
     return _content(context, _line)
 
 
@@ -243,7 +245,7 @@ def _content(context: Context, shown: Callable[[Any], Any]) -> Answer:
 
 
 def _line(transaction: Any) -> str:
-    """The line of a transaction, as go-ethereum writes it."""
+    """Return the line of a transaction in go-ethereum's format."""
     target = "contract creation" if transaction.to is None else checksum_address(transaction.to)
     price = transaction_json(transaction)["gasPrice"]
     amount = f"{transaction.value} wei + {transaction.gas_limit} gas"
@@ -253,7 +255,7 @@ def _line(transaction: Any) -> str:
 @method("eth_pendingTransactions", run_on=RunOn.WORKER)
 @long_running
 def pending_transactions(context: Context) -> Answer:
-    """Return the pooled transactions that are executable now."""
+    """Return the executable transactions of the pool."""
     executable = context.node.pool.executable()
     items = [entry for by_nonce in executable.values() for _, entry in sorted(by_nonce.items())]
     texts = (encode(transaction_json(entry)) for entry in items)
@@ -272,7 +274,7 @@ def pool_content_from(context: Context, sender: bytes) -> Json:
 def _members(
     content: PoolContent, name: Callable[[bytes], str], shown: Callable[[Any], Any]
 ) -> Iterator[bytes]:
-    """The members of an object of senders, as JSON text in short parts."""
+    """Yield the members of an object keyed by sender, as short pieces of JSON text."""
     before = b""
     for sender, by_nonce in content.items():
         yield b'%b"%b":{' % (before, name(sender).encode())

@@ -1,4 +1,4 @@
-"""Blocks of a development chain taken back or replaced, as anvil does it."""
+"""Removes or replaces blocks of a development chain, as anvil does."""
 
 from typing import Any, Final
 
@@ -16,13 +16,13 @@ from fastevm.rpc_types.call_object import decode_call
 from fastevm.rpc_types.quantity import DecodeError, decode_bytes, object_fault
 from fastevm.simulate import CallRequest
 
-PAIR: Final = 2  # members: a transaction, the place of its block
-MAX_TRANSACTIONS: Final = 10_000  # of one reorganisation
+PAIR: Final = 2  # length of a pair: a transaction, the index of its block
+MAX_TRANSACTIONS: Final = 10_000  # most transactions in one reorganisation
 Wanted = bytes | CallRequest
 
 
 def decode_pairs(value: Any) -> list[tuple[Wanted, int]]:
-    """Decode pairs of a transaction, raw or a call object, and the place of its block from 0 on."""
+    """Decode pairs of a transaction (raw, or a call object) and the index of its new block."""
     if not isinstance(value, list) or len(value) > MAX_TRANSACTIONS:
         raise object_fault(value, f"at most {MAX_TRANSACTIONS} pairs")
     return [_decode_pair(pair) for pair in value]
@@ -37,7 +37,7 @@ def _decode_pair(pair: Any) -> tuple[Wanted, int]:
 
 
 def decode_reorg(value: Any) -> tuple[int, list[tuple[Wanted, int]]] | int:
-    """Decode a depth, or the object of both parameters."""
+    """Decode a depth, or an object with both parameters of anvil_reorg."""
     if not isinstance(value, dict):
         return decode_depth(value)
     if "depth" not in value:
@@ -48,13 +48,13 @@ def decode_reorg(value: Any) -> tuple[int, list[tuple[Wanted, int]]] | int:
 
 @methods(["anvil_rollback"], OPTIONAL_NUMBER)
 def rollback(context: Context, depth: int | None) -> None:
-    """Take back the newest blocks (1); their transactions are gone."""
+    """Remove the newest blocks (default 1) with their transactions."""
     attempt(control(context).rewriting.rollback, 1 if depth is None else depth)
 
 
 @methods(["debug_setHead"], NUMBER)
 def set_head(context: Context, number: int) -> None:
-    """Take back the blocks above a number; their transactions are gone."""
+    """Remove the blocks above ``number`` with their transactions."""
     found = control(context)
     head = found.chain.head.number
     if number > head:
@@ -64,10 +64,10 @@ def set_head(context: Context, number: int) -> None:
 
 @methods(["anvil_reorg"], Param(decode_reorg), Param(decode_pairs, optional=True, default=[]))
 def reorg(context: Context, wanted: Any, pairs: list[tuple[Wanted, int]]) -> None:
-    """Replace the newest blocks by as many others, with the given transactions and no others.
+    """Replace the newest blocks by the same number of blocks with only the given transactions.
 
-    What is left out of a transaction is filled in for the new branch: the nonce is the sender's
-    next one, the fee cap twice the base fee of its first block.
+    Missing fields are filled in for the new branch: the nonce is the sender's next one, the fee cap
+    is twice the base fee of the branch's first block.
     """
     depth, pairs = (wanted, pairs) if isinstance(wanted, int) else wanted
     rewriting = control(context).rewriting
@@ -84,7 +84,7 @@ def reorg(context: Context, wanted: Any, pairs: list[tuple[Wanted, int]]) -> Non
 
 
 def _with_cap(context: Context, wanted: CallRequest, base_fee: int | None) -> CallRequest:
-    """Return the transaction with a fee cap for the new branch, unless it names a price."""
+    """Return the request with a fee cap for the new branch, unless it has a price."""
     if base_fee is None or wanted.gas_price is not None or wanted.max_fee_per_gas is not None:
         return wanted
     tip = wanted.max_priority_fee_per_gas
@@ -95,7 +95,7 @@ def _with_cap(context: Context, wanted: CallRequest, base_fee: int | None) -> Ca
 def _transaction(
     context: Context, layer: Any, wanted: Wanted, nonces: dict[bytes, int]
 ) -> fastevm.Transaction:
-    """Return the transaction; ``nonces`` are the next ones of the senders before it."""
+    """Return the transaction. ``nonces``: next nonce by sender, after the previous transactions."""
     if isinstance(wanted, bytes):
         made: fastevm.Transaction = attempt(fastevm.Transaction.decode, wanted)
         if made.sender is None:
@@ -107,7 +107,7 @@ def _transaction(
         if is_impersonated(context, sender):
             chain_id = context.node.config.chain_id
             fields = filled(context, request)
-            built(fields)  # or it says which one does not fit
+            built(fields)  # raises RpcError about the invalid field
             made = attempt(impersonated, sender, fields, chain_id=chain_id)
         else:
             made = signed(context, request)

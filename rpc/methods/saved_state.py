@@ -1,4 +1,4 @@
-"""The state of a development chain as one value: dumped, and loaded again, here or in anvil."""
+"""Dumps and loads the state of a development chain, in anvil's format."""
 
 from typing import Any
 
@@ -13,19 +13,19 @@ from fastevm.rpc_types.quantity import decode_bool
 
 @methods(["anvil_dumpState", "hardhat_dumpState"], Param(decode_bool, optional=True))
 def dump_state(context: Context, historical: bool | None) -> str:
-    """Return accounts, blocks, transactions and receipts: gzip of the JSON that anvil writes.
+    """Return accounts, blocks, transactions and receipts in anvil's format: gzipped JSON.
 
-    ``historical`` (false): also the states of up to 1,000 older blocks that the node keeps.
+    ``historical`` (default false): also dump up to 1,000 older states that the node has.
     """
     return hex_bytes(nodes.packed_state(context.node.dump_state(historical=bool(historical))))
 
 
 @methods(["anvil_loadState", "hardhat_loadState"], DATA)
 def load_state(context: Context, data: Any) -> bool:
-    """Go on with a chain that this node or anvil dumped; return true.
+    """Continue with a chain that this node or anvil dumped. Returns true.
 
-    Accounts that the dump does not name stay. Snapshots and waiting transactions are forgotten.
-    States of older blocks are known if the dump has them.
+    Accounts that are not in the dump stay. Snapshots and pooled transactions are dropped. States of
+    older blocks are available if the dump has them.
     """
     attempt(context.node.load_state, data)
     return True

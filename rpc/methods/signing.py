@@ -1,4 +1,4 @@
-"""Messages signed with the keys of the development accounts (EIP-191, EIP-712)."""
+"""Signs messages with the keys of the development accounts (EIP-191, EIP-712)."""
 
 import sys
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from fastevm.rpc.methods.accounts import key_of
 from fastevm.rpc_client.large_json import decode
 from fastevm.rpc_types.quantity import DecodeError, object_fault
 
-DOMAIN: Final = "EIP712Domain"  # as primary type: the domain itself is what is signed
+DOMAIN: Final = "EIP712Domain"  # primary type if the message is only the domain
 NOTHING: Final = "Nothing"
 TYPED_DATA_MEMBERS: Final = ("types", "primaryType", "domain", "message")
 ENCODER: Final = "eth_account.messages"
@@ -26,18 +26,18 @@ TYPED_DATA: Final = b"\x19\x01"  # version 1 of EIP-191
 
 @method("eth_sign", ADDRESS, DATA)
 def sign(context: Context, address: bytes, message: bytes) -> str:
-    """Sign a message as EIP-191 has it; 65 bytes, the last one 27 or 28."""
+    """Sign a message (EIP-191). Returns 65 bytes, the last of them 27 or 28."""
     return hex_bytes(key_of(context, address).sign_message(message))
 
 
 @method("personal_sign", DATA, ADDRESS)
 def personal_sign(context: Context, message: bytes, address: bytes) -> str:
-    """Sign a message: eth_sign with its parameters the other way round."""
+    """Sign a message as eth_sign does, with its parameters in reverse order."""
     return sign(context, address, message)
 
 
 def decode_typed_data(value: Any) -> dict[str, Any]:
-    """Decode the object of EIP-712, or its JSON text as wallets take it."""
+    """Decode the EIP-712 object, or its JSON text, which wallets send."""
     if isinstance(value, str):
         try:
             value = decode(value)
@@ -55,9 +55,10 @@ def decode_typed_data(value: Any) -> dict[str, Any]:
 
 
 def sign_typed_data(context: Context, address: bytes, data: dict[str, Any]) -> str:
-    """Sign typed data as EIP-712 has it; 65 bytes, the last one 27 or 28.
+    """Sign typed data (EIP-712). Returns 65 bytes, the last of them 27 or 28.
 
-    The encoding is that of the package eth-account, which knows no message of the domain alone.
+    eth-account encodes it. A message of only the domain, which it does not support, gets an empty
+    type.
     """
     account = key_of(context, address)
     is_domain = data["primaryType"] == DOMAIN
@@ -67,7 +68,7 @@ def sign_typed_data(context: Context, address: bytes, data: dict[str, Any]) -> s
         encoded = _encoder()(full_message=data)
     except RpcError:
         raise
-    except Exception as error:  # the encoder checks nothing, so that anything may come
+    except Exception as error:  # the encoder checks nothing, so it may raise any exception
         raise RpcError("invalid_params", f"typed data cannot be encoded: {error}") from error
     body = b"" if is_domain else encoded.body
     digest = fastevm.keccak256(TYPED_DATA + encoded.header + body)
@@ -79,7 +80,7 @@ for _name in ("eth_signTypedData", "eth_signTypedData_v3", "eth_signTypedData_v4
 
 
 def _encoder() -> Callable[..., Any]:
-    """What encodes typed data: loaded when it is first used, since that takes 0.3 s."""
+    """Return eth-account's encoder, imported at first use because that takes 0.3 s."""
     if find_spec("eth_account") is None:
         text = f"typed data needs the package eth-account: {install_command('blobs')}"
         raise RpcError("server_error", text)
@@ -87,5 +88,6 @@ def _encoder() -> Callable[..., Any]:
     try:
         found: Callable[..., Any] = import_module(ENCODER).encode_typed_data
     finally:
-        sys.setrecursionlimit(limit)  # py_ecc, which is imported, raises it beyond the stack
+        # importing py_ecc raises the recursion limit beyond the thread's stack
+        sys.setrecursionlimit(limit)
     return found

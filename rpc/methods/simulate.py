@@ -1,4 +1,4 @@
-"""eth_simulateV1: several blocks of calls on top of any state."""
+"""eth_simulateV1: simulates blocks of calls on any state."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -44,7 +44,7 @@ def as_it_is(value: Any) -> Any:
 
 
 def planned(value: Any, dialect: Dialect) -> Plan:
-    """Read the payload; an error of the first argument where it cannot be read."""
+    """Read the payload into a plan. Raises RpcError about the first argument if it is invalid."""
     form = STRICT if dialect.refuses_unknown_overrides else GETH
     try:
         payload = decoded(partial(decode_payload, form=form), value, dialect)
@@ -54,7 +54,7 @@ def planned(value: Any, dialect: Dialect) -> Plan:
 
 
 def simulate_directly(context: Context, params: bytes, head: bytes) -> bytes | None:
-    """Answer from the text of the params; None where the request is not of the usual form."""
+    """Answer from the text of the params; None if they do not have the usual form."""
     found = context.simulator.read_request(params)
     if found is None:
         return None
@@ -64,7 +64,7 @@ def simulate_directly(context: Context, params: bytes, head: bytes) -> bytes | N
 
 
 def answered(context: Context, plan: Plan, view: StateView, head: bytes = b"") -> bytes:
-    """Run a plan; the result as JSON text behind ``head``."""
+    """Run a plan. Returns the result as JSON text, with ``head`` before it."""
     form = replace(ERROR_FORM, as_text=context.dialect.simulate_error_as_text)
     with refusals():
         return context.simulator.simulate_text(view, plan, _options(context), form, head)
@@ -72,7 +72,7 @@ def answered(context: Context, plan: Plan, view: StateView, head: bytes = b"") -
 
 @contextmanager
 def refusals() -> Iterator[None]:
-    """Turn what refuses a whole request into errors of the wire."""
+    """Convert exceptions about a whole request to RpcError."""
     try:
         yield
     except SimulationError as error:
@@ -94,14 +94,14 @@ def refusals() -> Iterator[None]:
 )
 @long_running
 def simulate(context: Context, given: Any, block: BlockId) -> Raw:
-    """Return one block object with its call results for each simulated block, fillers included.
+    """Return a block object with call results for each simulated block, gap blocks included.
 
-    ``pending`` is the base state once, not an overlay of every simulated block. Optional members of
-    the payload beyond the standard, each false by default, add a member to every call:
-    ``returnStateDiff`` (``stateDiff``: balance, nonce, code, storage before and after),
-    ``returnAssetChanges`` (``assetChanges``: ether, tokens, approvals, code, delegations),
-    ``returnAccessList`` (``accessList``: what the call had warmed) and ``returnCallTree``
-    (``callTree``: frames with decoded revert reasons).
+    ``pending`` is the base state and does not change during the simulation. Non-standard optional
+    members of the payload (default false) add a member to every call: ``returnStateDiff``
+    (``stateDiff``: balance, nonce, code, storage before and after), ``returnAssetChanges``
+    (``assetChanges``: ether, tokens, approvals, code, delegations), ``returnAccessList``
+    (``accessList``: accounts and slots that the call warmed) and ``returnCallTree`` (``callTree``:
+    frames with decoded revert reasons).
     """
     plan = planned(given, context.dialect)
     if plan.is_empty:

@@ -1,4 +1,4 @@
-"""Accounts of a state: balance, nonce, code, storage and proofs."""
+"""Reads of accounts: balance, nonce, code, storage and proofs."""
 
 from typing import Any, Final
 
@@ -32,17 +32,17 @@ NO_PROOFS: Final = (
 
 @method("eth_getBalance", ADDRESS, BLOCK_OR_LATEST, reads=Read.BALANCE)
 def get_balance(context: Context, address: bytes, block: BlockId) -> str:
-    """Return the balance in wei; ``pending`` sees pre-confirmed transactions."""
+    """Return the balance in wei; ``pending`` includes pre-confirmed transactions."""
     return quantity(context.view(block).layer.balance(address))
 
 
 @method("eth_getTransactionCount", ADDRESS, INTERFACE_BLOCK, reads=Read.NONCE)
 def get_transaction_count(context: Context, address: bytes, block: BlockId) -> str:
-    """Return the nonce of the account in the state.
+    """Return the nonce of an account.
 
-    ``pending`` is the nonce to use next: it counts pre-confirmed transactions and, on top, those of
-    the account that wait in the pool and can be executed. ``latest`` counts pre-confirmed ones if
-    the listener gives their receipts (``--receipts preconfirmed``).
+    ``pending`` returns the next nonce to use: after pre-confirmed transactions and the account's
+    executable transactions in the pool. ``latest`` includes pre-confirmed transactions if the
+    listener returns their receipts (``--receipts preconfirmed``).
     """
     early = context.dialect.receipts_of_slices and block.tag == LATEST
     nonce = context.view(PENDING_BLOCK if early else block).layer.nonce(address)
@@ -53,18 +53,18 @@ def get_transaction_count(context: Context, address: bytes, block: BlockId) -> s
 
 @method("eth_getCode", ADDRESS, BLOCK_OR_LATEST, reads=Read.CODE)
 def get_code(context: Context, address: bytes, block: BlockId) -> str:
-    """Return the code; of a delegated account the delegation itself (EIP-7702)."""
+    """Return the code of an account; for a delegated account its delegation (EIP-7702)."""
     return hex_bytes(context.view(block).layer.code(address))
 
 
 @method("eth_getAccountInfo", ADDRESS, BLOCK_OR_LATEST)
 def get_account_info(context: Context, address: bytes, block: BlockId) -> Json:
-    """Return balance, nonce and code at once; zero values for an account that does not exist."""
+    """Return balance, nonce and code; zero values if the account does not exist."""
     return account_info(context.view(block).layer, address)
 
 
 def account_info(layer: Layer, address: bytes) -> Json:
-    """Return the same of a state."""
+    """Return balance, nonce and code of an account in ``layer``."""
     return {
         "balance": quantity(layer.balance(address)),
         "nonce": quantity(layer.nonce(address)),
@@ -74,7 +74,7 @@ def account_info(layer: Layer, address: bytes) -> Json:
 
 @method("eth_getAccount", ADDRESS, BLOCK_OR_LATEST, run_on=RunOn.WORKER)
 def get_account(context: Context, address: bytes, block: BlockId) -> Json:
-    """Return the account as the state trie has it, with the hashes of its code and storage."""
+    """Return an account as in the state trie, with storage root and code hash."""
     proof = _proof(context, address, [], block)
     account = proof.account
     return {
@@ -87,7 +87,7 @@ def get_account(context: Context, address: bytes, block: BlockId) -> Json:
 
 @method("eth_getStorageAt", ADDRESS, TEXT, INTERFACE_BLOCK, reads=Read.STORAGE)
 def get_storage_at(context: Context, address: bytes, position: str, block: BlockId) -> str:
-    """Return the 32 bytes of a slot; the position is hex of any length up to 32 bytes."""
+    """Return the 32 bytes of a slot. ``position``: hex of at most 32 bytes."""
     slot, _ = _slot(position)
     return hex_word(context.view(block).layer.storage(address, slot))
 
@@ -108,7 +108,7 @@ def decode_slot_requests(value: Any) -> dict[bytes, list[int]]:
 def get_storage_values(
     context: Context, requests: dict[bytes, list[int]], block: BlockId
 ) -> dict[str, list[str]]:
-    """Return the slots of several accounts at once, by address."""
+    """Return slots of several accounts, by address."""
     count = sum(map(len, requests.values()))
     if count == 0:
         raise RpcError("invalid_params", "empty request")
@@ -122,7 +122,7 @@ def get_storage_values(
 
 
 def decode_keys(value: Any) -> list[str]:
-    """Decode a list of storage keys, still as text."""
+    """Decode a list of storage keys, each as text."""
     if not isinstance(value, list):
         raise object_fault(value, "[]string")
     for key in value:
@@ -133,9 +133,9 @@ def decode_keys(value: Any) -> list[str]:
 
 @method("eth_getProof", ADDRESS, Param(decode_keys), BLOCK_OR_LATEST, run_on=RunOn.WORKER)
 def get_proof(context: Context, address: bytes, keys: list[str], block: BlockId) -> Json:
-    """Return the account and slots with their trie nodes, root first (EIP-1186).
+    """Return an account and slots with their trie nodes, root first (EIP-1186).
 
-    A missing account has zero values; its code hash and storage hash are those of "nothing there".
+    A missing account has zero values, the hash of empty code and the root of an empty trie.
     """
     if len(keys) > STORAGE_KEYS_LIMIT:
         raise RpcError(
@@ -164,7 +164,7 @@ def get_proof(context: Context, address: bytes, keys: list[str], block: BlockId)
 
 
 def _proof(context: Context, address: bytes, slots: list[int], block: BlockId) -> AccountProof:
-    """The proof of an account; HeldUpstream at a fork, RpcError above it."""
+    """Return an account's proof. Raises HeldUpstream at the fork block, RpcError above it."""
     view, history = context.view(block), context.node.history
     if history is not None:
         if view.block is not context.node.chain.genesis:

@@ -46,12 +46,12 @@ def _without_argument(kind: str, argument: Any) -> Topic:
 
 
 def _logs(kind: str, argument: Any) -> Topic:
-    """Without a filter everything is sent."""
+    """A subscription to logs; without a filter, to all logs."""
     return Topic(kind, None if argument is None else decode_filter(argument).without_range())
 
 
 def _pending_logs(kind: str, argument: Any) -> Topic:
-    """Like ``logs``; any argument that is no object selects nothing, so everything is sent."""
+    """A subscription to pending logs; an argument that is no object selects all logs."""
     return _logs(kind, argument if isinstance(argument, dict) else None)
 
 
@@ -66,7 +66,7 @@ def _flagged_or_logs(kind: str, argument: Any) -> Topic:
 
 
 def _receipts(kind: str, argument: Any) -> Topic:
-    """Without hashes, or with none, the receipts of all transactions are sent."""
+    """A subscription to receipts; without ``transactionHashes``, to all receipts."""
     hashes = _object(argument, ("transactionHashes",)).get("transactionHashes") or []
     if not isinstance(hashes, list):
         raise object_fault(hashes, "[]common.Hash", "transactionHashes")
@@ -76,7 +76,7 @@ def _receipts(kind: str, argument: Any) -> Topic:
 
 
 def _inclusion(kind: str, argument: Any) -> Topic:
-    """One transaction by its ``hash``."""
+    """A subscription to the inclusion of the transaction ``hash``."""
     given = _object(argument, ("hash", "includeReorgs"))
     reorgs = given.get("includeReorgs")
     return Topic(
@@ -87,7 +87,7 @@ def _inclusion(kind: str, argument: Any) -> Topic:
 
 
 def _state_changes(kind: str, argument: Any) -> Topic:
-    """An array of addresses."""
+    """A subscription to state changes; the argument is an array of addresses."""
     if not isinstance(argument, list) or not argument:
         raise DecodeError("expected an array of addresses with at least one")
     if len(argument) > STATE_CHANGE_ADDRESSES:
@@ -96,12 +96,12 @@ def _state_changes(kind: str, argument: Any) -> Topic:
 
 
 def _watch(kind: str, argument: Any) -> Topic:
-    """Questions; the listener's rule for BASEFEE is put in afterwards."""
+    """A `fastevm_watch` subscription. `subscribe` sets the listener's rule for BASEFEE later."""
     return Topic(kind, watch=decode_watch(argument, shows_base_fee=True))
 
 
 def _object(argument: Any, members: tuple[str, ...]) -> dict[str, Any]:
-    """Return an object of these members; nothing counts as one without any."""
+    """Return an object that has only ``members``; empty for None. Raises DecodeError."""
     if argument is None:
         return {}
     if not isinstance(argument, dict):
@@ -113,7 +113,7 @@ def _object(argument: Any, members: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _submitted(context: Context, argument: Any) -> Any:
-    """Return the argument of an inclusion with a hash in place of a transaction, submitted now."""
+    """Submit the ``transaction`` of an inclusion request and return the request with its hash."""
     if not isinstance(argument, dict) or ("hash" in argument) == ("transaction" in argument):
         raise DecodeError("expected an object with either hash or transaction")
     given = {**argument}
@@ -150,7 +150,8 @@ TOPICS: Final[dict[str, Callable[[str, Any], Topic]]] = {
     STATE_CHANGES: _state_changes,
     WATCH: _watch,
 }
-TELL_OF_BLOCK: Final = (TRANSACTION_RECEIPTS, TRANSACTION_INCLUSION)  # kinds with receipts
+# subscriptions that send receipts
+TELL_OF_BLOCK: Final = (TRANSACTION_RECEIPTS, TRANSACTION_INCLUSION)
 
 RECEIPT_HASHES_LIMIT: Final = 200
 TOO_MANY_HASHES: Final = (
@@ -166,30 +167,30 @@ ANYTHING: Final = Param(lambda value: value, optional=True)
 
 @method("eth_subscribe", ANYTHING, ANYTHING, run_on=RunOn.SOCKET)
 def subscribe(context: Context, request: SocketRequest, name: Any, argument: Any) -> str:
-    """Open a subscription and return its id; its messages begin after this answer.
+    """Open a subscription. Returns its id; its messages follow this answer.
 
-    ``newHeads``: a header for each new canonical block. ``logs``: canonical logs of a filter; those
-    of blocks that left the chain come again, newest first, with ``removed`` true. With
-    ``fromBlock`` pending it is the same as ``pendingLogs`` where there are slices. With
-    ``includeRemoved`` these also report logs that are withdrawn, with ``removed`` true.
-    ``newPendingTransactions``: what the pool takes, as hash or (true) as object. ``syncing``: one
-    ``false`` from a node that follows and has caught up. Every slice of the pre-confirmed block:
-    ``newFlashblocks`` the whole block so far, ``pendingLogs`` its new logs,
-    ``newFlashblockTransactions`` its new transactions as hashes, as objects with their outcome
-    (true), or those with a log that a filter wants.
+    ``newHeads``: a header for each new canonical block. ``logs``: canonical logs that match a
+    filter; logs of blocks that left the chain are sent again, newest first, with ``removed`` true.
+    With ``fromBlock`` pending it equals ``pendingLogs`` on a node with slices; with
+    ``includeRemoved`` that also sends withdrawn logs, with ``removed`` true.
+    ``newPendingTransactions``: transactions that enter the pool, as hashes or (true) objects.
+    ``syncing``: one ``false`` from a follower that has caught up. For each slice of the
+    pre-confirmed block: ``newFlashblocks`` sends the whole block so far, ``pendingLogs`` its new
+    logs, ``newFlashblockTransactions`` its new transactions as hashes, as objects with their
+    outcome (true), or those with a log that matches a filter.
 
-    ``transactionReceipts``: an array of receipts for each new block that has any of
-    ``transactionHashes`` (all without them). ``transactionInclusion`` (EIP-8072): once the
-    transaction with this ``hash``, or the raw ``transaction`` that is submitted with the request,
-    is in a block; with ``includeReorgs`` until that block is final.
+    ``transactionReceipts``: an array of receipts for each new block with any of
+    ``transactionHashes`` (default: all). ``transactionInclusion`` (EIP-8072): a message when a
+    transaction is in a block. ``hash`` names the transaction, or the raw ``transaction`` is
+    submitted with the request. With ``includeReorgs`` it continues until that block is final.
 
     ``stateChanges``, with an array of addresses: ``nonce``, ``balance`` and the changed slots of
-    each of these accounts with every slice and block that changes it. What a reorganisation or a
-    withdrawn slice takes back is a change, too.
+    each account, for every slice and block that changes it. Changes that a reorganisation or a
+    withdrawn slice reverts are reported, too.
 
-    ``fastevm_watch``: ``calls``, ``bundles`` and ``views`` whose answers stay fresh. The first
-    message has all answers, each later one those that changed with a slice (``block`` ``pending``)
-    or a block (``latest``). ``changes``, ``gasBy`` and ``crosses`` choose what counts as a change.
+    ``fastevm_watch``: ``calls``, ``bundles`` and ``views`` whose answers are kept up to date. The
+    first message has all answers, each later message those that changed with a slice (``block``
+    ``pending``) or a block (``latest``). ``changes``, ``gasBy`` and ``crosses`` select the changes.
 
     A subscription whose client reads too slowly ends with a message that says so.
     """
@@ -230,5 +231,5 @@ def unsubscribe(context: Context, request: SocketRequest, subscription_id: str) 
 
 @method("fastevm_unwatch", TEXT, run_on=RunOn.SOCKET)
 def unwatch(context: Context, request: SocketRequest, subscription_id: str) -> bool:
-    """End a ``fastevm_watch`` subscription; the same as eth_unsubscribe."""
+    """End a ``fastevm_watch`` subscription, as eth_unsubscribe does."""
     return unsubscribe(context, request, subscription_id)

@@ -1,4 +1,4 @@
-"""testing_*: blocks built to order, for test suites."""
+"""testing_*: builds blocks from given attributes, for test suites."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -28,7 +28,7 @@ from fastevm.rpc_types.transactions import Json
 
 
 def decode_attributes(value: Any) -> BlockAttributes:
-    """Decode payload attributes as the engine API has them."""
+    """Decode payload attributes (engine API)."""
     if not isinstance(value, dict):
         raise object_fault(value, "engine.PayloadAttributes")
     withdrawals = value.get("withdrawals")
@@ -75,9 +75,9 @@ def build_block(
     transactions: list[fastevm.Transaction] | None,
     extra_data: bytes,
 ) -> Json:
-    """Return the payload of a block with exactly the given transactions; null takes the pool's.
+    """Return the payload of a block with exactly the given transactions; null: those of the pool.
 
-    The chain does not change. A transaction that cannot be included is an error.
+    The chain does not change. Raises RpcError if a transaction cannot be included.
     """
     parent = context.node.chain.block_by_hash(parent_hash)
     if parent is None:
@@ -106,9 +106,9 @@ def commit_block(
     transactions: list[fastevm.Transaction] | None,
     extra_data: bytes,
 ) -> str:
-    """Add the block that testing_buildBlockV1 builds on the head to the chain; return its hash.
+    """Build a block on the head as testing_buildBlockV1 does, and import it. Returns its hash.
 
-    If the block cannot be built the chain does not change.
+    If the block cannot be built, the chain does not change.
     """
     node = context.node
     with node.producer.lock:
@@ -124,7 +124,10 @@ def assembled(
     transactions: list[fastevm.Transaction] | None,
     extra_data: bytes,
 ) -> tuple[Block, Any]:
-    """Return a block on ``parent`` with exactly these transactions, or the pool's; its result."""
+    """Build a block on ``parent`` and return it with its result.
+
+    ``transactions``: exactly those of the block; None: the executable ones of the pool.
+    """
     if transactions is None:
         by_sender = context.node.pool.executable().values()
         transactions = [by_nonce[nonce] for by_nonce in by_sender for nonce in sorted(by_nonce)]
@@ -141,13 +144,13 @@ def _withdrawal(value: Any) -> Withdrawal:
 
 
 def _value(header: Header, receipts: Sequence[Receipt]) -> int:
-    """Return what the producer earns, in wei."""
+    """Return the tips that the block's producer earns, in wei."""
     base_fee = header.base_fee_per_gas or 0
     return sum(entry.gas_used * (entry.effective_gas_price - base_fee) for entry in receipts)
 
 
 def _payload_json(block: Block) -> Json:
-    """Return an execution payload (engine API, ExecutionPayloadV3; later members where present)."""
+    """Return an execution payload (engine API, ExecutionPayloadV3 and later members if set)."""
     header = block.header
     answer: Json = {
         "parentHash": hex_bytes(header.parent_hash),

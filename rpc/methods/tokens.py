@@ -1,4 +1,4 @@
-"""Balances and allowances of ERC-20 tokens, written into the slots that the token reads."""
+"""Sets ERC-20 balances and allowances in the slots that the token reads."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from fastevm.tracing import TracingError
 
 BALANCE_OF: Final = bytes.fromhex("70a08231")
 ALLOWANCE: Final = bytes.fromhex("dd62ed3e")
-PADDING: Final = bytes(12)  # before an address in a word
+PADDING: Final = bytes(12)  # zeros that extend an address to a word
 
 
 @setters(["anvil_dealERC20", "hardhat_dealERC20", "anvil_setERC20Balance"], ADDRESS, ADDRESS, WEI)
 def deal_erc20(context: Context, account: bytes, token: bytes, amount: int) -> None:
-    """Give an account this balance of a token, in its smallest unit; the total supply stays."""
+    """Set an account's balance of a token, in its smallest unit, but not the total supply."""
     _write(context, token, BALANCE_OF + PADDING + account, amount)
 
 
@@ -28,7 +28,7 @@ def deal_erc20(context: Context, account: bytes, token: bytes, amount: int) -> N
 def set_erc20_allowance(
     context: Context, owner: bytes, spender: bytes, token: bytes, amount: int
 ) -> None:
-    """Let a spender take this amount of an owner's tokens."""
+    """Set the allowance of a spender for an owner's tokens, in the smallest unit."""
     _write(context, token, ALLOWANCE + PADDING + owner + PADDING + spender, amount)
 
 

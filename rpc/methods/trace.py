@@ -1,4 +1,4 @@
-"""Traces: debug_trace* of transactions, blocks and calls, in the formats of go-ethereum."""
+"""debug_trace*: traces of transactions, blocks and calls in go-ethereum's formats."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ STEP_FLAGS: Mapping[str, tuple[str, bool]] = {
 
 
 class CallTraceConfig(Struct, frozen=True):
-    """What debug_traceCall is asked for beside the call and the block."""
+    """The options of debug_traceCall."""
 
     request: TraceRequest = field(default_factory=TraceRequest)
     state_overrides: StateOverrides = field(default_factory=dict)
@@ -63,7 +63,7 @@ class CallTraceConfig(Struct, frozen=True):
 
 
 def decode_trace_config(value: Any) -> TraceRequest:
-    """Decode a tracer's name, its own configuration, the options of struct logs and a timeout."""
+    """Decode a trace configuration: tracer, tracer options, struct log options and timeout."""
     if not isinstance(value, dict):
         raise object_fault(value, "tracers.TraceConfig")
     config = value.get("tracerConfig")
@@ -100,7 +100,7 @@ def _step_options(value: dict[str, Any]) -> StepOptions:
 
 
 def decode_call_trace_config(value: Any, form: Form = GETH) -> CallTraceConfig:
-    """Decode a trace configuration with overrides, and after how many transactions to call."""
+    """Decode a trace configuration with overrides and the index of the preceding transaction."""
     request = decode_trace_config(value)
     index = value.get("txIndex")
     return CallTraceConfig(
@@ -146,7 +146,7 @@ def trace_by_number(context: Context, block: BlockId, request: TraceRequest) -> 
 @method("debug_traceBlockByHash", HASH, CONFIG, run_on=RunOn.WORKER)
 @long_running
 def trace_by_hash(context: Context, block_hash: bytes, request: TraceRequest) -> Answer:
-    """Return the traces of all transactions of a block of any branch."""
+    """Return the traces of all transactions of a block, canonical or not."""
     return _traces(context, view_of(context, BlockId(hash=block_hash)), request)
 
 
@@ -161,9 +161,9 @@ def decode_rlp_block(value: Any) -> Block:
 @method("debug_traceBlock", Param(decode_rlp_block), CONFIG, run_on=RunOn.WORKER)
 @long_running
 def trace_encoded(context: Context, block: Block, request: TraceRequest) -> Answer:
-    """Return the traces of all transactions of a block that is given whole, as RLP.
+    """Return the traces of all transactions of an RLP-encoded block.
 
-    The chain must have its parent; the block itself it need not know.
+    The chain must have its parent, but not the block.
     """
     chain, header = context.node.chain, block.header
     parent = chain.block_by_hash(header.parent_hash)
@@ -185,7 +185,7 @@ def trace_encoded(context: Context, block: Block, request: TraceRequest) -> Answ
 def trace_one_call(
     context: Context, call: CallRequest, block: BlockId, config: CallTraceConfig
 ) -> Answer:
-    """Return the trace of a call on the state after a block, or after some transactions of it.
+    """Return the trace of a call on the state after a block, or after some of its transactions.
 
     ``pending`` is the pre-confirmed state, in the block that is being built.
     """
@@ -229,7 +229,7 @@ def _traces_on(
 
 
 def list_of(traces: Iterable[Any]) -> Answer:
-    """The JSON text of a list of traces."""
+    """Return a list of traces as JSON text."""
     parts: list[bytes | SpooledText] = []
     for trace in traces:
         parts += (b"," if parts else b"[", *_parts_of(trace))
@@ -237,7 +237,7 @@ def list_of(traces: Iterable[Any]) -> Answer:
 
 
 def text_of(trace: Any) -> Answer:
-    """The JSON text of a trace."""
+    """Return a trace as JSON text."""
     return _answer_of(_parts_of(trace))
 
 
@@ -247,7 +247,7 @@ def _answer_of(parts: list[bytes | SpooledText]) -> Answer:
 
 
 def _parts_of(trace: Any) -> list[bytes | SpooledText]:
-    """The JSON text of a trace; all of it, or any of its members, may lie in a spool."""
+    """Return a trace as parts of JSON text. The trace, or any of its members, may be spooled."""
     if isinstance(trace, SpooledText | bytes):
         return [trace]
     if isinstance(trace, LongAnswer):
@@ -262,14 +262,14 @@ def _parts_of(trace: Any) -> list[bytes | SpooledText]:
 
 
 def _is_spooled(value: Any) -> bool:
-    """Whether a part of it lies in a spool."""
+    """Return whether a part of a trace is in a spool file."""
     if isinstance(value, dict):
         return any(map(_is_spooled, value.values()))
     return isinstance(value, SpooledText)
 
 
 def base_of(view: View) -> StateView:
-    """Return the state under a block, with the block's own header and rules."""
+    """Return the state before a block, with the block's own header and rules."""
     if view.block.header.number == 0:
         raise RpcError("server_error", "genesis is not traceable")
     return replace(view.state(), layer=view.layer_below, block_hash=view.hash)

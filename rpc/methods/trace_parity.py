@@ -1,7 +1,7 @@
-"""trace_*: traces in Parity's form, of mined and pre-confirmed transactions.
+"""trace_*: Parity-style traces of mined and pre-confirmed transactions.
 
-The frames are those of ``flatCallTracer``. The top frame has the gas that its code got, as Parity,
-Erigon and anvil show it: without the intrinsic gas and without refunds.
+The frames are those of ``flatCallTracer``. As in Parity, Erigon and anvil, the top frame's gas
+excludes the intrinsic gas and refunds.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ MODES: Final = ("union", "intersection")
 @method("trace_transaction", HASH, run_on=RunOn.WORKER)
 @long_running
 def transaction_traces(context: Context, tx_hash: bytes) -> Answer:
-    """Return the frames of a transaction; an empty list for an unknown one."""
+    """Return the frames of a transaction; an empty list if it is unknown."""
     trace = flat_trace_of(context, tx_hash)
     texts = () if trace is None else trace.texts()
     return text_of(list_text(texts, Spool(context.trace_room)))
@@ -55,13 +55,13 @@ def transaction_traces(context: Context, tx_hash: bytes) -> Answer:
 @method("trace_block", NUMBER_OR_TAG, run_on=RunOn.WORKER)
 @long_running
 def block_traces(context: Context, block: BlockId) -> Answer:
-    """Return the frames of all transactions of a block; an empty list for an unknown one."""
+    """Return the frames of all transactions of a block; an empty list if it is unknown."""
     texts = chain.from_iterable(trace.texts() for trace in flat_traces_of(context.find(block)))
     return text_of(list_text(texts, Spool(context.trace_room)))
 
 
 def decode_positions(value: Any) -> list[int]:
-    """Decode the positions of trace_get: quantities, or numbers as some clients write them."""
+    """Decode the positions of trace_get: quantities, or JSON numbers as some clients send them."""
     if not isinstance(value, list):
         raise object_fault(value, "[]hexutil.Uint64")
     return [decode_count(item) for item in value]
@@ -70,9 +70,9 @@ def decode_positions(value: Any) -> list[int]:
 @method("trace_get", HASH, Param(decode_positions), run_on=RunOn.WORKER)
 @long_running
 def trace_at(context: Context, tx_hash: bytes, positions: list[int]) -> Answer | None:
-    """Return one frame of a transaction, by its place in the flat list.
+    """Return one frame of a transaction by its index in the flat list.
 
-    As in Parity, Erigon and reth there is nothing for any other number of positions than one.
+    Null unless there is exactly one position, as in Parity, Erigon and reth.
     """
     trace = flat_trace_of(context, tx_hash)
     if trace is None or len(positions) != 1:
@@ -81,7 +81,7 @@ def trace_at(context: Context, tx_hash: bytes, positions: list[int]) -> Answer |
 
 
 def flat_trace_of(context: Context, tx_hash: bytes) -> tracing.FlatTrace | None:
-    """Return the frames of a mined or pre-confirmed transaction; None for an unknown one."""
+    """Return the frames of a mined or pre-confirmed transaction; None if it is unknown."""
     found = locate_or_look(context, tx_hash)
     if found is None:
         return None
@@ -93,7 +93,7 @@ def flat_trace_of(context: Context, tx_hash: bytes) -> tracing.FlatTrace | None:
 
 
 def flat_traces_of(view: View | None) -> list[tracing.FlatTrace]:
-    """Return the frames of the transactions of a block."""
+    """Return the frames of each transaction of a block."""
     if view is None or not view.block.transactions:
         return []
     return tracing.trace_block(base_of(view), view.block.transactions, FRAMES)
@@ -104,10 +104,10 @@ def flat_traces_of(view: View | None) -> list[tracing.FlatTrace]:
 
 
 class TraceFilter(Struct, frozen=True, kw_only=True):
-    """Which frames are wanted: of which blocks, from or to whom; how many, after how many others.
+    """A decoded filter of trace_filter: block range, senders, receivers, ``after`` and ``count``.
 
-    ``union``: a frame from one of ``senders`` or to one of ``receivers`` will do, else both must
-    hold. An empty set admits all.
+    ``union``: a frame matches if its sender or its receiver does, else both must match. An empty
+    set matches every address.
     """
 
     first: BlockId = EARLIEST_BLOCK
@@ -119,7 +119,7 @@ class TraceFilter(Struct, frozen=True, kw_only=True):
     count: int | None = None
 
     def admits(self, entry: tracing.FlatFrame) -> bool:
-        """Whether a frame is wanted."""
+        """Return whether a frame matches."""
         frame = entry.frame
         sent, received = frame.caller in self.senders, frame.target in self.receivers
         if self.union and self.senders and self.receivers:
@@ -128,7 +128,7 @@ class TraceFilter(Struct, frozen=True, kw_only=True):
 
 
 def decode_trace_filter(value: Any) -> TraceFilter:
-    """Decode the filter object of trace_filter; members that it does not have are ignored."""
+    """Decode the filter object of trace_filter. Unknown members are ignored."""
     if not isinstance(value, dict):
         raise object_fault(value, "TraceFilter")
     mode, count = value.get("mode") or MODES[0], value.get("count")
@@ -163,11 +163,11 @@ def _addresses(value: Mapping[str, Any], name: str) -> frozenset[bytes]:
 @method("trace_filter", Param(decode_trace_filter), run_on=RunOn.WORKER)
 @long_running
 def filtered_traces(context: Context, wanted: TraceFilter) -> Answer:
-    """Return the frames of a range of blocks that a filter admits, oldest first.
+    """Return the frames in a range of blocks that match a filter, oldest first.
 
-    The blocks are executed again, up to the one with the last frame that ``count`` asks for: a
-    range may have 10,000 blocks, and a request ends when its time is over. On a forked chain it
-    begins after the fork, unless it lies before it.
+    The blocks are executed again until ``count`` frames are found. The range may have 10,000
+    blocks, and the time limit of a request applies. On a fork the range must be entirely above the
+    fork block or entirely at or below it, where the upstream answers.
     """
     first, last = context.number_of(wanted.first), context.number_of(wanted.last)
     history = context.node.history
@@ -191,7 +191,7 @@ def filtered_traces(context: Context, wanted: TraceFilter) -> Answer:
 
 
 def _part(texts: Iterable[bytes], after: int, count: int | None) -> Iterator[bytes]:
-    """Some texts after others; there are never so many that a number of more bits matters."""
+    """Return at most ``count`` texts after the first ``after``, both cut to sys.maxsize."""
     end = sys.maxsize if count is None else min(after + count, sys.maxsize)
     return islice(texts, min(after, sys.maxsize), end)
 

@@ -1,4 +1,4 @@
-"""trace_replay* and trace_call*: frames, ops and state differences in Parity's form."""
+"""trace_replay* and trace_call*: frames, ops and state differences in Parity's format."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FRAMES_ONLY: Final = frozenset(("trace",))  # of ``tracing.TYPES``
 
 
 def decode_types(value: Any) -> Types:
-    """Decode the types of traces that are wanted."""
+    """Decode a list of trace types."""
     if not isinstance(value, list):
         raise object_fault(value, "[]string")
     types = frozenset(map(decode_text, value))
@@ -41,7 +41,7 @@ def decode_types(value: Any) -> Types:
 
 
 def decode_typed_calls(value: Any) -> list[tuple[CallRequest, Types]]:
-    """Decode pairs of a call and the types of its traces."""
+    """Decode pairs of a call and its trace types."""
     if not isinstance(value, list):
         raise object_fault(value, "[][]any")
     if len(value) > TRACED_CALLS:
@@ -58,14 +58,14 @@ TYPES_PARAM: Final = Param(decode_types)
 
 
 def request_of(types: Types) -> TraceRequest:
-    """The request for these types."""
+    """Return the trace request for these types."""
     return TraceRequest(make=partial(tracing.ReplayTracer, types))
 
 
 @method("trace_replayTransaction", HASH, TYPES_PARAM, run_on=RunOn.WORKER)
 @long_running
 def replay_transaction(context: Context, tx_hash: bytes, types: Types) -> Answer:
-    """Return what a mined or pre-confirmed transaction did; an error for an unknown one."""
+    """Return the traces of a mined or pre-confirmed transaction. Raises RpcError if unknown."""
     found = locate_or_look(context, tx_hash)
     if found is None:
         raise RpcError("server_error", "transaction not found")
@@ -81,7 +81,7 @@ def replay_transaction(context: Context, tx_hash: bytes, types: Types) -> Answer
 @method("trace_replayBlockTransactions", NUMBER_OR_TAG, TYPES_PARAM, run_on=RunOn.WORKER)
 @long_running
 def replay_block(context: Context, block: BlockId, types: Types) -> Answer:
-    """Return what each transaction of a block did; an empty list for an unknown block."""
+    """Return the traces of each transaction of a block; an empty list if it is unknown."""
     view = context.find(block)
     transactions = () if view is None else view.block.transactions
     if view is None or not transactions:
@@ -112,7 +112,7 @@ def replay_call(
     state_overrides: StateOverrides,
     block_overrides: BlockOverrides,
 ) -> Answer:
-    """Return what a call would do; its frames where no type of trace is named."""
+    """Return the traces of a call; its frames if no type is given."""
     (trace,) = tracing.trace_calls(
         context.view(block).state(),
         [tracing.TracedCall(call, request_of(types or FRAMES_ONLY), block_overrides)],
@@ -129,7 +129,7 @@ def replay_call(
 def replay_calls(
     context: Context, calls: list[tuple[CallRequest, Types]], block: BlockId
 ) -> Answer:
-    """Return what calls would do, each on the state that the one before it left.
+    """Return the traces of calls, each executed on the state after the previous one.
 
     All calls share the time limit of a call and the gas limit of a request.
     """
@@ -148,7 +148,7 @@ def replay_calls(
 @method("trace_rawTransaction", DATA, TYPES_PARAM, BLOCK_OR_LATEST, run_on=RunOn.WORKER)
 @long_running
 def replay_raw(context: Context, raw: bytes, types: Types, block: BlockId) -> Answer:
-    """Return what a signed transaction would do, under every rule but that it is not submitted."""
+    """Return the traces of a signed transaction, which must be valid and is not submitted."""
     view, spool = context.view(block).state(), Spool(context.trace_room)
     try:
         (trace,) = tracing.trace_calls(

@@ -1,7 +1,7 @@
-"""A transaction by its sender and nonce.
+"""Finds a transaction by its sender and nonce.
 
-The nonces of the states that the chain holds lead to the block; below them a bounded number of
-blocks is looked through.
+A binary search over the sender's nonce in stored states finds the block. Below the oldest state a
+bounded number of blocks is scanned.
 """
 
 from collections.abc import Iterable
@@ -28,7 +28,7 @@ TOO_OLD = (
 def get_transaction_by_sender(context: Context, sender: bytes, nonce: int) -> Json | None:
     """Return a transaction; null if the account has sent none with this nonce.
 
-    One that waits in the pool is found too, and has no block.
+    Pooled transactions are found too; they have no block.
     """
     found = locate_by_sender(context, sender, nonce)
     if found is not None:
@@ -43,8 +43,8 @@ def get_transaction_by_sender(context: Context, sender: bytes, nonce: int) -> Js
 def locate_by_sender(context: Context, sender: bytes, nonce: int) -> tuple[View, int] | None:
     """Return the block of a mined or pre-confirmed transaction and its index there.
 
-    RpcError where it lies more than 10,000 blocks below the oldest state, HeldUpstream where it is
-    older than a fork.
+    Raises RpcError if it is more than 10,000 blocks below the oldest state, HeldUpstream if it is
+    at or below the fork block.
     """
     chain = context.node.chain
     if nonce >= chain.layer_of(chain.head.hash).nonce(sender):

@@ -1,4 +1,4 @@
-"""Transactions and receipts: canonical first, then pre-confirmed, then those in the pool."""
+"""Transactions and receipts, from the canonical chain, pre-confirmed blocks, then the pool."""
 
 from fastevm.core.primitives.hex import hex_bytes
 from fastevm.rpc.before_fork import HeldUpstream
@@ -10,15 +10,16 @@ from fastevm.rpc.dispatch.workers import require_worker, require_worker_above_li
 from fastevm.rpc.view import View
 from fastevm.rpc_types.transactions import Json, transaction_json
 
-RECEIPTS_OF_AN_OBJECT = 64  # whose logs are counted while one object is made
+# counting the logs of this many receipts costs as much as building one JSON object
+RECEIPTS_OF_AN_OBJECT = 64
 
 
 def locate(context: Context, tx_hash: bytes) -> tuple[View, int] | None:
-    """Return the block of a transaction and its index there.
+    """Return the block of a transaction and its index there; None if it is in no block.
 
-    The canonical chain wins: right after a block is imported the pending one still holds the same
-    transactions, under a hash that is not the block's. It is asked again in the end, so that a
-    transaction is found while its block is being sealed.
+    The canonical chain comes first: directly after an import the pending block has the same
+    transactions under another hash. It is searched again at the end, to find a transaction whose
+    block was sealed in the meantime.
     """
     found = context.node.chain.locate(tx_hash)
     if found is not None:
@@ -27,7 +28,7 @@ def locate(context: Context, tx_hash: bytes) -> tuple[View, int] | None:
 
 
 def locate_or_ask(context: Context, tx_hash: bytes) -> tuple[View, int] | None:
-    """Return the same; HeldUpstream for a transaction that is unknown here and may lie upstream."""
+    """Like `locate`. Raises HeldUpstream for an unknown transaction that the upstream may have."""
     found = locate(context, tx_hash)
     if found is not None or context.node.history is None:
         return found
@@ -37,7 +38,7 @@ def locate_or_ask(context: Context, tx_hash: bytes) -> tuple[View, int] | None:
 
 
 def locate_or_look(context: Context, tx_hash: bytes) -> tuple[View, int] | None:
-    """Return the same, for methods whose answers do not tell of the block that they are from."""
+    """Like `locate`. Raises HeldUpstream only if the upstream has the transaction."""
     try:
         return locate_or_ask(context, tx_hash)
     except HeldUpstream:
@@ -63,9 +64,10 @@ def _locate_pre_confirmed(context: Context, tx_hash: bytes) -> tuple[View, int] 
 
 @method("eth_getTransactionByHash", HASH)
 def get_transaction_by_hash(context: Context, tx_hash: bytes) -> Json | None:
-    """Return a transaction; without a block if it only waits in the pool.
+    """Return a transaction; without a block if it is in the pool.
 
-    A pre-confirmed one has a block number and no block hash; with canonical receipts, neither.
+    A pre-confirmed transaction has a block number but no block hash. If the listener returns
+    canonical receipts only, it has neither.
     """
     found = locate_or_ask(context, tx_hash)
     if found is not None:
@@ -77,21 +79,21 @@ def get_transaction_by_hash(context: Context, tx_hash: bytes) -> Json | None:
 
 @method("eth_getTransactionByBlockNumberAndIndex", NUMBER_OR_TAG, INDEX)
 def get_transaction_by_number(context: Context, block: BlockId, index: int) -> Json | None:
-    """Return a transaction by its place."""
+    """Return a transaction by block and index."""
     return _at(context.find(block), index)
 
 
 @method("eth_getTransactionByBlockHashAndIndex", HASH, INDEX)
 def get_transaction_by_block_hash(context: Context, block_hash: bytes, index: int) -> Json | None:
-    """Return a transaction by its place."""
+    """Return a transaction by block hash and index."""
     return _at(context.find(BlockId(hash=block_hash)), index)
 
 
 @method("eth_getRawTransactionByHash", HASH)
 def get_raw_transaction(context: Context, tx_hash: bytes) -> str | None:
-    """Return the canonical bytes of a transaction, mined or pooled; 0x if it is unknown.
+    """Return the canonical bytes of a mined or pooled transaction; 0x if it is unknown.
 
-    On a development node those of an unknown one are null.
+    On a development node the answer for an unknown transaction is null.
     """
     found = locate_or_look(context, tx_hash)
     if found is not None:
@@ -105,7 +107,7 @@ def get_raw_transaction(context: Context, tx_hash: bytes) -> str | None:
 
 @method("eth_getRawTransactionByBlockNumberAndIndex", NUMBER_OR_TAG, INDEX)
 def get_raw_transaction_by_number(context: Context, block: BlockId, index: int) -> str | None:
-    """Return the canonical bytes of a transaction by its place; null if there is none."""
+    """Return the canonical bytes of a transaction by block and index; null if none."""
     return _raw_at(context.find(block), index)
 
 
@@ -113,15 +115,15 @@ def get_raw_transaction_by_number(context: Context, block: BlockId, index: int) 
 def get_raw_transaction_by_block_hash(
     context: Context, block_hash: bytes, index: int
 ) -> str | None:
-    """Return the canonical bytes of a transaction by its place; null if there is none."""
+    """Return the canonical bytes of a transaction by block hash and index; null if none."""
     return _raw_at(context.find(BlockId(hash=block_hash)), index)
 
 
 @method("eth_getTransactionReceipt", HASH, run_on=RunOn.SMALL)
 def get_transaction_receipt(context: Context, tx_hash: bytes) -> bytes | None:
-    """Return a receipt; of a pre-confirmed transaction where the listener gives such receipts.
+    """Return a receipt; ``--receipts`` controls receipts of pre-confirmed transactions.
 
-    Its block hash is 32 zero bytes then, and ``preconfirmed`` is true, which no other receipt has.
+    A pre-confirmed receipt has a block hash of 32 zero bytes and the extra member ``preconfirmed``.
     """
     found = locate_or_ask(context, tx_hash)
     if found is None or not gives_receipt(context, found[0]):
@@ -130,12 +132,12 @@ def get_transaction_receipt(context: Context, tx_hash: bytes) -> bytes | None:
 
 
 def gives_receipt(context: Context, view: View) -> bool:
-    """Whether the listener gives the receipts of a block: canonical, or pre-confirmed as well."""
+    """Return whether the listener returns receipts of this block."""
     return view.pending is None or context.dialect.receipts_of_slices
 
 
 def receipt_of(context: Context, view: View, index: int) -> bytes:
-    """Return the receipt of transaction ``index`` of a block, as text."""
+    """Return the receipt of transaction ``index`` of a block, as JSON text."""
     receipts = view.receipts
     require_worker_above_limit(len(receipts[index].logs) + len(receipts) // RECEIPTS_OF_AN_OBJECT)
     return view.receipt_text(index, with_block=context.dialect.receipts_tell_of_block)

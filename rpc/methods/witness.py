@@ -1,4 +1,4 @@
-"""Witnesses of blocks, which prove all that an execution reads: debug_executionWitness*."""
+"""debug_executionWitness*: witnesses, which prove all state that a block's execution reads."""
 
 from typing import Any, cast
 
@@ -25,7 +25,7 @@ def execution_witness(context: Context, block: BlockId) -> dict[str, list[str]]:
 @method("debug_executionWitnessByBlockHash", HASH, run_on=RunOn.WORKER)
 @long_running
 def execution_witness_by_hash(context: Context, block_hash: bytes) -> dict[str, list[str]]:
-    """Return the same of a block of any branch."""
+    """Return the witness of a block, canonical or not."""
     selector = BlockId(hash=block_hash)
     return _witness(context, context.find(selector), selector)
 

@@ -1,4 +1,4 @@
-"""Finds what is new since a filter was polled; a filter stores only its last reported block."""
+"""Finds what is new since the last poll; a filter stores only the last reported block."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -20,12 +20,11 @@ from fastevm.rpc_types.logs import LogWriter
 
 
 class ChainFilter(Struct):
-    """New blocks (``wanted`` is None: their hashes), or the logs in them.
+    """A filter for new blocks (if ``wanted`` is None, reported as hashes) or for their logs.
 
-    ``seen`` is the hash of the last block that the client has been told of, so a poll finds what
-    has left the chain and what has joined it since, without anything being kept in between.
-    ``upstream_first``: the number of the first block whose logs the next poll gets from the node
-    whose chain was forked; None for none.
+    ``seen`` is the hash of the last block reported to the client. So a poll finds the blocks that
+    left the chain and joined it since, and stores nothing in between. ``upstream_first``: the first
+    block whose logs the next poll fetches from a fork's upstream; None: no fetch.
     """
 
     seen: bytes
@@ -36,9 +35,10 @@ class ChainFilter(Struct):
     def changes(self, context: Context) -> list[str] | bytes:
         """Return what is new: hashes, or logs as the text of a JSON array.
 
-        Logs that left the chain come first, in reverse, as removed.
+        Logs that left the chain come first, newest first, marked as removed.
 
-        An answer over the limit of logs ends with a whole block; the next poll goes on there.
+        An answer that reaches the limit of logs ends with a whole block; the next poll continues
+        there.
         """
         with self.lock:
             head = context.node.chain.head
@@ -48,7 +48,7 @@ class ChainFilter(Struct):
                 return self._hashes(context, common + 1, head.number)
             text = log_writer(context, self.wanted)
             for block in removed:
-                with suppress(UnknownBlockError):  # a side block that was dropped meanwhile
+                with suppress(UnknownBlockError):  # a side block that was dropped in the meantime
                     text.add_removed(context.log_index.of_block(block))
             last = self._add_logs(context, self.wanted, range(common + 1, head.number + 1), text)
             stopped = None if last == head.number else context.node.chain.canonical_hash(last)
@@ -57,7 +57,7 @@ class ChainFilter(Struct):
             return joined(older, text.take())
 
     def _upstream_logs(self, context: Context, wanted: LogFilter) -> bytes:
-        """Return the logs up to the fork, as the text of a JSON array. RpcError."""
+        """Return the logs up to the fork block, as the text of a JSON array. Raises RpcError."""
         history, first = context.node.history, self.upstream_first
         if history is None or first is None:
             return b"[]"
@@ -65,13 +65,13 @@ class ChainFilter(Struct):
         return encode(logs_upstream(history, wanted, first, min(end, history.number)))
 
     def _left_chain(self, context: Context) -> tuple[list[Block], int]:
-        """Return the seen blocks that are not canonical now, and the number of the last that is."""
+        """Return the reported blocks that left the chain, and the number of the last canonical."""
         chain = context.node.chain
         block, removed = chain.block_by_hash(self.seen), []
         while block is not None and chain.canonical_hash(block.number) != block.hash:
             removed.append(block)
             block = chain.block_by_hash(block.header.parent_hash)
-        if block is None:  # the branch is no longer kept: what it held cannot be told
+        if block is None:  # the branch is no longer stored, so its logs are unknown
             return [], chain.head.number
         return removed, block.number
 
@@ -94,7 +94,7 @@ class ChainFilter(Struct):
 
 
 class ArrivalFilter(Struct):
-    """Transactions that the pool takes; ``full``: the client wants objects instead of hashes."""
+    """A filter for new pool transactions. ``full``: as objects, not hashes."""
 
     seen: int
     full: bool
@@ -103,10 +103,10 @@ class ArrivalFilter(Struct):
     def changes(
         self, context: Context, object_of: Callable[[Context, bytes], dict[str, Any] | None]
     ) -> list[str] | bytes:
-        """Return what came since the last poll, as far as the node remembers.
+        """Return the transactions since the last poll, as far as the node remembers them.
 
-        Objects are given as the text of a JSON array. An answer beyond `ARRIVALS_SIZE` ends; the
-        next poll goes on there.
+        Objects are returned as the text of a JSON array. An answer is cut at `ARRIVALS_SIZE` bytes;
+        the next poll continues there.
         """
         with self.lock:
             new = [entry for entry in list(context.hub.arrivals) if entry[0] > self.seen]

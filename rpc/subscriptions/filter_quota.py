@@ -1,4 +1,4 @@
-"""Memory of what clients watch, filters and subscriptions: bounded for an address and for all."""
+"""Limits the memory of filters and subscriptions, per address and in total."""
 
 from collections import Counter
 from threading import Lock
@@ -6,13 +6,14 @@ from typing import Final
 
 from fastevm.rpc.errors import RpcError
 
-WATCH_SIZE: Final = 1_500  # bytes of memory of a filter or subscription, what it selects apart
+# bytes of memory of a filter or subscription, without its addresses and topics
+WATCH_SIZE: Final = 1_500
 
 
 class FilterQuota:
-    """Bytes that filters and subscriptions take: at most ``limit``, ``address_limit`` of one.
+    """Bytes used by filters and subscriptions: at most ``limit``, ``address_limit`` per address.
 
-    Any thread may call.
+    Thread-safe.
     """
 
     def __init__(self, limit: int, address_limit: int) -> None:
@@ -22,7 +23,7 @@ class FilterQuota:
         self._lock = Lock()
 
     def take(self, address: str, size: int) -> None:
-        """Reserve bytes for an address. Raises RpcError if there are too few."""
+        """Reserve bytes for an address. Raises RpcError beyond a limit."""
         with self._lock:
             most = self.address_limit
             if self._by_address[address] + size > most:
@@ -33,7 +34,7 @@ class FilterQuota:
             self._by_address[address] += size
 
     def give_back(self, address: str, size: int) -> None:
-        """Give back what an address has taken."""
+        """Release bytes that an address has reserved."""
         with self._lock:
             self.used -= size
             self._by_address[address] -= size

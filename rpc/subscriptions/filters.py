@@ -1,4 +1,4 @@
-"""The filters that clients poll, by id: bounded in number, and expiring if they are not polled."""
+"""Polled filters by id: limited in number; a filter expires if it is not polled."""
 
 import os
 import time
@@ -17,7 +17,7 @@ Filter = TypeVar("Filter")
 
 
 class Installed(NamedTuple, Generic[Filter]):
-    """A filter, the time of its last use, its client, and the bytes of memory that it takes."""
+    """A filter, the time of its last use, its client, and its size in bytes of memory."""
 
     filter: Filter
     used: float
@@ -26,11 +26,7 @@ class Installed(NamedTuple, Generic[Filter]):
 
 
 class Filters(Generic[Filter]):
-    """The filters of all clients, at most ``limit``; one not polled for ``lifetime`` seconds goes.
-
-    Of one client (`CLIENT`) there are at most ``client_limit``, so that it does not shut out
-    others. ``room``: for their memory. Any thread may call.
-    """
+    """The filters of all clients, at most ``limit``. Those not polled for ``lifetime`` s expire."""
 
     def __init__(
         self,
@@ -47,14 +43,15 @@ class Filters(Generic[Filter]):
         self.room = room
         self.clock = clock
         self._lock = Lock()
-        self._filters: dict[str, Installed[Filter]] = {}  # by id
-        self._counts: Counter[str] = Counter()  # of each client that has any
+        # filters by id, in the order of their last use
+        self._filters: dict[str, Installed[Filter]] = {}
+        self._counts: Counter[str] = Counter()  # number of filters by client
 
     def __len__(self) -> int:
         return len(self._filters)
 
     def install(self, new: Filter, size: int = 0) -> str:
-        """Keep a filter, what it selects taking ``size`` bytes of memory, and return its id."""
+        """Add a filter whose selection takes ``size`` bytes of memory. Returns its id."""
         with self._lock:
             now, client = self.clock(), CLIENT.get()
             self._expire(now)
@@ -71,7 +68,7 @@ class Filters(Generic[Filter]):
             return filter_id
 
     def use(self, filter_id: str) -> Filter:
-        """Return a filter, which lives on from now; an error if there is none with this id."""
+        """Return a filter and renew its lifetime. Raises RpcError if the id is unknown."""
         with self._lock:
             now = self.clock()
             self._expire(now)
@@ -87,7 +84,7 @@ class Filters(Generic[Filter]):
             return self._remove(filter_id)
 
     def _expire(self, now: float) -> None:
-        """Remove expired filters, which come first: the order is that of the last use."""
+        """Remove expired filters. They come first, because filters are sorted by last use."""
         while self._filters:
             oldest, installed = next(iter(self._filters.items()))
             if now - installed.used < self.lifetime:

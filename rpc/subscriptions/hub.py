@@ -1,4 +1,4 @@
-"""Carries what happens in the node to those who watch: subscribers and waiting requests."""
+"""Passes events of the node to subscribers and waiting requests."""
 
 import asyncio
 import logging
@@ -36,15 +36,15 @@ from fastevm.rpc.watching.service import WatchService
 
 log: Final = logging.getLogger("fastevm.rpc")
 
-BATCH: Final = 256  # new transactions whose messages are made in one go
-MESSAGES: Final = 20_000  # that are made in one go, about: then they are delivered
-OVERRUN: Final = "events were lost, more than {limit} were waiting"
+BATCH: Final = 256  # new transactions whose messages are built in one step
+MESSAGES: Final = 20_000  # messages built in one step, before they are delivered
+OVERRUN: Final = "events were lost: more than {limit} were queued"
 
 
 class Subscriber(Protocol):
-    """Receives messages: ``deliver`` queues a message and returns whether more may follow.
+    """Receives messages. ``deliver`` queues a message and returns whether more may follow.
 
-    ``has_room``: whether the queue takes a message now. ``client``: that limits count it for.
+    ``has_room``: whether the queue accepts a message now. ``client``: the name for client limits.
     """
 
     @property
@@ -55,11 +55,11 @@ class Subscriber(Protocol):
 
 
 class Hub:
-    """One for all listeners of a node; its life is that of the event loop it was started on.
+    """Distributes events to all listeners of a node. It runs on the event loop that started it.
 
-    The node's threads append an event to a bounded queue and wake the loop, once for all events
-    that gather before it comes round. Messages are made in a thread of the hub, once for each
-    distinct topic, and then put into each subscriber's own queue.
+    The node's threads append events to a bounded queue and wake the loop once for all events that
+    are queued before it runs. A thread of the hub builds each message once per distinct topic. Then
+    the message goes into each subscriber's own queue.
     """
 
     def __init__(self, node: Node, limits: Limits, metrics: Metrics, freshness: Freshness) -> None:
@@ -73,9 +73,9 @@ class Hub:
         self._topics: dict[str, dict[Topic, dict[Subscriber, None]]] = {
             kind: {} for kind in (*ORDER, WATCH)
         }
-        self._tells_transactions = False  # somebody wants to hear what enters the pool
+        self._tells_transactions = False  # whether anyone subscribes to new pool transactions
         self._waiters: dict[bytes, set[asyncio.Event]] = {}
-        self._waiting = 0  # places that are held
+        self._waiting = 0  # number of reserved waiters
         self._inbox: deque[Callable[[], Event]] = deque()
         self._events: deque[Event] = deque()
         self._lost = False
@@ -90,7 +90,7 @@ class Hub:
         self._scribe = ThreadPoolExecutor(1, thread_name_prefix="fastevm-events")
 
     def start(self) -> None:
-        """Listen to the node, from the running loop."""
+        """Register with the node; called on the running loop."""
         self._loop = asyncio.get_running_loop()
         self._task = asyncio.create_task(self._distribute())
         self.node.on_head(self._on_head)
@@ -100,7 +100,7 @@ class Hub:
         self.node.on_transaction(self._on_transaction)
 
     async def stop(self) -> None:
-        """Take no more events."""
+        """Stop accepting events."""
         self._loop = None
         if self._task is not None:
             self._task.cancel()
@@ -111,7 +111,7 @@ class Hub:
     def subscribe(self, topic: Topic, subscriber: Subscriber) -> None:
         """Deliver events of ``topic`` to ``subscriber`` from now on.
 
-        Raises RpcError for more questions than a client may have.
+        Raises RpcError if a ``fastevm_watch`` request exceeds the limits of the client.
         """
         if topic.watch is not None:
             self.watching.subscribe(topic.watch, subscriber)
@@ -121,7 +121,7 @@ class Hub:
             self._reported.begin(StatePosition.newest(self.node))
 
     def unsubscribe(self, topic: Topic, subscriber: Subscriber) -> None:
-        """Stop telling ``subscriber`` about ``topic``."""
+        """Stop delivering events of ``topic`` to ``subscriber``."""
         if topic.watch is not None:
             self.watching.unsubscribe(subscriber)
         topics = self._topics[topic.kind]
@@ -138,7 +138,7 @@ class Hub:
 
     @property
     def subscriptions(self) -> int:
-        """The number of subscriptions."""
+        """Return the number of subscriptions."""
         return sum(len(found) for topics in self._topics.values() for found in topics.values())
 
     @contextmanager
@@ -153,11 +153,7 @@ class Hub:
             self._waiting -= 1
 
     async def confirmed(self, tx_hash: bytes, seen: Callable[[], bool], timeout: float) -> bool:
-        """Wait until a transaction is where ``seen`` wants it; whether that came in time.
-
-        ``seen`` is asked once listening has begun, and after every slice and block that has it. The
-        caller holds a `waiter`.
-        """
+        """Wait until ``seen()`` is true, at most ``timeout`` seconds. Returns whether it is."""
         arrived = asyncio.Event()
         self._waiters.setdefault(tx_hash, set()).add(arrived)
         try:
@@ -177,7 +173,7 @@ class Hub:
     # --- on the node's threads --------------------------------------------------------------------
 
     def _on_head(self, change: HeadChange) -> None:
-        # Who subscribes or waits from now on finds the new head.
+        # Later subscribers and waiters read the new head themselves.
         if self._waiters or any(self._topics.values()):
             position = StatePosition.newest(self.node) if self._reported.is_used else None
             make = partial(HeadEvent, self.node, change, self._sent, self._reported, position)
@@ -209,14 +205,14 @@ class Hub:
             self._inbox.append(event)
         if not self._awake:
             self._awake = True
-            # the loop may have closed since: nobody is there to be told then
+            # the loop may have closed, then there are no subscribers
             with suppress(RuntimeError):
                 loop.call_soon_threadsafe(self._arrive)
 
     # --- on the event loop ------------------------------------------------------------------------
 
     def _arrive(self) -> None:
-        self._awake = False  # before looking: whoever appends now wakes the loop again
+        self._awake = False  # reset before reading the queue: a later append wakes the loop again
         while self._inbox:
             event = self._inbox.popleft()()
             if self._waiters:
@@ -240,11 +236,11 @@ class Hub:
                 events = self._next_events()
                 try:
                     await self._tell(events)
-                except Exception:  # those who watch must not lose all that comes after
-                    log.exception("%d events were not told", len(events))
+                except Exception:  # one failure must not end all subscriptions
+                    log.exception("%d events were not sent to subscribers", len(events))
 
     def _next_events(self) -> list[Event]:
-        """Take the next event, or the next new transactions."""
+        """Remove and return the next event, or the next group of new transactions."""
         events = [self._events.popleft()]
         while (
             self._events
@@ -268,11 +264,12 @@ class Hub:
             for topic, messages in made:
                 for subscriber in tuple(self._topics[topic.kind].get(topic, ())):
                     self._deliver(topic, subscriber, messages)
-                    await asyncio.sleep(0)  # answers to requests go out in between
+                    await asyncio.sleep(0)  # lets answers to requests go out in between
             topics = [topic for topic in topics if topic in self._topics[topic.kind]]
 
     def _deliver(self, topic: Topic, subscriber: Subscriber, messages: list[bytes]) -> None:
-        if subscriber not in self._topics[topic.kind].get(topic, ()):  # it has left in between
+        # the subscriber has left in the meantime
+        if subscriber not in self._topics[topic.kind].get(topic, ()):
             return
         for delivered, message in enumerate(messages):
             if not subscriber.deliver(message):
@@ -292,9 +289,9 @@ class Hub:
 def _messages(
     events: list[Event], topics: list[Topic]
 ) -> tuple[list[tuple[Topic, list[bytes]]], list[Topic]]:
-    """Return the messages of the first topics about the events, in order, and the other topics.
+    """Return the messages of the first topics about the events, and the remaining topics.
 
-    Stops after about `MESSAGES`. A topic whose messages cannot be made is left out.
+    Stops after about `MESSAGES`. A topic is skipped if its messages cannot be built.
     """
     answer: list[tuple[Topic, list[bytes]]] = []
     count = 0
@@ -307,7 +304,7 @@ def _messages(
             try:
                 found = event.messages(topic)
             except Exception:
-                log.exception("an event could not be told to subscribers of %s", topic.kind)
+                log.exception("an event could not be sent to subscribers of %s", topic.kind)
                 continue
             if found:
                 answer.append((topic, found))

@@ -1,4 +1,4 @@
-"""The logs of one event, found by address and topic."""
+"""Indexes the logs of one event by address and topic."""
 
 from collections.abc import Collection, Sequence, Set
 from functools import cached_property
@@ -7,18 +7,18 @@ from fastevm.core.execution.types import Log
 from fastevm.rpc.limits import LOG_TOPICS_LIMIT
 from fastevm.rpc.log_filter import LogFilter
 
-Column = dict[bytes, list[int]]  # value -> indices of the logs that have it
+Column = dict[bytes, list[int]]  # value -> indices of the logs that contain it
 
 
 class LogTable:
-    """Selects logs without looking at each: many filters want none of them."""
+    """Selects logs by index, without testing each log: most filters match none."""
 
     def __init__(self, logs: Sequence[Log]) -> None:
         self.logs = logs
 
     @cached_property
     def _columns(self) -> tuple[Column, ...]:
-        """By address, then by each position of the topics."""
+        """Columns for the address, then for each topic position."""
         columns: tuple[Column, ...] = tuple({} for _ in range(1 + LOG_TOPICS_LIMIT))
         for index, log in enumerate(self.logs):
             for column, value in zip(columns, (log.address, *log.topics), strict=False):
@@ -26,7 +26,7 @@ class LogTable:
         return columns
 
     def select(self, wanted: LogFilter) -> list[int]:
-        """Returns the indices of the logs that a filter wants, in their order."""
+        """Returns the indices of the logs that match a filter, in ascending order."""
         candidates: Collection[int] = range(len(self.logs))
         for choices, column in zip((wanted.addresses, *wanted.topics), self._columns, strict=False):
             if choices:
@@ -37,7 +37,7 @@ class LogTable:
 
 
 def _common(choices: Set[bytes], column: Column) -> list[bytes]:
-    """Returns the choices that occur, at the cost of the shorter collection."""
+    """Returns the choices that occur in a column. Iterates over the smaller of both."""
     if len(choices) <= len(column):
         return [value for value in choices if value in column]
     return [value for value in column if value in choices]

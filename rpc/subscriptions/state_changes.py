@@ -1,4 +1,4 @@
-"""``stateChanges``: what differs between the newest state and the one that was reported before."""
+"""``stateChanges``: the difference between the newest state and the last reported one."""
 
 from collections.abc import Iterator
 from functools import cached_property
@@ -13,11 +13,12 @@ from fastevm.node import Node
 from fastevm.rpc.dispatch.envelope import encode
 from fastevm.rpc.freshness import extends_head
 
-SLOTS_IN_A_MESSAGE: Final = 4_096  # of storage; an account that changes more gets several messages
+# slots per message; an account with more changes gets several messages
+SLOTS_IN_A_MESSAGE: Final = 4_096
 
 
 class StatePosition(Struct, frozen=True):
-    """A state that subscribers were, or are, informed of.
+    """A state that was or will be reported to subscribers.
 
     ``number``: of its block. ``slice_index`` and ``published`` as in `PendingBlock`; None for the
     state after a canonical block.
@@ -30,12 +31,12 @@ class StatePosition(Struct, frozen=True):
 
     @classmethod
     def of_slice(cls, pending: PendingBlock) -> "StatePosition":
-        """The state after a slice."""
+        """Return the state after a slice."""
         return cls(pending.layer, pending.header.number, pending.slice_index, pending.published)
 
     @classmethod
     def newest(cls, node: Node) -> "StatePosition":
-        """The pre-confirmed state of the node, or that of its head if there is none."""
+        """Return the node's pre-confirmed state, or the head's state if there is none."""
         pending = node.pending()
         if pending is not None and node.pre_confirms and extends_head(node, pending):
             return cls.of_slice(pending)
@@ -44,11 +45,11 @@ class StatePosition(Struct, frozen=True):
 
 
 class ReportedState:
-    """The state that subscribers know: every step compares the next one with it.
+    """The last reported state; each step compares the next state with it.
 
-    A reorganised block and a withdrawn slice are steps like any other, so a value that returns to
-    what it was is reported. `begin` and `end` belong to the event loop, `step` to the thread that
-    makes messages.
+    Reorganised blocks and withdrawn slices are steps like any other, so a value that returns to its
+    previous state is reported. Only the event loop calls `begin` and `end`; only the thread that
+    builds messages calls `step`.
     """
 
     def __init__(self) -> None:
@@ -61,15 +62,15 @@ class ReportedState:
         return self._position is not None
 
     def begin(self, position: StatePosition) -> None:
-        """The first subscriber has come; it is informed of changes from this state on."""
+        """Start reporting changes from this state on; called for the first subscriber."""
         self._position, self._published = position, position.published or 0.0
 
     def end(self) -> None:
-        """The last subscriber has left."""
+        """Stop reporting; called when the last subscriber has left."""
         self._position = None
 
     def step(self, position: StatePosition | None) -> "StateStep | None":
-        """Return the step to a newer state; None for a slice that is older than the known one."""
+        """Return the step to a newer state; None for a slice older than the last reported one."""
         before = self._position
         if before is None or position is None:
             return None
@@ -82,7 +83,7 @@ class ReportedState:
 
 
 class StateStep:
-    """The changes from one state to the next; each account is compared and encoded once."""
+    """The changes from one state to the next. Each account is compared and encoded once."""
 
     def __init__(self, before: StatePosition, after: StatePosition) -> None:
         self.before = before
@@ -91,11 +92,11 @@ class StateStep:
 
     @cached_property
     def addresses(self) -> set[bytes]:
-        """The accounts that may differ."""
+        """Addresses of accounts that may differ."""
         return changed_addresses(self.before.layer, self.after.layer)
 
     def messages(self, wanted: frozenset[bytes]) -> list[bytes]:
-        """Return the messages about the wanted accounts, in ascending order of addresses."""
+        """Return the messages about the wanted accounts, sorted by address."""
         return [
             message
             for address in sorted(self.addresses & wanted)

@@ -1,4 +1,4 @@
-"""What a subscriber can ask for, and what an event of the node says about it, as JSON bytes."""
+"""Subscription topics, and the JSON messages that each event produces for them."""
 
 from collections.abc import Iterator
 from functools import cached_property
@@ -34,13 +34,13 @@ TRANSACTION_INCLUSION: Final = "transactionInclusion"
 STATE_CHANGES: Final = "stateChanges"
 WATCH: Final = "fastevm_watch"
 
-HASH_MEMORY: Final = 120  # bytes of memory of a wanted hash or address in a set
+HASH_MEMORY: Final = 120  # bytes of memory of a hash or address in a set
 
 INCLUDED: Final = "included"
 FINALIZED: Final = "finalized"
 REORGED: Final = "reorged"
 
-# In which order an event is told: a block before what is in it.
+# The order of an event's messages: a block comes before its content.
 ORDER: Final = (
     NEW_HEADS, LOGS, TRANSACTION_RECEIPTS, TRANSACTION_INCLUSION, NEW_SLICES,
     NEW_SLICE_TRANSACTIONS, PENDING_LOGS, STATE_CHANGES, NEW_PENDING_TRANSACTIONS, SYNCING,
@@ -52,13 +52,13 @@ class LastMessage(bytes):
 
 
 class Topic(Struct, frozen=True):
-    """What one subscription is about. Equal topics get equal messages, made once.
+    """The topic of a subscription. Equal topics get equal messages, which are built once.
 
-    ``wanted`` selects logs, or transactions by their logs; ``full``: objects instead of hashes, or
-    receipts that name the time of their block. ``hashes`` selects transactions, all if it is empty.
-    ``reorgs``: an inclusion is followed until it is final. ``removed``: also logs that are
+    ``wanted`` selects logs, or transactions by their logs. ``full``: objects instead of hashes, or
+    receipts with the timestamp of their block. ``hashes`` selects transactions; empty: all.
+    ``reorgs``: an inclusion is followed until it is final. ``removed``: also send logs that are
     withdrawn before they are canonical. ``addresses``: the accounts whose changes are reported.
-    ``watch``: the questions of a subscription that `WatchService` answers.
+    ``watch``: the request of a subscription that `WatchService` answers.
     """
 
     kind: str
@@ -72,15 +72,15 @@ class Topic(Struct, frozen=True):
 
     @property
     def memory(self) -> int:
-        """Bytes of memory of what it selects."""
+        """Bytes of memory of the selection."""
         selected = len(self.hashes) + len(self.addresses)
         size = selected * HASH_MEMORY + (0 if self.wanted is None else self.wanted.memory)
         return size + (0 if self.watch is None else self.watch.memory)
 
     def greetings(self, node: Node) -> list[bytes]:
-        """Return the first messages: that a node which follows has caught up, and inclusions.
+        """Return the first messages: ``syncing`` of a follower that has caught up, or inclusions.
 
-        A node that builds its chain has no progress to tell, and geth sends nothing there either.
+        A node that builds its own chain sends no ``syncing`` message, like geth.
         """
         if self.kind == TRANSACTION_INCLUSION:
             (tx_hash,) = self.hashes
@@ -92,7 +92,7 @@ class Topic(Struct, frozen=True):
 
 
 class TransactionEvent:
-    """The pool took a transaction."""
+    """A transaction entered the pool."""
 
     kinds = frozenset((NEW_PENDING_TRANSACTIONS,))
 
@@ -100,11 +100,11 @@ class TransactionEvent:
         self.transaction = transaction
 
     def hashes(self) -> Iterator[bytes]:
-        """Return nothing: a pooled transaction is not confirmed by anything."""
+        """Return no hashes: entering the pool confirms no transaction."""
         return iter(())
 
     def messages(self, topic: Topic) -> list[bytes]:
-        """Return the hash or the object."""
+        """Return the hash or the object of the transaction."""
         if topic.full:
             return [encode(transaction_json(self.transaction))]
         return [encode(hex_bytes(self.transaction.hash))]
@@ -132,13 +132,13 @@ class HeadEvent:
         self.position = position
 
     def hashes(self) -> Iterator[bytes]:
-        """Return the hashes of the transactions that are canonical now."""
+        """Return the hashes of the transactions in the new canonical blocks."""
         return (entry.hash for block in self.change.added for entry in block.transactions)
 
     def messages(self, topic: Topic) -> list[bytes]:
-        """Return a header for each new block; or logs: first those that left the chain.
+        """Return a header for each new block; or logs, first the removed ones.
 
-        They leave in the opposite order in which they came, marked as removed.
+        Removed logs come in reverse order.
         """
         if topic.kind == NEW_HEADS:
             return [encode(head_json(block, block.hash)) for block in self.change.added]
@@ -154,16 +154,16 @@ class HeadEvent:
 
     @cached_property
     def state_step(self) -> StateStep | None:
-        """The change of the newest state."""
+        """The change to the newest state."""
         return self.reported.step(self.position)
 
     @cached_property
     def withdrawn(self) -> "EncodedLogs":
-        """The pre-confirmed logs that the new chain does not have."""
+        """The pre-confirmed logs that are not in the new chain."""
         return EncodedLogs(self.sent.take(self.node.pending()))
 
     def _receipts(self, topic: Topic) -> Iterator[bytes]:
-        """An array of the wanted receipts of each new block that has any."""
+        """Yield an array of selected receipts for each new block that has any."""
         for block in self.change.added:
             view = View(self.node, block)
             texts = [
@@ -175,7 +175,7 @@ class HeadEvent:
                 yield b"[%b]" % b",".join(texts)
 
     def _inclusions(self, topic: Topic) -> Iterator[bytes]:
-        """What happened to the transaction: it left the chain, it joined it."""
+        """Yield messages about the transaction: in a removed block, in an added block."""
         changes = [(REORGED, block) for block in self.change.removed if topic.reorgs]
         changes += [(INCLUDED, block) for block in self.change.added]
         for status, block in changes:
@@ -185,7 +185,7 @@ class HeadEvent:
 
     @cached_property
     def logs(self) -> "EncodedLogs":
-        """The logs that left the chain, newest first, then those that joined it."""
+        """The logs of removed blocks, newest first, then those of added blocks."""
         gone = [log for block in self.change.removed for log in self._logs(block, True)[::-1]]
         new = [log for block in self.change.added for log in self._logs(block, False)]
         return EncodedLogs(gone + new)
@@ -194,7 +194,7 @@ class HeadEvent:
         view = View(self.node, block)
         try:
             receipts = view.receipts
-        except UnknownBlockError:  # a side block that was dropped meanwhile
+        except UnknownBlockError:  # a side block that was dropped in the meantime
             return []
         answer, position = [], 0
         for index, receipt in enumerate(receipts):
@@ -206,7 +206,7 @@ class HeadEvent:
 
 
 class SliceMemory:
-    """The transactions of the block under construction, encoded once, kept from slice to slice."""
+    """Caches the encoded transactions of the pending block from slice to slice."""
 
     def __init__(self) -> None:
         self._block: tuple[int, bytes, int] | None = None
@@ -230,7 +230,7 @@ class SliceMemory:
 
 
 class SliceEvent:
-    """A slice was published; ``new`` are the indices of the transactions that it added."""
+    """A slice was published. ``new``: indices of the transactions that it added."""
 
     kinds = frozenset((PENDING_LOGS, NEW_SLICES, NEW_SLICE_TRANSACTIONS, STATE_CHANGES))
 
@@ -255,7 +255,7 @@ class SliceEvent:
         return (self.pending.transactions[index].hash for index in self.new)
 
     def messages(self, topic: Topic) -> list[bytes]:
-        """Return the block so far, or what is new in it: logs, hashes, or objects with outcome."""
+        """Return the block so far, or what the slice added: logs, hashes or objects."""
         if topic.kind == PENDING_LOGS:
             new = self.logs.messages(topic)
             return [*self.withdrawn.messages(topic), *new] if topic.removed else new
@@ -273,12 +273,12 @@ class SliceEvent:
 
     @cached_property
     def state_step(self) -> StateStep | None:
-        """The change of the newest state."""
+        """The change to the newest state."""
         return self.reported.step(StatePosition.of_slice(self.pending))
 
     @cached_property
     def withdrawn(self) -> "EncodedLogs":
-        """The pre-confirmed logs that this slice does not have; its new ones are kept."""
+        """The pre-confirmed logs that this slice no longer has; its new logs are recorded."""
         gone, position = self.sent.take(self.pending), self._first_log
         for index in self.new:
             logs = self.pending.receipts[index].logs
@@ -304,12 +304,12 @@ class SliceEvent:
 
     @cached_property
     def _origins(self) -> list[int]:
-        """The index of the transaction of each new log."""
+        """The transaction index of each new log."""
         return [index for index in self.new for _ in self.pending.receipts[index].logs]
 
     @cached_property
     def outcomes(self) -> list[bytes]:
-        """The new transactions as objects, with the outcome that their receipts tell."""
+        """The new transactions as objects, with members of their receipts."""
         receipts, position, told = self.pending.receipts, self._first_log, []
         for index in self.new:
             transaction = self.view.block.transactions[index]
@@ -330,7 +330,7 @@ class SliceEvent:
 
 
 class WithdrawalEvent:
-    """The pending block was withdrawn: the newest state is that of the head again."""
+    """The pending block was withdrawn: the newest state is the head's again."""
 
     kinds = frozenset((STATE_CHANGES,))
 
@@ -339,16 +339,16 @@ class WithdrawalEvent:
         self.position = position
 
     def hashes(self) -> Iterator[bytes]:
-        """Return nothing: a withdrawal confirms no transaction."""
+        """Return no hashes: a withdrawal confirms no transaction."""
         return iter(())
 
     def messages(self, topic: Topic) -> list[bytes]:
-        """Return the accounts that changed with the withdrawal."""
+        """Return the changes of accounts that the withdrawal caused."""
         return state_changes(self.state_step, topic)
 
     @cached_property
     def state_step(self) -> StateStep | None:
-        """The change of the newest state."""
+        """The change to the newest state."""
         return self.reported.step(self.position)
 
 
@@ -356,26 +356,26 @@ Event = TransactionEvent | HeadEvent | SliceEvent | WithdrawalEvent
 
 
 def state_changes(step: StateStep | None, topic: Topic) -> list[bytes]:
-    """Return the changes of the accounts that the topic selects."""
+    """Return the messages about accounts that the topic selects."""
     return [] if step is None else step.messages(topic.addresses)
 
 
 class EncodedLogs:
-    """Logs and their JSON texts, for any number of topics."""
+    """Logs with their JSON texts, which all topics share."""
 
     def __init__(self, logs: list[tuple[Log, bytes]]) -> None:
         self.texts = [text for _, text in logs]
         self.table = LogTable([entry for entry, _ in logs])
 
     def messages(self, topic: Topic) -> list[bytes]:
-        """Return the texts of the logs that a topic wants."""
+        """Return the texts of the logs that a topic selects."""
         if topic.wanted is None or not self.texts:
             return self.texts
         return [self.texts[position] for position in self.table.select(topic.wanted)]
 
 
 def inclusion(node: Node, status: str, block: Block, index: int, with_block: bool) -> bytes:
-    """Return the message (EIP-8072) that a transaction is in a block, or not any more."""
+    """Return the message (EIP-8072) that a transaction joined or left a block."""
     receipt = b"null"
     if status != REORGED:
         receipt = View(node, block).receipt_text(index, with_block=with_block)
@@ -391,7 +391,7 @@ def inclusion(node: Node, status: str, block: Block, index: int, with_block: boo
 
 
 def ended(node: Node, topic: Topic, messages: list[bytes]) -> list[bytes]:
-    """Return the messages of an inclusion, the last one marked if none comes after it."""
+    """Return the messages of an inclusion; marks the last one if the subscription ends with it."""
     if not topic.reorgs:
         return [LastMessage(message) for message in messages[:1]]
     (tx_hash,) = topic.hashes

@@ -1,4 +1,4 @@
-"""Pre-confirmed logs that are withdrawn: their transaction is neither pending nor mined."""
+"""Withdrawn logs: pre-confirmed logs whose transaction is neither pending nor mined."""
 
 from collections.abc import Iterable, Sequence
 
@@ -10,7 +10,7 @@ EncodedLog = tuple[Log, bytes]  # a log, and its JSON text
 
 
 class WithdrawnLogs:
-    """Keeps the pre-confirmed logs of transactions that are not canonical yet.
+    """Records the pre-confirmed logs of transactions that are not canonical yet.
 
     All calls come from one thread, in the order of the events.
     """
@@ -20,18 +20,18 @@ class WithdrawnLogs:
         self._sent: dict[bytes, Sequence[EncodedLog]] = {}  # by transaction hash
 
     def clear(self) -> None:
-        """Forgets all logs, because no subscriber wants them."""
+        """Drops all logs, because no subscriber needs them."""
         self._sent.clear()
 
     def add(self, tx_hash: bytes, logs: Sequence[EncodedLog]) -> None:
-        """Keeps the logs of a pre-confirmed transaction, encoded as removed."""
+        """Records the logs of a pre-confirmed transaction, encoded with ``removed`` true."""
         if logs:
             self._sent[tx_hash] = logs
 
     def take(self, pending: PendingBlock | None) -> list[EncodedLog]:
-        """Returns the logs that are withdrawn now, newest first, and forgets them.
+        """Returns the logs that are withdrawn now, newest first, and drops them.
 
-        ``pending``: the newest pre-confirmed block. Logs that became canonical are forgotten, too.
+        ``pending``: the newest pre-confirmed block. Logs that became canonical are dropped, too.
         """
         waiting = _hashes(pending)
         gone = [tx_hash for tx_hash in self._sent if tx_hash not in waiting]

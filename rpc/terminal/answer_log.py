@@ -1,4 +1,4 @@
-"""Records of answers: failed requests with their reason, and transactions that wait in the pool."""
+"""Log records of answers: failed requests with their reason, and transactions that stay pooled."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SENDS: Final = ("eth_sendRawTransaction", "eth_sendTransaction")
 MINES: Final = ("evm_mine", "anvil_mine", "hardhat_mine")
 ADVANCES: Final = ("evm_increaseTime", "anvil_increaseTime")
 RESETS: Final = ("anvil_reset", "hardhat_reset", "evm_reset")
-EXPLORER_IDS: Final = "explorer-"  # how the ids of the explorer's requests begin
+EXPLORER_IDS: Final = "explorer-"  # prefix of the ids in the explorer's requests
 FOR_EVM_MINE: Final = "for evm_mine"
 REVERTED: Final = "execution reverted"
 ADDRESS_SIZE: Final = 20
@@ -29,18 +29,18 @@ GWEI: Final = 10**9
 
 
 def is_of_explorer(request: dict[str, Any]) -> bool:
-    """Returns whether the explorer sent a request: it asks contracts what they may not answer."""
+    """Returns whether the explorer sent a request. Its calls of contracts may fail routinely."""
     return str(request.get("id")).startswith(EXPLORER_IDS)
 
 
 def answers_of(
     context: Context, recorder: Recorder, latest: View, body: bytes, answer: bytes, *, params: bool
 ) -> Iterator[Json]:
-    """Yields a record for each request of a body: method, the error if it failed, why it waits.
+    """Yields a record for each request of a body: method, error if it failed, why it stays pooled.
 
-    Requests that make blocks, move the clock or reset the chain have ``happened``: a text. The
-    explorer's requests are left out, except transactions. ``latest``: the head after the answer,
-    which is empty if it is too long to be read. ``params``: with the parameters.
+    Requests that make blocks, move the clock or reset the chain have a text ``happened``. The
+    explorer's requests are left out, except transactions. ``latest``: the head after the answer.
+    ``answer``: empty if it is too long to parse. ``params``: include the parameters.
     """
     answers = {_key(item): item for item in _objects(answer)}
     for request in _objects(body):
@@ -58,7 +58,7 @@ def answers_of(
 
 
 def _success(context: Context, latest: View, request: dict[str, Any], result: Any) -> Json:
-    """Returns what a request did that no block shows."""
+    """Returns the effects of a request that no block shows."""
     method, params = request.get("method"), request.get("params")
     first = params[0] if isinstance(params, list) and params else None
     if method in SENDS:
@@ -84,7 +84,7 @@ def _mined(latest: View, count: Any) -> Json:
 
 
 def _number(value: Any, default: int) -> int:
-    """Returns a number of the parameters, which may be a number or a text."""
+    """Returns a parameter as a number; it may be a JSON number or a text."""
     try:
         return int(value, 0) if isinstance(value, str) else int(value)
     except (TypeError, ValueError):
@@ -122,7 +122,7 @@ def _failure(recorder: Recorder, error: Any) -> Json:
 
 
 def _call(recorder: Recorder, latest: View, request: dict[str, Any]) -> Json:
-    """Returns sender, receiver, its name and function of the call or transaction in a request."""
+    """Returns sender, receiver, contract name and function of a call or transaction."""
     params = request.get("params")
     if not isinstance(params, list) or not params:
         return {}

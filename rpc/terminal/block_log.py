@@ -1,7 +1,7 @@
-"""Records of blocks and transactions as JSON values, with names where they are known.
+"""Log records of blocks and transactions as JSON values, with names where they are known.
 
 A transaction that runs code is executed again for its call tree, because a receipt contains neither
-the reason of a failure nor the output to the console.
+the reason of a failure nor the console output.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from fastevm.tracing import TraceRequest
 
 CALLS: Final = TraceRequest(tracer="callTracer", timeout=LONGEST)
 CALLS_AND_LOGS: Final = TraceRequest(tracer="callTracer", config={"withLog": True}, timeout=LONGEST)
-LOGS_LIMIT: Final = 50  # logs shown of a transaction
-CONSOLE_LIMIT: Final = 200  # lines of the console
-CALLS_LIMIT: Final = 500  # calls of a tree
-CREATIONS_LIMIT: Final = 50  # contracts that calls created
-LAST_PRECOMPILE: Final = 0xFFFF  # addresses up to it have no code, but may run
+LOGS_LIMIT: Final = 50  # logs shown per transaction
+CONSOLE_LIMIT: Final = 200  # console lines shown per transaction
+CALLS_LIMIT: Final = 500  # calls shown per tree
+CREATIONS_LIMIT: Final = 50  # created contracts shown per transaction
+LAST_PRECOMPILE: Final = 0xFFFF  # addresses up to this may be precompiles, which run without code
 LEFT_OUT: Final = "left out: the chain was reverted"
 NO_CODE: Final = "no code at this address"
 FAILED: Final = 0
@@ -47,11 +47,12 @@ class Recorder:
     def __init__(self, names: Names, contracts: ContractFiles, *, traces: bool = False) -> None:
         self.names, self.contracts, self.traces = names, contracts, traces
         self.budget = RerunBudget()
-        self._trace = tracing.trace_transaction  # loaded with the recorder
-        self.logs_are_there = False  # whether code that writes to the console ran
+        # imported here, so that the first block does not wait for the import
+        self._trace = tracing.trace_transaction
+        self.logs_are_there = False  # whether code that writes to the console has run
 
     def block(self, view: View) -> Iterator[Json]:
-        """Yields a record for each transaction, then one for the block; none for an empty block."""
+        """Yields a record per transaction, then one for the block; nothing for an empty block."""
         block = view.block
         try:
             view.receipts  # noqa: B018 the view keeps them
@@ -119,7 +120,7 @@ class Recorder:
         return None if known is None else cut(known.name)
 
     def called(self, data: bytes) -> str:
-        """Returns the function that data calls, with its values; else the selector; shortened."""
+        """Returns the function that ``data`` calls with its arguments, or the selector; cut."""
         return cut(self.names.call(data) or shortened(data[:SELECTOR]))
 
     def log(self, log: Any) -> Json:
@@ -165,12 +166,12 @@ class Recorder:
             record["trace"] = self.tree(tree, [CALLS_LIMIT])
 
     def _creations(self, tree: Json, view: View) -> Iterator[Json]:
-        """Yields the contracts that the calls of a transaction created, in their order."""
+        """Yields the contracts that a transaction's calls created, in call order."""
         waiting, shown = [] if "error" in tree else list(reversed(tree.get("calls", ()))), 0
         while waiting and shown < CREATIONS_LIMIT:
             frame = waiting.pop()
             if "error" in frame:
-                continue  # with all that it created
+                continue  # a failed call reverts its creations
             if frame["type"].startswith("CREATE") and "to" in frame:
                 shown += 1
                 address = _bytes(frame["to"])
@@ -186,7 +187,7 @@ class Recorder:
         return cut(str(frame.get("error", "failed")))
 
     def tree(self, frame: Json, left: list[int]) -> Json:
-        """A call with names, and what it called; ``left``: the number of calls still shown."""
+        """Return the record of a call and its subcalls. ``left``: number of calls still shown."""
         data, kind = _bytes(frame.get("input")), str(frame["type"])
         record: Json = {"type": kind, "to": frame.get("to"), "gasUsed": int(frame["gasUsed"], 16)}
         if int(frame.get("value", "0x0"), 16):
@@ -212,7 +213,7 @@ class Recorder:
         return record
 
     def _tree_log(self, log: Json) -> Json:
-        """A log of a call; ``position``: the number of calls before it."""
+        """Return the record of a call's log. ``position``: the number of subcalls before it."""
         topics, data = [_bytes(item) for item in log["topics"]], _bytes(log.get("data"))
         name = self.names.event(topics, data)
         shown = cut(name) if name else " ".join(log["topics"]) or "anonymous"
@@ -220,7 +221,7 @@ class Recorder:
 
 
 def recorder_of(options: TerminalOptions, contracts: ContractFiles) -> Recorder:
-    """Returns the recorder of the options, with the names of artifact files."""
+    """Returns a recorder for the options, which takes names from artifact files."""
     version = 0
 
     def added() -> Iterator[Entry]:
@@ -233,7 +234,7 @@ def recorder_of(options: TerminalOptions, contracts: ContractFiles) -> Recorder:
 
 
 def console_lines(tree: Json) -> Iterator[str]:
-    """Yields the console output of the calls in a tree, in their order."""
+    """Yields the console output of the calls in a tree, in call order."""
     waiting, shown = [tree], 0
     while waiting:
         frame = waiting.pop()
@@ -250,7 +251,8 @@ def console_lines(tree: Json) -> Iterator[str]:
 
 
 CONSOLE: Final = hex_bytes(console.ADDRESS)
-CONSOLE_NAME: Final = console.ADDRESS.lstrip(b"\x00").hex().encode()  # in code that writes there
+# the console's address, as it occurs in code that writes to it
+CONSOLE_NAME: Final = console.ADDRESS.lstrip(b"\x00").hex().encode()
 
 
 def _bytes(text: str | None) -> bytes:

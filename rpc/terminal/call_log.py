@@ -1,4 +1,4 @@
-"""Console output of eth_call and eth_estimateGas, which are executed again for it."""
+"""Console output of eth_call and eth_estimateGas, which are executed again to find it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from fastevm.rpc_types.overrides import decode_block_overrides, decode_state_ove
 ESTIMATE: Final = "eth_estimateGas"
 METHODS: Final = ("eth_call", ESTIMATE)
 CALL_NAMES: Final = tuple(name.encode() for name in METHODS)
-OVERRIDES: Final = 4  # parameters with both override objects
+OVERRIDES: Final = 4  # number of parameters with both override objects
 
 
 def may_call(body: bytes) -> bool:
@@ -43,20 +43,20 @@ def may_call(body: bytes) -> bool:
 
 
 class NewestViews:
-    """The blocks that ``latest`` and ``pending`` mean at this moment, and their states."""
+    """The blocks that ``latest`` and ``pending`` name at construction, with their states."""
 
     def __init__(self, context: Context) -> None:
         self.latest = context.latest_view()
         try:
             self.pending = context.pending_view() or self.latest
-        except FastevmError:  # on a fork: the state is still to be fetched
+        except FastevmError:  # on a fork: the state is not fetched yet
             self.pending = self.latest
         for view in (self.latest, self.pending):
             with suppress(FastevmError):
-                view.state()  # which is kept when the chain drops it
+                view.state()  # the view keeps the state if the chain drops it
 
     def of(self, context: Context, block: BlockId) -> View:
-        """Return the block of an identifier; RpcError if there is none."""
+        """Return the view that ``block`` names. Raises RpcError if there is none."""
         newest = {LATEST: self.latest, PENDING: self.pending}.get(block.tag or "")
         return context.view(block) if newest is None else newest
 
@@ -64,7 +64,7 @@ class NewestViews:
 def calls_of(
     context: Context, newest: NewestViews, body: bytes, budget: RerunBudget
 ) -> Iterator[Json]:
-    """The record of each call in a body that wrote to the console.
+    """Yield a record for each call in a body that wrote to the console.
 
     ``newest``: the blocks when the calls were executed. Calls beyond the ``budget`` are left out.
     """

@@ -1,4 +1,4 @@
-"""Records as lines that people read: in colours on a terminal, without in a pipe."""
+"""Formats records as text lines, coloured on a terminal."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -6,9 +6,9 @@ from typing import Any, Final
 from fastevm.rpc.safe_text import UNSAFE
 
 ETHER: Final = 10**18
-WIDTH: Final = 10  # of the names of members
-PARAMS_LIMIT: Final = 500  # characters of a request's parameters
-CONSOLE_BREAKS: Final = 50  # line feeds of one text of the console that begin a line
+WIDTH: Final = 10  # width in characters of the column of member names
+PARAMS_LIMIT: Final = 500  # most characters shown of a request's parameters
+CONSOLE_BREAKS: Final = 50  # line feeds in one console text that start a new line
 
 BOLD, DIM, RED, GREEN, YELLOW, CYAN = "1", "2", "31", "32", "33", "36"
 
@@ -16,13 +16,13 @@ Json = dict[str, Any]
 
 
 class Lines:
-    """Writes records; ``coloured``: with the escapes of a terminal."""
+    """Formats records. ``coloured``: with terminal escape sequences."""
 
     def __init__(self, *, coloured: bool) -> None:
         self.coloured = coloured
 
     def of(self, record: Json) -> str:
-        """The lines of a record, each with its end."""
+        """Return the lines of a record, each with its line end."""
         made = {
             "transaction": self._transaction,
             "block": self._block,
@@ -88,7 +88,7 @@ class Lines:
         yield from self._console_lines(record)
 
     def _tree(self, frame: Json, first: str = "    ", rest: str = "    ") -> Iterator[str]:
-        """The lines of a call and of what it did: ``first`` and ``rest`` are before its lines."""
+        """Yield the lines of a call and its subcalls. ``first``, ``rest``: line prefixes."""
         line = self._paint(f"[{frame['gasUsed']:,}] {frame['type']} {frame['to']}", DIM)
         if "function" in frame:
             line += f" {self._paint(frame['function'], YELLOW)}"
@@ -159,7 +159,7 @@ class Lines:
 
 
 def _parts(frame: Json) -> list[Json | str]:
-    """The calls and events of a call in their order; a text for those that are left out."""
+    """Return the subcalls and events of a call in order; a text for those left out."""
     calls, logs = frame.get("calls", ()), frame.get("logs", ())
     parts: list[Json | str] = []
     for position in range(len(calls) + 1):
@@ -177,6 +177,6 @@ def _parts(frame: Json) -> list[Json | str]:
 
 
 def ether(wei: int) -> str:
-    """An amount in ether, without zeros at the end."""
+    """Format an amount of wei in ether, without trailing zeros."""
     whole, part = divmod(wei, ETHER)
     return f"{whole}.{part:018d}".rstrip("0").rstrip(".")

@@ -9,14 +9,14 @@ from msgspec import Struct
 COLOURS: Final[dict[str, bool | None]] = {"auto": None, "always": True, "never": False}
 TEXT: Final = "text"
 JSON: Final = "json"
-REQUESTS, PARAMS, TRACES = 1, 2, 3  # from how many -v on they are shown
+REQUESTS, PARAMS, TRACES = 1, 2, 3  # number of -v options from which each is shown
 
 
 class TerminalOptions(Struct, frozen=True):
     """What is shown, and how. ``abis``: directories of ABI files. ``as_json``: one value per line.
 
-    ``console``: with the console output of contracts. ``coloured``: with escape sequences; None: if
-    the output is a terminal.
+    ``console``: show the console output of contracts. ``coloured``: use escape sequences; None:
+    only if the output is a terminal.
     """
 
     requests: bool = False
@@ -29,7 +29,7 @@ class TerminalOptions(Struct, frozen=True):
 
 
 def add_terminal_arguments(parser: argparse.ArgumentParser, *, tells: bool) -> None:
-    """Add the options; ``tells``: transactions are shown without an option."""
+    """Add the options. ``tells``: transactions are shown by default."""
     group = parser.add_argument_group("terminal")
     group.add_argument(
         "-q", "--quiet", "--silent", action="store_true",
@@ -89,5 +89,5 @@ def terminal_options(arguments: argparse.Namespace) -> TerminalOptions | None:
 def _directory(text: str) -> Path:
     path = Path(text)
     if not path.is_dir():
-        raise argparse.ArgumentTypeError(f"{text!r} is no directory")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a directory")
     return path

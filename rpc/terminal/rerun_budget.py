@@ -1,4 +1,4 @@
-"""The time that the terminal may take to execute again what it reports."""
+"""Limits the time that the terminal spends on executing calls and transactions again."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -6,18 +6,18 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import Final
 
-SHARE: Final = 0.2  # of one processor
-BURST: Final = 5.0  # seconds that may be taken in advance
-LONGEST: Final = 1.0  # seconds of one execution
-TREE_SIZE: Final = 4 * 1024 * 1024  # bytes of JSON of a call tree that is read
+SHARE: Final = 0.2  # largest share of one processor
+BURST: Final = 5.0  # seconds that unused time may add up to
+LONGEST: Final = 1.0  # most seconds of one execution
+TREE_SIZE: Final = 4 * 1024 * 1024  # largest call tree in bytes of JSON that is parsed
 SPENT: Final = "not available: too much was executed again lately"
 TOO_LARGE: Final = f"not available: its calls take more than {TREE_SIZE} bytes"
 
 
 class RerunBudget:
-    """Seconds of execution that are left: `SHARE` of the time that passes, at most `BURST`.
+    """A budget of execution time in seconds: grows by `SHARE` of the elapsed time, up to `BURST`.
 
-    Whoever calls a node chooses what it costs to execute again, so the terminal has a limit.
+    Clients of a node decide what executing their transactions costs, so the terminal needs a limit.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -27,7 +27,7 @@ class RerunBudget:
 
     @property
     def is_spent(self) -> bool:
-        """Whether nothing may be executed again at this time."""
+        """Whether the budget is used up, so that nothing may be executed again now."""
         with self._lock:
             now = self._clock()
             self._left = min(BURST, self._left + SHARE * (now - self._at))
@@ -36,7 +36,7 @@ class RerunBudget:
 
     @contextmanager
     def charge(self) -> Iterator[None]:
-        """Takes the time of what runs inside."""
+        """Subtract the duration of the with block from the budget."""
         began = self._clock()
         try:
             yield

@@ -1,4 +1,4 @@
-"""Writes what happens in the node to the terminal, in a thread with a bounded queue.
+"""Logs the node's events to the terminal, in a thread with a bounded queue.
 
 Callers only add work to the queue. If it is full, the work is counted and dropped, and a line
 reports the number: the node never waits for the terminal.
@@ -39,19 +39,20 @@ from fastevm.rpc_client.large_json import decode
 log: Final = logging.getLogger("fastevm.rpc")
 
 QUEUE_LIMIT: Final = 1_000  # blocks and requests in the queue
-HELD_LIMIT: Final = 64  # newest blocks of a change whose states are kept until they are logged
-BODY_LIMIT: Final = 1024 * 1024  # bytes of a body whose requests are shown
-ERROR: Final = b'"error":'  # in an answer that may hold one
-SHOWN: Final = frozenset(("error", "waits", "happened"))  # members of records always shown
-LOGGED: Final = (b"eth_send", b"evm_", b"_mine", b"_reset")  # in a body whose success is logged
-END_SECONDS: Final = 2.0  # for the last lines when the node stops
-QUIET_SECONDS: Final = 0.005  # delay after an idle phase, so that the client is served first
+HELD_LIMIT: Final = 64  # newest blocks of a head change whose states are kept until they are logged
+BODY_LIMIT: Final = 1024 * 1024  # largest body in bytes whose requests are shown
+ERROR: Final = b'"error":'  # occurs in every answer with an error
+SHOWN: Final = frozenset(("error", "waits", "happened"))  # members whose records are always shown
+# parts of method names whose success is logged
+LOGGED: Final = (b"eth_send", b"evm_", b"_mine", b"_reset")
+END_SECONDS: Final = 2.0  # time for the last lines when the node stops
+QUIET_SECONDS: Final = 0.005  # delay after an idle phase, so that the client gets its answer first
 
 Work = Callable[[], Iterator[Json]]
 
 
 class Terminal:
-    """Writes to ``out``; to standard output if it is None."""
+    """Writes to ``out``; None: to standard output."""
 
     def __init__(self, options: TerminalOptions, out: TextIO | None = None) -> None:
         self.options = options
@@ -68,12 +69,12 @@ class Terminal:
         self._lines = Lines(coloured=coloured)
 
     def start(self, node: Node) -> None:
-        """Start the thread and log the blocks of a node."""
+        """Start the thread, and log new blocks of a node."""
         self._thread.start()
         node.on_head(lambda change: self._head_moved(node, change))
 
     def stop(self) -> None:
-        """Write what is in the queue, for `END_SECONDS` at most, and end the thread."""
+        """Write the queued work, for at most `END_SECONDS`, and end the thread."""
         try:
             self._queue.put(None, timeout=END_SECONDS)
         except Full:
@@ -81,7 +82,7 @@ class Terminal:
         self._thread.join(END_SECONDS)
 
     def dispatcher(self, *parts: Any) -> Dispatcher:
-        """Return a dispatcher of these parts whose requests are logged."""
+        """Return a dispatcher, made from ``parts``, whose requests are logged."""
         made = LoggedDispatcher(*parts)
         self._contracts = made.context.contracts
         made.log_request, made.log_calls = self.request, self.calls
@@ -89,7 +90,7 @@ class Terminal:
         return made
 
     def warm_up(self) -> None:
-        """Load the modules for the first block in the thread."""
+        """Import the modules that the first block needs, in the thread."""
         self._hand_over(self._loaded)
 
     def listening(self, urls: Sequence[str]) -> None:
@@ -103,9 +104,10 @@ class Terminal:
             self._hand_over(lambda: self._requests(body))
 
     def calls(self, context: Context, body: bytes) -> None:
-        """Log what the calls in a body write to the console; called when they have begun.
+        """Log the console output of the calls in a body; called when they have started.
 
-        They are executed again, on the states of this moment, once code that writes there has run.
+        The calls are executed again, on the states of this moment. Only done once code that writes
+        to the console has run.
         """
         recorder = self._recorder_made
         if recorder is None or not self.options.console or not recorder.logs_are_there:
@@ -115,7 +117,7 @@ class Terminal:
             self._hand_over(lambda: late.calls_of(context, newest, body, budget))
 
     def answer(self, context: Context, body: bytes, answer: Answer, seconds: float) -> None:
-        """Log the requests of a body that failed; as JSON, all requests if they are wanted.
+        """Log the failed requests of a body; with JSON output and ``requests``, all of them.
 
         Also logs transactions that a node on demand does not mine, with the reason, and requests
         that make blocks without transactions, move the clock or reset the chain.
@@ -140,7 +142,7 @@ class Terminal:
                 yield record | {"seconds": round(seconds, 6)}
 
     def _head_moved(self, node: Node, change: HeadChange) -> None:
-        """Log new blocks; keeps their states, which a revert may drop before they are logged."""
+        """Log new blocks. Keeps their states, which a revert may drop before they are logged."""
         views = [View(node, block) for block in change.added if block.transactions]
         for view in views[-HELD_LIMIT:]:
             with suppress(FastevmError, RpcError):
@@ -149,7 +151,7 @@ class Terminal:
             self._hand_over(lambda: self._blocks(views))
 
     def _hand_over(self, work: Work) -> None:
-        if log.manager.disable >= logging.WARNING:  # by anvil_setLoggingEnabled
+        if log.manager.disable >= logging.WARNING:  # anvil_setLoggingEnabled turned logging off
             return
         try:
             self._queue.put_nowait(work)
@@ -196,7 +198,7 @@ class Terminal:
             self._write_lines(self._lines.of(record), record)
 
     def _write_lines(self, lines: str, record: Json) -> None:
-        """Write lines; a request like the one before is only counted."""
+        """Write lines. A request with the same lines as the previous one is only counted."""
         if record["event"] == "request" and lines == self._last_line:
             self._repeated += 1
             return
@@ -211,7 +213,7 @@ class Terminal:
             self._repeated = 0
 
     def _loaded(self) -> Iterator[Json]:
-        """Load the recorder; yields where its names come from."""
+        """Create the recorder. Yields the directories that its names come from."""
         contracts = self._recorder().contracts
         for directory, count in contracts.counts().items():
             if count or directory in self.options.abis:
@@ -254,7 +256,7 @@ class LoggedDispatcher(Dispatcher):
     def respond(
         self, body: bytes, client: str = "", request: SocketRequest | None = None
     ) -> bytes | Answering:
-        """Like `Dispatcher.respond`; the terminal gets the body before and the answer after."""
+        """Like `Dispatcher.respond`. Passes the body and then the answer to the terminal."""
         self.log_request(body)
         started = perf_counter()
         found = super().respond(body, client, request)

@@ -1,4 +1,4 @@
-"""Who may use a listener: Host names, origins of pages, namespaces of methods, and keys to them."""
+"""Access rules of a listener: Host names, origins, namespaces of methods, and keys."""
 
 import base64
 import hashlib
@@ -17,24 +17,26 @@ from msgspec import Struct
 from fastevm.rpc.dispatch.registry import METHODS, namespace_of
 
 ANY: Final = "*"
-OPEN_NAMESPACES: Final = frozenset(("eth", "net", "rpc", "web3"))  # served without a key
-PUBLIC_NAMESPACES: Final = frozenset(("eth", "net", "web3"))  # of a listener beyond loopback
+OPEN_NAMESPACES: Final = frozenset(("eth", "net", "rpc", "web3"))  # namespaces served without a key
+# default namespaces of a listener beyond loopback
+PUBLIC_NAMESPACES: Final = frozenset(("eth", "net", "web3"))
 ALWAYS_SERVED: Final = "rpc"
-EXPLORED: Final = "eth"  # the namespace without which the explorer has nothing to show
+EXPLORED: Final = "eth"  # namespace that the explorer requires
 
 LOCAL_NAMES: Final = frozenset(("localhost",))
-PROGRAM: Final = r"(?a:\w[\w .-]{0,63})"  # a name instead of an origin
+PROGRAM: Final = r"(?a:\w[\w .-]{0,63})"  # a program's name sent as an origin
 EXTENSION_SCHEMES: Final = frozenset(("chrome-extension", "moz-extension", "safari-web-extension"))
 
 JWT_SECRET_SIZE: Final = 32  # bytes
-JWT_AGE: Final = 60  # seconds that a token's time may differ from the clock, as in the engine API
-HOST_BITS: Final = 64  # of an IPv6 address, which its host chooses
+# seconds that ``iat`` of a token may differ from the clock, as in the engine API
+JWT_AGE: Final = 60
+HOST_BITS: Final = 64  # host part of an IPv6 address, which a host may choose freely
 LAST_TIME: Final = 2**53  # seconds; whole numbers up to here are exact in JSON
 SHORTEST_TOKEN: Final = 16  # characters
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether an address or name to listen on is loopback."""
+    """Return whether a listening address or name is loopback."""
     try:
         return ip_address(host).is_loopback
     except ValueError:
@@ -42,10 +44,10 @@ def is_loopback(host: str) -> bool:
 
 
 def client_of(address: str) -> str:
-    """The client that limits count ``address`` for.
+    """Return the client name that limits use for ``address``.
 
-    An IPv6 client is its /64 network, since a host may take any address of it. An IPv4 address
-    mapped into IPv6 is that IPv4 address.
+    For IPv6 it is the /64 network, since a host may use any address in it. An IPv4-mapped address
+    becomes its IPv4 address.
     """
     if ":" not in address:
         return address
@@ -61,7 +63,7 @@ def client_of(address: str) -> str:
 
 
 def known_namespaces() -> frozenset[str]:
-    """The namespaces that there are methods of."""
+    """Return the namespaces of all registered methods."""
     return frozenset(map(namespace_of, METHODS))
 
 
@@ -78,15 +80,16 @@ def parse_namespaces(text: str) -> frozenset[str]:
 
 
 class Access(Struct, frozen=True):
-    """The rules of one listener.
+    """The access rules of one listener.
 
-    ``hosts``: names that a Host header may hold beside localhost, addresses and ``bound``, what the
-    listener was bound to. ``origins``: of pages that may call beside local ones, as
-    ``https://app.example``. ``*`` in either allows all. ``namespaces``: what is served; None is
-    everything on loopback and `PUBLIC_NAMESPACES` elsewhere. ``keys`` guard all namespaces but
-    `OPEN_NAMESPACES`; None guards nothing. ``proxies``: addresses of reverse proxies, which are
-    believed what they say of their clients. ``explorer``: whether browsers get the page; None is
-    on loopback only.
+    ``hosts``: allowed Host names, besides localhost, IP addresses and ``bound``, the listening
+    address.
+    ``origins``: allowed origins such as ``https://app.example``, besides local ones. ``*`` in
+    either allows all. ``namespaces``: the served namespaces; None: all on loopback,
+    `PUBLIC_NAMESPACES` elsewhere. ``keys``: required for all namespaces but `OPEN_NAMESPACES`;
+    None: no keys.
+    ``proxies``: addresses of reverse proxies whose X-Forwarded-For is trusted. ``explorer``:
+    whether browsers get the explorer page; None: on loopback only.
     """
 
     hosts: frozenset[str] = frozenset()
@@ -98,7 +101,7 @@ class Access(Struct, frozen=True):
     explorer: bool | None = None
 
     def refusal(self, host: str, origin: str | None) -> str | None:
-        """Return why a request is refused (unknown Host, foreign page), or None."""
+        """Return why a request is refused (unknown Host, foreign origin), or None."""
         if not self.allows_host(host):
             return "invalid host specified"
         if origin is not None and not self.allows_origin(origin):
@@ -106,7 +109,7 @@ class Access(Struct, frozen=True):
         return None
 
     def allows_host(self, header: str) -> bool:
-        """Return whether a Host header names this server; DNS rebinding gives another name."""
+        """Return whether a Host header names this server, which prevents DNS rebinding."""
         if ANY in self.hosts or not header:
             return True
         name = urlsplit(f"//{header}").hostname if _is_authority(header) else None
@@ -121,9 +124,9 @@ class Access(Struct, frozen=True):
         return True
 
     def client(self, peer: str, forwarded: str | None) -> str:
-        """The client that limits count a request of ``peer`` for, see `client_of`.
+        """Return the client name that limits use for a request from ``peer``, see `client_of`.
 
-        ``forwarded``: the X-Forwarded-For header, whose last address a proxy has written itself.
+        ``forwarded``: the X-Forwarded-For header. Only its last address was written by the proxy.
         """
         if not forwarded or peer not in self.proxies:
             return client_of(peer)
@@ -133,10 +136,10 @@ class Access(Struct, frozen=True):
             return client_of(peer)
 
     def allows_origin(self, origin: str) -> bool:
-        """Whether a page of ``origin`` may call; browsers' extensions are no pages.
+        """Return whether a page of ``origin`` may call. Browser extensions may not.
 
-        Browsers send ``scheme://host`` or ``null``; any other word is a program's own name, as
-        titanoboa's ``Titanoboa``.
+        Browsers send ``scheme://host`` or ``null``; any other word is the name of a program, such
+        as titanoboa's ``Titanoboa``.
         """
         if ANY in self.origins or origin.lower() in self.origins:
             return True
@@ -152,7 +155,7 @@ class Access(Struct, frozen=True):
         return parts.scheme in ("http", "https") and is_loopback(name)
 
     def served(self, host: str) -> frozenset[str]:
-        """The namespaces that a listener on ``host`` serves, with a key where they need one."""
+        """Return the namespaces that a listener on ``host`` serves, with or without a key."""
         if self.namespaces is not None:
             return self.namespaces | {ALWAYS_SERVED}
         if is_loopback(host):
@@ -160,13 +163,13 @@ class Access(Struct, frozen=True):
         return PUBLIC_NAMESPACES | {ALWAYS_SERVED}
 
     def has_explorer(self, host: str) -> bool:
-        """Whether a listener on ``host`` gives browsers the page, which needs ``eth``."""
+        """Return whether a listener on ``host`` serves the explorer page, which needs ``eth``."""
         wanted = is_loopback(host) if self.explorer is None else self.explorer
         return wanted and EXPLORED in self.served(host)
 
 
 def _is_authority(header: str) -> bool:
-    """Whether a Host header is a name or address and perhaps a port, and nothing else."""
+    """Return whether a Host header is only a name or address and an optional port."""
     if any(character in header for character in "/@?#\\ \t,"):
         return False
     try:
@@ -180,13 +183,13 @@ DEFAULT_ACCESS: Final = Access()
 
 
 class Keys(Struct, frozen=True):
-    """Keys to the guarded namespaces: a bearer token, or a secret that signs tokens (JWT)."""
+    """Keys to the guarded namespaces: a bearer token, or the secret of signed tokens (JWT)."""
 
     token: str | None = None
     secret: bytes | None = None
 
     def open(self, header: str | None) -> bool:
-        """Return whether an Authorization header holds a valid key."""
+        """Return whether an Authorization header contains a valid key."""
         kind, _, text = (header or "").partition(" ")
         text = text.strip()
         if kind.lower() != "bearer" or not text:
@@ -207,7 +210,7 @@ def read_token(path: Path) -> str:
 
 
 def read_secret(path: Path) -> bytes:
-    """The secret in a file of 64 hex digits, as of the engine API; ValueError for any other."""
+    """Read a JWT secret of 64 hex digits (engine API) from a file. Raises ValueError if invalid."""
     text = path.read_text().strip().removeprefix("0x")
     try:
         secret = bytes.fromhex(text)
@@ -219,11 +222,11 @@ def read_secret(path: Path) -> bytes:
 
 
 def is_signed(token: str, secret: bytes, now: float) -> bool:
-    """Whether a JSON web token is signed with ``secret`` (HS256) and made around ``now``.
+    """Return whether a JSON web token is signed with ``secret`` (HS256) and valid at ``now``.
 
-    Its ``iat`` may be 60 seconds off, an ``exp`` must lie ahead: the rules of the engine API. An
-    ``nbf`` may lie 60 seconds ahead. A header with ``crit`` names extensions that are required,
-    and none is implemented (RFC 7515, 4.1.11).
+    ``now``: Unix seconds. By the rules of the engine API ``iat`` may differ by 60 seconds and
+    ``exp`` must be in the future. ``nbf`` may be 60 seconds in the future. A header with ``crit``
+    requires extensions, none of which is implemented (RFC 7515, 4.1.11).
     """
     signed, _, signature = token.rpartition(".")
     header_text, dot, claims_text = signed.partition(".")
@@ -245,7 +248,7 @@ def is_signed(token: str, secret: bytes, now: float) -> bool:
 
 def _is_time(value: Any) -> TypeGuard[int | float]:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return is_number and 0 <= value < LAST_TIME  # which NaN is not
+    return is_number and 0 <= value < LAST_TIME  # false for NaN
 
 
 def _decoded(text: str) -> dict[str, Any]:
@@ -264,5 +267,5 @@ def _bytes(text: str) -> bytes:
 
 
 def lower(names: Iterable[str]) -> frozenset[str]:
-    """Names of hosts or origins as they are compared."""
+    """Return names of hosts or origins in the form in which they are compared."""
     return frozenset(name.strip().lower().rstrip("/") for name in names)

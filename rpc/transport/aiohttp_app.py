@@ -1,7 +1,8 @@
-"""aiohttp's server of a listener, loaded when a connection leaves the fast path.
+"""The aiohttp server of a listener, imported when a connection leaves the fast path.
 
-Loading aiohttp takes longer than all else between a node's start and its first answer. A thread
-loads it once the listener is idle, or for the first connection that needs it, which waits unread.
+Importing aiohttp takes longer than everything else between a node's start and its first answer. A
+thread imports it when the listener is idle, or for the first connection that needs it. Reading from
+that connection pauses until then.
 """
 
 import asyncio
@@ -13,19 +14,19 @@ from typing import Any, Final
 
 from fastevm.rpc.transport.connection import Connection
 
-LOAD_AFTER: Final = 2.0  # seconds after the start, and after the last request
-LOAD_BY: Final = 10.0  # seconds after the start, however busy the listener is
-LOAD_UNHURRIED: Final = 20.0  # seconds without requests, where nothing else makes it load
-MODULE: Final = "fastevm.rpc.transport.app"  # with all that it imports
+LOAD_AFTER: Final = 2.0  # idle seconds after the start or the last request
+LOAD_BY: Final = 10.0  # most seconds after the start, even if the listener is busy
+LOAD_UNHURRIED: Final = 20.0  # idle seconds if nothing else requires aiohttp
+MODULE: Final = "fastevm.rpc.transport.app"  # imports aiohttp and its dependencies
 
 log: Final = logging.getLogger("fastevm.rpc")
 
 
 class AiohttpApp:
-    """aiohttp's server of one listener, or nothing yet.
+    """The aiohttp server of one listener, or None until it is imported.
 
-    ``make``, of the module `MODULE`: the runner of its application. ``heard``: when the listener
-    was last busy, by the clock of the loop.
+    ``make(module)``: returns the runner of the application; ``module`` is `MODULE`. ``heard()``:
+    when the listener was last busy, in seconds of the loop's clock.
     """
 
     def __init__(self, make: Callable[[Any], Any], heard: Callable[[], float]) -> None:
@@ -37,10 +38,10 @@ class AiohttpApp:
         self._loading: asyncio.Task[None] | None = None
 
     def load_soon(self, *, hurries: bool = True) -> None:
-        """Load before anybody needs it, but not while requests come: it takes their time.
+        """Import aiohttp before it is needed, but while no requests come, as the import slows them.
 
-        Where it does not hurry it waits until the listener is idle for long, and never loads for
-        programs that end before and stay on the fast path: loading takes 0.15 s of CPU.
+        ``hurries=False`` waits for a long idle time. So programs that end earlier and stay on the
+        fast path never import it: the import takes 0.15 s of CPU time.
         """
         loop = asyncio.get_running_loop()
         latest = loop.time() + LOAD_BY if hurries else math.inf
@@ -48,13 +49,13 @@ class AiohttpApp:
         self._later = loop.call_later(self._idle, self._load_if_idle, latest)
 
     def load(self) -> None:
-        """Begin to load, unless that has been done."""
+        """Start the import, unless it has started."""
         if self.runner is None and self._loading is None:
             self._loading = asyncio.create_task(self.loaded_runner())
             self._loading.add_done_callback(self._loaded)
 
     def adopt(self, connection: Connection, data: bytes) -> None:
-        """Take over a connection, with the bytes that have come."""
+        """Take over a connection. ``data``: the bytes that it has received."""
         if self.runner is not None:
             connection.delegate_to(self.runner.server(), data)
             return
@@ -62,7 +63,7 @@ class AiohttpApp:
         connection.delegate_to(WaitingProtocol(self, connection), data)
 
     async def close(self) -> None:
-        """Let open requests end; connections that wait are ended."""
+        """Let open requests finish, and close the connections that wait for the import."""
         if self._later is not None:
             self._later.cancel()
         if self._loading is not None:
@@ -80,7 +81,7 @@ class AiohttpApp:
             self._later = loop.call_at(due, self._load_if_idle, latest)
 
     async def loaded_runner(self) -> None:
-        """Load aiohttp and set up the application."""
+        """Import aiohttp and set up the application."""
         runner = self.make(await asyncio.to_thread(import_module, MODULE))
         await runner.setup()
         self.runner = runner
@@ -98,7 +99,7 @@ class AiohttpApp:
 
 
 class WaitingProtocol(asyncio.Protocol):
-    """Replaces aiohttp's protocol until that is loaded; reading pauses."""
+    """Stands in for aiohttp's protocol until it is imported; reading pauses."""
 
     def __init__(self, app: AiohttpApp, connection: Connection) -> None:
         self.app = app
@@ -107,19 +108,19 @@ class WaitingProtocol(asyncio.Protocol):
         app.waiting.add(self)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Read no more."""
+        """Pause reading."""
         self.connection.transport.pause_reading()
 
     def data_received(self, data: bytes) -> None:
-        """Keep what had come."""
+        """Keep the bytes received before reading paused."""
         self.data += data
 
     def connection_lost(self, error: Exception | None) -> None:
-        """The client has left."""
+        """Forget the connection, because the client has left."""
         self.app.waiting.discard(self)
 
     def hand_over(self, protocol: Any) -> None:
-        """Let aiohttp's protocol have the connection."""
+        """Pass the connection and its bytes to aiohttp's protocol."""
         if self.connection.transport.is_closing():
             return
         self.connection.delegate_to(protocol, self.data)

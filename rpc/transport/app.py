@@ -23,11 +23,11 @@ from fastevm.rpc.transport.websocket_channel import WebSocketChannel
 
 METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
-GOODBYE_TIME: Final = 2.0  # seconds that a WebSocket client gets to answer a close
+GOODBYE_TIME: Final = 2.0  # seconds that a WebSocket client gets to answer a close frame
 
-WITH_KEY: Final = " with a key"  # behind the address of a client that shows one
+WITH_KEY: Final = " with a key"  # appended to the address of a client that sends a key
 
-IDENTITY: Final = "identity"  # the content encoding that encodes nothing
+IDENTITY: Final = "identity"  # the content encoding that means no encoding
 
 ALLOW_ORIGIN: Final = "Access-Control-Allow-Origin"
 PREFLIGHT_HEADERS: Final = {
@@ -40,8 +40,8 @@ PREFLIGHT_HEADERS: Final = {
 class Endpoint:
     """The routes of one listener.
 
-    ``dispatcher`` answers requests without a key. ``guarded`` answers those that show one; None
-    where all methods that are served need none.
+    ``dispatcher`` answers requests without a key, ``guarded`` requests with a key. ``guarded`` is
+    None if no served method requires a key.
     """
 
     def __init__(
@@ -58,17 +58,18 @@ class Endpoint:
         self.access = access
         self.routes = routes
         self.turns = turns or Turns()
-        self._sockets_of: Counter[str] = Counter()  # by client
+        self._sockets_of: Counter[str] = Counter()  # open WebSockets by client
         self.explorer = ExplorerPage() if routes.explorer else None
         self.sessions: dict[Session, web.WebSocketResponse] = {}
 
     def runner(self, keepalive: float, shutdown: float) -> web.AppRunner:
-        """Return what serves the application; both times in seconds."""
+        """Return the runner of the application; both times in seconds."""
         return web.AppRunner(
             self.application(),
             access_log=None,
-            auto_decompress=False,  # a kilobyte of Brotli would keep the loop for seconds
-            handler_cancellation=True,  # a client that leaves stops its work
+            # decompressing a kilobyte of Brotli could block the loop for seconds
+            auto_decompress=False,
+            handler_cancellation=True,  # if the client disconnects, its work stops
             keepalive_timeout=keepalive,
             shutdown_timeout=shutdown,
         )
@@ -110,13 +111,13 @@ class Endpoint:
 
     @web.middleware
     async def admission(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Refuse unknown Host names, and pages of origins that are not allowed."""
+        """Refuse unknown Host names, and origins that are not allowed."""
         headers = request.headers
         refusal = self.access.refusal(headers.get("Host", ""), headers.get("Origin"))
         return await handler(request) if refusal is None else self._text(403, refusal)
 
     async def call(self, request: web.Request) -> web.StreamResponse:
-        """Answer a JSON-RPC body. Errors of JSON-RPC come with status 200."""
+        """Answer a JSON-RPC body. JSON-RPC errors have status 200."""
         limits = self.dispatcher.context.limits
         if request.content_length is not None and request.content_length > limits.body_size:
             return self._text(413, "content length too large")
@@ -144,7 +145,7 @@ class Endpoint:
         return await self._send_in_pieces(request, text, headers)
 
     async def _answer(self, request: web.Request, body: bytes) -> Answer:
-        """The answer to a body, which waits if its client is over its share of the loop."""
+        """Answer a body. The answer is delayed if the client has used up its share of the loop."""
         client = self._client_of(request)
         CLIENT.set(client)
         respond = partial(self._dispatcher(request).respond, body, client)
@@ -154,7 +155,7 @@ class Endpoint:
     async def _send_in_pieces(
         self, request: web.Request, text: Answer, headers: dict[str, str]
     ) -> web.StreamResponse:
-        """Send a large answer as fast as the client takes it."""
+        """Send a large answer as fast as the client reads it."""
         response = web.StreamResponse(headers=headers | {"Content-Type": JSON_TYPE})
         response.content_length = len(text)
         await response.prepare(request)
@@ -164,7 +165,7 @@ class Endpoint:
         return response
 
     async def greet(self, request: web.Request) -> web.StreamResponse:
-        """Open a WebSocket, return the explorer to a browser, or answer a health check."""
+        """Open a WebSocket, return the explorer page to a browser, or answer a health check."""
         if request.headers.get("Upgrade", "").lower() == "websocket":
             return await self.converse(request)
         if self.explorer is not None and self.explorer.is_wanted(request):
@@ -172,7 +173,7 @@ class Endpoint:
         return web.Response(headers=self._headers(request))
 
     async def converse(self, request: web.Request) -> web.StreamResponse:
-        """Serve JSON-RPC over WebSocket until the client leaves."""
+        """Serve JSON-RPC over WebSocket until the client disconnects."""
         context = self.dispatcher.context
         limits, metrics = context.limits, self.dispatcher.metrics
         client = self._client_of(request)
@@ -193,7 +194,7 @@ class Endpoint:
         )
         try:
             await socket.prepare(request)
-        except ConnectionError:  # it left before it was greeted
+        except ConnectionError:  # the client left before the upgrade
             return socket
         metrics.add("sockets_total")
         if connection is not None:
@@ -220,29 +221,30 @@ class Endpoint:
                 request.transport.abort()
             await socket.close(drain=False)
             error = socket.exception()
-            if error is not None:  # the socket keeps it, and with its frames itself and a message
+            # the socket would keep the exception, its frames and a message alive
+            if error is not None:
                 released(error)
         return socket
 
     async def hang_up(self, app: web.Application) -> None:
-        """Say goodbye to the WebSocket clients."""
+        """Close the WebSocket clients with code 1001 (going away)."""
         for socket in tuple(self.sessions.values()):
             await socket.close(code=WSCloseCode.GOING_AWAY, drain=False)
 
     async def preflight(self, request: web.Request) -> web.Response:
-        """Answer a browser's question whether a page may call."""
+        """Answer a CORS preflight request."""
         return web.Response(status=204, headers=self._headers(request) | PREFLIGHT_HEADERS)
 
     async def health(self, request: web.Request) -> web.Response:
-        """Answer 200 while the process serves."""
+        """Answer 200 as long as the process serves."""
         return self._text(200, "ok")
 
     async def ready(self, request: web.Request) -> web.Response:
-        """Answer what the node serves: its head, and its pre-confirmed block if it is served.
+        """Answer whether the node is ready, with its head and the served pre-confirmed block.
 
-        Status 503 while the newest slice is too old. A follower adds whether its connections hold,
-        how many seconds ago it had its upstream's head, how many seconds old its newest slice is,
-        and what it cannot check of its pending block.
+        The status is 503 if the node is not ready, for example because its newest slice is too old.
+        A follower adds the state of its connections, the age in seconds of its upstream's head and
+        of its newest slice, and which parts of its pending block it cannot check.
         """
         context = self.dispatcher.context
         ready = context.freshness.ready()
@@ -269,7 +271,7 @@ class Endpoint:
         )
 
     async def metrics(self, request: web.Request) -> web.Response:
-        """Answer the counters in Prometheus text format."""
+        """Return the metrics in Prometheus text format."""
         dispatcher = self.dispatcher
         text = dispatcher.metrics.render(
             {
@@ -292,7 +294,7 @@ class Endpoint:
         return web.Response(status=status, text=text + "\n")
 
     def _headers(self, request: web.Request) -> dict[str, str]:
-        """Return CORS headers. Pages that may not call were refused before."""
+        """Return CORS headers. Origins that are not allowed were refused before."""
         origin = request.headers.get("Origin")
         return {} if origin is None else {ALLOW_ORIGIN: origin, "Vary": "Origin"}
 
@@ -304,21 +306,21 @@ class Endpoint:
         return keys is not None and keys.open(request.headers.get("Authorization"))
 
     def _client_of(self, request: web.Request) -> str:
-        """The client that limits count a request for: its address; who shows a key is another."""
+        """Return the client name for limits: the address, with a suffix if a key is sent."""
         address = self._address_of(request)
         return address + WITH_KEY if self._shows_key(request) else address
 
     def _address_of(self, request: web.Request) -> str:
-        """The address of the client."""
+        """Return the client's address, from X-Forwarded-For if a trusted proxy sent it."""
         forwarded = request.headers.getall("X-Forwarded-For", [])
         return self.access.client(request.remote or "", forwarded[-1] if forwarded else None)
 
 
 def _end_after(request: web.Request) -> None:
-    """Let no request follow one that asked for another protocol.
+    """Close the connection after this answer, because its client asked to upgrade the protocol.
 
-    Frames may have come behind a request that was refused. aiohttp would parse them as a request,
-    and write megabytes of them into an error.
+    After a refused upgrade, WebSocket frames may follow. aiohttp would parse them as a request and
+    copy megabytes of them into an error.
     """
-    request.protocol._message_tail = b""  # aiohttp has no other way to forget them
+    request.protocol._message_tail = b""  # aiohttp has no public method to drop them
     request.protocol.close()

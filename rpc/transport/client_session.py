@@ -1,6 +1,6 @@
 """A client that may subscribe: its calls in progress, its subscriptions and its sender task.
 
-It speaks over a `Channel`: a WebSocket or a Unix socket.
+It communicates over a `Channel`: a WebSocket or a Unix socket.
 """
 
 import asyncio
@@ -27,9 +27,11 @@ from fastevm.rpc.transport.turns import LoopShare
 log: Final = logging.getLogger("fastevm.rpc")
 
 ID_BYTES: Final = 16
-FRAMES_IN_A_ROW: Final = 32  # sent before the loop serves other clients
-LARGE_MESSAGE: Final = 1024 * 1024  # bytes; nothing is read beside the work on a larger one
-LAST_ANSWERS_SECONDS: Final = 5.0  # after a client that listens on has said all
+FRAMES_IN_A_ROW: Final = 32  # frames sent before the loop serves other clients
+# bytes; while a larger message is processed, no other message is read
+LARGE_MESSAGE: Final = 1024 * 1024
+# seconds to send the last answers to a client that has closed its sending side
+LAST_ANSWERS_SECONDS: Final = 5.0
 SLOW_READER: Final = "the client reads too slowly, {fullness}"
 
 
@@ -37,30 +39,31 @@ class Channel(Protocol):
     """A connection that carries messages in both directions."""
 
     listens_on: bool
-    """Whether a client that sends no more may still wait for answers."""
+    """Whether a client that has closed its sending side may still wait for answers."""
 
     def messages(self) -> AsyncIterator[bytes]:
-        """What the client sends, until it leaves or breaks the protocol."""
+        """Yield the client's messages, until it disconnects or breaks the protocol."""
 
     async def send(self, frame: Frame) -> None:
-        """Send one message and wait until most is taken. ConnectionError when it has left."""
+        """Send one message and wait until most is sent. Raises ConnectionError on disconnect."""
 
 
 class Holder(Protocol):
     """Counts the memory of messages in progress."""
 
     def message_began(self, message: bytes) -> int:
-        """Work on a message begins; the memory that it has until `message_ended`."""
+        """Count a message in progress. Returns its bytes of memory, for `message_ended`."""
 
     def message_ended(self, memory: int) -> None:
-        """A message is answered."""
+        """Release the memory of a message that has been answered."""
 
 
 class Subscription:
     """A subscription of a session: its id and its notifications.
 
-    Until `begin` its notifications are held, because a client has to know the id first: another
-    request of the same batch may have caused them. They are limited as those in the queue.
+    Notifications are held until `begin`, because the client must receive the id first: another
+    request of the same batch may have caused them. The limits of the queue apply to held
+    notifications, too.
     """
 
     def __init__(self, session: "Session", topic: Topic) -> None:
@@ -69,7 +72,7 @@ class Subscription:
         self._held: list[bytes] | None = []
         self._held_size = 0
         self._overran = False
-        self._newest = b""  # the last message about an inclusion
+        self._newest = b""  # last inclusion message
         self.id = f"0x{int.from_bytes(os.urandom(ID_BYTES)):x}"
         self._prefix = (
             b'{"jsonrpc":"2.0","method":"eth_subscription","params":{"subscription":"%b","result":'
@@ -82,17 +85,18 @@ class Subscription:
         return self.session.client
 
     def has_room(self) -> bool:
-        """Whether `deliver` would take a notification now."""
+        """Return whether `deliver` would accept a notification now."""
         outbox = self.session.outbox
         if self._held is not None:
             return len(self._held) < outbox.messages and self._held_size < outbox.size
         return not outbox.full
 
     def deliver(self, payload: bytes) -> bool:
-        """Queue a notification. A full queue ends the subscription; whether it lives on."""
+        """Queue a notification; a full queue ends the subscription. Returns False if it ends."""
         outbox = self.session.outbox
         if self.topic.kind == TRANSACTION_INCLUSION:
-            if payload == self._newest:  # found in the chain, and in the event that put it there
+            # an inclusion may be found in the chain and again in the event that caused it
+            if payload == self._newest:
                 return True
             self._newest = payload
         if self._held is not None:
@@ -111,7 +115,7 @@ class Subscription:
         return False
 
     def begin(self) -> None:
-        """Deliver greetings and what was held; from now on notifications go into the queue."""
+        """Deliver the first messages and the held notifications; later ones go into the queue."""
         held, self._held = self._held or [], None
         if self._overran:
             self.close(SLOW_READER.format(fullness=self.session.outbox.fullness))
@@ -136,14 +140,14 @@ class Subscription:
 class SessionRequest(Struct):
     """One message of a client, and the subscriptions that it opened.
 
-    They listen from then on, and deliver once the answer is in the queue.
+    They receive events immediately, and deliver them once the answer is queued.
     """
 
     session: "Session"
     opened: list[Subscription] = field(default_factory=list)
 
     def subscribe(self, topic: Topic) -> str:
-        """Open a subscription and return its id."""
+        """Open a subscription. Returns its id."""
         subscription = self.session.open(topic)
         self.opened.append(subscription)
         try:
@@ -158,7 +162,7 @@ class SessionRequest(Struct):
         return self.session.cancel(subscription_id)
 
     def begin(self) -> None:
-        """Let what was opened deliver, unless it was cancelled in the same message."""
+        """Start delivery of the opened subscriptions, unless cancelled in the same message."""
         for subscription in self.opened:
             if subscription.id in self.session.subscriptions:
                 subscription.begin()
@@ -192,13 +196,13 @@ class Session:
         self._overflow = asyncio.Event()
         self.subscriptions: dict[str, Subscription] = {}
         self.connection: Holder | None = None
-        self.cut_off = False  # the client took nothing for too long: no use in saying goodbye
+        self.cut_off = False  # the client read nothing for too long, so no close frame is sent
         self._slots = asyncio.Semaphore(limits.socket_calls)
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
-        """Serve until the client leaves, breaks the protocol or stops reading."""
-        CLIENT.set(self.client)  # of this task and of those that it creates
+        """Serve until the client disconnects, breaks the protocol or stops reading."""
+        CLIENT.set(self.client)  # for this task and the tasks that it creates
         sender = asyncio.create_task(self._send())
         reader = asyncio.create_task(self._read(sender))
         overflow = asyncio.create_task(self._overflow.wait())
@@ -214,7 +218,7 @@ class Session:
             self.unread.close()
 
     def open(self, topic: Topic) -> Subscription:
-        """Make a subscription that does not run yet."""
+        """Create a subscription that does not receive events yet."""
         if len(self.subscriptions) >= self.limits.subscriptions:
             raise RpcError("too_many_subscriptions", limit=self.limits.subscriptions)
         self.hub.room.take(self.client, WATCH_SIZE + topic.memory)
@@ -231,7 +235,7 @@ class Session:
         return True
 
     def forget(self, subscription: Subscription) -> None:
-        """Drop a subscription without a word."""
+        """Remove a subscription without notifying the client."""
         if self.subscriptions.pop(subscription.id, None) is not None:
             self.hub.room.give_back(self.client, WATCH_SIZE + subscription.topic.memory)
         self.hub.unsubscribe(subscription.topic, subscription)
@@ -248,11 +252,11 @@ class Session:
         if self.channel.listens_on:
             if self._tasks:
                 await asyncio.wait(self._tasks, timeout=LAST_ANSWERS_SECONDS)
-            self.outbox.push(())  # behind which the sender ends
+            self.outbox.push(())  # makes the sender end
             await asyncio.wait((sender,))
 
     def _count(self, task: "asyncio.Task[None]", body: bytes) -> None:
-        """Let the connection hold a message until its task is done."""
+        """Count a message's memory for the connection until its task is done."""
         connection = self.connection
         if connection is not None:
             memory = connection.message_began(body)
@@ -280,7 +284,7 @@ class Session:
         self._overflow.set()
 
     async def _whole(self, answer: LongAnswer) -> bytes:
-        """Join a long answer to one message; an error if a file holds it and it is too large."""
+        """Join a long answer into one message. Returns an error if it is spooled and too large."""
         if answer.is_spooled and len(answer) > self.limits.batch_response_size:
             error = wire_error(RpcError("response_too_large"), self.dispatcher.context.dialect)
             return encode_error(answer.id, error)
@@ -305,7 +309,8 @@ class Session:
                 self.hub.metrics.add("sockets_cut_off_total")
                 self.cut_off = True
                 return
-            except ConnectionError as error:  # a future keeps it, and with its frames the answer
+            # a future would keep the exception, its frames and the answer alive
+            except ConnectionError as error:
                 released(error)
                 return
             sent += 1

@@ -1,9 +1,9 @@
-"""HTTP connections of a listener: JSON-RPC POSTs are read and answered here, the rest by aiohttp.
+"""HTTP connections of a listener: JSON-RPC POSTs are parsed and answered here, others by aiohttp.
 
-A request takes the fast path when its head has only the members that client libraries send: a
-length, a JSON type, no encodings, upgrades or expectations, and a Host that the listener allows.
-From any other head on, the connection delegates what comes to aiohttp's protocol, so that each rule
-of HTTP has one place. Limits and clocks of a connection are kept here in either case.
+A request takes the fast path if its head contains only the headers that client libraries send: a
+length, a JSON type, no encodings, upgrades or expectations, and an allowed Host. At the first other
+head the connection is delegated to aiohttp's protocol, so that no rule of HTTP is implemented
+twice. The limits and timeouts of a connection are enforced here in both cases.
 """
 
 import asyncio
@@ -27,44 +27,45 @@ from fastevm.rpc_types.text.json_size import measure
 REQUEST_LINE: Final = b"POST / HTTP/1.1\r\n"
 HEAD_END: Final = b"\r\n\r\n"
 HEAD_LIMIT: Final = 2_048  # bytes; a longer head does not take the fast path
-KNOWN_HEADS: Final = 1_024  # heads that are remembered; then they are learned anew
-AHEAD_LIMIT: Final = 1 << 20  # bytes read beyond the request in progress; then reading pauses
-LARGE: Final = 16_384  # bytes of an answer
-LOOP_TIME: Final = 0.002  # seconds of one connection's requests until the loop serves others
-EARLY_LIMIT: Final = 65_536  # bytes that may come before the answer that opens a WebSocket
-SOCKET_METHOD: Final = b"GET "  # of the request that opens a WebSocket
-SWEEP: Final = 5.0  # seconds between looks at the clocks of connections
-COPIES: Final = 3  # of the text of a request in progress: as it came, cut out, and read
-PAGE_COPIES: Final = 2  # of what has come of a body that aiohttp reads
-VALUE_SIZE: Final = 100  # bytes of memory of a JSON value that was read; fewer on average
-SLOWEST_READER: Final = 16_384  # bytes per second that a client must take of what it asked for
+KNOWN_HEADS: Final = 1_024  # cached request heads; a full cache is cleared
+# bytes received beyond the request in progress, above which reading pauses
+AHEAD_LIMIT: Final = 1 << 20
+LARGE: Final = 16_384  # bytes of an answer from which on it is not copied behind its head
+LOOP_TIME: Final = 0.002  # seconds of one connection's requests before the loop serves others
+EARLY_LIMIT: Final = 65_536  # bytes that may arrive before the answer to a WebSocket upgrade
+SOCKET_METHOD: Final = b"GET "  # start of a WebSocket upgrade request
+SWEEP: Final = 5.0  # seconds between checks of connection timeouts
+COPIES: Final = 3  # copies of a request's text in memory: as received, extracted, and decoded
+PAGE_COPIES: Final = 2  # copies in memory of a body that aiohttp reads
+VALUE_SIZE: Final = 100  # bytes of memory of a decoded JSON value; an upper bound of the average
+SLOWEST_READER: Final = 16_384  # bytes per second that a client must read of its answer
 
-# Names in a date, which are English in every locale (RFC 9110, 5.6.7).
+# Names in an HTTP date, English in every locale (RFC 9110, 5.6.7).
 DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 MONTHS: Final = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
-# Members of a head that change nothing here.
+# Headers that have no effect here.
 HARMLESS: Final = frozenset((
     b"host", b"accept", b"accept-encoding", b"accept-language", b"user-agent", b"x-forwarded-host",
     b"x-forwarded-proto", b"sec-fetch-mode",
 ))  # fmt: skip
 
-# The lines of a head: a name of token characters, a value of visible characters, blanks and tabs.
-# What parsers may read in different ways (bare CR, LF or NUL, folded lines) goes to aiohttp.
+# Header lines: a name of token characters, a value of visible characters, spaces and tabs. Lines
+# that parsers interpret differently (bare CR, LF or NUL, folded lines) go to aiohttp.
 LINES: Final = re.compile(rb"(?:[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t\x20-\x7e]*(?:\r\n|\Z))*")
 
 
 def http_date(seconds: int) -> bytes:
-    """A Unix time as the Date of an answer; `email.utils`, which does it too, loads for 4 ms."""
+    """Format Unix seconds as an HTTP date. Importing `email.utils`, which also can, takes 4 ms."""
     t = time.gmtime(seconds)
     day = f"{DAYS[t.tm_wday]}, {t.tm_mday:02} {MONTHS[t.tm_mon - 1]} {t.tm_year:04}"
     return f"{day} {t.tm_hour:02}:{t.tm_min:02}:{t.tm_sec:02} GMT".encode()
 
 
 class Head(NamedTuple):
-    """What the head of a request on the fast path says: bytes of it and of the body.
+    """The parsed head of a request on the fast path: sizes in bytes of the head and the body.
 
-    ``forwarded``: the X-Forwarded-For of a proxy, None without one.
+    ``forwarded``: the X-Forwarded-For header, None without one.
     """
 
     size: int
@@ -75,12 +76,12 @@ class Head(NamedTuple):
 class HttpListener:
     """The state that the connections of one listener share.
 
-    ``respond``: from a body and its client's address to the answer, or to what is awaited for it.
-    ``after_answer`` is called once that was sent, or is awaited.
-    ``delegate`` gives a connection that leaves the fast path, with the bytes that came, to aiohttp.
-    ``access``: who may use it. ``types``: content types of the fast path, lower
-    case. ``headers``: lines that every answer has. ``keepalive`` in seconds. ``turns`` divides the
-    time of the loop between clients, ``traffic`` the memory of what is under way.
+    ``respond(body, client)`` returns the answer or an awaitable of it. ``after_answer()`` is called
+    when the answer was sent or its task has started. ``delegate(connection, data)`` passes a
+    connection that leaves the fast path to aiohttp; ``data``: the bytes that it has received.
+    ``access``: the access rules. ``types``: content types of the fast path in lower case.
+    ``headers``: headers of every answer. ``keepalive``: seconds. ``turns`` divides the time of the
+    loop between clients, ``traffic`` the memory of requests and answers in progress.
     """
 
     def __init__(
@@ -114,7 +115,7 @@ class HttpListener:
         self._known: dict[bytes, Head | None] = {}
         lines = [f"{name}: {value}\r\n" for name, value in headers.items()]
         self._lines = "".join(lines).encode()
-        self._heard = 0.0  # by connections that have ended
+        self._heard = 0.0  # latest activity of connections that have ended
         self._second = 0
         self._start = b""
         self._sweeper: asyncio.TimerHandle | None = None
@@ -142,13 +143,13 @@ class HttpListener:
         return self.turns.share_of(connection.client)
 
     def heard(self) -> float:
-        """When a request came last or was answered, by the clock of the loop."""
+        """When a request last came or was answered, in seconds of the loop's clock."""
         now = asyncio.get_running_loop().time()
         times = (now if connection.task else connection.heard for connection in self.connections)
         return max([self._heard, *times])
 
     def admit(self, connection: "Connection") -> bool:
-        """Count a new connection; False when there are too many, of its client or at all."""
+        """Count a new connection. Returns False if its client, or the listener, has too many."""
         client = connection.client
         if len(self.connections) >= self.limits.connections or (
             self._by_client[client] >= self.limits.address_connections
@@ -161,7 +162,7 @@ class HttpListener:
         return True
 
     def forget(self, connection: "Connection") -> None:
-        """Count a connection no more."""
+        """Stop counting a connection and its memory."""
         connection.held = connection.unread = 0
         connection.holding.close()
         if connection in self.connections:
@@ -172,7 +173,7 @@ class HttpListener:
                 del self._by_client[connection.client]
 
     def head_of(self, data: bytes | bytearray, start: int = 0) -> Head | None:
-        """Return what the head at ``start`` of ``data`` says; None if it leaves the fast path."""
+        """Return the parsed head at ``start`` of ``data``; None if it is not for the fast path."""
         end = data.find(HEAD_END, start, start + HEAD_LIMIT)
         head = bytes(data[start:end]) if end >= 0 else b""
         try:
@@ -185,7 +186,7 @@ class HttpListener:
         return found
 
     def head(self, length: int) -> bytes:
-        """Return the head of an answer whose body has so many bytes."""
+        """Return the head of an answer whose body has ``length`` bytes."""
         now = int(time.time())
         if now != self._second:
             self._second = now
@@ -194,7 +195,7 @@ class HttpListener:
         return b"%b%d\r\n\r\n" % (self._start, length)
 
     async def close(self, seconds: float) -> None:
-        """End the connections: idle ones at once, the others after their answer or ``seconds``."""
+        """Close the connections: idle ones now, others after their answer or ``seconds``."""
         for connection in tuple(self.connections):
             connection.leave()
         tasks = [c.task for c in self.connections if c.task is not None]
@@ -246,7 +247,7 @@ class HttpListener:
 
 
 def memory_of(body: bytes) -> int:
-    """Bytes of memory that a request takes until it is answered, at most (its answer apart)."""
+    """Return the most bytes of memory that an unanswered request uses, without its answer."""
     _, values, _ = measure(body, items=VALUES_LIMIT, values=VALUES_LIMIT)
     return COPIES * len(body) + VALUE_SIZE * values
 
@@ -273,36 +274,38 @@ class Connection(asyncio.Protocol):
         self.transport: Any = None
         self.share: LoopShare
         self.address = self.client = ""
-        self.data: bytes | bytearray = b""  # what came; up to `position` it is answered
+        self.data: bytes | bytearray = b""  # received bytes; those before `position` are answered
         self.position = 0
-        self.missing = 0  # length of the data without which there is no whole request
-        self.task: asyncio.Future[Any] | None = None  # of the request in progress
-        # Pieces of an answer that the transport has not yet, only while the client takes no more,
-        # and how many bytes of memory they have.
+        self.missing = 0  # length of data at which the next request is complete
+        self.task: asyncio.Future[Any] | None = None  # answers the request in progress
+        # Pieces of an answer that are not yet written, while the client does not read, and their
+        # bytes of memory.
         self.rest: Iterator[bytes | memoryview] | None = None
         self.rest_size = 0
-        self.paused = False  # the client takes no answers at the moment
-        self.is_due = False  # `go_on` will be called by the loop
-        self.is_ahead = False  # too much has come: nothing more is read until it is answered
+        self.paused = False  # the client does not read its answers
+        self.is_due = False  # `go_on` is scheduled on the loop
+        # reading is paused, because too much has come beyond the request in progress
+        self.is_ahead = False
         self.closing = False
         self.holding: Holding
         self.held = 0  # bytes of memory of its requests
-        self.unread = 0  # of its answers, while the client takes no more
-        self.working = 0  # of them those of requests, or messages of a WebSocket, in progress
-        # --- after the fast path ---
-        self.delegate: Any = None  # the protocol that gets what comes
-        self.is_serving = False  # it has a whole head and works on the request
-        self.frames: FrameClock | None = None  # of a WebSocket
-        self.taken = 0  # bytes of its messages on which work has begun
-        self.early = bytearray()  # of the request in progress, in case it becomes one
-        # --- clocks ---
+        self.unread = 0  # bytes of its answers while the client does not read
+        self.working = 0  # the part of `held` for requests or WebSocket messages in progress
+        # --- after the connection has left the fast path ---
+        self.delegate: Any = None  # the protocol that receives the bytes
+        self.is_serving = False  # the delegate has a complete head and answers the request
+        self.frames: FrameClock | None = None  # set if the connection is a WebSocket
+        self.taken = 0  # bytes of WebSocket messages that were taken for processing
+        # bytes of the request in progress, in case it is a WebSocket upgrade
+        self.early = bytearray()
+        # --- timeouts ---
         self.heard = self.loop.time()  # when the last request was answered
-        self.served = False  # a request was answered
-        self.began: float | None = None  # when the unfinished request began to come
+        self.served = False  # whether a request was answered
+        self.began: float | None = None  # when the first byte of the incomplete request came
         self.paused_at = 0.0
-        self.drained = 0  # bytes to be sent, when the clock of a paused client was set
+        self.drained = 0  # unsent bytes when the timeout of a paused client started
 
-    # --- called by the loop ---
+    # --- called by the event loop ---
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Start, unless there are too many connections."""
@@ -317,7 +320,7 @@ class Connection(asyncio.Protocol):
             self.transport.abort()
 
     def connection_lost(self, error: Exception | None) -> None:
-        """End; what is done for the client stops. (One that has ended its side has left.)"""
+        """Stop the work for the client. A client that closed its sending side counts as gone."""
         self.data, self.rest, self.rest_size = b"", None, 0
         self.listener.forget(self)
         self.closing = True
@@ -327,14 +330,14 @@ class Connection(asyncio.Protocol):
             self.delegate.connection_lost(error)
 
     def eof_received(self) -> bool | None:
-        """The client sends no more."""
+        """The client has closed its sending side."""
         if self.delegate is None:
             return None
         keeps_open: bool | None = self.delegate.eof_received()
         return keeps_open
 
     def data_received(self, data: bytes) -> None:
-        """Answer what is complete."""
+        """Answer the requests that are complete."""
         if self.closing:
             return
         if self.delegate is not None:
@@ -361,7 +364,7 @@ class Connection(asyncio.Protocol):
             self.hold()
 
     def pause_writing(self) -> None:
-        """Answer no more until the client has taken what there is."""
+        """Stop answering until the client has read the previous answers."""
         self.paused = True
         self.paused_at, self.drained = self.loop.time(), self.transport.get_write_buffer_size()
         if self.delegate is not None:
@@ -370,7 +373,7 @@ class Connection(asyncio.Protocol):
         self.holding.hold(self.held, self.unread)
 
     def resume_writing(self) -> None:
-        """Go on."""
+        """Continue answering."""
         self.paused = False
         self.unread = 0
         self.holding.hold(self.held)
@@ -389,7 +392,7 @@ class Connection(asyncio.Protocol):
     # --- requests on the fast path ---
 
     def take_turn(self) -> None:
-        """Answer requests; wait for a turn if the client is over its share of the loop."""
+        """Answer requests; postpone them if the client has used up its share of the loop."""
         share = self.share
         if share.is_over:
             self.is_due = True
@@ -401,7 +404,7 @@ class Connection(asyncio.Protocol):
         share.charge(began, perf_counter())
 
     def go_on(self) -> None:
-        """Answer the requests that have come, until one takes longer or others must be served."""
+        """Answer the received requests, until one takes longer or other clients must be served."""
         listener, until = self.listener, 0.0
         self.is_due = False
         while self.position < len(self.data) and not self.paused and not self.closing:
@@ -435,25 +438,25 @@ class Connection(asyncio.Protocol):
                     self.is_due = True
                     self.loop.call_soon(self.go_on)
                     return
-                until = self.loop.time() + LOOP_TIME  # a single one needs no clock
+                until = self.loop.time() + LOOP_TIME  # a single request needs no time limit
         self.set_clocks()
         if self.is_ahead and not self.paused:
             self.is_ahead = False
             self.transport.resume_reading()
 
     def wait_for(self, answer: Answering, request: bytes) -> None:
-        """Send the answer when it is there; meanwhile nothing else is answered."""
+        """Send the answer when it is ready. Until then no other request is answered."""
         self.began = None
         self.task = asyncio.ensure_future(answer, loop=self.loop)
         self.task.add_done_callback(self.answered)
         if self.position == len(self.data):
-            self.data, self.position = b"", 0  # the worker has what it needs
+            self.data, self.position = b"", 0  # the worker has its own copy of the request
         self.working = memory_of(request)
         self.hold()
         self.listener.after_answer()
 
     def answered(self, task: "asyncio.Future[bytes]") -> None:
-        """Send the answer of a request that took longer, and go on with the next request."""
+        """Send the answer of a request that took longer, and continue with the next request."""
         self.task, self.working = None, 0
         if task.cancelled() or self.transport.is_closing():
             return
@@ -472,7 +475,7 @@ class Connection(asyncio.Protocol):
             self.take_turn()
 
     def send(self, body: Answer) -> None:
-        """Send an answer; a large one is not copied behind its head, but handed over in pieces."""
+        """Send an answer. A large one is not joined with its head, but written in pieces."""
         self.served = True
         size = len(body)
         head = self.listener.head(size)
@@ -487,11 +490,11 @@ class Connection(asyncio.Protocol):
             self.transport.writelines((head, body))
 
     def send_rest(self) -> None:
-        """Hand over what the transport takes of the pieces that are left."""
+        """Write the remaining pieces, as many as the transport accepts."""
         while self.rest is not None and not self.paused:
             try:
                 piece = next(self.rest, None)
-            except OSError as error:  # of the file in which it lies
+            except OSError as error:  # the file of the answer cannot be read
                 self.loop.call_exception_handler(
                     {"message": "an answer could not be read", "exception": error}
                 )
@@ -500,18 +503,18 @@ class Connection(asyncio.Protocol):
             if piece is None:
                 self.rest, self.rest_size = None, 0
             else:
-                if isinstance(piece, memoryview):  # not of a file
+                if isinstance(piece, memoryview):  # pieces in memory, not in a file
                     self.rest_size -= len(piece)
                 self.transport.write(piece)
 
     def unsent(self) -> int:
-        """Bytes of memory that the answer has which the client does not take."""
+        """Return the bytes of memory of the answer that the client has not read yet."""
         return int(self.transport.get_write_buffer_size()) + self.rest_size
 
-    # --- after it ---
+    # --- after the fast path ---
 
     def leave_fast_path(self) -> None:
-        """Let aiohttp have what has come and what comes."""
+        """Pass received and future bytes to aiohttp."""
         data = bytes(self.data[self.position :])
         self.data, self.position = b"", 0
         if self.is_ahead:
@@ -521,9 +524,10 @@ class Connection(asyncio.Protocol):
         self.listener.delegate(self, data)
 
     def delegate_to(self, protocol: Any, data: bytes) -> None:
-        """Pass everything on to ``protocol``, first what has come already."""
+        """Pass all bytes to ``protocol``, first ``data``, which has already been received."""
         self.delegate = protocol
-        self.began, self.early = None, bytearray()  # what has come is passed on once more
+        # the received bytes are counted again when they are passed on
+        self.began, self.early = None, bytearray()
         self.hold_requests(0)
         protocol.connection_made(self.transport)
         if self.paused:
@@ -532,7 +536,7 @@ class Connection(asyncio.Protocol):
             self.pass_on(data)
 
     def delegate_data(self, data: bytes) -> None:
-        """Pass bytes on. Of a client over its share they wait for a turn, and reading pauses."""
+        """Pass bytes to the delegate, or postpone them if the client is over its share."""
         share = self.share
         if not share.is_over and not self.data:
             began = perf_counter()
@@ -545,15 +549,16 @@ class Connection(asyncio.Protocol):
         self.data += data
 
     def pass_on_waiting(self) -> None:
-        """Pass on what waited for this client's turn, and read again."""
+        """Pass on the postponed bytes, and resume reading."""
         data, self.data = bytes(self.data), b""
         if self.closing or self.transport.is_closing():
             return
-        self.transport.resume_reading()  # first: the delegate may pause it again
+        # before `pass_on`, because the delegate may pause reading again
+        self.transport.resume_reading()
         self.pass_on(data)
 
     def pass_on(self, data: bytes) -> None:
-        """Give bytes to the delegate, and set the clock of what is unfinished."""
+        """Pass bytes to the delegate, and start the timeout of an incomplete request."""
         if self.frames is not None:
             if not self.follow_frames(data):
                 return
@@ -567,11 +572,11 @@ class Connection(asyncio.Protocol):
         self.delegate.data_received(data)
 
     def request_began(self) -> None:
-        """The delegate has a whole head."""
+        """The delegate has received a complete head."""
         self.is_serving, self.began = True, None
 
     def request_came(self, body: bytes) -> None:
-        """The delegate has the whole body."""
+        """The delegate has received the complete body."""
         self.hold_requests(memory_of(body))
 
     def request_ended(self) -> None:
@@ -581,20 +586,20 @@ class Connection(asyncio.Protocol):
         self.is_serving, self.served, self.heard = False, True, self.loop.time()
 
     def may_become_socket(self) -> bool:
-        """Whether it is known where the frames behind the head of the request begin.
+        """Return whether the position of the first WebSocket frame after the head is known.
 
-        It is not behind pipelined requests, nor when too much came before the answer.
+        It is unknown after pipelined requests, and if too many bytes came before the answer.
         """
         return self.early.startswith(SOCKET_METHOD) and len(self.early) < EARLY_LIMIT
 
     def becomes_socket(self) -> None:
-        """What comes behind the head of the request, by now or later, is frames of a WebSocket."""
+        """Treat all bytes after the head of the request as WebSocket frames."""
         self.frames = FrameClock()
         self.follow_frames(bytes(self.early.partition(HEAD_END)[2]))
         self.early = bytearray()
 
     def follow_frames(self, data: bytes) -> bool:
-        """Count frames of a WebSocket; False if the connection ends since they are too many."""
+        """Count WebSocket frames. Returns False if there are too many and the connection ends."""
         assert self.frames is not None
         try:
             self.frames.feed(data, self.loop.time())
@@ -606,26 +611,26 @@ class Connection(asyncio.Protocol):
         return True
 
     def message_began(self, message: bytes) -> int:
-        """Work on a message of a WebSocket begins; the memory that it has until `message_ended`."""
+        """Count a WebSocket message in progress. Returns its memory, for `message_ended`."""
         memory = memory_of(message)
         self.working += memory
         self.message_taken(message)
         return memory
 
     def message_taken(self, message: bytes) -> None:
-        """A message of a WebSocket waits no more."""
+        """A WebSocket message was taken for processing."""
         self.taken += len(message)
         self.hold()
 
     def message_ended(self, memory: int) -> None:
-        """A message of a WebSocket is answered."""
+        """Release the memory of a WebSocket message that has been answered."""
         self.working -= memory
         self.hold()
 
     # --- memory ---
 
     def hold(self) -> None:
-        """Count the memory of what has come and is not answered."""
+        """Count the memory of bytes that are received and not answered."""
         if self.closing:
             return
         waiting = len(self.data) - self.position
@@ -644,13 +649,13 @@ class Connection(asyncio.Protocol):
         self.listener.metrics.add("connections_over_budget_total")
         self.abort()
 
-    # --- the end ---
+    # --- timeouts and closing ---
 
     def set_clocks(self) -> None:
-        """Note whether a request is unfinished, and since when."""
+        """Record whether a request is incomplete, and since when."""
         now = self.loop.time()
         if self.position == len(self.data):
-            self.data, self.position = b"", 0  # it is answered
+            self.data, self.position = b"", 0  # answered
             self.heard, self.began = now, None
             if not self.held:
                 return
@@ -659,7 +664,7 @@ class Connection(asyncio.Protocol):
         self.hold()
 
     def check_clocks(self, now: float) -> None:
-        """End a client that is silent, sends a request too slowly, or does not read its answer."""
+        """Close if the client is idle, sends a request too slowly, or does not read its answer."""
         limits = self.listener.limits
         if self.paused:
             self._check_reading(now)
@@ -674,7 +679,7 @@ class Connection(asyncio.Protocol):
                 self.transport.close()
 
     def _check_reading(self, now: float) -> None:
-        """Abort if the client took less than it must since its clock was set."""
+        """Abort if the client has read less than `SLOWEST_READER` since its timeout started."""
         seconds = now - self.paused_at
         if seconds <= self.listener.limits.write_time:
             return
@@ -688,13 +693,13 @@ class Connection(asyncio.Protocol):
     def leave(self) -> None:
         """Close, after the answer to the request in progress."""
         if self.delegate is not None:
-            return  # aiohttp ends its own
+            return  # aiohttp closes its own connections
         self.closing = True
         if self.task is None and self.rest is None:
             self.transport.close()
 
     def abort(self) -> None:
-        """Close without waiting: what was not sent is dropped."""
+        """Close immediately and drop unsent bytes."""
         self.closing, self.rest = True, None
         if self.task is not None:
             self.task.cancel()

@@ -1,4 +1,4 @@
-"""The feed of pre-confirmed slices: a WebSocket that only talks, in text or packed with Brotli."""
+"""The feed of pre-confirmed slices: a send-only WebSocket, as text or compressed with Brotli."""
 
 import asyncio
 import contextlib
@@ -13,12 +13,12 @@ from fastevm.rpc.transport.connection import connection_of
 from fastevm.rpc.transport.routes import EARLY_FRAMES
 
 PING_SECONDS: Final = 15.0
-READ_LIMIT: Final = 4_096  # bytes of a message of a reader, who has nothing to say
-SEND_SECONDS: Final = 10.0  # that one frame may take; more means that nobody reads
+READ_LIMIT: Final = 4_096  # largest message in bytes from a reader, which should send none
+SEND_SECONDS: Final = 10.0  # longest time for one frame; a slower reader is disconnected
 
 
 class FeedRoute:
-    """GET ``/feed``; with ``?compress=br``, or where the hub says so, frames are binary."""
+    """GET ``/feed``. With ``?compress=br``, or if the hub requires it, frames are binary."""
 
     def __init__(self, hub: Any, limits: Limits, address_of: Callable[[web.Request], str]) -> None:
         self.hub = hub
@@ -36,7 +36,7 @@ class FeedRoute:
             await socket.close(code=WSCloseCode.GOING_AWAY, drain=False)
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
-        """Send every slice from now on until the reader leaves or falls behind."""
+        """Send every slice from now on until the reader disconnects or falls behind."""
         packed = self.hub.always_packed or request.query.get("compress") == "br"
         connection = connection_of(request)
         if connection is not None and not connection.may_become_socket():
@@ -59,7 +59,7 @@ class FeedRoute:
             self._sockets.add(socket)
             sender = asyncio.create_task(_send(socket, reader, packed=packed))
             try:
-                async for message in socket:  # readers have nothing to say
+                async for message in socket:  # readers need not send anything
                     if connection is not None:
                         data = message.data
                         connection.message_taken(data.encode() if isinstance(data, str) else data)

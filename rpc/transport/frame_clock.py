@@ -1,12 +1,12 @@
-"""Follows the frames of a WebSocket: how long a message is unfinished, and how many are tiny.
+"""Follows the frames of a WebSocket: how long a message is incomplete, and how many are tiny.
 
-The head of each frame is read where it lies in what came, so that the cost depends on the number of
-frames and not on their bytes. `TINY_FRAMES` bounds the number of frames that carry next to nothing.
+The head of each frame is read in the received bytes, so the cost depends on the number of frames
+and not on their size. `TINY_FRAMES` limits the number of frames that carry almost no data.
 """
 
 from typing import Final
 
-CONTROL: Final = 0x08  # bit of opcodes that are no message: close, ping, pong
+CONTROL: Final = 0x08  # set in the opcodes of control frames: close, ping, pong
 FINAL: Final = 0x80
 MASKED: Final = 0x80
 LENGTH: Final = 0x7F
@@ -14,9 +14,11 @@ TWO_BYTES: Final = 126
 EIGHT_BYTES: Final = 127
 MASK_SIZE: Final = 4
 
-TINY: Final = 32  # bytes of payload; no JSON-RPC request is shorter
-TINY_FRAMES: Final = 1_024  # in one second of one connection, pings and fragments included
-ASSEMBLY_COPIES: Final = 2  # of an unfinished message: as it came, and while it is put together
+TINY: Final = 32  # bytes of payload; every JSON-RPC request is longer
+# most tiny frames of one connection in a second, including pings and fragments
+TINY_FRAMES: Final = 1_024
+# copies of an incomplete message: as received, and while it is assembled
+ASSEMBLY_COPIES: Final = 2
 
 
 class TooManyFrames(Exception):
@@ -24,40 +26,41 @@ class TooManyFrames(Exception):
 
 
 class FrameClock:
-    """When the unfinished message or frame of a client began, by the clock that ``feed`` is given.
+    """Records when an incomplete message or frame began, in seconds of the clock given to `feed`.
 
-    Whole pings and pongs in between change nothing.
+    Complete pings and pongs in between do not matter.
     """
 
     __slots__ = ("_frame", "_head", "_is_control", "_is_final", "_message", "_rest", "_second",
                  "_tiny", "payload", "unfinished")  # fmt: skip
 
     def __init__(self) -> None:
-        self._message: float | None = None  # when the first frame of an unfinished message came
-        self._frame: float | None = None  # when the unfinished frame began
-        self._head = b""  # of a frame, as far as it came
-        self._rest = 0  # bytes of the frame's payload that are to come
+        self._message: float | None = None  # when the first frame of an incomplete message came
+        self._frame: float | None = None  # when the incomplete frame began
+        self._head = b""  # received part of an incomplete frame head
+        self._rest = 0  # bytes of the frame's payload that are still missing
         self._is_control = self._is_final = False
-        self._second = self._tiny = 0  # a second of the clock, and the tiny frames in it
-        self.payload = 0  # bytes of whole messages that have come
-        self.unfinished = 0  # bytes of the message that is not whole, as its frames announce them
+        self._second = self._tiny = 0  # current second, and the tiny frames in it
+        self.payload = 0  # total payload bytes of complete messages
+        self.unfinished = 0  # bytes of the incomplete message, as its frame heads announce them
 
     @property
     def began(self) -> float | None:
-        """When what is unfinished began; None between messages."""
+        """When the incomplete message or frame began; None between messages."""
         return self._frame if self._message is None else self._message
 
     @property
     def memory(self) -> int:
-        """Bytes of memory of all messages, if nobody took any.
+        """Bytes of memory of all messages, before those already processed are subtracted.
 
-        What a frame announces counts before it comes. A connection that ends frees its memory some
-        turns of the loop later, in each of which the others bring up to 256 KiB.
+        The announced size of a frame counts before its payload comes. Memory of a closed connection
+        is freed only a few loop iterations later, and in each of them other connections receive up
+        to 256 KiB.
         """
         return self.payload + ASSEMBLY_COPIES * self.unfinished
 
     def feed(self, data: bytes, now: float) -> None:
-        """Follow the bytes that came at ``now``. Raises `TooManyFrames`."""
+        """Process bytes that came at time ``now``, in seconds. Raises `TooManyFrames`."""
         if self._head:
             data, self._head = self._head + data, b""
         if int(now) != self._second:
@@ -80,7 +83,7 @@ class FrameClock:
                 return
 
     def _read_head(self, data: bytes, at: int) -> int:
-        """Read the head of the frame that begins at ``at``; the end, or ``at`` if it is cut."""
+        """Read the frame head at ``at``. Returns its end, or ``at`` if it is incomplete."""
         end = at + 2
         if len(data) < end:
             return at

@@ -1,8 +1,8 @@
-"""JSON-RPC over a Unix socket, as geth and anvil have it (IPC).
+"""JSON-RPC over a Unix socket (IPC), as in geth and anvil.
 
 Messages are JSON objects and arrays one after another; each answer and notification ends with a
-line feed. The file of the socket belongs to who started the node, and nobody else may open it: what
-HTTP checks of names, origins and keys does not apply.
+line feed. Only the user that started the node may open the socket file, so the checks of HTTP for
+Host names, origins and keys do not apply.
 """
 
 import asyncio
@@ -26,15 +26,16 @@ from fastevm.rpc.transport.json_stream import JsonStream, StreamFault
 from fastevm.rpc.transport.outbox import Frame
 from fastevm.rpc.transport.turns import Turns
 
-READ_SIZE: Final = 1 << 18  # bytes that are read at once
+READ_SIZE: Final = 1 << 18  # most bytes of one read
 OWNER_ONLY: Final = 0o600
-PROBE_SECONDS: Final = 1.0  # that whoever listens already may take to answer
-CLIENT: Final = "ipc"  # whom limits of one address count requests for
+# seconds to wait for an answer of another program that listens on the file
+PROBE_SECONDS: Final = 1.0
+CLIENT: Final = "ipc"  # client name for the limits of one address
 LINE_END: Final = b"\n"
 
 
 class IpcListener(Struct, frozen=True):
-    """A dialect served over a Unix socket. Only the namespaces of ``access`` apply."""
+    """A dialect served over a Unix socket. Of ``access`` only the namespaces apply."""
 
     dialect: Dialect
     path: Path
@@ -55,7 +56,7 @@ class IpcServer:
         self._inode = 0
 
     async def open(self) -> None:
-        """Listen. OSError says why the file cannot be."""
+        """Start listening. Raises OSError with the path if that fails."""
         try:
             bound = bind(self.path)
         except OSError as error:
@@ -64,7 +65,7 @@ class IpcServer:
         self._server = await asyncio.start_unix_server(self._accept, sock=bound)
 
     async def close(self) -> None:
-        """Take no more connections, let open requests end, remove the file."""
+        """Stop accepting connections, let open requests finish, remove the file."""
         if self._server is not None:
             self._server.close()
         for channel in self._channels:
@@ -72,7 +73,7 @@ class IpcServer:
         if self._channels:
             await asyncio.wait(self._channels.values())
         with suppress(OSError):
-            if self.path.stat().st_ino == self._inode:  # it is not another node's by now
+            if self.path.stat().st_ino == self._inode:  # the file is still this server's
                 self.path.unlink()
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -107,7 +108,7 @@ class IpcServer:
 class IpcChannel:
     """A connection, and the memory of its messages in progress."""
 
-    listens_on = True  # as programs do that close their end behind their last request
+    listens_on = True  # programs may close their sending side after the last request
 
     def __init__(
         self, server: IpcServer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -117,7 +118,7 @@ class IpcChannel:
         self.held = 0  # bytes of memory of messages without an answer
 
     async def messages(self) -> AsyncIterator[bytes]:
-        """Cut the stream into messages. Invalid data gets an error and ends the connection."""
+        """Split the stream into messages. Invalid data gets an error and ends the connection."""
         limits = self.server.limits
         stream = JsonStream(limits.body_size)
         while True:
@@ -135,7 +136,7 @@ class IpcChannel:
                 return
 
     def end(self) -> None:
-        """Read no more, as if the client had said all."""
+        """Stop reading, as if the client had closed its sending side."""
         if not self.writer.is_closing():
             self.writer.transport.pause_reading()  # type: ignore[attr-defined]
         self.reader.feed_eof()
@@ -152,27 +153,27 @@ class IpcChannel:
         self.writer.writelines((answer, LINE_END))
 
     def message_began(self, message: bytes) -> int:
-        """Count the memory of a message; beyond the budget, connections end."""
+        """Count a message's memory. Above the traffic budget, connections are aborted."""
         memory = memory_of(message)
         self.held += memory
         self.holding.hold(self.held)
         return memory
 
     def message_ended(self, memory: int) -> None:
-        """Give the memory of a message back."""
+        """Release the memory of a message that has been answered."""
         self.held -= memory
         self.holding.hold(self.held)
 
     def end_over_budget(self) -> None:
-        """End, since all connections hold too much and this one holds most."""
+        """Abort: the traffic budget is exceeded, and this connection uses most memory."""
         self.server.metrics.add("connections_over_budget_total")
         self.writer.transport.abort()
 
 
 def bind(path: Path) -> socket.socket:
-    """A socket of that file, which only its owner may open; the file of a node that ended goes.
+    """Bind a socket to a file that only its owner may open. Replaces the file of an ended node.
 
-    OSError: another program listens there, or it cannot be made.
+    Raises OSError if another program listens on the file, or the file cannot be created.
     """
     if not hasattr(socket, "AF_UNIX"):
         raise OSError(errno.EAFNOSUPPORT, "this platform has no Unix sockets")
@@ -180,14 +181,14 @@ def bind(path: Path) -> socket.socket:
         with closing(socket.socket(socket.AF_UNIX)) as probe:
             probe.settimeout(PROBE_SECONDS)
             if probe.connect_ex(str(path)) != errno.ECONNREFUSED:
-                raise OSError(errno.EADDRINUSE, "another program listens there")
+                raise OSError(errno.EADDRINUSE, "another program listens on this path")
         path.unlink()
     elif path.exists():
-        raise OSError(errno.EEXIST, "a file that is no socket is there")
+        raise OSError(errno.EEXIST, "the path exists and is not a socket")
     made = socket.socket(socket.AF_UNIX)
     try:
         made.bind(str(path))
-        path.chmod(OWNER_ONLY)  # nobody can connect before it listens
+        path.chmod(OWNER_ONLY)  # done before listening, so nobody can connect yet
     except OSError:
         made.close()
         raise

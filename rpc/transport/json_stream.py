@@ -1,4 +1,4 @@
-"""JSON objects and arrays cut out of a stream of bytes."""
+"""Splits a stream of bytes into JSON objects and arrays."""
 
 import re
 from collections.abc import Iterator
@@ -12,30 +12,30 @@ BACKSLASH: Final = ord("\\")
 
 
 class StreamFault(Exception):
-    """The data is not a JSON object or array, or too large."""
+    """The data is not a JSON object or array, or is too large."""
 
 
 class JsonStream:
-    """Cuts values by their brackets: blanks and line ends between and inside them are allowed.
+    """Splits values by their brackets. Whitespace is allowed between and inside values.
 
-    Brackets are counted, not compared: whether a value is JSON says who parses it.
+    Brackets are counted, not matched: the parser of the value checks its syntax.
     """
 
     def __init__(self, limit: int) -> None:
-        """``limit``: bytes of one value."""
+        """``limit``: most bytes of one value."""
         self.limit = limit
         self._data = bytearray()
-        self._at = 0  # up to which it was looked through
+        self._at = 0  # bytes before this are scanned
         self._depth = 0
         self._in_text = False
 
     @property
     def unfinished(self) -> bool:
-        """Whether a value is incomplete."""
+        """Return whether a value is incomplete."""
         return bool(self._data)
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Add what came; the values that it completes. StreamFault for what can become none."""
+        """Add bytes. Yields the values that they complete. Raises StreamFault for invalid data."""
         self._data += data
         while self._begins():
             end = self._end()
@@ -49,17 +49,17 @@ class JsonStream:
             yield value
 
     def _begins(self) -> bool:
-        """Drop blanks between values. Returns whether a value follows."""
+        """Drop whitespace before a value. Returns whether a value follows."""
         if not self._depth:
             blank = BLANK.match(self._data)
             assert blank is not None
             del self._data[: blank.end()]
             if self._data and self._data[0] not in OPENING:
-                raise StreamFault("the message is no JSON object or array")
+                raise StreamFault("the message is not a JSON object or array")
         return bool(self._data)
 
     def _end(self) -> int:
-        """The length of the value in front; 0 while its end has not come."""
+        """Return the length of the first value; 0 if it is incomplete."""
         while True:
             if self._in_text and not self._skip_text():
                 return 0
@@ -77,7 +77,7 @@ class JsonStream:
                 return self._at
 
     def _skip_text(self) -> bool:
-        """Go behind the quote that ends a text; whether it has come."""
+        """Move past the closing quote of a string. Returns whether it was found."""
         while (quote := self._data.find(b'"', self._at)) >= 0:
             first = quote
             while self._data[first - 1] == BACKSLASH:

@@ -5,20 +5,20 @@ from collections import deque
 
 from fastevm.rpc.traffic import Holding
 
-Frame = tuple[bytes, ...]  # the parts of one message; several connections may share a part
+Frame = tuple[bytes, ...]  # the parts of one message; connections may share parts
 
 
 class OutboxOverflow(Exception):
-    """More waits for a client than may."""
+    """Too many bytes are queued for a client."""
 
 
 class Outbox:
-    """Messages in their order. All of it belongs to the event loop.
+    """Queued messages in order. Used on the event loop only.
 
-    Answers wait for room (``put``): a client that does not read them gets no further ones made.
-    Notifications do not wait (``offer``): the producer must not be held up by one reader. Answers
-    that wait count: beyond ``hard_size`` `OutboxOverflow` is raised, unless the answer is the only
-    thing that waits. ``holding`` counts the memory of all messages.
+    Answers wait while the queue is full (``put``): a client that does not read them gets no more
+    answers computed. Notifications do not wait (``offer``), because one slow reader must not delay
+    the producer. Waiting answers count: `OutboxOverflow` is raised above ``hard_size``, unless
+    nothing else is queued. ``holding`` counts the memory of all messages.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class Outbox:
         self.size = size
         self.hard_size = hard_size
         self.holding = holding
-        self._waiting = 0  # bytes of answers that wait for room
+        self._waiting = 0  # bytes of answers that wait for space in the queue
         self._frames: deque[Frame] = deque()
         self._bytes = 0
         self._filled = asyncio.Event()
@@ -50,13 +50,13 @@ class Outbox:
 
     @property
     def fullness(self) -> str:
-        """Which limit keeps notifications out, in words for the client."""
+        """Which limit the queue has reached, as a text for the client."""
         if len(self._frames) >= self.messages:
             return f"its queue of {self.messages} messages is full"
         return f"its queue of {self.size} bytes is full"
 
     async def put(self, frame: Frame) -> None:
-        """Add a message; waits while the queue is full."""
+        """Add a message; waits while the queue is full. Raises `OutboxOverflow`."""
         size = sum(map(len, frame))
         held = self._bytes + self._waiting
         if held and held + size > self.hard_size:
@@ -73,7 +73,7 @@ class Outbox:
         self.push(frame)
 
     def clear(self) -> None:
-        """Drop what waits."""
+        """Drop the queued messages."""
         self._frames.clear()
         self._bytes = 0
         self._count()

@@ -1,4 +1,4 @@
-"""What a listener serves over HTTP, said where nothing loads aiohttp: routes and content types."""
+"""Routes and content types of a listener, in a module that does not import aiohttp."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Starts and stops the listeners of a node, and prints what a developer needs to know."""
+"""Starts and stops the listeners of a node, and prints the startup banner."""
 
 import asyncio
 import os
@@ -45,14 +45,15 @@ DEFAULT_HOST: Final = "127.0.0.1"
 DEFAULT_PORT: Final = 8545
 HIGHEST_PORT: Final = 65_535
 KEEPALIVE: Final = 120.0  # seconds
-SHUTDOWN_TIME: Final = 5.0  # seconds that open requests get
+SHUTDOWN_TIME: Final = 5.0  # seconds for open requests to finish
 WARM_UP: Final = "fastevm.rpc.warm_up"
-WARM_UP_AFTER: Final = 0.15  # seconds from the open listeners: the first answer does not wait
+# seconds after the listeners opened, so that the first answer does not wait
+WARM_UP_AFTER: Final = 0.15
 
 ETHER: Final = 10**18
 GWEI: Final = 10**9
 PUBLIC_ACCOUNT: Final = bytes.fromhex("f39fd6e51aad88f6f4ce6ab8827279cfffb92266")
-"""The first account of the test mnemonic, whose keys everybody knows."""
+"""The first account of the test mnemonic, whose keys are public."""
 
 
 class Listener(Struct, frozen=True):
@@ -78,12 +79,12 @@ def parse_listener(text: str) -> Listener:
     if not colon or place.endswith("]"):
         host, port = place, str(DEFAULT_PORT)
     if not port.isascii() or not port.isdigit() or int(port) > HIGHEST_PORT:
-        raise ValueError(f"listener {text!r}: {port!r} is no port")
+        raise ValueError(f"listener {text!r}: invalid port {port!r}")
     return Listener(dialect, host.strip("[]") or DEFAULT_HOST, int(port))
 
 
 def system_and_machine() -> tuple[str, str]:
-    """The names of the operating system and of the processor's kind, as `platform` has them."""
+    """Return the names of the operating system and of the machine type, as in `platform`."""
     if sys.platform == "win32":
         return "Windows", os.environ.get("PROCESSOR_ARCHITECTURE", "")
     names = os.uname()
@@ -91,7 +92,7 @@ def system_and_machine() -> tuple[str, str]:
 
 
 def client_version() -> str:
-    """Return what web3_clientVersion says: name, version, platform and Python."""
+    """Return the text of web3_clientVersion: name, version, platform and Python."""
     name, machine = system_and_machine()
     system = f"{name.lower()}-{machine}"
     python = "python" + sys.version.partition(" ")[0].rstrip("+")
@@ -102,9 +103,9 @@ class Server:
     """The listeners of one node, with their shared workers and counters."""
 
     about: Sequence[str] = ()
-    """What the banner says first."""
+    """The first lines of the banner."""
     ipc: IpcListener | None = None
-    """A Unix socket to listen on as well; set before the start."""
+    """A Unix socket to listen on as well; must be set before `start`."""
     _warming: asyncio.Task[None] | None = None
 
     def __init__(
@@ -120,7 +121,7 @@ class Server:
         terminal: Terminal | None = None,
         contracts: ContractFiles | None = None,
     ) -> None:
-        """``client``: what web3_clientVersion says, where clients look for another name.
+        """``client``: the text of web3_clientVersion, for clients that expect another node's name.
 
         ``contracts``: artifact files with names, ABIs and source maps of contracts.
         """
@@ -171,7 +172,7 @@ class Server:
             self.terminal.start(self.node)
         await self.node.start()
         if self.node.history is not None:
-            never_wait()  # for its upstream, on this thread
+            never_wait()  # this thread must never wait for the upstream
         try:
             for listener in self.listeners:
                 self.urls.append(await self._listen(listener))
@@ -188,7 +189,7 @@ class Server:
             self._warming = asyncio.create_task(self._warm_up())
 
     async def _warm_up(self) -> None:
-        """Load what requests need later; its own requests are not counted."""
+        """Load what later requests need. The warm-up requests are not counted."""
         context = self._context(self.listeners[0], known_namespaces())
         await asyncio.sleep(WARM_UP_AFTER)
         if self.terminal is not None:
@@ -197,7 +198,7 @@ class Server:
         await import_module(WARM_UP).warm_up(self.node, dispatcher)
 
     async def stop(self) -> None:
-        """Close the listeners, let open requests end, stop the node."""
+        """Close the listeners, let open requests finish, stop the node."""
         may_wait()
         if self._warming is not None:
             self._warming.cancel()
@@ -211,7 +212,7 @@ class Server:
             await asyncio.to_thread(self.terminal.stop)
 
     async def _listen(self, listener: Listener, routes: Routes | None = None) -> str:
-        """Open a listener and return its address."""
+        """Open a listener. Returns its address."""
         access = replace(listener.access, bound=listener.host)
         if routes is None:
             routes = Routes(
@@ -251,13 +252,13 @@ class Server:
         return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
     def _responding(self, dispatcher: Dispatcher) -> Callable[[bytes, str], bytes | Answering]:
-        """Return how a dispatcher answers over HTTP; on a development node it may defer work."""
+        """Return the function that answers HTTP bodies. On a development node it may defer work."""
         if not self.node.development.is_present:
             return dispatcher.respond
         return self.deferred.answering(dispatcher.respond)
 
     async def _listen_on_socket(self, listener: IpcListener) -> None:
-        """Open a Unix socket; it serves what a listener on loopback serves."""
+        """Open a Unix socket with the methods of a loopback listener."""
         served = listener.access.served(DEFAULT_HOST)
         dispatcher = self._dispatcher(self._context(listener, served), served)
         opened = IpcServer(dispatcher, listener.path, self.turns)
@@ -270,7 +271,7 @@ class Server:
         return self._dispatcher(self._context(Listener(dialect), served), served)
 
     async def listen(self, listener: Listener) -> str:
-        """Open one more listener of a server that has started, and return its address."""
+        """Open one more listener on a running server. Returns its address."""
         url = await self._listen(listener)
         self.listeners = (*self.listeners, listener)
         self.urls.append(url)
@@ -295,7 +296,7 @@ class Server:
         )
 
     def _dispatcher(self, context: Context, namespaces: frozenset[str]) -> Dispatcher:
-        """A dispatcher of the methods of some namespaces."""
+        """Return a dispatcher for the methods of some namespaces."""
         methods: Mapping[str, Method] = METHODS
         if self.node.forwards:
             methods = {**METHODS, **FORWARDING}
@@ -308,7 +309,7 @@ class Server:
 
 
 class OpenListener(Struct):
-    """A listener that was opened, with all that belongs to it."""
+    """An open listener: its sockets, connections and aiohttp application."""
 
     server: asyncio.Server
     http: HttpListener
@@ -316,7 +317,7 @@ class OpenListener(Struct):
     dispatchers: list[Dispatcher]
 
     async def close(self) -> None:
-        """Take no more connections, let open requests end, end the connections."""
+        """Stop accepting connections, let open requests finish, close the connections."""
         self.server.close()
         await self.http.close(SHUTDOWN_TIME)
         await self.app.close()
@@ -324,7 +325,7 @@ class OpenListener(Struct):
 
 
 def banner(server: Server) -> str:
-    """Return the startup text in the style that developers and their scripts know."""
+    """Return the startup text in anvil's style, which scripts parse."""
     node = server.node
     lines = [f"fastevm {fastevm.__version__}", *server.about, ""]
     if node.accounts:
@@ -367,7 +368,7 @@ def _chain_facts(node: Node) -> list[str]:
 
 
 def addresses(server: Server) -> list[str]:
-    """The line of each listener, with the port that the system chose where none was asked for."""
+    """Return a line for each listener, with the port that the system chose if it was 0."""
     lines = [
         f"Listening on {url.removeprefix('http://')} ({listener.dialect.name})"
         for listener, url in zip(server.listeners, server.urls, strict=True)
@@ -397,9 +398,9 @@ async def serve(server: Server, *, quiet: bool = False) -> None:
 
 
 async def opened(connection: Callable[[], Any], host: str, port: int) -> asyncio.Server:
-    """A server on a TCP port. OSError when the port is taken or the host has no address.
+    """Listen on a TCP port. Raises OSError if it is in use or the host has no address.
 
-    An IPv4 address is bound here: to resolve it the loop would load the tables of IDNA (2 ms).
+    An IPv4 address is bound here: to resolve it the loop would import the IDNA tables (2 ms).
     """
     loop = asyncio.get_running_loop()
     try:
@@ -422,7 +423,7 @@ async def opened(connection: Callable[[], Any], host: str, port: int) -> asyncio
 
 
 def run(main: Coroutine[Any, Any, None]) -> None:
-    """Run ``main`` on uvloop where it is installed, else on the standard loop."""
+    """Run ``main`` on uvloop if it is installed, else on the standard loop."""
     raise_descriptor_limit()
     keep_freed_memory()
     give_back_freed_memory()

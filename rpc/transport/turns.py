@@ -1,8 +1,8 @@
 """Divides the time of the event loop between clients.
 
-A client that uses more than half of the loop for `BURST` seconds waits in turn from then on: what
-its connections send is read and answered only when the loop has read the sockets of all other
-clients. Clients below that share are answered as their bytes come.
+A client that uses more than half of the loop for `BURST` seconds is postponed from then on: what
+its connections send is read and answered only after the loop has read the sockets of all other
+clients. Clients below that share are answered as their bytes arrive.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from weakref import WeakValueDictionary
 
 T = TypeVar("T")
 
-BURST: Final = 0.004  # seconds of the loop after which the use of a client is judged
-LARGEST_USE: Final = 0.5  # the part of the loop's time that a client may use without waiting
-TURN_TIME: Final = 0.002  # seconds for clients that wait, until other sockets are read
+BURST: Final = 0.004  # used seconds of the loop after which a client's share is computed
+LARGEST_USE: Final = 0.5  # share of the loop's time above which a client is postponed
+TURN_TIME: Final = 0.002  # seconds for postponed clients before other sockets are read
 
 
 class LoopShare:
-    """The time that a client has used, and its work that waits. Its connections share this."""
+    """The loop time used by a client, and its postponed work. Shared by all its connections."""
 
     __slots__ = ("__weakref__", "began", "is_over", "turns", "used", "waiting")
 
     def __init__(self, turns: Turns) -> None:
         self.turns = turns
-        self.used = 0.0  # seconds of the loop since `began`
+        self.used = 0.0  # used seconds of the loop since `began`
         self.began = perf_counter()
-        self.is_over = False  # its work waits in turn
+        self.is_over = False  # whether its work is postponed
         self.waiting: deque[Callable[[], object]] = deque()
 
     def charge(self, began: float, ended: float) -> None:
-        """Count the time of the loop between two values of `perf_counter`."""
+        """Count the loop time between two values of `perf_counter`, in seconds."""
         self.used += ended - began
         if self.used > BURST:
             self.is_over = self.used > LARGEST_USE * (ended - self.began)
@@ -43,7 +43,7 @@ class LoopShare:
                 self.turns.end_later(self)
 
     def run(self, work: Callable[[], T]) -> T:
-        """Do work and count its time."""
+        """Call ``work`` and count its time."""
         began = perf_counter()
         try:
             return work()
@@ -51,11 +51,11 @@ class LoopShare:
             self.charge(began, perf_counter())
 
     def defer(self, work: Callable[[], object]) -> None:
-        """Do work when it is this client's turn."""
+        """Queue work until the rotation reaches this client."""
         self.waiting.append(work)
 
     async def result(self, work: Callable[[], T]) -> T:
-        """The result of work, which waits for this client's turn if it is over its share."""
+        """Call ``work``, now or when the rotation reaches this client, and return its result."""
         if not self.is_over:
             return self.run(work)
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
@@ -80,27 +80,27 @@ class LoopShare:
 
 
 class Turns:
-    """The clients of an event loop, and those whose work waits in turn."""
+    """The clients of an event loop, and those whose work is postponed."""
 
     def __init__(self) -> None:
         self._shares: WeakValueDictionary[str, LoopShare] = WeakValueDictionary()
         self._over: deque[LoopShare] = deque()
 
     def share_of(self, client: str) -> LoopShare:
-        """The share of a client."""
+        """Return the loop share of a client."""
         share = self._shares.get(client)
         if share is None:
             share = self._shares[client] = LoopShare(self)
         return share
 
     def end_later(self, share: LoopShare) -> None:
-        """Let the work of a client that is over its share wait, until none of it is left."""
+        """Postpone the work of a client until its queue is empty."""
         self._over.append(share)
         if len(self._over) == 1:
             asyncio.get_running_loop().call_soon(self._go_on)
 
     def _go_on(self) -> None:
-        """Do one piece of work of each client in rotation, as long as a turn may take."""
+        """Run one piece of work of each postponed client in rotation, for `TURN_TIME` seconds."""
         loop, until = asyncio.get_running_loop(), perf_counter() + TURN_TIME
         while self._over:
             share = self._over[0]

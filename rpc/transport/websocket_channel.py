@@ -1,4 +1,4 @@
-"""The messages of a WebSocket, as a session takes and gives them."""
+"""A WebSocket as the channel of a session."""
 
 from collections.abc import AsyncIterator
 
@@ -8,15 +8,15 @@ from fastevm.rpc.transport.outbox import Frame
 
 
 class WebSocketChannel:
-    """A WebSocket that was accepted."""
+    """An accepted WebSocket."""
 
-    listens_on = False  # its close frame ends both directions
+    listens_on = False  # a WebSocket close frame ends both directions
 
     def __init__(self, socket: web.WebSocketResponse) -> None:
         self.socket = socket
 
     async def messages(self) -> AsyncIterator[bytes]:
-        """Text and binary messages alike."""
+        """Yield text and binary messages as bytes."""
         async for message in self.socket:
             if message.type not in (WSMsgType.TEXT, WSMsgType.BINARY):
                 break

@@ -1,1 +1,1 @@
-"""``fastevm_watch``: questions of subscribers whose answers stay fresh with every slice."""
+"""``fastevm_watch``: answers to subscribers' calls, updated with every slice."""

@@ -1,4 +1,4 @@
-"""Answers of standing questions as JSON, and whether a change is one that a subscriber wants."""
+"""Answers of watched questions as JSON, and whether a subscriber wants a change of an answer."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -8,22 +8,22 @@ from fastevm.rpc.safe_text import safe
 from fastevm.rpc.watching.request import Question, Wanted
 from fastevm.simulate import CallOutcome, Change
 
-ERROR_SHOWN: Final = 256  # characters of an error
+ERROR_SHOWN: Final = 256  # most characters of an error
 
 
 class Sent:
-    """What a subscriber knows of a question: as much as decides whether a change is sent."""
+    """What was last sent to a subscriber about a question, to decide whether a change is sent."""
 
     __slots__ = ("gas", "side", "used", "was_stale")
 
     def __init__(self) -> None:
-        self.gas = 0  # of the last answer that was sent
+        self.gas = 0  # gas of the last answer that was sent
         self.used = 0  # gas of the newest answer
-        self.side: bool | None = None  # whether the value has reached the threshold
+        self.side: bool | None = None  # whether the last value sent was at or above the threshold
         self.was_stale = False
 
     def wants(self, change: Change, wanted: Wanted) -> bool:
-        """Whether to send a change; what is sent is remembered."""
+        """Return whether to send a change, and remember it if so."""
         news = change.differs
         if change.stale or self.was_stale or "new" in news:
             is_wanted = True
@@ -40,7 +40,7 @@ class Sent:
         return is_wanted
 
     def remember(self, change: Change, wanted: Wanted) -> None:
-        """The answer of ``change`` is sent."""
+        """Remember that the answer of ``change`` is sent."""
         self.was_stale = change.stale
         if change.answer is not None:
             self.gas = change.answer.gas_used
@@ -49,7 +49,7 @@ class Sent:
 
 
 def side_of(change: Change, threshold: int) -> bool | None:
-    """Whether the first number of a view's value is at least the threshold; None without one."""
+    """Return whether a value's first number is >= the threshold; None if it has no number."""
     value = value_of(change)
     while isinstance(value, Sequence) and not isinstance(value, str | bytes) and value:
         value = value[0]
@@ -58,7 +58,7 @@ def side_of(change: Change, threshold: int) -> bool | None:
 
 
 def value_of(change: Change) -> Any:
-    """The decoded value of a view; None if it failed or its output does not fit."""
+    """Return the decoded value of a view; None if it failed or cannot be decoded."""
     try:
         return change.value
     except ValueError:
@@ -66,7 +66,7 @@ def value_of(change: Change) -> Any:
 
 
 def answer_json(change: Change, question: Question) -> dict[str, Any]:
-    """An answer: the outcome of a call, or in ``calls`` those of a bundle."""
+    """Return an answer as JSON: the outcome of a call, or of each call of a bundle (``calls``)."""
     answer = change.answer
     if answer is None:
         return {}
@@ -85,7 +85,7 @@ def answer_json(change: Change, question: Question) -> dict[str, Any]:
 
 
 def outcome_json(outcome: CallOutcome) -> dict[str, Any]:
-    """The outcome of a call."""
+    """Return the outcome of a call as JSON."""
     told: dict[str, Any] = {
         "status": "0x1" if outcome.success else "0x0",
         "gasUsed": quantity(outcome.gas_used),
@@ -106,7 +106,7 @@ def outcome_json(outcome: CallOutcome) -> dict[str, Any]:
 
 
 def value_json(value: Any) -> Any:
-    """A decoded value: numbers are quantities, negative ones with a sign; bytes are hex text."""
+    """Return a decoded value as JSON: numbers as signed quantities, bytes as hex text."""
     if value is None or isinstance(value, bool | str):
         return value
     if isinstance(value, int):

@@ -1,4 +1,4 @@
-"""What a subscriber of ``fastevm_watch`` asks, and which changes of the answers it wants."""
+"""Decodes the parameter of ``fastevm_watch``: the questions, and which changes are sent."""
 
 from typing import Any, Final
 
@@ -23,15 +23,15 @@ FIELDS: Final = ("status", "output", "gas", "logs")
 DEFAULT_FIELDS: Final = frozenset(("status", "output"))
 MEMBERS: Final = ("calls", "bundles", "views", "block", "changes", "gasBy", "crosses", "progress")
 VIEW_MEMBERS: Final = ("to", "function", "args", "from", "crosses")
-QUESTION_MEMORY: Final = 1_024  # bytes of a question and its answer, its text apart
+QUESTION_MEMORY: Final = 1_024  # bytes of memory of a question and its answer, without its text
 
 
 class Wanted(Struct, frozen=True):
     """Which changes are sent.
 
-    ``fields``: of `FIELDS`. ``gas_by``: by how much the gas used must differ from the last answer
-    that was sent; None: by anything. ``crosses``: of a view, the change is sent only if its value
-    was below this number and is not now, or the other way round.
+    ``fields``: names in `FIELDS`. ``gas_by``: least difference of the gas used from the last answer
+    that was sent; None: any difference. ``crosses``: a threshold for views; a change is sent only
+    if the value moves from below it to at least it, or back.
     """
 
     fields: frozenset[str] = DEFAULT_FIELDS
@@ -40,7 +40,7 @@ class Wanted(Struct, frozen=True):
 
 
 class Question(Struct, frozen=True):
-    """A call, the calls of a bundle or a view. Equal texts are equal questions."""
+    """A watched call, bundle of calls or view. Questions with the same text are equal."""
 
     content: "CallRequest | list[CallRequest] | View"
     text: bytes
@@ -48,25 +48,25 @@ class Question(Struct, frozen=True):
 
     @property
     def is_bundle(self) -> bool:
-        """Whether the answer has an outcome for each call."""
+        """Whether it is a bundle, whose answer has an outcome for each call."""
         return isinstance(self.content, list)
 
     @property
     def is_view(self) -> bool:
-        """Whether the answer has a decoded value."""
+        """Whether it is a view, whose answer has a decoded value."""
         return isinstance(self.content, View)
 
     @property
     def memory(self) -> int:
-        """Bytes of memory."""
+        """Bytes of memory that it uses."""
         return QUESTION_MEMORY + 2 * len(self.text)
 
 
 class WatchRequest(Struct, frozen=True, eq=False):
-    """A subscription: its questions in the order of the request, and the block they are run on.
+    """The questions of a subscription in request order, and the block on which they run.
 
-    ``tag``: `PENDING` or `LATEST`. ``progress``: a message is sent for each step, also without a
-    change. ``shows_base_fee`` as in `Dialect.free_calls_see_base_fee`.
+    ``tag``: `PENDING` or `LATEST`. ``progress``: send a message for each step, even without
+    changes. ``shows_base_fee``: as in `Dialect.free_calls_see_base_fee`.
     """
 
     questions: tuple[Question, ...]
@@ -175,7 +175,7 @@ def _view(value: Any, wanted: Wanted) -> Question:
 
 
 def _argument(value: Any) -> Any:
-    """An argument as JSON writes it: decimal digits are a number."""
+    """Convert decimal digits in an argument to numbers."""
     if isinstance(value, list):
         return [_argument(each) for each in value]
     if isinstance(value, str) and value.removeprefix("-").isdecimal() and value.isascii():

@@ -1,8 +1,9 @@
-"""Keeps the answers of all ``fastevm_watch`` subscriptions fresh, in a thread of its own.
+"""Keeps the answers of all ``fastevm_watch`` subscriptions up to date, in its own thread.
 
-Subscribers with the same block and BASEFEE rule share one `Watch`, and equal questions are one. The
-listeners of the node only wake the thread, which takes the newest state: slices that come while it
-works are skipped. It hands messages to the event loop in batches and waits until one is taken.
+Subscribers with the same block and BASEFEE rule share one `Watch`, in which equal questions run
+once. Events of the node only wake the thread, which runs on the newest state: slices that come
+while it works are skipped. It passes messages to the event loop in batches and waits until the loop
+has taken each batch.
 """
 
 import asyncio
@@ -31,19 +32,20 @@ from fastevm.simulate import Change, Watch, WatchCounters
 
 log: Final = logging.getLogger("fastevm.rpc")
 
-# The builder of slices and the event loop, which have less, go first. Worker threads have more
-# (`NICENESS`), so that requests do not make the answers late.
+# Higher than that of the thread that builds slices and of the event loop, lower than that of worker
+# threads (`NICENESS`), so that requests do not delay the answers.
 WATCH_NICENESS: Final = 2
-RETRY_SECONDS: Final = 0.1  # until a subscriber that fell behind is looked at again
-HANDOVER_SECONDS: Final = 5.0  # that the event loop may take for a batch of messages
+RETRY_SECONDS: Final = 0.1  # seconds until a subscriber that fell behind is tried again
+HANDOVER_SECONDS: Final = 5.0  # seconds that the event loop may take to accept a batch of messages
 TOO_MUCH_GAS: Final = "the answers of one address use {gas} gas, more than {limit}"
 FAILED: Final = "questions could not be added: {fault}"
 
-COUNTED: Final = ("touched", "ran", "unchanged", "kept", "late", "seconds")  # of a watch, summed up
+# counters of each watch that are added up
+COUNTED: Final = ("touched", "ran", "unchanged", "kept", "late", "seconds")
 
 
 class Subscriber(Protocol):
-    """A subscription of a client; ``has_room``: whether its queue takes a message now."""
+    """A client's subscription. ``has_room``: whether its queue accepts a message now."""
 
     @property
     def client(self) -> str: ...
@@ -53,22 +55,22 @@ class Subscriber(Protocol):
 
 
 class Position(Struct, frozen=True, eq=False):
-    """A state that questions run on. ``published``: monotonic time of a slice, None for a block."""
+    """A state that questions run on. ``published``: monotonic seconds, None for a block."""
 
-    source: object  # the pending block or the block
+    source: object  # the PendingBlock or the Block
     view: View
-    amendments: int = 0  # of states of the chain
+    amendments: int = 0  # the chain's count of state amendments
     slice_index: int | None = None
     published: float | None = None
 
     def is_at(self, other: "Position | None") -> bool:
-        """Whether another position has the same state."""
+        """Return whether another position has the same state."""
         if other is None or other.source is not self.source:
             return False
         return other.amendments == self.amendments
 
     def members(self) -> dict[str, Any]:
-        """The members of a message that name it."""
+        """Return the members of a message that identify the state."""
         is_slice = self.slice_index is not None
         return {
             "blockNumber": quantity(self.view.block.number),
@@ -88,11 +90,7 @@ def newest(node: Node, tag: str) -> Position:
 
 
 class Standing(Struct, eq=False):
-    """A subscription and what its client knows. Belongs to the service's thread from `add` on.
-
-    ``is_behind``: messages are left out until the client gets a whole picture; ``missed`` counts
-    them. The event loop sets both under the lock of the service.
-    """
+    """A subscription and what was sent to its client. After `add` only one thread uses it."""
 
     request: WatchRequest
     subscriber: Subscriber
@@ -107,18 +105,19 @@ class Standing(Struct, eq=False):
 
 
 class Lane:
-    """The questions of all subscribers with one tag and one rule for BASEFEE."""
+    """All questions with the same block tag and BASEFEE rule, and their subscribers."""
 
     def __init__(self, tag: str, watch: Watch) -> None:
         self.tag, self.watch = tag, watch
         self.position: Position | None = None
         self.standing: dict[Standing, None] = {}
-        self.listeners: defaultdict[int, list[tuple[Standing, int]]] = defaultdict(list)  # by id
+        # question id -> its subscriptions and the index in each
+        self.listeners: defaultdict[int, list[tuple[Standing, int]]] = defaultdict(list)
         self._ids: dict[bytes, int] = {}
         self._questions: dict[int, Question] = {}
 
     def add(self, standing: Standing) -> None:
-        """Add the questions of a subscription that the watch does not have yet."""
+        """Add a subscription, and the questions that the watch does not have yet."""
         questions = standing.request.questions
         new = {q.text: q for q in questions if q.text not in self._ids}
         ids = self.watch.add_many([question.content for question in new.values()])
@@ -131,7 +130,7 @@ class Lane:
         self.standing[standing] = None
 
     def drop(self, standing: Standing) -> None:
-        """Remove a subscription, and the questions that no other has."""
+        """Remove a subscription, and the questions that no other subscription has."""
         if standing not in self.standing:
             return
         del self.standing[standing]
@@ -142,11 +141,11 @@ class Lane:
                 self.watch.remove([id])
 
     def question(self, id: int) -> Question:
-        """The question with an id."""
+        """Return the question with this id."""
         return self._questions[id]
 
     def move(self, position: Position, budget: float) -> list[Change]:
-        """Bring the answers up to a position and return the changes."""
+        """Update the answers to a position, for at most ``budget`` seconds. Returns the changes."""
         if position.is_at(self.position):
             return self.watch.refresh(budget=budget)
         state, self.position = position.view.state(), position
@@ -154,20 +153,20 @@ class Lane:
 
 
 class WatchService:
-    """All subscriptions of ``fastevm_watch`` of a node; its thread runs while there are any."""
+    """All ``fastevm_watch`` subscriptions of a node. Its thread runs while there are any."""
 
     def __init__(self, node: Node, limits: Limits) -> None:
         self.node = node
         self.limits = limits
-        self.questions = 0  # of all subscriptions
+        self.questions = 0  # number of questions in all subscriptions
         self.steps = self.snapshots = self.missed = self.failures = 0
         self.lateness_sum = self.lateness_max = 0.0
         self.lateness_count = 0
         self._by_client: Counter[str] = Counter()
-        self._gas: Counter[str] = Counter()  # of the answers of each client
+        self._gas: Counter[str] = Counter()  # gas of all answers by client
         self._standing: dict[Subscriber, Standing] = {}
         self._lanes: dict[tuple[str, bool], Lane] = {}
-        self._past: Counter[str] = Counter()  # counters of lanes that have ended
+        self._past: Counter[str] = Counter()  # total counters of lanes that have ended
         self._commands: deque[tuple[str, Standing]] = deque()
         self._wakes = threading.Condition()
         self._is_awake = False
@@ -179,7 +178,7 @@ class WatchService:
     # --- on the event loop ------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Listen to the node, from the running loop."""
+        """Register with the node; called on the running loop."""
         self._loop = asyncio.get_running_loop()
         self.node.on_slice(lambda pending, first_new: self._moved())
         self.node.on_head(lambda change: self._moved())
@@ -198,7 +197,7 @@ class WatchService:
             await asyncio.to_thread(self._thread.join)
 
     def subscribe(self, request: WatchRequest, subscriber: Subscriber) -> None:
-        """Answer the questions from now on. Raises RpcError beyond the limits."""
+        """Answer a subscriber's questions from now on. Raises RpcError beyond the limits."""
         count, client = len(request.questions), subscriber.client
         most = self.limits.client_watch_questions
         if self._by_client[client] + count > most:
@@ -217,7 +216,7 @@ class WatchService:
         self._wake()
 
     def unsubscribe(self, subscriber: Subscriber) -> None:
-        """Forget the questions of a subscription, if it has any."""
+        """Remove the questions of a subscriber, if it has any."""
         standing = self._standing.pop(subscriber, None)
         if standing is None:
             return
@@ -231,7 +230,7 @@ class WatchService:
         self._wake()
 
     def gauges(self) -> dict[str, float]:
-        """Return what the service holds and has done, by name."""
+        """Return the metrics of the service by name."""
         counters = [lane.watch.counters for lane in tuple(self._lanes.values())]
         past = self._past
         found: dict[str, float] = {
@@ -269,7 +268,7 @@ class WatchService:
             taken.set()
 
     def _retry(self) -> None:
-        """Look again at subscribers that fell behind, as soon as they may have read something."""
+        """Schedule another attempt to send to subscribers that fell behind."""
         if self._timer is None and self._loop is not None:
             self._timer = self._loop.call_later(RETRY_SECONDS, self._retried)
 
@@ -305,7 +304,7 @@ class WatchService:
                     log.exception("the answers of watched questions could not be updated")
 
     def _work(self) -> bool:
-        """Bring all answers up to date. Returns whether questions still wait for a run."""
+        """Update all answers. Returns whether questions still wait to run."""
         self._obey()
         waits = False
         for lane in tuple(self._lanes.values()):
@@ -315,7 +314,7 @@ class WatchService:
         return waits
 
     def _obey(self) -> None:
-        """Add and drop the subscriptions that came and left."""
+        """Process the queued commands: add and remove subscriptions."""
         while self._commands:
             command, standing = self._commands.popleft()
             key = (standing.request.tag, standing.request.shows_base_fee)
@@ -417,7 +416,7 @@ class WatchService:
         return encode({**head, "answers": [msgspec.Raw(answer) for answer in answers]})
 
     def _whole(self, lane: Lane, standing: Standing, position: Position) -> bytes | None:
-        """All answers of a subscription; None if one is missing or the client has no room."""
+        """Return the message with all answers; None if one is missing or the queue is full."""
         if not standing.is_new and not standing.subscriber.has_room():
             return None
         _, changes = lane.watch.snapshot(standing.ids)
@@ -439,14 +438,14 @@ class WatchService:
     # --- gas --------------------------------------------------------------------------------------
 
     def _note_gas(self, standing: Standing, sent: Sent, change: Change) -> None:
-        """Count the gas of an answer in place of the one before it."""
+        """Replace the counted gas of the previous answer with that of this answer."""
         if change.answer is not None:
             used = change.answer.gas_used
             self._account(standing, used - sent.used)
             sent.used = used
 
     def _account(self, standing: Standing, gas: int) -> None:
-        """Count gas for the client of a subscription."""
+        """Add gas to the total of the client of a subscription."""
         client = standing.subscriber.client
         standing.gas += gas
         self._gas[client] += gas
@@ -454,7 +453,7 @@ class WatchService:
             del self._gas[client]
 
     def _check_gas(self, lane: Lane) -> None:
-        """End a subscription of each client whose answers use too much gas."""
+        """End the subscriptions of clients whose answers use too much gas."""
         limit = self.limits.client_watch_gas
         for standing in tuple(lane.standing):
             gas = self._gas[standing.subscriber.client]
@@ -462,7 +461,8 @@ class WatchService:
                 self._account(standing, -standing.gas)
                 self._close(standing, TOO_MUCH_GAS.format(gas=gas, limit=limit))
 
-    # --- the way to the event loop ----------------------------------------------------------------
+    # --- messages to the event loop
+    # -----------------------------------------------------------------
 
     def _close(self, standing: Standing, cause: str) -> None:
         self._on_loop(lambda: None if standing.is_gone else standing.subscriber.close(cause))

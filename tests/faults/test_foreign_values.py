@@ -106,7 +106,7 @@ async def test_a_head_that_is_none_is_an_error_of_the_upstream(head: Any) -> Non
         cast("Any", chain_of(3)), cast("Any", Upstream()),
         add_block=unused, lock=unused, metrics=MetricsRegistry(),
     )  # fmt: skip
-    with pytest.raises(UpstreamError, match=r"its head is no block|exceeds 64 bits"):
+    with pytest.raises(UpstreamError, match=r"its head is not a block|exceeds 64 bits"):
         await blocks.follow_head()
 
 

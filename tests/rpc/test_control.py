@@ -208,7 +208,7 @@ def test_a_chain_in_a_data_directory_is_not_reset(tmp_path: Path) -> None:
     try:
         client = Client(server.url("preconf"))
         error = client.ask("anvil_reset")["error"]
-        assert error == {"code": -32000, "message": "this node cannot begin another chain"}
+        assert error == {"code": -32000, "message": "this node cannot start another chain"}
         assert client.result("anvil_metadata")["instanceId"] == "0x" + "00" * 32
     finally:
         server.stop()

@@ -122,8 +122,8 @@ def test_a_node_with_slices_goes_on_with_its_fork(upstream: str, tmp_path: Path)
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"follow": True}, "keeps no blocks of a fork that follows"),
-        ({"cache_path": "elsewhere"}, "keeps there what it fetches"),
+        ({"follow": True}, "cannot store the blocks of a fork with"),
+        ({"cache_path": "elsewhere"}, "caches fetched state there"),
     ],
 )
 def test_options_that_exclude_a_data_directory(

@@ -19,7 +19,7 @@ PAGE_BLOCKS = 256
 
 
 class LogLimits(Struct, frozen=True, kw_only=True):
-    """How many blocks below the head the index covers. Older blocks are read from the chain.
+    """Limits of the index. Older blocks are read from the chain.
 
     ``blocks``: blocks with blooms in memory, rounded up to a page. ``size``: bytes of packed logs,
     about 200 per log.
@@ -30,7 +30,7 @@ class LogLimits(Struct, frozen=True, kw_only=True):
 
 
 class BlockReader(Protocol):
-    """What the index needs from a chain."""
+    """The methods of a chain that the index uses."""
 
     @property
     def genesis(self) -> Block: ...
@@ -55,7 +55,7 @@ class Preconfirmed(Protocol):
 class _Page:
     """The blooms of PAGE_BLOCKS blocks, with the packed logs that are in memory.
 
-    Blocks are only appended after those that readers see. Missing packed logs are built on demand.
+    Blocks are only appended after those that readers use. Missing packed logs are built on demand.
     """
 
     __slots__ = ("blocks", "blooms", "size")
@@ -63,7 +63,7 @@ class _Page:
     def __init__(self) -> None:
         self.blooms = bytearray(PAGE_BLOCKS * BLOOM_SIZE)
         self.blocks: list[BlockLogs | None] = [None] * PAGE_BLOCKS
-        self.size = 0  # of the packed logs, in bytes
+        self.size = 0  # bytes of packed logs
 
     def put(self, offset: int, bloom: bytes, logs: BlockLogs | None) -> None:
         self.blooms[offset * BLOOM_SIZE : (offset + 1) * BLOOM_SIZE] = bloom
@@ -78,9 +78,9 @@ class _Page:
     def find(
         self, start: int, stop: int, query: LogQuery
     ) -> tuple[list[int], list[BlockLogs | None]]:
-        """Returns the blocks from ``start`` to before ``stop`` whose blooms match.
+        """Returns blocks with matching blooms, from ``start`` to ``stop - 1``.
 
-        They are given as offsets from ``start``, with their packed logs.
+        The result has their offsets from ``start``, and their packed logs (None: not in memory).
         """
         with memoryview(self.blooms)[start * BLOOM_SIZE : stop * BLOOM_SIZE] as blooms:
             hits = query.blooms.scan(blooms)
@@ -88,9 +88,7 @@ class _Page:
         return hits, [blocks[start + hit] for hit in hits]
 
     def release(self, excess: int) -> int:
-        """Drops the oldest packed logs until ``excess`` bytes are free. Returns how many were
-        dropped.
-        """
+        """Drops the oldest packed logs until ``excess`` bytes are free. Returns dropped bytes."""
         before = self.size
         for offset in range(PAGE_BLOCKS):
             if before - self.size >= excess:
@@ -99,7 +97,7 @@ class _Page:
         return before - self.size
 
     def begin(self, count: int) -> _Page:
-        """Returns a copy with the first ``count`` blocks of this page."""
+        """Returns a page with the first ``count`` blocks of this page."""
         page = _Page()
         page.blooms[: count * BLOOM_SIZE] = self.blooms[: count * BLOOM_SIZE]
         for offset in range(count):
@@ -108,10 +106,9 @@ class _Page:
 
 
 class _Window(NamedTuple):
-    """The covered blocks: ``length`` blocks from number ``first`` on; ``tip`` is the last block's
-    hash.
+    """The covered blocks: ``length`` blocks from number ``first`` on.
 
-    A page is None until a query reads it.
+    ``tip`` is the last block's hash. A page is None until a query reads it.
     """
 
     first: int
@@ -127,8 +124,8 @@ class _Window(NamedTuple):
 class LogIndex:
     """Finds blocks of the canonical chain that may contain wanted logs.
 
-    Any thread may read; it uses the last published window. Call :meth:`update` (or register it as
-    a listener of the head) after every change. Blocks outside the window are read from the chain.
+    Any thread may read; it uses the last published window. Call :meth:`update` after every change
+    of the head, or register it as a listener. Blocks outside the window are read from the chain.
     """
 
     def __init__(self, chain: BlockReader, limits: LogLimits | None = None) -> None:
@@ -140,7 +137,7 @@ class LogIndex:
         self.update()
 
     def __len__(self) -> int:
-        """The number of blocks that are covered."""
+        """The number of covered blocks."""
         return self._window.length
 
     @property
@@ -151,11 +148,10 @@ class LogIndex:
     # --- reading ----------------------------------------------------------------------------------
 
     def blocks(self, first: int, last: int, query: LogQuery) -> Iterator[list[BlockLogs]]:
-        """Yields the canonical blocks ``first`` to ``last`` that may contain the logs, in order,
-        in parts.
+        """Yields canonical blocks ``first`` to ``last`` that may contain the logs, in order.
 
-        Numbers beyond the chain are ignored. Some blocks may contain none of the logs. During a
-        reorganisation, blocks of both branches may appear.
+        Each item is a group of blocks. Numbers beyond the chain are ignored. Some blocks may
+        contain none of the logs. During a reorganisation, blocks of both branches may appear.
         """
         window = self._window
         covered = window.numbers if self._is_canonical(window) else range(0)
@@ -177,9 +173,7 @@ class LogIndex:
             number = stop
 
     def size_of(self, first: int, last: int, query: LogQuery) -> int | None:
-        """Returns the size of the packed logs of these blocks in bytes; None if some are not in
-        memory.
-        """
+        """Returns the bytes of packed logs of these blocks; None if some are not in memory."""
         window, size = self._window, 0
         number, end = max(first, self.chain.genesis.number), min(last, self.chain.head.number) + 1
         if number < window.first or end > window.numbers.stop:
@@ -225,7 +219,10 @@ class LogIndex:
     def _read_page(
         self, page: _Page, start: int, stop: int, number: int, query: LogQuery
     ) -> list[BlockLogs]:
-        """Returns the blocks of a page from ``start`` on; ``start`` has this ``number``."""
+        """Returns the matching blocks of a page, from offset ``start`` to ``stop - 1``.
+
+        ``number``: the number of the block at ``start``.
+        """
         hits, found = page.find(start, stop, query)
         if None in found:
             for position, hit in enumerate(hits):
@@ -252,7 +249,7 @@ class LogIndex:
         logs = self.of_block(block)
         with self._lock:
             has_room = self.size + logs.size <= self.limits.size
-            # a page that is no longer in the window may belong to another branch
+            # a page that has left the window may belong to another branch
             if has_room and page.blocks[offset] is None and page in self._window.pages:
                 page.keep(offset, logs)
         return logs
@@ -283,7 +280,7 @@ class LogIndex:
     # --- writing ----------------------------------------------------------------------------------
 
     def update(self, change: HeadChange | None = None) -> None:
-        """Indexes the canonical blocks added since the last call. Any thread may call it."""
+        """Indexes the canonical blocks added since the last call. Thread-safe."""
         with self._lock:
             window = self._begin(self._kept(change))
             self._window = self._extended(window, change)
@@ -298,9 +295,7 @@ class LogIndex:
         return window.length if self._is_canonical(window) else 0
 
     def _begin(self, count: int) -> _Window:
-        """Returns the first ``count`` blocks of the window. Pages that readers use
-        do not change.
-        """
+        """Returns the first ``count`` blocks of the window. Does not change pages in use."""
         window = self._window
         if count == window.length and count:
             return window
@@ -317,9 +312,7 @@ class LogIndex:
         return _Window(window.first, count, pages, tip)
 
     def _extended(self, window: _Window, change: HeadChange | None) -> _Window:
-        """Returns the window up to the head. New blocks are packed immediately, older ones on
-        first use.
-        """
+        """Extends the window to the head. Packs new blocks immediately, older ones on first use."""
         number, pages, tip = window.numbers.stop, window.pages, window.tip
         end = self.chain.head.number + 1
         new = change.added[0].number if change is not None and change.added else end
@@ -336,7 +329,7 @@ class LogIndex:
             if offset == 0:
                 pages = (*pages, _Page())
             page, logs = pages[-1], self.of_block(block) if number >= new else None
-            if page is not None:  # a page that has not been read yet is complete
+            if page is not None:  # pages that have not been read are complete
                 page.put(offset, block.header.logs_bloom, logs)
             number, tip = number + 1, block.hash
         return _Window(window.first, number - window.first, pages, tip)

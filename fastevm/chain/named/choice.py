@@ -28,12 +28,11 @@ class ChosenChain(NamedTuple):
 def chosen_chain(
     name: str | None, path: Path | None, *, amsterdam_time: int | None = None
 ) -> ChosenChain | None:
-    """Returns the chain ``name`` with the genesis from the file, or from this package if there is
-    none.
+    """Returns the chain ``name`` with the genesis of the file, or else of this package.
 
     A file without a name uses its own ``config``. ``amsterdam_time``: overrides the start of
-    Amsterdam (seconds). Returns None without name and file. Raises ValueError or OSError for an
-    unknown name, a genesis that is not in the package, an invalid file, and a chain without
+    Amsterdam (Unix seconds). Returns None without name and file. Raises ValueError or OSError for
+    an unknown name, a genesis that is not in the package, an invalid file, and a chain without
     Amsterdam.
     """
     if name is None:
@@ -47,7 +46,7 @@ def chosen_chain(
 
 
 def _amended(genesis: dict[str, Any], amsterdam_time: int | None) -> dict[str, Any]:
-    """Returns the genesis with Amsterdam at this time, if one is given."""
+    """Returns the genesis with Amsterdam at ``amsterdam_time``; unchanged if that is None."""
     if amsterdam_time is None:
         return genesis
     config = genesis.get("config") or {}
@@ -57,9 +56,7 @@ def _amended(genesis: dict[str, Any], amsterdam_time: int | None) -> dict[str, A
 
 
 def read_genesis(path: Path) -> dict[str, Any]:
-    """Returns the JSON of a genesis file. Raises ValueError with the file's name
-    if it is invalid.
-    """
+    """Returns the JSON of a genesis file. Raises ValueError, with the file's name, if invalid."""
     try:
         found = json.loads(path.read_text())
     except ValueError as error:

@@ -61,7 +61,7 @@ class NamedChain(Struct, frozen=True, kw_only=True):
 
     @property
     def has_genesis(self) -> bool:
-        """Whether the package contains the genesis state."""
+        """Whether the package contains the genesis file."""
         return self._file.is_file()
 
     def config(self) -> ChainConfig:

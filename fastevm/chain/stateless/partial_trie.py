@@ -1,6 +1,6 @@
-"""A Merkle-Patricia trie of which only some nodes are known: reads, changes and the root.
+"""A partly known Merkle-Patricia trie: reads, changes and the root.
 
-Source: Yellow Paper, appendix D. The nodes of a witness come in no particular order.
+Source: Yellow Paper, appendix D. The nodes of a witness are in no particular order.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from fastevm.core.primitives.keccak import keccak256
 from fastevm.core.trie.proof import EMPTY_ROOT
 from fastevm.errors import FastevmError
 
-KEY_NIBBLES: Final = 64  # of a key, which is a hash
+KEY_NIBBLES: Final = 64  # nibbles of a key, which is a 32-byte hash
 DIGEST_SIZE: Final = 32
 BRANCHES: Final = 16
 
 
 class MissingNode(FastevmError, KeyError):
-    """A node is needed but unknown: its hash, and its path of nibbles from the root."""
+    """A required node that is unknown: its hash, and its path of nibbles from the root."""
 
     def __init__(self, digest: bytes, path: tuple[int, ...]) -> None:
         super().__init__(digest, path)
@@ -38,7 +38,7 @@ class BadNode(FastevmError, ValueError):
 
 
 class Leaf(Struct, eq=False):
-    """The rest of a key, and its value."""
+    """A leaf: the remaining nibbles of a key, and the value."""
 
     path: tuple[int, ...]
     value: bytes
@@ -46,7 +46,7 @@ class Leaf(Struct, eq=False):
 
 
 class Extension(Struct, eq=False):
-    """Nibbles shared by all keys below, and the branch below."""
+    """An extension: nibbles shared by all keys below it, and the branch below it."""
 
     path: tuple[int, ...]
     child: Node
@@ -54,7 +54,7 @@ class Extension(Struct, eq=False):
 
 
 class Branch(Struct, eq=False):
-    """A child for each next nibble. All keys have the same length, so none ends here."""
+    """A branch: a child for each next nibble. Keys have equal lengths, so none ends here."""
 
     children: list[Node | None]
     reference: bytes | None = None
@@ -75,12 +75,12 @@ Node = Leaf | Extension | Branch | Unread
 
 
 class PartialTrie:
-    """The trie with this ``root``. ``pool`` has the known nodes: RLP by Keccak-256.
+    """The trie with this ``root``. ``pool``: the known nodes, RLP by Keccak-256.
 
     Keys are 32 bytes (hashes of addresses or slots). Raises MissingNode if a path leads to a node
-    outside the pool, and BadNode if bytes are not a node. A failed change has no effect on `root`
-    and may be repeated when the pool has more nodes. ``read`` collects the hashes of the nodes
-    that were needed, over all tries that share it.
+    outside the pool, and BadNode if bytes are not a node. A failed change does not affect `root`
+    and may be repeated when the pool has more nodes. ``read`` collects the hashes of the required
+    nodes of all tries that share this set.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class PartialTrie:
         return None
 
     def put(self, key: bytes, value: bytes) -> None:
-        """Sets the value at ``key``; the empty value deletes it."""
+        """Sets the value at ``key``; an empty value deletes it."""
         path = nibbles_of(key)
         if value:
             self._root = self._put(self._root, path, 0, value)
@@ -200,9 +200,7 @@ class PartialTrie:
         return read if left is child else self._branch_with(read, path[: at + 1], left)
 
     def _branch_with(self, branch: Branch, path: tuple[int, ...], child: Node | None) -> Node:
-        """Returns a branch with another child at the end of ``path``, or the node that replaces
-        it.
-        """
+        """Returns a branch with another child at the end of ``path``, or its replacement."""
         children = list(branch.children)
         children[path[-1]] = child
         rest = [nibble for nibble, item in enumerate(children) if item is not None]
@@ -230,7 +228,7 @@ def _shared(path: tuple[int, ...], whole: tuple[int, ...], at: int) -> int:
 def _fork(
     node: Leaf | Extension, shared: int, rest: tuple[int, ...], value: bytes
 ) -> Branch | Extension:
-    """Returns a branch where a new key leaves the path of a leaf or an extension."""
+    """Returns the branch at which a new key diverges from the path of a leaf or extension."""
     children: list[Node | None] = [None] * BRANCHES
     below = node.path[shared + 1 :]
     if isinstance(node, Leaf):
@@ -243,7 +241,7 @@ def _fork(
 
 
 def _joined(path: tuple[int, ...], child: Node) -> Node:
-    """Returns a node with nibbles prepended: its own path grows, and a branch gets an extension."""
+    """Returns a node with nibbles prepended to its path; a branch gets an extension."""
     if isinstance(child, Leaf):
         return Leaf(path + child.path, child.value)
     if isinstance(child, Extension):
@@ -255,7 +253,7 @@ def _joined(path: tuple[int, ...], child: Node) -> Node:
 
 
 def _decoded(item: Any, nibbles: int) -> Node | None:
-    """Decodes a node that has this many nibbles of the key below it. Raises ValueError."""
+    """Decodes a node, below which keys have ``nibbles`` more nibbles. Raises ValueError."""
     if isinstance(item, bytes):
         if not item:
             return None
@@ -319,9 +317,7 @@ def _encoded(node: Leaf | Extension | Branch) -> bytes:
 
 
 def _reference(node: Node | None) -> bytes:
-    """Returns a parent's reference to a node: RLP of its hash, or the node itself if it is
-    shorter.
-    """
+    """Returns the reference to a node: RLP of its hash, or the node itself if it is shorter."""
     if node is None:
         return b"\x80"
     if node.reference is None:

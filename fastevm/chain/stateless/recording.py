@@ -26,7 +26,7 @@ def witness_of(
     """
     parent = header_of(block.header.parent_hash)
     if layer.remote_state is not None:
-        raise WitnessError("the state is known in part here: there is no witness of it")
+        raise WitnessError("the state is known in part only, so it has no witness")
     if layer.state_root() != parent.state_root:
         raise WitnessError(f"the state after block {parent.number} was changed without a block")
     state = RecordingState(layer, parent, header_of)
@@ -78,7 +78,7 @@ class RecordingState(WitnessState):
         return super().storage_root(address)
 
     def witness(self) -> Witness:
-        """Returns what was needed: nodes and codes by hash, the parent's header first."""
+        """Returns the recorded witness: nodes and codes by hash, the parent's header first."""
         keys = {*self._keys}
         for slots in self._keys.values():
             keys |= {slot.to_bytes(WORD_SIZE, "big") for slot in slots}

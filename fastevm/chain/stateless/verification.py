@@ -1,4 +1,4 @@
-"""Executes a block using only its witness and compares everything that its header commits to."""
+"""Stateless execution of a block, and comparison with everything that its header commits to."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from fastevm.core.state.layer import Layer
 from fastevm.core.state.remote import RemoteState
 from fastevm.errors import StateNotKnown
 
-ANCESTORS: Final = 256  # hashes that BLOCKHASH reaches back
+ANCESTORS: Final = 256  # number of hashes that BLOCKHASH can return
 
 
 class Verified(Struct, frozen=True, kw_only=True):
     """The result of a verified block. Roots are 32 bytes.
 
-    ``nodes`` and ``codes``: how many of the witness were needed.
+    ``nodes`` and ``codes``: how many of the witness were required.
     """
 
     state_root: bytes
@@ -46,12 +46,11 @@ class Verified(Struct, frozen=True, kw_only=True):
 
 
 def verify(block: Block, witness: Witness, chain: ChainConfig) -> Verified:
-    """Verify a block from its parent's state root on: header, body, every result, the new root.
+    """Verifies a block from its parent's state root on: header, body, all results, the new root.
 
-    WitnessError where the witness lacks something, which the text names (a trie node by its hash
-    and path, a code, a header). InvalidBlock, with the field, for a block that is not valid. Who
-    trusts the block's hash may trust the result; proof of work and the ancestry of uncles are not
-    checked.
+    Raises WitnessError with what the witness lacks (a trie node by hash and path, a code, a
+    header), and InvalidBlock with the invalid field. A caller that trusts the block's hash may
+    trust the result; proof of work and the ancestry of uncles are not checked.
     """
     ancestors = ancestors_of(block.header.parent_hash, witness.headers)
     parent = ancestors[0]
@@ -77,7 +76,7 @@ def verify(block: Block, witness: Witness, chain: ChainConfig) -> Verified:
 
 
 def check_header(block: Block, parent: Header, chain: ChainConfig) -> None:
-    """Validates a block without executing it. Raises InvalidBlock."""
+    """Validates a block without execution. Raises InvalidBlock."""
     header = block.header
     schedule = schedule_of(header, chain)
     validate_header(
@@ -92,7 +91,7 @@ def check_header(block: Block, parent: Header, chain: ChainConfig) -> None:
 
 
 def schedule_of(header: Header, chain: ChainConfig) -> ForkSchedule:
-    """Returns the rules of a block. Under proof of stake, blocks have no difficulty."""
+    """Returns the rules of a block. A header without difficulty is under proof of stake."""
     after_merge = None if header.difficulty else True
     return chain.activations.at(header.number, header.timestamp, after_merge=after_merge)
 
@@ -109,10 +108,10 @@ def executed(
     chain: ChainConfig,
     ancestors: tuple[bytes, ...],
 ) -> BlockResult:
-    """Executes a block on a witness without comparing the result. ``ancestors``: hashes, newest
-    first.
+    """Executes a block on a witness without comparing the result.
 
-    Raises WitnessError if the witness is incomplete, and InvalidBlock for an invalid transaction.
+    ``ancestors``: hashes, newest first. Raises WitnessError if the witness is incomplete, and
+    InvalidBlock for an invalid transaction.
     """
     header = block.header
     schedule = schedule_of(header, chain)
@@ -135,6 +134,7 @@ def executed(
     except StateNotKnown as error:
         raise remote.failure or WitnessError(str(error)) from None
     roots: dict[str, Any] = {"state_root": state.root_after(result.layer)}
-    if schedule.parameters["commits_to_withdrawals"]:  # to the messages to the chain below
+    # the storage root of the L2-to-L1 message passer
+    if schedule.parameters["commits_to_withdrawals"]:
         roots["withdrawals_root"] = state.storage_root(L2_TO_L1_MESSAGE_PASSER)
     return replace(result, **roots)

@@ -13,14 +13,14 @@ from fastevm.core.primitives.config_values import read_bytes
 from fastevm.errors import FastevmError, InvalidBlock
 
 MAX_NODES: Final = 1 << 20
-MAX_NODE_BYTES: Final = 1024  # a branch with 16 hashes has 532
+MAX_NODE_BYTES: Final = 1024  # a branch with 16 hashes has 532 bytes
 MAX_CODES: Final = 1 << 16
-MAX_CODE_BYTES: Final = 1 << 20  # a protocol's own limits are far below
+MAX_CODE_BYTES: Final = 1 << 20  # the protocol's own limits are much lower
 MAX_KEYS: Final = 1 << 20
 MAX_KEY_BYTES: Final = 52
-MAX_HEADERS: Final = 256  # as far back as BLOCKHASH reaches
+MAX_HEADERS: Final = 256  # number of headers that BLOCKHASH can require
 MAX_HEADER_BYTES: Final = 1 << 16
-MAX_WITNESS_BYTES: Final = 1 << 28  # of all lists together
+MAX_WITNESS_BYTES: Final = 1 << 28  # total bytes of all lists
 
 # List -> maximum number of items and maximum bytes of each.
 _LIMITS: Final = {
@@ -36,13 +36,13 @@ class WitnessError(FastevmError, ValueError):
 
 
 class Witness(Struct, frozen=True):
-    """The answer of ``debug_executionWitness``.
+    """The result of ``debug_executionWitness``.
 
     ``state``: RLP of trie nodes, of accounts and of storage, in one list. ``codes``: contract
-    codes. ``keys``: addresses (20 bytes) and slots (32) that were read or written, sorted, each
-    once; nothing here needs them.
-    ``headers``: RLP of the parent's header and of more ancestors, as far back as BLOCKHASH asked.
-    WitnessError for more or longer items than the limits above.
+    codes. ``keys``: addresses (20 bytes) and slots (32) that were read or written, sorted and
+    distinct; verification does not use them. ``headers``: RLP of the parent's header and of more
+    ancestors, as far back as BLOCKHASH was used. Raises WitnessError for more or longer items than
+    the limits above.
     """
 
     state: tuple[bytes, ...]
@@ -72,7 +72,7 @@ class Witness(Struct, frozen=True):
         return cls(*(_strings(found.get(name), name) for name in cls.__struct_fields__))
 
     def to_json(self) -> dict[str, list[str]]:
-        """Its JSON form (execution-apis 847), without ``keys`` if nothing was read."""
+        """Returns the JSON form (execution-apis 847), without ``keys`` if there are none."""
         return {
             name: ["0x" + item.hex() for item in getattr(self, name)]
             for name in self.__struct_fields__
@@ -94,8 +94,9 @@ def _strings(values: Any, name: str) -> tuple[bytes, ...]:
 
 
 def ancestors_of(block_parent: bytes, headers: Sequence[bytes]) -> tuple[Header, ...]:
-    """Returns the headers backwards from the parent with this hash. Raises WitnessError for an
-    unconnected header.
+    """Returns the headers from the parent with this hash backwards.
+
+    Raises WitnessError for a header that is not linked to the next one.
     """
     by_hash: dict[bytes, Header] = {}
     for at, encoded in enumerate(headers):

@@ -1,4 +1,4 @@
-"""The state before a block according to its witness, and the state root after it."""
+"""The state before a block, read from its witness, and the state root after it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NONCE_SIZE: Final = 8
 
 
 class StoredAccount(NamedTuple):
-    """An account as the trie stores it: balance in wei, two hashes of 32 bytes."""
+    """An account as the trie stores it: nonce, balance in wei, two hashes of 32 bytes."""
 
     nonce: int
     balance: int
@@ -28,9 +28,7 @@ class StoredAccount(NamedTuple):
 
 
 class TrieError(WitnessError):
-    """A change that the known trie nodes do not allow. ``address``: of a storage
-    trie, else None.
-    """
+    """A change that requires an unknown trie node. ``address``: of a storage trie, else None."""
 
     def __init__(self, text: str, error: MissingNode | BadNode, address: bytes | None) -> None:
         super().__init__(text)
@@ -41,8 +39,8 @@ class WitnessState:
     """The values that trie nodes and codes prove for the state with this ``root``.
 
     It is the source of a remote state that resolves (`fastevm.core.state.source`). Raises
-    WitnessError for a value that is not proved. ``read_nodes`` and ``read_codes`` have the hashes
-    of what was needed.
+    WitnessError for a value without proof. ``read_nodes`` and ``read_codes`` have the hashes of the
+    required nodes and codes.
     """
 
     chain_id = 0
@@ -83,7 +81,7 @@ class WitnessState:
             raise WitnessError(f"slot {slot:#x} of 0x{address.hex()}: {error}") from None
 
     def fetch(self, wanted: Wanted) -> Found:
-        """Returns all wanted values. Raises WitnessError for the first that is not proved."""
+        """Returns all wanted values. Raises WitnessError for the first value without proof."""
         found = Found()
         for address in wanted.accounts:
             found.accounts[address] = self._remote_account(address)
@@ -149,8 +147,9 @@ class WitnessState:
         return self._accounts.root()
 
     def storage_root(self, address: bytes) -> bytes:
-        """Returns the storage root of an account; after `root_after`, the new root. Raises
-        WitnessError.
+        """Returns the storage root of an account; after `root_after`, the new root.
+
+        Raises WitnessError.
         """
         return self._storage(address).root()
 
@@ -184,11 +183,11 @@ def _account(leaf: bytes) -> StoredAccount:
     """Raises BadNode if the value is not an account."""
     items = _decoded(leaf)
     if not isinstance(items, list) or len(items) != len(StoredAccount._fields):
-        raise BadNode("the value of a leaf is no account")
+        raise BadNode("the value of a leaf is not an account")
     nonce, balance, storage_root, code_hash = items
     for name, value in (("storage root", storage_root), ("code hash", code_hash)):
         if not isinstance(value, bytes) or len(value) != DIGEST_SIZE:
-            raise BadNode(f"the {name} of an account has not {DIGEST_SIZE} bytes")
+            raise BadNode(f"the {name} of an account does not have {DIGEST_SIZE} bytes")
     return StoredAccount(
         _number(nonce, NONCE_SIZE, "nonce"),
         _number(balance, WORD_SIZE, "balance"),

@@ -1,4 +1,4 @@
-"""Old canonical blocks: finds each in a file by number, hash or transaction.
+"""Archive of old canonical blocks: finds each in a file by number, hash or transaction.
 
 Memory holds only the last few blocks that were read. The index is stored in unnamed files and
 rebuilt on start.
@@ -22,9 +22,10 @@ from fastevm.chain.storage_protocols import ArchivedBlock
 from fastevm.core.execution.types import Block, Receipt
 from fastevm.errors import BlockUnavailableError, FastevmError
 
-CACHED_BYTES: Final = 4 * 1024 * 1024  # of records whose blocks stay in memory for a while
-INDEX_BITS: Final = 24  # of a transaction's index in its block, below the block's number
-WHOLE_BLOCK: Final = (1 << INDEX_BITS) - 1  # the index that stands for the block itself
+CACHED_BYTES: Final = 4 * 1024 * 1024  # bytes of records whose blocks are cached
+# bits of a transaction's index in its block, below those of the block's number
+INDEX_BITS: Final = 24
+WHOLE_BLOCK: Final = (1 << INDEX_BITS) - 1  # index that means the block itself
 WORD_BYTES: Final = 32
 _ROW: Final = struct.Struct(">32sQ32s?")  # hash, position, total difficulty, merged
 
@@ -37,7 +38,7 @@ class BlockStore(Protocol):
 
 
 class Row(NamedTuple):
-    """What is known of an old block without reading it.
+    """The index entry of an old block.
 
     ``position``: the byte offset of its record. ``is_merged``: whether it follows the rules after
     the merge.
@@ -91,7 +92,7 @@ class Archive:
     """The canonical blocks from the first one added up to those in memory.
 
     One thread adds and removes; any thread reads complete blocks. Raises
-    :class:`BlockUnavailableError` if the file does not contain what the index says.
+    :class:`BlockUnavailableError` if the file does not match the index.
     """
 
     def __init__(
@@ -102,12 +103,10 @@ class Archive:
         cached_bytes: int = CACHED_BYTES,
         run_records: int = RUN_RECORDS,
     ) -> None:
-        """``directory``: where to create the unnamed files (None: the system's temporary
-        directory).
-        """
+        """``directory``: of the unnamed files (None: the system's temporary directory)."""
         self.store = store
         self._directory = directory
-        self._rows: ScratchFile | None = None  # most chains never need one
+        self._rows: ScratchFile | None = None  # created on demand: most chains never need it
         self._index = HashIndex(directory, run_records)
         self._numbers = range(0)
         self._truncations = 0
@@ -146,30 +145,28 @@ class Archive:
         self._index.flush()
 
     def truncate(self, number: int) -> None:
-        """Removes the blocks from this number on. Index entries of removed blocks are ignored
-        later.
-        """
+        """Removes the blocks from this number on. Their index entries are ignored from now on."""
         numbers = self._numbers
         self._truncations += 1
         self._numbers = range(numbers.start, max(min(number, numbers.stop), numbers.start))
 
     def save(self, file: ArchiveFile, end: int) -> bool:
-        """Saves the index of the blocks below ``end``. Any thread may call it.
+        """Saves the index of the blocks below ``end``. Thread-safe.
 
-        Returns False if there are none, or if the branch changed meanwhile. Raises OSError.
+        Returns False if there are none, or if the branch changed during the call. Raises OSError.
         """
         truncations, numbers, rows = self._truncations, self._numbers, self._rows
         count = min(numbers.stop, end) - numbers.start
         if rows is None or count <= 0:
             return False
         file.write(numbers.start, (rows, count * _ROW.size), self._index.merged())
-        if truncations != self._truncations:  # the rows may be of two branches
+        if truncations != self._truncations:  # the rows may belong to two branches
             file.remove()
             return False
         return True
 
     def restore(self, file: ArchiveFile) -> bool:
-        """Loads the saved index. Returns whether there was one. Raises OSError."""
+        """Loads the saved index. Returns whether it existed. Raises OSError."""
         saved = file.read(self._directory)
         if saved is None or saved.rows.size % _ROW.size:
             return False
@@ -181,7 +178,7 @@ class Archive:
     # --- reading ----------------------------------------------------------------------------------
 
     def row(self, number: int) -> Row | None:
-        """Returns what is known of the block with a number; None if it is not archived."""
+        """Returns the index entry of the block with a number; None if it is not archived."""
         numbers = self._numbers
         if number not in numbers or self._rows is None:
             return None
@@ -192,12 +189,12 @@ class Archive:
         return Row(block_hash, position, int.from_bytes(difficulty, "big"), merged)
 
     def hash_of(self, number: int) -> bytes | None:
-        """The hash of the block of a number."""
+        """Returns the hash of the block with a number; None if it is not archived."""
         row = self.row(number)
         return None if row is None else row.block_hash
 
     def number_of(self, block_hash: bytes) -> int | None:
-        """The number of the block of a hash."""
+        """Returns the number of the block with a hash; None if it is not archived."""
         for position in self._find(block_hash):
             number, index = divmod(position, 1 << INDEX_BITS)
             if index == WHOLE_BLOCK and self.hash_of(number) == block_hash:
@@ -234,7 +231,7 @@ class Archive:
             raise BlockUnavailableError(f"block {number} cannot be read: {error}") from error
         if found.block.hash != row.block_hash:
             raise BlockUnavailableError(
-                f"block {number} cannot be read: another one lies in its place"
+                f"block {number} cannot be read: the file has another block at its position"
             )
         return found
 
@@ -246,7 +243,7 @@ class Archive:
 
 
 class _Cache:
-    """A cache of the blocks read last, limited by the size of their records; for any thread."""
+    """A thread-safe cache of the blocks read last, limited by the size of their records."""
 
     def __init__(self, limit: int) -> None:
         self._limit, self._size = limit, 0
@@ -261,7 +258,7 @@ class _Cache:
             return found
 
     def put(self, block_hash: bytes, block: StoredBlock) -> None:
-        """Adds a block. Evicts the least recently used ones, but never this one."""
+        """Adds a block. Evicts the least recently used ones, but never the added one."""
         with self._lock:
             if block_hash in self._blocks:
                 return

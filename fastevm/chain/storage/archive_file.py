@@ -1,7 +1,7 @@
-"""The archive's index, saved with each state snapshot so that a start can load it.
+"""The archive's index in a file, saved with each state snapshot so that a start can load it.
 
 If the file is missing or damaged, the index is rebuilt from the journal of blocks. Saved rows and
-hashes are only hints: whatever is read there is compared with the whole hash.
+hashes are only hints: the caller compares results with the whole hash.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _CHECKSUM: Final = struct.Struct(">I")  # CRC-32 of everything before it
 
 
 class SavedArchive(NamedTuple):
-    """The rows of the blocks from ``first`` on, and the sorted records of their hashes."""
+    """Index rows of the blocks from ``first`` on, and the sorted records of their hashes."""
 
     first: int
     rows: ScratchFile
@@ -35,13 +35,16 @@ class SavedArchive(NamedTuple):
 
 
 class ArchiveFile:
-    """At most one saved archive, replaced as a whole. ``label`` as of the other files."""
+    """At most one saved archive index, replaced atomically. ``label``: see `RecordFile`."""
 
     def __init__(self, directory: Path, label: bytes) -> None:
         self.path, self._label = directory / FILE_NAME, label
 
     def write(self, first: int, rows: tuple[ScratchFile, int], hashes: ScratchFile) -> None:
-        """Replaces the file. ``rows``: with their size. Raises OSError and keeps the old file."""
+        """Replaces the file. ``rows``: a file and the size of its rows in bytes.
+
+        Raises OSError and then keeps the old file.
+        """
         fresh = self.path.with_name(FILE_NAME + NEW_SUFFIX)
         try:
             with fresh.open("wb", buffering=0) as file:
@@ -53,16 +56,14 @@ class ArchiveFile:
         sync_directory(self.path.parent)
 
     def read(self, directory: Path | None) -> SavedArchive | None:
-        """Loads the saved archive into unnamed files of ``directory``. None if it is missing or
-        damaged.
-        """
+        """Loads the saved index into unnamed files of ``directory``. None if missing or damaged."""
         try:
             with self.path.open("rb") as file:
                 found = self._read(file.fileno(), directory)
         except FileNotFoundError:
             return None
         if found is None:
-            log.warning("%s is damaged and is made anew", self.path)
+            log.warning("%s is damaged and is rebuilt", self.path)
         return found
 
     def remove(self) -> None:
@@ -105,7 +106,7 @@ class ArchiveFile:
 
 
 def _chunks(descriptor: int, start: int, size: int) -> Iterator[bytes]:
-    """Returns the bytes of a part of a file. Raises OSError if the file is too short."""
+    """Yields the bytes of a part of a file. Raises OSError if the file is too short."""
     end = start + size
     while start < end:
         chunk = os.pread(descriptor, min(CHUNK_BYTES, end - start), start)

@@ -37,7 +37,8 @@ class BlockJournal:
         """``flush``: wait for the disk after every record."""
         self.file = RecordFile(directory / FILE_NAME, label)
         self.flush = flush
-        self.on_amendment: Callable[[], None] = lambda: None  # called after one was recorded
+        # called after an amendment was recorded
+        self.on_amendment: Callable[[], None] = lambda: None
         self._replayed: Record | None = None  # the record being replayed
 
     def keep(self, block: Block, receipts: Sequence[Receipt]) -> int:
@@ -69,10 +70,10 @@ class BlockJournal:
         )
 
     def continue_archive(self, chain: Chain, archive: Archive) -> int | None:
-        """Makes the last block of a loaded archive the head of a chain. Returns where its record
-        ends.
+        """Makes the last block of a loaded archive the head of a chain.
 
-        Returns None if the journal does not have that block at the archive's position.
+        Returns the byte offset where its record ends, or None if the journal does not have that
+        block at the archive's position.
         """
         number = archive.numbers.stop - 1
         try:
@@ -92,12 +93,11 @@ class BlockJournal:
         progress: Progress | None = None,
         start: int | None = None,
     ) -> int:
-        """Replays all changes on a fresh chain and becomes its journal. Returns the number of
-        blocks.
+        """Replays all changes on a fresh chain and becomes its journal. Returns the block count.
 
-        Blocks up to ``snapshot`` are not executed. ``start``: where the record of the chain's head
-        ends if the head is an archived block below the snapshot. Raises :class:`CorruptFile`, or
-        :class:`StorageError` for a record that does not fit the chain.
+        Blocks up to ``snapshot`` are not executed. ``start``: the byte offset where the record of
+        the chain's head ends, if the head is an archived block below the snapshot. Raises
+        :class:`CorruptFile`, or :class:`StorageError` for a record that does not fit the chain.
         """
         adopted, skipped, known = 0, set[int](), 0
         if snapshot is not None:
@@ -108,9 +108,9 @@ class BlockJournal:
             return adopted + self._replay(chain, known, skipped, progress, start)
 
     def replay_to(self, chain: Chain, end: int) -> None:
-        """Replays the changes before a byte offset on a fresh chain, for its state there.
+        """Replays the changes before a byte offset on a fresh chain, to get its state there.
 
-        Nothing may be recorded meanwhile. Raises as `replay`.
+        Nothing may be recorded at the same time. Raises the errors of `replay`.
         """
         chain.journal = self
         with chain.keeping_states():
@@ -124,7 +124,7 @@ class BlockJournal:
         self.file.rewrite(self._canonical_records(chain))
 
     def readmit(self, chain: Chain, block_hash: bytes) -> None:
-        """Adds a recorded block, and its ancestors, that a chain no longer knows; without states.
+        """Adds a recorded block, and its ancestors, that a chain has dropped; without states.
 
         Reads the whole file. Raises StorageError if it does not contain them.
         """
@@ -194,9 +194,11 @@ class BlockJournal:
     def _adopt(
         self, chain: Chain, snapshot: Snapshot, progress: Progress | None, start: int | None
     ) -> tuple[int, set[int]]:
-        """Adds the blocks up to the snapshot without execution. Returns their number, and the
-        offsets of records that are not replayed: these blocks, amendments that the snapshot's state
-        has already, and, where this node built all blocks, abandoned branches before the snapshot.
+        """Adds the blocks up to the snapshot without execution.
+
+        Returns their number, and the offsets of records that are not replayed: these blocks,
+        amendments that the snapshot's state already contains, and, if this node built all blocks,
+        branches that were abandoned before the snapshot.
         """
         skipped: set[int] = set()
         positions: dict[bytes, tuple[bytes, int]] = {}
@@ -236,7 +238,8 @@ class BlockJournal:
     ) -> list[int]:
         """Returns the offsets of the blocks from ``newest`` down to the child of ``oldest``.
 
-        ``positions``: parent and offset by hash. Raises StorageError if ``oldest`` is no ancestor.
+        ``positions``: parent and offset by hash. Raises StorageError if ``oldest`` is not an
+        ancestor.
         """
         branch = []
         while newest != oldest:
@@ -247,14 +250,15 @@ class BlockJournal:
         return branch
 
     def _play(self, chain: Chain, record: Record, kept: _KeptStates, *, passed: bool) -> bool:
-        """Replays one record. Returns whether it added a block. ``passed``: a later snapshot
-        exists.
+        """Replays one record. Returns whether it added a block.
+
+        ``passed``: a later snapshot exists.
         """
         payload = record.payload
         if record.kind == BLOCK:
             block_hash, parent_hash = hashes_of(payload)
             if passed and not (chain.knows(parent_hash) and chain.has_state(parent_hash)):
-                return False  # below the snapshot, or of a branch abandoned before it
+                return False  # a block below the snapshot, or on a branch abandoned before it
             chain.add(block_of(payload), is_own=True)
             kept.keep(block_hash)
             return True
@@ -273,7 +277,7 @@ class BlockJournal:
 
 
 class _KeptStates:
-    """The states of blocks to which a later record moves the head, which may be long after."""
+    """Keeps states of blocks to which a later record moves the head, possibly much later."""
 
     def __init__(self, chain: Chain, records: Iterator[Record]) -> None:
         self._chain = chain
@@ -284,7 +288,7 @@ class _KeptStates:
                 self._layers[block_hash] = chain.layer_of(block_hash)
 
     def keep(self, block_hash: bytes) -> None:
-        """Keeps the state of a block that was added or amended, if it is needed later."""
+        """Keeps the state of a block that was added or amended, if a later record needs it."""
         if block_hash in self._targets:
             self._layers[block_hash] = self._chain.layer_of(block_hash)
 

@@ -13,12 +13,13 @@ from fastevm.core.execution.types import Block, Receipt
 from fastevm.core.primitives.keccak import keccak256
 from fastevm.core.primitives.replace import replace
 
-_SIZE: Final = struct.Struct(">I")  # of the block's RLP, before it; its receipts follow it
-_LISTED: Final = 1 << 31  # in that size: before the receipts comes a list, after its own size
+_SIZE: Final = struct.Struct(">I")  # size of the block's RLP, which follows; then come the receipts
+# bit in that size: an access list with its own size is before the receipts
+_LISTED: Final = 1 << 31
 
 
 def pack_body(block: Block, receipts: Sequence[Receipt]) -> bytes:
-    """Encodes a block, the block access list that came with it, and its receipts."""
+    """Encodes a block, its block access list if any, and its receipts."""
     encoded, accesses = block.rlp(), block.access_list
     if accesses is None:
         return _SIZE.pack(len(encoded)) + encoded + pack_receipts(receipts)
@@ -38,8 +39,9 @@ def block_of(packed: bytes) -> Block:
 
 
 def hashes_of(packed: bytes) -> tuple[bytes, bytes]:
-    """Returns the hashes of the block and its parent without decoding the rest. Raises
-    InvalidBlock.
+    """Returns the hashes of the block and its parent, decoding only these.
+
+    Raises InvalidBlock.
     """
     header = header_rlp(packed, _SIZE.size)
     return keccak256(header), parent_hash_of(header)
@@ -59,6 +61,6 @@ def _receipts_at(packed: bytes) -> int:
 
 
 def _block_end(packed: bytes) -> tuple[int, bool]:
-    """Returns where the block ends, and whether an access list follows."""
+    """Returns the offset where the block ends, and whether an access list follows."""
     (size,) = _SIZE.unpack_from(packed)
     return _SIZE.size + (int(size) & ~_LISTED), bool(size & _LISTED)

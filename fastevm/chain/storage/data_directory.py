@@ -52,7 +52,7 @@ ABANDONED_PREFIX: Final = "abandoned-"
 MAX_ABANDONED: Final = 8
 FLUSH_SECONDS: Final = 1.0
 LABEL_BYTES: Final = 40  # genesis hash and chain id
-HEADER_BYTES: Final = header_bytes(bytes(LABEL_BYTES))  # of a file without records
+HEADER_BYTES: Final = header_bytes(bytes(LABEL_BYTES))  # size of a file without records
 MEMBERS: Final = (
     block_journal.FILE_NAME,
     pool_journal.FILE_NAME,
@@ -62,13 +62,13 @@ MEMBERS: Final = (
 
 
 class Fsync(Enum):
-    """When written data are flushed to disk.
+    """When written data is flushed to disk.
 
-    It only matters if the machine loses power or crashes: written data survive the end of the
-    process in any case. ALWAYS: before a block becomes canonical, including the names of new
-    files. EVERYSEC: within a second. NEVER: when the system decides. The pool never waits for the
-    disk: for it, ALWAYS means EVERYSEC. Slices are never flushed. If the disk has slices but lacks
-    the block below them, the next start fails with an error.
+    It only matters if the machine loses power or crashes: written data always survives the end of
+    the process. ALWAYS: before a block becomes canonical, including the names of new files.
+    EVERYSEC: within a second. NEVER: when the system decides. The pool never waits for the disk:
+    for it, ALWAYS means EVERYSEC. Slices are never flushed. If the disk has slices but lacks the
+    block below them, the next start fails with an error.
     """
 
     ALWAYS = "always"
@@ -94,7 +94,7 @@ class DataDirectory:
         self._flusher: Thread | None = None
         self._files: tuple[RecordFile, ...] = ()
         self._fresh: Callable[[], Chain]
-        self.below: RemoteState | None = None  # the remote state under a fork
+        self.below: RemoteState | None = None  # the remote state below a forked chain's states
         self.snapshotter: Snapshotter | None = None
         self.metrics = MetricsRegistry()
 
@@ -125,8 +125,8 @@ class DataDirectory:
     ) -> None:
         """Opens the files for the chain of this genesis, or creates them in an empty directory.
 
-        ``pace``: of a node that builds blocks. Raises :class:`StorageError` if the directory has
-        another chain or pace, or lacks one of its files.
+        ``pace``: block time and slice interval of a node that builds blocks. Raises
+        :class:`StorageError` if the directory has another chain or pace, or lacks one of its files.
         """
         stored = self._stored()
         self._check_members(None if stored is None else stored.label)
@@ -145,7 +145,7 @@ class DataDirectory:
                     f"--block-time and --slice-interval, or another --datadir"
                 )
         self._open(claimed.label)
-        if stored != claimed:  # last, because it marks the directory as complete
+        if stored != claimed:  # written last, because it marks the directory as complete
             replace_file(self.path / GENESIS_NAME, claimed.encoded())
         if self.fsync is not Fsync.NEVER:
             self._flusher = Thread(target=self._flush, name="fastevm-flusher", daemon=True)
@@ -171,7 +171,7 @@ class DataDirectory:
     def _check_members(self, label: bytes | None) -> None:
         """Raises StorageError if files of a directory with a genesis, or the genesis, are missing.
 
-        ``label``: of the stored genesis.
+        ``label``: of the stored genesis; None without one.
         """
         missing = [name for name in MEMBERS if not (self.path / name).exists()]
         if label is not None and missing:
@@ -197,9 +197,9 @@ class DataDirectory:
     def restore(self, fresh: Callable[[], Chain], progress: Progress | None = None) -> Chain:
         """Returns the stored chain and records its changes from now on.
 
-        ``fresh`` creates a chain of the genesis alone. If the snapshot does not fit, every block
-        is executed again. Raises CorruptFile for a damaged journal, and StorageError if it does
-        not fit the genesis and the rules, or is shorter than when the snapshot was written.
+        ``fresh()`` creates a chain with only its genesis. If the snapshot does not fit, every block
+        is executed again. Raises CorruptFile for a damaged journal, and StorageError if it does not
+        fit the genesis and the rules, or is shorter than when the snapshot was written.
         """
         self._check_length()
         self.development.impersonate_signatures()
@@ -228,11 +228,10 @@ class DataDirectory:
         return chain
 
     def state_at(self, block_hash: bytes, end: int) -> Layer:
-        """Returns the state of a block when the journal of blocks had ``end`` bytes.
+        """Returns the state of a block at the time when the journal of blocks had ``end`` bytes.
 
-        It is computed again from the first block on, which takes as long as a start without a
-        snapshot. The caller keeps the chain from changing meanwhile. Raises the errors of
-        `restore`.
+        All blocks are executed again, which takes as long as a start without a snapshot. The chain
+        must not change at the same time. Raises the errors of `restore`.
         """
         chain = self._begun(self._fresh)
         self.blocks.replay_to(chain, end)
@@ -243,7 +242,7 @@ class DataDirectory:
     ) -> Chain | None:
         """Returns the chain from the last block of the saved archive on; None if it does not fit.
 
-        Earlier records are not read: damage is found when a block is.
+        Earlier records are not read: their damage is found when a block is read.
         """
         chain = self._begun(fresh)
         archive = chain.archive
@@ -259,7 +258,7 @@ class DataDirectory:
         except CorruptFile:
             raise
         except (FastevmError, StorageError) as error:
-            log.warning("the index of old blocks is made anew: %s", error)
+            log.warning("the index of old blocks is rebuilt: %s", error)
             return None
         return chain
 
@@ -291,7 +290,7 @@ class DataDirectory:
             )
 
     def forget_slices(self, chain: Chain) -> None:
-        """Removes the published slices unless they continue the chain."""
+        """Removes the published slices unless their block is a child of the head."""
         newest = self.slices.newest()
         if newest is not None and newest.draft.parent_hash != chain.head.hash:
             self.slices.file.clear()
@@ -304,13 +303,13 @@ class DataDirectory:
         self.snapshots.archive_file.remove()
 
     def _begun(self, fresh: Callable[[], Chain]) -> Chain:
-        """Returns a chain of the genesis alone, with an archive in this directory."""
+        """Returns a chain with only its genesis, and an archive in this directory."""
         chain = fresh()
         chain.archive = Archive(self.blocks, self.path)
         return chain
 
     def report_to(self, metrics: MetricsRegistry) -> None:
-        """Records into the metrics of a node from now on."""
+        """Uses the metrics of a node from now on."""
         self.metrics = metrics
         if self.snapshotter is not None:
             self.snapshotter.metrics = metrics
@@ -377,8 +376,7 @@ class DataDirectory:
 
 
 def lock_directory(path: Path) -> int:
-    """Locks a directory and returns a descriptor. The system releases the lock when the process
-    ends.
+    """Locks a directory and returns a descriptor. The system releases the lock at process exit.
 
     Raises :class:`StorageError` if another process holds it, or if `LOCK_NAME` is a link: writing
     the process id would overwrite the link's target.
@@ -391,9 +389,9 @@ def lock_directory(path: Path) -> int:
 
 
 def lock_for_reading(path: Path) -> int | None:
-    """Like `lock_directory`, but for several readers, and without writing anything.
+    """Locks a directory for reading, shared with other readers, and writes nothing.
 
-    Returns None if no node has ever locked the directory.
+    Returns a descriptor, or None if no node has ever locked the directory. Raises StorageError.
     """
     try:
         descriptor = _open_lock(path, os.O_RDONLY)
@@ -404,7 +402,7 @@ def lock_for_reading(path: Path) -> int | None:
 
 
 def release_lock(descriptor: int) -> None:
-    """Releases the lock. The file stays, without a process id."""
+    """Releases the lock. The lock file stays, without a process id."""
     os.ftruncate(descriptor, 0)
     os.close(descriptor)
 

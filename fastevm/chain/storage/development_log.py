@@ -1,7 +1,7 @@
-"""What a developer set on a chain: clock, settings of blocks, impersonation, snapshots.
+"""A developer's changes of a chain: clock, block settings, impersonation, snapshots.
 
-Each record is a JSON object; the newest state counts. When the file is opened, only the records
-that still count are kept.
+Each record is a JSON object; the newest state is valid. Opening the file drops all outdated
+records.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Json = dict[str, Any]
 
 
 class DevelopmentLog:
-    """``state`` is the newest one; ``snapshots`` are the JSON objects by number.
+    """``state`` is the newest state; ``snapshots`` are the JSON objects by number.
 
     ``amended``: by the key of a snapshot (its number or name), the slots by account that were
     changed after it without a block. One thread may append.
@@ -37,7 +37,7 @@ class DevelopmentLog:
         self.compact()
 
     def impersonate_signatures(self) -> None:
-        """Makes ECRECOVER know the impersonated signatures, which blocks may have read."""
+        """Registers the impersonated signatures for ECRECOVER, which stored blocks may call."""
         for signer, signature in (self.state or {}).get("signatures", ()):
             impersonate_signature(bytes.fromhex(signature[2:]), bytes.fromhex(signer[2:]))
 
@@ -47,17 +47,17 @@ class DevelopmentLog:
         self._append(STATE, state)
 
     def keep_snapshot(self, number: int, snapshot: Json) -> None:
-        """Records a snapshot that was taken."""
+        """Records a new snapshot."""
         self.snapshots[number] = snapshot
         self._append(SNAPSHOT, {"number": number, **snapshot})
 
     def revert(self, number: int) -> None:
-        """Records that the snapshots from this number on are gone."""
+        """Records that the snapshots from ``number`` on were deleted."""
         self._drop(number)
         self._append(REVERTED, {"number": number})
 
     def amend(self, keys: Iterable[int | str], accounts: Json) -> None:
-        """Records that accounts are about to be changed after some snapshots.
+        """Records that accounts will be changed after some snapshots.
 
         ``accounts``: lists of changed slots by account.
         """
@@ -66,12 +66,12 @@ class DevelopmentLog:
         self._append(AMENDED, record)
 
     def forget(self, name: str) -> None:
-        """Drops what was recorded after the named snapshot, which is taken anew or deleted."""
+        """Drops the amendments after a named snapshot, because it is replaced or deleted."""
         if self.amended.pop(name, None) is not None:
             self.compact()
 
     def compact(self) -> None:
-        """Drops the records that no longer count."""
+        """Drops outdated records."""
         records: list[tuple[int, Json]] = []
         if self.state is not None:
             records.append((STATE, self.state))

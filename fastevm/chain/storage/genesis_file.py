@@ -15,7 +15,8 @@ import msgspec
 from fastevm.chain.storage.record_file import StorageError
 
 GENESIS_NAME: Final = "genesis.json"
-MAX_DEPTH: Final = 64  # of JSON; the parser recurses, and a program may have raised Python's limit
+# most levels of JSON; the parser recurses, and a program may have raised Python's limit
+MAX_DEPTH: Final = 64
 _BRACKET: Final = re.compile(rb"[][{}]")
 
 _Hash = Annotated[str, msgspec.Meta(pattern="^0x[0-9a-f]{64}$")]
@@ -23,14 +24,14 @@ _Milliseconds = Annotated[int, msgspec.Meta(ge=1)]
 
 
 class Pace(msgspec.Struct, frozen=True):
-    """Milliseconds between the blocks and between the slices that a node builds."""
+    """The block time and slice interval in milliseconds of a node that builds blocks."""
 
     block_time_ms: int
     slice_interval_ms: int
 
     @property
     def times(self) -> dict[str, int]:
-        """The intervals by the names of `ChainConfig`."""
+        """The intervals under the names of `ChainConfig`."""
         return {name: getattr(self, name) for name in self.__struct_fields__}
 
     def __str__(self) -> str:
@@ -40,7 +41,7 @@ class Pace(msgspec.Struct, frozen=True):
 class GenesisFile(msgspec.Struct, rename="camel", omit_defaults=True):
     """The content of the file. ``genesis`` is in geth's format.
 
-    The pace is absent until a node that builds blocks has used the directory.
+    The intervals are None until a node that builds blocks has used the directory.
     """
 
     genesis_hash: _Hash
@@ -88,9 +89,7 @@ def read_genesis_file(path: Path) -> GenesisFile | None:
 
 
 def parse_genesis_file(data: bytes, path: Path) -> GenesisFile:
-    """Reads the content from bytes. Raises StorageError with the file's name and the invalid
-    member.
-    """
+    """Parses the content. Raises StorageError with the file's name and the invalid member."""
     try:
         found = msgspec.convert(read_json(data), GenesisFile)
         found.label  # noqa: B018 (a chain id that fits no label raises)
@@ -103,9 +102,7 @@ def parse_genesis_file(data: bytes, path: Path) -> GenesisFile:
 
 
 def read_json(data: bytes) -> Any:
-    """Returns the value of a JSON text. Raises ValueError for invalid text or more than MAX_DEPTH
-    levels.
-    """
+    """Parses JSON. Raises ValueError for invalid text or more than MAX_DEPTH levels."""
     depth = 0
     for bracket in _BRACKET.findall(data):
         depth += 1 if bracket in b"[{" else -1
@@ -115,7 +112,5 @@ def read_json(data: bytes) -> Any:
 
 
 def file_label(genesis_hash: bytes, chain_id: int) -> bytes:
-    """Returns the label of all record files of a chain. Raises OverflowError for a chain id above
-    64 bits.
-    """
+    """Returns the label of a chain's record files. Raises OverflowError above 64-bit chain ids."""
     return genesis_hash + chain_id.to_bytes(8, "big")

@@ -1,9 +1,9 @@
-"""Maps hashes to numbers, for any number of hashes in little memory.
+"""Maps hashes to numbers, for many hashes in little memory.
 
-Lookups use the first eight bytes of a hash, so a result is a candidate that the caller must
-compare with the whole hash. New entries are collected in memory and written as a sorted run. A
-thread merges runs of similar size, so that there are few. Memory holds the first key of each page
-of a run.
+Lookups use the first eight bytes of a hash, so a result is a candidate that the caller must compare
+with the whole hash. New entries are collected in memory and written as a sorted run. A thread
+merges runs of similar size, so that there are few. Memory holds the first key of each page of a
+run.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from fastevm.core.primitives.merge_records import RECORD_SIZE, merge_records
 log = logging.getLogger(__name__)
 
 KEY_BYTES: Final = 8
-RUN_RECORDS: Final = 1_024  # gathered in memory before they are written
-PAGE_BYTES: Final = 1_024  # read at once
-CHUNK_BYTES: Final = 64 * PAGE_BYTES  # of each run while two are merged
+RUN_RECORDS: Final = 1_024  # entries collected in memory before a run is written
+PAGE_BYTES: Final = 1_024  # bytes per read
+CHUNK_BYTES: Final = 64 * PAGE_BYTES  # bytes of each run in memory while two runs are merged
 
 
 class HashIndex:
-    """One thread adds, any thread reads. Values have at most eight bytes.
+    """An index for one writing and many reading threads. Values have at most eight bytes.
 
     The files are unnamed, in ``directory`` (None: the system's temporary directory).
     """
@@ -47,26 +47,22 @@ class HashIndex:
         return len(self._runs)
 
     def add(self, key: bytes, value: int) -> None:
-        """Maps this hash to ``value``. Newer values are found before older ones."""
+        """Maps a hash to ``value``. Newer values are found before older ones."""
         self._young[key] = value
 
     def flush(self) -> None:
-        """Writes the collected entries if there are enough. Raises OSError and keeps them in
-        memory.
-        """
+        """Writes the collected entries if there are enough. On OSError they stay in memory."""
         if len(self._young) < self._run_records:
             return
         run = _Run(self._directory)
         run.append(_sorted_records(self._young))
         with self._lock:
             self._runs = (*self._runs, run)
-        self._young = {}  # only now: readers look here first
+        self._young = {}  # after the runs, because readers check the memory first
         self._merge()
 
     def find(self, key: bytes) -> Iterator[int]:
-        """Yields the candidates for a hash, newest first. Raises OSError if a file
-        cannot be read.
-        """
+        """Yields the candidates for a hash, newest first. Raises OSError for unreadable files."""
         young = self._young.get(key)
         if young is not None:
             yield young
@@ -78,15 +74,14 @@ class HashIndex:
                 yield from found
 
     def merged(self) -> ScratchFile:
-        """Returns all entries in one sorted file, from any thread; some of the newest may be twice
-        in it.
+        """Returns a sorted file with all entries, some of the newest twice. Thread-safe.
 
-        Raises OSError if it cannot be written.
+        Raises OSError if the file cannot be written.
         """
         young, runs = (
             dict(self._young),
             self._runs,
-        )  # in this order: see `flush`
+        )  # in this order, see `flush`
         result = _Run(self._directory)
         result.append(_sorted_records(young))
         for run in reversed(runs):
@@ -116,12 +111,12 @@ class HashIndex:
                 with self._lock:
                     place = self._runs.index(pair[0])
                     self._runs = (*self._runs[:place], merged, *self._runs[place + 2 :])
-        except OSError as error:  # tried again with the next run
+        except OSError as error:  # the merge is tried again after the next run
             log.error("the index of old blocks stays in many files: %s", error)
 
 
 class _Run:
-    """Sorted records in a file of their own."""
+    """Sorted records in a separate file."""
 
     def __init__(self, directory: Path | None) -> None:
         self.file = ScratchFile(directory)
@@ -129,7 +124,7 @@ class _Run:
 
     @classmethod
     def of(cls, file: ScratchFile) -> _Run:
-        """Returns the run of a file with sorted entries."""
+        """Returns a run for a file with sorted records."""
         run = cls.__new__(cls)
         run.file, run._firsts = file, array("Q")
         for at in range(0, file.size, CHUNK_BYTES):
@@ -146,7 +141,7 @@ class _Run:
         self.file.append(records)
 
     def find(self, key: bytes, number: int) -> list[int]:
-        """Yields the values of a key."""
+        """Returns the values of a key."""
         firsts, found = self._firsts, []
         page = max(bisect_left(firsts, number) - 1, 0)
         while page < len(firsts) and firsts[page] <= number:
@@ -170,7 +165,7 @@ def _sorted_records(values: dict[bytes, int]) -> bytes:
 
 
 def _like_sizes(runs: tuple[_Run, ...]) -> tuple[_Run, _Run] | None:
-    """Returns the newest neighbours of which the older one is less than twice as large."""
+    """Returns the newest two adjacent runs of similar size: older below twice the newer."""
     for older, newer in zip(runs[-2::-1], runs[:0:-1], strict=True):
         if older.file.size < 2 * newer.file.size:
             return older, newer
@@ -178,7 +173,7 @@ def _like_sizes(runs: tuple[_Run, ...]) -> tuple[_Run, _Run] | None:
 
 
 def _merged(older: _Run, newer: _Run, directory: Path | None) -> _Run:
-    """Merges the entries of two runs into a new one."""
+    """Merges the records of two runs into another run."""
     merged, done = _Run(directory), bytearray()
     taken, parts = [0, 0], [b"", b""]
     sides = (older.file, newer.file)

@@ -1,7 +1,7 @@
 """Verifies and repairs the record files of a data directory that no node uses.
 
 Verification changes nothing. Repair first copies a damaged file to a new name. Then it corrects a
-single flipped bit, which the checksum locates, or drops what cannot be corrected.
+single flipped bit, which the checksum locates, or drops records that cannot be corrected.
 """
 
 from __future__ import annotations
@@ -49,10 +49,11 @@ from fastevm.chain.storage.record_file import (
 from fastevm.core.primitives.keccak import keccak256
 from fastevm.errors import FastevmError
 
-DAMAGED_SUFFIX: Final = ".damaged-"  # a number follows
+DAMAGED_SUFFIX: Final = ".damaged-"  # followed by a number
 CRC_POLYNOMIAL: Final = 0xEDB88320  # CRC-32, reflected
-MAX_FLIPPED_BITS: Final = 8  # of a file header that is repaired
-MAX_CORRECTED_BYTES: Final = 16 * 1024 * 1024  # a larger record is not corrected: it takes seconds
+MAX_FLIPPED_BITS: Final = 8  # most flipped bits in a file header that is repaired
+# larger records are not corrected, because that takes seconds
+MAX_CORRECTED_BYTES: Final = 16 * 1024 * 1024
 KINDS: Final = {
     block_journal.FILE_NAME: {
         block_journal.BLOCK: "blocks",
@@ -68,7 +69,7 @@ KINDS: Final = {
 class FileReport(NamedTuple):
     """The result of `verify` for a file. ``problems`` are sentences with byte offsets.
 
-    ``counts``: number of records by content. ``damages``: byte ranges without whole records.
+    ``counts``: number of records by kind. ``damages``: byte ranges without complete records.
     """
 
     name: str
@@ -101,10 +102,10 @@ def verify(directory: Path) -> list[FileReport]:
 
 
 def repair(directory: Path, genesis: bytes | None = None) -> list[str]:
-    """Repairs a damaged directory and returns what was done, as sentences.
+    """Repairs a damaged directory. Returns the repairs as sentences.
 
-    ``genesis``: content of a missing ``genesis.json``. Raises StorageError if it belongs to
-    another chain, or if a node uses the directory.
+    ``genesis``: content of a missing ``genesis.json``. Raises StorageError if it belongs to another
+    chain, or if a node uses the directory.
     """
     with _lock(directory):
         done = []
@@ -147,7 +148,7 @@ def _read_lock(directory: Path) -> Iterator[None]:
 
 def _check_directory(directory: Path) -> None:
     if not directory.is_dir():
-        raise StorageError(f"{directory} is no directory")
+        raise StorageError(f"{directory} is not a directory")
 
 
 def _label(directory: Path) -> bytes:
@@ -190,15 +191,13 @@ def _verify_file(path: Path, label: bytes) -> FileReport:
 
 
 def _whole_size(report: FileReport) -> int:
-    """Returns the size of a file without a torn last record."""
+    """Returns the size of a file without an incomplete last record."""
     torn = [damage.start for damage in report.damages if damage.is_tail]
     return torn[0] if torn else report.size
 
 
 def _lost_bytes(directory: Path, label: bytes, size: int) -> int:
-    """Returns how many bytes a journal of ``size`` bytes has lost since the
-    snapshot was written.
-    """
+    """Returns how many bytes a journal of ``size`` bytes has lost since the snapshot."""
     path = directory / state_snapshot.FILE_NAME
     if not path.exists() or not has_header(path, label):
         return 0
@@ -208,7 +207,7 @@ def _lost_bytes(directory: Path, label: bytes, size: int) -> int:
 
 
 def _accept_loss(directory: Path, label: bytes) -> list[str]:
-    """Makes the snapshot refer to a journal of blocks that has lost its end."""
+    """Makes the snapshot refer to a journal of blocks whose end is missing."""
     size = _whole_size(_verify_file(directory / block_journal.FILE_NAME, label))
     lost = _lost_bytes(directory, label, size)
     if not lost:
@@ -220,7 +219,7 @@ def _accept_loss(directory: Path, label: bytes) -> list[str]:
 
 
 def _records(path: Path, label: bytes) -> Iterator[Record]:
-    """Returns the whole records of a file; none if it does not exist."""
+    """Yields the complete records of a file; none if it does not exist."""
     if path.exists():
         with path.open("rb") as file:
             for found in _scan(file.fileno(), label):
@@ -238,7 +237,7 @@ def _orphaned_slices(directory: Path, label: bytes) -> preconfirmed.Preconfirmed
         for record in _records(directory / block_journal.FILE_NAME, label):
             if record.kind == block_journal.BLOCK and hashes_of(record.payload)[0] == parent:
                 return None
-    except (FastevmError, ValueError):  # damaged: reported as such
+    except (FastevmError, ValueError):  # damage is reported elsewhere
         return None
     return newest
 
@@ -292,7 +291,7 @@ def _repair_file(path: Path, label: bytes) -> list[str]:
     if all(damage.is_tail for damage in damages):
         return []
     aside = copy_aside(path, DAMAGED_SUFFIX)
-    ArchiveFile(path.parent, label).remove()  # it refers to the old offsets
+    ArchiveFile(path.parent, label).remove()  # the index refers to the old offsets
     done: list[str] = []
     target = RecordFile(path, label)
     with aside.open("rb") as source:
@@ -307,7 +306,7 @@ def _repair_header(path: Path, label: bytes) -> list[str]:
         found = file.read(header_bytes(label))
     header = _corrected_header(found, label)
     if header is None:
-        raise StorageError(f"{path} is no file of this version and chain: move it away first")
+        raise StorageError(f"{path} is not a file of this version and chain: move it away first")
     aside = copy_aside(path, DAMAGED_SUFFIX)
     with path.open("r+b") as file:
         file.write(header)
@@ -317,9 +316,9 @@ def _repair_header(path: Path, label: bytes) -> list[str]:
 
 
 def _corrected_header(found: bytes, label: bytes) -> bytes | None:
-    """Returns the header that stood where these bytes are now; None if that was another one.
+    """Returns the original header for these damaged bytes; None if they were another header.
 
-    A file that ends in its header gets a new one. In the others at most MAX_FLIPPED_BITS may
+    A file that ends in its header gets a new one. In other files at most MAX_FLIPPED_BITS may
     differ, and at most one of them in the salt.
     """
     old = old_header(label).data
@@ -340,9 +339,7 @@ def _flipped_bits(header: bytes, found: bytes) -> int:
 
 
 def _scan(descriptor: int, label: bytes) -> Iterator[Record | Damage]:
-    """Returns the records and the damages of an open file. Raises StorageError without a whole
-    header.
-    """
+    """Yields records and damages of an open file. Raises StorageError without a valid header."""
     header = read_header(descriptor, label)
     if header is None:
         raise StorageError("the file header is not that of this chain")
@@ -350,8 +347,7 @@ def _scan(descriptor: int, label: bytes) -> Iterator[Record | Damage]:
 
 
 def _kept(name: str, descriptor: int, label: bytes, done: list[str]) -> Iterator[Record]:
-    """Returns the records of the repaired file and appends to ``done`` what happened to damaged
-    ones.
+    """Yields the records of the repaired file. Appends the repairs to ``done``.
 
     A chain and a block under construction cannot continue after a gap; pooled transactions can.
     """
@@ -374,8 +370,7 @@ def _kept(name: str, descriptor: int, label: bytes, done: list[str]) -> Iterator
 
 
 def corrected(data: bytes, salt: int) -> Record | None:
-    """Returns the record in these bytes, one bit of which is flipped; None if that is not the
-    cause.
+    """Returns the record in these bytes after correcting one flipped bit; None if impossible.
 
     The checksum is linear: the difference between the stored and the computed checksum identifies
     the bit.
@@ -387,7 +382,7 @@ def corrected(data: bytes, salt: int) -> Record | None:
     difference = record_checksum(kind, payload, salt) ^ stored
     if difference.bit_count() <= 1:  # the flipped bit is in the size (0) or the checksum
         return Record(kind, payload, len(data))
-    effect = CRC_POLYNOMIAL  # of the last bit covered by the checksum
+    effect = CRC_POLYNOMIAL  # effect of the last bit that the checksum covers
     for position in range(8 * len(payload) + 8):
         if effect == difference:
             fixed = bytearray(bytes([kind]) + payload)

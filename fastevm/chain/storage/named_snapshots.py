@@ -1,4 +1,4 @@
-"""Snapshots of a development chain with a name: files in a folder of the data directory."""
+"""Named snapshots of a development chain: files in a folder of the data directory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NAME: Final = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")
 
 
 def check_name(name: str) -> str:
-    """Returns the name of a snapshot. Raises ValueError if no snapshot may have it."""
+    """Returns the name of a snapshot. Raises ValueError if it is invalid."""
     if not NAME.fullmatch(name):
         raise ValueError(
             "invalid name of a snapshot: expected 1 to 64 letters, digits, '-', '_' or '.', not"
@@ -29,14 +29,15 @@ def check_name(name: str) -> str:
 
 
 class NamedSnapshots:
-    """One file for each name, with the state and a JSON object that describes the rest."""
+    """One file for each name, with the state and a JSON object of other data."""
 
     def __init__(self, directory: Path, label: bytes) -> None:
         self.folder, self.label = directory / FOLDER_NAME, label
 
     def write(self, name: str, description: dict[str, Any], layer: Layer) -> None:
-        """Writes a snapshot; replaces one of this name atomically. Raises ValueError for an
-        invalid name, and OSError.
+        """Writes a snapshot, or replaces the one with this name atomically.
+
+        Raises ValueError for an invalid name, and OSError.
         """
         check_name(name)
         self.folder.mkdir(exist_ok=True)
@@ -50,9 +51,7 @@ class NamedSnapshots:
             file.close()
 
     def descriptions(self) -> dict[str, dict[str, Any]]:
-        """Returns the description of each snapshot by name. A file that is no whole snapshot, of
-        which writing ended early, is left out.
-        """
+        """Returns the description of each snapshot by name. Incomplete files are skipped."""
         found: dict[str, dict[str, Any]] = {}
         for path in sorted(self.folder.glob("*" + SUFFIX)):
             file = self._open(path.name.removesuffix(SUFFIX))
@@ -65,8 +64,9 @@ class NamedSnapshots:
         return found
 
     def layer(self, name: str, below: RemoteState | None) -> Layer:
-        """Returns the state of a snapshot; ``below`` as of `StateReader`. Raises StorageError for
-        a damaged file.
+        """Returns the state of a snapshot. Raises StorageError for a damaged file.
+
+        ``below``: see `StateReader`.
         """
         file, reader, kind = self._open(name), StateReader(below), 0
         try:

@@ -1,4 +1,4 @@
-"""The journal of the pool: submitted transactions that are not in a block yet."""
+"""The journal of the pool: submitted transactions that are in no block yet."""
 
 from __future__ import annotations
 

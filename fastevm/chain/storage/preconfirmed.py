@@ -23,11 +23,11 @@ log = logging.getLogger(__name__)
 FILE_NAME: Final = "preconfirmed.log"
 DRAFT, SLICE = 1, 2
 ROOT_BYTES: Final = 32
-MAX_BYTES: Final = 16 * 1024 * 1024  # above it the slices of earlier blocks are dropped
+MAX_BYTES: Final = 16 * 1024 * 1024  # size above which the slices of earlier blocks are dropped
 
 
 class PreconfirmedBlock(Struct):
-    """A block published in slices: its draft, its transactions, its last receipts root."""
+    """A block published in slices: its draft header, transactions and last receipts root."""
 
     payload_id: bytes
     draft: Header
@@ -40,7 +40,10 @@ class PreconfirmedBlock(Struct):
 
 
 class SliceJournal:
-    """Published slices; only those of the newest block matter. For the builder's thread."""
+    """The journal of published slices. Only those of the newest block matter.
+
+    Only the builder's thread may use it.
+    """
 
     def __init__(self, directory: Path, label: bytes) -> None:
         self.file = RecordFile(directory / FILE_NAME, label)
@@ -48,8 +51,8 @@ class SliceJournal:
     def keep(self, pending: PendingBlock) -> None:
         """Records a slice before it is published. An empty slice needs no record.
 
-        The slice waits for this, so the file is only cleared at the start of a block, and only if
-        it has grown.
+        The publication waits for this call, so the file is only cleared at the start of a block,
+        and only if it exceeds MAX_BYTES.
         """
         if pending.slice_index == 0:
             if self.file.size > MAX_BYTES:
@@ -61,7 +64,7 @@ class SliceJournal:
             self.file.append(SLICE, pending.header.receipts_root + raws)
 
     def newest(self) -> PreconfirmedBlock | None:
-        """Returns the block of the slices that were published last; None if there are none."""
+        """Returns the block of the newest published slices; None if there are none."""
         return newest_block(self.file.records())
 
 

@@ -27,7 +27,7 @@ class _Stored(msgspec.Struct, array_like=True):
     contract_address: bytes | None
     blob_gas_used: int | None
     blob_gas_price: bytes | None
-    deposit_nonce: int | None = None  # this and the next member: only for deposits
+    deposit_nonce: int | None = None  # this member and the next: only for deposits
     deposit_receipt_version: int | None = None
 
 
@@ -36,7 +36,7 @@ _DECODER: Final = msgspec.msgpack.Decoder(list[_Stored])
 
 
 def pack_receipts(receipts: Sequence[Receipt]) -> bytes:
-    """The receipts of one block."""
+    """Encodes the receipts of one block."""
     return _ENCODER.encode([_stored(receipt) for receipt in receipts])
 
 
@@ -49,9 +49,7 @@ def unpack_receipts(data: bytes) -> tuple[Receipt, ...]:
 
 
 def _stored(receipt: Receipt) -> tuple[object, ...]:
-    """The members of a ``_Stored`` in order: a tuple has the same encoding and is
-    created faster.
-    """
+    """Returns the members of a ``_Stored`` as a tuple: equal encoding, created faster."""
     price = receipt.blob_gas_price
     stored = (
         receipt.tx_type,

@@ -1,18 +1,18 @@
 """An append-only file of records, each with its size and a checksum.
 
-A process that ends at any moment leaves whole records and at most one torn record at the end. The
-next reader moves the torn record to another file. For any other damage it raises CorruptFile and
-leaves the file unchanged. When ``append`` returns, the record is in the file, but not necessarily
-on disk (see ``sync``).
+A process that ends at any moment leaves complete records and at most one torn record at the end.
+The next reader moves the torn record to another file. For any other damage it raises CorruptFile
+and leaves the file unchanged. When ``append`` returns, the record is in the file, but not
+necessarily on disk (see ``sync``).
 
 The file begins with a header: `MAGIC`, the size of the label (4 bytes), the label, the salt and a
 checksum of all these (4 bytes each). Then follow the records: size of the payload, checksum, kind
 (4, 4 and 1 bytes), payload. Numbers are big-endian, checksums are CRC-32.
 
-The salt is random, and the checksum of each record starts from it. A payload is often what a client
-sent: without the salt, calldata with the bytes of a whole record would look like a record behind a
-torn one. Files of the first format (`OLD_MAGIC`) have no salt. They stay readable and get one when
-they are rewritten.
+The salt is random, and the checksum of each record starts from it. A payload often comes from a
+client: without the salt, calldata with the bytes of a complete record would look like a record
+after a torn one. Files of the first format (`OLD_MAGIC`) have no salt. They stay readable and get
+one when they are rewritten.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ class StorageError(ValueError):
 class CorruptFile(StorageError):
     """A damaged record that is not a torn record at the end. Nothing was changed.
 
-    ``offset``: the byte where it begins. ``before`` and ``after``: whole records around it.
+    ``offset``: the byte where it begins. ``before`` and ``after``: number of intact records before
+    and after it.
     """
 
     def __init__(self, path: Path, offset: int, before: int, after: int) -> None:
@@ -77,8 +78,9 @@ class Record(NamedTuple):
 
 
 class Damage(NamedTuple):
-    """The bytes from ``start`` to ``end`` contain no whole record. ``is_tail``: a torn last
-    record.
+    """The bytes from ``start`` to ``end`` contain no complete record.
+
+    ``is_tail``: they are a torn last record.
     """
 
     start: int
@@ -87,7 +89,7 @@ class Damage(NamedTuple):
 
 
 class FileHeader(NamedTuple):
-    """The bytes before the first record, and the salt of all records (0: without one)."""
+    """The bytes before the first record, and the salt of all records (0: no salt)."""
 
     data: bytes
     salt: int
@@ -112,8 +114,9 @@ class RecordFile:
             return
         if not _is_begun(os.pread(self._file, header_bytes(label), 0), label):
             os.close(self._file)
-            raise StorageError(f"{path} is no file of this version and chain")
-        self._header = new_header(label)  # new, or the process ended while it wrote the header
+            raise StorageError(f"{path} is not a file of this version and chain")
+        # the file is new, or the process ended while it wrote the header
+        self._header = new_header(label)
         os.ftruncate(self._file, 0)
         self.size = 0
         self._write(self._header.data)
@@ -129,21 +132,17 @@ class RecordFile:
         return self._header.salt
 
     def append(self, kind: int, payload: bytes) -> int:
-        """Appends a record and returns its byte offset. Raises OSError (for example if the disk is
-        full) and leaves the file unchanged.
-        """
+        """Appends a record. Returns its byte offset. On OSError the file is unchanged."""
         start = self.size
         self._write(encode_record(kind, payload, self.salt))
         return start
 
     def read(self, start: int) -> Record:
-        """Returns the record at a byte offset, from any thread. Raises OSError or StorageError."""
+        """Returns the record at a byte offset. Thread-safe. Raises OSError or StorageError."""
         return read_record(self._file, start, str(self.path), self.salt)
 
     def records(self, start: int | None = None) -> Iterator[Record]:
-        """Yields all records from a byte offset on; a torn last one is cut off. Raises
-        CorruptFile.
-        """
+        """Yields the records from byte ``start`` on; truncates a torn tail. Raises CorruptFile."""
         header, salt = len(self._header.data), self.salt
         for found in scan(self._file, self.size, header if start is None else start, salt):
             if isinstance(found, Record):
@@ -157,7 +156,7 @@ class RecordFile:
                 raise CorruptFile(self.path, found.start, before, after)
 
     def clear(self) -> None:
-        """Removes all records. The header survives even if the process ends meanwhile."""
+        """Removes all records. The header stays intact even if the process ends during the call."""
         if self._header.data.startswith(OLD_MAGIC):
             self.rewrite(())
             return
@@ -172,12 +171,12 @@ class RecordFile:
 
     @contextlib.contextmanager
     def replacement(self) -> Iterator[RecordFile]:
-        """Opens an empty file for appending, which replaces this one when the context ends.
+        """A context with an empty file, which replaces this one when the context ends.
 
-        An exception leaves the records unchanged.
+        After an exception the records are unchanged.
         """
         path = self.path.with_name(self.path.name + NEW_SUFFIX)
-        path.unlink(missing_ok=True)  # an unfinished rewrite left it
+        path.unlink(missing_ok=True)  # left by an interrupted rewrite
         fresh = RecordFile(path, self.label)
         try:
             yield fresh
@@ -213,7 +212,7 @@ class RecordFile:
         self.size += len(data)
 
     def _cut(self, offset: int) -> None:
-        """Moves a torn record from the end to a file of its own."""
+        """Moves a torn record from the end to a separate file."""
         self.cut_bytes = self.size - offset
         aside = set_aside(self.path, CUT_SUFFIX, os.pread(self._file, self.cut_bytes, offset))
         log.warning(
@@ -233,7 +232,7 @@ def scan(descriptor: int, size: int, start: int, salt: int) -> Iterator[Record |
     """Yields the records of an open file of ``size`` bytes from an offset on, and damaged ranges.
 
     A torn tail is what an interrupted append can leave: a record that reaches to or beyond the end
-    of the file with no whole record after its beginning, or only zero bytes.
+    of the file with no complete record after its beginning, or only zero bytes.
     """
     while start < size:
         record = _record_at(descriptor, start, size, salt)
@@ -248,7 +247,7 @@ def scan(descriptor: int, size: int, start: int, salt: int) -> Iterator[Record |
 
 
 def _record_at(descriptor: int, start: int, size: int, salt: int) -> Record | None:
-    """Returns the whole record at an offset of a file of ``size`` bytes."""
+    """Returns the complete record at an offset of a file of ``size`` bytes, or None."""
     head = os.pread(descriptor, HEAD.size, start)
     if len(head) < HEAD.size:
         return None
@@ -263,9 +262,9 @@ def _record_at(descriptor: int, start: int, size: int, salt: int) -> Record | No
 
 
 def _next_record(descriptor: int, start: int, size: int, salt: int) -> int:
-    """Returns where the next whole record begins after a damaged one, or the end of the file.
+    """Returns the offset of the next complete record after a damaged one, or the end of the file.
 
-    That is where the damaged record ends, unless its size is damaged.
+    It is the end of the damaged record, unless that record's size is damaged.
     """
     head = os.pread(descriptor, HEAD.size, start)
     if len(head) == HEAD.size:
@@ -287,16 +286,16 @@ def _may_be_torn(descriptor: int, start: int, size: int) -> bool:
 
 
 def encode_record(kind: int, payload: bytes, salt: int) -> bytes:
-    """Returns the bytes of a record in a file. Raises StorageError if it is too large."""
+    """Returns the bytes of a record. Raises StorageError if it is too large."""
     if len(payload) > MAX_RECORD_BYTES:
         raise StorageError(f"a record of {len(payload)} bytes, limit {MAX_RECORD_BYTES}")
     return HEAD.pack(len(payload), record_checksum(kind, payload, salt), kind) + payload
 
 
 def read_record(descriptor: int, start: int, name: str, salt: int) -> Record:
-    """Returns the record at a byte offset of an open file. ``name``: for errors.
+    """Returns the record at a byte offset of an open file. ``name``: used in errors.
 
-    Raises OSError, or StorageError if no whole record begins there.
+    Raises OSError, or StorageError if no complete record begins there.
     """
     record = _record_at(descriptor, start, os.fstat(descriptor).st_size, salt)
     if record is None:
@@ -326,7 +325,8 @@ def set_aside(path: Path, suffix: str, data: bytes) -> Path:
 
 def copy_aside(path: Path, suffix: str) -> Path:
     """Copies a file to a new name as `set_aside` does. Returns the path of the copy."""
-    from shutil import copyfileobj  # with three compressors, which no node needs that starts
+    # shutil imports three compressors, which the start of a node does not need
+    from shutil import copyfileobj
 
     aside = set_aside(path, suffix, b"")
     with path.open("rb") as source, aside.open("wb") as target:
@@ -373,12 +373,12 @@ def old_header(label: bytes) -> FileHeader:
 
 
 def header_bytes(label: bytes) -> int:
-    """Returns the size of a header of the present format."""
+    """Returns the size of a header in the current format."""
     return len(header_with(label, 0).data)
 
 
 def read_header(descriptor: int, label: bytes) -> FileHeader | None:
-    """Returns the header of an open file, of either format; None if it is another one."""
+    """Returns the header of an open file, in either format; None if it has another header."""
     data = os.pread(descriptor, header_bytes(label), 0)
     old = old_header(label)
     if data.startswith(old.data):
@@ -389,7 +389,7 @@ def read_header(descriptor: int, label: bytes) -> FileHeader | None:
 
 
 def has_header(path: Path, label: bytes) -> bool:
-    """Returns whether a file begins with a whole header of this label."""
+    """Returns whether a file begins with a complete header with this label."""
     with path.open("rb") as file:
         return read_header(file.fileno(), label) is not None
 

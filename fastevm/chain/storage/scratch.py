@@ -13,19 +13,20 @@ from fastevm.chain.storage.record_file import Record, encode_record, read_record
 from fastevm.core.execution.types import Block, Receipt
 
 BLOCK: Final = 1
-NO_SALT: Final = 0  # nothing searches for a record in this file
+NO_SALT: Final = 0  # nothing searches for records in this file
 
 
 class ScratchFile:
-    """An unnamed file; its disk space is freed with the object.
+    """An unnamed file. Its disk space is freed with the object.
 
     One thread may write; any thread may read what was written before. Raises OSError if it cannot
     be created or written.
     """
 
     def __init__(self, directory: Path | None = None) -> None:
-        """``directory``: on which disk; None: the system's temporary directory."""
-        from tempfile import TemporaryFile  # with all that it loads, for few nodes that start
+        """``directory``: selects the disk; None: the system's temporary directory."""
+        # tempfile imports modules that the start of most nodes does not need
+        from tempfile import TemporaryFile
 
         with TemporaryFile(dir=directory, buffering=0) as file:
             self.descriptor = os.dup(file.fileno())
@@ -33,20 +34,20 @@ class ScratchFile:
         weakref.finalize(self, os.close, self.descriptor)
 
     def append(self, data: bytes) -> int:
-        """Appends bytes. Returns where they begin."""
+        """Appends bytes. Returns their offset."""
         start = self.size
         self.put(data, start)
         return start
 
     def put(self, data: bytes, start: int) -> None:
-        """Writes bytes at a position: all of them or none."""
+        """Writes bytes at an offset. Raises OSError if not all of them were written."""
         written = os.pwrite(self.descriptor, data, start)
         if written != len(data):
             raise OSError(f"{written} of {len(data)} bytes written to a temporary file")
         self.size = max(self.size, start + len(data))
 
     def read(self, start: int, size: int) -> bytes:
-        """Returns the bytes at a position; fewer at the end of the file."""
+        """Returns the bytes at an offset; fewer at the end of the file."""
         return os.pread(self.descriptor, size, start)
 
 
@@ -55,16 +56,16 @@ class ScratchBlocks:
 
     def __init__(self, directory: Path | None = None) -> None:
         self._directory = directory
-        self._file: ScratchFile | None = None  # most chains never need one
+        self._file: ScratchFile | None = None  # created on demand: most chains never need it
 
     def keep(self, block: Block, receipts: Sequence[Receipt]) -> int:
-        """Writes a block with its receipts. Returns the position to read it from."""
+        """Writes a block with its receipts. Returns the offset for `read`."""
         if self._file is None:
             self._file = ScratchFile(self._directory)
         return self._file.append(encode_record(BLOCK, pack_body(block, receipts), NO_SALT))
 
     def read(self, position: int) -> Record:
-        """Returns the record at a position. Raises OSError or StorageError if there is none."""
+        """Returns the record at an offset. Raises OSError or StorageError if there is none."""
         assert self._file is not None
         name = "the temporary file of old blocks"
         return read_record(self._file.descriptor, position, name, NO_SALT)

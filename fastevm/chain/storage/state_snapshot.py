@@ -1,8 +1,7 @@
 """Snapshots of the state, so that a start does not execute the whole chain again.
 
-A thread writes one from time to time, for a block so far behind the head that no reorganisation
-reaches it. It depends on the gas used since the last snapshot, which a start would have to execute
-again.
+A thread writes a snapshot when enough gas was used since the last one, which a start would have to
+execute again. Its block is so far behind the head that no reorganisation reaches it.
 """
 
 from __future__ import annotations
@@ -34,12 +33,13 @@ log = logging.getLogger(__name__)
 FILE_NAME: Final = "state.snapshot"
 PLACE, CHUNK, END = 1, 3, 4  # kinds of records; 2 was a compressed state
 DEPTH: Final = 64  # blocks behind the head
-SNAPSHOT_GAS: Final = 5_000_000_000  # executed since the last one
-FORK_SNAPSHOT_GAS: Final = 500_000_000  # the same on a fork: a start executes a second at most
-BLOCK_GAS: Final = 100_000  # counted for an empty block
-AMENDMENT_GAS: Final = 20_000  # counted for a change of the state without a block
-MIN_PAUSE: Final = 50  # times the seconds that writing took, before the next one
-THREAD_NICENESS: Final = 10  # below the threads that serve
+SNAPSHOT_GAS: Final = 5_000_000_000  # gas executed between snapshots
+# the same on a fork, whose start then executes for at most a second
+FORK_SNAPSHOT_GAS: Final = 500_000_000
+BLOCK_GAS: Final = 100_000  # gas counted for an empty block
+AMENDMENT_GAS: Final = 20_000  # gas counted for a change of the state without a block
+MIN_PAUSE: Final = 50  # the pause before the next snapshot, as a multiple of the time of writing
+THREAD_NICENESS: Final = 10  # lower priority than the threads that serve
 _PLACE: Final = struct.Struct(">32sQ")  # hash of the block, size of the journal of blocks
 
 
@@ -54,7 +54,7 @@ class Snapshot(NamedTuple):
 class SnapshotFile:
     """At most one snapshot, replaced atomically.
 
-    It is written and read in chunks without the GIL; memory holds one chunk besides the state.
+    It is written and read in chunks without the GIL. Besides the state, memory holds one chunk.
     """
 
     def __init__(self, directory: Path, label: bytes) -> None:
@@ -62,7 +62,7 @@ class SnapshotFile:
         self.archive_file = ArchiveFile(directory, label)
 
     def write(self, snapshot: Snapshot) -> None:
-        """Replaces the snapshot. Raises OSError and keeps the old one."""
+        """Replaces the snapshot file. After an OSError the previous file is unchanged."""
         with self.file.replacement() as fresh:
             fresh.append(PLACE, _PLACE.pack(snapshot.block_hash, snapshot.journal_size))
             write_state(snapshot.layer, lambda chunk: fresh.append(CHUNK, chunk))
@@ -82,7 +82,7 @@ class SnapshotFile:
             return None
 
     def missing_bytes(self, journal_size: int) -> int:
-        """Returns how many bytes a journal of blocks of this size has lost since the snapshot."""
+        """Returns how many bytes a journal of this size has lost since the snapshot was written."""
         try:
             first = next(self.file.records(), None)
         except StorageError:  # `read` logs it
@@ -90,9 +90,7 @@ class SnapshotFile:
         return max(0, journal_size_in(first) - journal_size)
 
     def shorten_journal(self, size: int) -> None:
-        """Makes the snapshot refer to a journal of at most ``size`` bytes, which
-        has lost its end.
-        """
+        """Makes the snapshot refer to a journal of at most ``size`` bytes, which lost its end."""
         self.file.rewrite(_shortened(self.file.records(), size))
 
     def _read(self, below: RemoteState | None) -> Snapshot:
@@ -112,18 +110,14 @@ class SnapshotFile:
 
 
 def journal_size_in(first: object) -> int:
-    """Returns the size of the journal of blocks when the snapshot with this first record was
-    written.
-
-    Returns 0 for any other record.
-    """
+    """Returns the journal size that a snapshot's first record contains; 0 for other records."""
     if not isinstance(first, Record) or first.kind != PLACE or len(first.payload) != _PLACE.size:
         return 0
     return int(_PLACE.unpack(first.payload)[1])
 
 
 def _shortened(records: Iterator[Record], size: int) -> Iterator[tuple[int, bytes]]:
-    """Yields the records of a snapshot for a journal of at most ``size`` bytes."""
+    """Yields the records of a snapshot, for a journal of at most ``size`` bytes."""
     for record in records:
         payload = record.payload
         if record.kind == PLACE:
@@ -133,12 +127,12 @@ def _shortened(records: Iterator[Record], size: int) -> Iterator[tuple[int, byte
 
 
 class Snapshotter:
-    """Writes snapshots of a chain in a thread of its own. ``journal``: the journal of blocks."""
+    """Writes snapshots of a chain in a separate thread. ``journal``: the journal of blocks."""
 
     def __init__(self, chain: Chain, target: SnapshotFile, journal: RecordFile) -> None:
         self.chain, self.target, self.journal = chain, target, journal
         self.metrics = MetricsRegistry()
-        # The state of a fork may be amended at any block, so its newest one is written.
+        # A fork's state may be amended at any block, so the head's state is written.
         self._depth = 0 if chain.partial else DEPTH
         self._enough = FORK_SNAPSHOT_GAS if chain.partial else SNAPSHOT_GAS
         self._gas, self._earliest = 0, 0.0
@@ -148,7 +142,7 @@ class Snapshotter:
         self._thread.start()
 
     def count_from(self, block_hash: bytes | None) -> None:
-        """Counts the gas of the canonical blocks after a snapshot's block (None: of all blocks)."""
+        """Counts the gas of the canonical blocks after a block (None: of all blocks)."""
         for number in range(self.chain.head.number, self.chain.genesis.number, -1):
             block = self.chain.block_by_number(number)
             if block is None or block.hash == block_hash or self._gas >= self._enough:
@@ -156,7 +150,7 @@ class Snapshotter:
             self.count(BLOCK_GAS + block.header.gas_used)
 
     def count(self, gas: int) -> None:
-        """Counts gas executed since the last snapshot."""
+        """Adds gas executed since the last snapshot. Wakes the thread if it is enough."""
         self._gas += gas
         if self._gas >= self._enough and time.monotonic() >= self._earliest:
             self._wanted.set()
@@ -173,7 +167,8 @@ class Snapshotter:
         block_hash = chain.canonical_hash(chain.head.number - self._depth)
         if block_hash is None or (block_hash == chain.genesis.hash and not chain.partial):
             return False
-        size = self.journal.size  # after the choice of the block, whose record is below it
+        # read after choosing the block, so that the block's record is before this size
+        size = self.journal.size
         self.journal.sync()  # after a power loss the journal must not be shorter than recorded here
         started = time.monotonic()
         layer = chain.layer_of(block_hash)
@@ -183,7 +178,8 @@ class Snapshotter:
         if not chain.partial and layer.state_root() != block.header.state_root:
             return False  # `Chain.amend` changed the state, so its root is not the block's
         self.target.write(Snapshot(block_hash, size, layer))
-        if isinstance(chain.archive, Archive):  # after the snapshot: its blocks must be below it
+        # saved after the snapshot, because its blocks must be below the snapshot's
+        if isinstance(chain.archive, Archive):
             chain.archive.save(self.target.archive_file, block.number)
         took = time.monotonic() - started
         self._earliest = time.monotonic() + MIN_PAUSE * took
@@ -197,7 +193,7 @@ class Snapshotter:
         self.count(sum(block.header.gas_used + BLOCK_GAS for block in change.added))
 
     def _run(self) -> None:
-        with contextlib.suppress(OSError, AttributeError):  # not on this system
+        with contextlib.suppress(OSError, AttributeError):  # not supported by this system
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), THREAD_NICENESS)
         while True:
             self._wanted.wait()

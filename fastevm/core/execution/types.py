@@ -34,7 +34,7 @@ __all__ = [
 EMPTY_LIST_HASH = keccak256(rlp.encode([]))
 EMPTY_ROOT = keccak256(rlp.encode(b""))
 EMPTY_BLOOM = bytes(256)
-NO_REQUESTS_HASH = sha256().digest()  # EIP-7685
+NO_REQUESTS_HASH = sha256().digest()  # hash of an empty list of requests (EIP-7685)
 ZERO_HASH = bytes(32)
 ZERO_ADDRESS = bytes(20)
 
@@ -43,7 +43,7 @@ WORD_BYTES = 32
 
 
 class Item(NamedTuple):
-    """Metadata of a header field besides its Python type. `HeaderField` explains the members."""
+    """Metadata of a header field; `HeaderField` explains the members."""
 
     json: str
     size: int
@@ -54,13 +54,13 @@ class Item(NamedTuple):
 
 
 class HeaderField(NamedTuple):
-    """A field of the block header. The annotations of `Header` are the only place that says it.
+    """A row of `HEADER_FIELDS`. The annotations of `Header` define all rows.
 
     ``kind`` and ``size``: ("bytes", n) is exactly n bytes, ("int", n) an integer of at most n
-    bytes, ("data", 0) any bytes. ``json``: the member of a JSON-RPC block. ``fork``: the mainnet
-    fork that added the field; ``flag``: the parameter of the rules that says whether headers have
-    it, empty for a field of all forks. ``empty``: its value in a block without content.
-    ``counts``: it is one more than the parent's where it is not given.
+    bytes, ("data", 0) any bytes. ``json``: name in a JSON-RPC block. ``fork``: the mainnet fork
+    that added the field. ``flag``: name of the rules parameter that is true if headers have the
+    field; empty for a field of all forks. ``empty``: its value in a block without content.
+    ``counts``: whether the default is the parent's value plus one.
     """
 
     name: str
@@ -77,9 +77,10 @@ class Header(Struct, frozen=True, kw_only=True, dict=True):
     """A block header of any fork; a field that its fork does not have is None.
 
     Hashes and roots are 32 bytes, ``coinbase`` 20, ``logs_bloom`` 256, ``nonce`` 8; gas in units of
-    gas, fees in wei, ``timestamp`` in Unix seconds. ``mix_hash`` is PREVRANDAO after the merge.
-    The fields are in the order of the RLP (Yellow Paper, 4.3, and the EIPs). RLP, JSON, drafts,
-    genesis and the C struct of `header.pxd` follow from `HEADER_FIELDS`, which is read from here.
+    gas, fees in wei, ``timestamp`` in Unix seconds. ``mix_hash`` is PREVRANDAO after the merge. The
+    fields are in the order of the RLP (Yellow Paper, 4.3, and the EIPs). RLP, JSON, drafts, genesis
+    and the C struct of `header.pxd` follow from `HEADER_FIELDS`, which is built from these
+    annotations.
     """
 
     parent_hash: Annotated[bytes, Item("parentHash", 32)] = ZERO_HASH
@@ -126,15 +127,15 @@ class Header(Struct, frozen=True, kw_only=True, dict=True):
 
     @classmethod
     def decode(cls, raw: bytes) -> Header:
-        """The header whose RLP is exactly ``raw``; :class:`InvalidBlock` names a wrong field."""
+        """Decodes a header from its RLP. Raises :class:`InvalidBlock` with the wrong field."""
         return cls.from_items(_decoded(raw, "header", None), field="header")
 
     @classmethod
     def from_items(cls, items: Any, *, field: str = "header", number: int | None = None) -> Header:
-        """A header of decoded RLP items.
+        """Returns the header with these decoded RLP items. Raises :class:`InvalidBlock`.
 
-        ``field`` prefixes the names in errors; ``number`` is used if the header's own
-        number cannot be read.
+        ``field`` prefixes the field names in errors; ``number`` is the block number in errors if
+        the header's own number cannot be decoded.
         """
         if not isinstance(items, list) or len(items) not in HEADER_SIZES:
             found = f"{len(items)} fields" if isinstance(items, list) else "a byte string"
@@ -153,27 +154,30 @@ class Header(Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def prev_randao(self) -> bytes:
-        """The beacon chain's randomness (EIP-4399), in the field of the mix hash."""
+        """The beacon chain's randomness (EIP-4399), which replaces the mix hash."""
         return self.mix_hash
 
     @cached_property
     def hash(self) -> bytes:
-        """Keccak-256 of the header's RLP: the hash of the block."""
+        """The block hash: Keccak-256 of the header's RLP."""
         return keccak256(self.rlp())
 
     def under_hash(self, block_hash: bytes) -> Header:
-        """The same header with the hash that a chain with fields of its own gives it."""
+        """Returns a copy with this hash, for chains that hash further header fields."""
         copy = replace(self)
         copy.__dict__["hash"] = block_hash
         return copy
 
     def with_rlp(self, encoded: bytes) -> Header:
-        """This header, which keeps its RLP ``encoded``; the caller knows that it is the RLP."""
+        """Keeps ``encoded`` as the header's RLP, without a check, and returns this header."""
         self.__dict__["_encoded"] = encoded
         return self
 
     def rlp(self) -> bytes:
-        """The header's RLP; ValueError if a field is set and one of an earlier era is None."""
+        """Returns the header's RLP.
+
+        Raises ValueError if a field is None although a later field is set.
+        """
         return self._encoded
 
     @cached_property
@@ -188,7 +192,7 @@ class Header(Struct, frozen=True, kw_only=True, dict=True):
 
 
 def _read_fields() -> Iterator[HeaderField]:
-    """The rows of `HEADER_FIELDS`, from the annotations of `Header`."""
+    """Yields the rows of `HEADER_FIELDS` from the annotations of `Header`."""
     for name, annotation in get_type_hints(Header, include_extras=True).items():
         kind, item = get_args(annotation)
         is_number = int in (kind, *get_args(kind))
@@ -200,16 +204,16 @@ def _read_fields() -> Iterator[HeaderField]:
 
 
 NO_HEADER = Header()
-# The fields of a header in the order of its RLP.
+# The header fields in RLP order.
 HEADER_FIELDS: tuple[HeaderField, ...] = tuple(_read_fields())
-# Those that a fork after Frontier added.
+# The header fields added after Frontier.
 LATER_FIELDS = tuple(row for row in HEADER_FIELDS if row.flag)
-# Members of JSON in the order in which they are written.
+# The JSON member names of the header, in output order.
 JSON_FIELDS = (
     *sorted((row for row in HEADER_FIELDS if not row.flag), key=lambda row: row.json),
     *sorted(LATER_FIELDS, key=lambda row: row.kind != "int"),
 )
-# How many fields the headers of each mainnet fork that added some have.
+# The possible numbers of header fields: one for each mainnet fork that added fields.
 HEADER_SIZES = tuple({row.fork: index for index, row in enumerate(HEADER_FIELDS, 1)}.values())
 _NUMBER_INDEX = [row.name for row in HEADER_FIELDS].index("number")
 _header_values = attrgetter(*(row.name for row in HEADER_FIELDS))
@@ -218,7 +222,7 @@ _header_values = attrgetter(*(row.name for row in HEADER_FIELDS))
 class BlockEnvironment(Struct, frozen=True, kw_only=True):
     """The block context of a call. Fees are in wei, ``timestamp`` in seconds.
 
-    ``l1_number``: what NUMBER returns on Arbitrum; 0: NUMBER returns ``number``.
+    ``l1_number``: the result of NUMBER on Arbitrum; if 0, NUMBER returns ``number``.
     ``header_base_fee``: the block's base fee, for Arbitrum's precompiles, if ``base_fee`` is 0
     because the call offers no price; else 0.
     """
@@ -246,10 +250,10 @@ class BlockEnvironment(Struct, frozen=True, kw_only=True):
         merged: bool,
         arbos: bool = False,
     ) -> Self:
-        """What code sees of ``header``; ``merged``: whether opcode 0x44 is PREVRANDAO.
+        """Returns the environment of ``header``; ``merged``: whether opcode 0x44 is PREVRANDAO.
 
-        ``arbos``: under Arbitrum's rules a header of Arbitrum's form has the number of L1's block
-        in its mix hash, and the randomness is 1.
+        ``arbos``: whether Arbitrum's rules apply. The L1 block number is then decoded from the mix
+        hash of a header in Arbitrum's form, and the randomness is 1.
         """
         l1_number = 0
         randomness = int.from_bytes(header.mix_hash, "big") if merged else 0
@@ -271,7 +275,7 @@ class BlockEnvironment(Struct, frozen=True, kw_only=True):
 
 
 class Withdrawal(Struct, frozen=True):
-    """A payment from the beacon chain (EIP-4895); ``amount`` in gwei."""
+    """A withdrawal from the beacon chain (EIP-4895); ``amount`` in gwei."""
 
     index: int
     validator_index: int
@@ -280,7 +284,10 @@ class Withdrawal(Struct, frozen=True):
 
     @classmethod
     def from_items(cls, items: Any, *, field: str, number: int | None) -> Withdrawal:
-        """A withdrawal of decoded RLP items; ``field`` and ``number`` are for the error."""
+        """Returns the withdrawal with these decoded RLP items.
+
+        Raises InvalidBlock with ``field`` and ``number``.
+        """
         if not isinstance(items, list) or len(items) != 4:
             found = f"{len(items)} fields" if isinstance(items, list) else "a byte string"
             raise InvalidBlock(number, field, expected="4 fields", found=found)
@@ -294,7 +301,7 @@ class Withdrawal(Struct, frozen=True):
         )
 
     def rlp(self) -> bytes:
-        """The consensus encoding, which is also the value in the withdrawals trie."""
+        """Returns the RLP, which is also the value in the withdrawals trie."""
         return rlp.encode(
             [
                 _integer(self.index),
@@ -309,8 +316,8 @@ class Withdrawal(Struct, frozen=True):
 class Block:
     """A block: header and body. ``withdrawals`` is None before Shanghai.
 
-    ``access_list``: the RLP of its block access list (EIP-7928), which is no part of the block's
-    own; None where the block has none, or nobody here knows it.
+    ``access_list``: RLP of the block access list (EIP-7928), which is not part of the block's RLP;
+    None if unknown, or if the block has none.
     """
 
     header: Header
@@ -331,7 +338,7 @@ class Block:
         return self.header.number
 
     def with_access_list(self, encoded: bytes | None) -> Block:
-        """The same block with its block access list."""
+        """Returns the same block with this block access list (RLP)."""
         if encoded == self.access_list:
             return self
         copy = replace(self, access_list=encoded)
@@ -340,11 +347,11 @@ class Block:
 
     @property
     def size(self) -> int:
-        """Bytes of the block's RLP."""
+        """Returns the size of the block's RLP in bytes."""
         return len(self.rlp())
 
     def rlp(self) -> bytes:
-        """The block's RLP; legacy transactions are lists, typed ones strings (EIP-2718)."""
+        """Returns the block's RLP, with legacy transactions as lists, typed ones as strings."""
         if self._encoded is None:
             parts = [
                 self.header.rlp(),
@@ -370,10 +377,10 @@ class Receipt(Struct, frozen=True, kw_only=True):
     """The outcome of a transaction in its block.
 
     ``status`` is None before Byzantium, where ``post_state`` holds the state root instead. Prices
-    in wei; the blob fields are None for transactions without blobs, ``contract_address`` for
-    transactions that create no contract. ``deposit_nonce`` is the sender's nonce before a deposit
-    (OP stack, from Regolith on); the encoding holds it if there is a ``deposit_receipt_version``.
-    ``l1_gas_used`` is the part of the gas that paid for data on L1 (Arbitrum).
+    are in wei. The blob fields are None for transactions without blobs; ``contract_address`` is
+    None for transactions that create no contract. ``deposit_nonce`` is the sender's nonce before a
+    deposit (OP stack, from Regolith on); the encoding contains it if ``deposit_receipt_version`` is
+    set. ``l1_gas_used`` is the part of the gas that paid for data on L1 (Arbitrum).
     """
 
     tx_type: int
@@ -392,7 +399,7 @@ class Receipt(Struct, frozen=True, kw_only=True):
     l1_gas_used: int = 0
 
     def rlp(self) -> bytes:
-        """The consensus encoding with the type's prefix (EIP-2718), as in the receipts trie."""
+        """Returns the encoding in the receipts trie: the RLP after the type's prefix (EIP-2718)."""
         outcome = self.post_state if self.status is None else _integer(self.status)
         logs = tuple((log.address, log.topics, log.data) for log in self.logs)
         items: tuple[Any, ...] = (outcome or b"", self.cumulative_gas_used, self.bloom, logs)
@@ -414,7 +421,7 @@ def _decoded(raw: bytes, name: str, number: int | None) -> Any:
 
 
 def _field(item: Any, kind: str, size: int, number: int | None, name: str) -> Any:
-    """One decoded field, checked against its layout."""
+    """Decodes a header field of ``kind`` and ``size`` (see `HeaderField`). Raises InvalidBlock."""
     if not isinstance(item, bytes):
         raise InvalidBlock(number, name, expected="a byte string", found="a list")
     if kind == "bytes":
@@ -437,7 +444,7 @@ def _embedded(raw: bytes) -> bytes:
 
 
 def _rlp_list(parts: Iterable[bytes]) -> bytes:
-    """The RLP of a list whose items are already encoded."""
+    """Returns the RLP of a list of encoded items."""
     payload = b"".join(parts)
     if len(payload) < 56:
         return bytes([0xC0 + len(payload)]) + payload

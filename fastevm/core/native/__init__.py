@@ -1,1 +1,1 @@
-"""Contracts that clients implement: they read and write state, unlike precompiles."""
+"""Native contracts of clients: unlike precompiles, they read and write state."""

@@ -1,1 +1,1 @@
-"""What every package stands on: words, hashes, tables and maps."""
+"""Types and functions that all packages use: words, hashes, tables and maps."""

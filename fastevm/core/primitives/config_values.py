@@ -1,4 +1,4 @@
-"""Reads numbers and bytes from JSON of files and other nodes: genesis, blocks, feed messages."""
+"""Decodes numbers and bytes from JSON of files and other nodes: genesis, blocks, feed messages."""
 
 from typing import Any
 
@@ -22,8 +22,8 @@ def read_number(value: Any, name: str) -> int:
 def read_bytes(value: Any, name: str, size: int | None = None) -> bytes:
     """Returns the bytes of a hex string, with or without 0x.
 
-    Raises ValueError, which mentions ``name``, if the value is anything else or, with ``size``
-    given, has another length.
+    Raises ValueError, which mentions ``name``, if the value is not a hex string, or does not have
+    ``size`` bytes (None: any size).
     """
     if not isinstance(value, str):
         raise ValueError(f"{name}: expected a hex string, found {value!r}")

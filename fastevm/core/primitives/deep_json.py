@@ -10,7 +10,7 @@ TOKEN: Final = re.compile(rb'[\[{\]}:,]|"(?:[^"\\]|\\.)*"|[^\[\]{}:,"\s]+', re.S
 
 
 def decode_json(text: bytes) -> Any:
-    """Decodes JSON text of our own that may be deeper than Python's recursion limit.
+    """Decodes trusted JSON text that may be nested deeper than Python's recursion limit.
 
     Usual decoders recurse, and Python allows 1,000 levels. Deeper text is decoded with a stack,
     which takes ten times as long. Raises msgspec.DecodeError for text that is not JSON.

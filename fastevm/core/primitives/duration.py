@@ -9,7 +9,7 @@ FORM: Final = r"([0-9]{1,15}(?:\.[0-9]{1,9})?)(ms|s|m|h)?"
 
 
 def read_duration(text: str, *, unit: str) -> float:
-    """Returns the seconds of a duration. A number without a unit is in ``unit``.
+    """Returns a duration in seconds. ``unit`` applies to a number without a unit.
 
     Raises ValueError if the text is not a duration.
     """
@@ -20,7 +20,7 @@ def read_duration(text: str, *, unit: str) -> float:
 
 
 def duration_text(milliseconds: int) -> str:
-    """Returns a duration in the shortest form that `read_duration` reads."""
+    """Formats a duration, in the shortest form that `read_duration` reads."""
     if milliseconds % 1_000:
         return f"{milliseconds}ms"
     return f"{milliseconds // 1_000}s"

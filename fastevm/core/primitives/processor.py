@@ -33,7 +33,7 @@ REPLACED: Final[dict[str, str]] = {}
 
 
 def replace(algorithm: str, wrong: str, by: str) -> None:
-    """Record and log that variant ``by`` replaces ``wrong``, which computed a wrong answer."""
+    """Records and logs that variant ``by`` replaces ``wrong``, which computed a wrong answer."""
     IN_USE[algorithm] = by
     REPLACED[algorithm] = wrong
     logging.getLogger("fastevm").error(

@@ -15,6 +15,6 @@ def nearest(
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Returns the end of an error text: the nearest known word, or nothing."""
+    """Returns ``: did you mean 'word'?`` with the nearest known word, or an empty string."""
     near = nearest(word, known)
     return f": did you mean {near[0]!r}?" if near else ""

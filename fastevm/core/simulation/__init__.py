@@ -1,1 +1,1 @@
-"""The executor of simulated chains with its input (plans) and output (records and refusals)."""
+"""Executes simulated chains: plans are the input, records and refusals the output."""

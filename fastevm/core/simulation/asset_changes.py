@@ -21,16 +21,18 @@ APPROVAL_FOR_ALL: Final = keccak256(b"ApprovalForAll(address,address,bool)")
 TRANSFER_SINGLE: Final = keccak256(b"TransferSingle(address,address,address,uint256,uint256)")
 TRANSFER_BATCH: Final = keccak256(b"TransferBatch(address,address,address,uint256[],uint256[])")
 
-DELEGATION: Final = bytes.fromhex("ef0100")  # before the 20 bytes of the delegate (EIP-7702)
+# code prefix of a delegation (EIP-7702), followed by the 20-byte delegate
+DELEGATION: Final = bytes.fromhex("ef0100")
 NOBODY: Final = bytes(20)
 MODULUS: Final = 2**256
 ADDRESS_MASK: Final = 2**160 - 1
 
-Moves = dict[tuple[str, bytes, bytes, int | None], int]  # kind, token, holder, id -> change
+# (kind, token, holder, token id) -> change
+Moves = dict[tuple[str, bytes, bytes, int | None], int]
 
 
 def asset_changes(logs: Iterable[SimulatedLog], diff: StateDiff) -> tuple[AssetChange, ...]:
-    """Returns what a successful call moved, in a fixed order: ether, tokens, approvals, code."""
+    """Returns the asset changes of a successful call, ordered: ether, tokens, approvals, code."""
     moves: Moves = defaultdict(int)
     approvals: list[AssetChange] = []
     for log in logs:

@@ -30,7 +30,7 @@ def call_tree(records: Iterable[Mapping[str, Any]]) -> CallFrame | None:
 def frame_of(
     entered: Mapping[str, Any], left: Mapping[str, Any], below: tuple[CallFrame, ...]
 ) -> CallFrame:
-    """Returns one frame. Its gas excludes the intrinsic gas."""
+    """Builds a call frame from its two records and its subcalls; gas excludes the intrinsic gas."""
     error = left["error"]
     if error is not None and not left["reverted"]:
         error = halt_message(error, left["halt_opcode"], left["halt_height"])

@@ -26,8 +26,8 @@ def environment_of(
 ) -> BlockEnvironment:
     """Returns the environment of ``header`` under ``schedule``.
 
-    ``free_gas``: the call offers no gas price, so BASEFEE returns 0. ``free_blobs``: the same for
-    BLOBBASEFEE.
+    ``free_gas``: the call offers no gas price, so BASEFEE returns 0. ``free_blobs``: the call
+    offers no blob gas price, so BLOBBASEFEE returns 0.
     """
     rules = schedule.parameters
     merged = bool(rules["difficulty_is_randomness"])
@@ -62,7 +62,7 @@ def environment_of(
 
 
 def overridden(defaults: BlockOverrides, overrides: BlockOverrides) -> BlockOverrides:
-    """Returns the overridden values, and defaults for all others."""
+    """Returns ``defaults`` with all values of ``overrides`` that are not None."""
     chosen = {
         name: given
         for name in BlockOverrides.__struct_fields__
@@ -72,7 +72,7 @@ def overridden(defaults: BlockOverrides, overrides: BlockOverrides) -> BlockOver
 
 
 def payload_on(view: StateView, payload: SimulatePayload) -> SimulatePayload:
-    """Returns the payload with the overrides that the view gives to the blocks above it.
+    """Returns the payload with the block overrides that the view defines for blocks after its own.
 
     With validation, base fees after the first block follow from the parent blocks.
     """
@@ -90,7 +90,7 @@ def payload_on(view: StateView, payload: SimulatePayload) -> SimulatePayload:
 
 
 def refuse_block_content(overrides: BlockOverrides) -> None:
-    """Checks for overrides that only make sense for whole simulated blocks."""
+    """Raises SimulationError for overrides that only whole simulated blocks support."""
     for name, value in (
         ("beaconRoot", overrides.beacon_root),
         ("withdrawals", overrides.withdrawals),

@@ -1,12 +1,10 @@
-"""The messages of halts that clients match on, with the details that go-ethereum adds to three of
-them.
-"""
+"""Error messages of halts, which clients match on, with the details that go-ethereum adds."""
 
 from typing import Final
 
 from fastevm.core.spec.opcodes import OPCODES
 
-STACK_LIMIT: Final = 1024  # items (Yellow Paper, section 9.1)
+STACK_LIMIT: Final = 1024  # maximum number of stack items (Yellow Paper, section 9.1)
 
 _ROWS: Final = {op.value: op for op in OPCODES}
 
@@ -16,10 +14,9 @@ INVALID: Final = "invalid opcode"
 
 
 def halt_message(text: str, opcode: int, height: int) -> str:
-    """Returns ``text`` with the details that go-ethereum (core/vm/errors.go) gives for the opcode
-    that halted.
+    """Adds the details of the halted opcode to ``text``, as go-ethereum does (core/vm/errors.go).
 
-    ``opcode`` is its byte, ``height`` the number of stack items before it.
+    ``opcode``: byte of that opcode; ``height``: number of stack items before its execution.
     """
     row = _ROWS.get(opcode)
     if text == INVALID:

@@ -27,10 +27,10 @@ PANIC_REASONS: Final = {
 
 
 def revert_reason(data: bytes) -> str | None:
-    """Return the reason held in revert ``data``, or None if it holds none that can be decoded.
+    """Returns the reason that revert ``data`` encodes, or None if it cannot be decoded.
 
-    An Error(string) gives its text (invalid UTF-8 is replaced, never an error); a Panic(uint256)
-    gives the meaning of its code, or ``unknown panic code: 0x..``.
+    The reason of an Error(string) is its text, with invalid UTF-8 replaced; the reason of a
+    Panic(uint256) is the meaning of its code, or ``unknown panic code: 0x..``.
     """
     selector, body = data[:4], data[4:]
     if selector == ERROR_SELECTOR:
@@ -42,7 +42,7 @@ def revert_reason(data: bytes) -> str | None:
 
 
 def revert_message(data: bytes) -> str:
-    """Return ``execution reverted: <reason>``, or ``execution reverted`` alone without a reason."""
+    """Returns ``execution reverted: <reason>``, or ``execution reverted`` without a reason."""
     reason = revert_reason(data)
     return REVERTED if reason is None else f"{REVERTED}: {reason}"
 

@@ -1,7 +1,7 @@
-"""What callers ask the simulator for, as values: calls, overrides, payloads and the state below.
+"""Input and output types of simulations: calls, overrides, payloads, states and results.
 
-Values are native (bytes, int); quantities are in wei, gas units or seconds. The node decodes the
-wire form before it comes here, so nothing below knows hex or JSON.
+Values are native (bytes, int); quantities are in wei, gas units or seconds. The node decodes
+JSON-RPC into these types; the simulator does not use hex or JSON.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,15 +15,17 @@ from fastevm.errors import FastevmError
 
 ZERO_ADDRESS: Final = bytes(20)
 
-DEFAULT_GAS_CAP: Final = 50_000_000  # gas of one call, and of all calls of one payload together
-DEFAULT_OUTPUT_CAP: Final = 10_000_000  # bytes that the calls of one payload may return
-DEFAULT_TIMEOUT: Final = 5.0  # seconds that one request may run
+# maximum gas of one call, and of all calls of one payload together
+DEFAULT_GAS_CAP: Final = 50_000_000
+# maximum size in bytes of the return data of all calls of one payload
+DEFAULT_OUTPUT_CAP: Final = 10_000_000
+DEFAULT_TIMEOUT: Final = 5.0  # maximum duration of a request in seconds
 
 
 class CallRequest(Struct, frozen=True, kw_only=True):
-    """A message call or (``to`` None) a creation; None means "use the default of the method".
+    """A message call, or a creation if ``to`` is None. Other None fields take the method's default.
 
-    ``skip_l1_charging``: on Arbitrum, pay no gas for data on L1 in calls and estimates.
+    ``skip_l1_charging``: omit the gas for the L1 data fee in calls and estimates on Arbitrum.
     """
 
     sender: bytes = ZERO_ADDRESS
@@ -44,10 +46,10 @@ class CallRequest(Struct, frozen=True, kw_only=True):
 
 
 class AccountOverride(Struct, frozen=True, kw_only=True):
-    """What to change of one account; None leaves a field.
+    """Overrides of one account; None keeps a field.
 
-    ``state`` replaces all storage, ``state_diff`` writes the given slots only; both map slot to
-    value. To give both is an error of the simulator.
+    ``state`` replaces the whole storage, ``state_diff`` only the given slots; both map slot to
+    value. The simulator raises an error if both are given.
     """
 
     nonce: int | None = None
@@ -59,7 +61,7 @@ class AccountOverride(Struct, frozen=True, kw_only=True):
 
 
 class BlockOverrides(Struct, frozen=True, kw_only=True):
-    """What to change of a block; None keeps the default."""
+    """Overrides of block fields; None keeps the default."""
 
     number: int | None = None
     time: int | None = None
@@ -78,7 +80,7 @@ StateOverrides = Mapping[bytes, AccountOverride]
 
 
 class BlockStateCalls(Struct, frozen=True, kw_only=True):
-    """One simulated block: overrides, then calls."""
+    """One simulated block: overrides, and the calls that are its transactions."""
 
     calls: tuple[CallRequest, ...] = ()
     state_overrides: StateOverrides = field(default_factory=dict)
@@ -103,17 +105,17 @@ class SimulatePayload(Struct, frozen=True, kw_only=True):
 
     @property
     def has_extras(self) -> bool:
-        """Whether more is asked for than the standard gives."""
+        """Returns whether the payload requests an extension of the standard."""
         return self.state_diff or self.asset_changes or self.access_list or self.call_tree
 
 
 class SimulateOptions(Struct, frozen=True, kw_only=True):
-    """How a node answers eth_simulateV1: what its dialect and its limits decide.
+    """Options of eth_simulateV1 that depend on the node's dialect and limits.
 
-    ``zero_state_root``: put 32 zero bytes into each simulated header before hashing, else the
-    real root. ``block_spacing``: seconds from one simulated block to the next. ``gas_cap``: gas of
-    all calls together (0: no bound); ``timeout``: seconds. ``output_cap``: bytes that all calls
-    together may return (None: no bound).
+    ``zero_state_root``: whether simulated headers have a zero state root instead of the computed
+    root. ``block_spacing``: seconds between simulated blocks. ``gas_cap``: maximum gas of all calls
+    together (0: unlimited). ``timeout``: seconds. ``output_cap``: maximum size in bytes of all
+    return data together (None: unlimited).
     """
 
     zero_state_root: bool
@@ -124,10 +126,10 @@ class SimulateOptions(Struct, frozen=True, kw_only=True):
 
 
 class ErrorForm(Struct, frozen=True, kw_only=True):
-    """How the JSON of a simulated call tells that it failed.
+    """How the JSON of a simulated call reports a failure.
 
-    ``as_text``: ``error`` is a text and ``returnData`` what a revert gave back; else ``error`` is
-    an object of message, code (by kind of failure) and, for a revert, data.
+    ``as_text``: if true, ``error`` is a text and ``returnData`` contains the revert data. If false,
+    ``error`` is an object with message, code (by kind of failure) and, for a revert, data.
     """
 
     as_text: bool
@@ -136,13 +138,13 @@ class ErrorForm(Struct, frozen=True, kw_only=True):
 
 
 class StateView(Struct, frozen=True, kw_only=True):
-    """One immutable state to run on, and the block that it belongs to.
+    """An immutable state to execute calls on, and its block.
 
-    ``header``: the block whose state this is (the pending block's own header under ``pending``).
-    ``block_hash``: its hash. ``ancestors``: hashes of the blocks before it, the parent first.
+    ``header``: the block after which the state is (for ``pending``, the pending block).
+    ``block_hash``: hash of that block. ``ancestors``: hashes of its ancestors, parent first.
     ``schedule``: the rules of ``header``. ``config``: the chain's configuration, for later blocks.
-    ``next_block``: what simulated blocks have where a payload does not say; number and time are
-    those of the first one.
+    ``next_block``: default block overrides of simulated blocks; its number and time apply to the
+    first simulated block.
     """
 
     header: Any
@@ -155,10 +157,10 @@ class StateView(Struct, frozen=True, kw_only=True):
 
 
 class SimulationError(FastevmError):
-    """A request that the simulator refuses as a whole; nothing of it has run.
+    """The simulator rejects a request before it executes any call.
 
     ``reason`` is a short name that the node's error table knows (``too_many_blocks``,
-    ``block_numbers_order``, ``override`` ...), the message the wording clients match on.
+    ``block_numbers_order``, ``override`` ...), the message has the wording that clients match on.
     """
 
     def __init__(self, reason: str, message: str) -> None:
@@ -171,7 +173,8 @@ class CallResult(Struct, frozen=True, kw_only=True):
     """The outcome of one message call.
 
     ``output``: return data, or the revert data. ``error``: None on success, else the halt's text
-    (``out of gas``, ``execution reverted`` ...). ``reverted``: REVERT, in contrast to a halt.
+    (``out of gas``, ``execution reverted`` ...). ``reverted``: true after REVERT, false after
+    success or a halt.
     """
 
     success: bool
@@ -182,8 +185,11 @@ class CallResult(Struct, frozen=True, kw_only=True):
 
 
 class SimulatedLog(Struct, frozen=True):
-    """A log of a simulated call. ``index`` counts all logs of the block, those taken back included;
-    ``pseudo`` marks one that stands for moved ether and is part of no bloom."""
+    """A log of a simulated call.
+
+    ``index``: position among all logs of the block, including reverted logs. ``pseudo``: the log
+    reports an ether transfer and is not part of any bloom.
+    """
 
     address: bytes
     topics: tuple[bytes, ...]
@@ -193,7 +199,7 @@ class SimulatedLog(Struct, frozen=True):
 
 
 class AccountChange(Struct, frozen=True, kw_only=True):
-    """What a call changed of one account: (before, after), None where nothing did.
+    """The changes of one account by a call: (before, after) for each field, None if unchanged.
 
     ``storage`` maps slots to (before, after).
     """
@@ -208,12 +214,13 @@ StateDiff = Mapping[bytes, AccountChange]
 
 
 class AssetChange(Struct, frozen=True, kw_only=True):
-    """What an account gained or lost in a call, or gave others a right to.
+    """A change of one account's assets or approvals by a call.
 
-    ``kind``: ``native`` (wei, fees included), ``erc20``, ``erc721``, ``erc1155``: ``change`` of
-    ``token`` (and ``token_id``), ``verified`` against the token's storage; ``approval`` and
-    ``approvalForAll``: ``counterparty`` may spend ``change``; ``code``: it changed; ``delegation``:
-    the account runs the code of ``counterparty`` from now on (None: no more).
+    ``kind``: ``native`` (wei, fees included), ``erc20``, ``erc721``, ``erc1155``: the account
+    gained ``change`` of ``token`` (and ``token_id``), ``verified`` against the token's storage.
+    ``approval``, ``approvalForAll``: ``counterparty`` may spend ``change``. ``code``: the account's
+    code changed. ``delegation``: the account now delegates to ``counterparty`` (None: no longer
+    delegates).
     """
 
     kind: str
@@ -228,7 +235,7 @@ class AssetChange(Struct, frozen=True, kw_only=True):
 class CallFrame(Struct, frozen=True, kw_only=True):
     """A frame of a call tree. ``kind``: CALL, DELEGATECALL, CREATE2, SELFDESTRUCT ...
 
-    ``address``: the account called or created; ``gas`` and ``gas_used``: of the frame alone;
+    ``address``: the account called or created; ``gas`` and ``gas_used``: without the intrinsic gas;
     ``error``: None on success; ``reason``: the decoded reason of a revert, if it has one.
     """
 
@@ -246,10 +253,10 @@ class CallFrame(Struct, frozen=True, kw_only=True):
 
 
 class CallExtras(Struct, frozen=True, kw_only=True):
-    """What was asked for beyond the standard; None where it was not.
+    """The requested extensions of a call's result; None for those not requested.
 
-    ``access_list``: what the call had warmed at its end, as (address, slots); nothing of a call
-    that failed.
+    ``access_list``: addresses and slots that are warm after the call, as (address, slots); empty if
+    the call failed.
     """
 
     state_diff: StateDiff | None = None
@@ -259,9 +266,9 @@ class CallExtras(Struct, frozen=True, kw_only=True):
 
 
 class CallOutcome(Struct, frozen=True, kw_only=True):
-    """All that one simulated call gave; see CallResult for the shared names.
+    """The result of one simulated call; `CallResult` explains the common members.
 
-    ``max_used_gas`` is the gas before refunds; ``created`` the address of a creation.
+    ``max_used_gas``: gas before refunds; ``created``: address of the created contract.
     """
 
     success: bool
@@ -276,9 +283,9 @@ class CallOutcome(Struct, frozen=True, kw_only=True):
 
 
 class SimulatedBlock(Struct, frozen=True, kw_only=True):
-    """One block of a simulated chain: the block as if it were mined, and what its calls gave.
+    """One block of a simulated chain: the block as if it were mined, and the results of its calls.
 
-    ``senders`` holds the sender of each call: the block's transactions carry no signature.
+    ``senders``: sender of each call, because the block's transactions are not signed.
     """
 
     block: Block
@@ -289,7 +296,7 @@ class SimulatedBlock(Struct, frozen=True, kw_only=True):
 def is_transfer(
     view: StateView, request: CallRequest, state_overrides: Mapping[bytes, AccountOverride]
 ) -> bool:
-    """Ether to an account without code, without data."""
+    """Returns whether the call only transfers ether to an account without code."""
     if request.data or request.to is None or request.access_list or request.authorization_list:
         return False
     override = state_overrides.get(request.to)
@@ -298,7 +305,8 @@ def is_transfer(
 
 
 def has_one_transfer_price(schedule: Any) -> bool:
-    """Whether all transfers have one price: not where it follows from the recipient (EIP-2780), or
-    from the price of data on L1 (Arbitrum).
+    """Returns whether all transfers use the same gas.
+
+    Their gas differs if it depends on the recipient (EIP-2780) or on the L1 data fee (Arbitrum).
     """
     return not (schedule.parameters["tx_recipient_cost"] or schedule.parameters["arbos_version"])

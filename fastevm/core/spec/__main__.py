@@ -136,7 +136,7 @@ def _changes(before: Any, after: Any) -> Iterator[tuple[str, Any, Any]]:
 
 
 def _responsible(kind: str, name: str, old: Fork, new: Fork) -> str:
-    """The EIPs in only one of the forks that set the name; "without" for removed EIPs."""
+    """Returns the EIPs of only one fork that set the name; "without" precedes removed EIPs."""
     brought = [e for e in new.all_eips if e not in old.all_eips and name in getattr(e, kind)]
     taken = [e for e in old.all_eips if e not in new.all_eips and name in getattr(e, kind)]
     if brought:
@@ -189,7 +189,8 @@ def run(options: argparse.Namespace) -> int:
     try:
         print(text, flush=True)
     except BrokenPipeError:
-        # The reader closed the pipe (`| head`); avoid another error when stdout is flushed at exit.
+        # The reader has closed the pipe (`| head`): avoid another error when stdout is flushed at
+        # exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 

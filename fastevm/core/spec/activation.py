@@ -26,7 +26,7 @@ class BlockActivation(NamedTuple):
 
 
 class TimeActivation(NamedTuple):
-    """Activation at a timestamp in seconds; ``blobs`` overrides the fork's own parameters."""
+    """Activation at a timestamp in seconds; ``blobs`` overrides the fork's blob parameters."""
 
     timestamp: int
     fork: Fork
@@ -85,7 +85,8 @@ class Activations:
         self.denim_time = _time_of(op.DENIM, self.by_time)
         self._block_numbers = _ascending(a.number for a in self.by_block)
         self._timestamps = _ascending(a.timestamp for a in self.by_time)
-        # Packed on first use, except schedules with blobs: packing them now reports invalid values.
+        # Schedules with blobs are packed now to report invalid values; others are packed on first
+        # use.
         self._block_schedules: list[ForkSchedule | None] = [None] * len(self.by_block)
         self._merged_schedules: list[ForkSchedule | None] = [None] * (1 + len(self.by_time))
         for index, item in enumerate(self.by_time):
@@ -131,7 +132,7 @@ class Activations:
     def with_parameters(self, **values: Value) -> "Activations":
         """Returns the same activations with these parameter values in every fork.
 
-        For chains that disable a rule. The names are those of ``parameters.PARAMETERS``.
+        Use it for chains that disable a rule. The names are those of ``parameters.PARAMETERS``.
         """
         change = Eip(
             0, "Parameters of one chain", parameters=values, name="parameters of the chain"
@@ -282,7 +283,7 @@ def _ascending(points: Iterable[int]) -> list[int]:
 
 
 class _Step(NamedTuple):
-    """A key of the configuration and the EIPs that it activates; the result is ``fork``."""
+    """A key of the configuration, the EIPs that it activates, and the resulting fork."""
 
     key: str
     fork: Fork
@@ -345,7 +346,7 @@ def _points(config: Mapping[str, Any], steps: tuple[_Step, ...]) -> list[tuple[i
 
 
 def _implied_by_the_merge(points: list[tuple[int, _Step]]) -> list[tuple[int, _Step]]:
-    """The steps by block that a configuration may omit if the chain is merged at genesis."""
+    """Returns the steps by block number that a configuration merged at genesis may omit."""
     taken = {step.key for _, step in points}
     return [(0, s) for s in _BLOCK_STEPS if not s.optional and s.key not in taken]
 
@@ -401,12 +402,13 @@ _INCLUDED = {
     "pragueTime": "isthmusTime",
     "osakaTime": "karstTime",
 }
-_ADMIN_KEY = "activationAdminAddress"  # Base: who may switch features of native tokens
+# key of Base's configuration: the account that may activate features of native tokens
+_ADMIN_KEY = "activationAdminAddress"
 _IRRELEVANT = ("pectraBlobScheduleTime",)  # a setting of the batcher, not an execution rule
 
 
 def _op_stack(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of :class:`Activations` for a configuration with an ``optimism`` object."""
+    """Returns arguments of :class:`Activations` for a configuration with an ``optimism`` object."""
     config = _with_base_times(config)
     before, canyon = _fee_constants(config["optimism"])
     base = any(config.get(fork.config_key) is not None for fork in f.BASE_FORKS)
@@ -424,7 +426,8 @@ def _op_stack(config: Mapping[str, Any]) -> dict[str, Any]:
             raise ValueError(f"{key}: expected {including} {expected}, found {at}")
     merge_fork = _advance(f.PARIS, f.BEDROCK, (*f.BEDROCK.eips, before))
     times, _ = _compose(_points(config, tuple(steps)), merge_fork)
-    blocks, _ = _compose(_points(config, _BLOCK_STEPS), f.FRONTIER)  # part of the fork id
+    # these block numbers are part of the fork id
+    blocks, _ = _compose(_points(config, _BLOCK_STEPS), f.FRONTIER)
     return {
         "by_block": blocks or [(0, f.GRAY_GLACIER)],
         "by_time": [(at, fork) for at, fork in times],
@@ -435,7 +438,7 @@ def _op_stack(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _with_base_times(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Returns the configuration with Base's own object of fork times (``base``) in our keys."""
+    """Returns the configuration with the fork times of its ``base`` object under our keys."""
     base = config.get("base")
     if base is None:
         return config
@@ -450,7 +453,7 @@ def _with_base_times(config: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _fee_constants(optimism: Any) -> tuple[Eip, Eip]:
-    """The chain's EIP-1559 constants before Canyon and since Canyon."""
+    """Returns the chain's EIP-1559 constants before Canyon and since Canyon."""
     if not isinstance(optimism, Mapping):
         raise ValueError("optimism: expected an object")
     defaults = {

@@ -1,4 +1,4 @@
-"""An entry for each EIP of Amsterdam, and one for the rules of a devnet of April 2026.
+"""An entry for each EIP of Amsterdam, and an entry for the rules of a devnet of April 2026.
 
 Gas has two dimensions in Amsterdam (EIP-8037): growth of the state pays state gas, everything else
 regular gas. An entry sets the values of its EIP. ``SNAPSHOT`` restores the values of 2026-04-21,
@@ -7,7 +7,7 @@ for which public tests were generated (execution-specs, devnets/bal/4).
 
 from .eips import Eip
 
-_LIST_BYTE_COST = 64  # per byte of an access list, also in the calldata floor
+_LIST_BYTE_COST = 64  # gas per byte of an access list, also in the calldata floor
 _ADDRESS_LIST_COST = 20 * _LIST_BYTE_COST
 _SLOT_LIST_COST = 32 * _LIST_BYTE_COST
 

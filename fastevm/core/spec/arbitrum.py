@@ -1,4 +1,4 @@
-"""An entry for each version of ArbOS that changes the EVM: what it sets besides Ethereum's EIPs.
+"""An entry for each version of ArbOS that changes the EVM: its rules besides Ethereum's EIPs.
 
 Source: Arbitrum's go-ethereum, ``params/config_arbitrum.go`` and ``core/vm/contracts_arbitrum.go``;
 the ArbOS release pages of docs.arbitrum.io.
@@ -33,7 +33,7 @@ __all__ = ["BLOBHASH", "NITRO", "POINT_EVALUATION", "RIP_7212", "STYLUS", "versi
 
 
 def version(number: int) -> Eip:
-    """The number of an ArbOS version: which methods its precompiles have."""
+    """Returns the entry that sets the ArbOS version, which determines the precompiles' methods."""
     return Eip(
         0,
         "Methods of the precompiles",

@@ -42,7 +42,7 @@ def read_blob_schedule(schedule: Mapping[str, Any] | None) -> dict[str, BlobPara
     """Reads the ``blobSchedule`` of a genesis configuration (EIP-7840), by fork name in lower case.
 
     Each entry is ``{target, max, baseFeeUpdateFraction}``; ``None`` is the empty schedule. Raises
-    ValueError, which names the entry, if one is incomplete or out of range.
+    ValueError, which names the entry, for an incomplete entry or a value out of range.
     """
     if not isinstance(schedule, Mapping | None):
         raise ValueError(f"blobSchedule: expected an object, found {schedule!r}")

@@ -1,8 +1,8 @@
 """An entry for each EIP: the opcodes it prices, the parameters it sets, the precompiles it adds.
 
-All numbers of the rules are here, each under the EIP that set it. An entry without numbers is an
-EIP that only changes behaviour, which its code implements. Rules that apply to all of history
-(EIP-2681, EIP-3607, EIP-7610) are not listed by any fork.
+This module contains all numbers of the rules, each under the EIP that set it. An entry without
+numbers is an EIP that only changes behaviour, which its code implements. Rules that apply to all of
+history (EIP-2681, EIP-3607, EIP-7610) are not listed by any fork.
 """
 
 from collections.abc import Mapping

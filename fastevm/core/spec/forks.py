@@ -56,7 +56,7 @@ class Fork(Struct, frozen=True, eq=False):
 
     @property
     def by_time(self) -> bool:
-        """Whether a timestamp, not a block number, activates it (all forks after the merge)."""
+        """Whether a timestamp, not a block number, activates the fork (all after the merge)."""
         return self.config_key.endswith("Time")
 
     def __repr__(self) -> str:
@@ -81,7 +81,7 @@ class Rules:
 
 @lru_cache(maxsize=256)
 def resolve(fork: Fork) -> Rules:
-    """Resolve the rules of a fork from its EIPs."""
+    """Resolves the rules of a fork from its EIPs."""
     opcodes: dict[str, int] = {}
     parameters: dict[str, Value] = {p.name: p.absent for p in PARAMETERS.values()}
     precompiles: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""An entry for each upgrade of the OP stack: the values it sets on top of Ethereum's EIPs.
+"""An entry for each upgrade of the OP stack: its rules besides Ethereum's EIPs.
 
 Source: the OP Stack specification, the page of each upgrade and the chapters on deposits, L1
 attributes, the execution engine and precompiles.
@@ -12,7 +12,7 @@ BASE_FEE_CHANGE_DENOMINATOR_CANYON = 250
 
 
 def fee_constants(elasticity: int, denominator: int) -> Eip:
-    """The EIP-1559 constants of one chain, used until Holocene."""
+    """Returns an entry with a chain's EIP-1559 constants, which apply until Holocene."""
     return Eip(
         0,
         "Constants of the base fee",
@@ -144,7 +144,7 @@ DENIM = Eip(
 
 
 def activation_admin(address: bytes) -> Eip:
-    """The address (20 bytes) that switches features of native tokens on one chain of Base."""
+    """Returns an entry with the address (20 bytes) that may activate features of a Base chain."""
     return Eip(
         0,
         "Admin of Base's ActivationRegistry",

@@ -27,45 +27,45 @@ class Kind(Enum):
 
 
 class Arm(Enum):
-    """How the interpreter calls the function of an opcode: one form of arm in ``loop.pyx.in``.
+    """How the interpreter's loop calls the function of an opcode: a case body in ``loop.pyx.in``.
 
-    The value is the call. ``top`` is the top of the stack after the op.
+    The value shows the call. ``top`` is the top of the stack after the opcode.
     """
 
     PURE = "op(top)"
-    """Cannot fail, needs the stack only. DUP and SWAP get their number too."""
+    """Cannot fail and needs only the stack. DUP and SWAP also get their number."""
     FRAME = "op(f, top)"
-    """Cannot fail, reads the frame."""
+    """Cannot fail; reads the frame."""
     AHEAD = "op(f, top, pc)"
-    """Cannot fail, reads the frame and the opcodes that follow."""
+    """Cannot fail; reads the frame and the opcodes that follow."""
     METERED = "gas = op(f, sp, gas)"
-    """Pays a dynamic price; negative gas is out of gas."""
+    """Charges a dynamic price and returns the remaining gas; negative means out of gas."""
     HOSTED = "status = op(f, sp)"
-    """May fail or need the host; the frame holds pc, sp and gas during the call."""
+    """May fail or call the host; the frame holds pc, sp and gas during the call."""
     CALL = "status = op(f, sp) or a new frame"
-    """Hosted; leaves the loop, with pc and sp moved if it enters a new frame."""
+    """Like HOSTED, then leaves the loop; pc and sp are already advanced if a new frame starts."""
     HALT = "status = op(f, sp), then stop"
-    """Hosted; ends the frame."""
+    """Like HOSTED, then ends the frame."""
     PUSH = "op(top, pc + 1)"
-    """Reads the immediate bytes. All but PUSH1 get their number too."""
+    """Reads the immediate bytes. All but PUSH1 also get their number."""
     IMMEDIATE = "status = op(sp, base, pc[1])"
-    """Decodes one immediate byte, checks the stack height that it needs (EIP-8024)."""
+    """Decodes one immediate byte and checks the required stack height (EIP-8024)."""
     EMPTY = ""
-    """Moves sp and pc only."""
+    """Only moves sp and pc."""
     OWN = "written out"
-    """The template has an arm for this opcode alone."""
+    """The template contains code for this opcode alone."""
 
 
 class Op(Struct, frozen=True):
     """One opcode.
 
-    ``value`` is its byte, ``imm`` the number of immediate bytes after it, ``pops`` the stack items
-    it needs, ``pushes`` the items in their place afterwards. DUP and SWAP count the items they look
-    at, so ``pops`` is always the required height and ``grow`` the change of height.
+    ``value``: its byte. ``imm``: number of immediate bytes after it. ``pops``: number of stack
+    items it requires. ``pushes``: number of items that replace them. DUP and SWAP count all items
+    that they access, so ``pops`` is always the required height and ``grow`` the change of height.
 
-    ``op_`` and ``function`` is the name of the inline function in ``core/interpreter/ops`` that
-    implements it, in the file of its ``kind``; ``arm`` says how the loop calls it. Opcodes of a
-    family share a function, which gets ``index``.
+    ``op_`` and ``function`` form the name of the inline function in ``core/interpreter/ops`` that
+    implements the opcode, in the file of its ``kind``; ``arm`` defines how the loop calls that
+    function. Opcodes of a family share a function, which gets ``index``.
     """
 
     value: int
@@ -80,7 +80,7 @@ class Op(Struct, frozen=True):
 
     @property
     def grow(self) -> int:
-        """The change of the stack height."""
+        """The change of the stack height, in items."""
         return self.pushes - self.pops
 
 
@@ -92,7 +92,7 @@ def _ops(kind: Kind, arm: Arm, *rows: tuple[int, str, int, int]) -> tuple[Op, ..
 
 
 def _push(size: int) -> Op:
-    """PUSH1 to PUSH32: one function for each number of 8-byte limbs, and one for PUSH1."""
+    """Returns the opcode PUSH1 to PUSH32; there is a function for each number of 8-byte limbs."""
     function, index = ("push1", None) if size == 1 else (f"push{-(-size // 8) * 8}", size)
     return Op(0x5F + size, f"PUSH{size}", size, 0, 1, Kind.STACK, Arm.PUSH, function, index)
 
@@ -238,7 +238,7 @@ _FAMILIES = (
         for n in range(1, 17)
     ),
     *(Op(0xA0 + n, f"LOG{n}", 0, n + 2, 0, Kind.LOGGING, Arm.HOSTED, "log", n) for n in range(5)),
-    # The height that the least immediate needs.
+    # The height that the lowest immediate requires.
     Op(0xE6, "DUPN", 1, 17, 18, Kind.STACK, Arm.IMMEDIATE, "dupn"),
     Op(0xE7, "SWAPN", 1, 18, 18, Kind.STACK, Arm.IMMEDIATE, "swapn"),
     Op(0xE8, "EXCHANGE", 1, 3, 3, Kind.STACK, Arm.IMMEDIATE, "exchange"),

@@ -33,7 +33,7 @@ def pack_layer(layer: Layer) -> bytes:
 
 
 class Shipped(NamedTuple):
-    """A layer for another process: of a remote state the known values, without the source."""
+    """A serialised layer for another process, with the known values of its remote state."""
 
     packed: bytes
     hidden: dict[bytes, set[int] | None]
@@ -56,7 +56,7 @@ class ShippedSource:
 
 
 def ship(layer: Layer) -> Shipped:
-    """Returns the layer with all values that it can read without its source."""
+    """Serialises the layer with all values that it can read without its source."""
     remote, packed = layer.remote_state, pack_layer(layer)
     if remote is None:
         return Shipped(packed, {})
@@ -72,7 +72,7 @@ def ship(layer: Layer) -> Shipped:
 
 
 def unship(shipped: Shipped) -> Layer:
-    """Restores a layer from ``ship``. Its remote state fetches nothing."""
+    """Restores a layer from the result of ``ship``. Its remote state cannot fetch values."""
     own = unpack_layer(shipped.packed)
     if shipped.known is None:
         return own

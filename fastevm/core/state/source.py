@@ -12,9 +12,9 @@ class RemoteAccount(Struct, frozen=True):
     """An account of the remote state: ``balance`` in wei, ``nonce`` and ``code``.
 
     An account without balance, nonce and code does not exist (EIP-161), unless ``empty`` is true.
-    ``unknown_code``: the 32-byte hash of code that is not available; an execution that reads it
-    ends. ``has_storage``: whether a slot is nonzero; None means that every account with a nonce or
-    code may have storage.
+    ``unknown_code``: the 32-byte hash of code that is not available; an execution that reads this
+    code ends with an error. ``has_storage``: whether a slot is nonzero; None means that every
+    account with a nonce or code may have storage.
     """
 
     balance: int
@@ -36,8 +36,9 @@ def call_object(sender: bytes, to: bytes | None, data: bytes, value: int) -> dic
 class Wanted(Struct):
     """Missing values: 20-byte addresses, slots by address, block numbers.
 
-    ``calls``: call objects in JSON form (``from``, ``to``, ``data``, ...) that read them. A source
-    may ask its endpoint which other values such a call reads, and return those too.
+    ``calls``: call objects in JSON form (``from``, ``to``, ``data``, ...) that read the missing
+    values. A source may ask its endpoint which other values such a call reads, and return those
+    too.
     """
 
     accounts: set[bytes] = field(default_factory=set)
@@ -58,7 +59,7 @@ class Wanted(Struct):
 
 
 class Found(Struct):
-    """Values of a remote state, all of one block: at least those wanted, often more."""
+    """Values of a remote state at one block: the wanted values, often with further values."""
 
     accounts: dict[bytes, RemoteAccount] = field(default_factory=dict)
     slots: dict[tuple[bytes, int], int] = field(default_factory=dict)
@@ -66,10 +67,10 @@ class Found(Struct):
 
 
 class ResolvingSource(Protocol):
-    """A source for a remote state that resolves every read immediately."""
+    """The source of a remote state in which every read is resolved immediately."""
 
     def read_code(self, address: bytes, code_hash: bytes) -> None:
-        """Called before an account's code is read for the first time; raises to forbid it."""
+        """Called before an account's code is first read; raises an error to forbid the read."""
         ...
 
 

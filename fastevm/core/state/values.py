@@ -12,7 +12,7 @@ class Account(Struct, frozen=True):
 
 
 class AccountChange(Struct, frozen=True):
-    """An account of two states that differ: the new ``balance`` in wei and ``nonce``.
+    """The changes of one account between two states: its new ``balance`` in wei and new ``nonce``.
 
     ``storage``: the slots whose values differ, with their new values, in ascending order.
     """
@@ -31,7 +31,7 @@ class SlotProof(Struct, frozen=True):
 
 
 class AccountProof(Struct, frozen=True):
-    """An account (None: proved absent), its storage root, and the nodes that prove both.
+    """An account (None: proved absent), its storage root, and the trie nodes that prove both.
 
     Source: EIP-1186.
     """

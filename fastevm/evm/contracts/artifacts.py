@@ -28,7 +28,7 @@ class Artifact(NamedTuple):
     locations: Mapping[int, SourceLocation] = MappingProxyType({})
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Artifact, (*self[:-1], dict(self.locations))  # a read-only view has no pickle
+        return Artifact, (*self[:-1], dict(self.locations))  # MappingProxyType cannot be pickled
 
 
 def load_artifact(

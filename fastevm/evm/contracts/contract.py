@@ -36,7 +36,7 @@ class HasCalls(Protocol):
 
 Source: TypeAlias = HasLogs | HasCalls | Called | Iterable[Any]
 
-OWN_LOGS: Final = (Log, SimulatedLog)  # whose values are bytes
+OWN_LOGS: Final = (Log, SimulatedLog)  # log types whose values are bytes
 WORD_BYTES: Final = 32
 
 
@@ -59,7 +59,7 @@ class ContractReverted(FastevmError):
 
 
 class NoCode(FastevmError):
-    """Raised when a function that has a result is called where there is no code."""
+    """Raised when a function with a result is called at an address without code."""
 
     def __init__(self, function: str, address: str) -> None:
         super().__init__(f"{function}: there is no code at {address}")
@@ -94,7 +94,7 @@ class Contract(WithFunctions):
         self.default_sender = sender
         self.interface = Interface(artifact.abi)
         self.find_functions()
-        hear = getattr(evm, "on_contract", None)  # set by subclasses that register their contracts
+        hear = getattr(evm, "on_contract", None)  # subclasses define it to register their contracts
         if hear is not None:
             hear(self)
 
@@ -142,8 +142,8 @@ class Contract(WithFunctions):
     def event_columns(self, name: str, source: Source) -> dict[str, list[Any]]:
         """Returns the arguments of all events of a name as columns: argument -> values.
 
-        Much faster than ``events_in`` for many logs, and takes the same. Raises KeyError if the ABI
-        does not have exactly one event of this name.
+        Accepts the same sources as ``events_in``, and is much faster for many logs. Raises KeyError
+        if the ABI does not have exactly one event of this name.
         """
         topic, event = self.interface.event_named(name)
         return event.columns(log for log in self._own_logs(source) if log.topics[:1] == (topic,))
@@ -160,7 +160,7 @@ class Contract(WithFunctions):
         return (log for log in logs if log.address == own)
 
     def value_of(self, function: Function, result: ExecutionResult) -> Any:
-        """Returns the decoded result of a function. Raises as calling the function does."""
+        """Returns the decoded result of a function. Raises the errors of the call."""
         if not result.success:
             raise _failure(f"{self.contract_name}.{function.name}", self.interface, result)
         output = result.output
@@ -170,7 +170,7 @@ class Contract(WithFunctions):
 
 
 def log_of(value: Any) -> Any:
-    """Returns a log with bytes. Raises TypeError or ValueError for what is no log."""
+    """Returns a log with bytes. Raises TypeError or ValueError if it is not a log."""
     if type(value) in OWN_LOGS:
         return value
     try:
@@ -214,8 +214,8 @@ class ContractType:
     ) -> Contract:
         """Deploys the contract with a message (``EVM.create``), without fees, and returns it.
 
-        ``terms``: as for ``EVM.create``, such as ``value`` or the ``address`` to deploy to. Raises
-        ``ContractReverted`` if the constructor fails.
+        ``terms``: arguments of ``EVM.create``, such as ``value`` or the ``address`` to deploy to.
+        Raises ``ContractReverted`` if the constructor fails.
         """
         if sender is not None:
             terms["sender"] = sender

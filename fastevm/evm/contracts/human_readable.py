@@ -1,6 +1,6 @@
 """Human-readable ABIs: Solidity declarations such as ``function f(uint256 a) view returns (bool)``.
 
-The format is the one of ethers and viem, with structs in declarations of their own.
+The format is that of ethers and viem, with a separate declaration for each struct.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Json = dict[str, Any]
 
 
 def json_abi(items: Sequence[Any]) -> list[Mapping[str, Any]]:
-    """Returns the items in JSON form; those that are text are parsed. Raises ValueError."""
+    """Returns the items in JSON form; text items are parsed. Raises ValueError."""
     structs = {
         found[2]: found[3]
         for item in items
@@ -90,7 +90,7 @@ class Reader:
         return found
 
     def end(self) -> None:
-        """Raises ValueError if tokens are left."""
+        """Raises ValueError if tokens remain."""
         if self.at < len(self.tokens):
             raise self.wrong(f"unexpected {self.tokens[self.at]!r}")
 
@@ -129,14 +129,14 @@ class Reader:
         return {"name": "", **found}
 
     def tuple_of(self, components: list[Json]) -> Json:
-        """Reads what follows the parenthesis of a tuple."""
+        """Reads the array suffix after the parenthesis of a tuple."""
         suffix = ""
         while self.tokens[self.at : self.at + 1] and self.tokens[self.at].startswith("["):
             suffix += self.next()
         return {"type": "tuple" + suffix, "components": components}
 
     def named_type(self, text: str) -> Json:
-        """Returns the type of a name: elementary, or a struct."""
+        """Returns the type with a name: an elementary type, or a struct."""
         base, bracket, rest = text.partition("[")
         if not base or not base[0].isalpha():
             raise self.wrong("expected a type")

@@ -1,4 +1,4 @@
-"""ABIs: functions, events and errors, whose types are compiled when they are first used."""
+"""ABIs: functions, events and errors, whose types are compiled at first use."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def compiled(parameter: Parameter) -> AbiType:
         return AbiType(text)
     parts = parameter["components"]
     members = [(part.get("name") or "", compiled(part)) for part in parts]
-    # "tuple" is replaced by itself: arrays of tuples compile their item with the same members.
+    # The prefix "tuple" stays: arrays of tuples compile their item with the same members.
     return AbiType(text, members, class_for([name for name, _ in members]))
 
 
 def compiled_tuple(parameters: Sequence[Parameter]) -> AbiType:
-    """Returns the type of several parameters. Decoding does not name their values."""
+    """Returns the type of several parameters. Decoding does not name the values."""
     return AbiType(
         "tuple", [(parameter.get("name") or "", compiled(parameter)) for parameter in parameters]
     )
@@ -78,7 +78,7 @@ class Function:
 
     @cached_property
     def output_class(self) -> type[Values] | None:
-        """The class of several results with names."""
+        """The class of named results, if there are several."""
         return class_for([output.get("name") or "" for output in self.outputs])
 
     @cached_property
@@ -92,7 +92,10 @@ class Function:
         return keccak256(self.signature.encode())[:SELECTOR]
 
     def encode(self, args: Sequence[Any], prefix: bytes | None = None) -> bytes:
-        """Returns the selector, or ``prefix``, and the arguments. The errors name the argument."""
+        """Returns the selector, or ``prefix``, and the encoded arguments.
+
+        Raises TypeError or ValueError with the name of the argument.
+        """
         if len(args) != len(self.inputs):
             wanted = f"({shown(self.inputs)})"
             raise TypeError(f"{self.name}: {len(self.inputs)} arguments {wanted}, not {len(args)}")
@@ -105,7 +108,7 @@ class Function:
             raise AbiEncodingError(f"{self.name}: {error}") from None
 
     def decode(self, output: bytes) -> Any:
-        """Returns the result: None without outputs, the value of one, the values of several."""
+        """Returns the result: None without outputs, one value, or a tuple of values."""
         if not self.outputs:
             return None
         try:
@@ -144,7 +147,7 @@ class EventType:
         inputs = item["inputs"]
         self.indexed = [at for at, item in enumerate(inputs) if item.get("indexed")]
         self.rest = [at for at, item in enumerate(inputs) if not item.get("indexed")]
-        # Of an indexed value of a dynamic type, the log contains only the hash.
+        # If an indexed value has a dynamic type, the log contains only its hash.
         self.topic_types = [
             AbiType("bytes32") if is_hashed(inputs[at]) else compiled(inputs[at])
             for at in self.indexed
@@ -179,7 +182,7 @@ class EventType:
 
 
 def is_hashed(parameter: Parameter) -> bool:
-    """Whether an indexed parameter is in the log as a hash."""
+    """Returns whether the log contains an indexed parameter as a hash."""
     kind: str = parameter["type"]
     return kind in DYNAMIC or kind.endswith("]")
 
@@ -207,7 +210,7 @@ class Interface:
                 self.errors[error.selector] = error
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Interface, (self.abi,)  # compiled types are made again
+        return Interface, (self.abi,)  # compiled types are not pickled but compiled again
 
     def event(self, log: Log) -> Event | None:
         """Decodes a log; None if the ABI does not have the event."""
@@ -229,7 +232,7 @@ class Interface:
             return None, (), revert_message(data)
         try:
             values = decode_values(error.input_type, data, SELECTOR)
-        except AbiDecodingError:  # the data has another shape
+        except AbiDecodingError:  # the data does not match the error's types
             return None, (), revert_message(data)
         pairs = zip(error.names, values, strict=True)
         inside = ", ".join(f"{name}={value!r}" if name else repr(value) for name, value in pairs)

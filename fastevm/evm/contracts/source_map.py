@@ -36,14 +36,14 @@ def locations_of(
     """Returns the source location of each pc of the runtime code; empty without a source map.
 
     ``file``: source file of the contract; ``found``: its part of the output or artifact; ``whole``:
-    all of the output; ``root``: folder in which source files are looked up. Vyper's maps contain
+    the complete output; ``root``: folder in which source files are looked up. Vyper's maps contain
     lines. solc's maps contain byte offsets, so they need the sources.
     """
     deployed = found.get("deployedBytecode") or found.get("evm", {}).get("deployedBytecode") or {}
     if not isinstance(deployed, Mapping):
         deployed = {"object": deployed}
     source_map = found.get("source_map_runtime") or deployed.get("sourceMap")
-    if isinstance(source_map, Mapping):  # Vyper's; its `source_map` is that of the init code
+    if isinstance(source_map, Mapping):  # Vyper: `source_map` would be that of the init code
         locations = source_map.get("pc_pos_map", {}).items()
         return filled(
             {int(pc): SourceLocation(file, location[0]) for pc, location in locations if location}
@@ -81,7 +81,7 @@ def texts_of(
         if isinstance(each, Mapping) and "id" in each
     }
     numbers |= dict(enumerate(whole.get("sourceList", ())))
-    if isinstance(found.get("id"), int):  # an artifact of Foundry
+    if isinstance(found.get("id"), int):  # Foundry artifacts
         own = found.get("ast", {}).get("absolutePath") or next(iter(targets(found)), file)
         numbers.setdefault(found["id"], own)
     texts = {}
@@ -106,7 +106,7 @@ def targets(found: Mapping[str, Any]) -> Iterator[str]:
 def decoded_source_map(
     text: str, code: bytes, texts: Mapping[int, tuple[str, bytes]]
 ) -> dict[int, SourceLocation]:
-    """Decodes solc's source map: ``start:length:file:...`` per instruction; empty = as before."""
+    """Decodes solc's source map, ``start:length:file:...`` per instruction; empty: unchanged."""
     starts = {
         number: [0, *(at + 1 for at, byte in enumerate(source) if byte == 10)]
         for number, (_, source) in texts.items()

@@ -1,4 +1,4 @@
-"""Decoded values with names: tuples whose members are attributes too, and keys."""
+"""Decoded values with names: tuples whose members are also attributes and keys."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Any, Final, SupportsIndex
 
-CLASSES: Final = 4_096  # cached classes, one for each sequence of names
+CLASSES: Final = 4_096  # cached classes, one per sequence of names
 
 
 class Values(tuple[Any, ...]):
     """The values of a struct, of several outputs or of an event, in order.
 
-    A value is found by position, by name (``values["to"]``), and as an attribute (``values.to``).
+    Access a value by position, by name (``values["to"]``), or as an attribute (``values.to``).
     Equals a tuple with the same values, and a mapping with the same names and values.
     """
 
@@ -49,7 +49,7 @@ class Values(tuple[Any, ...]):
         return restored, (self._fields, tuple(self))
 
     def _asdict(self) -> dict[str, Any]:
-        """Returns the values by name; those without a name by position."""
+        """Returns the values by name; unnamed values by position."""
         names = (name or str(position) for position, name in enumerate(self._fields))
         return dict(zip(names, self, strict=True))
 
@@ -60,7 +60,7 @@ class Values(tuple[Any, ...]):
 
 @lru_cache(maxsize=CLASSES)
 def values_class(names: tuple[str, ...]) -> type[Values]:
-    """Returns the class of values with these names. Values may lack a name, but not all."""
+    """Returns the class for values with these names. Some names may be empty, but not all."""
     found: dict[str, Any] = {"__slots__": (), "_fields": names, "__doc__": Values.__doc__}
     for position, name in enumerate(names):
         if (name.isidentifier() and not hasattr(Values, name)) or name in ("count", "index"):

@@ -89,7 +89,7 @@ class Backend(BaseChainBackend):  # type: ignore[misc]
         mnemonic: str | None = None,
         hd_path: str | None = None,
     ) -> None:
-        """Starts a new chain and forgets added accounts."""
+        """Starts a new chain and drops added accounts."""
         count = len(genesis_state) if genesis_state else None
         keys = keys_of_numbers(count) if mnemonic is None else keys_of(mnemonic, count, hd_path)
         self.keys = {public_key_address(key): key for key in keys}
@@ -107,7 +107,7 @@ class Backend(BaseChainBackend):  # type: ignore[misc]
         self.chain.go_back(snapshot)
 
     def time_travel(self, to_timestamp: int) -> int:
-        """Mines a block such that the next block has this timestamp (seconds)."""
+        """Mines a block, so that the next block has this timestamp (seconds)."""
         self.chain.mine(timestamp=to_timestamp - 1)
         return to_timestamp
 
@@ -210,7 +210,7 @@ class Backend(BaseChainBackend):  # type: ignore[misc]
         newest_block: Any = "latest",
         reward_percentiles: Sequence[int] = (),
     ) -> dict[str, Any]:
-        """Returns base fees and gas used of preceding blocks, newest first; without rewards."""
+        """Returns base fees and gas used of preceding blocks, newest first, without rewards."""
         if isinstance(block_count, int) and not 1 <= block_count <= MOST_FEE_BLOCKS:
             raise ValidationError("block_count must be between 1 and 1024")
         newest = self._block("latest" if newest_block == "pending" else newest_block).header.number
@@ -325,7 +325,7 @@ class Backend(BaseChainBackend):  # type: ignore[misc]
         return result.output
 
     def estimate_gas(self, transaction: Mapping[str, Any], block_number: Any = "latest") -> int:
-        """Returns a sufficient gas limit, after a block. Raises TransactionFailed, or as `call`."""
+        """Returns a sufficient gas limit, after a block. Raises the errors of `call`."""
         request = self._request(transaction, block_number)
         with refused_transactions():
             found = estimated_gas(self._view(block_number), request)

@@ -135,14 +135,14 @@ class TesterChain:
     def _begin_again(
         self, coinbase: bytes, timestamp: int | None, withdrawals: tuple[Withdrawal, ...]
     ) -> None:
-        """Executes the same transactions in a block with another header."""
+        """Executes the open block's transactions again, in a block with another header."""
         transactions = self.builder.transactions
         moment = self.builder.header.timestamp if timestamp is None else timestamp
         self.builder = self._open(timestamp=moment, coinbase=coinbase, withdrawals=withdrawals)
         self.builder.add_all(transactions)
 
     def go_back(self, block_hash: bytes) -> None:
-        """Removes the blocks after a block, and the open block. Raises KeyError if unknown."""
+        """Removes all blocks after this block, and the open block. Raises KeyError if unknown."""
         last = self.numbers[block_hash]
         for mined in self.blocks[last + 1 :]:
             del self.numbers[mined.block.hash]

@@ -39,12 +39,7 @@ def block_hash_of(number: int) -> bytes:
 
 
 class EVM(Messages):
-    """A machine whose messages keep their changes. Addresses are strings.
-
-    ``fork_url``, ``fork_block``: an endpoint with the initial state, and a block number or hash.
-    ``gas_limit``: of the block, and of messages without one. ``tracing``: print every step.
-    ``spec_id``: a fork name or LATEST.
-    """
+    """pyrevm's ``EVM`` on ``fastevm.EVM``: messages keep their changes."""
 
     def __init__(
         self,

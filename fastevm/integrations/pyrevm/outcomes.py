@@ -90,7 +90,7 @@ class JournalCheckpoint(NamedTuple):
 
 
 class AccountInfo:
-    """An account without storage. ``code`` is one zero byte if there is none."""
+    """An account without storage. ``code`` is one zero byte for an account without code."""
 
     __slots__ = ("balance", "code", "code_hash", "nonce")
 

@@ -21,16 +21,17 @@ from fastevm.rpc_types.blocks import block_from_json
 
 log = logging.getLogger(__name__)
 
-FETCH_AHEAD = 16  # blocks requested together
-MAX_BRANCH = 512  # blocks replaced together; a longer branch is imported step by step
-JUMP_BLOCKS = 96  # behind the upstream's head; full nodes keep the states of 128 blocks
-HIGHEST_NUMBER = 2**64 - 1  # of a block, as in geth
-BLOCK_SECONDS = 60.0  # to execute a block; then it is fetched again
-SYNCING_BLOCKS = 3  # behind the upstream's head, from which on the node reports syncing
+FETCH_AHEAD = 16  # blocks requested concurrently
+MAX_BRANCH = 512  # most blocks replaced in one step; a longer branch is imported in several steps
+# lag in blocks after which a partial-state node jumps to the head; full nodes keep 128 states
+JUMP_BLOCKS = 96
+HIGHEST_NUMBER = 2**64 - 1  # highest block number, as in geth
+BLOCK_SECONDS = 60.0  # most seconds to execute a block; then it is fetched again
+SYNCING_BLOCKS = 3  # lag in blocks from which on the node reports syncing
 
 
 class ForeignChain(UpstreamError):
-    """The upstream's chain shares no block with ours whose state is kept."""
+    """The upstream's chain shares no block with this chain, or none whose state is stored."""
 
 
 class SyncState(NamedTuple):
@@ -44,10 +45,10 @@ class SyncState(NamedTuple):
 class BlockImport:
     """Fetches blocks from the upstream and imports them.
 
-    ``add_block`` verifies and stores a block, ``lock`` guards additions to the chain; both are
-    used in worker threads. ``jump``: restarts the chain at the upstream's head if the states in
-    between are no longer available; None if states are complete. ``lag_seconds``: how long an
-    upstream whose head is one of our older blocks counts as lagging.
+    ``add_block`` verifies and stores a block, ``lock`` guards additions to the chain; both are used
+    in worker threads. ``jump(block)`` restarts the chain at the upstream's head if the states in
+    between are no longer available; None if this node has complete states. ``lag_seconds``: how
+    long an upstream counts as lagging if its head is an older block of this chain.
     """
 
     def __init__(
@@ -66,7 +67,7 @@ class BlockImport:
         self._lags_since: float | None = None  # monotonic seconds
         metrics.count("upstream_stale_heads_total", 0)
         self._add_block, self._lock = add_block, lock
-        self._deadline = Deadline()  # of the block that is executed
+        self._deadline = Deadline()  # deadline of the block that is being executed
         self._is_stopped = False
         self._starting: int | None = None
         self._highest = 0
@@ -80,7 +81,7 @@ class BlockImport:
         return SyncState(starting, self.chain.head.number, self._highest)
 
     async def check_identity(self) -> None:
-        """Raises :class:`ForeignChain` unless the upstream has our first block."""
+        """Raises :class:`ForeignChain` unless the upstream has this chain's first block."""
         genesis, url = self.chain.genesis, self.upstream.url
         chain_id = int(await self.upstream.call("eth_chainId"), 16)
         if chain_id != self.chain.config.chain_id:
@@ -97,8 +98,8 @@ class BlockImport:
     async def follow_head(self) -> bool:
         """Imports the upstream's head and the blocks before it, at most one branch per call.
 
-        Returns False if the upstream seems to lag: for a short time, its head has been one of our
-        blocks.
+        Returns False if the upstream seems to lag: its head has become an older block of this
+        chain, not yet for ``lag_seconds``.
         """
         number, block_hash = await self._head()
         self.metrics.set("upstream_head_number", number)
@@ -122,23 +123,19 @@ class BlockImport:
         return True
 
     async def _head(self) -> tuple[int, bytes]:
-        """Returns number and hash of the upstream's head. Raises UpstreamError for an invalid
-        answer.
-        """
+        """Returns number and hash of the upstream's head. Raises UpstreamError if invalid."""
         head = await self.upstream.call("eth_getBlockByNumber", "latest", False)
         url = shown_address(self.upstream.url)
         try:
             number, block_hash = int(head["number"], 16), bytes.fromhex(head["hash"][2:])
         except (KeyError, TypeError, ValueError):
-            raise UpstreamError(f"{url}: its head is no block") from None
+            raise UpstreamError(f"{url}: its head is not a block") from None
         if not 0 <= number <= HIGHEST_NUMBER:
             raise UpstreamError(f"{url}: the number of its head exceeds 64 bits")
         return number, block_hash
 
     def _lags(self, number: int, block_hash: bytes) -> bool:
-        """Returns whether this head is an older block of our branch, and has been so only for a
-        short time.
-        """
+        """Returns whether the head is an older block of this chain, for less than `lag_seconds`."""
         ours = self.chain.head.number
         if number >= ours or self.chain.canonical_hash(number) != block_hash:
             self._lags_since = None
@@ -172,9 +169,7 @@ class BlockImport:
             await asyncio.to_thread(self._set_head, block_hash)
 
     async def _add_from(self, first: int, last: int) -> bool:
-        """Imports the upstream's blocks with these numbers. Returns False if a
-        parent is unknown.
-        """
+        """Imports the upstream's blocks ``first`` to ``last``. False if one has no parent."""
         while first <= last:
             end = min(last, first + FETCH_AHEAD - 1)
             for block in await asyncio.gather(*map(self._fetch, range(first, end + 1))):
@@ -199,16 +194,16 @@ class BlockImport:
             WATCHDOG.end(deadline)
 
     def start(self) -> None:
-        """Lets blocks be executed after ``stop``."""
+        """Allows execution of blocks again after `stop`."""
         self._is_stopped = False
 
     def stop(self) -> None:
-        """Cancels the execution of a block, now and until ``start``."""
+        """Cancels the execution of the current block, and of later ones until `start`."""
         self._is_stopped = True
         self._deadline.cancel()
 
     async def _fork(self, highest: int) -> int:
-        """Returns the number of the newest block that both chains have; at most ``highest``."""
+        """Returns the number of the newest common block, at most ``highest``."""
         await self.check_identity()
         low, high = self.chain.genesis.number, highest
         while low < high:

@@ -1,4 +1,4 @@
-"""What a follower checks in a feed's messages, and the names of what it cannot check.
+"""Checks the messages of a feed, and names what a follower cannot check.
 
 Source: OP Stack specification, subblocks and flashblocks; L1 attributes deposited transaction.
 """
@@ -25,17 +25,17 @@ from fastevm.core.spec.schedule import ForkSchedule
 from fastevm.errors import FastevmError
 from fastevm.rpc_types.feed import FeedBase, FeedSlice
 
-SIGNATURE = "signature"  # of the sequencer; only the connection's TLS protects it
+SIGNATURE = "signature"  # the sequencer's signature; the connection is only protected by TLS
 UNKNOWN_WITHOUT_L1 = ("gas_limit", "prev_randao", "parent_beacon_block_root", "deposits")
 UNKNOWN_WITHOUT_CONSENSUS = ("prev_randao", "parent_beacon_block_root")
 
 
 class Divergence(FastevmError):
-    """A message that breaks a rule, or whose result differs from its execution."""
+    """A message that breaks a rule, or whose announced result differs from its execution."""
 
 
 def draft_of(base: FeedBase, parent: Header, schedule: ForkSchedule) -> Header:
-    """Returns the draft header of the block that a feed began on ``parent``."""
+    """Returns the draft header of the block that a feed started on ``parent``."""
     given = {row.name: getattr(base, row.name, None) for row in LATER_FIELDS}
     if schedule.parameters["has_blobs"]:
         given["excess_blob_gas"] = next_excess_blob_gas(parent, schedule)
@@ -54,8 +54,8 @@ def draft_of(base: FeedBase, parent: Header, schedule: ForkSchedule) -> Header:
 def told_header(draft: Header, transactions_root: bytes, message: FeedSlice) -> Header:
     """Returns the header of the block so far according to a message, without executing it.
 
-    ``draft``: of the block, see ``draft_of``. ``transactions_root``: 32 bytes, over all
-    transactions so far. If the message has a block hash, it is the hash of this header.
+    ``draft``: see `draft_of`. ``transactions_root``: 32 bytes, over all transactions so far. If the
+    message has a block hash, it must be the hash of this header.
     """
     tells_withdrawals = draft.withdrawals_root is not None and message.withdrawals_root != ZERO_HASH
     return replace(
@@ -71,11 +71,10 @@ def told_header(draft: Header, transactions_root: bytes, message: FeedSlice) -> 
 
 
 def check_draft(draft: Header, parent: Header, schedule: ForkSchedule, config: ChainConfig) -> None:
-    """Raises InvalidBlock unless a block may begin like this on ``parent``, whose hash is not
-    compared.
+    """Raises InvalidBlock if a block with this draft is invalid as a child of ``parent``.
 
-    Checks the base fee, the form of the extra data, the timestamp and, if the rules bound it, the
-    gas limit.
+    Checks the base fee, the form of the extra data, the timestamp and, if the rules limit it, the
+    gas limit. Does not compare the parent's hash.
     """
     step = config.least_timestamp_step
     if config.fixed_block_time:
@@ -89,7 +88,7 @@ def check_draft(draft: Header, parent: Header, schedule: ForkSchedule, config: C
 
 
 def check_parent(last: FeedSlice, base: FeedBase) -> None:
-    """Raises Divergence if a block does not begin on the block that the last slice ended.
+    """Raises Divergence if the parent of a new block is not the block of the last slice.
 
     Only a slice with a state root has the hash of the final block.
     """
@@ -106,7 +105,7 @@ def check_attributes(
     """Raises Divergence unless a block with deposits begins with the L1 attributes.
 
     The first block of a fork still has the previous fork's form (``parent_schedule``). The source
-    hash follows from the attributes. Whether they are L1's cannot be checked here.
+    hash follows from the attributes. Whether L1 has these attributes cannot be checked here.
     """
     if not schedule.parameters["has_deposits"]:
         return
@@ -123,10 +122,10 @@ def check_attributes(
 
 
 def check_gas(transaction: Transaction, left: int) -> None:
-    """Raises Divergence if a transaction may use more gas than the ``left`` of its block.
+    """Raises Divergence if a transaction's gas limit exceeds the ``left`` gas of its block.
 
-    Deposits take part in it as other transactions do; only system transactions (before Regolith)
-    do not. Without this check a deposit of 2^62 gas could run for ever.
+    Deposits count like other transactions; only system transactions (before Regolith) do not.
+    Without this check a deposit of 2^62 gas could run forever.
     """
     if transaction.gas_limit > left and not transaction.is_system:
         limit = transaction.gas_limit
@@ -142,10 +141,10 @@ def with_withdrawals(pending: PendingBlock, message: FeedSlice) -> PendingBlock:
 
 
 def check_outcome(pending: PendingBlock, message: FeedSlice, schedule: ForkSchedule) -> None:
-    """Raises Divergence if the execution of a slice gave another result than the message.
+    """Raises Divergence if the execution of a slice gave another result than announced.
 
     Compares gas, receipts root, bloom and (if present) blob gas; state root and withdrawals root
-    only if they are not zero. ``pending`` has the message's withdrawals root.
+    only if they are not zero. ``pending`` must have the message's withdrawals root.
     """
     header, layer = pending.header, pending.layer
     named: list[tuple[str, bytes | int | None, bytes | int | None]] = [
@@ -171,9 +170,7 @@ def check_outcome(pending: PendingBlock, message: FeedSlice, schedule: ForkSched
 
 
 def unverified(message: FeedSlice, schedule: ForkSchedule) -> tuple[str, ...]:
-    """Returns the names of what a message contains, or should contain, and this
-    node cannot check.
-    """
+    """Returns names of values in a message (or missing from it) that this node cannot check."""
     rules = schedule.parameters
     deposits = bool(rules["has_deposits"])
     found = [*(UNKNOWN_WITHOUT_L1 if deposits else UNKNOWN_WITHOUT_CONSENSUS), SIGNATURE]

@@ -1,7 +1,7 @@
 """Executes the slices of a feed above the canonical head: the follower's pending block.
 
-A gap, a block other than announced or a different result withdraws the pending block. Then
-``pending`` reads ``latest`` until the feed begins a block that fits.
+A gap, an unexpected block or a different result withdraws the pending block. Then ``pending`` reads
+``latest`` until the feed starts a block that fits.
 """
 
 from __future__ import annotations
@@ -45,8 +45,9 @@ from fastevm.rpc_types.feed import FeedBase, FeedSlice
 log = logging.getLogger(__name__)
 
 MAX_DEPTH = 3  # pending blocks above the canonical head
-SLICE_SECONDS = 2.0  # to execute a slice: ten slice intervals
-REST_SECONDS = 30.0  # that a feed is ignored after a slice took longer, so that blocks are imported
+SLICE_SECONDS = 2.0  # longest execution of a slice: ten slice intervals
+# the feed is ignored for this long after a slower slice, so that blocks are imported
+REST_SECONDS = 30.0
 
 INVALIDATING = {
     Verdict.RESTART,
@@ -77,7 +78,7 @@ class _SliceLimit:
         self.sliced = sliced
 
     def set_deadline(self, deadline: Deadline) -> SlicedBlock:
-        """Returns whose ``cancel`` is called when the time is over."""
+        """Makes the deadline call the block's ``cancel``. Returns the block."""
         return self.sliced
 
 
@@ -96,10 +97,11 @@ class FeedFollower:
         self._blocks: list[_FollowedBlock] = []
         self._early = EarlySlices()
         self._received: FeedSlice | None = None
-        self._doubted: dict[int, PendingBlock] = {}  # that the following block did not fit
+        # pending blocks that the next block of the feed did not fit, by number
+        self._doubted: dict[int, PendingBlock] = {}
         self._accepted_at = time.monotonic()
         self._rests_until = 0.0  # monotonic seconds
-        self._deadline = Deadline()  # of all slices
+        self._deadline = Deadline()  # cancels the execution of all slices
         self.missing_state = MissingState()
         chain.on_head(self._head_moved)
 
@@ -115,8 +117,9 @@ class FeedFollower:
 
     @property
     def unverified(self) -> tuple[str, ...] | None:
-        """The names of what this node cannot check in the pending block; None without one."""
-        newest = self._blocks[-1:]  # in one step, because the lock may be held for a whole slice
+        """Names of pending-block values that cannot be checked; None without a pending block."""
+        # copied in one step, because the lock may be held for a whole slice
+        newest = self._blocks[-1:]
         return unverified(newest[0].messages[-1], newest[0].sliced.schedule) if newest else None
 
     def receive(self, message: FeedSlice) -> Verdict:
@@ -148,17 +151,15 @@ class FeedFollower:
         )
 
     def start(self) -> None:
-        """Lets slices be executed after ``stop``."""
+        """Allows execution of slices again after `stop`."""
         self._deadline = Deadline()
 
     def stop(self) -> None:
-        """Cancels the execution of slices, now and until ``start``."""
+        """Cancels the execution of the current slice, and of later ones until `start`."""
         self._deadline.cancel()
 
     def interrupted(self) -> None:
-        """Drops the early messages because the next message may not follow them; keeps the pending
-        blocks.
-        """
+        """Drops early messages, because the next message may not follow them."""
         with self.lock:
             self._early.clear()
 
@@ -228,9 +229,7 @@ class FeedFollower:
         self.withdraw(str(error))
 
     def _begin(self, message: FeedSlice, base: FeedBase) -> _FollowedBlock:
-        """Executes the first slice of a block, on the previous pending block or the canonical
-        head.
-        """
+        """Executes the first slice of a block, on the previous pending block or the head."""
         chain = self.chain
         if self._blocks:
             before = self._blocks[-1]
@@ -303,7 +302,7 @@ class FeedFollower:
         return pending
 
     def _add(self, sliced: SlicedBlock, transaction: Transaction) -> None:
-        """Executes a transaction, after fetching missing state."""
+        """Executes a transaction; fetches missing state first."""
         while True:
             try:
                 sliced.add(transaction)
@@ -322,9 +321,7 @@ class FeedFollower:
             self._drain()
 
     def _reconcile(self, change: HeadChange) -> None:
-        """Drops the pending blocks that are canonical now, and executes the others on the new
-        head.
-        """
+        """Drops pending blocks that are canonical, and executes the others on the new head."""
         shown = self._doubted | {block.base.block_number: block.pending for block in self._blocks}
         self._doubted = {}
         for block in change.added:
@@ -361,7 +358,7 @@ class FeedFollower:
             self.metrics.count("reconcile_rebased_total")
 
     def _drain(self) -> None:
-        """Executes the early messages of the block after this head."""
+        """Executes the early messages of the child of the head."""
         if self._blocks:
             return
         for message in self._early.take(self.chain.head.number + 1):

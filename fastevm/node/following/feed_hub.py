@@ -14,15 +14,15 @@ from fastevm.rpc_types.feed_formats import FeedFormat, feed_text
 
 log = logging.getLogger(__name__)
 
-QUEUE_MESSAGES = 100  # unsent messages of a reader; more of them disconnect it
+QUEUE_MESSAGES = 100  # unsent messages above which a reader is disconnected
 
 
 class SlowReader(Exception):
-    """A reader's queue overflowed and messages were lost. It should reconnect."""
+    """A reader's queue overflowed, so messages were lost. The reader should reconnect."""
 
 
 class FeedFaults(Struct):
-    """Faults for tests of followers: they change the next messages."""
+    """Fault injection for tests of followers: how many next messages to drop, reorder or change."""
 
     drop: int = 0
     duplicate: int = 0
@@ -31,7 +31,7 @@ class FeedFaults(Struct):
     _held: list[str] = field(default_factory=list)
 
     def apply(self, message: str, metrics: MetricsRegistry) -> list[tuple[float, str]]:
-        """Returns the texts to send instead of this message, each with a delay in seconds."""
+        """Returns the texts to send in place of this message, each with a delay in seconds."""
         if self.drop:
             self.drop -= 1
             metrics.count(FAULTS.format("drop"))
@@ -64,7 +64,7 @@ class FeedFrame:
 
     @property
     def packed(self) -> bytes:
-        """The Brotli form."""
+        """The message compressed with Brotli."""
         if self._packed is None:
             self._packed = compress(self.text)
         return self._packed

@@ -7,14 +7,14 @@ from fastevm.core.primitives.replace import replace
 from fastevm.rpc_types.feed import FeedSlice
 
 EARLY_BLOCKS = 6  # blocks above the canonical head that may start before their parent is known
-EARLY_SLICES = 64  # per block
+EARLY_SLICES = 64  # early messages per block
 EARLY_SIZE = 64 * 1024 * 1024  # bytes of memory of all early messages
 MESSAGE_SIZE = 2_048  # bytes of memory of a message without transactions
 TRANSACTION_SIZE = 64  # bytes of memory of a transaction, besides its own
 
 
 class Verdict(Enum):
-    """The relation of a message to the last accepted one. The values are labels of a metric."""
+    """How a message relates to the last accepted one. The values are labels of a metric."""
 
     NEXT = "next"
     FIRST = "first"
@@ -57,7 +57,7 @@ def is_copy(feed_slice: FeedSlice, other: FeedSlice) -> bool:
 
 
 def size_of(message: FeedSlice) -> int:
-    """Returns about how many bytes of memory a message takes."""
+    """Returns the approximate bytes of memory that a message uses."""
     transactions = sum(map(len, message.transactions)) + len(message.post_exec_tx or b"")
     return MESSAGE_SIZE + TRANSACTION_SIZE * len(message.transactions) + transactions
 
@@ -65,7 +65,7 @@ def size_of(message: FeedSlice) -> int:
 class EarlySlices:
     """Messages whose parent block is not known yet; for each block, from index 0 without gaps.
 
-    They take at most ``EARLY_SIZE`` bytes of memory.
+    They use at most ``EARLY_SIZE`` bytes of memory.
     """
 
     def __init__(self) -> None:
@@ -73,7 +73,7 @@ class EarlySlices:
 
     @property
     def size(self) -> int:
-        """About how many bytes of memory the messages take."""
+        """The approximate bytes of memory that the messages use."""
         return sum(size_of(message) for kept in self._blocks.values() for message in kept)
 
     def __len__(self) -> int:
@@ -99,7 +99,7 @@ class EarlySlices:
         return True
 
     def take(self, number: int) -> Iterator[FeedSlice]:
-        """Removes and returns the messages of a block in order; drops those of earlier blocks."""
+        """Removes and returns the messages of a block in order; drops those of lower blocks."""
         found = self._blocks.pop(number, [])
         for old in [known for known in self._blocks if known < number]:
             del self._blocks[old]

@@ -31,7 +31,7 @@ REFUSALS = {
 
 
 class NoFollower:
-    """The part of a node that follows no other node: it keeps submitted transactions."""
+    """The follower part of a node that follows no other node: it keeps submitted transactions."""
 
     forwards = False  # whether submitted transactions go to another node
 
@@ -45,7 +45,7 @@ class NoFollower:
 
     @property
     def guesses_pending(self) -> bool:
-        """Whether the pending block is built by this node, without a promise of the sequencer."""
+        """Whether this node builds the pending block itself, without a promise of the sequencer."""
         return False
 
     @property
@@ -65,18 +65,18 @@ class NoFollower:
 
     @property
     def unverified(self) -> tuple[str, ...] | None:
-        """What cannot be verified of the pending block, by name; None without such a block."""
+        """Names of pending-block values that cannot be verified; None without a pending block."""
         return None
 
     def on_foreign_chain(self, listener: Callable[[str], None]) -> None:
         """Calls ``listener(text)`` when the upstream turns out to be on another chain."""
 
     def submit(self, raw: bytes) -> bytes:
-        """Takes a signed transaction, as :meth:`Submission.submit`."""
+        """Accepts a signed transaction, see :meth:`Submission.submit`."""
         return self.submission.submit(raw)
 
     def submit_signed(self, raw: bytes, sender: bytes) -> bytes:
-        """Takes a transaction of ``sender``, as :meth:`Submission.submit_signed`."""
+        """Accepts a transaction of ``sender``, see :meth:`Submission.submit_signed`."""
         return self.submission.submit_signed(raw, sender)
 
     def begin_to_forward(self, raw: bytes) -> Future[bytes]:
@@ -88,7 +88,7 @@ class NoFollower:
         return {}
 
     async def start(self) -> None:
-        """Starts to follow."""
+        """Starts following."""
 
     async def stop(self) -> None:
         """Stops following."""
@@ -145,13 +145,13 @@ class Follower(NoFollower):
     def has_slices(self) -> bool:
         """Whether there is a feed that, as far as is known, sends more than headers.
 
-        Feeds send nothing for blocks that replace slices.
+        Feeds send no slices for blocks that replace slices.
         """
         return self.sync.has_slices and not self.submission.chain.has_base_time
 
     @property
     def guesses_pending(self) -> bool:
-        """Whether the pending block is built here, without a promise of the sequencer."""
+        """Whether this node builds the pending block itself, without a promise of the sequencer."""
         return self.local_pending.is_built
 
     @property
@@ -171,7 +171,7 @@ class Follower(NoFollower):
 
     @property
     def unverified(self) -> tuple[str, ...] | None:
-        """What cannot be verified of the pending block, by name; None without such a block."""
+        """Names of pending-block values that cannot be verified; None without a pending block."""
         return self.sync.follower.unverified
 
     def on_foreign_chain(self, listener: Callable[[str], None]) -> None:
@@ -181,11 +181,11 @@ class Follower(NoFollower):
     # --- submitted transactions -------------------------------------------------------------------
 
     def submit(self, raw: bytes) -> bytes:
-        """Forwards a transaction and waits for the upstream: not on the event loop."""
+        """Forwards a transaction and waits for the upstream. Not for the event loop."""
         return self.begin_to_forward(raw).result()
 
     def submit_signed(self, raw: bytes, sender: bytes) -> bytes:
-        """Does the same; the upstream recovers the sender itself."""
+        """Forwards a transaction, see `submit`. The upstream recovers the sender itself."""
         return self.submit(raw)
 
     def begin_to_forward(self, raw: bytes) -> Future[bytes]:
@@ -201,7 +201,7 @@ class Follower(NoFollower):
             raise
 
     async def _forward(self, raw: bytes, transaction: Transaction) -> bytes:
-        """Sends a transaction to the upstream. If the upstream refuses it, it leaves the pool."""
+        """Sends a transaction to the upstream. If it refuses, removes it from the pool."""
         pool = self.submission.pool
         try:
             await self.sync.forward(raw)
@@ -215,7 +215,7 @@ class Follower(NoFollower):
         self.submission.announce(transaction)
         return transaction.hash
 
-    # --- life -------------------------------------------------------------------------------------
+    # --- start and stop ---------------------------------------------------------------------------
 
     def metrics(self) -> Mapping[str, float]:
         """Returns the ages of upstream and feed in seconds, and what cannot be verified."""
@@ -226,9 +226,9 @@ class Follower(NoFollower):
         return values
 
     async def start(self) -> None:
-        """Starts to follow, on the running event loop."""
+        """Starts following, on the running event loop."""
         await self.sync.start()
-        await asyncio.to_thread(self.local_pending.start)  # it may fetch state
+        await asyncio.to_thread(self.local_pending.start)  # local_pending may fetch state
 
     async def stop(self) -> None:
         """Stops following and closes the connections."""
@@ -237,7 +237,7 @@ class Follower(NoFollower):
 
 
 def refusal_code(message: str) -> str:
-    """Returns our code for the refusal message of another node."""
+    """Returns fastevm's error code for the refusal message of another node."""
     for text, code in REFUSALS.items():
         if message.startswith(text):
             return code

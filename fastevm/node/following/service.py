@@ -2,7 +2,7 @@
 
 The two connections are independent and are reopened when they break. The upstream decides what is
 canonical. A feed that cannot be followed leaves no pending block. If the feed is lost, the pending
-block stays until it is too old, or until the head passes it.
+block stays until it is too old, or until the head reaches its number.
 """
 
 from __future__ import annotations
@@ -35,12 +35,13 @@ PENDING_AGE: Final = 5.0
 log = logging.getLogger(__name__)
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.25, 10.0  # seconds between attempts to connect
-FEED_LONGEST_PAUSE = 0.8  # for the feed, and for blocks in place of slices: pending is old then
-PING_SECONDS = 2.0  # between pings on an idle feed; a pong must arrive within half of it
-SILENCE_SECONDS = 5.0  # without a message before the feed is reconnected
+# longest pause for the feed, and for blocks that replace slices: pending ages quickly
+FEED_LONGEST_PAUSE = 0.8
+PING_SECONDS = 2.0  # seconds between pings on an idle feed; a pong must arrive within half of that
+SILENCE_SECONDS = 5.0  # seconds without a message after which the feed is reconnected
 FEED_FORM: Final = 'feed_form{{form="{}",frames="{}"}}'  # gauge: form of the feed
 FORWARDS_LIMIT: Final = 1_024  # transactions waiting for the upstream
-FORWARDS_AT_ONCE: Final = 64  # of these, sent concurrently; an HTTP client has 100 connections
+FORWARDS_AT_ONCE: Final = 64  # forwarded concurrently; an HTTP client has 100 connections
 
 T = TypeVar("T")
 
@@ -57,7 +58,7 @@ class Backoff:
         self._next = self.first
 
     def pause(self) -> float:
-        """Returns the seconds to wait before the next attempt."""
+        """Returns the seconds to wait before the next attempt, and doubles the pause."""
         pause = min(self.longest, self._next)
         self._next = min(self.longest, pause * 2)
         return pause
@@ -85,9 +86,10 @@ class SyncService:
         lag_seconds: float = 0.0,
         pending_age: float = PENDING_AGE,
     ) -> None:
-        """``jump`` and ``lag_seconds``: see :class:`BlockImport`. ``pending_age``: how many
-        seconds after its newest slice the pending block stays if the feed is lost; 0 for no
-        limit.
+        """``jump`` and ``lag_seconds``: see :class:`BlockImport`.
+
+        ``pending_age``: if the feed is lost, the pending block stays until its newest slice is this
+        many seconds old; 0: no limit.
         """
         self.chain, self.follower, self.metrics = chain, follower, metrics
         self.feed_url, self.poll_seconds = feed_url, poll_seconds
@@ -102,7 +104,7 @@ class SyncService:
         )  # fmt: skip
         self.on_foreign: Callable[[str], None] | None = None
         self._in_sync_at = time.monotonic()
-        self._feed_form: str | None = None  # the gauge that is set
+        self._feed_form: str | None = None  # name of the gauge that is 1
         self._heads_only = False
         self._announced = asyncio.Event()
         self._forwarding = 0
@@ -155,9 +157,7 @@ class SyncService:
         await self.upstream.close()
 
     def begin(self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        """Starts ``work`` on the event loop of the service, from any thread.
-        Raises UpstreamError.
-        """
+        """Starts ``work`` on the event loop of the service. Thread-safe. Raises UpstreamError."""
         if self._loop is None:
             work.close()
             raise UpstreamError("the upstream node is not connected")
@@ -198,7 +198,7 @@ class SyncService:
         import aiohttp
 
         assert self.feed_url is not None
-        name = shown_address(self.feed_url)  # the path may hold a key
+        name = shown_address(self.feed_url)  # the path may contain a key
         try:
             async with (
                 open_session() as session,
@@ -226,7 +226,7 @@ class SyncService:
                 self._expiry = asyncio.create_task(self._expire())
 
     async def _expire(self) -> None:
-        """Withdraws the pending block of a lost feed once its newest slice is too old."""
+        """Withdraws the pending block of a lost feed when its newest slice is too old."""
         await asyncio.to_thread(self.follower.interrupted)
         if not self.pending_age:
             return
@@ -260,7 +260,7 @@ class SyncService:
         return False
 
     def _feed_form_is(self, reader: FeedReader | None) -> None:
-        """Records in metrics and log the form of a connection's first message."""
+        """Records the format of a connection's first message, in metrics and log."""
         if self._feed_form is not None:
             self.metrics.set(self._feed_form, 0)
         self._feed_form = None
@@ -282,7 +282,7 @@ class SyncService:
             self._upstream_link.opened()
             while True:
                 self._announced.clear()
-                asked_at = time.monotonic()  # the head is at least as new
+                asked_at = time.monotonic()  # the head is at least as new as this time
                 if await self.block_import.follow_head():
                     self._in_sync_at = asked_at
                 self.metrics.set("upstream_foreign", 0)

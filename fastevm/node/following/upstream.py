@@ -13,14 +13,14 @@ from fastevm.rpc_client.messages import RpcRefusal, RpcUnreachable, checked_addr
 
 
 class UpstreamError(FastevmError):
-    """The upstream cannot be reached, or its answer cannot be used."""
+    """The upstream is unreachable, or its answer is unusable."""
 
 
 class Upstream:
-    """The followed node. Its WebSocket is opened on demand and reopened after it broke.
+    """The followed node. Its WebSocket is opened on demand and reopened when it breaks.
 
-    ``on_head`` is called if a WebSocket upstream announces a head, never over HTTP. Raises
-    ValueError for other kinds of addresses.
+    ``on_head`` is called when a WebSocket upstream announces a head, never over HTTP. Raises
+    ValueError for other URL schemes.
     """
 
     def __init__(self, url: str, *, on_head: Callable[[], None] = lambda: None) -> None:

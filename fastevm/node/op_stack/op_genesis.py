@@ -1,10 +1,9 @@
-"""The genesis of a development chain of the OP stack or of Base, from that of a real one.
+"""The genesis of a development chain of the OP stack or of Base, made from a real chain's genesis.
 
 Predeploys and preinstalled contracts are those of Ink's genesis (MIT, Optimism). L1Block and
 GasPriceOracle are this package's own (``sources``): those of Ink's genesis do not know the forks
-from Isthmus on, which real chains reached by upgrade transactions.
-On a chain of Base every feature of the native tokens is active; who owns the predeploys may switch
-them.
+from Isthmus on, which real chains reached by upgrade transactions. On a chain of Base every feature
+of the native tokens is active; the owner of the predeploys may change that.
 """
 
 from __future__ import annotations
@@ -44,12 +43,13 @@ BASE_FEE_VAULT: Final = L1_BLOCK[:-1] + b"\x19"
 OPERATOR_FEE_VAULT: Final = L1_BLOCK[:-1] + b"\x1b"
 # The code behind the proxy at 0x4200..00NN is at this address, ending in NN.
 CODE_NAMESPACE: Final = bytes.fromhex("c0d3c0d3c0d3c0d3c0d3c0d3c0d3c0d3c0d30000")
-OWN_ORACLE: Final = CODE_NAMESPACE[:-2] + b"\x01\x0f"  # calls the oracle of the genesis
+# forwards other calls to the oracle of Ink's genesis
+OWN_ORACLE: Final = CODE_NAMESPACE[:-2] + b"\x01\x0f"
 # keccak256("eip1967.proxy.implementation") - 1 (ERC-1967)
 IMPLEMENTATION_SLOT: Final = "0x360894a13ba1a3210667c828492db98dca3e2076cc3735a920a3ca505d382bbc"
 SLOT_0: Final = "0x" + bytes(32).hex()
 
-BASE_GAS_LIMIT: Final = 400_000_000  # of a block of 2 s
+BASE_GAS_LIMIT: Final = 400_000_000  # gas limit of a block of 2 s
 BASE_BLOCK_SECONDS: Final = 2
 ACTIVATION_REGISTRY: Final = bytes.fromhex("8453000000000000000000000000000000000001")
 NATIVE_CODE: Final = "0xef"
@@ -67,8 +67,8 @@ Account = dict[str, Any]
 def op_stack_genesis(genesis: Mapping[str, Any], fork: str = DEFAULT_OP_FORK) -> dict[str, Any]:
     """Returns ``genesis`` (geth's format) for a chain with the rules of ``fork`` from the start.
 
-    The accounts of ``genesis`` are kept besides the predeploys; the first one owns these. Raises
-    ValueError if ``fork`` is in neither OP_FORK_NAMES nor BASE_FORK_NAMES.
+    Its accounts are kept and the predeploys added; the first account owns them. Raises ValueError
+    if ``fork`` is in neither OP_FORK_NAMES nor BASE_FORK_NAMES.
     """
     active = active_forks(fork)
     alloc = _without_system_contracts(genesis["alloc"])
@@ -94,12 +94,12 @@ def active_forks(fork: str) -> tuple[Fork, ...]:
 
 
 def block_millis(fork: str) -> int | None:
-    """Returns the milliseconds between blocks that ``fork`` requires; None if it requires none."""
+    """Returns the block time in milliseconds that ``fork`` requires; None if it requires none."""
     return BLOCK_MILLIS if _rules(active_forks(fork))["has_base_time"] else None
 
 
 def base_gas_limit(fork: str) -> int:
-    """Returns the gas limit of Base's blocks: so much for each second."""
+    """Returns the gas limit of Base's blocks, which is proportional to the block time."""
     millis = block_millis(fork) or BASE_BLOCK_SECONDS * SECOND_MILLIS
     return BASE_GAS_LIMIT * millis // (BASE_BLOCK_SECONDS * SECOND_MILLIS)
 
@@ -128,7 +128,7 @@ def _extra_data(active: tuple[Fork, ...]) -> bytes:
     version = rules["fee_parameters_version"]
     if not version:
         return b""
-    # The base fee changes as much in a second whatever the block time is.
+    # The base fee must change by the same factor per second for every block time.
     slower = BASE_BLOCK_SECONDS * SECOND_MILLIS // BLOCK_MILLIS if rules["has_base_time"] else 1
     denominator = BASE_FEE_CHANGE_DENOMINATOR_CANYON * slower
     constants = denominator, ELASTICITY_MULTIPLIER, MIN_BASE_FEE
@@ -140,7 +140,7 @@ def _without_system_contracts(alloc: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _predeploys(active: tuple[Fork, ...], owner: str | None) -> dict[str, Account]:
-    """Returns the contracts of the genesis by address; ``owner`` may upgrade them."""
+    """Returns the predeployed contracts by address. ``owner`` may upgrade them."""
     real = chains.find(SOURCE_OF_PREDEPLOYS).genesis()["alloc"]
     found: dict[str, Account] = {_name(bytes.fromhex(name)): real[name] for name in real}
     vault = found[_name(_code_of(BASE_FEE_VAULT))]["code"]

@@ -22,7 +22,7 @@ ETHER = 10**18
 MIN_TIP = 1  # wei
 MIN_BLOB_FEE_CAP = 1  # wei
 MAX_BYTES = 128 * 1024
-MAX_BLOB_TX_BYTES = 1024 * 1024  # without the blobs
+MAX_BLOB_TX_BYTES = 1024 * 1024  # size limit without blobs
 
 # Messages of go-ethereum's pool by code, if they differ from those of its block processor.
 POOL_TEXTS = {
@@ -49,11 +49,11 @@ def check_pooled(
     max_bytes: int = MAX_BYTES,
     setup: TrustedSetup | None = None,
 ) -> BlobSidecar | None:
-    """Returns the sidecar that the pool keeps, in the version of the rules; None without blobs.
+    """Returns the sidecar to store, in the version that the rules require; None without blobs.
 
     Raises InvalidTransaction if no block under ``schedule`` could include the transaction. The
-    rules are checked in the order of go-ethereum, so that both report the same one. ``gas_limit``:
-    of the head block. ``fee_cap``: the most in wei that a transaction may offer for its gas; 0 for
+    rules are checked in go-ethereum's order, so that both report the same error. ``gas_limit``: of
+    the head block. ``fee_cap``: the highest fee in wei that a transaction may offer for its gas; 0:
     no limit. ``allows_unprotected``: legacy transactions need no chain id (EIP-155). ``min_tip``:
     wei per gas. ``max_bytes``: size limit without blobs. ``setup``: checks the proofs of blobs.
     """
@@ -116,7 +116,7 @@ def _check_sizes(transaction: Transaction, rules: Mapping[str, Any], max_bytes: 
 
 
 def _check_rules(transaction: Transaction, schedule: ForkSchedule, chain_id: int) -> None:
-    """Checks the rules of the fork; raises with the messages of go-ethereum's pool."""
+    """Raises InvalidTransaction, with the message of go-ethereum's pool, if a rule is broken."""
     try:
         check_transaction(transaction, schedule, chain_id=chain_id)
     except InvalidTransaction as error:
@@ -134,7 +134,7 @@ def _refuse_price(code: str, details: str) -> None:
 def check_funds(
     queue: SenderQueue, balance: int, new: PooledTransaction, old: PooledTransaction | None
 ) -> None:
-    """Raises InvalidTransaction unless the account covers the transaction.
+    """Raises InvalidTransaction if the balance does not cover the transaction.
 
     The balance must also cover all executable transactions of the sender together. ``old``: the
     transaction that ``new`` replaces.

@@ -1,8 +1,8 @@
-"""Eviction: which transaction leaves first when a part of the pool is full.
+"""Eviction: which transaction leaves first when a subpool is full.
 
-A transaction ranks by its effective tip at the base fee of the next block. A block cannot include
-it before the sender's earlier ones, so it ranks by the lowest fee caps among all of them: a high
-tip behind a low one protects nothing. If the rank is negative, no block can include it now.
+A transaction is ranked by its effective tip at the base fee of the next block. A block cannot
+include it before the sender's earlier ones, so the rank uses the lowest fee caps of all of them: a
+high tip after a low one protects nothing. If the rank is negative, no block can include it now.
 """
 
 import heapq
@@ -19,9 +19,10 @@ from fastevm.node.pool.pooled_transaction import (
     Subpool,
 )
 
-MAX_STALE: Final = 64  # stale heap entries, beyond as many as there are live transactions
+MAX_STALE: Final = 64  # stale heap entries allowed in addition to the number of live ones
 
-Rank = tuple[int, int]  # wei per gas, and minus the arrival: the last to arrive leaves first
+# wei per gas, and minus the arrival number: of equals, the newest leaves first
+Rank = tuple[int, int]
 
 
 class NextFees(Struct, frozen=True):
@@ -32,7 +33,10 @@ class NextFees(Struct, frozen=True):
 
 
 def rank(caps: FeeCaps, arrival: int, fees: NextFees) -> Rank:
-    """Returns the rank of a transaction whose sender offers at least ``caps`` up to it."""
+    """Returns the rank of a transaction.
+
+    ``caps``: the lowest fee caps among this and the sender's earlier transactions.
+    """
     value = min(caps.tip, caps.fee - fees.base_fee)
     if caps.blob is not None and caps.blob < fees.blob_base_fee:
         value = min(value, caps.blob - fees.blob_base_fee)
@@ -40,7 +44,7 @@ def rank(caps: FeeCaps, arrival: int, fees: NextFees) -> Rank:
 
 
 def lowest_of(candidates: Iterable[PooledTransaction], fees: NextFees) -> PooledTransaction | None:
-    """Returns the transaction to evict from a short list; queued ones leave before executable."""
+    """Returns the transaction to evict from a short list, queued ones before executable ones."""
     return min(
         candidates,
         key=lambda item: (item.subpool is EXECUTABLE, rank(item.lowest_caps, item.arrival, fees)),
@@ -49,11 +53,11 @@ def lowest_of(candidates: Iterable[PooledTransaction], fees: NextFees) -> Pooled
 
 
 class EvictionHeap:
-    """The transactions of one subpool; finds the one with the lowest rank at any base fee.
+    """The transactions of one subpool. Finds the lowest rank at any base fee.
 
-    The lowest of ``min(tip, fee cap - base fee)`` over all transactions is the lower of the lowest
-    tip and the lowest fee cap minus the base fee. So two heaps answer for every base fee, and a new
-    block costs nothing. Both are cleaned when entries come up.
+    The lowest ``min(tip, fee cap - base fee)`` of all transactions is the lower of the lowest tip
+    and the lowest fee cap minus the base fee. So two heaps suffice for every base fee, and a new
+    block costs nothing. Stale entries are removed when they reach the top.
     """
 
     def __init__(self, subpool: Subpool, refresh: Callable[[PooledTransaction], None]) -> None:
@@ -65,7 +69,7 @@ class EvictionHeap:
         self._by_cap: list[tuple[int, int, PooledTransaction]] = []
 
     def add(self, pooled: PooledTransaction) -> None:
-        """A transaction enters the subpool."""
+        """Adds a transaction that enters the subpool."""
         pooled.subpool = self.subpool
         self.count += 1
         self.push(pooled)
@@ -83,7 +87,7 @@ class EvictionHeap:
             heapq.heapify(self._by_cap)
 
     def remove(self, pooled: PooledTransaction, target: Subpool) -> None:
-        """A transaction moves to ``target``; its heap entries are dropped when they come up."""
+        """Removes a transaction, which moves to ``target``. Its heap entries become stale."""
         pooled.subpool = target
         self.count -= 1
 
@@ -97,7 +101,7 @@ class EvictionHeap:
         )
 
     def lowest_first(self, fees: NextFees) -> Generator[PooledTransaction, None, None]:
-        """Yields the transactions by rank, lowest first; close it before the heap is changed."""
+        """Yields transactions by rank, lowest first. Close it before changing the heap."""
         taken: list[PooledTransaction] = []
         try:
             while (pooled := self.lowest(fees)) is not None:

@@ -24,17 +24,18 @@ G2_POINTS = 65
 G1_BYTES, G2_BYTES = 48, 96
 CELLS_PER_BLOB = 128
 CELL_BYTES = 2048
-SETTINGS_BYTES = 4096  # more than the library's structure of settings takes
+SETTINGS_BYTES = 4096  # upper bound of the size of the library's settings structure
 SETUP_VARIABLE = "FASTEVM_TRUSTED_SETUP"
-# A package that brings the ceremony's output, as a path from its own folder.
+# A package that contains the ceremony's output, and the path inside the package.
 SETUP_PACKAGE = "eth_account"
 SETUP_IN_PACKAGE = "typed_transactions/blob_transactions/kzg_trusted_setup.txt"
 OK, BAD_ARGUMENTS = 0, 1
 
 
 class TrustedSetup:
-    """The output of the Ethereum KZG ceremony: loaded (2 s of one core, 5 MB) when first needed, or
-    before by ``preload``.
+    """The output of the Ethereum KZG ceremony, loaded by `preload` or when first needed.
+
+    Loading takes 2 s of one core and 5 MB.
     """
 
     def __init__(self, path: Path) -> None:
@@ -45,9 +46,9 @@ class TrustedSetup:
     def verify_blobs(
         self, blobs: Sequence[bytes], commitments: Sequence[bytes], proofs: Sequence[bytes]
     ) -> bool:
-        """Returns whether each proof fits its blob and commitment (EIP-4844).
+        """Returns whether each proof is valid for its blob and commitment (EIP-4844).
 
-        Raises ValueError for bytes that are no field elements or points.
+        Raises ValueError for bytes that are not field elements or points.
         """
         joined = (b"".join(blobs), b"".join(commitments), b"".join(proofs))
         return self._verify("verify_blob_kzg_proof_batch", *joined, _ctypes().c_uint64(len(blobs)))
@@ -55,9 +56,9 @@ class TrustedSetup:
     def verify_cells(
         self, blobs: Sequence[bytes], commitments: Sequence[bytes], proofs: Sequence[bytes]
     ) -> bool:
-        """Returns whether all 128 proofs of each blob fit its cells and commitment (EIP-7594).
+        """Returns whether all 128 proofs of each blob are valid for its cells (EIP-7594).
 
-        Raises ValueError for bytes that are no field elements or points.
+        Raises ValueError for bytes that are not field elements or points.
         """
         count = CELLS_PER_BLOB * len(blobs)
         indices = (_ctypes().c_uint64 * count)(*(list(range(CELLS_PER_BLOB)) * len(blobs)))
@@ -84,7 +85,7 @@ class TrustedSetup:
                 self._settings = _load(self.path)
 
     def preload(self) -> None:
-        """Loads the setup in a thread of the lowest priority; only logs a failure."""
+        """Loads the setup in a thread of the lowest priority. A failure is only logged."""
         Thread(target=self._preload, name="fastevm-kzg", daemon=True).start()
 
     @property
@@ -93,7 +94,7 @@ class TrustedSetup:
         return self._settings is not None
 
     def _preload(self) -> None:
-        with contextlib.suppress(OSError, AttributeError):  # not on this system
+        with contextlib.suppress(OSError, AttributeError):  # not supported by this system
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), LEAST_PRIORITY)
         try:
             self.load()
@@ -104,7 +105,7 @@ class TrustedSetup:
         return self._cells_and_proofs(blob, proves=False)[0]
 
     def _cells_and_proofs(self, blob: bytes, *, proves: bool) -> tuple[bytes, list[bytes]]:
-        """Returns the cells of a blob, concatenated, and their proofs if these are wanted."""
+        """Returns the concatenated cells of a blob, and their proofs if ``proves``."""
         self.load()
         cells = _ctypes().create_string_buffer(CELLS_PER_BLOB * CELL_BYTES)
         proofs = _ctypes().create_string_buffer(CELLS_PER_BLOB * G1_BYTES) if proves else None
@@ -124,13 +125,13 @@ class TrustedSetup:
 def find_trusted_setup(path: Path | None = None) -> TrustedSetup | None:
     """Returns the setup at ``path``, else of FASTEVM_TRUSTED_SETUP, else of eth-account.
 
-    The file has the text format of the ceremony's clients. Returns None if there is none. Raises
-    OSError if the named file does not exist.
+    The file has the ceremony's text format. Returns None if no file is found. Raises OSError if the
+    named file does not exist.
     """
     named = path or (Path(os.environ[SETUP_VARIABLE]) if SETUP_VARIABLE in os.environ else None)
     if named is not None:
         if not named.is_file():
-            raise FileNotFoundError(f"trusted setup: there is no file {named}")
+            raise FileNotFoundError(f"trusted setup: file {named} does not exist")
         return TrustedSetup(named)
     package = find_spec(SETUP_PACKAGE)
     if package is None or package.origin is None:
@@ -141,7 +142,7 @@ def find_trusted_setup(path: Path | None = None) -> TrustedSetup | None:
 
 @cache
 def _ctypes() -> Any:
-    """Loaded with the first blob: it takes 3 ms of a start."""
+    """Imports ctypes with the first blob: the import takes 3 ms of a node's start."""
     return import_module("ctypes")
 
 
@@ -170,6 +171,6 @@ def _load(path: Path) -> Any:
 
 def _check(code: int) -> None:
     if code == BAD_ARGUMENTS:
-        raise ValueError("bytes that are no field elements or points")
+        raise ValueError("bytes that are not field elements or points")
     if code != OK:
         raise MemoryError("the KZG library ran out of memory")

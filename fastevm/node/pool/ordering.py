@@ -1,4 +1,4 @@
-"""Ordering: the executable transactions by effective tip, in which the builder includes them."""
+"""Ordering: executable transactions by effective tip, as the builder includes them."""
 
 import heapq
 from enum import IntEnum
@@ -8,7 +8,7 @@ from fastevm.node.pool.run_times import LONG_SECONDS, SLOW_SECONDS, RunTimes
 
 
 class Lane(IntEnum):
-    """Groups of transactions; a slice includes all of a lane before the next lane.
+    """Groups of transactions: a slice includes all of a lane before the next lane.
 
     CANNOT_PAY offers less than the base fee and is never included.
     """
@@ -22,22 +22,21 @@ class Lane(IntEnum):
 class OrderedByPrice:
     """The first executable transaction of each sender, by effective tip at one base fee.
 
-    ``by_time``: slow transactions come after the usual ones, and long ones only from ``pop_long``.
-    Entries of transactions that left the pool stay until they come up. ``pop`` returns them too,
-    and the caller skips them.
+    ``by_time``: slow transactions come after the others, and long ones only from ``pop_long``.
+    Transactions that left the pool stay in the heap until they are popped; the caller skips them.
     """
 
     def __init__(self, run_times: RunTimes) -> None:
         self.run_times = run_times
         self.base_fee = 0
-        self.by_arrival = False  # not by tip, if the base fee is covered
+        self.by_arrival = False  # order by arrival, not by tip, among those that cover the base fee
         self.by_time = False
         self._heap: list[tuple[Lane, int, int, PooledTransaction]] = []
         self._long: list[tuple[Lane, int, int, PooledTransaction]] = []
         self._set_aside: list[PooledTransaction] = []
 
     def rebuild(self, base_fee: int, heads: list[PooledTransaction], *, by_time: bool) -> None:
-        """Replaces everything with these transactions at this base fee (wei per gas)."""
+        """Replaces all entries with these transactions at this base fee (wei per gas)."""
         self.base_fee, self.by_time = base_fee, by_time
         self._set_aside.clear()
         entries = [self._entry(head) for head in heads]
@@ -66,24 +65,24 @@ class OrderedByPrice:
         return Lane.SLOW if seconds > SLOW_SECONDS and not self.by_arrival else Lane.USUAL
 
     def pop(self) -> PooledTransaction | None:
-        """Returns the highest effective tip, the first to arrive among equals.
+        """Removes and returns the transaction with the highest effective tip, the oldest of equals.
 
-        None if no transaction covers the base fee.
+        Returns None if no transaction covers the base fee.
         """
         if not self._heap or self._heap[0][0] is Lane.CANNOT_PAY:
             return None
         return heapq.heappop(self._heap)[3]
 
     def pop_long(self) -> PooledTransaction | None:
-        """Returns the same of the transactions that may take long; None if there are none."""
+        """Removes and returns the long transaction with the highest tip; None if there is none."""
         return heapq.heappop(self._long)[3] if self._long else None
 
     def set_aside(self, head: PooledTransaction) -> None:
-        """Leaves a transaction out until ``restore``."""
+        """Leaves a transaction out until `restore`."""
         self._set_aside.append(head)
 
     def restore(self) -> None:
-        """Offers again what was set aside."""
+        """Adds the transactions that were set aside."""
         for head in self._set_aside:
             self.push(head)
         self._set_aside.clear()

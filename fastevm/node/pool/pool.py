@@ -3,11 +3,11 @@
 A transaction is executable if it follows the account's nonce without a gap and the balance covers
 it together with the executable ones before it. The others are queued. The builder takes the best
 executable transaction, then confirms it, sets it aside or drops it. A confirmed transaction stays
-known until its block is canonical; it is executable again if the block is given up.
+known until its block is canonical; it is executable again if the block is abandoned.
 
-When a part of the pool is full, the transaction with the lowest effective tip at the next base fee
-leaves (see `eviction`). A transaction that no block can include now never evicts one that a block
-can include. The pool remembers why a transaction left (see `drop_reason`).
+When a subpool is full, the transaction with the lowest effective tip at the next base fee leaves
+(see `eviction`). A transaction that no block can include now never evicts one that a block can
+include. The pool remembers why a transaction left (see `drop_reason`).
 """
 
 import math
@@ -43,8 +43,8 @@ from fastevm.node.pool.run_times import RunTimes
 Content = Mapping[bytes, Mapping[int, Transaction]]
 
 
-MAX_VICTIMS = 16  # transactions that leave for the bytes of one
-MAX_DROP_REASONS = 4_096  # remembered; the oldest are forgotten
+MAX_VICTIMS = 16  # most transactions that are evicted because of one transaction's size
+MAX_DROP_REASONS = 4_096  # drop reasons that are remembered; the oldest are forgotten
 
 EVICTED = "evicted: the pool was full and others pay more"
 REPLACED = "replaced by a transaction with the same nonce that pays more"
@@ -53,12 +53,12 @@ OVER_LIMIT = "evicted: too many transactions of the sender wait for a nonce or f
 
 
 class PoolLimits(Struct, frozen=True):
-    """Bounds of the pool, in transactions.
+    """Limits of the pool, in transactions.
 
-    ``executable`` and ``queued`` bound the two subpools, ``*_per_sender`` one sender's share of
-    them, and ``size`` the bytes of all transactions, without blobs. ``blob_transactions`` bounds
-    those with blobs (each holds up to 768 KiB), ``sidecars`` those of included transactions, which
-    a reorganisation may return to the pool. ``by_arrival``: blocks include transactions in order of
+    ``executable`` and ``queued`` limit the two subpools, ``*_per_sender`` one sender's transactions
+    in them, and ``size`` the bytes of all transactions, without blobs. ``blob_transactions`` limits
+    those with blobs (each has up to 768 KiB), ``sidecars`` those of included transactions, which a
+    reorganisation may return to the pool. ``by_arrival``: blocks include transactions in order of
     arrival, not of tip. ``cap_alone_replaces``: a replacement only needs a higher fee cap.
     """
 
@@ -75,12 +75,12 @@ class PoolLimits(Struct, frozen=True):
 
 
 class TransactionPool:
-    """Transactions of all senders; every method may be called from any thread.
+    """Transactions of all senders. Thread-safe.
 
-    ``accounts`` is the newest state, with pre-confirmed transactions; see ``settle``. ``charges``
-    returns what a transaction pays besides gas and value, in wei (OP stack). Whoever adds
-    transactions keeps ``next_fees`` up to date. ``max_seconds``: what the execution of a
-    transaction may take, where blocks have deadlines.
+    ``accounts``: the newest state, with pre-confirmed transactions; see `settle`. ``charges``
+    returns what a transaction pays besides gas and value, in wei (OP stack). The caller of `add`
+    keeps ``next_fees`` up to date. ``max_seconds``: longest execution of a transaction, if blocks
+    have deadlines.
     """
 
     def __init__(
@@ -100,7 +100,8 @@ class TransactionPool:
         self._authorities: dict[bytes, int] = {}
         self._size = 0  # bytes of all transactions
         self._changed: set[bytes] = set()  # accounts whose nonces the next state may change
-        self._readmitted: Container[bytes] | None = None  # None: all
+        # hashes that `reset` may add again; None: all
+        self._readmitted: Container[bytes] | None = None
         self._arrivals = 0
         self._blobs: dict[bytes, PooledTransaction] = {}
         self._unfunded: set[bytes] = set()  # senders whose next transaction waits for funds
@@ -163,7 +164,7 @@ class TransactionPool:
             self._trim_queued()
 
     def drop_reason(self, tx_hash: bytes) -> str | None:
-        """Returns why a transaction left the pool without a block; None if that is not known."""
+        """Returns why a transaction left the pool without a block; None if unknown."""
         return self._drop_reasons.get(tx_hash)
 
     def find(self, tx_hash: bytes) -> Transaction | None:
@@ -191,7 +192,8 @@ class TransactionPool:
     def next_nonce(self, address: bytes, known: int | None = None) -> int:
         """Returns the nonce after all included and executable transactions of the account.
 
-        ``known``: its nonce in a state that the caller has read; the result is never lower.
+        ``known``: the account's nonce in a state that the caller has read, a lower bound of the
+        result.
         """
         with self._lock:
             sender = self._queues.get(address)
@@ -199,10 +201,10 @@ class TransactionPool:
         return nonce if known is None else max(nonce, known)
 
     def is_ahead_of(self, accounts: Layer) -> bool:
-        """Returns whether the pool may count a nonce as used that this state does not.
+        """Returns whether the pool may count a nonce as used that the state ``accounts`` does not.
 
-        Takes no lock. A transaction is first executable, then its sender is in ``_changed``, then
-        the pool has the state that includes it. Checking in this order misses none.
+        Takes no lock. Checks executable transactions, then ``_changed``, then the state: a
+        transaction moves through them in this order, so none is missed.
         """
         return bool(self._executable.count or self._changed) or self._accounts is not accounts
 
@@ -290,28 +292,28 @@ class TransactionPool:
         return None
 
     def expected_seconds(self, pooled: PooledTransaction) -> float:
-        """Returns how long a transaction may take, by what its sender and code took before."""
+        """Returns the expected seconds of an execution, from earlier ones of sender and code."""
         with self._lock:
             return self.run_times.expected(pooled.transaction, pooled.sender)
 
     def drop_too_slow(self, pooled: PooledTransaction, details: str) -> None:
-        """Drops a transaction that no block has time for, and refuses the sender's similar ones."""
+        """Drops a transaction too slow for any block, and refuses similar ones of its sender."""
         with self._lock:
             self.run_times.refuse_from(pooled.sender, pooled.transaction.gas_limit)
             self.drop(pooled.hash, f"{TOO_SLOW}: {details}")
 
     def learn_time(self, pooled: PooledTransaction, seconds: float, gas: int | None) -> None:
-        """Counts an execution of ``seconds``, which used ``gas``; None if it was stopped."""
+        """Records an execution time in seconds; ``gas``: the gas used, None if it was stopped."""
         with self._lock:
             self.run_times.learn(pooled.transaction, pooled.sender, seconds, gas)
 
     def set_aside(self, pooled: PooledTransaction) -> None:
-        """Skips a transaction that does not fit, and its sender, until the next ``open_slice``."""
+        """Skips a transaction that does not fit, and its sender, until the next `open_slice`."""
         with self._lock:
             self._ordered.set_aside(pooled)
 
     def confirm(self, pooled: PooledTransaction) -> None:
-        """Marks a transaction as included in the open block; offers the sender's next one."""
+        """Marks a transaction as included in the open block, and offers its sender's next one."""
         with self._lock:
             self._confirmed[pooled.hash] = pooled
             self._use_nonce(pooled.sender, pooled.nonce, pooled.authorities, spent=pooled.cost)
@@ -323,7 +325,7 @@ class TransactionPool:
             self._trim_queued()
 
     def sealed(self, transactions: Iterable[Transaction]) -> None:
-        """Forgets these transactions: the block that includes them is canonical."""
+        """Removes these transactions, because the block that includes them is canonical."""
         with self._lock:
             for transaction in transactions:
                 self._include(transaction)
@@ -353,7 +355,7 @@ class TransactionPool:
             back = [item for item in returned if item.type != DEPOSIT_TX]
             back += (pooled.transaction for pooled in given_up.values())
             self._changed.update(item.sender for item in back if item.sender is not None)
-            # Blocks may fund any account; accounts lose again what removed blocks paid them.
+            # Blocks may fund any account, and removing blocks takes such payments back.
             self._changed.update(self._queues if back else self._unfunded)
             self._use_state(accounts)
             known = self._readmitted
@@ -364,7 +366,7 @@ class TransactionPool:
 
     @contextmanager
     def readmitting(self, hashes: Container[bytes]) -> Iterator[None]:
-        """In this context, `reset` adds only these transactions again."""
+        """A context in which `reset` adds only transactions with these hashes again."""
         self._readmitted = hashes
         try:
             yield
@@ -374,7 +376,7 @@ class TransactionPool:
     # --- inside: rules ----------------------------------------------------------------------------
 
     def _check_time(self, transaction: Transaction, sender: bytes) -> None:
-        """Raises InvalidTransaction if the builder could not execute it, or a similar one."""
+        """Raises InvalidTransaction if this transaction, or a similar one, was too slow."""
         reason = self._drop_reasons.get(transaction.hash, "")
         if reason.startswith(TOO_SLOW):
             refuse("too_slow", reason)
@@ -386,7 +388,7 @@ class TransactionPool:
     def _check(
         self, sender: SenderQueue, new: PooledTransaction, old: PooledTransaction | None
     ) -> list[PooledTransaction]:
-        """Returns what leaves for ``new``; raises InvalidTransaction if it is refused."""
+        """Returns the transactions to evict for ``new``. Raises InvalidTransaction to refuse it."""
         if new.nonce < sender.nonce:
             text = f"nonce too low: next nonce {sender.nonce}, tx nonce {new.nonce}"
             refuse("nonce_too_low", text)
@@ -407,7 +409,7 @@ class TransactionPool:
     def _check_delegation(
         self, sender: SenderQueue, new: PooledTransaction, old: PooledTransaction | None
     ) -> None:
-        """Raises if a delegated account would have more than one transaction (EIP-7702)."""
+        """Raises InvalidTransaction for a second transaction of a delegated account (EIP-7702)."""
         if new.sender in self._authorities or self._has_delegated(new):
             if not sender.executable_count and new.nonce != sender.nonce:
                 refuse("delegated_gap", "gapped-nonce tx from delegated accounts")
@@ -422,15 +424,15 @@ class TransactionPool:
                 refuse("authority_reserved", "authority already reserved")
 
     def _has_delegated(self, new: PooledTransaction) -> bool:
-        """Returns whether the sender has code: a delegation, unless it is impersonated."""
+        """Returns whether the sender has code: a delegation, unless the sender is impersonated."""
         return bool(self._accounts.code(new.sender)) and not is_impersonated(new.transaction)
 
     def _check_capacity(
         self, sender: SenderQueue, new: PooledTransaction
     ) -> list[PooledTransaction]:
-        """Returns what leaves for ``new``: the lowest of each part that is full.
+        """Returns the transactions to evict for ``new``: the lowest of each subpool that is full.
 
-        Raises InvalidTransaction if ``new`` does not rank above it.
+        Raises InvalidTransaction if ``new`` does not rank higher.
         """
         limits, fits = self.limits, new.nonce <= sender.frontier
         if new.has_blobs and len(sender.by_nonce) >= limits.blob_transactions_per_sender:
@@ -456,7 +458,7 @@ class TransactionPool:
         return self._victims_by_size(new, new_rank, victims)
 
     def _rank_of(self, sender: SenderQueue, new: PooledTransaction, *, fits: bool) -> Rank:
-        """Returns the rank of ``new``; ``fits``: it follows the sender's executable ones."""
+        """Returns the rank of ``new``. ``fits``: it directly follows executable transactions."""
         before = sender.caps_before(new.nonce) if fits else None
         lowest_caps = new.caps if before is None else new.caps.lowest(before)
         return rank(lowest_caps, new.arrival, self.next_fees)
@@ -468,7 +470,7 @@ class TransactionPool:
         victims: list[PooledTransaction],
         freed: int = 0,
     ) -> list[PooledTransaction]:
-        """Adds to ``victims`` until there is room for the bytes of ``new``. Returns all of them.
+        """Adds to ``victims`` until the pool has space for ``new``. Returns all of them.
 
         ``freed``: bytes of the transaction that ``new`` replaces.
         """
@@ -494,7 +496,7 @@ class TransactionPool:
     def _victim(
         self, lowest: PooledTransaction | None, new: PooledTransaction, new_rank: tuple[bool, Rank]
     ) -> PooledTransaction:
-        """Returns what leaves for ``new``, which must rank above ``lowest``."""
+        """Returns the transaction to evict for ``new``, which must rank above ``lowest``."""
         if lowest is None:
             refuse("underpriced", "transaction underpriced")
         self._check_victim(lowest, lowest.subpool, new, new_rank)
@@ -514,13 +516,13 @@ class TransactionPool:
         ):
             refuse("underpriced", "transaction underpriced")
         if lowest.sender == new.sender:
-            # Evicting the sender's last transaction would leave this one behind a gap.
+            # Evicting the sender's last transaction would leave ``new`` behind a gap.
             refuse("pool_full", "txpool is full")
 
     def _last_of(self, address: bytes, subpool: Subpool, skipped: int = 0) -> PooledTransaction:
-        """Returns the last of a sender's transactions in a subpool, which leaves no gap behind.
+        """Returns the last of a sender's transactions in a subpool: evicting it leaves no gap.
 
-        ``skipped``: how many after it leave already.
+        ``skipped``: how many after it are already being evicted.
         """
         sender = self._queues[address]
         if subpool is QUEUED:
@@ -543,7 +545,7 @@ class TransactionPool:
             assert lowest is not None
             self._evict(lowest)
 
-    # --- inside: moving ---------------------------------------------------------------------------
+    # --- inside: subpools -------------------------------------------------------------------------
 
     def _insert(self, sender: SenderQueue, new: PooledTransaction) -> None:
         sender.by_nonce[new.nonce] = new
@@ -562,7 +564,7 @@ class TransactionPool:
         if new.nonce > sender.frontier:
             self._move(sender, new, QUEUED)
         self._promote(sender)
-        if new.subpool is NO_SUBPOOL:  # not covered: it waits for funds
+        if new.subpool is NO_SUBPOOL:  # the balance does not cover it
             self._move(sender, new, QUEUED)
         while self._executable.count > self.limits.executable:
             lowest = self._executable.lowest(self.next_fees)
@@ -570,7 +572,7 @@ class TransactionPool:
             self._evict(lowest)
 
     def _promote(self, sender: SenderQueue) -> None:
-        """Makes the transactions executable that follow without a gap, as far as funds go."""
+        """Makes transactions executable that follow without a gap, while the balance lasts."""
         pooled = sender.by_nonce.get(sender.frontier)
         if pooled is None:
             return
@@ -628,7 +630,7 @@ class TransactionPool:
         self._queues[pooled.sender].refresh()
 
     def _rank_again(self, sender: SenderQueue) -> None:
-        """Ranks a sender again after a replacement, which changes the ranks that follow."""
+        """Updates the ranks of a sender's transactions after a replacement."""
         sender.is_stale = True
         sender.refresh()
         self._executable.push(sender.by_nonce[sender.frontier - 1])
@@ -647,7 +649,7 @@ class TransactionPool:
     def _remove(self, pooled: PooledTransaction, reason: str | None) -> None:
         sender, was_executable = self._queues[pooled.sender], pooled.subpool is EXECUTABLE
         self._take_out(sender, pooled)
-        if was_executable:  # those that follow are behind a gap now
+        if was_executable:  # the later transactions are now behind a gap
             self._demote(sender, pooled.nonce)
         if not sender.by_nonce and pooled.sender not in self._changed:
             del self._queues[pooled.sender]
@@ -668,7 +670,7 @@ class TransactionPool:
     def _use_nonce(
         self, address: bytes, nonce: int, authorities: frozenset[bytes], spent: int = 0
     ) -> None:
-        """Counts a nonce as used; `settle` brings the state with the new nonce."""
+        """Counts a nonce as used. The next `settle` brings the state with the new nonce."""
         self._changed.add(address)
         self._changed |= authorities
         sender = self._queues.get(address)
@@ -679,7 +681,8 @@ class TransactionPool:
 
     def _include(self, transaction: Transaction) -> None:
         """Removes a transaction that a canonical block includes."""
-        if transaction.type == DEPOSIT_TX:  # it uses no nonce; `settle` brings its sender's
+        # a deposit uses no nonce of the pool; `settle` brings the sender's new nonce
+        if transaction.type == DEPOSIT_TX:
             assert transaction.sender is not None
             self._changed.add(transaction.sender)
             return
@@ -694,7 +697,7 @@ class TransactionPool:
                 del self._sidecars[next(iter(self._sidecars))]
 
     def _set_nonce(self, sender: SenderQueue, nonce: int) -> None:
-        """Removes the transactions below ``nonce`` and determines the executable ones again."""
+        """Removes the transactions below ``nonce`` and updates the executable ones."""
         waiting = sender.by_nonce
         if nonce < sender.nonce:
             self._demote(sender, sender.nonce)
@@ -733,13 +736,13 @@ class TransactionPool:
             del self._queues[address]
 
     def _reenter(self, transactions: Iterable[Transaction]) -> None:
-        """Adds the transactions again that are still valid."""
+        """Adds transactions again, if they are still valid."""
         for transaction in transactions:
             kept = self._sidecars.pop(transaction.hash, None)
             try:
                 self.add(transaction, None if kept is None else kept.sidecar)
             except InvalidTransaction:
-                continue  # nonce or funds do not fit on the new branch
+                continue  # nonce or balance do not fit on the new branch
 
 
 def _refuse_account(sender: SenderQueue) -> None:

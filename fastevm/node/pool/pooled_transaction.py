@@ -29,14 +29,14 @@ NO_SUBPOOL, EXECUTABLE, QUEUED = Subpool
 
 
 class FeeCaps(NamedTuple):
-    """What transactions offer at most: wei per gas, and ``blob`` per blob gas (None: no blobs)."""
+    """Fee caps of transactions: wei per gas, and ``blob`` in wei per blob gas (None: no blobs)."""
 
     tip: int
     fee: int
     blob: int | None = None
 
     def lowest(self, other: "FeeCaps") -> "FeeCaps":
-        """Returns the lower cap of each kind; both are with blobs, or none."""
+        """Returns the lower cap of each kind. Both must be for blob transactions, or neither."""
         blob = self.blob
         if blob is not None and other.blob is not None:
             blob = min(blob, other.blob)
@@ -46,12 +46,13 @@ class FeeCaps(NamedTuple):
 class PooledTransaction:
     """A transaction in the pool.
 
-    ``arrival`` counts up. ``cost`` is the most that it can take from its sender, in wei.
-    ``authorities`` signed its authorizations; it may raise their nonces (EIP-7702).
-    ``lowest_caps`` is the minimum over the sender's executable transactions up to this one, because
-    none of them can be included without those before it. ``stopped`` counts executions that
-    a deadline ended, ``cpu_seconds`` is the longest of them. ``is_long``: a slice has no time for
-    it between others. ``size``: bytes of its encoding, without blobs.
+    ``arrival``: a number that counts up. ``cost``: the most wei that it can take from its sender.
+    ``authorities``: signers of its authorizations, whose nonces it may raise (EIP-7702).
+    ``lowest_caps``: the minimum over the sender's executable transactions up to this one, because
+    none can be included without those before it. ``stopped``: number of executions that a deadline
+    ended;
+    ``cpu_seconds``: the longest of them. ``is_long``: too slow to run between others in a slice.
+    ``size``: bytes of its encoding, without blobs.
     """
 
     __slots__ = (
@@ -106,17 +107,17 @@ class PooledTransaction:
         return is_blob_type
 
     def effective_tip(self, base_fee: int) -> int:
-        """Returns what the block's producer earns per gas (EIP-1559); below 0: it cannot pay."""
+        """Returns the tip in wei per gas (EIP-1559); negative if the base fee is not covered."""
         return min(self.caps.tip, self.caps.fee - base_fee)
 
 
 class SenderQueue:
     """The transactions of one account by nonce.
 
-    Those from ``nonce`` to before ``frontier`` are executable, the others are queued. ``cost`` is
-    the most that the executable ones can take together, in wei. ``spent`` is the same for those
-    that the builder has confirmed since the pool last got a state, which does not include them.
-    ``is_stale``: inclusions may have raised the ``lowest_caps`` of those that follow.
+    Those from ``nonce`` to ``frontier - 1`` are executable, the others are queued. ``cost``: the
+    most wei that the executable ones can take together. ``spent``: the same for those that the
+    builder confirmed after the pool's last state. ``is_stale``: inclusions may have raised the
+    ``lowest_caps`` of later transactions.
     """
 
     __slots__ = ("by_nonce", "cost", "frontier", "is_stale", "nonce", "spent")
@@ -137,12 +138,12 @@ class SenderQueue:
 
     @property
     def has_blobs(self) -> bool:
-        """Whether its transactions carry blobs: all of a sender do, or none."""
+        """Whether the transactions carry blobs: all of a sender's transactions do, or none."""
         first = next(iter(self.by_nonce.values()), None)
         return first is not None and first.has_blobs
 
     def caps_before(self, nonce: int) -> FeeCaps | None:
-        """Returns the lowest caps of the executable transactions before ``nonce``; None: none."""
+        """Returns the lowest caps of the executable transactions before ``nonce``, or None."""
         previous = self.by_nonce.get(nonce - 1)
         if previous is None or previous.subpool is not EXECUTABLE:
             return None
@@ -161,7 +162,7 @@ class SenderQueue:
 
 
 def authorities_of(transaction: Transaction) -> frozenset[bytes]:
-    """Returns the signers of a transaction's authorizations that its chain may apply."""
+    """Returns the signers of those authorizations that can apply on the transaction's chain."""
     if transaction.type != SET_CODE_TX:
         return NO_AUTHORITIES
     chains = (0, transaction.chain_id)

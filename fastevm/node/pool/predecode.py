@@ -8,8 +8,8 @@ from fastevm.core.execution.transaction.sidecar import BLOB_TX_TYPE, BlobSidecar
 from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.errors import TransactionDecodeError
 
-MAX_PREDECODED_AT_ONCE = 64  # transactions: about a millisecond
-MAX_PREDECODED = 2_048  # not taken yet; the oldest are dropped
+MAX_PREDECODED_AT_ONCE = 64  # most transactions of one call: about a millisecond
+MAX_PREDECODED = 2_048  # cached transactions that are not yet submitted; the oldest are dropped
 
 
 class PredecodedTransactions:

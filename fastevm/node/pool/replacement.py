@@ -1,4 +1,4 @@
-"""Replacement: how much more a transaction must offer to replace another of the same nonce."""
+"""Replacement: by how much a transaction must raise its fees to replace one of the same nonce."""
 
 from fastevm.node.pool.pooled_transaction import BLOB_TX, PooledTransaction, refuse
 

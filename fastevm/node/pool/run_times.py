@@ -1,8 +1,8 @@
-"""How long transactions take to execute, learned per gas from senders and from the called codes.
+"""Execution time of transactions per gas, learned for senders and called codes.
 
-Gas prices time badly: a call of BLAKE2F takes fifty times as long per gas as a loop. The builder
-has a deadline in every slice, so it includes short transactions before slow ones, and executes
-those that may take most of a slice in a thread of their own (`node/production/long_run.py`).
+Gas is a poor measure of time: BLAKE2F takes fifty times as long per gas as a loop. The builder has
+a deadline in every slice, so it includes short transactions before slow ones, and executes those
+that may take most of a slice in a separate thread (`node/production/long_run.py`).
 """
 
 from collections import OrderedDict
@@ -12,11 +12,13 @@ from fastevm.core.execution.transaction.transaction import Transaction
 
 SLOW_SECONDS: Final = 0.005  # a slice includes slower transactions after all others
 LONG_SECONDS: Final = 0.04  # a transaction that takes longer does not run between others
-UNKNOWN_RATE: Final = 20e-9  # seconds per gas of unknown code: the slowest precompile takes as much
-LEARN_GAS: Final = round(SLOW_SECONDS / UNKNOWN_RATE)  # a lower gas limit is never slow
-MAX_RATES: Final = 8_192  # senders, and codes, that are remembered
-MIN_USED_SHARE: Final = 1 / 8  # of the gas limit; otherwise fixed costs count as time per gas
-FORGETTING: Final = 0.2  # weight of a faster execution; a slower one counts immediately
+UNKNOWN_RATE: Final = 20e-9  # seconds per gas of unknown code: the rate of the slowest precompile
+# transactions with a lower gas limit are never slow
+LEARN_GAS: Final = round(SLOW_SECONDS / UNKNOWN_RATE)
+MAX_RATES: Final = 8_192  # senders, and codes, whose rates are kept
+# least share of the gas limit that counts as used; otherwise fixed costs distort the rate
+MIN_USED_SHARE: Final = 1 / 8
+FORGETTING: Final = 0.2  # weight of a faster execution in the average; a slower one replaces it
 
 
 class RunTimes:
@@ -25,10 +27,11 @@ class RunTimes:
     def __init__(self) -> None:
         self._senders: OrderedDict[bytes, float] = OrderedDict()
         self._codes: OrderedDict[bytes, float] = OrderedDict()
-        self._refused: OrderedDict[bytes, int] = OrderedDict()  # gas limits, by sender
+        # lowest refused gas limit, by sender
+        self._refused: OrderedDict[bytes, int] = OrderedDict()
 
     def expected(self, transaction: Transaction, sender: bytes) -> float:
-        """Returns the seconds that a transaction may take with all its gas."""
+        """Returns the expected seconds of a transaction that uses all its gas."""
         gas: int = transaction.gas_limit
         if gas < LEARN_GAS:
             return gas * UNKNOWN_RATE
@@ -38,20 +41,20 @@ class RunTimes:
         return gas * max(code, self._senders.get(sender, 0.0))
 
     def refuse_from(self, sender: bytes, gas_limit: int) -> None:
-        """Remembers that a transaction of the sender with this gas limit took too long."""
+        """Records that a transaction of the sender with this gas limit took too long."""
         known = self._refused.pop(sender, gas_limit)
         self._refused[sender] = min(known, gas_limit)
         if len(self._refused) > MAX_RATES:
             self._refused.popitem(last=False)
 
     def refused_from(self, sender: bytes) -> int | None:
-        """Returns the lowest such gas limit of the sender; None if there is none."""
+        """Returns the sender's lowest gas limit that took too long; None if there is none."""
         return self._refused.get(sender)
 
     def learn(
         self, transaction: Transaction, sender: bytes, seconds: float, gas: int | None
     ) -> None:
-        """Counts an execution of ``seconds``, which used ``gas``; None if it was stopped."""
+        """Records an execution time in seconds; ``gas``: the gas used, None if it was stopped."""
         if transaction.gas_limit < LEARN_GAS:
             return
         stopped_rate = max(seconds / transaction.gas_limit, UNKNOWN_RATE)

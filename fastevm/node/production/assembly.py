@@ -1,4 +1,4 @@
-"""Assembles a block on any known parent from given attributes and transactions."""
+"""Builds a block on any known parent from given attributes and transactions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def assemble_block(
     *,
     gas_target: int = DEFAULT_GAS_TARGET,
 ) -> tuple[Block, BlockResult]:
-    """Executes the transactions in order and seals the block; does not change the chain.
+    """Executes the transactions in order and seals the block. Does not change the chain.
 
     ``transactions`` come after those of the attributes. The gas limit moves from the parent's
     towards ``gas_target``. Raises InvalidTransaction for the first transaction that cannot be

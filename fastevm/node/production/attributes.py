@@ -1,4 +1,4 @@
-"""Attributes of a block that the builder gets from elsewhere, such as a consensus client."""
+"""Attributes of a block that the builder does not choose, as from a consensus client."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NO_DEPOSITS = "this node makes no blocks that begin with deposits"
 
 
 class BlockAttributes(Struct, frozen=True, kw_only=True):
-    """What a consensus client decides about a block. ``timestamp`` in seconds.
+    """The attributes that a consensus client chooses. ``timestamp`` in seconds.
 
     If the rules put fee parameters into the extra data, they replace ``extra_data``. The block
     begins with ``transactions``, in this order: the deposits of an OP-stack chain. ``gas_limit``
@@ -33,9 +33,9 @@ class BlockAttributes(Struct, frozen=True, kw_only=True):
 
 
 class AttributesSource:
-    """Decides the attributes of the blocks that a node builds, and includes deposits from L1.
+    """Chooses the attributes of the blocks that a node builds, and includes deposits from L1.
 
-    The methods about deposits are for chains without an L1; `SimulatedL1` overrides them.
+    The deposit methods of this class are for chains without an L1; `SimulatedL1` overrides them.
     """
 
     coinbase: bytes = ZERO_ADDRESS
@@ -45,9 +45,9 @@ class AttributesSource:
         raise NotImplementedError
 
     def fixed_timestamp(self, parent: Block) -> int | None:
-        """Returns the timestamp (seconds) that a child of ``parent`` must have.
+        """Returns the timestamp in seconds that a child of ``parent`` must have.
 
-        None if the rules leave it to the clock.
+        Returns None if the rules allow any.
         """
         return None
 
@@ -68,13 +68,13 @@ class AttributesSource:
 
 
 class EthereumAttributes(AttributesSource):
-    """Attributes of a chain with Ethereum's rules: fees go to ``coinbase`` (20 bytes)."""
+    """Attributes for a chain with Ethereum's rules. ``coinbase`` (20 bytes) receives the fees."""
 
     def __init__(self, coinbase: bytes = ZERO_ADDRESS) -> None:
         self.coinbase = coinbase
 
     def attributes(self, parent: Block, timestamp: int) -> BlockAttributes:
-        """Returns attributes without transactions; the randomness is a hash of parent and time."""
+        """Returns attributes without transactions; prevRandao is a hash of parent and timestamp."""
         return BlockAttributes(
             timestamp=timestamp,
             coinbase=self.coinbase,

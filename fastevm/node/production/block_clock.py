@@ -19,17 +19,17 @@ class KeptTime(NamedTuple):
 
 
 class BlockClock:
-    """System time plus ``offset`` seconds, at most one timestamp set for the next block.
+    """A clock for block timestamps: system time plus ``offset`` seconds.
 
-    ``interval``: seconds from each block to the next, in place of the time that passes; None: time
-    passes. A timestamp that was set comes first, then the interval, then the time.
+    ``interval``: seconds between block timestamps; None: they follow the time. A timestamp set for
+    the next block has precedence over the interval, which has precedence over the time.
     """
 
     def __init__(self) -> None:
         self.offset = 0
         self.interval: int | None = None
         self._next: int | None = None
-        self._last: int | None = None  # in place of the head's timestamp, until a block is sealed
+        self._last: int | None = None  # replaces the head's timestamp until a block is sealed
         self._begun = 0  # system time of the block under construction
 
     def now(self) -> int:
@@ -43,15 +43,16 @@ class BlockClock:
 
     @staticmethod
     def check(timestamp: int) -> None:
-        """ValueError for a timestamp above MAX_TIMESTAMP."""
+        """Raises ValueError for a timestamp above MAX_TIMESTAMP."""
         if timestamp > MAX_TIMESTAMP:
             raise ValueError(f"timestamp {timestamp}, limit {MAX_TIMESTAMP}")
 
     def next_timestamp(self, system_time: int, parent: int, least_step: int) -> int:
-        """The timestamp of a child of a block at ``parent`` (seconds); it stays to be used.
+        """Returns the timestamp of a child of a block with timestamp ``parent``, all in seconds.
 
-        ``system_time``: the timestamp by the system's clock. ``least_step``: 0 where blocks may
-        share a second; a time that lies before the parent is a second after it then.
+        ``system_time``: the time by the system's clock. ``least_step``: 0 if blocks may share a
+        second. A time before the parent's becomes the parent's plus at least a second in that case.
+        A timestamp that was set stays set until `sealed`.
         """
         last = self.last(parent)
         if self._next is not None:
@@ -65,34 +66,34 @@ class BlockClock:
         return max(wanted, parent + least_step)
 
     def last(self, parent: int) -> int:
-        """The timestamp that the next one is not before: the parent's, or the time that was set."""
+        """Returns the lower bound of the next timestamp: the parent's, or the time that was set."""
         return parent if self._last is None else max(self._last, parent)
 
     def begun(self, system_time: int) -> None:
-        """A block begins whose timestamp by the system's clock is this."""
+        """Records the system time at which a block begins."""
         self._begun = system_time
 
     def sealed(self, timestamp: int) -> None:
-        """A block has this timestamp: one that was set is used up, and time goes on from it."""
+        """Records the timestamp of a sealed block. If it was set, the clock continues from it."""
         self._last = None
         if self._next is not None:
             self._next = None
             self.offset = timestamp - self._begun
 
     def set_next(self, timestamp: int) -> None:
-        """Give the next block this timestamp (seconds)."""
+        """Sets the timestamp of the next block, in seconds."""
         self._next = timestamp
 
     def set_now(self, timestamp: int) -> None:
-        """Make ``timestamp`` (seconds) the current time; one set for the next block is void."""
+        """Sets the current time in seconds. Removes a timestamp set for the next block."""
         self.offset = timestamp - int(time.time())
         self._next, self._last = None, timestamp
 
     def kept(self) -> KeptTime:
-        """What the clock is set to now."""
+        """Returns the settings of the clock."""
         return KeptTime(self.offset, self.interval, self._next, self._last, int(time.time()))
 
     def restore(self, kept: KeptTime) -> None:
-        """Continue from the time at which `kept` was called, as if none had passed since."""
+        """Restores settings as if no time had passed since `kept` was called."""
         self.offset = kept.offset - (int(time.time()) - kept.system_time)
         self.interval, self._next, self._last = kept.interval, kept.next, kept.last

@@ -39,8 +39,8 @@ FIXED_TIMESTAMPS = (
     "on this chain every block comes 200 ms after its parent: no timestamp can be chosen;"
     " mine blocks to let time pass"
 )
-MAX_FETCHES = 16  # of state that one transaction lacks, before it waits for the next block
-MAX_TRIES = 4  # executions of a transaction that deadlines stopped, before the pool drops it
+MAX_FETCHES = 16  # fetches of missing state for one transaction before it waits for the next block
+MAX_TRIES = 4  # stopped executions of a transaction before the pool drops it
 
 # Refusals after which a transaction stays in the pool: a later block may include it.
 RETRYABLE = {
@@ -54,7 +54,7 @@ RETRYABLE = {
 
 
 class BuilderFaults(Struct):
-    """Fault injection for tests of followers: each switch makes one wrong block."""
+    """Fault injection for tests of followers: each switch causes one wrong block."""
 
     restart_block: bool = False
     seal_without_last: bool = False
@@ -68,8 +68,9 @@ class BlockProducer:
     """
 
     fails = False  # whether the last slice ended with an error
-    runs_long = False  # whether long transactions execute beside the slices
-    collects_garbage = False  # of the whole process, between slices
+    runs_long = False  # whether long transactions run in a separate thread
+    # whether to run full garbage collections of the process between slices
+    collects_garbage = False
 
     def __init__(
         self,
@@ -104,10 +105,9 @@ class BlockProducer:
     def begin(self, timestamp: int) -> PendingBlock:
         """Begins a child of the head and returns its first slice, for the caller to publish.
 
-        That slice has only the transactions that the block begins with.
-
-        ``timestamp``: of the block by the system's clock, in seconds. The producer's clock adds its
-        offset, and the timestamp is at least that of the parent plus the configured step.
+        That slice has only the transactions that every block begins with. ``timestamp``: the
+        system's time in seconds. The producer's clock adds its offset, and the block's timestamp is
+        at least the parent's plus the configured step.
         """
         self._open(timestamp)
         return self.close_slice()
@@ -127,13 +127,13 @@ class BlockProducer:
         )
 
     def opens_with(self, attributes: BlockAttributes) -> tuple[object, ...]:
-        """Returns everything that determines an empty child of the head: a key for caches."""
+        """Returns everything that determines an empty child of the head, as a cache key."""
         return self.chain.head.hash, self.chain.amendments, self.chain.config, attributes
 
     def keep_spare(self, attributes: BlockAttributes, block: SlicedBlock) -> None:
-        """Keeps a block that was opened only to be read; the next block can use it.
+        """Keeps a block that was opened only to be read, so that the next block can use it.
 
-        It has only the transactions that it begins with. The caller holds the lock.
+        It has only the transactions that every block begins with. The caller holds the lock.
         """
         self._spare = self.opens_with(attributes), block
 
@@ -154,7 +154,7 @@ class BlockProducer:
         )
 
     def require_free_timestamps(self) -> None:
-        """ValueError if the rules of the chain set the timestamp of every block."""
+        """Raises ValueError if the rules of the chain set the timestamp of every block."""
         if self.source.fixed_timestamp(self.chain.head) is not None:
             raise ValueError(FIXED_TIMESTAMPS)
 
@@ -164,12 +164,12 @@ class BlockProducer:
         deadline: float = NEVER,
         limit: float = NEVER,
     ) -> int:
-        """Adds the best transactions of the pool within the gas, at most ``limit``.
+        """Adds the best transactions of the pool, at most ``limit``. Returns how many were added.
 
-        Returns how many. ``gas_budget`` is that of the whole block so far. A transaction that still
+        ``gas_budget``: gas of the whole block that may be used so far. A transaction that still
         runs at ``deadline`` (monotonic seconds) is stopped and waits for the next slice. If this
-        producer ``runs_long``, so is one that takes more than LONG_SECONDS: the pool offers it as a
-        long one from then on.
+        producer ``runs_long``, a transaction is also stopped after LONG_SECONDS; then the pool
+        returns it from `best_long`.
         """
         block, pool = self._current_block(), self.pool
         by_time = self.runs_long and deadline != NEVER
@@ -196,13 +196,13 @@ class BlockProducer:
         return added
 
     def close_slice(self) -> PendingBlock:
-        """Closes a slice and returns the block so far; the pool uses its state from now on."""
+        """Closes a slice and returns the block so far. The pool uses its state from now on."""
         pending = self._current_block().close_slice()
         self.pool.settle(pending.layer)
         return pending
 
     def seal(self) -> Block:
-        """Computes the roots and makes the block canonical. Leaves no open block."""
+        """Computes the roots and makes the block canonical. Then no block is open."""
         block = self._current_block()
         if self.faults.seal_without_last and block.has_chosen:
             self.faults.seal_without_last = False
@@ -234,9 +234,9 @@ class BlockProducer:
         """Builds and seals ``count`` blocks immediately, with transactions of the pool.
 
         ``timestamp`` (seconds): of the first block, not below what its parent allows. ``interval``:
-        seconds by which the clock advances before each block. Builds fewer blocks if the producer
-        stops, or if ``is_stopped``, which is called before each, returns True. Raises ValueError
-        for a timestamp or an interval if the rules of the chain set the timestamps.
+        seconds by which the clock advances before each block. Stops early if the producer stops, or
+        if ``is_stopped()``, called before each block, returns True. Raises ValueError for a
+        timestamp or an interval if the rules of the chain set the timestamps.
         """
         if timestamp is not None or interval is not None:
             self.require_free_timestamps()
@@ -246,7 +246,7 @@ class BlockProducer:
                 self.seal_open_block()
             if timestamp is not None:
                 self.clock.set_next(timestamp)
-            system_time = int(time.time())  # one for all blocks, so that the interval is exact
+            system_time = int(time.time())  # the same for all blocks, so that the interval is exact
             for _ in range(count):
                 if self.stopping or is_stopped():
                     break
@@ -258,7 +258,7 @@ class BlockProducer:
         return blocks
 
     def mine_each(self) -> list[Block]:
-        """Builds and seals a block for each transaction of the pool that can be included now."""
+        """Builds and seals a block for each pool transaction that can be included now."""
         blocks: list[Block] = []
         with self.lock:
             while self.pool.executable_count and not self.stopping:
@@ -270,7 +270,7 @@ class BlockProducer:
         return blocks
 
     def mine_with(self, transactions: Iterable[Transaction]) -> Block:
-        """Builds and seals a block with only these transactions after those it begins with.
+        """Builds and seals a block with only these transactions after those that it begins with.
 
         Raises InvalidTransaction for the first that cannot be included, and then builds no block.
         """
@@ -291,7 +291,7 @@ class BlockProducer:
             pass
 
     def seal_open_block(self) -> None:
-        """Seals the open block if it has chosen transactions; otherwise drops it."""
+        """Seals the open block if it has chosen transactions, otherwise drops it."""
         with self.lock:
             if self.open_block is not None and self.open_block.has_chosen:
                 self.seal()
@@ -306,7 +306,7 @@ class BlockProducer:
 
     @property
     def block_time(self) -> float | None:
-        """Seconds between blocks that are built without a request; None: none are."""
+        """Seconds between blocks that are built without a request; None if there are none."""
         return None
 
     @property
@@ -340,17 +340,17 @@ class BlockProducer:
         return self.seal()
 
     def _begin_whole(self, timestamp: int) -> None:
-        """Begins a child of the head that is sealed immediately: nobody reads its slices."""
+        """Begins a child of the head that will be sealed immediately, without published slices."""
         self._open(timestamp, is_whole=True)
         if self._current_block().begins_with:
-            self.close_slice()  # the pool needs the state after them
+            self.close_slice()  # the pool needs the state after these transactions
 
     def _current_block(self) -> SlicedBlock:
         assert self.open_block is not None, "no block was begun"
         return self.open_block
 
     def _is_awaited(self, pooled: PooledTransaction, deadline: float) -> bool:
-        """Returns whether a transaction waits for its state; without a deadline, fetches it."""
+        """Returns whether a transaction waits for its state. Without a deadline, fetches it."""
         state, transaction = self.missing_state, pooled.transaction
         if deadline != NEVER:
             return state.is_fetching(transaction.hash)
@@ -362,9 +362,9 @@ class BlockProducer:
         return False
 
     def _drops_too_large(self, pooled: PooledTransaction) -> bool:
-        """Drops a transaction that has too much gas for any block. Returns whether it has.
+        """Drops a transaction whose gas limit exceeds that of any block. Returns whether it does.
 
-        Otherwise it, and those behind it, would stay ahead of transactions that pay less.
+        Otherwise the transaction would block those that pay less, and its sender's later ones.
         """
         gas, most = pooled.transaction.gas_limit, self._current_block().most_gas
         if gas > most:
@@ -393,7 +393,7 @@ class BlockProducer:
     def _exclude(
         self, pooled: PooledTransaction, error: InvalidTransaction | ForkError, seconds: float
     ) -> None:
-        """Keeps a transaction that a block did not include for a later slice, or drops it.
+        """Keeps a transaction that was not included for a later slice, or drops it.
 
         ``seconds``: CPU time of its execution. CPU time counts because a busy machine may reach a
         deadline without executing anything.
@@ -433,7 +433,7 @@ class BlockProducer:
             pool.drop(pooled.hash, f"no block can include it: {error}")
 
     def _add(self, transaction: Transaction, *, waits: bool) -> Receipt:
-        """Adds a transaction to the block; fetches what it reads if the caller ``waits``."""
+        """Adds a transaction to the block. ``waits``: fetch the state that it lacks."""
         block, state = self._current_block(), self.missing_state
         for _ in range(MAX_FETCHES if waits and state.is_remote else 0):
             try:
@@ -446,7 +446,7 @@ class BlockProducer:
 
     @contextmanager
     def _stopped_at(self, deadline: float, *, by_time: bool) -> Iterator[None]:
-        """Cancels the current transaction at the deadline; ``by_time``: also a long one."""
+        """Cancels the current transaction at the deadline; ``by_time``: a long one earlier."""
         block = self._current_block()
         block.resume()
         if deadline == NEVER or not self.pool.executable_count:

@@ -1,4 +1,4 @@
-"""Settings of a developer for the next blocks, which override the rules and the source."""
+"""A developer's settings for the next blocks, which override the rules and the source."""
 
 from __future__ import annotations
 
@@ -8,16 +8,15 @@ from fastevm.core.primitives.replace import replace
 from fastevm.node.production.attributes import BlockAttributes
 
 MAX_GAS_LIMIT: Final = 2**63 - 1  # gas is a signed number of 64 bits
-MAX_BASE_FEE: Final = 2**128 - 1  # wei; what a block costs still fits into 256 bits
+MAX_BASE_FEE: Final = 2**128 - 1  # wei; the cost of a block still fits into 256 bits
 
 
 class BlockSettings:
     """Settings for all later blocks, and for the children of one block.
 
-    ``coinbase`` (20 bytes) and ``gas_limit`` hold until they change; None leaves them to the source
-    and the rules. ``min_gas_price`` (wei): what a transaction must offer. ``of_children``:
-    attributes of the children of the block with the hash ``parent``. Methods may be called while no
-    block begins.
+    ``coinbase`` (20 bytes) and ``gas_limit`` hold until they change; None: as the source and the
+    rules say. ``min_gas_price``: wei that a transaction must offer. ``of_children``: attributes of
+    the children of the block with the hash ``parent``. Call methods only while no block begins.
     """
 
     def __init__(self) -> None:
@@ -32,13 +31,13 @@ class BlockSettings:
         self.of_children: dict[str, Any] = {}
 
     def copy(self) -> BlockSettings:
-        """The same decisions, independent of later ones."""
+        """Returns a copy that later changes do not affect."""
         same = BlockSettings()
         same.restore(self)
         return same
 
     def restore(self, kept: BlockSettings) -> None:
-        """Decide as ``kept`` does, in place of what was decided."""
+        """Replaces all settings with those of ``kept``."""
         self.coinbase, self.gas_limit = kept.coinbase, kept.gas_limit
         self.min_gas_price = kept.min_gas_price
         self.parent, self.of_children = kept.parent, dict(kept.of_children)
@@ -58,7 +57,7 @@ class BlockSettings:
         return found
 
     def applied(self, attributes: BlockAttributes, parent: bytes) -> BlockAttributes:
-        """Returns the attributes of a child of ``parent`` with the settings applied."""
+        """Returns the attributes of a child of ``parent`` with these settings applied."""
         decided = dict(self._of_child(parent))
         if self.coinbase is not None:
             decided["coinbase"] = self.coinbase

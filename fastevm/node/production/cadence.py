@@ -1,4 +1,4 @@
-"""When slices are due, when filling one begins and ends, and when it is published.
+"""The schedule of slices: due times, start and deadline of filling, publication.
 
 All times are in seconds of the monotonic clock.
 """
@@ -7,19 +7,19 @@ from msgspec import Struct
 
 MS = 1_000
 
-FILL_START = 0.5  # latest share of an interval before the due time at which filling begins
-EXHAUSTED_FILL_START = 0.75  # the same after a slice that its deadline stopped
+FILL_START = 0.5  # earliest start of filling before the due time, as a share of the interval
+EXHAUSTED_FILL_START = 0.75  # the same, after a slice that its deadline stopped
 MIN_FILL_SECONDS = 0.015
-PUBLISH_AHEAD = 0.004  # seconds before the due time: waking up takes about that long
-MAX_PUBLISH_AHEAD = 0.1  # share of the interval
+PUBLISH_AHEAD = 0.004  # seconds before the due time, because waking up takes about that long
+MAX_PUBLISH_AHEAD = 0.1  # upper limit of PUBLISH_AHEAD, as a share of the interval
 SAFETY = 1.5  # factor on expected costs
-MIN_CLOSING_SECONDS = 0.002  # between the end of filling and the due time
-MAX_CLOSING = 0.3  # share of the interval
+MIN_CLOSING_SECONDS = 0.002  # least seconds between the end of filling and the due time
+MAX_CLOSING = 0.3  # the most, as a share of the interval
 SMOOTHING = 0.2  # weight of the newest measurement
 
 
 class Tick(Struct, frozen=True):
-    """The due time of one slice. ``number`` counts all ticks, ``index`` those of a block from 1."""
+    """The due time of a slice. ``number`` counts all slices, ``index`` those of a block from 1."""
 
     number: int
     index: int
@@ -27,10 +27,10 @@ class Tick(Struct, frozen=True):
 
 
 class Cadence:
-    """The ticks of blocks of ``block_time_ms`` in slices of ``interval_ms``.
+    """The due times of slices of ``interval_ms`` in blocks of ``block_time_ms``.
 
-    Every tick is computed from ``anchor``, so errors do not add up. If the block time is no
-    multiple of the interval, the first slice is shorter; the last one ends with the block.
+    Each is computed from ``anchor``, so errors do not add up. If the block time is not a multiple
+    of the interval, the first slice is shorter; the last one ends with the block.
     """
 
     def __init__(self, block_time_ms: int, interval_ms: int, anchor: float) -> None:
@@ -65,7 +65,7 @@ class Cadence:
 
 
 def aligned_anchor(block_time_ms: int, wall: float, monotonic: float) -> float:
-    """Returns the monotonic time when wall time was last a multiple of the block time."""
+    """Returns the monotonic time at which the wall time was last a multiple of the block time."""
     return monotonic - wall % (block_time_ms / MS)
 
 
@@ -81,14 +81,14 @@ class Average:
 
 
 class SliceTiming:
-    """The schedule of a slice before its due time, from the measured times of the last slices."""
+    """When to fill, close and publish a slice before its due time, from measured times."""
 
     def __init__(self, interval: float) -> None:
         self.interval = interval
         self._transaction, self._closing = Average(50e-6), Average(0.001)
 
     def measure_at(self, tick: Tick) -> float:
-        """Returns when the executable transactions are counted to choose when filling begins."""
+        """Returns when to count the executable transactions, which decides when filling begins."""
         return tick.due - FILL_START * self.interval
 
     def fill_at(self, tick: Tick, executable: int, *, exhausted: bool = False) -> float:
@@ -109,7 +109,7 @@ class SliceTiming:
 
     @property
     def idle_seconds(self) -> float:
-        """Seconds after a slice in which the next one needs no work."""
+        """Seconds after a slice in which the next slice needs no work."""
         return (1 - FILL_START) * self.interval
 
     def learn(self, transactions: int, filling: float, closing: float) -> None:

@@ -5,11 +5,11 @@ from collections.abc import Callable
 from threading import Condition, Thread
 from typing import Final
 
-IDLE_SECONDS: Final = 10.0  # without a deadline, then the thread ends
+IDLE_SECONDS: Final = 10.0  # seconds without a deadline after which the thread ends
 
 
 class DeadlineTimer:
-    """Calls one action at one deadline. Its thread is reused while deadlines come."""
+    """Calls one action at one deadline. The thread is reused while deadlines come."""
 
     def __init__(self) -> None:
         self._changed = Condition()
@@ -18,9 +18,9 @@ class DeadlineTimer:
         self._action: Callable[[], float | None] | None = None
 
     def arm(self, deadline: float, action: Callable[[], float | None]) -> None:
-        """Calls ``action`` at ``deadline`` (monotonic seconds); it must be short.
+        """Calls ``action`` at ``deadline`` (monotonic seconds). The action must be short.
 
-        It may return another deadline at which it is called again.
+        If it returns another deadline, it is called again then.
         """
         with self._changed:
             self._deadline, self._action = deadline, action
@@ -30,7 +30,7 @@ class DeadlineTimer:
             self._changed.notify()
 
     def disarm(self) -> None:
-        """Cancels the action; it does not begin after this returns."""
+        """Cancels the action. It does not start after this returns."""
         with self._changed:
             self._action = None
 

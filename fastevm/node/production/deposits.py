@@ -10,7 +10,7 @@ class DepositRefused(ValueError):
 
 
 class Deposit(Struct, frozen=True, kw_only=True):
-    """A deposit of a user of L1: a message, and ``mint`` new wei for its sender.
+    """A deposit of an L1 user: a message, and ``mint`` new wei for its sender.
 
     ``to`` None creates a contract. ``gas_limit`` was bought on L1.
     """

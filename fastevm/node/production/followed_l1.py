@@ -1,7 +1,7 @@
-"""Attributes of the block that follows the newest one of a chain whose sequencer is elsewhere.
+"""Attributes of the next block of a chain whose sequencer is another node.
 
-On chains of the OP stack only the sequencer knows the block of L1 that its next block stands on. It
-is usually that of the newest block.
+On chains of the OP stack only the sequencer knows the L1 block that its next block refers to. It is
+usually the same as the newest block's.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from fastevm.node.production.attributes import BlockAttributes, EthereumAttribut
 
 
 class FollowedL1(EthereumAttributes):
-    """Attributes of the next block of a followed chain, which begins as its parent begins.
+    """Attributes of the next block of a followed chain, with the same L1 block as its parent.
 
-    That is with the same block of L1 and, on Base since Denim, with the milliseconds after those of
-    the parent. A chain without deposits has Ethereum's attributes.
+    On Base since Denim, the milliseconds continue from the parent's. A chain without deposits has
+    Ethereum's attributes.
     """
 
     def __init__(self, chain: Chain, coinbase: bytes) -> None:
@@ -46,15 +46,15 @@ class FollowedL1(EthereumAttributes):
         )
 
     def fixed_timestamp(self, parent: Block) -> int | None:
-        """The timestamp of a child 200 ms after ``parent``, if its rules have BaseTime."""
+        """Returns the timestamp of a child 200 ms after ``parent``, if the rules have BaseTime."""
         part = millis_part(parent.transactions)
         return None if part is None else next_millis(parent.header, part, 0)[0]
 
 
 def continued_attributes(parent: Block) -> Transaction | None:
-    """Returns the transaction of L1 attributes of a child on the same block of L1.
+    """Returns the L1 attributes transaction of a child with the same L1 block as ``parent``.
 
-    None if the parent begins with none.
+    Returns None if the parent has no L1 attributes.
     """
     before = attributes_of(parent.transactions)
     if before is None:

@@ -7,9 +7,9 @@ import gc
 import time
 
 YOUNG_THRESHOLDS = (10_000, 10, 1_000_000)  # the last one disables automatic full collections
-SETTLE_SECONDS = 3.0  # after the start, when all modules are loaded
+SETTLE_SECONDS = 3.0  # seconds after the start, when all modules are loaded
 PERIOD_SECONDS = 30.0
-LONG_SECONDS = 0.04  # after a longer collection its survivors are frozen
+LONG_SECONDS = 0.04  # if a collection takes longer, its survivors are frozen
 
 
 class Collector:
@@ -36,7 +36,7 @@ class Collector:
             self._thresholds = None
 
     def collect(self, left: float) -> None:
-        """Collects if it is due and expected to take less than ``left`` seconds.
+        """Collects if a collection is due and expected to take less than ``left`` seconds.
 
         The first call freezes all objects instead: modules, classes and code live as long as the
         process.
@@ -52,7 +52,7 @@ class Collector:
         gc.collect()
         self.last_seconds = time.monotonic() - now
         if self.last_seconds > LONG_SECONDS:
-            # Most survivors are stored blocks; traversing them again would take ever longer.
+            # Most survivors are stored blocks. Without freezing, each collection would take longer.
             gc.freeze()
             self.last_seconds = 0.0
         self._due = time.monotonic() + PERIOD_SECONDS

@@ -1,8 +1,9 @@
-"""Executes one long transaction in a thread of its own, while slices are published on time.
+"""Executes one long transaction in a separate thread, while slices are published on time.
 
 A transaction with a full gas limit may take longer than a slice, for example one call of BLAKE2F.
-The builder starts it right after a slice, publishes empty slices while it runs, and includes
-others after it. If the block ends first, the run is cancelled and starts earlier in a later block.
+The builder starts it right after a slice, publishes empty slices while it runs, and includes other
+transactions after it. If the block ends first, the run is cancelled and starts earlier in a later
+block.
 """
 
 from __future__ import annotations
@@ -18,17 +19,17 @@ from fastevm.core.execution.types import Receipt
 from fastevm.node.pool.pooled_transaction import PooledTransaction
 from fastevm.node.production.sliced_block import SlicedBlock
 
-THREAD_PRIORITY: Final = -10  # of threads that build blocks, where the system permits it
+THREAD_PRIORITY: Final = -10  # niceness of threads that build blocks, if the system permits it
 
 
 def raise_priority() -> None:
-    """Lets the current thread, which builds blocks, run before those that answer requests."""
-    with contextlib.suppress(OSError, AttributeError):  # not permitted, or not on this system
+    """Gives the current thread, which builds blocks, priority over those that answer requests."""
+    with contextlib.suppress(OSError, AttributeError):  # not permitted, or not supported
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), THREAD_PRIORITY)
 
 
 class LongRun:
-    """The execution of one transaction in a block that nothing else may use meanwhile.
+    """The execution of one transaction in a block, which must not be used otherwise until it ends.
 
     ``expected_end`` is in monotonic seconds. ``receipt`` or ``error`` is the result, ``seconds``
     the CPU time; they are set when ``is_done``.
@@ -55,11 +56,11 @@ class LongRun:
         return self._done.is_set()
 
     def wait(self, until: float) -> None:
-        """Waits for the end of the execution, until monotonic seconds at most."""
+        """Waits for the end of the execution, at most until the monotonic time ``until``."""
         self._done.wait(max(0.0, until - time.monotonic()))
 
     def end(self) -> None:
-        """Cancels the execution if it has not ended, and waits for that: some milliseconds."""
+        """Cancels the execution if it has not ended, and waits a few milliseconds for its end."""
         if not self.is_done:
             self.block.cancel()
         self._thread.join()

@@ -1,4 +1,4 @@
-"""When a development node makes blocks: for each transaction, at an interval, or on demand."""
+"""Decides when a development node builds blocks: per transaction, at an interval, or on demand."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from fastevm.node.production.block_producer import BlockProducer
 
 log = logging.getLogger(__name__)
 
-MIN_INTERVAL = 0.01  # seconds from block to block
+MIN_INTERVAL = 0.01  # seconds between blocks
 MAX_INTERVAL = 10**9  # seconds
-STOP_SECONDS = 5.0  # for the thread to end
+STOP_SECONDS = 5.0  # seconds to wait for the thread to end
 
 
 class Miner:
@@ -30,7 +30,7 @@ class Miner:
         *,
         automine: bool = False,
     ) -> None:
-        """``paused`` is called after the producer paused or resumed."""
+        """``paused()`` is called after the producer paused or resumed."""
         self.producer, self.paused, self.automine = producer, paused, automine
         self.interval: float | None = producer.block_time
         self._lock = threading.Lock()
@@ -38,7 +38,7 @@ class Miner:
         self._ended = threading.Event()
 
     def set_automine(self, wanted: bool) -> None:
-        """Builds a block for each transaction immediately and none at an interval, or stops that.
+        """Builds a block for each transaction, and none at an interval; False: stops that.
 
         While blocks are built at an interval, False changes nothing.
         """
@@ -89,6 +89,6 @@ class Miner:
         while not ended.wait(max(0.0, due - time.monotonic())):
             try:
                 self.producer.mine()
-            except Exception:  # the next block is built at its time
+            except Exception:  # the next block is still built when it is due
                 log.exception("a block could not be made")
             due = max(due + interval, time.monotonic())

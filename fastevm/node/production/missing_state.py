@@ -1,4 +1,4 @@
-"""Fetches the state that transactions and blocks read, where it lies on another node (a fork)."""
+"""Fetches state that transactions and blocks read from another node (on a fork)."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import Final
 from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.core.execution.types import Header
 
-NEEDS_STATE: Final = "needs_state"  # the code with which a block refuses such a transaction
+# code of the exception for a transaction that reads missing state
+NEEDS_STATE: Final = "needs_state"
 
 
 class MissingState:
-    """The fetcher of a chain whose whole state is in this process: it has nothing to fetch.
+    """The fetcher of a chain whose whole state is in this process: it fetches nothing.
 
     `TransactionState` overrides every method for a forked chain. Those methods raise ForkError if
     the other node does not answer.
@@ -24,19 +25,22 @@ class MissingState:
         return False
 
     def begin(self, transaction: Transaction) -> None:
-        """Fetches what the transaction reads, in a thread of its own; returns immediately."""
+        """Fetches the state that the transaction reads, in another thread. Returns immediately."""
 
     def fetch(self, transaction: Transaction) -> None:
-        """Fetches what the transaction reads, and waits for it."""
+        """Fetches the state that the transaction reads, and waits for it."""
 
     def load_sender(self, transaction: Transaction) -> None:
-        """Reads the sender's account, so that the pool does not wait for it under its lock.
+        """Reads the sender's account, so that the pool does not fetch it under its lock.
 
         Raises StateNotKnown on an event loop if the account has not been fetched yet.
         """
 
     def prepare_block(self, parent: Header, timestamp: int) -> None:
-        """Fetches what a child of ``parent`` at ``timestamp`` (seconds) reads by itself."""
+        """Fetches the state that a child of ``parent`` reads outside its transactions.
+
+        ``timestamp``: the child's, in seconds.
+        """
 
     def close(self) -> None:
-        """Begins no more fetches."""
+        """Starts no more fetches."""

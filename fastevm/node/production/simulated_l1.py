@@ -39,16 +39,16 @@ L1_BLOCK_SECONDS: Final = 12
 
 ATTRIBUTES_GAS: Final = 1_000_000
 BEDROCK_ATTRIBUTES_GAS: Final = 150_000_000
-MAX_DEPOSIT_GAS: Final = 20_000_000  # that the portal on L1 sells in one block
+MAX_DEPOSIT_GAS: Final = 20_000_000  # gas of deposits that the portal on L1 sells per block
 MAX_DEPOSIT_DATA: Final = 120_000  # bytes that the portal on L1 accepts
 MAX_WAITING: Final = 1_024  # deposits that are in no block yet
 LOG_INDEX_BYTES: Final = 6
 
-# Prices of L1 move like a triangle: up for half of the period in blocks of L1, then down.
+# L1 fees follow a triangle wave: they rise for half of a period, counted in L1 blocks, then fall.
 BASE_FEE_LEAST, BASE_FEE_STEP, BASE_FEE_PERIOD = 500_000_000, 31_250_000, 64  # wei
 BLOB_FEE_LEAST, BLOB_FEE_STEP, BLOB_FEE_PERIOD = 1_000_000, 100_000, 40  # wei
 
-# Scalars as OP Mainnet had them, before Ecotone and after; no operator fee, as on most chains.
+# Scalars as on OP Mainnet, before and after Ecotone; no operator fee, as on most chains.
 FEE_OVERHEAD, FEE_SCALAR = 188, 684_000
 BASE_FEE_SCALAR, BLOB_BASE_FEE_SCALAR = 5_227, 1_014_213
 DA_FOOTPRINT_GAS_SCALAR = 400
@@ -58,7 +58,7 @@ class SimulatedL1(AttributesSource):
     """The L1 below a development chain: a block every 12 seconds of the chain's own time.
 
     The number of an L1 block determines its content, and the time determines the number. So every
-    node, also after a restart, sees the same L1. A waiting deposit is included in the next block
+    node, also after a restart, has the same L1. A waiting deposit is included in the next block
     with enough gas, and kept until a canonical block includes it.
     """
 
@@ -67,7 +67,7 @@ class SimulatedL1(AttributesSource):
     def __init__(self, chain: Chain) -> None:
         self.chain = chain
         self._waiting: dict[bytes, Transaction] = {}
-        # Begins anywhere, so that equal deposits to a restarted node differ.
+        # Starts at a random index, so that equal deposits after a restart get other hashes.
         self._log_index = int.from_bytes(os.urandom(LOG_INDEX_BYTES))
         chain.on_head(self._head_moved)
 
@@ -91,12 +91,12 @@ class SimulatedL1(AttributesSource):
         )
 
     def fixed_timestamp(self, parent: Block) -> int | None:
-        """The timestamp of a child 200 ms after ``parent``, if its rules have BaseTime."""
+        """Returns the timestamp of a child 200 ms after ``parent``, if the rules have BaseTime."""
         part = self._part_of(parent)
         return None if part is None else next_millis(parent.header, part, 0)[0]
 
     def _part_of(self, parent: Block) -> int | None:
-        """The milliseconds of a block; None before Denim."""
+        """Returns the milliseconds part of a block's timestamp; None before Denim."""
         if not self._has_base_time(self.chain.schedule_of(parent.hash)):
             return None
         layer = self.chain.layer_of(parent.hash)
@@ -109,7 +109,7 @@ class SimulatedL1(AttributesSource):
     def _attributes_deposit(self, parent: Block, timestamp: int) -> Transaction:
         schedule = self.chain.schedule_for_child(parent, timestamp)
         known = l1_attributes(timestamp // L1_BLOCK_SECONDS, attributes_of(parent.transactions))
-        # In the first block of a fork the contract still has the code of the fork before.
+        # In the first block of a fork the contract still has the previous fork's code.
         form = attributes_selector(self.chain.schedule_of(parent.hash))
         is_first = not schedule.parameters["deposits_report_gas"]
         return Transaction.build(
@@ -125,7 +125,7 @@ class SimulatedL1(AttributesSource):
         )
 
     def _fitting(self, gas: int) -> list[Transaction]:
-        """Returns the deposits for the next block: a deposit without gas makes it invalid."""
+        """Returns the deposits that fit into the next block's gas; more would make it invalid."""
         found: list[Transaction] = []
         for deposit in list(self._waiting.values()):
             gas -= deposit.gas_limit
@@ -188,10 +188,10 @@ class SimulatedL1(AttributesSource):
 
 
 def attributes_source(chain: Chain, coinbase: bytes) -> AttributesSource:
-    """Returns the source of the attributes of a development chain.
+    """Returns the source of a development chain's attributes.
 
-    That is a simulated L1 if the chain's blocks begin with deposits; else ``coinbase`` (20 bytes)
-    gets the fees.
+    It is a simulated L1 if the chain's blocks begin with deposits; otherwise ``coinbase`` (20
+    bytes) receives the fees.
     """
     head = chain.head
     rules = chain.schedule_for_child(head, head.header.timestamp + 1).parameters
@@ -199,7 +199,7 @@ def attributes_source(chain: Chain, coinbase: bytes) -> AttributesSource:
 
 
 def l1_attributes(number: int, before: L1Attributes | None) -> L1Attributes:
-    """Returns the L1 attributes of a block under L1 block ``number``; ``before``: its parent's."""
+    """Returns the attributes of L1 block ``number``. ``before``: those in the parent block."""
     repeated = before is not None and before.number == number
     return L1Attributes(
         number=number,

@@ -1,4 +1,4 @@
-"""Builds blocks in slices at their due times, in a thread of its own."""
+"""Builds blocks in slices at their due times, in a separate thread."""
 
 import logging
 import math
@@ -24,20 +24,21 @@ log = logging.getLogger(__name__)
 RETRY_SECONDS = 1.0  # pause after an unexpected error
 ERROR_LOG_SECONDS = 1.0  # between two log lines about errors
 MISSED_MS = 50.0  # a slice that is published later than this counts as missed
-MAX_RUN_SHARE = 0.5  # of the block time, that the execution of a transaction may take
+MAX_RUN_SHARE = 0.5  # longest execution of a transaction, as a share of the block time
 LONG_SAFETY = 1.25  # factor on the expected time of a long transaction
 MAX_WAIT_LATE = 0.025  # seconds after its closing time that a slice waits for a long transaction
-LATE_FILL_SECONDS = 0.01  # for others in such a slice, which is less than MISSED_MS late
-MAX_LONG_CHECKED = 8  # long transactions that are checked for room before a slice
+# seconds for other transactions in such a slice; it stays within MISSED_MS
+LATE_FILL_SECONDS = 0.01
+MAX_LONG_CHECKED = 8  # long transactions whose time and gas are checked before a slice
 
 
 class SliceBuilder(BlockProducer):
-    """Produces blocks on the head of a chain at the chain's block time and slice interval.
+    """Builds blocks on the head of a chain at the chain's block time and slice interval.
 
     Slice j of n may use up to j/n of the block's gas limit, or an equal share of the unused gas. It
     is closed and published at its due time even if it is empty or its deadline stopped it (see
-    `cadence`). After the publication the thread updates the state root, so that little is left to
-    hash when the block is sealed. Long transactions execute beside the slices (see `long_run`).
+    `cadence`). After the publication the thread updates the state root, so that little remains to
+    hash when the block is sealed. Long transactions run in a separate thread (see `long_run`).
     """
 
     runs_long = True
@@ -45,8 +46,9 @@ class SliceBuilder(BlockProducer):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.thread: threading.Thread | None = None
-        self.fails = False  # the last slice ended with an error
-        self.collects_garbage = True  # of the whole process, between slices
+        self.fails = False  # whether the last slice ended with an error
+        # whether to run full garbage collections of the process between slices
+        self.collects_garbage = True
         self._wake = threading.Event()
         self._collector = Collector()
         self._block = -1
@@ -56,7 +58,7 @@ class SliceBuilder(BlockProducer):
         self._cadence = Cadence(config.block_time_ms, config.slice_interval_ms, time.monotonic())
         self._timing = SliceTiming(self._cadence.interval)
         self._long: LongRun | None = None
-        self._waited = False  # a long transaction waited for others before the last slice
+        self._waited = False  # whether a long transaction waited for others before the last slice
         self.pool.max_seconds = MAX_RUN_SHARE * self._cadence.block_time
         self.metrics.count("long_transactions_total", 0)
 
@@ -97,7 +99,7 @@ class SliceBuilder(BlockProducer):
         return not self.paused
 
     def pause(self, wanted: bool) -> None:
-        """Stops building slices, after sealing what was pre-confirmed; False: continues."""
+        """Pauses building slices, after sealing the pre-confirmed transactions; False: resumes."""
         with self.lock:
             if wanted and not self.paused:
                 self.seal_open_block()
@@ -166,7 +168,7 @@ class SliceBuilder(BlockProducer):
         try:
             with self.lock:
                 self.abandon()
-        except Exception as second:  # the next slice fails the same way and reports it
+        except Exception as second:  # the next slice fails for the same reason and reports it
             log.debug("the block could not be dropped: %s", second)
 
     def _next_tick(self, number: int) -> Tick:
@@ -224,9 +226,9 @@ class SliceBuilder(BlockProducer):
         return pending
 
     def _gas_budget(self, tick: Tick) -> int:
-        """Returns what the block may use up to the end of a slice.
+        """Returns the gas that the block may have used at the end of a slice.
 
-        A long transaction may have used the shares of later slices. The gas that it left is divided
+        A long transaction may have used the shares of later slices. The remaining gas is divided
         equally, so that every slice has some.
         """
         block = self._current_block()
@@ -237,7 +239,7 @@ class SliceBuilder(BlockProducer):
     # --- long transactions ------------------------------------------------------------------------
 
     def _current_block(self) -> SlicedBlock:
-        """Returns the open block for exclusive use: stops a long transaction that runs in it."""
+        """Returns the open block for exclusive use. Stops a long transaction that runs in it."""
         self._end_long()
         return super()._current_block()
 
@@ -246,7 +248,7 @@ class SliceBuilder(BlockProducer):
         return run is not None and run.block is self.open_block and not run.is_done
 
     def _end_long(self) -> None:
-        """Takes the result of the long transaction, after stopping it if it still runs."""
+        """Records the result of the long transaction; stops it if it still runs."""
         run, self._long = self._long, None
         if run is None:
             return
@@ -263,7 +265,7 @@ class SliceBuilder(BlockProducer):
             raise run.error or RuntimeError("a long transaction ended without a result")
 
     def _execute_long(self, tick: Tick) -> None:
-        """Executes long transactions until it is time for the others; the last may still run."""
+        """Executes long transactions until short ones are due; the last may still run then."""
         until = self._timing.measure_at(tick)
         self._begin_long(tick)
         while (run := self._long) is not None and time.monotonic() < until and not self.stopping:
@@ -274,7 +276,7 @@ class SliceBuilder(BlockProducer):
                     self._begin_long(tick)
 
     def _await_long(self, tick: Tick) -> None:
-        """Waits until the slice has to be closed, or a moment longer if that should suffice.
+        """Waits until the slice must close, or a little longer if the long transaction ends then.
 
         Otherwise a transaction of 0.2 s would make those behind it miss a slice of 0.2 s.
         """
@@ -285,9 +287,9 @@ class SliceBuilder(BlockProducer):
         run.wait(closing + MAX_WAIT_LATE if is_near else closing)
 
     def _begin_long(self, tick: Tick) -> None:
-        """Starts the best long transaction that has time and gas in the block.
+        """Starts the best long transaction for which the block has time and gas.
 
-        After a slice that its deadline stopped, the transactions that wait go first, once.
+        After a slice that its deadline stopped, waiting short transactions go first, once.
         """
         with self.lock:
             if self._long is not None and self._long.block is not self.open_block:
@@ -315,9 +317,9 @@ class SliceBuilder(BlockProducer):
         return max(self.pool.expected_seconds(pooled), pooled.cpu_seconds)
 
     def _has_room(self, pooled: PooledTransaction, block: SlicedBlock, tick: Tick) -> bool:
-        """Returns whether a long transaction can end in this block, with the gas for that slice.
+        """Returns whether a long transaction can end in this block, and its slice has enough gas.
 
-        One that may take longer than that starts with a block.
+        A transaction that may take longer than a block starts with a block.
         """
         if self.missing_state.is_fetching(pooled.hash):
             return False
@@ -342,7 +344,7 @@ class SliceBuilder(BlockProducer):
         self.metrics.set("seal_seconds", time.monotonic() - started)
 
     def _align_block(self, tick: Tick) -> None:
-        """Seals or begins blocks until the open block is the one of this tick."""
+        """Seals or begins blocks until the open block belongs to this tick."""
         with self.lock:
             if self.paused:
                 return
@@ -375,7 +377,7 @@ class SliceBuilder(BlockProducer):
             self._wake.set()
 
     def _sleep_until(self, moment: float, tick: Tick, *, is_closed: bool = False) -> None:
-        """Sleeps. If the head moves, begins a new block, unless the slice ``is_closed``."""
+        """Sleeps until ``moment``. If the head moves, begins a new block, unless ``is_closed``."""
         while not self.stopping and (left := moment - time.monotonic()) > 0:
             if not self._wake.wait(left):
                 return

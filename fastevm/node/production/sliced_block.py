@@ -24,13 +24,13 @@ from fastevm.node.production.attributes import BlockAttributes
 
 
 class SlicedBlock:
-    """Executes transactions on a state; each closed slice is an immutable pending block.
+    """Executes transactions on a state. Each closed slice is an immutable pending block.
 
-    ``guesses``: over a remote state, an unknown value is guessed and recorded, for a block that is
-    executed to find out what it reads. Otherwise a transaction that reads it is refused.
+    ``guesses``: on a remote state, guess and record unknown values, for a block that is executed
+    only to find out what it reads. Otherwise a transaction that reads an unknown value is refused.
     ``begins_with``: the number of transactions that every block on this parent begins with.
-    ``most_gas``: what a block has for one chosen transaction, if users deposit nothing.
-    Any thread may call ``cancel``. Only one thread may call the other methods.
+    ``most_gas``: gas that a block has for one chosen transaction, without users' deposits. Any
+    thread may call ``cancel``. Only one thread may call the other methods.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class SlicedBlock:
         self.begins_with = 0
         self.index = -1
         self._closed: PendingBlock | None = None
-        self._sliced = 0  # transactions in closed slices
+        self._sliced = 0  # number of transactions in closed slices
         self._builder = BlockBuilder(
             layer,
             draft,
@@ -65,7 +65,7 @@ class SlicedBlock:
 
     @property
     def header(self) -> Header:
-        """The header; roots and gas are still those of the draft."""
+        """The header. Roots and gas are those of the draft."""
         return self._builder.header
 
     @property
@@ -75,17 +75,17 @@ class SlicedBlock:
 
     @property
     def gas_used(self) -> int:
-        """Gas used so far."""
+        """The gas used so far."""
         return self._builder.gas_used
 
     @property
     def blob_gas_used(self) -> int:
-        """Blob gas used so far."""
+        """The blob gas used so far."""
         return self._builder.blob_gas_used
 
     @property
     def count(self) -> int:
-        """Transactions so far."""
+        """The number of transactions so far."""
         return len(self._builder.transactions)
 
     @property
@@ -98,7 +98,7 @@ class SlicedBlock:
         return self._builder.has_gas_for(transaction, gas_budget)
 
     def add(self, transaction: Transaction) -> Receipt:
-        """Executes a transaction. InvalidTransaction changes nothing."""
+        """Executes a transaction. Raises InvalidTransaction and then changes nothing."""
         return self._builder.add(transaction)
 
     def cancel(self) -> None:
@@ -110,7 +110,7 @@ class SlicedBlock:
         self._builder.resume()
 
     def close_slice(self) -> PendingBlock:
-        """Closes a slice; returns the block so far as an immutable value."""
+        """Closes a slice. Returns the block so far as an immutable object."""
         self.index += 1
         builder = self._builder
         transactions = builder.transactions
@@ -122,7 +122,8 @@ class SlicedBlock:
             "gas_used": builder.gas_used,
         }
         if self.schedule.parameters["commits_to_withdrawals"]:
-            changes["withdrawals_root"] = ZERO_HASH  # a storage root, unknown like the state root
+            # a storage root, which is unknown like the state root
+            changes["withdrawals_root"] = ZERO_HASH
         if self.header.block_access_list_hash is not None:
             changes["block_access_list_hash"] = access_list_hash(builder.access_list() or b"")
         if self.header.blob_gas_used is not None:
@@ -142,7 +143,7 @@ class SlicedBlock:
         return self._closed
 
     def close_empty_slice(self) -> PendingBlock:
-        """Closes a slice without new transactions, also while one executes."""
+        """Closes a slice without new transactions. Allowed while a transaction executes."""
         assert self._closed is not None, "the first slice has the block's own transactions"
         self.index += 1
         self._closed = replace(
@@ -154,16 +155,16 @@ class SlicedBlock:
         return self._closed
 
     def finish(self) -> BlockResult:
-        """Ends the block without a state root. A child can be executed on its layer."""
+        """Ends the block without a state root. A child can be executed on the result's layer."""
         return self._builder.finish(state_root=False)
 
     def seal(self) -> tuple[Block, BlockResult]:
-        """Ends the block with all its roots."""
+        """Ends the block and computes all its roots."""
         return self._builder.seal()
 
 
 def payload_id(parent_hash: bytes, timestamp: int, attempt: int) -> bytes:
-    """Returns eight bytes that differ for each attempt at a block on this parent."""
+    """Returns a payload id of 8 bytes, different for each ``attempt`` at a child of this parent."""
     seed = parent_hash + timestamp.to_bytes(8, "big") + attempt.to_bytes(8, "big")
     return keccak256(seed)[:PAYLOAD_ID_SIZE]
 
@@ -179,7 +180,7 @@ def open_child_block(
     """Begins a child of a block, with the transactions of its attributes; see `SlicedBlock`.
 
     ``parent``: None for the head. Then the caller must hold the lock of the producer, because the
-    head moves. Raises InvalidTransaction if a transaction of the attributes cannot be included.
+    head may move. Raises InvalidTransaction if a transaction of the attributes cannot be included.
     """
     parent, timestamp = parent or chain.head, attributes.timestamp
     schedule = chain.schedule_for_child(parent.header, timestamp)

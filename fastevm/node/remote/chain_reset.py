@@ -1,4 +1,4 @@
-"""Resets a development node to a fork, or to a chain of its own."""
+"""Resets a development node to a fork, or to a chain that is not forked."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fastevm.node.remote.options import ForkOptions
 class ChainReset(NoReset):
     """Replaces the chain of ``node``.
 
-    ``forked`` fetches the start of a fork, ``unforked`` returns that of a development chain.
+    ``forked`` fetches the start of a fork, ``unforked`` returns the start of a development chain.
     """
 
     def __init__(
@@ -29,8 +29,7 @@ class ChainReset(NoReset):
         self.instance = os.urandom(INSTANCE_SIZE)
 
     def to_fork(self, url: str | None = None, block: BlockLike | None = None) -> None:
-        """Forks at ``block`` (default: the newest) of the node at ``url`` (default: the last
-        fork's).
+        """Forks at ``block`` (None: the newest) of the node at ``url`` (None: the last fork's).
 
         Raises ForkError, and ValueError for an invalid or missing address, or an invalid block.
         """
@@ -49,7 +48,7 @@ class ChainReset(NoReset):
         self._begin(self._unforked())
 
     def _begin(self, start: ChainStart) -> None:
-        before = self.node.config  # its times are those of the builder's thread
+        before = self.node.config  # block time and slice interval are those of the builder's thread
         config = replace(
             start.config,
             block_time_ms=before.block_time_ms,

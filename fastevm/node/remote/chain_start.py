@@ -11,9 +11,9 @@ from fastevm.node.remote.fork_history import ForkHistory
 
 
 class ChainStart(Struct, frozen=True):
-    """Where a chain starts: its constants, its first block and the state after it.
+    """The start of a chain: its constants, its first block and the state after it.
 
-    ``history``: the node it was forked from.
+    ``history``: the upstream of a forked chain; None for others.
     """
 
     config: ChainConfig

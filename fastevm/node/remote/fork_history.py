@@ -1,4 +1,4 @@
-"""The node that a chain was forked from: the state at the fork, and the blocks up to it."""
+"""The upstream of a forked chain: the state at the fork block, and the blocks up to it."""
 
 from __future__ import annotations
 
@@ -15,23 +15,22 @@ from fastevm.node.remote.options import ForkOptions
 from fastevm.rpc_client.messages import RpcRefusal
 
 Prepare = Callable[[RemoteState, ForkSchedule], Layer]
-"""Creates the first state of a chain from the known values of a block's state; see
-`start.prepared`.
-"""
+"""Creates the first state of a chain from known values; see `start.prepared`."""
 
 
 def open_source(options: ForkOptions) -> fork.RemoteSource:
-    """Returns the state at the block that the options name. Raises ForkError, or ValueError for an
-    invalid address.
+    """Returns a source of the state at the block that the options name.
+
+    Raises ForkError, or ValueError for an invalid address.
     """
     return fork.RemoteSource.open(options.urls, options.block, **options.of_source())
 
 
 class ForkHistory:
-    """The node that a chain was forked from, at the block of the fork.
+    """The upstream of a forked chain, at the fork block.
 
-    It is the `StateSource` of the state there, so another endpoint may take over. ``newest``
-    provides that state: it is the same source, or that of a later block which was executed here,
+    It is the `StateSource` of that state, so another endpoint can replace the first. ``newest``
+    provides the values: it is ``source``, or the source of a later block that was executed here,
     because unknown values have not changed in between.
     """
 
@@ -44,7 +43,7 @@ class ForkHistory:
 
     @property
     def number(self) -> int:
-        """The number of the block at which the chain was forked."""
+        """The number of the fork block."""
         return self.block_number
 
     @property
@@ -57,9 +56,7 @@ class ForkHistory:
         return self.newest.fetch(wanted)
 
     def move(self, url: str) -> None:
-        """Uses another endpoint from now on. Raises ForkError unless it has the
-        block of the fork.
-        """
+        """Switches to another endpoint. Raises ForkError if it does not have the fork block."""
         options = self.options.for_request(url)
         options = replace(options, block=self.block_hash, transaction=None, resumed=None)
         old, self.source = self.source, open_source(options)
@@ -71,11 +68,11 @@ class ForkHistory:
         return self.source.request(method, params)
 
     def has_block(self, block_hash: bytes) -> bool:
-        """Returns whether the upstream has this block at or before the fork. Raises ForkError."""
+        """Returns whether this is a block of the upstream up to the fork. Raises ForkError."""
         return self._is_held("eth_getBlockByHash", ["0x" + block_hash.hex(), False], "number")
 
     def has_transaction(self, tx_hash: bytes) -> bool:
-        """Returns whether a block at or before the fork has this transaction. Raises ForkError."""
+        """Returns whether a block up to the fork has this transaction. Raises ForkError."""
         return self._is_held("eth_getTransactionByHash", ["0x" + tx_hash.hex()], "blockNumber")
 
     def close(self) -> None:
@@ -92,7 +89,7 @@ class ForkHistory:
         ]
 
     def metrics(self) -> dict[str, float]:
-        """Returns the counters of the source, and where the chain was forked."""
+        """Returns the counters of the source, and the fork block's number."""
         counters = {f"fork_{name}": value for name, value in self.source.counters.as_dict().items()}
         return counters | {"fork_block_number": self.number}
 

@@ -1,4 +1,4 @@
-"""A generation of known values: those read since its block, and the previous generation's."""
+"""A generation of known values: those read since its first block, and the previous generation's."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Generation:
     ``before``: the state of the source's block, above the older remote state. Values known there
     need no request, so a value stays known if it is read once per generation. ``newest``: provides
     other values at the newest block executed above this state; unknown values have not changed
-    until there.
+    between both blocks.
     """
 
     def __init__(self, source: RemoteSource, before: Layer) -> None:
@@ -26,9 +26,7 @@ class Generation:
         self.carried = 0  # values taken from the previous generation
 
     def fetch(self, wanted: Wanted) -> Found:
-        """Returns all wanted values, from the previous generation if it has them. Raises
-        ForkError.
-        """
+        """Returns all wanted values, from the previous generation if known. Raises ForkError."""
         before = self.before
         found = Found() if before is None else known_of(before, wanted)
         self.carried += len(found.accounts) + len(found.slots)
@@ -47,9 +45,7 @@ class Generation:
 
 
 def known_of(layer: Layer, wanted: Wanted) -> Found:
-    """Returns the wanted accounts and slots that a state above a remote one knows, without a
-    request.
-    """
+    """Returns the wanted values that a state above a remote one knows, without a request."""
     remote, found = layer.remote_state, Found()
     assert remote is not None
     for address in wanted.accounts:

@@ -1,4 +1,4 @@
-"""A fork in a data directory: what is stored of its first block, and how it is opened again."""
+"""A fork in a data directory: the stored description of its first block, and how it is reopened."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from fastevm.fork.pinned_block import PinnedBlock
 from fastevm.node.remote.chain_start import ChainStart
 from fastevm.node.remote.options import ForkOptions
 
-MEMBER: Final = "fork"  # of the genesis in genesis.json
-CACHE_NAME: Final = "fork-cache"  # folder of the values that were read from the upstream
-OFFLINE_URL: Final = "http://offline.invalid"  # is never requested
+MEMBER: Final = "fork"  # member of genesis.json
+CACHE_NAME: Final = "fork-cache"  # folder of the values that were fetched from the upstream
+OFFLINE_URL: Final = "http://offline.invalid"  # a URL that is never requested
 
 
 class KeptFork(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -94,14 +94,14 @@ def refuse_fork(directory: DataDirectory) -> None:
 
 
 def begun_options(options: ForkOptions, directory: DataDirectory) -> ForkOptions:
-    """Returns the options of a new fork, whose fetched values stay in the directory."""
+    """Returns the options of a new fork whose fetched values stay in the directory."""
     return replace(options, cache=_cache_of(directory.path), kept=True)
 
 
 def resumed_options(options: ForkOptions, directory: DataDirectory, kept: KeptFork) -> ForkOptions:
-    """Returns the options that open a stored fork again.
+    """Returns the options that reopen a stored fork.
 
-    Raises StorageError if they ask for another block, chain or hardfork.
+    Raises StorageError if ``options`` ask for another block, chain or hardfork.
     """
     pinned = kept.pinned
     chosen = read_block(options.block)
@@ -132,7 +132,7 @@ def resumed_options(options: ForkOptions, directory: DataDirectory, kept: KeptFo
 
 
 def offline_options(directory: DataDirectory, kept: KeptFork) -> ForkOptions:
-    """Returns options that open a stored fork without its upstream."""
+    """Returns options that reopen a stored fork without its upstream."""
     options = ForkOptions(urls=(OFFLINE_URL,), offline=True)
     return resumed_options(options, directory, kept)
 
@@ -140,7 +140,7 @@ def offline_options(directory: DataDirectory, kept: KeptFork) -> ForkOptions:
 def kept_fork(
     begin: ChainStart, transaction: bytes | None, funded: Mapping[bytes, int]
 ) -> KeptFork:
-    """Returns what to store of a new fork. ``transaction`` and ``funded`` as of `KeptFork`."""
+    """Returns the description to store of a new fork; arguments: see `KeptFork`."""
     history, first = begin.history, begin.block
     assert history is not None
     hardfork = history.options.hardfork

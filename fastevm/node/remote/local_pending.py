@@ -1,9 +1,9 @@
-"""The pending block of a node that follows without a feed. It is built here, on the newest state.
+"""The pending block of a follower without a feed, built here on the newest state.
 
-It contains what this node forwarded, and what the upstream reports as pending. Nobody has promised
-its transactions, so it serves reads and simulations but no receipts.
+It contains transactions that this node forwarded, and those that the upstream reports as pending.
+Nobody has promised them, so the block serves reads and simulations but no receipts.
 
-Where blocks replace slices (Base, Denim), it is a forecast with only the transactions that the next
+If blocks replace slices (Base, Denim), it is a forecast with only the transactions that the next
 block begins with.
 """
 
@@ -34,35 +34,36 @@ from fastevm.rpc_types.transactions import transaction_from_json
 
 log = logging.getLogger(__name__)
 
-OFFER_SECONDS: Final = 1.0  # between requests for the upstream's pending block
-REFUSED_SECONDS: Final = 60.0  # until the next request after a refusal
-OFFERED_LIMIT: Final = 1_024  # transactions taken from it
+OFFER_SECONDS: Final = 1.0  # seconds between requests for the upstream's pending block
+REFUSED_SECONDS: Final = 60.0  # seconds until the next request after the upstream refused
+OFFERED_LIMIT: Final = 1_024  # most transactions taken from the upstream's block
 FETCHED_TOGETHER: Final = 256  # transactions whose state is fetched together
-FILL_SECONDS: Final = 0.2  # of execution at a time, while no block is imported
-SLICES_LIMIT: Final = 64  # per block, each a layer; then the block is started again
-AWAIT_SECONDS: Final = 0.02  # until transactions whose state is being fetched are tried again
-LATEST_SECONDS: Final = 5.0  # for a thread to end
+FILL_SECONDS: Final = 0.2  # most seconds of execution per update, while no block is imported
+SLICES_LIMIT: Final = 64  # most slices, each a layer, before the block is restarted
+# seconds until transactions whose state is being fetched are tried again
+AWAIT_SECONDS: Final = 0.02
+LATEST_SECONDS: Final = 5.0  # seconds to wait for the thread to end
 
 
 class NoLocalPending:
-    """Builds no pending block: the node has a feed, or executes whole states."""
+    """Builds no pending block: the node has a feed, or complete states."""
 
     is_built = False
 
     def start(self) -> None:
-        """Starts to build."""
+        """Starts building."""
 
     def stop(self) -> None:
         """Stops building."""
 
     def wake(self, transaction: Transaction | None = None) -> None:
-        """Looks for new transactions immediately; any thread may call."""
+        """Checks for new transactions immediately. Thread-safe."""
 
 
 class Forecasts(NoLocalPending):
-    """Publishes what the next block begins with, where blocks replace slices (Base, Denim).
+    """Publishes a forecast of the next block, if blocks replace slices (Base, Denim).
 
-    Calls on ``pending`` run in that block; it promises no transactions. Before Denim nothing is
+    Calls on ``pending`` run in that block, which promises no transactions. Before Denim nothing is
     published.
     """
 
@@ -71,7 +72,7 @@ class Forecasts(NoLocalPending):
         self.chain.on_head(self._head_moved)
 
     def start(self) -> None:
-        """Publishes the forecast above the head that the node starts with."""
+        """Publishes the forecast above the head."""
         self._head_moved()
 
     def _head_moved(self, change: HeadChange | None = None) -> None:
@@ -86,7 +87,7 @@ class Forecasts(NoLocalPending):
 def forecast(producer: BlockProducer, head: Block) -> PendingBlock:
     """Returns a child of the head with only the transactions that it begins with.
 
-    On remote state this raises ForkError, and StateNotKnown on an event loop.
+    On remote state it raises ForkError, and StateNotKnown on an event loop.
     """
     chain, source = producer.chain, producer.source
     attributes = source.attributes(head, source.fixed_timestamp(head) or head.header.timestamp)
@@ -98,7 +99,7 @@ def forecast(producer: BlockProducer, head: Block) -> PendingBlock:
 
 
 class LocalPending(NoLocalPending):
-    """Keeps a pending block above the head. ``publish`` is called with each version of it.
+    """Keeps a pending block above the head. Each version is passed to ``publish``.
 
     ``history`` returns the upstream; ``state`` fetches the state of transactions.
     """
@@ -116,8 +117,9 @@ class LocalPending(NoLocalPending):
         self.history, self.publish = history, publish
         self.chain, self.pool, self.metrics = producer.chain, producer.pool, producer.metrics
         self._offered: dict[bytes, Transaction] = {}
-        self._guests: set[bytes] = set()  # in the pool, but not sent to this node
-        self._fetched: set[bytes] = set()  # those whose state was fetched
+        # transactions in the pool that were not submitted to this node
+        self._guests: set[bytes] = set()
+        self._fetched: set[bytes] = set()  # transactions whose state was fetched
         self._ask_at = 0.0  # monotonic seconds
         self._wake, self._stopping = threading.Event(), False
         self._thread: threading.Thread | None = None
@@ -126,7 +128,7 @@ class LocalPending(NoLocalPending):
         self.chain.on_head(self._head_moved)
 
     def start(self) -> None:
-        """Starts to build, in a thread of its own."""
+        """Starts building, in a separate thread."""
         self._thread = threading.Thread(target=self._run, name="fastevm-pending", daemon=True)
         self._thread.start()
 
@@ -138,7 +140,7 @@ class LocalPending(NoLocalPending):
             self._thread.join(LATEST_SECONDS)
 
     def wake(self, transaction: Transaction | None = None) -> None:
-        """Looks for new transactions immediately; any thread may call."""
+        """Checks for new transactions immediately. Thread-safe."""
         self._wake.set()
 
     def _head_moved(self, change: HeadChange) -> None:
@@ -165,9 +167,7 @@ class LocalPending(NoLocalPending):
                 pause = OFFER_SECONDS
 
     def _renew(self) -> float:
-        """Updates the pending block. Returns the seconds until the next update. Raises
-        FastevmError.
-        """
+        """Updates the pending block. Returns seconds until the next update. Raises FastevmError."""
         head = self.chain.head
         if self.chain.has_base_time:
             pending = forecast(self.producer, head)
@@ -181,7 +181,7 @@ class LocalPending(NoLocalPending):
             with suppress(ForkError):  # its previous answer stays valid
                 self._ask()
         timestamp = head.header.timestamp + self._seconds_of_a_block()
-        self.state.prepare_block(head.header, timestamp)  # before taking the lock
+        self.state.prepare_block(head.header, timestamp)  # fetched before taking the lock
         self._fetch_together(head, timestamp)
         with self.producer.lock:
             if self.chain.head is not head:
@@ -194,8 +194,8 @@ class LocalPending(NoLocalPending):
     def _fetch_together(self, head: Block, timestamp: int) -> None:
         """Fetches what all new transactions read in a few round trips. Raises ForkError.
 
-        They run as a block with guessed values; other values that they read in the pending block
-        are fetched for each transaction then.
+        They are executed as a block with guessed values. Values that they read in the pending block
+        but not in that run are fetched per transaction.
         """
         waiting = [*self._offered.values()]
         for queue in self.pool.executable().values():
@@ -218,7 +218,7 @@ class LocalPending(NoLocalPending):
         self._fetched = (self._fetched & known) | {item.hash for item in fresh}
 
     def _build(self, timestamp: int) -> int:
-        """Adds new transactions to the block, or starts a block. Returns how many were added."""
+        """Starts or continues the block with new transactions. Returns how many were added."""
         producer = self.producer
         self._admit()
         if producer.open_block is not None and producer.open_block.index >= SLICES_LIMIT:
@@ -245,9 +245,7 @@ class LocalPending(NoLocalPending):
     # --- transactions of the upstream -------------------------------------------------------------
 
     def _admit(self) -> None:
-        """Puts the upstream's pending transactions into the pool, and removes those no longer
-        pending there.
-        """
+        """Adds the upstream's pending transactions to the pool; drops those that left its block."""
         gone = self._guests - self._offered.keys()
         self._guests -= gone
         if any(self.pool.find(item) is not None for item in gone):
@@ -263,7 +261,7 @@ class LocalPending(NoLocalPending):
                 self.metrics.count("local_pending_offered_total")
 
     def _ask(self) -> None:
-        """Returns the upstream's pending block; None if it is on another head."""
+        """Requests the upstream's pending block; keeps its transactions if it is on the head."""
         self._ask_at = time.monotonic() + OFFER_SECONDS
         self.metrics.count("local_pending_asked_total")
         try:

@@ -20,13 +20,13 @@ HASH: Final = "0x[0-9a-fA-F]{64}"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForkOptions:
-    """Where a forked chain starts, and how its upstream is asked.
+    """The start of a forked chain, and how its upstream is requested.
 
-    ``transaction``: 32 bytes; fork before it. ``chain_id``: that the upstream must have.
+    ``transaction``: 32 bytes; fork before it. ``chain_id``: required of the upstream.
     ``hardfork``: name of the fork to use if the chain's rules are unknown. ``backoff`` and
     ``timeout``: seconds. ``cache``: its directory, or False for none.
     ``guarded``: refuse link-local addresses and metadata services, for a URL from a request.
-    ``kept`` and ``resumed`` as of ``RemoteSource.open``.
+    ``kept`` and ``resumed``: see ``RemoteSource.open``.
     """
 
     urls: tuple[str, ...]
@@ -47,7 +47,7 @@ class ForkOptions:
     resumed: PinnedBlock | None = None
 
     def for_request(self, url: str) -> ForkOptions:
-        """These options for a URL that came in a request: guarded, and without secret headers.
+        """Returns the options for a URL from a request: guarded, and without secret headers.
 
         A URL that the operator gave keeps the operator's options.
         """
@@ -57,7 +57,7 @@ class ForkOptions:
 
     @property
     def first_url(self) -> str:
-        """Returns the first address without the block that may follow it."""
+        """Returns the first address, without a block number at its end."""
         return split_block(self.urls[0])[0]
 
     def of_source(self) -> dict[str, Any]:
@@ -89,21 +89,21 @@ def _add_place(group: argparse._ArgumentGroup) -> None:
     )  # fmt: skip
     group.add_argument(
         "--fork-transaction-hash", type=_hash, metavar="HASH",
-        help="begin in front of this transaction, after those before it in its block",
+        help="fork before this transaction, after the earlier ones in its block",
     )  # fmt: skip
     group.add_argument(
         "--fork-chain-id", type=int, metavar="N", help="chain id that the upstream must have"
     )
     group.add_argument(
         "--hardfork", metavar="NAME",
-        help="rules of every block (the newest; on a fork those of its chain, where it is known)",
+        help="hardfork of every block (the newest; on a fork that of its chain, if known)",
     )  # fmt: skip
 
 
 def _add_following(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--follow", action="store_true",
-        help="build no blocks, but execute each new block of the upstream on state that is fetched"
+        help="build no blocks: execute each new block of the upstream on state that is fetched"
         " as it is read, and compare gas, receipts and logs with its header",
     )  # fmt: skip
 
@@ -111,15 +111,15 @@ def _add_following(group: argparse._ArgumentGroup) -> None:
 def _add_requests(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--fork-header", action="append", type=_header, default=[], metavar="'NAME: VALUE'",
-        help="HTTP header of every request to it; may be repeated",
+        help="HTTP header of every request to the upstream; may be repeated",
     )  # fmt: skip
     group.add_argument(
         "--fork-retry-backoff", type=int, default=int(DEFAULT_BACKOFF * MILLISECONDS), metavar="MS",
-        help="milliseconds before the first repetition of a request that failed (%(default)s)",
+        help="milliseconds before the first retry of a failed request (%(default)s)",
     )  # fmt: skip
     group.add_argument(
         "--retries", type=int, default=DEFAULT_RETRIES, metavar="N",
-        help="repetitions of a request that failed (%(default)s)",
+        help="retries of a failed request (%(default)s)",
     )  # fmt: skip
     group.add_argument(
         "--timeout", type=int, default=int(DEFAULT_TIMEOUT * MILLISECONDS), metavar="MS",
@@ -127,30 +127,31 @@ def _add_requests(group: argparse._ArgumentGroup) -> None:
     )  # fmt: skip
     group.add_argument(
         "--compute-units-per-second", "--cups", type=int, default=int(DEFAULT_UNITS_PER_SECOND),
-        metavar="N", help="compute units that the provider grants (%(default)s)",
+        metavar="N", help="compute units per second that the provider allows (%(default)s)",
     )  # fmt: skip
     group.add_argument(
         "--no-rate-limit", "--no-rpc-rate-limit", action="store_true",
-        help="ask as fast as the upstream answers",
+        help="do not limit the rate of requests",
     )  # fmt: skip
 
 
 def _add_cache(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
-        "--no-storage-caching", action="store_true", help="keep nothing of it on the disk"
+        "--no-storage-caching", action="store_true", help="do not cache fetched state on disk"
     )
     group.add_argument(
-        "--cache-path", type=Path, metavar="DIR", help="keep what was fetched in this directory"
+        "--cache-path", type=Path, metavar="DIR", help="cache fetched state in this directory"
     )
     group.add_argument(
         "--fork-offline", action="store_true",
-        help="ask no upstream: what the disk does not hold is an error that names it",
+        help="send no requests: state that is not cached is an error",
     )  # fmt: skip
 
 
 def fork_options(arguments: argparse.Namespace) -> ForkOptions | None:
-    """Returns the configuration; None without ``--fork-url``. Raises ValueError for contradicting
-    options.
+    """Returns the options of the fork; None without ``--fork-url``.
+
+    Raises ValueError for contradicting options.
     """
     if not arguments.fork_url:
         _refuse_alone(arguments)
@@ -163,8 +164,9 @@ def fork_options(arguments: argparse.Namespace) -> ForkOptions | None:
         raise ValueError("--fork-url and --fork-block-number name different blocks")
     transaction = arguments.fork_transaction_hash
     if blocks and transaction is not None:
-        raise ValueError("--fork-transaction-hash says already at which block to begin")
-    kept = not (arguments.no_storage_caching or arguments.follow)  # no block is the base for long
+        raise ValueError("--fork-transaction-hash already determines the block")
+    # no cache with --follow, because the base block changes often
+    kept = not (arguments.no_storage_caching or arguments.follow)
     return ForkOptions(
         urls=tuple(arguments.fork_url),
         block="latest" if stated is None else stated,
@@ -191,7 +193,9 @@ def _refuse_alone(arguments: argparse.Namespace) -> None:
 
 def _hash(text: str) -> bytes:
     if not re.fullmatch(HASH, text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no transaction hash")
+        raise argparse.ArgumentTypeError(
+            f"invalid transaction hash {text!r}: expected 0x and 64 hex digits"
+        )
     return bytes.fromhex(text[2:])
 
 

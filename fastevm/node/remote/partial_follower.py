@@ -1,12 +1,13 @@
-"""Executes the blocks of an upstream on state that is known in part, and judges what it had.
+"""Executes an upstream's blocks on partly known state, and verifies the results.
 
-A block is executed on fetched values; gas used, receipts root, bloom and requests must be those of
-its header, the state root cannot be compared. What blocks write is known from then on: they read it
-before. So a value that is not known has not changed since the base, and the newest block executed
-here is asked for it, whose state full nodes still hold.
+A block is executed on fetched values; gas used, receipts root, bloom and requests must match its
+header. The state root cannot be compared. Values that blocks write are known afterwards, since the
+blocks read them before. So a value that is not known has not changed since the base block, and can
+be fetched at the newest executed block, whose state full nodes still have.
 
-The base moves to the head after so many blocks or bytes: a new generation of known values begins,
-which takes over what runs read, and the one before it answers until the next move (`generation`).
+The base moves to the head after `GENERATION_BLOCKS` blocks or `KNOWN_LIMIT` bytes: a new generation
+of known values begins, which takes over values that are read, and the previous one is kept until
+the next move (see `generation`).
 """
 
 from __future__ import annotations
@@ -35,22 +36,24 @@ from fastevm.rpc_types.blocks import header_json
 
 log = logging.getLogger(__name__)
 
-KNOWN_LIMIT: Final = 128 * 1024 * 1024  # bytes known in one generation; two or three are held
-GENERATION_BLOCKS: Final = 128  # maximum age of the base, so that no chain of layers is hashed
-LAG_SECONDS: Final = 3.0  # an address may have several machines, of which one may lag
+# bytes of known values in one generation; two or three exist at a time
+KNOWN_LIMIT: Final = 128 * 1024 * 1024
+# maximum distance of the base in blocks, which bounds the chain of layers
+GENERATION_BLOCKS: Final = 128
+LAG_SECONDS: Final = 3.0  # behind one address may be several machines, some of which lag
 FOLLOWED_STATES: Final = 256  # canonical blocks whose states are kept, with their generations
 ACCOUNT_BYTES: Final = 400  # estimated size of an account that a block changed, with a few slots
 
-# Header fields that depend on state; all others need no execution on state.
+# Header fields that depend on state; the other fields can be checked without execution.
 OUTCOMES: Final = frozenset(RESULT_FIELDS) - {"state_root", "withdrawals_root"}
 
 
 class PartialFollower:
-    """Adds the blocks of an upstream to a chain whose states are known in part.
+    """Adds the blocks of an upstream to a chain whose states are partly known.
 
-    ``limit``: bytes of known values, and ``blocks`` above the base, from which on the base moves to
-    the head. ``history``: the upstream; `begin_at` replaces it. ``doubts``: whether the newest
-    block did not match.
+    ``limit`` (bytes of known values) and ``blocks`` (above the base): beyond either, the base moves
+    to the head. ``history``: the upstream; `begin_at` replaces it. ``doubts``: whether the newest
+    block failed verification.
     """
 
     def __init__(
@@ -93,9 +96,7 @@ class PartialFollower:
     # --- mismatches -------------------------------------------------------------------------------
 
     def _added_after_repair(self, block: Block) -> BlockResult:
-        """Adds a block again, with freshly fetched values of its parent's state. Raises
-        InvalidBlock.
-        """
+        """Adds a block again, after refetching state of its parent. Raises InvalidBlock."""
         parent = self._parent_of(block)
         truth = self._truth(block, parent)
         if truth is None:
@@ -119,7 +120,7 @@ class PartialFollower:
         return self.chain.add(block)
 
     def _truth(self, block: Block, parent: Block) -> Found | None:
-        """Returns the freshly fetched values that the block reads; None if they do not help."""
+        """Returns refetched values that the block reads; None if it still fails with them."""
         state = RemoteState(self._history_at(parent))
         chain, header = self.chain, block.header
         schedule = chain.schedule_for_child(parent, header.timestamp)
@@ -146,7 +147,7 @@ class PartialFollower:
         assert parent is not None
         return parent
 
-    # --- the place where values are asked for -----------------------------------------------------
+    # --- the block at which values are fetched ----------------------------------------------------
 
     def _source_at(self, block: Block) -> RemoteSource:
         return self.history.source.at(header_json(block.header, block.hash))
@@ -155,7 +156,7 @@ class PartialFollower:
         return ForkHistory(self._source_at(block), self.history.options, self.history.prepared)
 
     def _ask_at(self, block: Block) -> None:
-        """Makes missing values be requested at this block."""
+        """Sets the block at which missing values are fetched."""
         source = _source_of(self.chain.layer_of(block.hash))
         if source.newest.block_hash != block.hash:
             source.newest = self._source_at(block)
@@ -164,7 +165,7 @@ class PartialFollower:
         self._ask_at(self.chain.head)
 
     def is_full(self) -> bool:
-        """Returns whether the base is too old, or too much is known above it."""
+        """Returns whether the base is too old, or too many values are known above it."""
         head = self.chain.head
         layer = self.chain.layer_of(head.hash)
         if head.number >= _source_of(layer).block_number + self.blocks:
@@ -172,10 +173,10 @@ class PartialFollower:
         return remote(layer).size + layer.account_count * ACCOUNT_BYTES > self.limit
 
     def move_base(self, block: Block, truth: Found | None = None) -> None:
-        """Starts a generation at a block. Values that the last one did not read are forgotten.
+        """Starts a generation at a block. Values that the previous one did not read are dropped.
 
-        ``truth``: values of its state that override those of the last generation. The states of
-        earlier blocks keep theirs, so that a reorganisation may return to them.
+        ``truth``: values of the block's state that override those of the previous generation. The
+        states of earlier blocks keep theirs, so that a reorganisation may return to them.
         """
         layer = self.chain.layer_of(block.hash)
         old = _source_of(layer)
@@ -188,7 +189,7 @@ class PartialFollower:
         self.chain.replace_state(block.hash, Layer.remote(fresh))
 
     def begin_at(self, block: Block) -> None:
-        """Restarts the chain at a block of the upstream and forgets all known values.
+        """Restarts the chain at a block of the upstream and drops all known values.
 
         The caller holds the lock of the chain. Raises ForkError.
         """
@@ -202,16 +203,14 @@ class PartialFollower:
 
 
 def _source_of(layer: Layer) -> ForkHistory | Generation:
-    """The source of values that the state lacks."""
+    """Returns the source of values that the state lacks."""
     source = remote(layer).source
     assert isinstance(source, (ForkHistory, Generation))
     return source
 
 
 def differences(layer: Layer, truth: Found) -> dict[bytes, dict[str, Any]]:
-    """Returns the accounts whose values in ``layer`` differ from ``truth``, with
-    the true values.
-    """
+    """Returns accounts whose values in ``layer`` differ from ``truth``, with the true values."""
     wrong: dict[bytes, dict[str, Any]] = {}
     for address, found in truth.accounts.items():
         account = (layer.balance(address), layer.nonce(address), layer.code(address))

@@ -1,4 +1,4 @@
-"""The remote-state part of a node: what it does with state that another node holds.
+"""The remote-state part of a node: handles state that another node has.
 
 A node has one of three parts. `LocalState`: the whole state is in this process. `ForkedState`: the
 chain was forked from another node's chain, and state is fetched when it is read. `PartialState`:
@@ -26,7 +26,7 @@ from fastevm.node.remote.transaction_state import TransactionState
 
 
 class LocalState:
-    """The part of a node whose whole state is in this process.
+    """The remote-state part of a node whose whole state is in this process.
 
     ``fetcher`` fetches the state of transactions. ``lag_seconds``: how long the upstream may answer
     with an older head, see `BlockImport`.
@@ -40,17 +40,17 @@ class LocalState:
 
     @property
     def doubts(self) -> bool:
-        """Whether the newest block did not match the values that were fetched."""
+        """Whether the newest block failed verification on fetched values."""
         return False
 
     @property
     def history(self) -> ForkHistory | None:
-        """The node that has the blocks up to the fork; None if the chain starts with a genesis."""
+        """The upstream that has the blocks up to the fork; None if the chain is not forked."""
         return None
 
     @property
     def jump(self) -> Callable[[Block], None] | None:
-        """Restarts the chain at a block of the upstream; None if states must be complete."""
+        """A function that restarts the chain at an upstream block; None: not supported."""
         return None
 
     def add_block(self, block: Block | bytes) -> BlockResult:
@@ -60,7 +60,7 @@ class LocalState:
     def local_pending(
         self, producer: BlockProducer, publish: Callable[[PendingBlock], None]
     ) -> NoLocalPending:
-        """Returns the builder of the pending block of a node that follows without a feed."""
+        """Returns the builder of the pending block of a follower without a feed."""
         return Forecasts(producer, publish)
 
     def metrics(self) -> Mapping[str, float]:
@@ -72,9 +72,9 @@ class LocalState:
 
 
 class ForkedState(LocalState):
-    """The part of a node whose chain continues from a block of another node's chain.
+    """The remote-state part of a node on a fork of another node's chain.
 
-    ``newest`` returns the node's newest state, and the header that transactions on it run under.
+    ``newest`` returns the newest state, and the header of the block that runs transactions on it.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class ForkedState(LocalState):
 
     @property
     def history(self) -> ForkHistory:
-        """The node that has the blocks up to the fork."""
+        """The upstream that has the blocks up to the fork."""
         return self._history
 
     def metrics(self) -> Mapping[str, float]:
@@ -100,7 +100,7 @@ class ForkedState(LocalState):
 
 
 class PartialState(ForkedState):
-    """The part of a node that executes the upstream's blocks on state that is known in part."""
+    """The remote-state part of a node that executes the upstream's blocks on partly known state."""
 
     lag_seconds = LAG_SECONDS
 
@@ -124,12 +124,12 @@ class PartialState(ForkedState):
 
     @property
     def doubts(self) -> bool:
-        """Whether the newest block did not match the values that were fetched."""
+        """Whether the newest block failed verification on fetched values."""
         return self.follower.doubts
 
     @property
     def jump(self) -> Callable[[Block], None]:
-        """Restarts the chain at a block of the upstream that is too far ahead to reach."""
+        """A function that restarts the chain at an upstream block that is too far ahead."""
         return self._begin_at
 
     def add_block(self, block: Block | bytes) -> BlockResult:
@@ -139,7 +139,7 @@ class PartialState(ForkedState):
     def local_pending(
         self, producer: BlockProducer, publish: Callable[[PendingBlock], None]
     ) -> NoLocalPending:
-        """Returns the builder of the pending block of a node that follows without a feed."""
+        """Returns the builder of the pending block of a follower without a feed."""
         assert isinstance(self.fetcher, TransactionState)
         return LocalPending(producer, self.fetcher, lambda: self.history, publish)
 

@@ -1,4 +1,4 @@
-"""The start of a chain forked from another node's: rules, first block, state."""
+"""The start of a forked chain: rules, first block, state."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def forked_chain(
 ) -> ChainStart:
     """Returns the start of a chain that continues from the block in the options.
 
-    ``funded``: balances in wei by address; these accounts have no code above the fork.
-    ``chain_id``: replaces the upstream's. ``parameters`` and ``shares_seconds`` as of
-    ``ChainConfig``; ``work_parameters``: more of them, for blocks with proof of work. Raises
-    ForkError, ValueError for invalid rules, and UnknownForkError.
+    ``funded``: balances in wei by address; code of these accounts is removed. ``chain_id``:
+    replaces the upstream's. ``parameters`` and ``shares_seconds``: see ``ChainConfig``;
+    ``work_parameters``: more parameters, for blocks with proof of work. Raises ForkError,
+    ValueError for invalid rules, and UnknownForkError.
     """
     source = open_source(options)
     config = fork.rules_of(source, options.hardfork)
@@ -69,10 +69,10 @@ def forked_chain(
 def prepared(
     state: RemoteState, schedule: ForkSchedule, funded: Mapping[bytes, int] | None = None
 ) -> Layer:
-    """Returns the state at the fork with ``funded`` accounts, fetched in one request. Raises
-    ForkError.
+    """Returns the state at the fork with ``funded`` accounts, fetched in one request.
 
-    A development upstream may lack the system contracts of its rules; they are added.
+    A development upstream may lack the system contracts of its rules; they are added. Raises
+    ForkError.
     """
     called = [contract for contract in schedule.system_contracts.values() if contract in CONTRACTS]
     funded = funded or {}
@@ -84,9 +84,7 @@ def prepared(
 
 
 def _first_block(source: fork.RemoteSource, config: ChainConfig) -> Block:
-    """Returns the block of the fork: only its header, or all of it if fees depend on its first
-    transaction.
-    """
+    """Returns the fork block: its header, with transactions if fees depend on the first."""
     header = header_from_json(source.header).under_hash(source.block_hash)
     schedule = config.activations.at(header.number, header.timestamp)
     if not schedule.parameters["has_deposits"]:

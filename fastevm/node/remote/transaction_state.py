@@ -25,18 +25,21 @@ from fastevm.simulate import CallRequest, StateView, call
 
 log = logging.getLogger(__name__)
 
-THREADS: Final = 8  # transactions simulated concurrently to find the state they read
-SIMULATED_SECONDS: Final = 10.0  # per simulation
-RING: Final = 8_191  # slots of the contracts of beacon roots and of block hashes
+THREADS: Final = 8  # transactions simulated concurrently to find the state that they read
+SIMULATED_SECONDS: Final = 10.0  # most seconds per simulation
+RING: Final = 8_191  # number of slots in the ring buffers for beacon roots and block hashes
 FIRST_AHEAD: Final = 2  # seconds and blocks whose slots are fetched with the first block
-MAX_AHEAD: Final = (
-    64  # the same later: each fetch doubles it, so that many blocks need few requests
-)
-QUEUE_SLOTS: Final = 4  # head of a request queue; its entries are fetched if a block reads them
+# most seconds and blocks of a later fetch: each fetch doubles them, so few requests are needed
+MAX_AHEAD: Final = 64
+# first slots of a request queue; its entries are fetched if a block reads them
+QUEUE_SLOTS: Final = 4
 
 
 class TransactionState(MissingState):
-    """The fetcher of a forked chain. ``newest`` returns its newest state, and the header above."""
+    """The fetcher of a forked chain.
+
+    ``newest`` returns the newest state, and the header of the block that runs transactions on it.
+    """
 
     is_remote = True
 
@@ -64,21 +67,21 @@ class TransactionState(MissingState):
         return tx_hash in self._fetching
 
     def begin(self, transaction: Transaction) -> None:
-        """Fetches what the transaction reads in a thread of its own and returns immediately."""
+        """Fetches the state that the transaction reads, in another thread. Returns immediately."""
         with self._lock:
             if transaction.hash in self._fetching:
                 return
             self._fetching.add(transaction.hash)
-        with suppress(RuntimeError):  # closed
+        with suppress(RuntimeError):  # the fetcher is closed
             self._threads.submit(self._fetch_logged, transaction)
 
     def load_sender(self, transaction: Transaction) -> None:
-        """Reads the sender's account; raises StateNotKnown on an event loop."""
+        """Reads the sender's account. Raises StateNotKnown on an event loop."""
         if transaction.sender is not None:
             self.newest()[0].account(transaction.sender)
 
     def fetch(self, transaction: Transaction) -> None:
-        """Fetches what the transaction reads, and waits for it. Raises ForkError."""
+        """Fetches the state that the transaction reads, and waits for it. Raises ForkError."""
         layer, header = self.newest()
         request = CallRequest(
             sender=transaction.sender or bytes(20),
@@ -97,7 +100,7 @@ class TransactionState(MissingState):
             log.debug("transaction 0x%s: %s", transaction.hash.hex(), error)
         state = remote(layer)
         state.fetch(Wanted(accounts={header.coinbase}))
-        state.fetch_missing()  # what a suspended run recorded and this call did not read
+        state.fetch_missing()  # fetches what a suspended run recorded and this call did not read
 
     def _fetch_logged(self, transaction: Transaction) -> None:
         try:
@@ -122,13 +125,13 @@ class TransactionState(MissingState):
     # --- blocks -----------------------------------------------------------------------------------
 
     def prepare_block(self, parent: Header, timestamp: int) -> None:
-        """Fetches what a child of ``parent`` at ``timestamp`` (seconds) reads outside its
-        transactions.
+        """Fetches what a child of ``parent`` reads outside its transactions.
 
-        Also fetches it for some following blocks, so that later calls need no request: for few at
-        first, because an endpoint with a small quota has to answer before the node can start.
-        If it does not answer, the slots that the block overwrites are set to zero in the parent's
-        state: no transaction of the block or a later one can read what was there. Raises ForkError.
+        ``timestamp``: the child's, in seconds. Also fetches it for some following blocks, so that
+        later calls need no request. The first call fetches few, because a slow or limited endpoint
+        must answer before the node can start. If it does not answer, the slots that the block
+        overwrites are set to zero in the parent's state: no transaction of this or a later block
+        can read their values. Raises ForkError.
         """
         schedule = self.chain.schedule_for_child(parent, timestamp)
         known, contracts = Wanted(), schedule.system_contracts
@@ -165,7 +168,7 @@ class TransactionState(MissingState):
             self._zero(parent.hash, own, error)
 
     def _zero(self, block_hash: bytes, overwritten: Wanted, error: ForkError) -> None:
-        """Sets those slots to zero that cannot be read."""
+        """Sets those slots of ``overwritten`` to zero that cannot be fetched."""
         layer = self.chain.layer_of(block_hash)
         changed: dict[str, Any] = {}
         for contract, slot in overwritten.slots:

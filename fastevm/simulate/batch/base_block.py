@@ -1,4 +1,4 @@
-"""The block that all bundles of a batch run in, made once, and runners for it."""
+"""The block in which all bundles of a batch run, and runners that execute bundles in it."""
 
 import threading
 from typing import Any
@@ -16,22 +16,22 @@ from fastevm.simulate.batch.results import Results
 
 
 class BundleLimit(Deadline):
-    """Lets the watchdog look at a runner at every tick: each of its bundles has its own time."""
+    """Makes the watchdog check a runner at every tick: each bundle has its own time limit."""
 
     def __init__(self, runner: BundleRunner) -> None:
         super().__init__()
         self.runner = runner
 
     def expire(self) -> None:
-        """Stop the bundle under way if its time has passed."""
+        """Stop the current bundle if its time is over."""
         self.runner.stop_overdue()
 
 
 class BaseBlock:
-    """A view and the block after it, ready for bundles in any thread.
+    """A view and the block after it, prepared for bundles in any thread.
 
-    The state is that after the block's first system calls. A thread borrows a runner for each
-    chunk of bundles and gives it back, so that there are as many runners as chunks at once.
+    The state is that after the block's first system calls. A thread borrows a runner for each chunk
+    of bundles and returns it, so there are as many runners as chunks run concurrently.
     """
 
     def __init__(self, view: StateView, options: SimulateOptions, *, balances: bool) -> None:
@@ -60,7 +60,7 @@ class BaseBlock:
         self.is_cancelled = False
 
     def run(self, first: int, payloads: list[Any]) -> Results:
-        """The results of these bundles; ``first`` is the position of the first one among all."""
+        """Return the results of these bundles. ``first``: index of the first among all bundles."""
         runner = self._borrow()
         limit = BundleLimit(runner)
         WATCHDOG.begin(limit)
@@ -73,7 +73,7 @@ class BaseBlock:
         return results
 
     def attempt(self, first: int, payloads: list[Any]) -> Results | None:
-        """The same on what is known of a remote state; None if a bundle guessed."""
+        """Like `run`, with the known values of a remote state. None if a bundle used a guess."""
         remote = self.view.layer.remote_state
         if remote is None:
             return self.run(first, payloads)
@@ -81,7 +81,7 @@ class BaseBlock:
         return None if guessed else results
 
     def cancel(self) -> None:
-        """Stop all bundles of this block for good. Takes no lock: a finaliser may call it."""
+        """Stop all bundles of this block permanently. Takes no lock: a finaliser may call it."""
         self.is_cancelled = True
         for runner in tuple(self._all):
             runner.cancel()
@@ -94,6 +94,6 @@ class BaseBlock:
                 self.view, self.base, self.layer, self.environment, self.options, self.balances
             )
             self._all.append(runner)
-            if self.is_cancelled:  # after `cancel` had seen the others
+            if self.is_cancelled:  # `cancel` ran before this runner was added
                 runner.cancel()
             return runner

@@ -1,4 +1,4 @@
-"""The outcomes of many calls as columns: NumPy arrays where NumPy is installed, else arrays."""
+"""Results of many calls as columns: NumPy arrays if NumPy is installed, else arrays."""
 
 from array import array
 from functools import cache
@@ -15,28 +15,28 @@ from fastevm.evm.html_table import html_table
 from fastevm.simulate.batch.arrow import ArrowTable
 from fastevm.simulate.batch.results import Results
 
-ADDRESS: Final = 20  # bytes
-REFUSED: Final = 0  # the status of the row of a refused bundle
+ADDRESS: Final = 20  # bytes of an address
+REFUSED: Final = 0  # status in the row of a refused bundle
 ROW: Final = ("bundle", "call", "status", "gas_used", "max_used_gas", "output")
 
 
 @cache
 def numpy() -> ModuleType | None:
-    """NumPy, imported when columns are first asked for; None where it is not installed."""
+    """Return NumPy, imported when columns are first used; None if it is not installed."""
     return None if find_spec("numpy") is None else import_module("numpy")
 
 
 class Columns(Struct, frozen=True, kw_only=True):
-    """The outcomes of the calls of consecutive bundles, bundle after bundle.
+    """The results of the calls of consecutive bundles.
 
-    ``first``: the position of the first bundle among all. ``calls``: where the calls of each bundle
-    begin, and their number at the end (bundles + 1). ``status``: 1 success, 2 revert, 3 halt.
-    ``gas_used``, ``max_used_gas``: gas as int64. ``offsets``: where the output of each call begins
-    in ``output``, and its size at the end (calls + 1). ``errors``: position of a refused bundle to
-    its exception. With balances, one row for each account that a bundle made richer or poorer:
-    ``balance_bundle``: its position; ``balance_address``: 20 bytes; ``balance_change``: wei as 32
-    bytes, two's complement, big-endian (rows of bytes in NumPy, else one run of bytes). One row for
-    each log: ``log_call``: the position of its call among all calls of these columns;
+    ``first``: index of the first bundle among all. ``calls``: index of the first call of each
+    bundle, and the total at the end (bundles + 1 items). ``status``: 1 success, 2 revert, 3 halt.
+    ``gas_used``, ``max_used_gas``: gas as int64. ``offsets``: start of each call's output in
+    ``output``, and the total size at the end (calls + 1 items). ``errors``: index of a refused
+    bundle -> its exception. With balances, one row for each account whose balance a bundle changed:
+    ``balance_bundle``: index of the bundle; ``balance_address``: 20 bytes; ``balance_change``: wei
+    as 32 bytes, two's complement, big-endian (rows of bytes in NumPy, else concatenated). One row
+    for each log: ``log_call``: index of its call among all calls of these columns;
     ``log_address``: 20 bytes; ``log_topics``, ``log_data``: as in the log.
     """
 
@@ -57,7 +57,7 @@ class Columns(Struct, frozen=True, kw_only=True):
     log_data: list[bytes]
 
     def output_of(self, call: int) -> bytes:
-        """The output of a call, counted over all calls of these columns."""
+        """Return the output of a call, by index over all calls of these columns."""
         return self.output[int(self.offsets[call]) : int(self.offsets[call + 1])]
 
     def __len__(self) -> int:
@@ -66,7 +66,7 @@ class Columns(Struct, frozen=True, kw_only=True):
 
     @property
     def logs(self) -> list[Log]:
-        """The logs of all calls in order; ``log_call`` has the positions of their calls."""
+        """Return the logs of all calls in order; ``log_call`` has the indices of their calls."""
         addresses = bytes(self.log_address)
         found = zip(self.log_topics, self.log_data, strict=True)
         return [
@@ -75,11 +75,11 @@ class Columns(Struct, frozen=True, kw_only=True):
         ]
 
     def rows(self) -> dict[str, list[Any]]:
-        """One row for each call: what `pandas.DataFrame` and `polars.DataFrame` take.
+        """Return columns with one row per call, for `pandas.DataFrame` and `polars.DataFrame`.
 
-        ``bundle``: the position of its bundle; ``call``: its place in that; ``status``,
-        ``gas_used``, ``max_used_gas`` as here; ``output``: bytes. A refused bundle has one more
-        row, with status 0 and no gas, after those of the calls before the error.
+        ``bundle``: index of its bundle; ``call``: index in the bundle; ``status``, ``gas_used``,
+        ``max_used_gas``: as in this class; ``output``: bytes. A refused bundle has one more row,
+        with status 0 and no gas, after the calls before the error.
         """
         found: list[tuple[int, int, int, int, int, bytes]] = []
         ends = [int(end) for end in self.offsets]
@@ -95,7 +95,7 @@ class Columns(Struct, frozen=True, kw_only=True):
         return {name: list(values) for name, values in zip(ROW, columns, strict=True)}
 
     def table(self) -> ArrowTable:
-        """The same as an Arrow table, which has the values without a copy as Python objects."""
+        """Return the rows as an Arrow table, which needs no Python object per value."""
         if self.errors:
             return self._table_of_rows()
         bounds = [int(bound) for bound in self.calls]
@@ -126,7 +126,7 @@ class Columns(Struct, frozen=True, kw_only=True):
         return ArrowTable(columns, len(rows["bundle"]))
 
     def balances(self) -> ArrowTable:
-        """Who became richer or poorer: ``bundle``, ``address``, ``change`` in wei (32 bytes)."""
+        """Return changed balances: ``bundle``, ``address``, ``change`` in wei (32 bytes)."""
         columns = [
             ("bundle", "l", (_packed(self.balance_bundle, "q"),)),
             ("address", "w:20", (bytes(self.balance_address),)),
@@ -135,26 +135,26 @@ class Columns(Struct, frozen=True, kw_only=True):
         return ArrowTable(columns, len(self.balance_bundle))
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
-        """For `pyarrow.table`, `polars.DataFrame`, `pandas` from 3 and DuckDB."""
+        """Support `pyarrow.table`, `polars.DataFrame`, `pandas` since 3 and DuckDB."""
         return self.table().__arrow_c_stream__(requested_schema)
 
     def _repr_html_(self) -> str:
-        """A table for notebooks, one row for each call."""
+        """Return an HTML table for notebooks, one row per call."""
         rows = self.rows()
         title = f"{len(self):,} bundles of {len(self.status):,} calls"
         return html_table(title, tuple(rows), zip(*rows.values(), strict=True))
 
     def to_pandas(self) -> Any:
-        """A `pandas.DataFrame` of the rows; ImportError where pandas is not installed."""
+        """Returns a `pandas.DataFrame` of the rows. Raises ImportError without pandas."""
         return import_module("pandas").DataFrame(self.rows())
 
     def to_polars(self) -> Any:
-        """A `polars.DataFrame` of the rows; ImportError where polars is not installed."""
+        """Returns a `polars.DataFrame` of the rows. Raises ImportError without polars."""
         return import_module("polars").DataFrame(self.rows())
 
 
 def columns_of(results: Results) -> Columns:
-    """The columns of the results of some bundles."""
+    """Return the columns of results."""
     packed = results.columns()
     bundles, addresses, changes = results.balances()
     log_calls, logs = results.logs()
@@ -178,7 +178,7 @@ def columns_of(results: Results) -> Columns:
 
 
 def _packed(values: Any, typecode: str) -> bytes:
-    """Numbers one behind the other."""
+    """Return numbers as contiguous bytes."""
     found = numpy()
     if found is not None and isinstance(values, found.ndarray):
         return bytes(values.astype(typecode, copy=False).tobytes())
@@ -192,7 +192,7 @@ def _numbers(values: "array[int]") -> Any:
 
 
 def _signed(values: "array[int]") -> Any:
-    """Gas as int64, whose differences may be negative; the engine's own limit is 63 bits."""
+    """Return gas as int64, since differences may be negative; the engine's limit is 63 bits."""
     return _numbers(array("q", values.tobytes()))
 
 

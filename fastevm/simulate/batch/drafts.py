@@ -1,4 +1,4 @@
-"""The block that bundles are, before they run: its header under its parent's rules."""
+"""The draft header of the block in which bundles run."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ def draft_of(
     *,
     validation: bool,
 ) -> Header:
-    """The header of the block after ``parent``: overrides, what sticks from the parent, then rules.
+    """Return the draft header of a child of ``parent``: overrides, inherited fields, then rules.
 
     ``timestamp`` in seconds. Without ``validation`` the base fee is 0 unless it is overridden.
     """

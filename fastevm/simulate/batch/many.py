@@ -1,4 +1,4 @@
-"""Thousands to millions of independent bundles on one immutable state, on threads or anywhere."""
+"""Simulates up to millions of independent bundles on a state, on threads or executors."""
 
 import os
 import time
@@ -20,24 +20,25 @@ from fastevm.simulate.batch.results import BundleResult, Results
 from fastevm.simulate.batch.shipping import Shipment, run_shipped
 from fastevm.simulate.views import BLOCK_OPTIONS, BlockOptions, as_view, spacing_of
 
-FIRST_CHUNK: Final = 16  # bundles; later chunks are as large as fits the time of one
+FIRST_CHUNK: Final = 16  # bundles; the size of later chunks follows the time of a bundle
 LARGEST_CHUNK: Final = 1024
 CHUNK_SECONDS: Final = 0.005
-CHUNKS_PER_WORKER: Final = 4  # submitted ahead, so that no worker waits for the consumer
+# chunks submitted in advance, so that no worker waits for the consumer
+CHUNKS_PER_WORKER: Final = 4
 REMOTE_CHUNK: Final = 256
-LOOKED_AHEAD: Final = 256  # bundles of a window in which calls for the source are looked for
-ASKED_AHEAD: Final = 32  # calls that the source gets
-WINDOW_CHUNKS: Final = 256  # that share their fetches of a remote state: 4,096 bundles
+LOOKED_AHEAD: Final = 256  # bundles of a window that are searched for calls to prefetch
+ASKED_AHEAD: Final = 32  # most calls that the source gets for prefetching
+WINDOW_CHUNKS: Final = 256  # chunks that share fetches of a remote state: 4,096 bundles
 
 Progress = Callable[[int, int | None], None]
 T = TypeVar("T")
 
 
 class Simulations(Generic[T]):
-    """The results of a batch as they come: to iterate over, with ``async for`` too, or to await.
+    """The results of a batch in progress: iterate with ``for`` or ``async for``, or await.
 
-    ``await`` gives the list of all. ``close``, leaving the iteration, and cancelling a task that
-    awaits the results stop the bundles that still run.
+    ``await`` returns a list of all results. ``close``, leaving the iteration, and cancelling a task
+    that awaits the results stop the remaining bundles.
     """
 
     def __init__(
@@ -56,7 +57,8 @@ class Simulations(Generic[T]):
         return next(self._flow)
 
     async def __aiter__(self) -> AsyncIterator[T]:
-        from asyncio import to_thread  # slow to load; a caller that awaits has loaded it
+        # imported here, because it is slow; a caller that awaits has already imported it
+        from asyncio import to_thread
 
         try:
             while (results := await to_thread(next, self._chunks, None)) is not None:
@@ -77,7 +79,7 @@ class Simulations(Generic[T]):
             self._cancel()
 
     def close(self) -> None:
-        """Stop the bundles that still run. There are no further results."""
+        """Stop the remaining bundles. There are no further results."""
         self._cancel()
         self._flow.close()
         self._chunks.close()
@@ -86,7 +88,7 @@ class Simulations(Generic[T]):
 def items_of(
     chunks: Generator[Results, None, None], items: Callable[[Results], list[T]]
 ) -> Generator[T, None, None]:
-    """The items of all chunks. Closing it closes the chunks.
+    """Yield the items of all chunks. Closing this generator closes the chunks.
 
     A method of `Simulations` would keep its object alive in a reference cycle. The garbage
     collector would then close the chunks at any time and on any thread.
@@ -99,7 +101,7 @@ def items_of(
 
 
 class Slicer:
-    """Cuts payloads into chunks that take about the same time each; a cancelled batch ends."""
+    """Splits payloads into chunks of about equal time; stops if the batch is cancelled."""
 
     def __init__(
         self, base_block: BaseBlock, payloads: Iterable[Any], *, fixed: int | None, share: int
@@ -118,7 +120,7 @@ class Slicer:
 
     @property
     def is_stopped(self) -> bool:
-        """Whether the batch was cancelled. Raises RuntimeError in a forked child.
+        """Return whether the batch was cancelled. Raises RuntimeError in a forked child.
 
         A child does not have the threads that run the bundles, so it would wait forever.
         """
@@ -127,7 +129,7 @@ class Slicer:
         return self._base_block.is_cancelled
 
     def take(self) -> tuple[int, list[Any]] | None:
-        """The position of the next chunk and its payloads; None at the end."""
+        """Return index and payloads of the next chunk; None at the end."""
         if self.is_stopped:
             return None
         first = self.taken
@@ -137,7 +139,7 @@ class Slicer:
         return (first, payloads) if payloads else None
 
     def learn(self, count: int, seconds: float) -> None:
-        """Let the size follow the time that ``count`` bundles took."""
+        """Adjust the chunk size to the seconds that ``count`` bundles took."""
         fitting = int(count * CHUNK_SECONDS / max(seconds, 1e-9))
         self._size = self._size if self._fixed else max(1, min(fitting, self._size * 4))
 
@@ -185,13 +187,14 @@ def on_threads(
         )  # fmt: skip
     finally:
         base_block.cancel()
-        pool.shutdown(wait=False, cancel_futures=True)  # may run in a finaliser: never waits
+        # may be called by a finaliser, so it must not wait
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def on_executor(
     base_block: BaseBlock, slicer: Slicer, count: Count, executor: Executor, ordered: bool
 ) -> Generator[Results, None, None]:
-    """Run the chunks on an executor, which may be on other machines."""
+    """Run the chunks on an executor, possibly on other machines."""
     shipment = Shipment(base_block)
     workers = getattr(executor, "_max_workers", None) or os.cpu_count() or 1
 
@@ -201,7 +204,8 @@ def on_executor(
     def answered(future: "Future[Any]", first: int, payloads: list[Any]) -> Results:
         results = future.result()
         if results is None and shipment.sent:
-            results = submit(first, payloads).result()  # it may have come there in the meantime
+            # the worker may have received the state in the meantime
+            results = submit(first, payloads).result()
         if results is None:
             shipment.sent = True
             again = executor.submit(run_shipped, shipment.key, shipment.data, first, payloads)
@@ -213,15 +217,16 @@ def on_executor(
 
 
 def asked_ahead(chunks: list[tuple[int, list[Any]]]) -> list[Mapping[str, Any]]:
-    """A call of each kind in the first bundles, for the source of a remote state.
+    """Return a call of each kind in the first bundles, to prefetch a remote state.
 
-    A kind: the same recipient and function. What one call of it reads, the others read as well, or
-    the next of its kind in another account.
+    Calls with the same recipient and function are of the same kind: they usually read the same
+    accounts and slots, or corresponding slots of another account.
     """
     found: dict[tuple[bytes | None, bytes], Mapping[str, Any]] = {}
     payloads = (payload for _, some in chunks for payload in some)
     for payload in islice(payloads, LOOKED_AHEAD):
-        with suppress(FastevmError, ValueError, TypeError, OverflowError):  # refused when it runs
+        # an invalid call is reported when it runs
+        with suppress(FastevmError, ValueError, TypeError, OverflowError):
             calls = (call for block in payload_from(payload).blocks for call in block.calls)
             for call in calls:
                 kind = (call.to, call.data[:4])
@@ -233,9 +238,9 @@ def asked_ahead(chunks: list[tuple[int, list[Any]]]) -> list[Mapping[str, Any]]:
 def attempts(
     base_block: BaseBlock, chunks: list[tuple[int, list[Any]]], pool: Executor, *, shipped: bool
 ) -> "list[Future[Any]]":
-    """Begin to run the chunks with what is known of a remote state now.
+    """Start the chunks with the currently known values of a remote state.
 
-    ``shipped``: the workers are other processes, which get what is known.
+    ``shipped``: the workers are other processes, to which the known values are sent.
     """
     if not shipped:
         return [pool.submit(base_block.attempt, *chunk) for chunk in chunks]
@@ -248,8 +253,8 @@ def over_remote(
 ) -> Generator[Results, None, None]:
     """Run the chunks over a remote state: window by window, until no bundle guesses.
 
-    All chunks of a window run, then what any of them missed is fetched in one request, then those
-    that guessed run again. An executor's workers get what is known by then, not the network.
+    All chunks of a window run, then all missing values are fetched in one request, then chunks that
+    guessed run again. Workers of an executor get the known values, but do not use the network.
     """
     remote = base_block.view.layer.remote_state
     assert remote is not None
@@ -273,17 +278,18 @@ def over_remote(
                 if waiting:
                     if not asked:
                         missed.calls, asked = asked_ahead(window), True
-                    remote.fetch(missed)  # what the threads of this process missed is noted there
+                    # values missed by threads of this process are already recorded in `remote`
+                    remote.fetch(missed)
             for first, _ in window:
                 yield count.add(done[first])
     finally:
         base_block.cancel()
         if executor is None:
-            pool.shutdown(wait=False, cancel_futures=True)  # as in `on_threads`
+            pool.shutdown(wait=False, cancel_futures=True)  # see `on_threads`
 
 
 def result_of(future: "Future[Results]", first: int, payloads: list[Any]) -> Results:
-    """What a future gave, where it needs nothing more."""
+    """Return the result of a future, if no further step is needed."""
     return future.result()
 
 
@@ -295,7 +301,7 @@ def flow(
     ordered: bool,
     answered: Callable[["Future[Any]", int, list[Any]], Results] = result_of,
 ) -> Generator[Results, None, None]:
-    """Keep ``ahead`` chunks submitted; give them in order, or as they finish."""
+    """Keep ``ahead`` chunks submitted. Yield their results in order, or as they finish."""
     waiting: deque[tuple[Future[Any], int, list[Any]]] = deque()
     try:
         while True:
@@ -381,20 +387,20 @@ def simulate_many(
     chunk_size: int | None = None,
     **block: Unpack[BlockOptions],
 ) -> Simulations[Any]:
-    """Simulate independent bundles on one immutable state; an iterator over their results.
+    """Simulate independent bundles on one immutable state. Return an iterator over their results.
 
     ``payloads``: payloads of eth_simulateV1 (JSON form or typed), or lists of calls for one block;
-    any iterable, read as far ahead as the workers need. ``threads``: default all cores; their
-    number never changes a result. ``executor``: any `concurrent.futures.Executor` to run on
-    instead, to which the state is sent once per worker. ``ordered`` False gives results as they
-    finish. ``columns``: a `Columns` for each chunk in place of a `BundleResult` for each bundle.
-    ``balances``: note which balances changed. ``progress`` is called with the number of finished
+    any iterable, read only as far as the workers need. ``threads``: default all cores; their number
+    never affects results. ``executor``: any `concurrent.futures.Executor` to run on instead, to
+    which the state is sent once per worker. ``ordered`` False: yield results as they finish.
+    ``columns``: yield a `Columns` per chunk instead of a `BundleResult` per bundle.
+    ``balances``: record changed balances. ``progress`` is called with the number of finished
     bundles and their total (None if unknown). ``gas_cap``: gas of all calls of one bundle;
-    ``timeout``: seconds that one bundle may run. ``block``: fields of the block that runs, for a
-    state alone (`fastevm.simulate.views.as_view`).
+    ``timeout``: seconds of one bundle. ``block``: for a Layer, fields of the block
+    (`fastevm.simulate.views.as_view`).
 
-    Blocks are not sealed: there are no roots or hashes, and a block that lacks the protocol's own
-    contracts is no error. A bundle that is refused has an ``error``; the others go on.
+    Blocks are not sealed: there are no roots or hashes, and missing system contracts are not an
+    error. A refused bundle has an ``error``; the other bundles run.
     """
     view = as_view(state, **block)
     options = SimulateOptions(
@@ -418,7 +424,7 @@ def chunks_of(
     progress: Progress | None,
     chunk_size: int | None,
 ) -> Generator[Results, None, None]:
-    """The chunks of results, from wherever they are run."""
+    """Return a generator of results, on this thread, on threads, or on the executor."""
     size = chunk_size or (REMOTE_CHUNK if executor is not None else None)
     slicer = Slicer(base_block, payloads, fixed=size, share=threads * CHUNKS_PER_WORKER * 2)
     count = Count(progress, slicer.total)

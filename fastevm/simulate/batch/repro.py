@@ -1,8 +1,8 @@
-"""Capsules: a simulation with exactly the state that it looks at, to be run again anywhere.
+"""Capsules: a simulation with exactly the state that it reads, which can be repeated anywhere.
 
-A capsule is a small file: the payload, the block it stands on, and the accounts, slots and codes
-that a run touched. Running it again gives the same outcomes, bit for bit. State roots need the rest
-of the state, so blocks of a capsule have 32 zero bytes in their place.
+A capsule is a small file: the payload, its base block, and the accounts, slots and codes that a run
+accessed. Running it again gives the same results, bit for bit. State roots need the complete state,
+so blocks of a capsule have 32 zero bytes instead.
 """
 
 import base64
@@ -24,15 +24,15 @@ from fastevm.simulate.views import BareChain
 
 FORMAT: Final = "fastevm-capsule-1"
 STATE_LIMIT: Final = 2**28
-"""Bytes of a capsule's state, unpacked: about two million slots."""
+"""Largest state of a capsule in bytes, unpacked: about two million slots."""
 
 
 def make_capsule(
     view: StateView, payload: Any, options: SimulateOptions
 ) -> tuple[bytes, list[SimulatedBlock]]:
-    """Run a payload (in its JSON form) and pack what it needs; the capsule and the outcome.
+    """Run a payload (JSON form). Return the capsule and the simulated blocks.
 
-    All blocks must follow the rules of one fork. Raises as `simulate_v1` does.
+    All blocks must have the rules of one fork. Raises the errors of `simulate_v1`.
     """
     options = replace(options, zero_state_root=True)
     blocks, touched = simulate_touching(view, Plan.of(payload_from(payload)), options)
@@ -63,7 +63,7 @@ def make_capsule(
 
 
 def open_capsule(data: bytes) -> tuple[StateView, Any, SimulateOptions]:
-    """The view, the payload and the options of a capsule; ValueError for bytes that are none."""
+    """Return view, payload and options of a capsule. Raises ValueError for invalid bytes."""
     try:
         content = json.loads(data)
         if content["format"] != FORMAT:
@@ -86,7 +86,7 @@ def open_capsule(data: bytes) -> tuple[StateView, Any, SimulateOptions]:
 
 
 def view_in(content: dict[str, Any]) -> StateView:
-    """The view that a capsule describes."""
+    """Return the view that a capsule describes."""
     blobs = None if content["blobs"] is None else BlobParameters(*content["blobs"])
     activations = Activations.always(content["fork"], blobs=blobs)
     header = Header.decode(bytes.fromhex(content["header"]))
@@ -120,7 +120,7 @@ def _bytes(text: str, size: int) -> bytes:
 
 
 def account_fields(layer: Layer, address: bytes, slots: list[int]) -> dict[str, Any]:
-    """One account with these slots of its storage."""
+    """Return an account with these slots of its storage."""
     return {
         "balance": layer.balance(address),
         "nonce": layer.nonce(address),
@@ -130,5 +130,5 @@ def account_fields(layer: Layer, address: bytes, slots: list[int]) -> dict[str, 
 
 
 def blob_values(blobs: BlobParameters) -> tuple[int, ...]:
-    """The parameters in the order in which they are made from."""
+    """Return the parameters in the order of the constructor's arguments."""
     return tuple(getattr(blobs, name) for name in blobs.__struct_fields__)

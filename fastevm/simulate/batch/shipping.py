@@ -14,14 +14,14 @@ from fastevm.core.state.source import Wanted
 from fastevm.simulate.batch.base_block import BaseBlock
 from fastevm.simulate.batch.results import Results
 
-KEPT_BASE_BLOCKS: Final = 4  # states that one worker process keeps at a time
+KEPT_BASE_BLOCKS: Final = 4  # most states that a worker process keeps
 
 _base_blocks: "OrderedDict[bytes, BaseBlock]" = OrderedDict()
 _lock = threading.Lock()
 
 
 def _after_fork() -> None:
-    """Another thread of the parent may hold the lock, which nothing in a child would release."""
+    """Replace the lock: in a child process, no thread would release a lock held at the fork."""
     global _lock
     _lock = threading.Lock()
 
@@ -30,9 +30,9 @@ os.register_at_fork(after_in_child=_after_fork)
 
 
 class Shipment:
-    """A base_block as bytes, and the key under which workers keep it: a hash of those bytes.
+    """A base block as bytes, and its key, a hash of these bytes, under which workers keep it.
 
-    ``sent``: whether some worker got the bytes already.
+    ``sent``: whether a worker has received the bytes.
     """
 
     def __init__(self, base_block: BaseBlock) -> None:
@@ -46,9 +46,9 @@ class Shipment:
 def run_shipped(
     key: bytes, data: bytes | None, first: int, payloads: list[Any]
 ) -> Results | Wanted | None:
-    """In a worker: the results of these bundles, or None when it needs ``data`` first.
+    """Run bundles in a worker. Return their results, or None if the worker needs ``data`` first.
 
-    What they read of a remote state and nobody shipped comes back in place of results.
+    If the bundles read unknown values of a remote state, returns these keys instead.
     """
     base_block = _base_block(key, data)
     if base_block is None:

@@ -1,1 +1,1 @@
-"""Standing simulations: questions whose answers stay fresh while the base moves."""
+"""Watches: calls and bundles whose answers are kept up to date as the state changes."""

@@ -1,10 +1,10 @@
-"""Names of the bases of a watch."""
+"""The identity of the states on which a watch has run."""
 
 from msgspec import Struct
 
 
 class Base(Struct, frozen=True, kw_only=True):
-    """A base that a watch stood on. ``sequence`` counts the calls of `Watch.advance` from 1.
+    """A state on which a watch has run. ``sequence`` counts the calls of `Watch.advance` from 1.
 
     ``number`` and ``hash``: of its block; the hash of a pending block is provisional.
     ``slice_index``: as given to `Watch.advance`.

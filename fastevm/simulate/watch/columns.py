@@ -15,12 +15,12 @@ from fastevm.simulate.watch.change import Change
 
 
 class WatchColumns(Struct, frozen=True, kw_only=True):
-    """Answers as columns: NumPy arrays where NumPy is installed, else arrays.
+    """Answers as columns: NumPy arrays if NumPy is installed, else arrays.
 
     One row for each question: ``id``; ``success``; ``stale``: the answer belongs to an older base;
-    ``sequence``: of the base of the answer, 0 if there is none; ``status`` of the last call: 1
-    success, 2 revert, 3 halt, 0 none; ``gas_used``: gas of all calls; ``offsets``: where the output
-    of the last call begins in ``output``, and its size at the end (rows + 1).
+    ``sequence``: of the answer's base, 0 without an answer; ``status`` of the last call: 1 success,
+    2 revert, 3 halt, 0 none; ``gas_used``: gas of all calls; ``offsets``: start of the last call's
+    output in ``output``, and the total size at the end (rows + 1 items).
     """
 
     id: Any
@@ -49,7 +49,7 @@ class WatchColumns(Struct, frozen=True, kw_only=True):
         return ArrowTable(columns, len(self))
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
-        """For `pyarrow.table`, `polars.DataFrame`, `pandas` from 3 and DuckDB."""
+        """Support `pyarrow.table`, `polars.DataFrame`, `pandas` since 3 and DuckDB."""
         return self.table().__arrow_c_stream__(requested_schema)
 
     def rows(self) -> dict[str, list[Any]]:
@@ -75,7 +75,7 @@ class WatchColumns(Struct, frozen=True, kw_only=True):
 
 
 def columns_of(changes: Iterable[Change]) -> WatchColumns:
-    """Returns the columns of what stands."""
+    """Returns the columns of current answers."""
     ids, sequences, gas, offsets = array("Q"), array("Q"), array("Q"), array("Q", [0])
     success, stale, status = array("B"), array("B"), array("B")
     output = bytearray()

@@ -11,10 +11,9 @@ from fastevm.simulate.watch.change import Change
 class Stream:
     """Changes of some questions of a `Watch`, as an iterator and an asynchronous iterator.
 
-    A change that was not taken is replaced by a newer one of the same question, so a slow consumer
-    costs at most one change for each question; `Change.skipped` and ``skipped`` count the others.
-    Changes come in the order of their bases. Any thread may use a stream; one consumer gets each
-    change once.
+    A newer change of a question replaces one that was not taken, so a slow consumer costs at most
+    one change per question; `Change.skipped` and ``skipped`` count the replaced ones. Changes come
+    in the order of their bases. Any thread may use a stream; each change goes to one consumer.
     """
 
     def __init__(self, ids: Iterable[int] | None, drop: Callable[[Stream], None]) -> None:
@@ -27,7 +26,7 @@ class Stream:
         self.is_closed = False
 
     def put(self, changes: Iterable[Change]) -> None:
-        """Adds changes. The watch calls it."""
+        """Adds changes; called by the watch."""
         with self._changed:
             was_empty = not self._waiting
             for change in changes:
@@ -47,7 +46,7 @@ class Stream:
         self._waiting[change.id] = change
 
     def forget(self, ids: Iterable[int]) -> None:
-        """Drops what waits of questions that were removed. The watch calls it."""
+        """Drops waiting changes of questions that were removed; called by the watch."""
         with self._changed:
             for id in ids:
                 self._waiting.pop(id, None)
@@ -61,7 +60,7 @@ class Stream:
     # --- the consumer ---
 
     def take(self) -> list[Change]:
-        """Returns all changes that wait, without waiting for any."""
+        """Returns all waiting changes without blocking."""
         with self._changed:
             found = list(self._waiting.values())
             self._waiting.clear()
@@ -77,13 +76,13 @@ class Stream:
             return bool(self._waiting)
 
     def add(self, ids: Iterable[int]) -> None:
-        """Adds questions. A stream of all questions has them already."""
+        """Adds questions. No effect on a stream of all questions."""
         with self._changed:
             if self._ids is not None:
                 self._ids.update(ids)
 
     def discard(self, ids: Iterable[int]) -> None:
-        """Removes questions, with changes that were not taken. Has no effect on a stream of all."""
+        """Removes questions and their waiting changes. No effect on a stream of all questions."""
         with self._changed:
             if self._ids is not None:
                 for id in ids:
@@ -91,10 +90,10 @@ class Stream:
                     self._waiting.pop(id, None)
 
     def on_ready(self, listener: Callable[[], object]) -> None:
-        """Calls ``listener()`` when something comes into the empty stream, and when it is closed.
+        """Calls ``listener()`` when a change enters the empty stream, and on close.
 
-        It runs on the thread that advances the watch and must return immediately, such as
-        ``loop.call_soon_threadsafe(event.set)``. If something waits already, it is called now.
+        The listener runs on the thread that advances the watch and must return immediately, such as
+        ``loop.call_soon_threadsafe(event.set)``. If changes already wait, calls it immediately.
         """
         with self._changed:
             self._listeners.append(listener)
@@ -103,7 +102,7 @@ class Stream:
             listener()
 
     def close(self) -> None:
-        """Ends the stream; what waits can still be taken."""
+        """Closes the stream; waiting changes can still be taken."""
         self._drop(self)
         with self._changed:
             self.is_closed = True
@@ -119,7 +118,8 @@ class Stream:
             yield from changes
 
     async def __aiter__(self) -> AsyncIterator[Change]:
-        from asyncio import Event, get_running_loop  # slow to load; a caller has loaded it
+        # imported here, because it is slow; an asynchronous caller has already imported it
+        from asyncio import Event, get_running_loop
 
         loop, ready = get_running_loop(), Event()
 

@@ -1,4 +1,4 @@
-"""A function of a contract as a question, with its decoded value."""
+"""A view: a call of a contract's function, with its decoded value."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ ZERO_ADDRESS = bytes(20)
 
 
 class View:
-    """The call of a contract's function, for `fastevm.simulate.Watch`.
+    """A call of a contract's function, for `fastevm.simulate.Watch`.
 
     ``to``: the contract, 20 bytes or hex text. ``declaration``: the function in Solidity syntax,
-    such as ``balanceOf(address) returns (uint256)``; the word ``function`` and modifiers may be
-    missing. ``args``: its arguments. Raises ValueError or TypeError for what cannot be encoded.
+    such as ``balanceOf(address) returns (uint256)``; the word ``function`` and modifiers are
+    optional. ``args``: its arguments. Raises ValueError or TypeError for values that cannot be
+    encoded.
 
     >>> View("0x" + "a0" * 20, "balanceOf(address) returns (uint256)", ["0x" + "11" * 20])
     """
@@ -49,7 +50,7 @@ class View:
         return CallRequest(sender=self.sender, to=self.to, data=self.data)
 
     def decode(self, output: bytes) -> Any:
-        """Returns the value of an output; raises AbiDecodingError if it does not fit."""
+        """Returns the value of an output. Raises AbiDecodingError if it cannot be decoded."""
         return self._function.decode(output)
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""Keeps the answers of many questions fresh while the base moves."""
+"""Keeps the answers of many calls and bundles up to date as the state changes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from fastevm.simulate.watch.streams import Stream
 from fastevm.simulate.watch.view import View
 
 MAX_QUESTIONS: Final = 1_000_000
-KEPT_BASES: Final = 64  # names of bases; those that a stale answer belongs to are kept beyond it
+KEPT_BASES: Final = 64  # bases whose identity is kept, in addition to those of stale answers
 MAX_THREADS: Final = 64
 
 OPTIONS: Final = (
@@ -49,14 +49,14 @@ Block = Literal["own", "next"]
 
 
 class WatchCounters(Struct, frozen=True, kw_only=True):
-    """What a watch has done.
+    """Counters of a watch.
 
-    ``keys``: different values that are read; ``reads``: reads of all questions; ``memory``: bytes
-    of questions, answers and index; ``advances``: bases; ``touched``: questions whose reads
-    changed; ``ran``: runs; ``unchanged``: runs that gave the same answer; ``kept``: answers that
-    stayed fresh without a run; ``stale``: questions that wait now; ``late``: how often a question
-    missed its budget; ``seconds``: spent in `Watch.advance` and `Watch.refresh`, ``last_seconds``
-    in the last.
+    ``keys``: distinct values that are read; ``reads``: reads of all questions; ``memory``: bytes of
+    questions, answers and index; ``advances``: bases; ``touched``: questions whose reads changed;
+    ``ran``: runs; ``unchanged``: runs that gave the same answer; ``kept``: answers that stayed
+    valid without a run; ``stale``: questions that wait now; ``late``: how often a question missed
+    its budget; ``seconds``: time of `Watch.advance` and `Watch.refresh`, ``last_seconds`` of the
+    last call.
     """
 
     questions: int
@@ -77,7 +77,7 @@ class WatchCounters(Struct, frozen=True, kw_only=True):
 class Changes(list[Change]):
     """The changes of one step, by priority.
 
-    ``base``: where the watch stands now. ``touched``: questions whose reads changed; ``ran``: runs;
+    ``base``: the current base. ``touched``: questions whose reads changed; ``ran``: runs;
     ``stale``: questions that still wait; ``seconds``: the time of the step.
     """
 
@@ -89,7 +89,7 @@ class Changes(list[Change]):
 
 
 class WatchLimit(Deadline):
-    """Lets the watchdog look at a worker at every tick: each question has its own time."""
+    """Makes the watchdog check a worker at every tick: each question has its own time limit."""
 
     def __init__(self, worker: Worker) -> None:
         super().__init__()
@@ -101,17 +101,17 @@ class WatchLimit(Deadline):
 
 
 class Watch:
-    """Standing simulations: questions whose answers stay fresh while the base moves.
+    """Calls and bundles ("questions") whose answers are kept up to date as the base changes.
 
-    ``base``: what `fastevm.simulate.simulate_many` takes as a state, or None until `advance`.
-    ``threads``: that run questions without the GIL; never changes an answer. ``gas_cap``: gas of
-    all calls of one question (0: no bound but the block's). ``timeout``: seconds that one question
-    may run. ``balances``: answers contain changes of balances. ``shows_base_fee``: BASEFEE reads
-    the block's base fee in a call in its own block that offers no price, else 0. ``block``: fields
-    of the block, for a state alone; see `fastevm.simulate.views.as_view`.
+    ``base``: a state as for `fastevm.simulate.simulate_many`, or None until `advance`.
+    ``threads``: number of threads that run questions without the GIL; does not affect answers.
+    ``gas_cap``: gas of all calls of one question (0: only the block's limit). ``timeout``: seconds
+    of one question. ``balances``: answers contain changes of balances. ``shows_base_fee``: BASEFEE
+    in a call without a gas price, in the block of the base, returns the block's base fee, else 0.
+    ``block``: for a Layer, fields of the block; see `fastevm.simulate.views.as_view`.
 
-    An answer equals that of a full run on the base it names. `advance` runs only the questions
-    again whose reads changed, and returns the answers that changed. Any thread may use a watch.
+    An answer equals that of a full run on its base. `advance` runs only questions whose reads
+    changed, and returns the answers that changed. Thread-safe.
     """
 
     def __init__(
@@ -138,9 +138,9 @@ class Watch:
             self.advance(base)
 
     def _open(self) -> None:
-        """Creates what is not pickled."""
-        self._turn = threading.Lock()  # one step at a time
-        self._lock = threading.RLock()  # questions and answers; never held while questions run
+        """Creates the attributes that are not pickled."""
+        self._turn = threading.Lock()  # held by one step at a time
+        self._lock = threading.RLock()  # guards questions and answers; not held while questions run
         self._pool: ThreadPoolExecutor | None = None
         self._workers: list[Worker] = []
         self._streams: tuple[Stream, ...] = ()
@@ -158,15 +158,15 @@ class Watch:
     # questions
 
     def add(self, question: Any, *, priority: int = 0, block: Block | None = None) -> int:
-        """Adds a question and returns its id; it runs with the next `refresh` or `advance`.
+        """Adds a question and returns its id. It runs with the next `refresh` or `advance`.
 
         ``question``: a call (a JSON object or a `CallRequest`), a bundle (a list of calls), a
         payload of eth_simulateV1 (a JSON object or a `SimulatePayload`), or a `View`. ``priority``:
-        higher runs first. ``block``: "own": in the block of the base, as eth_call; "next": in the
-        block after it, as eth_simulateV1. Default: "own" for a call or a `View`, else "next".
+        higher runs first. ``block``: "own": in the block of the base, like eth_call; "next": in the
+        block after it, like eth_simulateV1. Default: "own" for a call or a `View`, else "next".
 
-        Raises ValueError or TypeError for what is no question, ResourceLimitError if there are too
-        many. A question that is refused has an answer with an ``error``.
+        Raises ValueError or TypeError for an invalid question, ResourceLimitError if there are too
+        many. A refused question has an answer with an ``error``.
         """
         return self.add_many((question,), priority=priority, block=block)[0]
 
@@ -211,7 +211,7 @@ class Watch:
 
     @property
     def base(self) -> Base | None:
-        """Returns where the watch stands."""
+        """Returns the current base; None before the first `advance`."""
         return self._bases.get(self._sequence)
 
     def advance(
@@ -219,8 +219,8 @@ class Watch:
     ) -> Changes:
         """Moves to another base and runs the questions whose reads changed.
 
-        ``base`` may be any state: the next slice, a block, a reorganised chain. ``slice_index`` is
-        passed on to `Base`. ``budget``: seconds after which the other questions stay stale; they
+        ``base`` may be any state: the next slice, a block, a reorganised chain. ``slice_index``:
+        copied to `Base`. ``budget``: seconds after which the remaining questions stay stale; they
         run first in the next step. Returns the answers that changed.
         """
         started = time.perf_counter()
@@ -243,7 +243,7 @@ class Watch:
             return self._step(started, budget, is_advance=True)
 
     def refresh(self, *, budget: float | None = None) -> Changes:
-        """Runs questions that wait on the current base. Raises RuntimeError if there is no base."""
+        """Runs waiting questions on the current base. Raises RuntimeError if there is no base."""
         started = time.perf_counter()
         with self._turn:
             self._check()
@@ -312,7 +312,7 @@ class Watch:
         )
 
     def _place(self, own: bool, view: StateView) -> None:
-        """Lets the questions of one place stand on the current base."""
+        """Moves the questions of one block kind ("own" or "next") to the current base."""
         engine = self._engine
         count = engine.own_count if own else engine.next_count
         if count == 0 or self._stands.get(own) == self._sequence:
@@ -398,7 +398,7 @@ class Watch:
             WATCHDOG.end(limit)
 
     def _run_chains(self, job: Job, view: StateView) -> list[Results | None]:
-        """Runs simulated chains, as far as the budget of the job goes. None: it cannot be read."""
+        """Runs simulated chains while the job has budget. None in the result: invalid payload."""
         found: list[Results | None] = []
         block: BaseBlock | None = None
         for position, _ in job.chains:
@@ -417,14 +417,14 @@ class Watch:
     # answers
 
     def answer(self, id: int) -> Change:
-        """Returns what stands for a question. Raises KeyError for an unknown id."""
+        """Returns the current answer to a question. Raises KeyError for an unknown id."""
         with self._lock:
             return self._engine.standing_of(id, self._bases.get)
 
     def snapshot(self, ids: Iterable[int] | None = None) -> tuple[Base | None, list[Change]]:
-        """Returns the current base and what stands for these questions, default all.
+        """Returns the current base and the current answers to these questions (default: all).
 
-        Ids of unknown questions are ignored.
+        Unknown ids are ignored.
         """
         with self._lock:
             known = self._engine.positions
@@ -432,13 +432,13 @@ class Watch:
             return self.base, [self._engine.standing_of(id, self._bases.get) for id in wanted]
 
     def columns(self, ids: Iterable[int] | None = None) -> WatchColumns:
-        """Returns what stands for these questions, default all, as columns."""
+        """Returns the current answers to these questions (default: all) as columns."""
         return columns_of(self.snapshot(ids)[1])
 
     def stream(self, ids: Iterable[int] | None = None, *, snapshot: bool = False) -> Stream:
-        """Returns a stream of the changes of these questions, default all, from now on.
+        """Returns a stream of future changes of these questions (default: all).
 
-        ``snapshot``: it begins with what stands now.
+        ``snapshot``: the stream begins with the current answers.
         """
         made = Stream(ids, self._drop_stream)
         with self._lock:
@@ -461,7 +461,7 @@ class Watch:
 
     @property
     def counters(self) -> WatchCounters:
-        """Returns what the watch has done."""
+        """Returns the counters of the watch."""
         with self._lock:
             engine = self._engine
             return WatchCounters(
@@ -481,7 +481,7 @@ class Watch:
             )
 
     def __getstate__(self) -> dict[str, Any]:
-        """Returns questions, answers and what they read; neither the state nor streams."""
+        """Returns questions, answers and their read values, without the state and streams."""
         with self._turn, self._lock:
             return {
                 "options": {name: getattr(self, name) for name in OPTIONS},
@@ -503,7 +503,7 @@ class Watch:
             setattr(self, name, value)
 
     def close(self) -> None:
-        """Stops what runs and ends all streams."""
+        """Stops running questions and closes all streams."""
         self._is_closed = True
         for worker in tuple(self._workers):
             worker.cancel()

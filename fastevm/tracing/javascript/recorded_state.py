@@ -1,4 +1,4 @@
-"""The state at a step of a recorded execution: the state before it, and the changes up to there."""
+"""The state at a step of a recorded execution: the state before it, plus changes up to the step."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fastevm.core.state.layer import Layer
 
 
 class _Changes(Struct):
-    """What one frame changed; ``balances`` are differences."""
+    """The changes of one frame; ``balances`` are differences."""
 
     slots: dict[tuple[bytes, int], int] = field(default_factory=dict)
     balances: dict[bytes, int] = field(default_factory=dict)
@@ -26,9 +26,9 @@ class _Changes(Struct):
 
 
 class RecordedState:
-    """Changes are those of SSTORE, calls with value, creations and self-destructions.
+    """A state with recorded changes: SSTORE, calls with value, creations, self-destructions.
 
-    The price of the gas is not taken from the sender: it is known after the transaction only.
+    The gas fee is not subtracted from the sender, since it is known only after the transaction.
     """
 
     def __init__(self, before: Layer) -> None:
@@ -44,7 +44,7 @@ class RecordedState:
         self._frames[-1].nonces[address] = nonce
 
     def move(self, sender: bytes, target: bytes, value: int) -> None:
-        """Moves wei."""
+        """Transfers wei."""
         balances = self._frames[-1].balances
         balances[sender] = balances.get(sender, 0) - value
         balances[target] = balances.get(target, 0) + value
@@ -54,11 +54,11 @@ class RecordedState:
         self._frames[-1].codes[address] = code
 
     def enter(self) -> None:
-        """A frame begins."""
+        """Starts a frame."""
         self._frames.append(_Changes())
 
     def leave(self, *, success: bool) -> None:
-        """The newest frame ends; its changes stay if it succeeded."""
+        """Ends the newest frame; its changes are kept if it succeeded."""
         ended = self._frames.pop()
         if success:
             self._frames[-1].merge(ended)
@@ -84,7 +84,7 @@ class RecordedState:
         return self.before.storage(address, slot) if found is None else found
 
     def exists(self, address: bytes) -> bool:
-        """Returns whether there is such an account."""
+        """Returns whether the account exists."""
         if any(address in frame.nonces or address in frame.balances for frame in self._frames):
             return True
         return self.before.account(address) is not None

@@ -1,4 +1,4 @@
-"""A tracer in JavaScript: records the execution and then calls the functions of the program."""
+"""A JavaScript tracer: records the execution and then calls the functions of the program."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from fastevm.tracing.record_observer import RecordObserver
 from fastevm.tracing.tracer import Finished
 from fastevm.tracing.values import TracingError
 
-MAX_SOURCE: Final = 1024 * 1024  # characters
+MAX_SOURCE: Final = 1024 * 1024  # most characters of a program
 BATCH_EVENTS: Final = 512
 SSTORE: Final = 0x55
 REVERT: Final = 0xFD
 DELEGATES: Final = ("DELEGATECALL", "CALLCODE")
-STEP, FAULT = 1, 2  # functions that a step calls
-# Halts that go-ethereum finds before it calls `step`, which gets the error; others call `fault`.
+STEP, FAULT = 1, 2  # functions that an event calls
+# Halts that go-ethereum detects before it calls `step`, which gets the error; others call `fault`.
 FOUND_BEFORE: Final = ("out of gas", "stack underflow", "stack limit reached")
 INVALID: Final = "invalid opcode"
-GAS_COST: Final = 5  # position in the event of a step
+GAS_COST: Final = 5  # index in the event of a step
 WORD: Final = 32
 Record = Mapping[str, Any]
 
 
 class JavaScriptTracer:
-    """Runs a program in the interface of go-ethereum's JavaScript tracers.
+    """Runs a program with the interface of go-ethereum's JavaScript tracers.
 
-    ``seconds``: limit of the time in the engine. Raises TracingError if the package quickjs is not
-    installed.
+    ``seconds``: time limit of the JavaScript engine. Raises TracingError if the package quickjs is
+    not installed.
     """
 
     needs_states = True
@@ -81,7 +81,7 @@ class _Frame(msgspec.Struct):
 
 
 class _Replay:
-    """Sends the records of an execution to a worker, and answers its questions."""
+    """Sends the records of an execution to a worker, and answers its reads of the state."""
 
     def __init__(self, process: Worker, before: Layer, finished: Finished) -> None:
         self.process, self.finished = process, finished
@@ -92,7 +92,8 @@ class _Replay:
         self.end: Record = {}
         self._memory = b""
         self._destroyed = False
-        self._invalid: str | None = None  # the newest error of an invalid opcode, with its name
+        # the newest error of an invalid opcode, with the opcode's name
+        self._invalid: str | None = None
         process.answer = self.answer
         sender = finished.transaction.sender
         if sender is not None:
@@ -109,7 +110,7 @@ class _Replay:
             self._leave(record)
 
     def flush(self) -> None:
-        """Sends the events; the state stays as it is until they are handled."""
+        """Sends the events; the state does not change until they are handled."""
         if self.events:
             events, self.events = self.events, []
             self.process.request(b"B", json.dumps(events))
@@ -144,7 +145,8 @@ class _Replay:
     def _enter(self, record: Record) -> None:
         kind, value = record["type"], record["value"]
         if kind in CREATIONS and self.events and self.events[-1][0] == "s":
-            self.events[-1][GAS_COST] -= record["gas"]  # go-ethereum charges it to the new frame
+            # go-ethereum charges the gas to the new frame
+            self.events[-1][GAS_COST] -= record["gas"]
         self.flush()
         caller, target = record["from"], record["to"]
         if kind == DESTRUCTION:
@@ -174,7 +176,8 @@ class _Replay:
         sent = None if record["type"] == "STATICCALL" else f"{frame.value:x}"
         caller = record["from"]
         if record["type"] == "DELEGATECALL" and len(self.frames) > 1:
-            caller = self.frames[-2].address  # the contract with that op, as in go-ethereum
+            # the contract that executed the opcode, as in go-ethereum
+            caller = self.frames[-2].address
         return {
             "type": record["type"],
             "from": caller.hex(),
@@ -196,7 +199,7 @@ class _Replay:
         self._destroyed = True
 
     def _leave(self, record: Record) -> None:
-        if self._destroyed:  # the end of what `_destroy` has handled
+        if self._destroyed:  # the end of a frame that `_destroy` has already handled
             self._destroyed = False
             return
         self.flush()
@@ -211,10 +214,11 @@ class _Replay:
         self.events.append(["x", record["gas_used"], output.hex(), error, bool(self.frames), False])
         self._memory = b""
 
-    # --- questions --------------------------------------------------------------------------------
+    # --- reads of the state
+    # -------------------------------------------------------------------------
 
     def answer(self, question: list[Any]) -> Any:
-        """Answers a question of the worker."""
+        """Answers a state read of the worker."""
         name, *given = question
         address = bytes.fromhex(given[0])
         state = self.state

@@ -1,9 +1,9 @@
 """The worker process of JavaScript tracers: ``python -I -S worker.py FOLDER_OF_QUICKJS``.
 
 Frames on standard input and output: a letter, the length (4 bytes), a text in UTF-8. Requests: N
-(begin: source, config, precompiles as a JSON array), B (a batch of events), R (the result; its
-context). Answers: D (done; its text), E (error; the message and the function as a JSON array).
-During a request the worker may ask: Q, which is answered by A.
+(new trace: source, config, precompiles as a JSON array), B (a batch of events), R (return the
+result; its context). Answers: D (done; its text), E (error; the message and the function as a JSON
+array). During a request the worker may send Q (a read of the state), which is answered by A.
 """
 
 import json
@@ -12,8 +12,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-MEMORY_LIMIT = 128 * 1024 * 1024  # bytes of JavaScript values
-STACK_LIMIT = 512 * 1024  # bytes
+MEMORY_LIMIT = 128 * 1024 * 1024  # most bytes of JavaScript values
+STACK_LIMIT = 512 * 1024  # most bytes of the stack
 HEAD = struct.Struct(">cI")
 
 
@@ -34,13 +34,13 @@ def write(kind: bytes, text: str) -> None:
 
 
 def request(question: str) -> str:
-    """Returns the answer to a question about the state."""
+    """Returns the answer to a read of the state."""
     write(b"Q", question)
     return read()[1]
 
 
 def main() -> None:
-    """Serves one trace after the other, each in a fresh context."""
+    """Serves one trace after another, each in a fresh JavaScript context."""
     sys.path.append(sys.argv[1])
     quickjs: Any = __import__("quickjs")
     prelude = Path(__file__).with_name("prelude.js").read_text()

@@ -1,4 +1,4 @@
-"""Worker processes of JavaScript tracers, and the protocol with them."""
+"""Worker processes of JavaScript tracers, and the protocol between them and the node."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from fastevm.tracing.values import TracingError
 MISSING: Final = (
     "tracers in JavaScript need an engine: install fastevm[javascript], or give the name of one"
 )
-MAX_IDLE: Final = 2  # worker processes that wait for the next trace
-MAX_ANSWER: Final = 64 * 1024 * 1024  # bytes of one frame from a worker
-SHOWN: Final = 500  # characters of a message from a tracer
+MAX_IDLE: Final = 2  # most idle worker processes
+MAX_ANSWER: Final = 64 * 1024 * 1024  # most bytes of one frame from a worker
+SHOWN: Final = 500  # most characters of a message from a tracer
 WORKER: Final = Path(__file__).with_name("worker.py")
-OUT_OF_MEMORY: Final = "null"  # what QuickJS says then
+OUT_OF_MEMORY: Final = "null"  # QuickJS's message in this case
 
 _idle: list[Worker] = []
 _lock = threading.Lock()
@@ -41,10 +41,10 @@ def engine_folder() -> str:
 
 
 class Worker:
-    """One worker process. ``answer`` is called with each question about the state."""
+    """One worker process. ``answer`` is called with each read of the state."""
 
     def __init__(self) -> None:
-        import subprocess  # rarely needed
+        import subprocess  # imported here, because it is rarely needed
 
         self._process = subprocess.Popen(
             [sys.executable, "-I", "-S", str(WORKER), engine_folder()],
@@ -59,7 +59,7 @@ class Worker:
     def request(self, kind: bytes, text: str) -> str:
         """Sends a request and returns the answer.
 
-        Raises TracingError for an error of the tracer, after the deadline and if the process ends.
+        Raises TracingError for an error of the tracer, at the deadline and if the process ends.
         """
         self._send(kind, text)
         while True:
@@ -108,7 +108,7 @@ class Worker:
 
 
 def _message(text: str, function: str) -> str:
-    """Returns the error of a function of a tracer, in go-ethereum's words."""
+    """Returns the error of a tracer function with go-ethereum's text."""
     first = text.partition("\n")[0]
     if first == OUT_OF_MEMORY:
         first = "out of memory"
@@ -118,7 +118,7 @@ def _message(text: str, function: str) -> str:
 
 @contextmanager
 def worker(seconds: float) -> Iterator[Worker]:
-    """Returns an idle worker, or a new one; kills it if anything fails or after ``seconds``."""
+    """A context with an idle or new worker, which is killed on errors or after ``seconds``."""
     with _lock:
         found = _idle.pop() if _idle else None
     if found is None:
@@ -138,7 +138,7 @@ def worker(seconds: float) -> Iterator[Worker]:
 
 @atexit.register
 def end_idle_workers() -> None:
-    """Ends the workers that wait for a trace."""
+    """Ends the idle workers."""
     with _lock:
         ended, _idle[:] = _idle[:], []
     for each in ended:
@@ -146,7 +146,7 @@ def end_idle_workers() -> None:
 
 
 def _forget_workers() -> None:
-    """Leaves the workers to the parent process, after a fork."""
+    """Forgets the workers after a fork: they belong to the parent process."""
     global _lock
     _lock = threading.Lock()
     _idle.clear()

@@ -70,7 +70,7 @@ def test_a_missing_cache_is_not_created(
     more = [str(tmp_path / "out")] if action == "export" else []
     words = ["fork", "cache", action, "--cache-path", str(tmp_path / "none"), *more]
     assert main(words) == code
-    assert "there is no cache" in capsys.readouterr().err
+    assert "does not exist" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 

@@ -140,9 +140,12 @@ def test_a_fork_of_a_named_chain_has_its_chain_id() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ((*FORKED, "--op"), "--hardfork names others"),
-        ((*FORKED, "--genesis", "x.json"), "--genesis: the upstream's chain is taken"),
-        ((*FORKED, "--upstream-url", "http://127.0.0.1:1"), "--follow goes on with the blocks"),
+        ((*FORKED, "--op"), "--hardfork selects others"),
+        ((*FORKED, "--genesis", "x.json"), "--genesis: the fork uses the upstream's chain"),
+        (
+            (*FORKED, "--upstream-url", "http://127.0.0.1:1"),
+            "--follow continues with the upstream's blocks",
+        ),
         (
             ("--hardfork", "london", "--chain", "sepolia"),
             "the chain of --genesis or --chain has its own forks",
@@ -155,7 +158,7 @@ def test_a_fork_of_a_named_chain_has_its_chain_id() -> None:
         (("--full-replay",), "--full-replay needs --datadir"),
         (("-q", "-v"), "-q and -v exclude each other"),
         (("--hardfork", "london", "--op"), "use --op-fork"),
-        ((*FORKED, "--base"), "--hardfork names others"),
+        ((*FORKED, "--base"), "--hardfork selects others"),
         (("--hardfork", "london", "--base"), "use --base-fork"),
         (("--op", "--base"), "--base does not go with --op"),
         (("--base", "--chain", "sepolia"), "--base starts its own chain"),

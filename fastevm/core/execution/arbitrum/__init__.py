@@ -1,1 +1,1 @@
-"""What Arbitrum chains change in blocks and transactions."""
+"""Differences between Arbitrum and Ethereum in headers, data fees and transaction types."""

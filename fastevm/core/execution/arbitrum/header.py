@@ -1,8 +1,8 @@
-"""What Arbitrum's block headers say in ``mix_hash`` and ``extra_data``.
+"""Encodes and decodes ``mix_hash`` and ``extra_data`` of Arbitrum's block headers.
 
-``mix_hash`` is the number of messages to L1 (8 bytes), the number of L1's block (8), the version of
-ArbOS (8), a zero, and whether tips are collected. ``extra_data`` is the root of the messages.
-Source: Arbitrum's go-ethereum, ``core/types/block.go``.
+``mix_hash`` contains the number of messages to L1 (8 bytes), the L1 block number (8), the ArbOS
+version (8), a zero byte, and a flag: tips are collected. ``extra_data`` is the root of the messages
+to L1. Source: Arbitrum's go-ethereum, ``core/types/block.go``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SEQUENCER: Final = bytes.fromhex("a4b000000000000000000073657175656e636572")
 
 
 class HeaderInfo(NamedTuple):
-    """The contents of ``mix_hash``. ``l1_number`` is what NUMBER returns."""
+    """The decoded ``mix_hash``. ``l1_number``: L1 block number, which opcode NUMBER returns."""
 
     send_count: int
     l1_number: int
@@ -28,14 +28,14 @@ class HeaderInfo(NamedTuple):
 
     @classmethod
     def of(cls, mix_hash: bytes) -> HeaderInfo:
-        """Reads 32 bytes."""
+        """Decodes a ``mix_hash`` of 32 bytes."""
         sends, l1_number, version = (
             int.from_bytes(mix_hash[at : at + 8], "big") for at in (0, 8, 16)
         )
         return cls(sends, l1_number, version, mix_hash[25] != 0)
 
     def mix_hash(self) -> bytes:
-        """Returns the 32 bytes."""
+        """Encodes the values as a ``mix_hash`` of 32 bytes."""
         numbers = (self.send_count, self.l1_number, self.arbos_version)
         return b"".join(number.to_bytes(8, "big") for number in numbers) + bytes(
             [0, self.collects_tips, 0, 0, 0, 0, 0, 0]
@@ -43,7 +43,7 @@ class HeaderInfo(NamedTuple):
 
 
 def is_arbitrum(header: Header) -> bool:
-    """Returns whether the header has the form that only Arbitrum's have."""
+    """Returns whether difficulty, gas limit and extra data have the form of Arbitrum's headers."""
     return (
         header.difficulty == DIFFICULTY
         and header.gas_limit == GAS_LIMIT
@@ -52,8 +52,10 @@ def is_arbitrum(header: Header) -> bool:
 
 
 def child_header(draft: Header, parent: Header) -> Header:
-    """Returns a draft with the members of Arbitrum's headers: those of the parent, one block of L1
-    later. Fees go to the sequencer unless the draft has a coinbase.
+    """Completes ``draft`` with the fields that a child of ``parent`` has on Arbitrum.
+
+    Copies the parent's ``extra_data`` and ``mix_hash``, with the L1 block number increased by one.
+    The coinbase is the sequencer unless the draft has one.
     """
     info = HeaderInfo.of(parent.mix_hash)
     return replace(

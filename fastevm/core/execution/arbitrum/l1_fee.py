@@ -1,7 +1,7 @@
-"""What a transaction of Arbitrum pays for its data on L1, before it is signed.
+"""Estimates the L1 data fee of an unsigned transaction on Arbitrum.
 
-The fee is a number of units times a price in the storage of ArbOS; a unit is a sixteenth of a byte
-of the compressed transaction. Source: Nitro, ``arbos/l1pricing/l1pricing.go`` and
+The fee is the number of units times the price per unit, which the storage of ArbOS contains; a unit
+is 1/16 of a byte of the compressed transaction. Source: Nitro, ``arbos/l1pricing/l1pricing.go`` and
 ``arbos/tx_processor.go``.
 """
 
@@ -18,7 +18,7 @@ from fastevm.core.primitives.keccak import keccak256
 UNITS_OF_A_BYTE: Final = 16
 BROTLI_WINDOW: Final = 22
 DYNAMIC_FEE: Final = b"\x02"
-# Values of the members that a request does not have. They do not compress, as real ones.
+# Values for fields that the request omits. Like real values, they do not compress.
 NONCE: Final = 12_125_040_168_863_184_969
 TIP: Final = 968_523_046
 FEE_CAP: Final = 4_054_464_639
@@ -26,7 +26,7 @@ GAS: Final = 3_091_729_570
 V: Final = 126_483
 R: Final = keccak256(b"R")
 S: Final = keccak256(b"S")
-# An estimate allows for a longer encoding and for other prices in the block of the transaction.
+# Margin for a longer encoding and for price changes until the transaction is included.
 MORE_UNITS: Final = 256
 UNITS_PERCENT: Final = 101
 COST_PERCENT: Final = 110
@@ -47,7 +47,7 @@ def unsigned_like(
     max_fee_per_gas: int | None = None,
     max_priority_fee_per_gas: int | None = None,
 ) -> bytes:
-    """Returns an envelope of about the size of the signed transaction."""
+    """Encodes a transaction that is about as long as the signed transaction will be."""
     entries = [
         [address, [key.to_bytes(32, "big") for key in keys]] for address, keys in access_list or ()
     ]
@@ -59,10 +59,10 @@ def unsigned_like(
 
 
 def units_of(raw: bytes, level: int) -> int:
-    """Returns the units of an envelope compressed at this level.
+    """Returns the L1 data units of an envelope, compressed with brotli at ``level`` (0 to 11).
 
-    Without the package ``brotli`` those of the uncompressed envelope, which is an upper bound but
-    for a few bytes.
+    Without the package ``brotli``, returns the units of the uncompressed envelope; compression can
+    exceed that number by a few bytes only.
     """
     try:
         brotli = import_module("brotli")
@@ -72,14 +72,14 @@ def units_of(raw: bytes, level: int) -> int:
 
 
 def estimated_units(raw: bytes, level: int) -> int:
-    """Returns the units for which an estimate pays."""
+    """Returns the L1 data units of an envelope with the margins that Nitro adds to estimates."""
     return (units_of(raw, level) + MORE_UNITS) * UNITS_PERCENT // 100
 
 
 def estimated_gas(layer: Any, base_fee: int, raw: bytes) -> int:
-    """Returns the gas by which an estimate exceeds the gas of the execution.
+    """Returns the gas that an estimate adds to the execution gas for the L1 data fee.
 
-    ``layer``: the state, ``base_fee`` in wei, ``raw``: see `unsigned_like`.
+    ``layer``: the state; ``base_fee`` in wei; ``raw``: the envelope from `unsigned_like`.
     """
     level = layer.storage(STATE_ADDRESS, LEVEL_SLOT)
     cost = estimated_units(raw, level) * layer.storage(STATE_ADDRESS, PRICE_SLOT)

@@ -1,4 +1,4 @@
-"""The transactions of Arbitrum that nobody signs: messages from L1, retries, block starts.
+"""Arbitrum's unsigned transaction types: messages from L1, retries, block starts.
 
 An envelope is the type and an RLP list of the fields in the order of `LAYOUTS` (EIP-2718). Source:
 Arbitrum's go-ethereum, ``core/types/arb_types.go``.
@@ -14,8 +14,10 @@ from fastevm.core.primitives import rlp
 
 DEPOSIT, UNSIGNED, CONTRACT, RETRY, SUBMIT_RETRYABLE, INTERNAL = 0x64, 0x65, 0x66, 0x68, 0x69, 0x6A
 CLASSIC: Final = 0x78
-"""A transaction of Arbitrum Classic, before block 22,207,818 of Arbitrum One. Its hash does not
-follow from its fields."""
+"""A transaction of Arbitrum Classic (Arbitrum One before block 22,207,818).
+
+Its hash cannot be computed from its fields.
+"""
 
 RETRYABLE_TX: Final = bytes.fromhex("000000000000000000000000000000000000006e")
 ARBOS: Final = bytes.fromhex("00000000000000000000000000000000000a4b05")
@@ -101,7 +103,7 @@ def encode(kind: int, fields: Mapping[str, Any]) -> bytes:
 
 
 def fields_of(raw: bytes) -> dict[str, Any]:
-    """Returns the fields of an envelope that was decoded before, by name."""
+    """Returns the fields of a valid envelope by name."""
     items = rlp.decode(raw[1:])
     found: dict[str, Any] = {}
     for field, item in zip(LAYOUTS[raw[0]], items, strict=True):
@@ -115,7 +117,7 @@ def fields_of(raw: bytes) -> dict[str, Any]:
 
 
 def input_of_submission(raw: bytes) -> bytes:
-    """Returns the call data of a submission: a call of ArbRetryableTx.submitRetryable."""
+    """Encodes a submission as call data of ArbRetryableTx.submitRetryable."""
     fields = fields_of(raw)
     names = (
         "request_id", "l1_base_fee", "deposit_value", "retry_value", "max_fee_per_gas", "gas_limit",

@@ -13,7 +13,7 @@ from fastevm.core.state.source import Wanted
 from fastevm.errors import InvalidBlock
 
 FIELD: Final = "block_access_list"
-EMPTY_LIST: Final = b"\xc0"  # as RLP: that of a first block
+EMPTY_LIST: Final = b"\xc0"  # the RLP of an empty list, as in a genesis block
 _INDEX_BYTES: Final = 4
 _NONCE_BYTES: Final = 8
 _WORD_BYTES: Final = 32
@@ -36,14 +36,14 @@ class CodeChange(NamedTuple):
 
 
 class SlotChanges(NamedTuple):
-    """The changes of one slot."""
+    """The changes of one slot: its key and the new values."""
 
     key: int
     changes: tuple[NumberChange, ...]
 
 
 class AccountAccess(NamedTuple):
-    """The accesses to one account. A slot is either changed or read."""
+    """The accesses to one account. Each accessed slot is either in the changes or in the reads."""
 
     address: bytes
     storage_changes: tuple[SlotChanges, ...] = ()
@@ -94,8 +94,8 @@ def fetch_listed(state: RemoteState, block: Block, item_gas: int) -> None:
     for access in accesses:
         keys = (*(slot.key for slot in access.storage_changes), *access.storage_reads)
         wanted.slots.update((access.address, key) for key in keys)
-    # A transaction's access list is loaded as well; slots that are not read are not in the block's
-    # list.
+    # Also loads the transactions' access lists (EIP-2930): the block's list lacks slots that no
+    # code reads.
     for transaction in block.transactions:
         for entry in transaction.access_list:
             wanted.accounts.add(entry.address)

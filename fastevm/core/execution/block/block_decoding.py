@@ -24,7 +24,8 @@ def decode_block(raw: bytes, *, number: int | None = None) -> Block:
     if not isinstance(items, list) or len(items) not in (3, 4):
         found = f"{len(items)} items" if isinstance(items, list) else "a byte string"
         raise InvalidBlock(number, "rlp", expected="a list of 3 or 4 items", found=found)
-    header = Header.from_items(items[0], number=number).with_rlp(header_rlp(raw))  # canonical
+    # keeps the RLP, which is canonical
+    header = Header.from_items(items[0], number=number).with_rlp(header_rlp(raw))
     number = header.number
     withdrawals = items[3] if len(items) == 4 else None
     return Block(
@@ -42,8 +43,9 @@ def decode_block(raw: bytes, *, number: int | None = None) -> Block:
 
 
 def header_rlp(raw: bytes, at: int = 0) -> bytes:
-    """Returns the RLP of the header of a block that begins at ``at``. Raises InvalidBlock without
-    one.
+    """Returns the RLP of the header of the block whose RLP starts at offset ``at``.
+
+    Raises InvalidBlock if there is none.
     """
     start = at + _head_size(raw, at, 0)
     return raw[start : start + item_size(raw, start, 0)]
@@ -64,9 +66,9 @@ def _head_size(data: bytes, at: int, number: int) -> int:
 
 
 def item_size(data: bytes, at: int, number: int) -> int:
-    """The size of the RLP list that starts at ``at``, its header included.
+    """Returns the size in bytes of the RLP list at offset ``at``, including the list's header.
 
-    Raises InvalidBlock with ``number``, the block expected there, if there is no list.
+    Raises InvalidBlock for block ``number`` if there is no list at that offset.
     """
     head, first = _head_size(data, at, number), data[at]
     inner = first - 0xC0 if head == 1 else int.from_bytes(data[at + 1 : at + head], "big")
@@ -78,7 +80,7 @@ def item_size(data: bytes, at: int, number: int) -> int:
 
 
 def decode_transaction(item: Any, field: str, number: int | None) -> Transaction:
-    """Decodes a transaction of a body: a list if legacy, else a byte string (EIP-2718)."""
+    """Decodes a transaction in a block body: an RLP list if legacy, else a byte string."""
     raw = rlp.encode(item) if isinstance(item, list) else item
     if not isinstance(item, list) and raw[:1] >= b"\xc0":
         raise InvalidBlock(

@@ -32,7 +32,7 @@ class BlockResult(Struct, frozen=True, kw_only=True):
     access_list: bytes | None = None
 
 
-# Header fields that the result has under the same name, in header order.
+# Header fields that BlockResult has under the same name, in header order.
 RESULT_FIELDS = tuple(
     row.name for row in HEADER_FIELDS if row.name in BlockResult.__struct_fields__
 )

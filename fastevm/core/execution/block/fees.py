@@ -61,7 +61,7 @@ def fee_parameters(parent: Header, schedule: ForkSchedule) -> FeeParameters:
 
 
 def next_extra_data(parent: Header, schedule: ForkSchedule) -> bytes:
-    """Returns the extra data of a child that keeps its parent's fee parameters; else empty."""
+    """Returns the parent's fee parameters as extra data; empty if the rules have none."""
     version = int(schedule.parameters["fee_parameters_version"])
     if version == 0:
         return b""

@@ -72,9 +72,9 @@ def draft_header(
 def later_fields(
     schedule: ForkSchedule, given: Mapping[str, Any], parent: Header | None = None
 ) -> dict[str, Any]:
-    """Returns the header fields that ``schedule`` has and Frontier had not.
+    """Returns the header fields of ``schedule`` that Frontier did not have, by name.
 
-    Their values are those of ``given``; if one is missing or None, that of an empty block on
+    Takes values from ``given``. For a missing value or None, returns the value of an empty block on
     ``parent``.
     """
     fields: dict[str, Any] = {}

@@ -59,9 +59,9 @@ def validate_header(
     """Validates a header against its parent under the header's ``schedule``.
 
     Raises :class:`InvalidBlock`. ``extra_data``: the exact extra data required (DAO fork, EIP-779).
-    ``least_timestamp_step`` is 0 on chains whose blocks may share a second; blocks with
-    milliseconds always may. ``prefix`` precedes the field name in errors. Proof of work is not
-    checked.
+    ``least_timestamp_step``: minimum difference of the timestamps in seconds; 0 if blocks may share
+    a second. Schedules with milliseconds always use 0. ``prefix`` precedes the field name in
+    errors. Proof of work is not checked.
     """
     check = _Check(header, prefix, parent.number + 1)
     check.equal("parent_hash", parent.hash)
@@ -135,7 +135,7 @@ def validate_ommers(
     """Validates the uncles of a block (Yellow Paper, section 11.1).
 
     ``ancestors``: the last ``max_uncle_depth + 1`` ancestors by hash. ``included``: hashes of the
-    uncles in them.
+    uncles that these ancestors contain.
     """
     rules, number = schedule.parameters, block.number
     if len(block.ommers) > int(rules["max_uncles"]):
@@ -238,7 +238,7 @@ def _check_fee_parameters(check: _Check, version: int) -> None:
 
 
 class _Check:
-    """Compares header fields with their expected values."""
+    """Compares the fields of a header with their expected values."""
 
     __slots__ = ("header", "number", "prefix")
 

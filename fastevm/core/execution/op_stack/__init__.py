@@ -1,1 +1,1 @@
-"""What OP-stack chains add to the execution of blocks: L1 fees, deposits, predeploys."""
+"""The OP stack's additions to block execution: L1 fees, deposits, predeploys."""

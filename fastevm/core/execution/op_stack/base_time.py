@@ -57,7 +57,7 @@ def base_time_deposit(number: int, part: int) -> Transaction:
 
 
 def is_base_time_deposit(transaction: Transaction) -> bool:
-    """Whether the transaction is a deposit that sets the milliseconds."""
+    """Returns whether the transaction is a deposit that sets the milliseconds."""
     return (
         transaction.type == DEPOSIT_TX
         and transaction.sender == DEPOSITOR
@@ -67,9 +67,10 @@ def is_base_time_deposit(transaction: Transaction) -> bool:
 
 
 def millis_part(transactions: Sequence[Transaction]) -> int | None:
-    """Returns the milliseconds in the second transaction of a block.
+    """Returns the milliseconds that the second transaction of a block sets.
 
-    None if it is another transaction, or if the milliseconds are no multiple of 200 below 1000.
+    Returns None if that transaction is no BaseTime deposit, or if the value is not a multiple of
+    200 below 1000.
     """
     if len(transactions) <= DEPOSIT_INDEX:
         return None
@@ -87,7 +88,7 @@ def timestamp_millis(header: Header, transactions: Sequence[Transaction]) -> int
 
 
 def stored_part(layer: Layer) -> int:
-    """Returns the milliseconds that the contract has in a state."""
+    """Returns the milliseconds that the contract's storage contains."""
     return layer.storage(BASE_TIME, 0)
 
 
@@ -95,7 +96,10 @@ def stored_part(layer: Layer) -> int:
 
 
 def check_deposits(block: Block, schedule: ForkSchedule) -> None:
-    """Raises InvalidBlock unless exactly the second transaction sets milliseconds, since Denim."""
+    """Raises InvalidBlock unless the second transaction, and no other, is a BaseTime deposit.
+
+    Before Denim, no transaction may be a BaseTime deposit.
+    """
     number = block.number
     active = bool(schedule.parameters["has_base_time"])
     for index, transaction in enumerate(block.transactions):
@@ -115,8 +119,8 @@ def check_progression(
 ) -> None:
     """Raises InvalidBlock unless the block comes 200 ms after its parent.
 
-    ``parent_part``: the milliseconds of the parent; None if the parent is before Denim: then those
-    of the block are 0.
+    ``parent_part``: milliseconds of the parent. None for a parent before Denim; the block's
+    milliseconds must then be 0.
     """
     if not schedule.parameters["has_base_time"]:
         return
@@ -140,7 +144,7 @@ def check_progression(
 def check_result(
     block: Block, receipts: Sequence[Receipt], layer: Layer, schedule: ForkSchedule
 ) -> None:
-    """Raises InvalidBlock unless the deposit succeeded and the contract has its milliseconds."""
+    """Raises InvalidBlock unless the deposit succeeded and the contract stores its milliseconds."""
     if not schedule.parameters["has_base_time"]:
         return
     part = millis_part(block.transactions)
@@ -157,9 +161,9 @@ def _invalid(number: int, index: int, text: str) -> InvalidBlock:
 
 
 def with_base_time(layer: Layer, number: int) -> Layer:
-    """Returns the state with the contract's code, before the transactions of a block of Denim.
+    """Returns the state with the code of BaseTime, for use before the transactions of a block.
 
-    Raises InvalidBlock if the state has no proxy for it.
+    Raises InvalidBlock if the state has no proxy for the contract.
     """
     if layer.storage(BASE_TIME, IMPLEMENTATION_SLOT):
         return layer
@@ -180,10 +184,10 @@ def with_base_time(layer: Layer, number: int) -> Layer:
 
 
 def next_millis(parent: Header, parent_part: int | None, first_timestamp: int) -> tuple[int, int]:
-    """Returns timestamp (seconds) and milliseconds of the next block.
+    """Returns the timestamp (seconds) and the milliseconds of the next block.
 
-    ``parent_part``: None for a parent before Denim: then the block is the first one of Denim, at
-    ``first_timestamp``, a slot of the old block time.
+    ``parent_part``: milliseconds of the parent. None for a parent before Denim; the next block is
+    then the first block of Denim, at ``first_timestamp``, which the old block time determines.
     """
     if parent_part is None:
         return first_timestamp, 0

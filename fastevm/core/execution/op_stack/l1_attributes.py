@@ -1,4 +1,4 @@
-"""The L1 attributes: what the first deposit of a block on an OP-stack chain says of L1.
+"""The L1 attributes, which the first deposit of a block on an OP-stack chain contains.
 
 Source: the OP Stack specification, L1 attributes deposited transaction, by upgrade.
 """
@@ -19,7 +19,7 @@ ECOTONE_SELECTOR = bytes.fromhex("440a5e20")
 ISTHMUS_SELECTOR = bytes.fromhex("098999be")
 JOVIAN_SELECTOR = bytes.fromhex("3db6be2b")
 
-USER_DOMAIN, ATTRIBUTES_DOMAIN = 0, 1  # of source hashes
+USER_DOMAIN, ATTRIBUTES_DOMAIN = 0, 1  # domains of source hashes
 
 _SIZES = {
     BEDROCK_SELECTOR: 4 + 8 * 32,
@@ -30,11 +30,12 @@ _SIZES = {
 
 
 class L1Attributes(Struct, frozen=True, kw_only=True):
-    """The block of L1 that a block stands on, and the parameters of its fees.
+    """The L1 origin of an L2 block, and the parameters of L2 fees.
 
-    ``base_fee`` and ``blob_base_fee`` of L1 in wei, scalars in millionths (``fee_overhead`` and
-    ``fee_scalar`` until Ecotone), ``operator_fee_constant`` in wei, ``da_footprint_gas_scalar`` in
-    gas per byte. ``sequence_number`` counts the blocks on the same block of L1.
+    ``base_fee`` and ``blob_base_fee``: of the L1 origin, in wei. Scalars in millionths
+    (``fee_overhead`` and ``fee_scalar`` until Ecotone), ``operator_fee_constant`` in wei,
+    ``da_footprint_gas_scalar`` in gas per byte. ``sequence_number``: number of earlier L2 blocks
+    with the same L1 origin.
     """
 
     number: int = 0
@@ -53,7 +54,7 @@ class L1Attributes(Struct, frozen=True, kw_only=True):
     da_footprint_gas_scalar: int = 0
 
     def calldata(self, selector: bytes) -> bytes:
-        """The input of the attributes transaction in the form of ``selector``."""
+        """Returns the attributes as call data in the format of ``selector`` (4 bytes)."""
         if selector == BEDROCK_SELECTOR:
             words = (
                 self.number,
@@ -91,9 +92,9 @@ class L1Attributes(Struct, frozen=True, kw_only=True):
 
 
 def read_l1_attributes(data: bytes) -> L1Attributes:
-    """The attributes in the input of an attributes transaction.
+    """Decodes the call data of an L1 attributes transaction.
 
-    ValueError for an unknown selector or another length than its form has.
+    Raises ValueError for an unknown selector, or a length other than that of its format.
     """
     selector = data[:4]
     size = _SIZES.get(selector)
@@ -137,7 +138,7 @@ def _integer(data: bytes) -> int:
 
 
 def attributes_of(transactions: tuple[Transaction, ...]) -> L1Attributes | None:
-    """The attributes in the first transaction of a block; None where it is no such transaction."""
+    """Returns the L1 attributes of a block; None if its first transaction does not set them."""
     if not transactions:
         return None
     first = transactions[0]
@@ -150,20 +151,24 @@ def attributes_of(transactions: tuple[Transaction, ...]) -> L1Attributes | None:
 
 
 def attributes_source_hash(attributes: L1Attributes) -> bytes:
-    """The source hash (32 bytes) of the transaction with these attributes: domain 1 of deposits."""
+    """Returns the source hash (32 bytes) of the L1 attributes transaction: domain 1."""
     return source_hash(ATTRIBUTES_DOMAIN, attributes.hash, attributes.sequence_number)
 
 
 def source_hash(domain: int, l1_hash: bytes, index: int) -> bytes:
-    """The 32 bytes that identify a deposit from the block ``l1_hash`` of L1.
+    """Returns the source hash (32 bytes) of a deposit whose L1 origin is ``l1_hash``.
 
-    ``index``: of the log that is deposited (domain 0), or the sequence number of attributes (1).
+    ``index``: log index of the user deposit (domain 0), or sequence number of the attributes
+    (domain 1).
     """
     return keccak256(domain.to_bytes(32, "big") + keccak256(l1_hash + index.to_bytes(32, "big")))
 
 
 def attributes_selector(schedule: ForkSchedule) -> bytes:
-    """The selector (4 bytes) of the attributes transaction after the first block of a fork."""
+    """Returns the selector (4 bytes) of L1 attributes under ``schedule``.
+
+    The first block of a fork still uses the selector of the fork before.
+    """
     rules = schedule.parameters
     if rules["has_da_footprint"]:
         return JOVIAN_SELECTOR

@@ -1,4 +1,4 @@
-"""The post-exec transaction: gas that a block's sequencer gives back (OP stack, Lagoon).
+"""The post-exec transaction, with which the sequencer refunds gas (OP stack, Lagoon).
 
 Source: OP Stack specification, Lagoon, post-exec transactions and sequencer-defined metering.
 """
@@ -17,15 +17,19 @@ VERSION = 1
 
 
 def post_exec_transaction(number: int, refunds: Sequence[tuple[int, int]]) -> Transaction:
-    """The transaction that ends block ``number`` with (index, gas) for some of those before it."""
+    """Returns the post-exec transaction of block ``number``.
+
+    ``refunds``: (index of the refunded transaction, gas).
+    """
     payload = rlp.encode([VERSION, number, [list(entry) for entry in refunds]])
     return Transaction.decode(bytes([POST_EXEC_TX]) + payload)
 
 
 def post_exec_refunds(transactions: Sequence[Transaction], number: int) -> dict[int, int] | None:
-    """Gas given back by index of the transaction; None for a block without refunds.
+    """Returns the gas that the post-exec transaction refunds, by transaction index.
 
-    ``number``: of the block. InvalidBlock for a post-exec transaction that breaks a rule.
+    Returns None if block ``number`` has no such transaction. Raises InvalidBlock if it breaks a
+    rule.
     """
     places = [index for index, item in enumerate(transactions) if item.type == POST_EXEC_TX]
     if not places:

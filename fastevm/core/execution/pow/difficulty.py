@@ -1,4 +1,4 @@
-"""The difficulty of a block under proof of work: all formulas, and the difficulty bomb."""
+"""The difficulty formulas of proof of work, with the difficulty bomb."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ _LOWEST_STEP = -99
 
 
 def child_difficulty(parent: Header, schedule: ForkSchedule, timestamp: int) -> int:
-    """The difficulty of a child of ``parent`` at ``timestamp`` (seconds) under its ``schedule``."""
+    """Returns the difficulty of a child of ``parent`` at ``timestamp`` (seconds).
+
+    ``schedule``: the child's rules.
+    """
     return next_difficulty(
         schedule,
         number=parent.number + 1,
@@ -33,11 +36,11 @@ def next_difficulty(
     parent_difficulty: int,
     parent_has_ommers: bool,
 ) -> int:
-    """The difficulty of block ``number`` at ``timestamp`` (seconds); 0 under proof of stake.
+    """Returns the difficulty of block ``number`` at ``timestamp`` (seconds); 0 after the merge.
 
     Sources: Yellow Paper section 4.3.4; EIP-2 (Homestead), EIP-100 (uncle-aware) and the EIPs that
-    delay the bomb. The minimum difficulty bounds the sum with the bomb, as in these sources. The
-    timestamp must be after the parent's.
+    delay the bomb. The minimum difficulty applies to the sum that includes the bomb, as in these
+    sources. The timestamp must be after the parent's.
     """
     rules = schedule.parameters
     if rules["proof_of_stake"]:

@@ -13,7 +13,7 @@ Credit = tuple[bytes, int]
 
 
 def block_rewards(block: Block, schedule: ForkSchedule) -> list[Credit]:
-    """The rewards of a mined block as (address, wei): its uncles' miners, then its own.
+    """Returns the block rewards as (address, wei): the uncles' miners, then the block's miner.
 
     Empty under proof of stake. Source: Yellow Paper, section 11.3.
     """
@@ -29,5 +29,5 @@ def block_rewards(block: Block, schedule: ForkSchedule) -> list[Credit]:
 
 
 def withdrawal_credits(block: Block) -> list[Credit]:
-    """The block's withdrawals as (address, wei), EIP-4895."""
+    """Returns the block's withdrawals as (address, wei) (EIP-4895)."""
     return [(entry.address, entry.amount * WEI_PER_GWEI) for entry in block.withdrawals or ()]

@@ -1,1 +1,1 @@
-"""One transaction: encodings, rules, senders and its execution."""
+"""One transaction: encodings, validation, senders and execution."""

@@ -16,7 +16,7 @@ CELL_PROOF_VERSION = 1
 
 
 class BlobSidecar(Struct, frozen=True):
-    """Blobs, commitments and proofs: the parts of a blob transaction that are not in a block.
+    """Blobs, commitments and proofs: the parts of a blob transaction that blocks do not contain.
 
     ``version`` 0: one proof per blob (EIP-4844). 1: the cell proofs of each blob (EIP-7594). Only
     sizes are checked here; the pool checks counts, hashes and proofs.
@@ -29,9 +29,9 @@ class BlobSidecar(Struct, frozen=True):
 
 
 def decode_pooled(raw: bytes) -> tuple[Transaction, BlobSidecar | None]:
-    """Decodes a transaction as a client sends it, with its sidecar if it is in the network form.
+    """Decodes a transaction from its pooled encoding, or from its canonical encoding.
 
-    Canonical bytes of any type are accepted too, without a sidecar. Raises
+    The sidecar is None for a canonical encoding, which is accepted for every type. Raises
     `TransactionDecodeError`.
     """
     if not raw or raw[0] != BLOB_TX_TYPE:
@@ -49,7 +49,7 @@ def decode_pooled(raw: bytes) -> tuple[Transaction, BlobSidecar | None]:
 
 
 def encode_pooled(transaction: Transaction, sidecar: BlobSidecar) -> bytes:
-    """Returns the network form of a blob transaction, as eth_sendRawTransaction accepts it."""
+    """Returns the pooled encoding of a blob transaction, as eth_sendRawTransaction accepts it."""
     body = rlp.decode(transaction.raw[1:])
     version = [bytes([sidecar.version])] if sidecar.version else []
     parts = [list(sidecar.blobs), list(sidecar.commitments), list(sidecar.proofs)]

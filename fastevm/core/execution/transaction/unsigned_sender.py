@@ -1,8 +1,8 @@
-"""Transactions that a development chain executes for senders who did not sign them.
+"""Unsigned transactions of impersonated senders, for development chains.
 
-The signature names the sender: r is the address (2^160 for the zero address) and s is 0, which no
-signature has. So the hash depends on the sender, as in anvil, and no other chain accepts the
-transaction.
+The signature fields contain the sender: r is the address (2^160 for the zero address) and s is 0,
+which is invalid in a real signature. So the hash depends on the sender, as in anvil, and no other
+chain accepts the transaction.
 """
 
 from __future__ import annotations
@@ -16,17 +16,18 @@ from fastevm.core.execution.transaction.transaction_fields import DEPOSIT_TX, PO
 
 ADDRESS_BYTES: Final = 20
 ADDRESS_LIMIT: Final = 2 ** (8 * ADDRESS_BYTES)
-UNPROTECTED_V: Final = 27  # of a legacy signature without a chain id
-PROTECTED_V: Final = 35  # of one with a chain id, which is added twice (EIP-155)
-UNSIGNED: Final = frozenset((DEPOSIT_TX, POST_EXEC_TX, *LAYOUTS))  # never have a signature
+UNPROTECTED_V: Final = 27  # v of a legacy signature without a chain id
+# v of a legacy signature with a chain id, to which twice the chain id is added (EIP-155)
+PROTECTED_V: Final = 35
+UNSIGNED: Final = frozenset((DEPOSIT_TX, POST_EXEC_TX, *LAYOUTS))  # types without a signature
 
 
 def impersonated(sender: bytes, fields: Mapping[str, Any], *, chain_id: int | None) -> Transaction:
-    """Returns a transaction of ``sender`` (20 bytes). ``fields``: as for `Transaction.build`,
-    without v.
+    """Returns an unsigned transaction of ``sender`` (20 bytes).
 
-    ``chain_id``: that of a legacy transaction; None before EIP-155. Raises TransactionDecodeError
-    if a value does not fit its field.
+    ``fields``: as for `Transaction.build`, without v. ``chain_id``: chain id of a legacy
+    transaction; None before EIP-155. Raises TransactionDecodeError if a value does not fit its
+    field.
     """
     is_legacy = Transaction.build(**fields).type == 0
     protected = UNPROTECTED_V if chain_id is None else PROTECTED_V + 2 * chain_id
@@ -45,7 +46,7 @@ def is_impersonated(transaction: Transaction) -> bool:
 
 
 def with_named_sender(transaction: Transaction) -> Transaction:
-    """Returns the transaction with the sender that it names, if it is impersonated; else unchanged.
+    """Returns an impersonated transaction with its sender set; returns any other unchanged.
 
     Use it only for transactions written by this node: anybody can write such signatures.
     """

@@ -159,7 +159,7 @@ def test_another_block_in_its_place_is_no_answer() -> None:
     assert isinstance(chain.archive, Archive)
     first = chain.archive.store.read(0)
     chain.archive.store.read = lambda position: first  # type: ignore[method-assign]
-    with pytest.raises(BlockUnavailableError, match="another one lies in its place"):
+    with pytest.raises(BlockUnavailableError, match="the file has another block at its position"):
         chain.block_by_number(3)
 
 

@@ -267,7 +267,7 @@ def test_a_damaged_pool_keeps_its_other_transactions(home: Home) -> None:
 def test_a_flipped_bit_in_a_file_header_is_repaired(home: Home, offset: int) -> None:
     before = chain_of(home)
     flip(home.path / "blocks.log", offset)
-    with pytest.raises(StorageError, match=r"blocks\.log is no file of this version and chain"):
+    with pytest.raises(StorageError, match=r"blocks\.log is not a file of this version and chain"):
         home.open()
     assert db(home, "repair") == 0
     assert chain_of(home) == before

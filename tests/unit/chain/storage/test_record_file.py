@@ -132,7 +132,7 @@ def test_a_size_that_cannot_be_is_not_read(path: Path) -> None:
 def test_a_foreign_file_is_refused_and_left_alone(tmp_path: Path, text: bytes) -> None:
     path = tmp_path / "other"
     path.write_bytes(text)
-    with pytest.raises(StorageError, match="other is no file of this version and chain"):
+    with pytest.raises(StorageError, match="other is not a file of this version and chain"):
         opened(path)
     assert path.read_bytes() == text
 

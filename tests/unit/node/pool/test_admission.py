@@ -184,7 +184,7 @@ def test_proofs_decide(setup: TrustedSetup, fork: str, version: int) -> None:
         assert text == "KZG verification error: the proofs do not match the blobs"
     nonsense = sidecar([b"\xff" * 131_072], [GENERATOR], version)
     text = refused(transaction, fork, sidecar=nonsense, setup=setup)
-    assert text == "KZG verification error: bytes that are no field elements or points"
+    assert text == "KZG verification error: bytes that are not field elements or points"
 
 
 def test_a_setup_that_was_named_must_exist(tmp_path) -> None:

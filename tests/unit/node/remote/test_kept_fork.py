@@ -312,7 +312,7 @@ def test_what_was_read_needs_no_upstream(tmp_path: Path, caplog: pytest.LogCaptu
         caplog.clear()
         with caplog.at_level(logging.WARNING):
             node = home.open(**options)
-        assert ("only the state that was read before" in caplog.text) is not bool(options)
+        assert ("only cached state is available" in caplog.text) is not bool(options)
         count(node)
         with pytest.raises(ForkError, match="offline" if options else "refused"):
             node.chain.layer_of(node.chain.head.hash).balance(b"\x99" * 20)

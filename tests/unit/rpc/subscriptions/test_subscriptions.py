@@ -586,7 +586,7 @@ async def test_lost_events_close_every_subscription(make_stand: Any) -> None:
         node.take(transaction(nonce))
     message = await client.read()
     assert message["params"]["error"]["message"] == (
-        "subscription closed: events were lost, more than 3 were waiting"
+        "subscription closed: events were lost: more than 3 were queued"
     )
     assert stand.count("subscriptions_closed_overrun_total") == 1
     await client.subscribe("newPendingTransactions")

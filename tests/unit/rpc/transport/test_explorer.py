@@ -174,4 +174,4 @@ def test_an_address_that_is_taken_ends_the_command(capsys: pytest.CaptureFixture
 def test_a_wrong_url_is_refused_by_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["node", "--explorer-for", "node.example"])
-    assert "no http:// or https:// URL" in capsys.readouterr().err
+    assert "expected http:// or https://" in capsys.readouterr().err

@@ -106,7 +106,7 @@ async def test_subscriptions_are_told_and_end(make: Make) -> None:
 @pytest.mark.parametrize(
     ("sent", "words"),
     [
-        (b"hello\n", "no JSON object or array"),
+        (b"hello\n", "not a JSON object or array"),
         (b'["' + b"x" * 2_000, "larger than 1000 bytes"),
         (b'{"jsonrpc"', "did not arrive in time"),
     ],
@@ -161,7 +161,7 @@ async def test_namespaces_that_were_named_count(make: Make) -> None:
 async def test_the_file_is_its_owners_and_goes_with_the_node(make: Make, tmp_path: Path) -> None:
     server, path = await make(), tmp_path / "node.ipc"
     assert path.stat().st_mode & 0o777 == 0o600
-    with pytest.raises(OSError, match="another program listens there"):
+    with pytest.raises(OSError, match="another program listens on this path"):
         await make()
     await server.stop()
     assert not path.exists()
@@ -193,7 +193,7 @@ async def test_a_node_that_was_killed_leaves_its_place(make: Make, tmp_path: Pat
 async def test_a_file_of_another_kind_stays(make: Make, tmp_path: Path) -> None:
     path = tmp_path / "node.ipc"
     path.write_text("text")
-    with pytest.raises(OSError, match=r"--ipc .*node\.ipc: a file that is no socket"):
+    with pytest.raises(OSError, match=r"--ipc .*node\.ipc: the path exists and is not a socket"):
         await make()
     assert path.read_text() == "text"
 

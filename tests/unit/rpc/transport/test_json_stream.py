@@ -42,7 +42,7 @@ def test_what_is_no_object_or_array_is_a_fault(text: bytes) -> None:
     stream = JsonStream(100)
     found = stream.feed(b"[] " + text)
     assert next(found) == b"[]"
-    with pytest.raises(StreamFault, match="no JSON object or array"):
+    with pytest.raises(StreamFault, match="not a JSON object or array"):
         next(found)
 
 
