@@ -82,13 +82,13 @@ def measure_the_rest(large: bool) -> dict[str, Any]:
     }
 
 
-def write_json(place: Path, found: dict[str, object]) -> None:
+def write_json(target: Path, found: dict[str, object]) -> None:
     """Writes the figures to a file, or prints them if the path is a dash."""
     text = json.dumps(found, indent=1)
-    if place == Path("-"):
+    if target == Path("-"):
         print(text)
     else:
-        place.write_text(text + "\n")
+        target.write_text(text + "\n")
 
 
 def progress(text: str) -> None:

@@ -71,10 +71,10 @@ class Load:
         holder = number % market.HOLDERS
         nonce, self._nonces[holder] = self._nonces[holder], self._nonces[holder] + 1
         if number % market.SWAPS_EACH == 0:
-            to, gas = market.ROUTER_PLACE, market.SWAP_GAS
+            to, gas = market.ROUTER_ADDRESS, market.SWAP_GAS
             data = market.swap_data(10**15 + number)
         else:
-            to, gas = market.TOKEN_PLACES[number % market.WIDELY_HELD], market.TRANSFER_GAS
+            to, gas = market.TOKEN_ADDRESSES[number % market.WIDELY_HELD], market.TRANSFER_GAS
             other = market.holders()[(number * 7 + 1) % market.HOLDERS]
             data = transfer(other.address, 10**12 + number)
         key = market.holders()[holder].key

@@ -79,9 +79,9 @@ def count() -> dict[str, int]:
 def count_in_process() -> dict[str, int]:
     """Returns the counts of one process."""
     symbol = border()
-    with tempfile.TemporaryDirectory() as place:
+    with tempfile.TemporaryDirectory() as folder:
         command = [
-            "valgrind", "--tool=callgrind", f"--callgrind-out-file={place}/out",
+            "valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/out",
             "--collect-atstart=no", f"--toggle-collect={symbol}", f"--dump-after={symbol}",
             "--error-exitcode=97", sys.executable, "-m", "fastevm.bench.guard", "--run",
         ]  # fmt: skip
@@ -92,13 +92,13 @@ def count_in_process() -> dict[str, int]:
         )  # fmt: skip
         if done.returncode:
             raise RuntimeError(f"callgrind failed: {done.stderr[-800:]}")
-        return read_dumps(Path(place))
+        return read_dumps(Path(folder))
 
 
-def read_dumps(place: Path) -> dict[str, int]:
+def read_dumps(folder: Path) -> dict[str, int]:
     """Reads the last dump of each program. callgrind numbers its dumps in call order."""
     totals = {}
-    for file in place.glob("out.*"):
+    for file in folder.glob("out.*"):
         found = re.search(r"^(?:totals|summary): (\d+)", file.read_text(), re.M)
         if found:
             totals[int(file.suffix[1:])] = int(found[1])

@@ -15,9 +15,9 @@ DEFAULT_CASES: Final = HERE / "programs" / "cases.json.xz"
 PEER_NAMES: Final = ("pyrevm", "py-evm", "geth", "revm")
 
 
-def found_first(*places: Path) -> Path:
+def found_first(*paths: Path) -> Path:
     """The first place that exists; else the first of all, for the message."""
-    return next((place for place in places if place.exists()), places[0])
+    return next((path for path in paths if path.exists()), paths[0])
 
 
 # The official tests: beside the working directory or beside the repository.

@@ -81,8 +81,8 @@ def batch(state: Layer, payloads: list[Any], threads: int) -> None:
 def has_pyrevm() -> bool:
     """Whether pyrevm can be loaded into this process, be it from the environment of the peers."""
     if find_spec("pyrevm") is None:
-        places = PEER_ENVIRONMENT.glob(f"lib/python3.{sys.version_info.minor}/site-packages")
-        sys.path.extend(map(str, places))
+        folders = PEER_ENVIRONMENT.glob(f"lib/python3.{sys.version_info.minor}/site-packages")
+        sys.path.extend(map(str, folders))
     return find_spec("pyrevm") is not None
 
 

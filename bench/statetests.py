@@ -159,7 +159,7 @@ class Comparison:
     def table(self) -> str:
         """The figures as text."""
         total = self.total()
-        ratios = {place: added(found).ratio for place, found in self.by_directory.items()}
+        ratios = {directory: added(found).ratio for directory, found in self.by_directory.items()}
         mean = math.exp(sum(map(math.log, ratios.values())) / len(ratios))
         low = sorted(ratios, key=ratios.__getitem__)[:SHOWN]
         left = ", ".join(f"{count} {why}" for why, count in self.left_out.most_common())
@@ -171,7 +171,7 @@ class Comparison:
                 f"fastevm is {total.ratio:.0f} times as fast in total (aim: {AIM}), "
                 f"{total.alone / total.fastevm:.0f} times without py-evm's reading and making, "
                 f"{mean:.0f} times in the geometric mean of directories",
-                "lowest: " + ", ".join(f"{place} {ratios[place]:.0f}" for place in low),
+                "lowest: " + ", ".join(f"{directory} {ratios[directory]:.0f}" for directory in low),
             )
         )
 
@@ -250,7 +250,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     for failure in comparison.failures:
         print(f"bench.statetests: {failure}", file=sys.stderr)
     if arguments.json:
-        rows = {place: asdict(added(t)) for place, t in comparison.by_directory.items()}
+        rows = {directory: asdict(added(t)) for directory, t in comparison.by_directory.items()}
         arguments.json.write_text(json.dumps(rows, indent=1) + "\n")
     return int(bool(comparison.failures))
 

@@ -87,10 +87,10 @@ def _choices(wanted: LogFilter) -> Json:
 def _with_block(method: Method, params: list[Any], block: str) -> list[Any]:
     """Return the params with the block parameter replaced by ``block``, if the method has one."""
     decoders = enumerate(method.decoders)
-    place = next((index for index, decode in decoders if decode in BLOCK_DECODERS), None)
-    if place is None:  # the block is named by a hash or inside an object
+    position = next((index for index, decode in decoders if decode in BLOCK_DECODERS), None)
+    if position is None:  # the block is named by a hash or inside an object
         return params
-    return [*params[:place], block, *params[place + 1 :]]
+    return [*params[:position], block, *params[position + 1 :]]
 
 
 def _is_of_fork(found: Any, last: int) -> bool:

@@ -523,13 +523,13 @@ def serve_node(
     server.about = usual if about is None else about
     if development:
 
-        def told(item: Any) -> Any:
+        def prepared(item: Any) -> Any:
             raising = arguments.throw_on_transaction_failures
             spoken = item.dialect.of_development(failed_send_is_error=raising)
             return replace(item, dialect=spoken)
 
-        server.listeners = tuple(map(told, server.listeners))
-        server.ipc = None if server.ipc is None else told(server.ipc)
+        server.listeners = tuple(map(prepared, server.listeners))
+        server.ipc = None if server.ipc is None else prepared(server.ipc)
     run_loop(serve(server, quiet=arguments.quiet))
     return foreign[0] if foreign else None
 
@@ -611,8 +611,8 @@ def node_of(arguments: argparse.Namespace) -> Any:
     try:
         node = chain_of(arguments, options, chosen)
         if arguments.import_file is not None:
-            told = progress("imported", arguments.quiet)
-            count = node.chain.import_rlp(arguments.import_file.read_bytes(), told)
+            report = progress("imported", arguments.quiet)
+            count = node.chain.import_rlp(arguments.import_file.read_bytes(), report)
             if not arguments.quiet:
                 print(f"imported {count} blocks, head {node.chain.head.number}")
         nodes.follow_upstream(node, arguments)

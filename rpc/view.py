@@ -239,8 +239,8 @@ class View(Struct, eq=False):
     def _block_members(self, receipt: Receipt) -> bytes:
         """Return the members of anvil's receipts about the block. The time is a JSON number."""
         header = self.block.header
-        told = b'"blockTimestamp":%d' % header.timestamp
+        member = b'"blockTimestamp":%d' % header.timestamp
         if header.excess_blob_gas is None or receipt.blob_gas_price is not None:
-            return told
+            return member
         fee = blob_base_fee(header.excess_blob_gas, self.schedule)
-        return b'"blobGasPrice":"%b",%b' % (quantity(fee).encode(), told)
+        return b'"blobGasPrice":"%b",%b' % (quantity(fee).encode(), member)

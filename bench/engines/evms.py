@@ -193,8 +193,8 @@ class PeerKind:
         """
         chosen = os.environ.get("FASTEVM_PEER_" + self.name.upper().replace("-", "_"))
         inside = Path(f".venv-{self.name}") / "bin" / "python"
-        place = Path(chosen) if chosen else found_first(inside, ROOT / inside)
-        return place if place.exists() else None
+        path = Path(chosen) if chosen else found_first(inside, ROOT / inside)
+        return path if path.exists() else None
 
     def start(self) -> Peer:
         """Starts its worker. Raises PeerError if the environment is missing."""

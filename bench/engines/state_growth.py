@@ -60,10 +60,10 @@ def layer_with(slots: int) -> fastevm.Layer:
 def nodes_touched(slots: int, touched: int) -> float:
     """Returns the expected number of trie nodes on the paths to random leaves."""
     found = float(touched)
-    places = 1.0
-    while places < slots:
-        found += places * (1 - (1 - 1 / places) ** touched) if places > 1 else 1
-        places *= 16
+    positions = 1.0
+    while positions < slots:
+        found += positions * (1 - (1 - 1 / positions) ** touched) if positions > 1 else 1
+        positions *= 16
     return found
 
 

@@ -44,7 +44,7 @@ READS: Final = 2_000
 SYNCED: Final = 100  # blocks that are written with a wait for the disk
 DAMAGES: Final = 60
 KILLS: Final = 50
-PLACE: Final = struct.Struct(">QI")  # number of a block, index of a transaction
+LOCATION: Final = struct.Struct(">QI")  # number of a block, index of a transaction
 
 
 class Stored(Protocol):
@@ -131,7 +131,7 @@ class Rocks:
 
     def locate(self, key: bytes) -> tuple[int, int] | None:
         found = self.db.get(b"h" + key)
-        return None if found is None else PLACE.unpack(found)
+        return None if found is None else LOCATION.unpack(found)
 
     def close(self) -> None:
         self.db.close()
@@ -167,7 +167,7 @@ class Lightning:
     def locate(self, key: bytes) -> tuple[int, int] | None:
         with self.db.begin() as transaction:
             found = transaction.get(b"h" + key)
-        return None if found is None else PLACE.unpack(found)
+        return None if found is None else LOCATION.unpack(found)
 
     def close(self) -> None:
         self.db.close()
@@ -202,7 +202,7 @@ class Sqlite:
 
     def locate(self, key: bytes) -> tuple[int, int] | None:
         found = self._value(b"h" + key)
-        return None if found is None else PLACE.unpack(found)
+        return None if found is None else LOCATION.unpack(found)
 
     def _value(self, key: bytes) -> bytes | None:
         found = self.db.execute("select value from rows where key = ?", (key,)).fetchone()
@@ -220,9 +220,9 @@ ENGINES: Final[dict[str, Callable[[Path], Stored]]] = {
 def rows(number: int, block: Block, payload: bytes) -> list[tuple[bytes, bytes]]:
     """The keys and values of a block in a store of keys and values."""
     found = [(b"b" + number.to_bytes(8, "big"), payload)]
-    found.append((b"h" + block.hash, PLACE.pack(number, 2**24 - 1)))
+    found.append((b"h" + block.hash, LOCATION.pack(number, 2**24 - 1)))
     for index, transaction in enumerate(block.transactions):
-        found.append((b"h" + transaction.hash, PLACE.pack(number, index)))
+        found.append((b"h" + transaction.hash, LOCATION.pack(number, index)))
     return found
 
 

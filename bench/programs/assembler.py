@@ -20,7 +20,7 @@ class Assembly:
     def __init__(self) -> None:
         self._code = bytearray()
         self._references: list[tuple[int, str]] = []
-        self._places: dict[str, int] = {}
+        self._offsets: dict[str, int] = {}
         self._data: list[tuple[str, bytes]] = []
         self._names = 0
 
@@ -49,7 +49,7 @@ class Assembly:
 
     def land(self, label: str) -> None:
         """The label's JUMPDEST."""
-        self._places[label] = len(self._code)
+        self._offsets[label] = len(self._code)
         self.op("JUMPDEST")
 
     def push_label(self, label: str) -> None:
@@ -67,12 +67,12 @@ class Assembly:
     def assemble(self) -> bytes:
         """The code, with its data behind it and every reference filled in."""
         code = bytearray(self._code)
-        places = dict(self._places)
+        offsets = dict(self._offsets)
         for label, content in self._data:
-            places[label] = len(code)
+            offsets[label] = len(code)
             code += content
         for at, label in self._references:
-            code[at : at + LABEL_BYTES] = places[label].to_bytes(LABEL_BYTES, "big")
+            code[at : at + LABEL_BYTES] = offsets[label].to_bytes(LABEL_BYTES, "big")
         return bytes(code)
 
 

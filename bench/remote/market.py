@@ -117,16 +117,16 @@ def holders() -> tuple[Holder, ...]:
     return tuple(found)
 
 
-def place(kind: str, number: int = 0) -> bytes:
+def address_of(kind: str, number: int = 0) -> bytes:
     """The address of one of our contracts."""
     return keccak256(f"{kind} {number}".encode())[12:]
 
 
-TOKEN_PLACES: Final = tuple(place("token", number) for number in range(TOKENS))
-POOL_PLACES: Final = tuple(place("pool", number) for number in range(POOLS))
-IMPLEMENTATION: Final = place("implementation")
-MULTICALL_PLACE: Final = place("multicall")
-ROUTER_PLACE: Final = place("router")
+TOKEN_ADDRESSES: Final = tuple(address_of("token", number) for number in range(TOKENS))
+POOL_ADDRESSES: Final = tuple(address_of("pool", number) for number in range(POOLS))
+IMPLEMENTATION: Final = address_of("implementation")
+MULTICALL_ADDRESS: Final = address_of("multicall")
+ROUTER_ADDRESS: Final = address_of("router")
 
 
 def code_of(case: str, address: str) -> bytes:
@@ -141,9 +141,9 @@ def token_storage(number: int) -> dict[int, int]:
     slots = {balance_slot(owner): FUNDS + at for at, owner in enumerate(owners)}
     for pool in range(POOLS):
         if number in (pool, pool + 1):
-            slots[balance_slot(POOL_PLACES[pool])] = FUNDS
+            slots[balance_slot(POOL_ADDRESSES[pool])] = FUNDS
     if number == 0:
-        slots[balance_slot(ROUTER_PLACE)] = FUNDS
+        slots[balance_slot(ROUTER_ADDRESS)] = FUNDS
     if number % PROXIED == 0:
         slots[IMPLEMENTATION_SLOT] = int.from_bytes(IMPLEMENTATION, "big")
     return slots
@@ -151,7 +151,7 @@ def token_storage(number: int) -> dict[int, int]:
 
 def pool_storage(number: int) -> dict[int, int]:
     """Two tokens and their reserves, packed as the compiled pair does."""
-    first, second = TOKEN_PLACES[number : number + 2]
+    first, second = TOKEN_ADDRESSES[number : number + 2]
     reserves = 1 << 224 | FUNDS << 112 | FUNDS
     return {
         0: int.from_bytes(first, "big"),
@@ -168,7 +168,7 @@ def lone_cases() -> dict[str, tuple[bytes, dict[str, Any]]]:
             (at, item) for at, item in case["pre"].items() if len(item.get("code", "0x")) > 2
         ]
         if len(accounts) == 1 and accounts[0][0] == case["to"]:
-            found[name] = (place(name), accounts[0][1])
+            found[name] = (address_of(name), accounts[0][1])
     return found
 
 
@@ -176,14 +176,14 @@ def accounts() -> dict[bytes, tuple[int, bytes, dict[int, int]]]:
     """Address -> balance in wei, code, storage, without the development accounts."""
     token = code_of("erc20/balanceOf", "0x7001")
     found: dict[bytes, tuple[int, bytes, dict[int, int]]] = {}
-    for number, at in enumerate(TOKEN_PLACES):
+    for number, at in enumerate(TOKEN_ADDRESSES):
         code = token if number % PROXIED else PROXY
         found[at] = (0, code, token_storage(number))
-    for number, at in enumerate(POOL_PLACES):
+    for number, at in enumerate(POOL_ADDRESSES):
         found[at] = (0, code_of("swap/univ2like", "0x7003"), pool_storage(number))
     found[IMPLEMENTATION] = (0, token, {})
-    found[MULTICALL_PLACE] = (0, MULTICALL, {})
-    found[ROUTER_PLACE] = (0, ROUTER, {})
+    found[MULTICALL_ADDRESS] = (0, MULTICALL, {})
+    found[ROUTER_ADDRESS] = (0, ROUTER, {})
     for at, account in lone_cases().values():
         slots = {int(k, 16): int(v, 16) for k, v in account.get("storage", {}).items()}
         found[at] = (
@@ -232,30 +232,30 @@ def token_slot_of(holder: int) -> int:
 def balance_call(token: int, holder: int) -> dict[str, str]:
     """A call object that asks a token for a holder's balance."""
     owner = holders()[holder].address
-    return call_object(TOKEN_PLACES[token], BALANCE_OF + owner.rjust(32, b"\0"))
+    return call_object(TOKEN_ADDRESSES[token], BALANCE_OF + owner.rjust(32, b"\0"))
 
 
 def multicall(holder: int, tokens: int = TOKENS) -> dict[str, str]:
     """A call object that asks many tokens for one holder's balance."""
-    words = [holders()[holder].address, *TOKEN_PLACES[:tokens]]
-    return call_object(MULTICALL_PLACE, b"".join(each.rjust(32, b"\0") for each in words))
+    words = [holders()[holder].address, *TOKEN_ADDRESSES[:tokens]]
+    return call_object(MULTICALL_ADDRESS, b"".join(each.rjust(32, b"\0") for each in words))
 
 
 def swap_data(amount: int = SWAP_AMOUNT) -> bytes:
     """Calldata of a swap across all pools."""
-    return word(amount) + b"".join(pool.rjust(32, b"\0") for pool in POOL_PLACES)
+    return word(amount) + b"".join(pool.rjust(32, b"\0") for pool in POOL_ADDRESSES)
 
 
 def swap(holder: int = 0, amount: int = SWAP_AMOUNT) -> dict[str, str]:
     """A call object that swaps across all pools."""
-    return call_object(ROUTER_PLACE, swap_data(amount), holder, SWAP_GAS)
+    return call_object(ROUTER_ADDRESS, swap_data(amount), holder, SWAP_GAS)
 
 
 def bundle(number: int) -> list[dict[str, str]]:
     """Two calls: a holder moves a token, then swaps across all pools."""
     holder, other = number % ACTIVE, (number + 1) % ACTIVE
     data = transfer(holders()[other].address, 10**18 + number)
-    moved = call_object(TOKEN_PLACES[number % TOKENS], data, holder, TRANSFER_GAS)
+    moved = call_object(TOKEN_ADDRESSES[number % TOKENS], data, holder, TRANSFER_GAS)
     return [moved, swap(holder, SWAP_AMOUNT + number)]
 
 
@@ -273,9 +273,9 @@ def busy_block(count: int) -> list[Transaction]:
     found = []
     for number, holder in enumerate(holders()[:count]):
         if number % SWAPS_EACH == 0:
-            to, data, gas = ROUTER_PLACE, swap_data(SWAP_AMOUNT + number), SWAP_GAS
+            to, data, gas = ROUTER_ADDRESS, swap_data(SWAP_AMOUNT + number), SWAP_GAS
         else:
-            to = TOKEN_PLACES[number % WIDELY_HELD]
+            to = TOKEN_ADDRESSES[number % WIDELY_HELD]
             data = transfer(holders()[-1 - number].address, 10**18 + number)
             gas = TRANSFER_GAS
         found.append(signed(holder.key, 0, to=to, data=data, gas_limit=gas))

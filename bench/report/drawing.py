@@ -55,23 +55,23 @@ def bars(title: str, rows: Sequence[tuple[str, float]]) -> str:
     return frame(bottom + 8, parts)
 
 
-def lines(title: str, places: Sequence[float], series: Mapping[str, Sequence[float]]) -> str:
+def lines(title: str, positions: Sequence[float], series: Mapping[str, Sequence[float]]) -> str:
     """Lines over common places, on a linear scale from zero."""
-    if len(places) < 2:
+    if len(positions) < 2:
         return ""
     high = max(max(values) for values in series.values()) or 1.0
     left, bottom = 60.0, 260.0
-    across = (WIDTH - left - 160) / (places[-1] - places[0])
+    across = (WIDTH - left - 160) / (positions[-1] - positions[0])
     parts = [text(0, 14, title), text(left - 6, 34, f"{high:.3g}", "end")]
     parts += [text(left - 6, bottom, "0", "end")]
     parts.append(f'<path d="M{left} 30V{bottom}H{WIDTH - 160}" fill="none" stroke="{INK}"/>')
-    for place in places:
-        x = left + (place - places[0]) * across
-        parts.append(text(x, bottom + 16, f"{place:.3g}", "middle"))
+    for position in positions:
+        x = left + (position - positions[0]) * across
+        parts.append(text(x, bottom + 16, f"{position:.3g}", "middle"))
     for colour, (name, values) in zip(COLOURS, series.items(), strict=False):
         points = [
-            (left + (place - places[0]) * across, bottom - value / high * (bottom - 30))
-            for place, value in zip(places, values, strict=True)
+            (left + (position - positions[0]) * across, bottom - value / high * (bottom - 30))
+            for position, value in zip(positions, values, strict=True)
         ]
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
         parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')

@@ -29,7 +29,7 @@ BLOCK_FIGURES = "blocks.json"
 
 
 def write(
-    place: Path,
+    folder: Path,
     found: dict[str, Any] | None = None,
     node_found: dict[str, Any] | None = None,
     blocks_found: dict[str, Any] | None = None,
@@ -39,11 +39,11 @@ def write(
     ``found``: of the engines; ``node_found``: of the node; ``blocks_found``: of real blocks. What
     is not given is taken from what the directory holds from another run.
     """
-    place.mkdir(parents=True, exist_ok=True)
-    found = kept(place / FIGURES, found)
-    node_found = kept(place / NODE_FIGURES, node_found)
-    blocks_found = kept(place / BLOCK_FIGURES, blocks_found)
-    (place / "index.html").write_text(page(found, node_found, blocks_found))
+    folder.mkdir(parents=True, exist_ok=True)
+    found = kept(folder / FIGURES, found)
+    node_found = kept(folder / NODE_FIGURES, node_found)
+    blocks_found = kept(folder / BLOCK_FIGURES, blocks_found)
+    (folder / "index.html").write_text(page(found, node_found, blocks_found))
 
 
 def kept(file: Path, found: dict[str, Any] | None) -> dict[str, Any] | None:

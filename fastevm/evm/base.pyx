@@ -342,9 +342,9 @@ cdef class EvmBase:
     def __repr__(self) -> str:
         cdef object count = self.layer.account_count
         accounts = "1 account" if count == 1 else f"{count} accounts"
-        place = f"chain {self.context.chain_id}, block {self.context.number}"
+        block = f"chain {self.context.chain_id}, block {self.context.number}"
         remote = "" if self.layer.remote_state is None else " here, above a remote state"
-        return f"<{type(self).__name__} {self.schedule.name}, {place}, {accounts}{remote}>"
+        return f"<{type(self).__name__} {self.schedule.name}, {block}, {accounts}{remote}>"
 
     def _repr_html_(self) -> str:
         """Returns an HTML table for notebooks: fork, block and accounts."""

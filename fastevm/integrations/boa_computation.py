@@ -176,7 +176,7 @@ class Computation:
     @cached_property
     def _details(self) -> SimpleNamespace:
         """The pcs of the frame, their gas, and the final memory."""
-        place_steps(self._run.root, self._run.steps)
+        attach_steps(self._run.root, self._run.steps)
         return self.__dict__["_details"]  # type: ignore[no-any-return]
 
     @property
@@ -243,7 +243,7 @@ def computation_of(run: Run, engine: Any) -> Computation:
     return run.root
 
 
-def place_steps(root: Computation, steps: list[dict[str, Any]]) -> None:
+def attach_steps(root: Computation, steps: list[dict[str, Any]]) -> None:
     """Assigns every step to its frame."""
     prepare(root)
     path = [root]

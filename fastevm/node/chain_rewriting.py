@@ -59,9 +59,9 @@ class ChainRewriting:
 
         ``blocks``: the transactions of each new block by its index from 0; other blocks are empty.
         """
-        for place in blocks:
-            if place >= depth:
-                raise ValueError(f"block {place} of a reorganisation of {depth}")
+        for position in blocks:
+            if position >= depth:
+                raise ValueError(f"block {position} of a reorganisation of {depth}")
         with self.producer.lock:
             self.producer.seal_open_block()
             old, block = self.chain.head, self.ancestor(depth)
@@ -70,8 +70,8 @@ class ChainRewriting:
             randomness = keccak256(old.hash)
             self.producer.settings.set_child(block[0].hash, prev_randao=randomness)
             try:
-                for place in range(depth):
-                    self.producer.mine_with(blocks.get(place, ()))
+                for position in range(depth):
+                    self.producer.mine_with(blocks.get(position, ()))
             except InvalidTransaction as error:
                 self._move_to(old, old_layer)
                 raise ValueError(f"a transaction cannot be included: {error}") from error

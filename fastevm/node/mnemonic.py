@@ -52,7 +52,9 @@ def random_mnemonic(count: int) -> str:
     entropy = int.from_bytes(os.urandom(size * 4), "big")
     number = entropy << size | _checksum(entropy, size)
     mask = (1 << WORD_BITS) - 1
-    return " ".join(known[number >> WORD_BITS * place & mask] for place in reversed(range(count)))
+    return " ".join(
+        known[number >> WORD_BITS * position & mask] for position in reversed(range(count))
+    )
 
 
 def _checksum(entropy: int, size: int) -> int:

@@ -107,15 +107,15 @@ class NextBlock:
             [by_nonce[nonce] for nonce in sorted(by_nonce, reverse=True)]
             for by_nonce in self.producer.pool.executable().values()
         ]
-        heads = [(-_tip(queue[-1], base_fee), place) for place, queue in enumerate(queues) if queue]
+        heads = [(-_tip(queue[-1], base_fee), index) for index, queue in enumerate(queues) if queue]
         heapq.heapify(heads)
         while heads:
-            tip, place = heapq.heappop(heads)
-            transaction = queues[place].pop()
+            tip, index = heapq.heappop(heads)
+            transaction = queues[index].pop()
             if tip <= 0:
                 yield transaction
-            if queues[place]:
-                heapq.heappush(heads, (-_tip(queues[place][-1], base_fee), place))
+            if queues[index]:
+                heapq.heappush(heads, (-_tip(queues[index][-1], base_fee), index))
 
 
 def _tip(transaction: Transaction, base_fee: int) -> int:

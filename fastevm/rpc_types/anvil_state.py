@@ -25,7 +25,7 @@ BLOB_FEE: Final = {"excess_blob_gas": 0, "blob_gasprice": 1}
 # prefix of a delegated account's code, before the address (EIP-7702)
 DELEGATION: Final = b"\xef\x01\x00"
 STOP, JUMPDEST, PUSH1 = 0x00, 0x5B, 0x60
-PLACE: Final = frozenset({"blockHash", "blockNumber", "transactionIndex", "from"})
+LOCATION_MEMBERS: Final = frozenset({"blockHash", "blockNumber", "transactionIndex", "from"})
 HEADER_HAS_NO: Final = ("hash", "size", "totalDifficulty")
 
 BlockAndReceipts = tuple[Block, Sequence[Receipt]]
@@ -158,7 +158,7 @@ def _transaction_json(transaction: Any) -> Json:
     sender = hex_bytes(transaction.sender) if is_impersonated(transaction) else None
     # A mined transaction with two fee caps has no gasPrice here: the receipt contains the price it
     # paid.
-    outside = PLACE | {"gasPrice"} if "maxFeePerGas" in members else PLACE
+    outside = LOCATION_MEMBERS | {"gasPrice"} if "maxFeePerGas" in members else LOCATION_MEMBERS
     return {
         "transaction": {name: value for name, value in members.items() if name not in outside},
         "impersonated_sender": sender,
@@ -316,18 +316,18 @@ def _read_transaction(found: Mapping[str, Any]) -> Any:
 def _read_receipt(
     found: Mapping[str, Any], transaction: Any, header: Header, gas_before: int
 ) -> Receipt:
-    told, info = found["receipt"], found["info"]
+    receipt, info = found["receipt"], found["info"]
     total, created = (
-        read_number(told["cumulativeGasUsed"], "cumulativeGasUsed"),
+        read_number(receipt["cumulativeGasUsed"], "cumulativeGasUsed"),
         info.get("contract_address"),
     )
     return Receipt(
         tx_type=transaction.type,
-        status=read_number(told["status"], "status"),
+        status=read_number(receipt["status"], "status"),
         post_state=None,
         cumulative_gas_used=total,
-        logs=tuple(map(_read_log, told.get("logs") or ())),
-        bloom=read_bytes(told["logsBloom"], "logsBloom"),
+        logs=tuple(map(_read_log, receipt.get("logs") or ())),
+        bloom=read_bytes(receipt["logsBloom"], "logsBloom"),
         gas_used=total - gas_before,
         effective_gas_price=transaction.effective_gas_price(header.base_fee_per_gas or 0),
         contract_address=None if created is None else read_bytes(created, "contract_address", 20),

@@ -81,12 +81,12 @@ def block_json(
     ``receipts`` have the nonces of deposits.
     """
     answer = head_json(block, block_hash)
-    place = None if is_pending else block_hash
+    shown_hash = None if is_pending else block_hash
     answer["size"] = quantity(block.size)
     answer["uncles"] = [hex_bytes(ommer.hash) for ommer in block.ommers]
     answer["transactions"] = (
         [
-            mined_transaction_json(block, i, place, receipt)
+            mined_transaction_json(block, i, shown_hash, receipt)
             for i, (_, receipt) in enumerate(zip_longest(block.transactions, receipts))
         ]
         if full

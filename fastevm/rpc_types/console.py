@@ -18,7 +18,7 @@ SHOWN: Final = 4_000  # most characters of one line
 ANY: Final = ("uint256", "string", "bool", "address")
 MOST: Final = 4  # most values of an overload
 VYPER: Final = ("string", "bytes")  # types of the call data: a list of types, the values
-PLACE: Final = re.compile(r"%(%|[sdioOjxc]|\d*e)")
+PLACEHOLDER: Final = re.compile(r"%(%|[sdioOjxc]|\d*e)")
 SELECTOR: Final = 4
 
 
@@ -78,7 +78,7 @@ def formatted(inputs: Sequence[Parameter], values: Sequence[Any]) -> str:
                 return "%"
             return _shown(*rest.pop(0), how) if rest else found[0]
 
-        line.append(PLACE.sub(put, values[0]))
+        line.append(PLACEHOLDER.sub(put, values[0]))
     return " ".join([*line, *(_shown(item, value, "s") for item, value in rest)])
 
 

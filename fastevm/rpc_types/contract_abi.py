@@ -126,7 +126,7 @@ def _parse_parameter(text: str, depth: int) -> tuple[Parameter, str]:
     if text.startswith("("):
         members, text = _parse_tuple(text, depth + 1)
         base = tuple_type(members)
-    end = next((place for place, letter in enumerate(text) if letter in ",)"), None)
+    end = next((position for position, letter in enumerate(text) if letter in ",)"), None)
     if end is None:
         raise AbiError("expected ',' or ')' at the end")
     words = text[:end].split()
@@ -219,19 +219,19 @@ class Decoder:
 
     def members(self, inputs: Sequence[Parameter], start: int) -> list[Any]:
         """Returns the values of a tuple whose encoding begins at ``start``."""
-        values, place = [], start
+        values, position = [], start
         for item in inputs:
             size = item.size()
             if size is None:
-                values.append(self.value(item, start + self.number(place)))
-                place += WORD
+                values.append(self.value(item, start + self.number(position)))
+                position += WORD
             else:
-                values.append(self.value(item, place))
-                place += size
+                values.append(self.value(item, position))
+                position += size
         return values
 
-    def value(self, parameter: Parameter, place: int) -> Any:
-        """Decodes the value whose head is at byte offset ``place``."""
+    def value(self, parameter: Parameter, position: int) -> Any:
+        """Decodes the value whose head is at byte offset ``position``."""
         self.left -= 1
         if self.left < 0:
             raise AbiError(f"more than {VALUES_LIMIT} values")
@@ -239,29 +239,29 @@ class Decoder:
         if array is not None:
             element, count = array
             if count is None:
-                count, place = self.number(place), place + WORD
+                count, position = self.number(position), position + WORD
             if count > self.left:
                 raise AbiError(f"more than {VALUES_LIMIT} values")
-            return self.members([element] * count, place)
+            return self.members([element] * count, position)
         if parameter.members or parameter.type == "()":
-            return self.members(parameter.members, place)
+            return self.members(parameter.members, position)
         if parameter.type in ("string", "bytes"):
-            content = self.piece(place + WORD, self.number(place))
+            content = self.piece(position + WORD, self.number(position))
             return content if parameter.type == "bytes" else content.decode(errors="replace")
-        return single(parameter.type, self.piece(place, WORD))
+        return single(parameter.type, self.piece(position, WORD))
 
-    def number(self, place: int) -> int:
+    def number(self, position: int) -> int:
         """Reads a length or an offset."""
-        return int.from_bytes(self.piece(place, WORD))
+        return int.from_bytes(self.piece(position, WORD))
 
-    def piece(self, place: int, size: int) -> bytes:
+    def piece(self, position: int, size: int) -> bytes:
         """Returns bytes of the data."""
-        if place + size > len(self.data):
+        if position + size > len(self.data):
             raise AbiError("the data ends early")
         self.bytes_left -= size
         if self.bytes_left < 0:
             raise AbiError("the data refers to itself too often")
-        return self.data[place : place + size]
+        return self.data[position : position + size]
 
 
 def single(kind: str, word: bytes) -> Any:

@@ -47,12 +47,12 @@ def feed_text(pending: PendingBlock, form: FeedFormat, previous_id: str | None =
     if form is FeedFormat.SUBBLOCKS:
         message = replace(slice_of(pending), block_hash=ZERO_HASH, withdrawals_root=ZERO_HASH)
         return _text(message, {"block_number": message.block_number, "access_list": None})
-    told = _with_roots(pending)
-    message = replace(slice_of(told), state_root=told.header.state_root)
+    block = _with_roots(pending)
+    message = replace(slice_of(block), state_root=block.header.state_root)
     metadata = {
         "block_number": message.block_number,
-        "new_account_balances": _balances(told),
-        "receipts": _receipts(told),
+        "new_account_balances": _balances(block),
+        "receipts": _receipts(block),
     }
     return _text(message, metadata)
 

@@ -26,11 +26,11 @@ from fastevm.rpc_types.text.json_writer cimport (
     json_take,
 )
 from fastevm.rpc_types.text.log_object cimport (
-    LogPlace,
+    LogLocation,
     json_log_begin,
     json_log_data,
     json_log_end,
-    json_log_place,
+    json_log_location,
     json_log_topic,
 )
 
@@ -40,11 +40,11 @@ cdef enum:
 
 
 # Writes the members that locate a log: block, transaction and their numbers.
-cdef void put_place(JsonText* t, const LogRecords* r, const Emitter* emitter) noexcept nogil:
-    cdef LogPlace place = LogPlace(
+cdef void put_location(JsonText* t, const LogRecords* r, const Emitter* emitter) noexcept nogil:
+    cdef LogLocation location = LogLocation(
         r.number, r.timestamp, r.timestamp_ms, emitter.index, &r.hash[0], &emitter.hash[0]
     )
-    json_log_place(t, &place)
+    json_log_location(t, &location)
 
 
 # Writes the address, the topics and the data of a log.
@@ -68,9 +68,9 @@ cdef class LogWriter:
 
     cdef LogQuery query
     cdef JsonText text
-    cdef JsonText place
+    cdef JsonText location
     cdef Marks marks
-    cdef const LogRecords* placed    # the block that `place` belongs to
+    cdef const LogRecords* placed    # the block that `location` belongs to
     cdef uint32_t emitter
     cdef readonly size_t count
     cdef readonly size_t max_count
@@ -83,7 +83,7 @@ cdef class LogWriter:
 
     def __dealloc__(self) -> None:
         json_free(&self.text)
-        json_free(&self.place)
+        json_free(&self.location)
         marks_free(&self.marks)
 
     @property
@@ -119,7 +119,7 @@ cdef class LogWriter:
                 start = self.write(rows, start, count)
         finally:
             PyMem_RawFree(rows)
-        if self.text.starved or self.place.starved:
+        if self.text.starved or self.location.starved:
             raise MemoryError
         return start
 
@@ -128,7 +128,7 @@ cdef class LogWriter:
         self.placed = NULL
         with nogil:
             self.write_block(&block.records, True)
-        if self.text.starved or self.place.starved:
+        if self.text.starved or self.location.starved:
             raise MemoryError
 
     def take(self) -> bytes:
@@ -172,9 +172,9 @@ cdef class LogWriter:
         if r != self.placed or emitter != self.emitter:
             self.placed = r
             self.emitter = emitter
-            self.place.out.size = 0
-            put_place(&self.place, r, &r.emitters[emitter])
+            self.location.out.size = 0
+            put_location(&self.location, r, &r.emitters[emitter])
         json_put(&self.text, b'[' if self.text.out.size == 0 else b',')
         put_content(&self.text, r, log)
-        json_raw(&self.text, self.place.out.bytes, self.place.out.size)
+        json_raw(&self.text, self.location.out.bytes, self.location.out.size)
         json_log_end(&self.text, log, removed)

@@ -133,9 +133,9 @@ def account_from(value: Any, form: Form = NATIVE) -> AccountOverride:
     fields = members_of(given, _ACCOUNT, form)
     for name, member in (("state", "state"), ("state_diff", "stateDiff")):
         if given.get(member) is not None:
-            place = FieldPath(f"OverrideAccount.{member}", member)
-            slots = form.object(given[member], place, "map[common.Hash]common.Hash")
-            fields[name] = {form.word(k, place): form.word(v, place) for k, v in slots.items()}
+            path = FieldPath(f"OverrideAccount.{member}", member)
+            slots = form.object(given[member], path, "map[common.Hash]common.Hash")
+            fields[name] = {form.word(k, path): form.word(v, path) for k, v in slots.items()}
     return AccountOverride(**fields)
 
 
@@ -176,9 +176,9 @@ def with_own_names(
     return given
 
 
-def withdrawal_from(value: Any, place: FieldPath, form: Form) -> Withdrawal:
+def withdrawal_from(value: Any, path: FieldPath, form: Form) -> Withdrawal:
     """Reads a withdrawal object (EIP-4895)."""
-    given = form.object(value, place, "types.Withdrawal")
+    given = form.object(value, path, "types.Withdrawal")
     return Withdrawal(**all_members_of(given, _WITHDRAWAL, form))
 
 

@@ -20,11 +20,11 @@ from fastevm.rpc_types.text.json_writer cimport (
     json_take,
 )
 from fastevm.rpc_types.text.log_object cimport (
-    LogPlace,
+    LogLocation,
     json_log_begin,
     json_log_data,
     json_log_end,
-    json_log_place,
+    json_log_location,
     json_log_topic,
 )
 
@@ -187,11 +187,11 @@ cdef class ReceiptWriter:
         bint removed,
     ) except -1:
         cdef const uint8_t* hashes[2]
-        cdef LogPlace place
+        cdef LogLocation location
         cdef size_t count = 0
         hashes[0] = exactly(self.block_hash, 32, "block hash")
         hashes[1] = exactly(transaction_hash, 32, "transaction hash")
-        place = LogPlace(
+        location = LogLocation(
             self.number, self.timestamp, self.timestamp_ms, index, hashes[0], hashes[1]
         )
         json_log_begin(t, exactly(log.address, 20, "address"))
@@ -199,6 +199,6 @@ cdef class ReceiptWriter:
             json_log_topic(t, count, exactly(topic, 32, "topic"))
             count += 1
         json_log_data(t, bytes_of(log.data), <size_t>len(log.data))
-        json_log_place(t, &place)
+        json_log_location(t, &location)
         json_log_end(t, log_index, removed)
         return 0

@@ -39,11 +39,11 @@ from fastevm.rpc_types.text.json_writer cimport (
     json_string,
 )
 from fastevm.rpc_types.text.log_object cimport (
-    LogPlace,
+    LogLocation,
     json_log_begin,
     json_log_data,
     json_log_end,
-    json_log_place,
+    json_log_location,
     json_log_topic,
 )
 
@@ -155,10 +155,10 @@ cdef void put_tail(
     JsonText* t, const ChainBlock* block, const Hash* tx_hash, size_t index
 ) noexcept nogil:
     """Writes the end of a log object, which all logs of a call share: its position in the chain."""
-    cdef LogPlace place = LogPlace(
+    cdef LogLocation location = LogLocation(
         block.header.number, block.header.timestamp, 0, index, &block.hash.b[0], &tx_hash.b[0]
     )
-    json_log_place(t, &place)
+    json_log_location(t, &location)
 
 
 cdef void put_log(

@@ -57,57 +57,57 @@ class Form(NamedTuple):
     refuses_unknown_overrides: bool = False
 
 
-def _geth_word(value: Any, place: FieldPath) -> int:
-    return int.from_bytes(decode_hash(value, field=place.field), "big")
+def _geth_word(value: Any, path: FieldPath) -> int:
+    return int.from_bytes(decode_hash(value, field=path.field), "big")
 
 
-def _geth_signature_word(value: Any, place: FieldPath) -> int:
+def _geth_signature_word(value: Any, path: FieldPath) -> int:
     if isinstance(value, str) and len(value) == 2 + U256_DIGITS:
-        return _geth_word(value, place)
-    return decode_uint256(value, field=place.field)
+        return _geth_word(value, path)
+    return decode_uint256(value, field=path.field)
 
 
-def _geth_object(value: Any, place: FieldPath, kind: str) -> Mapping[Any, Any]:
+def _geth_object(value: Any, path: FieldPath, kind: str) -> Mapping[Any, Any]:
     if not isinstance(value, dict):
-        raise object_fault(value, kind, place.field)
+        raise object_fault(value, kind, path.field)
     return value
 
 
-def _geth_array(value: Any, place: FieldPath) -> Sequence[Any]:
+def _geth_array(value: Any, path: FieldPath) -> Sequence[Any]:
     if not isinstance(value, list):
-        raise object_fault(value, "array", place.field)
+        raise object_fault(value, "array", path.field)
     return value
 
 
 GETH: Final = Form(
-    uint64=lambda value, place: decode_uint64(value, field=place.field),
-    uint256=lambda value, place: decode_uint256(value, field=place.field),
-    address=lambda value, place: decode_address(value, field=place.field),
-    hash=lambda value, place: decode_hash(value, field=place.field),
-    data=lambda value, place: decode_bytes(value, field=place.field),
+    uint64=lambda value, path: decode_uint64(value, field=path.field),
+    uint256=lambda value, path: decode_uint256(value, field=path.field),
+    address=lambda value, path: decode_address(value, field=path.field),
+    hash=lambda value, path: decode_hash(value, field=path.field),
+    data=lambda value, path: decode_bytes(value, field=path.field),
     word=_geth_word,
     signature_word=_geth_signature_word,
-    flag=lambda value, place: decode_bool(value, field=place.field),
+    flag=lambda value, path: decode_bool(value, field=path.field),
     object=_geth_object,
     array=_geth_array,
 )
 STRICT: Final = GETH._replace(refuses_unknown_overrides=True)
 
 
-def _native_object(value: Any, place: FieldPath, kind: str) -> Mapping[Any, Any]:
+def _native_object(value: Any, path: FieldPath, kind: str) -> Mapping[Any, Any]:
     if not isinstance(value, Mapping):
-        raise ValueError(f"{place.name}: expected an object, found {type(value).__name__}")
+        raise ValueError(f"{path.name}: expected an object, found {type(value).__name__}")
     return value
 
 
-def _native_array(value: Any, place: FieldPath) -> Sequence[Any]:
+def _native_array(value: Any, path: FieldPath) -> Sequence[Any]:
     if not isinstance(value, list | tuple):
-        raise ValueError(f"{place.name}: expected an array, found {type(value).__name__}")
+        raise ValueError(f"{path.name}: expected an array, found {type(value).__name__}")
     return value
 
 
 def _named(read: Callable[[Any, str], Any]) -> Callable[[Any, FieldPath], Any]:
-    return lambda value, place: read(value, place.name)
+    return lambda value, path: read(value, path.name)
 
 
 NATIVE: Final = Form(
@@ -118,7 +118,7 @@ NATIVE: Final = Form(
     data=_named(bytes_of),
     word=_named(word_of),
     signature_word=_named(quantity_of),
-    flag=lambda value, place: bool(value),
+    flag=lambda value, path: bool(value),
     object=_native_object,
     array=_native_array,
     refuses_unknown=True,
@@ -140,28 +140,28 @@ def table_of(struct: str, members: dict[str, tuple[str, str]], prefix: str = "")
 def members_of(given: Mapping[str, Any], table: Table, form: Form) -> dict[str, Any]:
     """Reads the members of the table that are not null."""
     fields: dict[str, Any] = {}
-    for member, (field, kind, place) in table.items():
+    for member, (field, kind, path) in table.items():
         value = given.get(member)
         if value is not None:
-            fields[field] = getattr(form, kind)(value, place)
+            fields[field] = getattr(form, kind)(value, path)
     return fields
 
 
 def all_members_of(given: Mapping[str, Any], table: Table, form: Form) -> dict[str, Any]:
     """Reads all members of the table. An absent member is an error."""
     return {
-        field: getattr(form, kind)(given.get(member), place)
-        for member, (field, kind, place) in table.items()
+        field: getattr(form, kind)(given.get(member), path)
+        for member, (field, kind, path) in table.items()
     }
 
 
 def object_of(
-    value: Any, place: FieldPath, struct: str, known: frozenset[str], form: Form
+    value: Any, path: FieldPath, struct: str, known: frozenset[str], form: Form
 ) -> Mapping[str, Any]:
     """Returns a value as an object. Raises DecodeError for other types and refused members."""
-    given = form.object(value, place, struct)
+    given = form.object(value, path, struct)
     if form.refuses_unknown:
-        refuse_unknown(given, known, place.name)
+        refuse_unknown(given, known, path.name)
     return given
 
 

@@ -365,8 +365,8 @@ cdef class BareMachine:
 
     def storage_items(self, bytes address) -> dict[int, int]:
         """Returns all loaded nonzero slots of an account."""
-        cdef Address place = address_of(address)
-        cdef Account* a = world_account(self.world, &place)
+        cdef Address key = address_of(address)
+        cdef Account* a = world_account(self.world, &key)
         cdef dict found = {}
         cdef size_t i
         if a != NULL and a.slot_mask != 0:

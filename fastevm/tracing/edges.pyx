@@ -81,7 +81,7 @@ cdef class EdgeProfile(Profile):
     def branches(self, bint creates) -> dict[bytes, list[tuple[int, int]]]:
         """Returns address -> sorted edges of its code, or of its init code."""
         cdef size_t i
-        names = {place: address for (address, is_init), place in self.codes.items()
+        names = {index: address for (address, is_init), index in self.codes.items()
                  if is_init == creates}
         found = {}
         for i in range(self.edge_room):

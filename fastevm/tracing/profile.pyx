@@ -131,8 +131,8 @@ cdef class Profile(Observer):
         cdef PcTable* t
         cdef size_t pc
         found = {}
-        for (address, is_init), place in self.codes.items():
-            t = &self.tables[<size_t>place]
+        for (address, is_init), index in self.codes.items():
+            t = &self.tables[<size_t>index]
             if is_init == creates and t.size != 0:
                 found[address] = [pc for pc in range(t.size) if t.counts[pc] != 0]
         return found
@@ -142,8 +142,8 @@ cdef class Profile(Observer):
         cdef PcTable* t
         cdef size_t pc
         found = {}
-        for (address, is_init), place in self.codes.items():
-            t = &self.tables[<size_t>place]
+        for (address, is_init), index in self.codes.items():
+            t = &self.tables[<size_t>index]
             if is_init == creates and t.size != 0:
                 found[address] = {
                     pc: {"count": t.counts[pc], "gas": t.gas[pc]}
@@ -157,8 +157,8 @@ cdef class Profile(Observer):
         """
         cdef FunctionCosts* costs
         found = {}
-        for key, place in self.functions.items():
-            costs = &self.costs[<size_t>place]
+        for key, index in self.functions.items():
+            costs = &self.costs[<size_t>index]
             found[key] = (costs.calls, costs.gas, costs.own)
         return found
 

@@ -6,7 +6,7 @@ from fastevm.core.primitives.word cimport Word
 
 
 cdef struct SeenSlot:
-    uint8_t place[52]        # address and key, big-endian; the array is sorted by it
+    uint8_t location[52]        # address and key, big-endian; the array is sorted by it
     uint8_t value[32]
 
 

@@ -9,14 +9,14 @@ from fastevm.core.primitives.word cimport Word, word_store
 
 
 cdef enum:
-    PLACE_SIZE = 52
+    LOCATION_SIZE = 52
 
 
-cdef size_t lower_bound(const SeenStorage* seen, const uint8_t* place) noexcept nogil:
+cdef size_t lower_bound(const SeenStorage* seen, const uint8_t* location) noexcept nogil:
     cdef size_t low = 0, high = seen.count, middle
     while low < high:
         middle = (low + high) >> 1
-        if memcmp(seen.slots[middle].place, place, PLACE_SIZE) < 0:
+        if memcmp(seen.slots[middle].location, location, LOCATION_SIZE) < 0:
             low = middle + 1
         else:
             high = middle
@@ -36,32 +36,32 @@ cdef bint grow(SeenStorage* seen) noexcept nogil:
 cdef bint seen_put(
     SeenStorage* seen, const Address* contract, const Word* key, const Word* value
 ) noexcept nogil:
-    cdef uint8_t place[PLACE_SIZE]
+    cdef uint8_t location[LOCATION_SIZE]
     cdef SeenSlot* slot
     cdef size_t at
-    memcpy(place, contract.b, 20)
-    word_store(place + 20, key)
-    at = lower_bound(seen, place)
-    if at == seen.count or memcmp(seen.slots[at].place, place, PLACE_SIZE) != 0:
+    memcpy(location, contract.b, 20)
+    word_store(location + 20, key)
+    at = lower_bound(seen, location)
+    if at == seen.count or memcmp(seen.slots[at].location, location, LOCATION_SIZE) != 0:
         if seen.count == seen.capacity and not grow(seen):
             return False
         slot = seen.slots + at
         memmove(slot + 1, slot, (seen.count - at) * sizeof(SeenSlot))
-        memcpy(slot.place, place, PLACE_SIZE)
+        memcpy(slot.location, location, LOCATION_SIZE)
         seen.count += 1
     word_store(seen.slots[at].value, value)
     return True
 
 
 cdef size_t seen_first(const SeenStorage* seen, const Address* contract) noexcept nogil:
-    cdef uint8_t place[PLACE_SIZE]
-    memset(place, 0, PLACE_SIZE)
-    memcpy(place, contract.b, 20)
-    return lower_bound(seen, place)
+    cdef uint8_t location[LOCATION_SIZE]
+    memset(location, 0, LOCATION_SIZE)
+    memcpy(location, contract.b, 20)
+    return lower_bound(seen, location)
 
 
 cdef bint seen_belongs(const SeenSlot* slot, const Address* contract) noexcept nogil:
-    return memcmp(slot.place, contract.b, 20) == 0
+    return memcmp(slot.location, contract.b, 20) == 0
 
 
 cdef void seen_free(SeenStorage* seen) noexcept nogil:

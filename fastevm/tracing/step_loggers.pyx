@@ -346,7 +346,7 @@ cdef class StructLogger(StepObserver):
         while at < self.seen.count and seen_belongs(&self.seen.slots[at], &self.contract):
             if at != first:
                 json_put(w, b",")
-            json_hex(w, self.seen.slots[at].place + 20, 32)
+            json_hex(w, self.seen.slots[at].location + 20, 32)
             json_put(w, b":")
             json_hex(w, self.seen.slots[at].value, 32)
             at += 1

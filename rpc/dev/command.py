@@ -37,8 +37,8 @@ def run(arguments: argparse.Namespace) -> int:
         node = node_of(arguments)
         client = f"{COMPATIBLE} ({client_version()})"
         with StateFile(node, arguments):
-            told = about(arguments)
-            serve_node(node, arguments, access, client=client, development=True, about=told)
+            banner = about(arguments)
+            serve_node(node, arguments, access, client=client, development=True, about=banner)
     except (ValueError, OSError, ForkError) as error:
         print(f"fastevm dev: {safe(error_text(error))}", file=sys.stderr)
         return 1

@@ -7,7 +7,7 @@ from aiohttp import web
 
 from fastevm.rpc.explorer.files import PAGE, RULES, SentFile, page_files, policy
 
-PLACE: Final = "/explorer/{name}"
+ROUTE: Final = "/explorer/{name}"
 HTML: Final = "text/html"
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -25,7 +25,7 @@ class ExplorerPage:
 
     def serve(self, app: web.Application) -> None:
         """Add routes of the page's files to an application, whose handler of ``/`` calls `page`."""
-        app.router.add_get(PLACE, self.file)
+        app.router.add_get(ROUTE, self.file)
 
     def is_wanted(self, request: web.Request) -> bool:
         """Return whether a request comes from a browser that wants HTML."""

@@ -94,8 +94,8 @@ def send_transaction(context: Context, request: CallRequest) -> str:
         return checked_send(context, submitted_for(context, request))
     with _counting, refusals():
         made = signed(context, request, sent=True)
-        told = hex_bytes(context.node.submit_signed(made.raw, request.sender))
-    return checked_send(context, told)
+        hash_text = hex_bytes(context.node.submit_signed(made.raw, request.sender))
+    return checked_send(context, hash_text)
 
 
 def with_sender(context: Context, request: CallRequest) -> CallRequest:
@@ -113,8 +113,8 @@ async def send_transaction_sync(context: Context, request: CallRequest, wait: in
     """Submit a transaction as eth_sendTransaction does, and wait for its receipt."""
     wait = wait_within(context, wait)
     with context.hub.waiter():
-        told = await context.workers.run(send_next_of_account, context, request, long=True)
-        return await receipt_within(context, told, wait)
+        hash_text = await context.workers.run(send_next_of_account, context, request, long=True)
+        return await receipt_within(context, hash_text, wait)
 
 
 def send_next_of_account(context: Context, request: CallRequest) -> str:
@@ -123,8 +123,8 @@ def send_next_of_account(context: Context, request: CallRequest) -> str:
         sender = with_sender(context, request).sender
         with refusals():
             refuse_gap(request.nonce, context.node.pool.next_nonce(sender))
-    told: str = send_transaction(context, request)
-    return told
+    hash_text: str = send_transaction(context, request)
+    return hash_text
 
 
 @method("personal_listAccounts")
@@ -152,8 +152,8 @@ def lock_account(context: Context, address: bytes) -> bool:
 @long_running
 def personal_send_transaction(context: Context, request: CallRequest, _: Any) -> str:
     """Submit a transaction as eth_sendTransaction does. The password is ignored."""
-    told: str = send_transaction(context, request)
-    return told
+    hash_text: str = send_transaction(context, request)
+    return hash_text
 
 
 @method("eth_signTransaction", CALL, run_on=RunOn.WORKER)

@@ -127,9 +127,9 @@ class Result:
         """Return the result as JSON."""
         transaction, outcome = self.transaction, self.outcome
         output = hex_bytes(outcome.output if outcome.success or outcome.reverted else b"")
-        told = {"value": output} if outcome.success else {"error": failure_of(outcome)}
+        outcome_json = {"value": output} if outcome.success else {"error": failure_of(outcome)}
         if not outcome.success:
-            told["revert"] = output
+            outcome_json["revert"] = output
         return {
             **_gains(self.coinbase_gain, self.fees),
             "fromAddress": hex_bytes(transaction.sender or b""),
@@ -137,7 +137,7 @@ class Result:
             "gasUsed": self.gas_used,
             "toAddress": None if transaction.to is None else hex_bytes(transaction.to),
             "txHash": hex_bytes(transaction.hash),
-            **told,
+            **outcome_json,
         }
 
 

@@ -188,7 +188,7 @@ def save_snapshot(context: Context, name: str) -> Json:
     A data directory stores it. It is kept after a revert to it.
     """
     attempt(control(context).save_snapshot, name)
-    return _place(control(context).named_snapshots()[name])
+    return _snapshot_json(control(context).named_snapshots()[name])
 
 
 @methods(["fastevm_restoreSnapshot"], NAME)
@@ -206,10 +206,12 @@ def delete_snapshot(context: Context, name: str) -> bool:
 @methods(["fastevm_snapshots"])
 def named_snapshots(context: Context) -> dict[str, Json]:
     """Return the block of each named snapshot."""
-    return {name: _place(found) for name, found in control(context).named_snapshots().items()}
+    return {
+        name: _snapshot_json(found) for name, found in control(context).named_snapshots().items()
+    }
 
 
-def _place(found: tuple[int, bytes]) -> Json:
+def _snapshot_json(found: tuple[int, bytes]) -> Json:
     number, block_hash = found
     return {"blockNumber": quantity(number), "blockHash": hex_bytes(block_hash)}
 

@@ -31,26 +31,26 @@ def prepare_send(context: Context) -> None:
         require_worker(is_long=True)
 
 
-def checked_send(context: Context, told: str) -> str:
-    """Return ``told``, the hash (hex) of a transaction that was sent.
+def checked_send(context: Context, hash_text: str) -> str:
+    """Return ``hash_text``, the hash (hex) of a transaction that was sent.
 
     Raises RpcError with Hardhat's message, the hash and the return data if the dialect has
     ``failed_send_is_error`` and the transaction is in a block with status 0. The block stays.
     """
     if not context.dialect.failed_send_is_error:
-        return told
-    found = locate(context, bytes.fromhex(told[2:]))
+        return hash_text
+    found = locate(context, bytes.fromhex(hash_text[2:]))
     if found is None:
-        return told
+        return hash_text
     view, index = found
     try:
         if view.receipts[index].status != FAILED:
-            return told
+            return hash_text
         text = tracing.trace_transaction(base_of(view), view.block.transactions, index, TOP_CALL)
     except (StateUnavailableError, UnknownBlockError):  # the chain was reverted in the meantime
-        return told
+        return hash_text
     frame = msgspec.json.decode(text)
     output = frame.get("output", "0x")
     message = failure_words(str(frame.get("error", "failed")), bytes.fromhex(output[2:]))
-    data = {"message": message, "txHash": told, "data": output}
+    data = {"message": message, "txHash": hash_text, "data": output}
     raise RpcError("failed_send", message, data=data)

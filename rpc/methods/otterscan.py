@@ -148,11 +148,11 @@ def block_transactions(context: Context, block: BlockId, page: int, size: int) -
     """Return a block with one page of transactions and receipts; pages count from 0."""
     view = _known(context, block)
     size = min(size, SEARCH_RESULTS)
-    places = range(len(view.block.transactions))[page * size : (page + 1) * size]
-    require_worker_above_limit(len(places))
+    indices = range(len(view.block.transactions))[page * size : (page + 1) * size]
+    require_worker_above_limit(len(indices))
     shown = _block_json(view)
-    shown["transactions"] = [view.transaction_json(index) for index in places]
-    return {"fullblock": shown, "receipts": [receipt_json(view, index) for index in places]}
+    shown["transactions"] = [view.transaction_json(index) for index in indices]
+    return {"fullblock": shown, "receipts": [receipt_json(view, index) for index in indices]}
 
 
 def receipt_json(view: View, index: int) -> msgspec.Raw:

@@ -123,8 +123,8 @@ def _collected(context: Context, address: bytes, numbers: range, size: int) -> t
         if view is None:
             continue
         traces = flat_traces_of(view)
-        places = [index for index, trace in enumerate(traces) if _has_part(trace, address)]
-        found += [(view, index) for index in places[:: numbers.step]]
+        indices = [index for index, trace in enumerate(traces) if _has_part(trace, address)]
+        found += [(view, index) for index in indices[:: numbers.step]]
     return found, True
 
 

@@ -105,8 +105,8 @@ def mine_raw_transaction(context: Context, raw: bytes) -> str:
     require_worker_above_limit(len(raw) // BYTES_OF_AN_OBJECT)
     with refusals():
         require_worker_above_one_light(context, fastevm.Transaction.decode(raw).gas_limit)
-        told = hex_bytes(context.node.submit(raw))
-    return checked_send(context, told)
+        hash_text = hex_bytes(context.node.submit(raw))
+    return checked_send(context, hash_text)
 
 
 # Replaces the methods with these names on a node that mines a block for each transaction.
@@ -151,11 +151,11 @@ async def send_raw_transaction_sync(context: Context, raw: bytes, wait: int | No
     wait = wait_within(context, wait)
     with context.hub.waiter():
         if context.node.forwards:
-            told = await forward_raw_transaction(context, raw)
+            hash_text = await forward_raw_transaction(context, raw)
         else:
             is_long = context.node.mines_at_once or raw[:1] == BLOB_TYPE
-            told = await context.workers.run(send_next_transaction, context, raw, long=is_long)
-        return await receipt_within(context, told, wait)
+            hash_text = await context.workers.run(send_next_transaction, context, raw, long=is_long)
+        return await receipt_within(context, hash_text, wait)
 
 
 def wait_within(context: Context, asked: int | None) -> int:
@@ -164,16 +164,18 @@ def wait_within(context: Context, asked: int | None) -> int:
     return min(asked or limit, limit)
 
 
-async def receipt_within(context: Context, told: str, wait: int) -> bytes:
+async def receipt_within(context: Context, hash_text: str, wait: int) -> bytes:
     """Wait at most ``wait`` milliseconds for the receipt of a submitted transaction."""
-    tx_hash = bytes.fromhex(told[2:])
+    tx_hash = bytes.fromhex(hash_text[2:])
     receipt = None
     if await context.hub.confirmed(
         tx_hash, lambda: locate(context, tx_hash) is not None, wait / MILLISECONDS
     ):
         receipt = await context.workers.run(_receipt, context, tx_hash)
     if receipt is None:
-        raise RpcError("not_confirmed", hash=told, seconds=f"{wait / MILLISECONDS:g}", data=told)
+        raise RpcError(
+            "not_confirmed", hash=hash_text, seconds=f"{wait / MILLISECONDS:g}", data=hash_text
+        )
     return receipt
 
 

@@ -31,9 +31,9 @@ def decode_pairs(value: Any) -> list[tuple[Wanted, int]]:
 def _decode_pair(pair: Any) -> tuple[Wanted, int]:
     if not isinstance(pair, list) or len(pair) != PAIR:
         raise object_fault(pair, "a transaction and the place of its block")
-    wanted, place = pair
+    wanted, offset = pair
     decoded = decode_bytes(wanted) if isinstance(wanted, str) else decode_call(wanted)
-    return decoded, decode_depth(place)
+    return decoded, decode_depth(offset)
 
 
 def decode_reorg(value: Any) -> tuple[int, list[tuple[Wanted, int]]] | int:
@@ -75,11 +75,11 @@ def reorg(context: Context, wanted: Any, pairs: list[tuple[Wanted, int]]) -> Non
     base_fee = next_base_fee(context, parent)
     nonces: dict[bytes, int] = {}
     blocks: dict[int, list[fastevm.Transaction]] = {}
-    for item, place in sorted(pairs, key=lambda pair: pair[1]):
+    for item, offset in sorted(pairs, key=lambda pair: pair[1]):
         if isinstance(item, CallRequest):
             item = _with_cap(context, item, base_fee)
         transaction = _transaction(context, layer, item, nonces)
-        blocks.setdefault(place, []).append(transaction)
+        blocks.setdefault(offset, []).append(transaction)
     attempt(rewriting.reorganise, depth, blocks)
 
 

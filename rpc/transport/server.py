@@ -70,14 +70,14 @@ def parse_listener(text: str) -> Listener:
 
     ``receipts``: one of ``RECEIPTS``. Raises ValueError.
     """
-    names, at, place = text.rpartition("@")
+    names, at, address = text.rpartition("@")
     name, slash, receipts = names.partition("/")
     dialect = dialect_named(name if at else DEFAULT_DIALECT)
     if slash:
         dialect = dialect.with_receipts(receipts)
-    host, colon, port = place.rpartition(":")
-    if not colon or place.endswith("]"):
-        host, port = place, str(DEFAULT_PORT)
+    host, colon, port = address.rpartition(":")
+    if not colon or address.endswith("]"):
+        host, port = address, str(DEFAULT_PORT)
     if not port.isascii() or not port.isdigit() or int(port) > HIGHEST_PORT:
         raise ValueError(f"listener {text!r}: invalid port {port!r}")
     return Listener(dialect, host.strip("[]") or DEFAULT_HOST, int(port))

@@ -381,7 +381,7 @@ class WatchService:
     ) -> Iterator[tuple[Standing, bytes]]:
         answers: dict[Standing, list[bytes]] = {}
         for change in changes:
-            told: dict[str, Any] | None = None
+            members: dict[str, Any] | None = None
             for standing, index in lane.listeners.get(change.id, ()):
                 sent, wanted = standing.sent[index], standing.request.questions[index].wanted
                 if standing.is_behind:
@@ -389,9 +389,9 @@ class WatchService:
                 self._note_gas(standing, sent, change)
                 if not sent.wants(change, wanted):
                     continue
-                if told is None:
-                    told = self._told(lane, position, change)
-                answers.setdefault(standing, []).append(encode({"question": index, **told}))
+                if members is None:
+                    members = self._members_of(lane, position, change)
+                answers.setdefault(standing, []).append(encode({"question": index, **members}))
         for standing in tuple(lane.standing):
             if standing.is_behind:
                 found = self._whole(lane, standing, position)
@@ -401,12 +401,16 @@ class WatchService:
                 yield standing, self._message(standing, position, answers.get(standing, []))
         self._check_gas(lane)
 
-    def _told(self, lane: Lane, position: Position, change: Change) -> dict[str, Any]:
-        told = answer_json(change, lane.question(change.id))
+    def _members_of(self, lane: Lane, position: Position, change: Change) -> dict[str, Any]:
+        members = answer_json(change, lane.question(change.id))
         if change.stale:
             base = change.base
-            told |= {"stale": True, "blockNumber": quantity(base.number), "index": base.slice_index}
-        return told
+            members |= {
+                "stale": True,
+                "blockNumber": quantity(base.number),
+                "index": base.slice_index,
+            }
+        return members
 
     def _message(
         self, standing: Standing, position: Position, answers: list[bytes], **more: Any
@@ -428,7 +432,7 @@ class WatchService:
             change = by_id[id]
             question = standing.request.questions[index]
             standing.sent[index].remember(change, question.wanted)
-            answers.append(encode({"question": index, **self._told(lane, position, change)}))
+            answers.append(encode({"question": index, **self._members_of(lane, position, change)}))
             self._note_gas(standing, standing.sent[index], change)
         missed, standing.missed = standing.missed, 0
         standing.is_behind = standing.is_new = False

@@ -17,14 +17,14 @@ ACCOUNTS_AT_ONCE = 6
 
 def keys() -> tuple[list[bytes], list[tuple[bytes, int]]]:
     """Everything that is ever fetched."""
-    accounts = [*market.TOKEN_PLACES, *market.POOL_PLACES, market.MULTICALL_PLACE]
+    accounts = [*market.TOKEN_ADDRESSES, *market.POOL_ADDRESSES, market.MULTICALL_ADDRESS]
     accounts += [holder.address for holder in market.holders()[:100]]
     slots = [
         (token, market.token_slot_of(holder))
-        for token in market.TOKEN_PLACES
+        for token in market.TOKEN_ADDRESSES
         for holder in range(30)
     ]
-    slots += [(pool, slot) for pool in market.POOL_PLACES for slot in range(3)]
+    slots += [(pool, slot) for pool in market.POOL_ADDRESSES for slot in range(3)]
     return accounts, slots
 
 

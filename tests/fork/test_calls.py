@@ -148,7 +148,7 @@ def test_local_changes_never_reach_another_fork(
     first = forked(proxy, either, cache=tmp_path)
     before = call(first, message)
     result = first.transact(
-        market.TOKEN_PLACES[1],
+        market.TOKEN_ADDRESSES[1],
         market.transfer(market.holders()[4].address, 5),
         sender=holder.address,
         gas_price=10**10,
@@ -163,7 +163,7 @@ def test_snapshots_go_back(either: Upstream, proxy: Proxy) -> None:
     before = call(machine, CALLS["swap"])
     with machine.snapshot():
         machine.transact(
-            market.ROUTER_PLACE,
+            market.ROUTER_ADDRESS,
             market.swap_data(),
             sender=market.holders()[0].address,
             gas_price=10**10,

@@ -20,7 +20,7 @@ from tests.fork import truth
 from tests.fork.test_endpoints import HURRIED, check_text
 
 WAYS: dict[str, type[Endpoint]] = {"by hash": Endpoint, "by number": faulty.NumbersOnly}
-TOKEN = market.TOKEN_PLACES[1]
+TOKEN = market.TOKEN_ADDRESSES[1]
 SLOT = market.token_slot_of(3)
 COUNTER = "0x" + "c0" * 20
 COUNTING = "0x5f54600101805f555f52600760205fa160205ff3"  # adds one to slot 0

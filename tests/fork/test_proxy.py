@@ -84,7 +84,7 @@ def test_it_fails_as_often_as_it_should(proxy: Proxy, endpoint: Endpoint, words:
 
 
 def test_it_lies_about_one_slot_in_every_form(proxy: Proxy, own: Upstream) -> None:
-    token, slot = market.TOKEN_PLACES[1], market.token_slot_of(3)
+    token, slot = market.TOKEN_ADDRESSES[1], market.token_slot_of(3)
     at = "0x" + token.hex()
     lie = proxy.endpoint = endpoints.Lies(token, slot, 77)
     key = f"0x{slot:064x}"

@@ -61,7 +61,7 @@ def test_the_state_in_front_of_a_transaction(either: Upstream, index: int) -> No
         assert outcome.success
     for transaction in transactions:
         assert evm.nonce(transaction["from"]) == behind.nonce(transaction["from"])
-    for token in market.TOKEN_PLACES[:10]:
+    for token in market.TOKEN_ADDRESSES[:10]:
         for holder in range(5):
             slot = market.token_slot_of(holder)
             assert evm.storage(token, slot) == behind.storage(token, slot)

@@ -14,14 +14,19 @@ ABSENT_SLOT = 1 << 200
 def wide(tokens: int = 40, holders: int = 3) -> Wanted:
     """Accounts with code, with ether and absent; slots that are set and not; block hashes."""
     wanted = Wanted()
-    wanted.accounts = {NOBODY, market.MULTICALL_PLACE, market.IMPLEMENTATION, *market.POOL_PLACES}
+    wanted.accounts = {
+        NOBODY,
+        market.MULTICALL_ADDRESS,
+        market.IMPLEMENTATION,
+        *market.POOL_ADDRESSES,
+    }
     wanted.accounts |= {holder.address for holder in market.holders()[:holders]}
-    for token in market.TOKEN_PLACES[:tokens]:
+    for token in market.TOKEN_ADDRESSES[:tokens]:
         wanted.accounts.add(token)
         wanted.slots |= {(token, market.token_slot_of(at)) for at in range(holders)}
         wanted.slots.add((token, market.IMPLEMENTATION_SLOT))
         wanted.slots.add((token, ABSENT_SLOT))
-    wanted.slots |= {(pool, slot) for pool in market.POOL_PLACES for slot in range(3)}
+    wanted.slots |= {(pool, slot) for pool in market.POOL_ADDRESSES for slot in range(3)}
     wanted.block_hashes = {1, 2, 3}
     return wanted
 

@@ -243,14 +243,14 @@ cdef object log_value(const LogRecords* r, uint32_t i):
 # filters
 
 cdef bint holds(const Choices* c, const uint8_t* value) noexcept nogil:
-    cdef uint32_t place
+    cdef uint32_t bucket
     if c.count == 1:
         return memcmp(c.values, value, c.width) == 0
-    place = <uint32_t>hash_value(c.position, value) & c.mask
-    while c.table[place] != 0:
-        if memcmp(c.values + (c.table[place] - 1) * <size_t>TOPIC_SIZE, value, c.width) == 0:
+    bucket = <uint32_t>hash_value(c.position, value) & c.mask
+    while c.table[bucket] != 0:
+        if memcmp(c.values + (c.table[bucket] - 1) * <size_t>TOPIC_SIZE, value, c.width) == 0:
             return True
-        place = (place + 1) & c.mask
+        bucket = (bucket + 1) & c.mask
     return False
 
 
@@ -364,7 +364,7 @@ cdef int64_t mark_wanted(
 cdef int add_choices(LogPattern* pattern, uint32_t position, list values) except -1:
     cdef Choices* c = &pattern.choices[pattern.choice_count]
     cdef size_t count = <size_t>len(values), capacity = table_capacity(count), i
-    cdef uint32_t place
+    cdef uint32_t bucket
     if count > UINT32_MAX // 4:
         raise OverflowError("too many alternatives")
     pattern.choice_count += 1
@@ -380,10 +380,10 @@ cdef int add_choices(LogPattern* pattern, uint32_t position, list values) except
     for i in range(count):
         copy_exactly(c.values + TOPIC_SIZE * i, values[i], <Py_ssize_t>c.width)
         c.hashes[i] = hash_value(position, c.values + TOPIC_SIZE * i)
-        place = <uint32_t>c.hashes[i] & c.mask
-        while c.table[place] != 0:
-            place = (place + 1) & c.mask
-        c.table[place] = <uint32_t>i + 1
+        bucket = <uint32_t>c.hashes[i] & c.mask
+        while c.table[bucket] != 0:
+            bucket = (bucket + 1) & c.mask
+        c.table[bucket] = <uint32_t>i + 1
     return 0
 
 

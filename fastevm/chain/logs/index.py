@@ -265,10 +265,10 @@ class LogIndex:
             page.put(offset, block.header.logs_bloom, None)
         with self._lock:
             now = self._window
-            place = (first - now.first) // PAGE_BLOCKS
+            position = (first - now.first) // PAGE_BLOCKS
             stands = block is not None and self.chain.canonical_hash(block.number) == block.hash
-            if stands and 0 <= place < len(now.pages) and now.pages[place] is None:
-                pages = (*now.pages[:place], page, *now.pages[place + 1 :])
+            if stands and 0 <= position < len(now.pages) and now.pages[position] is None:
+                pages = (*now.pages[:position], page, *now.pages[position + 1 :])
                 self._window = now._replace(pages=pages)
         return page
 

@@ -109,8 +109,8 @@ class HashIndex:
             while (pair := _like_sizes(self._runs)) is not None:
                 merged = _merged(*pair, self._directory)
                 with self._lock:
-                    place = self._runs.index(pair[0])
-                    self._runs = (*self._runs[:place], merged, *self._runs[place + 2 :])
+                    position = self._runs.index(pair[0])
+                    self._runs = (*self._runs[:position], merged, *self._runs[position + 2 :])
         except OSError as error:  # the merge is tried again after the next run
             log.error("the index of old blocks stays in many files: %s", error)
 

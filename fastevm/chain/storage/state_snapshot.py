@@ -31,7 +31,7 @@ from fastevm.errors import FastevmError
 log = logging.getLogger(__name__)
 
 FILE_NAME: Final = "state.snapshot"
-PLACE, CHUNK, END = 1, 3, 4  # kinds of records; 2 was a compressed state
+POSITION, CHUNK, END = 1, 3, 4  # kinds of records; 2 was a compressed state
 DEPTH: Final = 64  # blocks behind the head
 SNAPSHOT_GAS: Final = 5_000_000_000  # gas executed between snapshots
 # the same on a fork, whose start then executes for at most a second
@@ -40,7 +40,7 @@ BLOCK_GAS: Final = 100_000  # gas counted for an empty block
 AMENDMENT_GAS: Final = 20_000  # gas counted for a change of the state without a block
 MIN_PAUSE: Final = 50  # the pause before the next snapshot, as a multiple of the time of writing
 THREAD_NICENESS: Final = 10  # lower priority than the threads that serve
-_PLACE: Final = struct.Struct(">32sQ")  # hash of the block, size of the journal of blocks
+_POSITION: Final = struct.Struct(">32sQ")  # hash of the block, size of the journal of blocks
 
 
 class Snapshot(NamedTuple):
@@ -64,7 +64,7 @@ class SnapshotFile:
     def write(self, snapshot: Snapshot) -> None:
         """Replaces the snapshot file. After an OSError the previous file is unchanged."""
         with self.file.replacement() as fresh:
-            fresh.append(PLACE, _PLACE.pack(snapshot.block_hash, snapshot.journal_size))
+            fresh.append(POSITION, _POSITION.pack(snapshot.block_hash, snapshot.journal_size))
             write_state(snapshot.layer, lambda chunk: fresh.append(CHUNK, chunk))
             fresh.append(END, b"")
 
@@ -94,35 +94,39 @@ class SnapshotFile:
         self.file.rewrite(_shortened(self.file.records(), size))
 
     def _read(self, below: RemoteState | None) -> Snapshot:
-        reader, place, kind = StateReader(below), b"", 0
+        reader, position, kind = StateReader(below), b"", 0
         for record in self.file.records():
             kind = record.kind
-            if kind == PLACE:
-                place = record.payload
+            if kind == POSITION:
+                position = record.payload
             elif kind == CHUNK:
                 reader.add(record.payload)
             elif kind != END:
                 raise StorageError(f"a record of kind {kind}, which this version does not know")
         if kind != END:
             raise StorageError("it is not complete")
-        block_hash, journal_size = _PLACE.unpack(place)
+        block_hash, journal_size = _POSITION.unpack(position)
         return Snapshot(block_hash, journal_size, reader.finish())
 
 
 def journal_size_in(first: object) -> int:
     """Returns the journal size that a snapshot's first record contains; 0 for other records."""
-    if not isinstance(first, Record) or first.kind != PLACE or len(first.payload) != _PLACE.size:
+    if (
+        not isinstance(first, Record)
+        or first.kind != POSITION
+        or len(first.payload) != _POSITION.size
+    ):
         return 0
-    return int(_PLACE.unpack(first.payload)[1])
+    return int(_POSITION.unpack(first.payload)[1])
 
 
 def _shortened(records: Iterator[Record], size: int) -> Iterator[tuple[int, bytes]]:
     """Yields the records of a snapshot, for a journal of at most ``size`` bytes."""
     for record in records:
         payload = record.payload
-        if record.kind == PLACE:
-            block_hash, journal_size = _PLACE.unpack(payload)
-            payload = _PLACE.pack(block_hash, min(journal_size, size))
+        if record.kind == POSITION:
+            block_hash, journal_size = _POSITION.unpack(payload)
+            payload = _POSITION.pack(block_hash, min(journal_size, size))
         yield record.kind, payload
 
 

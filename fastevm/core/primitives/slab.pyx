@@ -52,8 +52,8 @@ cdef inline Chunk* chunk_of(uint64_t base) noexcept nogil:
     return <Chunk*>(base + counts_offset(base) - CHUNK_HEAD)
 
 
-cdef inline uint64_t base_of(const void* place) noexcept nogil:
-    return <uint64_t>place & ~<uint64_t>(CHUNK_SIZE - 1)
+cdef inline uint64_t base_of(const void* address) noexcept nogil:
+    return <uint64_t>address & ~<uint64_t>(CHUNK_SIZE - 1)
 
 
 cdef inline int* count_at(Chunk* chunk, uint32_t index) noexcept nogil:

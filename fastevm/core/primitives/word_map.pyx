@@ -51,7 +51,7 @@ cdef struct Walk:
 
 
 # Slots of a bucket by number of entries: at most five in six are used, except in the smallest.
-cdef uint8_t[MAX_ENTRIES + 1] PLACES = [
+cdef uint8_t[MAX_ENTRIES + 1] ENTRY_COUNTS = [
     0, 1, 2, 3, 4, 6, 8, 8, 12, 12, 12, 16, 16, 16, 24, 24, 24, 24, 24, 24, 24
 ]
 cdef uint64_t SEED = process_seed()
@@ -108,7 +108,7 @@ cdef inline WordEntry* entries_at(WordMap bucket) noexcept nogil:
 
 
 cdef inline uint32_t lines_of(WordMap map) noexcept nogil:
-    return PLACES[count_of(map)] if count_of(map) else NODE_LINES
+    return ENTRY_COUNTS[count_of(map)] if count_of(map) else NODE_LINES
 
 
 cdef inline int* references_of(WordMap map) noexcept nogil:
@@ -152,13 +152,13 @@ cdef void word_map_release(WordMap map) noexcept nogil:
 # buckets: open addressing, an entry with value zero is free
 
 cdef inline WordEntry* home_of(WordMap bucket, uint64_t hash) noexcept nogil:
-    return entries_at(bucket) + ((hash >> 32) * PLACES[count_of(bucket)] >> 32)
+    return entries_at(bucket) + ((hash >> 32) * ENTRY_COUNTS[count_of(bucket)] >> 32)
 
 
-cdef inline WordEntry* place_of(WordMap bucket, const Walk* w) noexcept nogil:
+cdef inline WordEntry* find_entry(WordMap bucket, const Walk* w) noexcept nogil:
     """Returns the entry with the key, or the free entry where it belongs; NULL if neither exists.
     """
-    cdef WordEntry* end = entries_at(bucket) + PLACES[count_of(bucket)]
+    cdef WordEntry* end = entries_at(bucket) + ENTRY_COUNTS[count_of(bucket)]
     cdef WordEntry* start = home_of(bucket, w.hash)
     cdef WordEntry* entry = start
     while True:
@@ -173,10 +173,10 @@ cdef inline WordEntry* place_of(WordMap bucket, const Walk* w) noexcept nogil:
 
 cdef WordMap bucket_for(uint32_t count) noexcept nogil:
     """Returns a bucket for ``count`` entries, all of them free; EMPTY if memory is exhausted."""
-    cdef void* memory = slab_alloc(PLACES[count])
+    cdef void* memory = slab_alloc(ENTRY_COUNTS[count])
     if memory == NULL:
         return EMPTY
-    memset(memory, 0, <size_t>PLACES[count] * SLAB_LINE)
+    memset(memory, 0, <size_t>ENTRY_COUNTS[count] * SLAB_LINE)
     return <WordMap>memory | count
 
 
@@ -206,36 +206,36 @@ cdef WordMap bucket_without(
     memset(&w, 0, sizeof(w))
     if fresh == EMPTY:
         return EMPTY
-    for i in range(PLACES[count_of(bucket)]):
+    for i in range(ENTRY_COUNTS[count_of(bucket)]):
         if not word_is_zero(&entry[i].value) and not word_eq(&entry[i].key, key):
             walk_to(&w, &entry[i].key, level)
-            write_entry(place_of(fresh, &w), &entry[i].key, &entry[i].value)
+            write_entry(find_entry(fresh, &w), &entry[i].key, &entry[i].value)
     return fresh
 
 
-cdef bint holds(const WordEntry* place, const Word* key) noexcept nogil:
-    """Whether the entry that `place_of` returned has the key."""
-    return place != NULL and word_eq(&place.key, key) and not word_is_zero(&place.value)
+cdef bint holds(const WordEntry* entry, const Word* key) noexcept nogil:
+    """Whether the entry that `find_entry` returned has the key."""
+    return entry != NULL and word_eq(&entry.key, key) and not word_is_zero(&entry.value)
 
 
 cdef WordMap bucket_with(
-    WordMap bucket, const Walk* w, WordEntry* place, const Word* value, bint private
+    WordMap bucket, const Walk* w, WordEntry* entry, const Word* value, bint private
 ) noexcept nogil:
     """Stores a key in the bucket if private, else in a copy. Returns it; EMPTY without memory."""
     cdef uint32_t count = count_of(bucket)
     cdef WordMap fresh
-    if not holds(place, w.key):
+    if not holds(entry, w.key):
         count += 1
-    if PLACES[count] != PLACES[count_of(bucket)]:
+    if ENTRY_COUNTS[count] != ENTRY_COUNTS[count_of(bucket)]:
         fresh = bucket_without(bucket, w.key, w.level, count)
         if fresh != EMPTY:
-            write_entry(place_of(fresh, w), w.key, value)
+            write_entry(find_entry(fresh, w), w.key, value)
             if private:
                 free_memory(bucket)
         return fresh
     fresh = bucket if private else bucket_copy(bucket)
     if fresh != EMPTY:
-        write_entry(entries_at(fresh) + (place - entries_at(bucket)), w.key, value)
+        write_entry(entries_at(fresh) + (entry - entries_at(bucket)), w.key, value)
         fresh = <WordMap>entries_at(fresh) | count
     return fresh
 
@@ -296,7 +296,7 @@ cdef bint put_all(WordMap* node, WordMap bucket, uint32_t level) noexcept nogil:
     cdef Walk w
     cdef uint32_t i
     memset(&w, 0, sizeof(w))
-    for i in range(PLACES[count_of(bucket)]):
+    for i in range(ENTRY_COUNTS[count_of(bucket)]):
         if not word_is_zero(&entries[i].value):
             walk_to(&w, &entries[i].key, level)
             if not put_below(node, &w, &entries[i].value, True):
@@ -318,14 +318,14 @@ cdef WordMap split_with(WordMap bucket, Walk* w, const Word* value) noexcept nog
 
 
 cdef bint put_in_bucket(WordMap* at, Walk* w, const Word* value, bint private) noexcept nogil:
-    cdef WordEntry* place = place_of(at[0], w)
+    cdef WordEntry* entry = find_entry(at[0], w)
     cdef WordMap fresh
-    if count_of(at[0]) == MAX_ENTRIES and not holds(place, w.key):
+    if count_of(at[0]) == MAX_ENTRIES and not holds(entry, w.key):
         fresh = split_with(at[0], w, value)
         if fresh != EMPTY and private:
             free_memory(at[0])
     else:
-        fresh = bucket_with(at[0], w, place, value, private)
+        fresh = bucket_with(at[0], w, entry, value, private)
     if fresh != EMPTY:
         at[0] = fresh
     return fresh != EMPTY
@@ -385,15 +385,15 @@ cdef bint remove_below(WordMap* at, Walk* w, bint private) noexcept nogil:
 # the map
 
 cdef const Word* word_map_get(WordMap map, const Word* key) noexcept nogil:
-    cdef const WordEntry* place
+    cdef const WordEntry* entry
     cdef Walk w
     memset(&w, 0, sizeof(w))
     walk_start(&w, key)
     while map != EMPTY:
         if count_of(map):
             prefetch(home_of(map, w.hash) + 1)
-            place = place_of(map, &w)
-            return &place.value if holds(place, key) else NULL
+            entry = find_entry(map, &w)
+            return &entry.value if holds(entry, key) else NULL
         map = node_at(map).children[walk_branch(&w)]
         walk_down(&w)
     return NULL
@@ -461,7 +461,7 @@ cdef bint word_map_each(
             if not word_map_each(node_at(map).children[i], visit, context):
                 return False
         return True
-    for i in range(PLACES[count_of(map)]):
+    for i in range(ENTRY_COUNTS[count_of(map)]):
         if not word_is_zero(&entries[i].value) and not visit(&entries[i], context):
             return False
     return True

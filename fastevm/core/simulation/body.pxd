@@ -10,7 +10,7 @@ from fastevm.core.simulation.plan cimport List
 # The transactions of all blocks of a chain. The current block is the last one.
 cdef struct Body:
     Buffer envelopes          # the encoded transactions, one after the other
-    List places               # size_t: the offset of each envelope
+    List offsets               # size_t: the offset of each envelope
     List hashes               # Hash: transaction hashes of the finished blocks
     size_t first              # index of the current block's first transaction
     size_t begins             # offset of the current block's first envelope

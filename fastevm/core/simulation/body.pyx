@@ -18,37 +18,37 @@ cdef enum:
 
 cdef void body_clear(Body* body) noexcept nogil:
     body.envelopes.size = 0
-    body.places.count = body.hashes.count = 0
+    body.offsets.count = body.hashes.count = 0
     body_next_block(body)
 
 
 cdef void body_free(Body* body) noexcept nogil:
     buffer_free(&body.envelopes)
-    PyMem_RawFree(body.places.items)
+    PyMem_RawFree(body.offsets.items)
     PyMem_RawFree(body.hashes.items)
 
 
 cdef void body_next_block(Body* body) noexcept nogil:
-    body.first = body.places.count
+    body.first = body.offsets.count
     body.begins = body.envelopes.size
     body.string_headers = 0
 
 
 cdef bint body_add(Body* body, const Tx* tx) noexcept nogil:
-    cdef size_t* place = <size_t*>list_add(&body.places, sizeof(size_t))
-    if place == NULL:
+    cdef size_t* offset = <size_t*>list_add(&body.offsets, sizeof(size_t))
+    if offset == NULL:
         return False
-    place[0] = body.envelopes.size
+    offset[0] = body.envelopes.size
     if not tx_append_unsigned(&body.envelopes, tx):
         return False
     if tx.tx_type != LEGACY_TX:               # a string in the list of transactions (EIP-2718)
-        body.string_headers += rlp_header_size(body.envelopes.size - place[0])
+        body.string_headers += rlp_header_size(body.envelopes.size - offset[0])
     return True
 
 
 cdef size_t end_of(const Body* body, size_t index) noexcept nogil:
-    if index + 1 < body.places.count:
-        return (<const size_t*>body.places.items)[index + 1]
+    if index + 1 < body.offsets.count:
+        return (<const size_t*>body.offsets.items)[index + 1]
     return body.envelopes.size
 
 
@@ -62,8 +62,8 @@ cdef Hash* add_hashes(List* hashes, size_t count) noexcept nogil:
 
 
 cdef bint body_hash(Body* body, Hash* root) noexcept nogil:
-    cdef const size_t* places = <const size_t*>body.places.items + body.first
-    cdef size_t count = body.places.count - body.first
+    cdef const size_t* offsets = <const size_t*>body.offsets.items + body.first
+    cdef size_t count = body.offsets.count - body.first
     cdef const uint8_t** items = <const uint8_t**>PyMem_RawMalloc(count * sizeof(uint8_t*))
     cdef size_t* sizes = <size_t*>PyMem_RawMalloc(count * sizeof(size_t))
     cdef Hash* hashes = add_hashes(&body.hashes, count)
@@ -71,8 +71,8 @@ cdef bint body_hash(Body* body, Hash* root) noexcept nogil:
     cdef size_t i
     if ok:
         for i in range(count):
-            items[i] = body.envelopes.bytes + places[i]
-            sizes[i] = end_of(body, body.first + i) - places[i]
+            items[i] = body.envelopes.bytes + offsets[i]
+            sizes[i] = end_of(body, body.first + i) - offsets[i]
         envelope_hashes(items, sizes, count, hashes)
         ok = trie_ordered_root(items, sizes, count, root)
     PyMem_RawFree(items)
@@ -91,7 +91,7 @@ cdef uint64_t block_size(
 
 
 cdef bytes envelope_at(const Body* body, size_t index):
-    cdef size_t begin = (<const size_t*>body.places.items)[index]
+    cdef size_t begin = (<const size_t*>body.offsets.items)[index]
     return PyBytes_FromStringAndSize(
         <const char*>body.envelopes.bytes + begin, <Py_ssize_t>(end_of(body, index) - begin)
     )

@@ -347,7 +347,7 @@ cdef class SimulatedChain:
         )
         if outcome >= SYSTEM_NEEDS_STATE:
             return self.halt_of(outcome)
-        block.first_call = self.body.places.count
+        block.first_call = self.body.offsets.count
         self.call_at = 0
         self.stage = RUNNING_CALLS
         return CHAIN_DONE

@@ -194,10 +194,10 @@ cdef void note_entry_before(World* w, const JournalEntry* entry) noexcept nogil:
     cdef AccountAccess* record
     cdef Word before
     if entry.kind == JOURNAL_SLOT:
-        world_record_slot(w, entry.account, <Slot*>entry.place)
+        world_record_slot(w, entry.account, <Slot*>entry.target)
         if not accesses.failed:
             note_before(
-                accesses, &accesses.slots[(<Slot*>entry.place).listing - 1].value, &entry.value
+                accesses, &accesses.slots[(<Slot*>entry.target).listing - 1].value, &entry.value
             )
         return
     if entry.kind not in (JOURNAL_BALANCE, JOURNAL_NONCE, JOURNAL_CODE):
@@ -212,8 +212,8 @@ cdef void note_entry_before(World* w, const JournalEntry* entry) noexcept nogil:
         word_set(&before, entry.value.d[0])
         note_before(accesses, &record.nonce, &before)
     else:
-        if entry.place != NULL:
-            code_hash = &(<Code*>entry.place).hash
+        if entry.target != NULL:
+            code_hash = &(<Code*>entry.target).hash
         word_load(&before, code_hash.b)
         note_before(accesses, &record.code, &before)
 
@@ -221,7 +221,7 @@ cdef void note_entry_before(World* w, const JournalEntry* entry) noexcept nogil:
 cdef void note_entry_after(World* w, const JournalEntry* entry) noexcept nogil:
     cdef Accesses* accesses = w.accesses
     cdef const Account* a = entry.account
-    cdef const Slot* s = <const Slot*>entry.place
+    cdef const Slot* s = <const Slot*>entry.target
     cdef Word nonce
     if entry.kind == JOURNAL_SLOT:
         note_after(w, &accesses.slots[s.listing - 1].value, &s.current)

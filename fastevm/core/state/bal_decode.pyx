@@ -95,12 +95,12 @@ cdef BalChange* read_changes(
 
 cdef void own_codes(Bal* c, BalCodeList* codes) noexcept nogil:
     """Adds codes to the list that bal_free frees. Several threads may call it at the same time."""
-    cdef void** place = <void**>&c.codes
+    cdef void** bucket = <void**>&c.codes
     cdef void* newest
     while True:
-        newest = atomic_observe_pointer(place)
+        newest = atomic_observe_pointer(bucket)
         codes.next = <BalCodeList*>newest
-        if atomic_claim_pointer(place, newest, codes):
+        if atomic_claim_pointer(bucket, newest, codes):
             return
 
 
@@ -297,7 +297,7 @@ cdef void bal_free(Bal* c) noexcept nogil:
 # ----------------------------------------------------------------------------------------------
 # finding accounts and slots
 
-cdef uint32_t* slot_place(
+cdef uint32_t* slot_bucket(
     const Bal* c, const BalAccount* a, const Word* key
 ) noexcept nogil:
     """Returns the slot's entry in the account's table, or the free entry where it belongs."""
@@ -313,7 +313,7 @@ cdef bint index_slots(Bal* c, Arena* arena, BalAccount* a) noexcept nogil:
     Returns False if memory is exhausted, or if the list has a slot both as changed and as read.
     """
     cdef size_t capacity
-    cdef uint32_t* place
+    cdef uint32_t* bucket
     cdef uint32_t i
     if a.slot_count == 0:
         return True
@@ -324,10 +324,10 @@ cdef bint index_slots(Bal* c, Arena* arena, BalAccount* a) noexcept nogil:
         return False
     memset(a.table, 0, capacity * sizeof(uint32_t))
     for i in range(a.slot_count):
-        place = slot_place(c, a, &a.slots[i].key)
-        if place[0]:
+        bucket = slot_bucket(c, a, &a.slots[i].key)
+        if bucket[0]:
             return False
-        place[0] = i + 1
+        bucket[0] = i + 1
     return True
 
 
@@ -348,11 +348,11 @@ cdef BalAccount* bal_account(const Bal* c, const Address* address) noexcept nogi
 cdef BalSlot* bal_slot(
     const Bal* c, const BalAccount* a, const Word* key
 ) noexcept nogil:
-    cdef uint32_t place
+    cdef uint32_t bucket
     if a.slot_count == 0:
         return NULL
-    place = slot_place(c, a, key)[0]
-    return &a.slots[place - 1] if place else NULL
+    bucket = slot_bucket(c, a, key)[0]
+    return &a.slots[bucket - 1] if bucket else NULL
 
 
 cdef uint32_t bal_changes_before(

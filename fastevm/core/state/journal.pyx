@@ -89,7 +89,7 @@ cdef void journal_forget(World* w) noexcept nogil:
     for i in range(w.journal_size):
         entry = &w.journal[i]
         if entry.kind == JOURNAL_CODE and entry.stamp:
-            code_release(<Code*>entry.place)
+            code_release(<Code*>entry.target)
     w.journal_size = 0
 
 
@@ -110,9 +110,9 @@ cdef void undo(World* w, const JournalEntry* entry) noexcept nogil:
     cdef Account* a = entry.account
     cdef uint32_t kind = entry.kind
     if kind == JOURNAL_SLOT:
-        word_copy(&(<Slot*>entry.place).current, &entry.value)
+        word_copy(&(<Slot*>entry.target).current, &entry.value)
     elif kind == JOURNAL_SLOT_WARM:
-        (<Slot*>entry.place).warm_tx = entry.stamp
+        (<Slot*>entry.target).warm_tx = entry.stamp
     elif kind == JOURNAL_ACCOUNT_WARM:
         a.warm_tx = entry.stamp
     elif kind == JOURNAL_BALANCE:
@@ -122,7 +122,7 @@ cdef void undo(World* w, const JournalEntry* entry) noexcept nogil:
     elif kind == JOURNAL_CODE:
         if a.owns_code:
             code_release(a.code)
-        put_code(a, <Code*>entry.place, entry.stamp != 0)
+        put_code(a, <Code*>entry.target, entry.stamp != 0)
     elif kind == JOURNAL_EXISTS:
         a.exists = False
     elif kind == JOURNAL_TOUCH:
@@ -136,7 +136,7 @@ cdef void undo(World* w, const JournalEntry* entry) noexcept nogil:
     elif kind == JOURNAL_DELEGATED:
         a.delegated_tx = entry.stamp
     elif kind == JOURNAL_TRANSIENT:
-        word_copy(&(<TransientSlot*>entry.place).value, &entry.value)
+        word_copy(&(<TransientSlot*>entry.target).value, &entry.value)
 
 
 cdef void world_rollback(World* w, const Checkpoint* checkpoint) noexcept nogil:

@@ -46,7 +46,7 @@ cdef struct JournalEntry:
     uint32_t kind
     uint32_t stamp           # previous stamp or flag
     Account* account
-    void* place              # the Slot or TransientSlot written, or the previous Code
+    void* target              # the Slot or TransientSlot written, or the previous Code
     Word value               # previous value; limb 0 for a nonce
 
 

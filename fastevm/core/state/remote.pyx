@@ -230,8 +230,8 @@ cdef void tell(const KnownEntry* entry, void* context) noexcept:
             None if account.has_storage == held else account.has_storage,
         )
     elif entry.key.kind == KNOWN_SLOT:
-        place = (entry.key.address.b[:20], word_to_int(&entry.key.key))
-        found.slots[place] = word_to_int(&entry.value)
+        location = (entry.key.address.b[:20], word_to_int(&entry.key.key))
+        found.slots[location] = word_to_int(&entry.value)
     else:
         found.block_hashes[<uint64_t>entry.key.key.d[0]] = (<const uint8_t*>&entry.value)[:32]
 

@@ -94,9 +94,9 @@ cdef void table_add(KnownTable* table, KnownEntry* entry) noexcept nogil:
     table.count += 1
 
 
-cdef bint table_reserve(KnownTable** place) noexcept nogil:
+cdef bint table_reserve(KnownTable** current) noexcept nogil:
     """Reserves space for another entry. A replaced table stays allocated for its readers."""
-    cdef KnownTable* table = place[0]
+    cdef KnownTable* table = current[0]
     cdef KnownTable* larger
     cdef size_t i
     if not table_is_full(table.count, table.mask):
@@ -108,7 +108,7 @@ cdef bint table_reserve(KnownTable** place) noexcept nogil:
         if table.entries[i] != NULL:
             table_add(larger, table.entries[i])
     larger.smaller = table
-    atomic_store(<int64_t*>place, <int64_t><size_t>larger)
+    atomic_store(<int64_t*>current, <int64_t><size_t>larger)
     return True
 
 

@@ -404,7 +404,7 @@ cdef bint world_adopt_logs(World* w, const World* other) noexcept nogil:
 # ----------------------------------------------------------------------------------------------
 # deferred access lists: accounts are not read before code reads them
 
-cdef Listed** listed_place(
+cdef Listed** listed_bucket(
     Listed** table, size_t mask, uint64_t seed, const Address* address, const Word* key
 ) noexcept nogil:
     """Returns the table position of the entry, or the empty position where it belongs."""
@@ -421,7 +421,7 @@ cdef Listed** listed_place(
 
 
 cdef bint world_lists(const World* w, const Address* address, const Word* key) noexcept nogil:
-    return listed_place(w.listed, w.listed_mask, w.seed, address, key)[0] != NULL
+    return listed_bucket(w.listed, w.listed_mask, w.seed, address, key)[0] != NULL
 
 
 cdef bint grow_listed(World* w) noexcept nogil:
@@ -436,7 +436,7 @@ cdef bint grow_listed(World* w) noexcept nogil:
         for i in range(w.listed_mask + 1):
             entry = w.listed[i]
             if entry != NULL:
-                listed_place(
+                listed_bucket(
                     larger, mask, w.seed, &entry.address, &entry.key if entry.is_slot else NULL
                 )[0] = entry
     w.listed = larger
@@ -445,13 +445,13 @@ cdef bint grow_listed(World* w) noexcept nogil:
 
 
 cdef bint world_list(World* w, const Address* address, const Word* key) noexcept nogil:
-    cdef Listed** place
+    cdef Listed** bucket
     cdef Listed* entry
     if w.listed_count * 2 >= w.listed_mask or w.listed_count == 0:
         if not grow_listed(w):
             return False
-    place = listed_place(w.listed, w.listed_mask, w.seed, address, key)
-    if place[0] != NULL:
+    bucket = listed_bucket(w.listed, w.listed_mask, w.seed, address, key)
+    if bucket[0] != NULL:
         return True
     entry = <Listed*>arena_alloc(w.arena, sizeof(Listed))
     if entry == NULL:
@@ -461,7 +461,7 @@ cdef bint world_list(World* w, const Address* address, const Word* key) noexcept
     entry.is_slot = key != NULL
     if key != NULL:
         word_copy(&entry.key, key)
-    place[0] = entry
+    bucket[0] = entry
     w.listed_count += 1
     return True
 

@@ -44,7 +44,7 @@ cdef inline bint world_warm_slot(World* w, Account* a, Slot* s) noexcept nogil:
         entry.kind = JOURNAL_SLOT_WARM
         entry.stamp = s.warm_tx
         entry.account = a
-        entry.place = s
+        entry.target = s
         s.warm_tx = w.tx
     return True
 
@@ -60,7 +60,7 @@ cdef inline bint world_set_slot(World* w, Account* a, Slot* s, const Word* value
         return False
     entry.kind = JOURNAL_SLOT
     entry.account = a
-    entry.place = s
+    entry.target = s
     word_copy(&entry.value, &s.current)
     if s.written_tx != w.tx:
         s.written_tx = w.tx

@@ -49,7 +49,7 @@ cdef enum:
     FIRST_TRANSIENT = 16          # table entries
 
 
-cdef TransientSlot** transient_place(
+cdef TransientSlot** transient_bucket(
     const World* w, const Account* a, const Word* key
 ) noexcept nogil:
     cdef size_t at = (hash_word(
@@ -74,7 +74,7 @@ cdef bint grow_transient(World* w) noexcept nogil:
     w.transient_mask = size - 1
     for i in range(old_size):
         if old[i] != NULL:
-            transient_place(w, old[i].account, &old[i].key)[0] = old[i]
+            transient_bucket(w, old[i].account, &old[i].key)[0] = old[i]
     PyMem_RawFree(old)
     return True
 
@@ -83,7 +83,7 @@ cdef bint world_transient_get(World* w, Account* a, const Word* key, Word* out) 
     cdef TransientSlot* t
     word_zero(out)
     if w.transient_count:
-        t = transient_place(w, a, key)[0]
+        t = transient_bucket(w, a, key)[0]
         if t != NULL and t.tx == w.tx:
             word_copy(out, &t.value)
     return True
@@ -92,30 +92,30 @@ cdef bint world_transient_get(World* w, Account* a, const Word* key, Word* out) 
 cdef bint world_transient_set(
     World* w, Account* a, const Word* key, const Word* value
 ) noexcept nogil:
-    cdef TransientSlot** place
+    cdef TransientSlot** bucket
     cdef TransientSlot* t
     cdef JournalEntry* entry
     if w.transient == NULL or (w.transient_count + 1) * 2 > w.transient_mask:
         if not grow_transient(w):
             return False
-    place = transient_place(w, a, key)
-    if place[0] == NULL:
+    bucket = transient_bucket(w, a, key)
+    if bucket[0] == NULL:
         t = <TransientSlot*>arena_alloc(w.arena, sizeof(TransientSlot))
         if t == NULL:
             return no_memory(w)
         memset(t, 0, sizeof(TransientSlot))
         t.account = a
         word_copy(&t.key, key)
-        place[0] = t
+        bucket[0] = t
         w.transient_count += 1
-    t = place[0]
+    t = bucket[0]
     if t.tx != w.tx:
         t.tx = w.tx
         word_zero(&t.value)
     entry = journal_record(w, JOURNAL_TRANSIENT, a, 0)
     if entry == NULL:
         return False
-    entry.place = t
+    entry.target = t
     word_copy(&entry.value, &t.value)
     word_copy(&t.value, value)
     return True
@@ -210,7 +210,7 @@ cdef bint world_set_code(World* w, Account* a, Code* code) noexcept nogil:
     if entry == NULL:
         code_release(code)
         return False
-    entry.place = a.code   # the journal takes over the record's reference, if any
+    entry.target = a.code   # the journal takes over the record's reference, if any
     put_code(a, code, code != NULL)
     return True
 

@@ -158,17 +158,17 @@ cdef uint32_t gather(Hashing* h, TrieNode* node) noexcept nogil:
 cdef TrieNode** by_height(const Hashing* h) noexcept nogil:
     """Returns the nodes sorted by height, lowest first; NULL if memory is exhausted."""
     cdef TrieNode** ordered = <TrieNode**>PyMem_RawMalloc(h.count * sizeof(TrieNode*))
-    cdef size_t places[HEIGHTS]
-    cdef size_t place = 0
+    cdef size_t starts[HEIGHTS]
+    cdef size_t start = 0
     cdef size_t i
     if ordered == NULL:
         return NULL
     for i in range(<size_t>HEIGHTS):
-        places[i] = place
-        place += h.of_height[i]
+        starts[i] = start
+        start += h.of_height[i]
     for i in range(h.count):
-        ordered[places[h.pending[i].height]] = h.pending[i].node
-        places[h.pending[i].height] += 1
+        ordered[starts[h.pending[i].height]] = h.pending[i].node
+        starts[h.pending[i].height] += 1
     return ordered
 
 

@@ -137,14 +137,14 @@ cdef TrieNode* with_child(
     the old reference is not released. NULL if out of memory; then nothing has changed.
     """
     cdef TrieNode* fresh = branch if private else copy_node(branch, node_size(branch))
-    cdef TrieNode** place
+    cdef TrieNode** link
     if fresh == NULL:
         trie_release(child)
         return NULL
-    place = children_of(fresh) + child_index(fresh, <uint32_t>1 << slot)
+    link = children_of(fresh) + child_index(fresh, <uint32_t>1 << slot)
     if not reuses:
-        trie_release(place[0])
-    place[0] = child
+        trie_release(link[0])
+    link[0] = child
     fresh.digest.size = 0
     return fresh
 
@@ -157,7 +157,7 @@ cdef TrieNode* with_more(
     cdef int at = child_index(branch, bit)
     cdef int count = popcount32(branch.used)
     cdef TrieNode* fresh
-    cdef TrieNode** place
+    cdef TrieNode** link
     if private:
         fresh = <TrieNode*>PyMem_RawRealloc(branch, branch_size(count + 1))
     else:
@@ -165,9 +165,9 @@ cdef TrieNode* with_more(
     if fresh == NULL:
         trie_release(child)
         return NULL
-    place = children_of(fresh) + at
-    memmove(place + 1, place, <size_t>(count - at) * sizeof(TrieNode*))
-    place[0] = child
+    link = children_of(fresh) + at
+    memmove(link + 1, link, <size_t>(count - at) * sizeof(TrieNode*))
+    link[0] = child
     fresh.used |= bit
     fresh.digest.size = 0
     return fresh
@@ -180,12 +180,12 @@ cdef TrieNode* without_child(TrieNode* branch, uint32_t slot, bint private) noex
     cdef int at = child_index(branch, bit)
     cdef int count = popcount32(branch.used)
     cdef TrieNode* fresh = branch if private else copy_node(branch, node_size(branch))
-    cdef TrieNode** place
+    cdef TrieNode** link
     if fresh == NULL:
         return NULL
-    place = children_of(fresh) + at
-    trie_release(place[0])
-    memmove(place, place + 1, <size_t>(count - at - 1) * sizeof(TrieNode*))
+    link = children_of(fresh) + at
+    trie_release(link[0])
+    memmove(link, link + 1, <size_t>(count - at - 1) * sizeof(TrieNode*))
     fresh.used &= ~bit
     fresh.digest.size = 0
     branch = <TrieNode*>PyMem_RawRealloc(fresh, branch_size(count - 1))

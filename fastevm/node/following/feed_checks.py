@@ -51,7 +51,7 @@ def draft_of(base: FeedBase, parent: Header, schedule: ForkSchedule) -> Header:
     )
 
 
-def told_header(draft: Header, transactions_root: bytes, message: FeedSlice) -> Header:
+def announced_header(draft: Header, transactions_root: bytes, message: FeedSlice) -> Header:
     """Returns the header of the block so far according to a message, without executing it.
 
     ``draft``: see `draft_of`. ``transactions_root``: 32 bytes, over all transactions so far. If the
@@ -162,8 +162,8 @@ def check_outcome(pending: PendingBlock, message: FeedSlice, schedule: ForkSched
     if message.state_root != ZERO_HASH:
         named.append(("state root", layer.state_root(), message.state_root))
         if message.block_hash != ZERO_HASH:
-            told = replace(header, state_root=message.state_root)
-            named.append(("block hash", told.hash, message.block_hash))
+            announced = replace(header, state_root=message.state_root)
+            named.append(("block hash", announced.hash, message.block_hash))
     for name, result, expected in named:
         if result != expected:
             raise Divergence(f"slice {message.id}: another {name} than announced")
@@ -174,10 +174,10 @@ def unverified(message: FeedSlice, schedule: ForkSchedule) -> tuple[str, ...]:
     rules = schedule.parameters
     deposits = bool(rules["has_deposits"])
     found = [*(UNKNOWN_WITHOUT_L1 if deposits else UNKNOWN_WITHOUT_CONSENSUS), SIGNATURE]
-    told = {
+    checks = {
         "state_root": message.state_root != ZERO_HASH,
         "block_hash": ZERO_HASH not in (message.block_hash, message.state_root),
         "withdrawals_root": message.withdrawals_root != ZERO_HASH or not rules["has_withdrawals"],
         "blob_gas_used": message.blob_gas_used is not None or not rules["has_blobs"],
     }
-    return tuple(found + [name for name, known in told.items() if not known])
+    return tuple(found + [name for name, known in checks.items() if not known])

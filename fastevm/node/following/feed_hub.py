@@ -100,8 +100,8 @@ class FeedHub:
         loop = self._loop
         if loop is None or not self._readers:
             return
-        told = feed_text(pending, self.form, previous)
-        for delay, text in self.faults.apply(told, self.metrics):
+        message = feed_text(pending, self.form, previous)
+        for delay, text in self.faults.apply(message, self.metrics):
             frame = FeedFrame(text)
             self.metrics.count("feed_messages_sent_total")
             try:

@@ -144,13 +144,13 @@ def _predeploys(active: tuple[Fork, ...], owner: str | None) -> dict[str, Accoun
     real = chains.find(SOURCE_OF_PREDEPLOYS).genesis()["alloc"]
     found: dict[str, Account] = {_name(bytes.fromhex(name)): real[name] for name in real}
     vault = found[_name(_code_of(BASE_FEE_VAULT))]["code"]
-    for proxy, place, code in (
+    for proxy, implementation, code in (
         (L1_BLOCK, _code_of(L1_BLOCK), _artifact("L1Block")),
         (GAS_PRICE_ORACLE, OWN_ORACLE, _artifact("GasPriceOracle")),
         (OPERATOR_FEE_VAULT, _code_of(OPERATOR_FEE_VAULT), vault),
     ):
-        found[_name(place)] = {"code": code, "balance": "0x0"}
-        _store(found, proxy, {IMPLEMENTATION_SLOT: "0x" + place.rjust(32, b"\0").hex()})
+        found[_name(implementation)] = {"code": code, "balance": "0x0"}
+        _store(found, proxy, {IMPLEMENTATION_SLOT: "0x" + implementation.rjust(32, b"\0").hex()})
     flags = bytes(fork in active for fork in (JOVIAN, ISTHMUS, FJORD, ECOTONE))
     _store(found, GAS_PRICE_ORACLE, {SLOT_0: "0x" + flags.rjust(32, b"\0").hex()})
     if owner is not None:

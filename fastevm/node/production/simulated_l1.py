@@ -227,5 +227,5 @@ def _digest(label: bytes, number: int) -> bytes:
 
 
 def _triangle(number: int, least: int, step: int, period: int) -> int:
-    place = number % period
-    return least + step * min(place, period - place)
+    phase = number % period
+    return least + step * min(phase, period - phase)

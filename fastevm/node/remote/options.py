@@ -70,13 +70,13 @@ class ForkOptions:
 def add_fork_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options of a chain forked from another node's."""
     group = parser.add_argument_group("fork of another node's chain")
-    _add_place(group)
+    _add_location(group)
     _add_following(group)
     _add_requests(group)
     _add_cache(group)
 
 
-def _add_place(group: argparse._ArgumentGroup) -> None:
+def _add_location(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "-f", "--fork-url", "--rpc-url", action="append", metavar="URL[@BLOCK]",
         help="JSON-RPC of the node with whose state and blocks this chain begins; may be repeated:"

@@ -181,11 +181,15 @@ class TransactionState(MissingState):
             log.warning("slots that the next block overwrites are taken as zero: %s", error)
             self.chain.amend(block_hash, changed)
 
-    def _add_ring(self, wanted: Wanted, contract: bytes | None, places: range, rings: int) -> None:
+    def _add_ring(
+        self, wanted: Wanted, contract: bytes | None, positions: range, rings: int
+    ) -> None:
         if contract is not None:
             wanted.accounts.add(contract)
             wanted.slots |= {
-                (contract, place % RING + ring * RING) for place in places for ring in range(rings)
+                (contract, position % RING + ring * RING)
+                for position in positions
+                for ring in range(rings)
             }
 
 

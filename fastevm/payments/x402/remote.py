@@ -160,8 +160,8 @@ def _body(payment: Payment, offer: Requirements) -> Json:
         payload = {"accepted": payment.accepted.show() if payment.accepted else {}}
         payload |= {"resource": dict(payment.resource)} if payment.resource else {}
         # the id is a secret between payer and seller
-        told = {name: info for name, info in payment.extensions.items() if name != IDENTIFIER}
-        payload |= {"extensions": told} if told else {}
+        extensions = {name: info for name, info in payment.extensions.items() if name != IDENTIFIER}
+        payload |= {"extensions": extensions} if extensions else {}
         requirements = offer.show()
     payload |= {"x402Version": payment.version, "payload": dict(payment.payload)}
     return {

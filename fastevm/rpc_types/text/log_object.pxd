@@ -14,7 +14,7 @@ from fastevm.rpc_types.text.json_writer cimport (
 
 # The members that all logs of a transaction share. Hashes have 32 bytes. Assign `&hash[0]` to the
 # pointers: Cython would copy an array that is assigned by name.
-cdef struct LogPlace:
+cdef struct LogLocation:
     uint64_t block_number
     uint64_t block_timestamp      # Unix seconds
     uint64_t block_timestamp_ms   # Unix milliseconds; 0 = blocks of the chain have none
@@ -40,20 +40,20 @@ cdef inline void json_log_data(JsonText* t, const uint8_t* data, size_t size) no
     json_hex(t, data, size)
 
 
-cdef inline void json_log_place(JsonText* t, const LogPlace* place) noexcept nogil:
+cdef inline void json_log_location(JsonText* t, const LogLocation* location) noexcept nogil:
     json_put(t, b',"blockNumber":')
-    json_quantity(t, place.block_number)
+    json_quantity(t, location.block_number)
     json_put(t, b',"transactionHash":')
-    json_hex(t, place.transaction_hash, 32)
+    json_hex(t, location.transaction_hash, 32)
     json_put(t, b',"transactionIndex":')
-    json_quantity(t, place.transaction_index)
+    json_quantity(t, location.transaction_index)
     json_put(t, b',"blockHash":')
-    json_hex(t, place.block_hash, 32)
+    json_hex(t, location.block_hash, 32)
     json_put(t, b',"blockTimestamp":')
-    json_quantity(t, place.block_timestamp)
-    if place.block_timestamp_ms != 0:
+    json_quantity(t, location.block_timestamp)
+    if location.block_timestamp_ms != 0:
         json_put(t, b',"blockTimestampMs":')
-        json_quantity(t, place.block_timestamp_ms)
+        json_quantity(t, location.block_timestamp_ms)
 
 
 # `log_index`: index of the log in its block. `removed`: whether the block left the canonical chain.

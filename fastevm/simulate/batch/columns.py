@@ -101,10 +101,10 @@ class Columns(Struct, frozen=True, kw_only=True):
         bounds = [int(bound) for bound in self.calls]
         counts = [end - begin for begin, end in pairwise(bounds)]
         bundles = (self.first + at for at, count in enumerate(counts) for _ in range(count))
-        places = (place for count in counts for place in range(count))
+        positions = (position for count in counts for position in range(count))
         columns = [
             ("bundle", "l", (_packed(bundles, "q"),)),
-            ("call", "l", (_packed(places, "q"),)),
+            ("call", "l", (_packed(positions, "q"),)),
             ("status", "C", (_packed(self.status, "B"),)),
             ("gas_used", "l", (_packed(self.gas_used, "q"),)),
             ("max_used_gas", "l", (_packed(self.max_used_gas, "q"),)),

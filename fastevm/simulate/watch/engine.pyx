@@ -174,7 +174,7 @@ cdef class Worker:
             if at >= <int64_t>job.count:
                 return
             q = job.questions[at]
-            if q.place == OWN_BLOCK:
+            if q.block_choice == OWN_BLOCK:
                 self.own.run_question(q, &job.outcomes[at])
             else:
                 self.next.run_question(q, &job.outcomes[at])
@@ -208,7 +208,7 @@ cdef class Engine:
         return self.standing.items[position]
 
     cdef Lane lane_of(self, const Question* q):
-        return self.next if q.place == NEXT_BLOCK else self.own
+        return self.next if q.block_choice == NEXT_BLOCK else self.own
 
     def add(
         self, question: object, payload: bytes, int64_t priority, bint own, view: object
@@ -242,7 +242,7 @@ cdef class Engine:
         ):
             if value is not None:
                 values[position] = value
-        if q.place == NEXT_BLOCK:
+        if q.block_choice == NEXT_BLOCK:
             self.next_count += 1
         else:
             self.own_count += 1
@@ -260,18 +260,18 @@ cdef class Engine:
         reader.own = own
         reader.add(question)
         bundle = bundle_at(reader, 0)
-        q.place = OWN_BLOCK if own else NEXT_BLOCK
+        q.block_choice = OWN_BLOCK if own else NEXT_BLOCK
         if bundle.route == REFUSED:
-            q.place = NOWHERE
+            q.block_choice = NOWHERE
             return None, None, reader.faults[0]
         if bundle.route == RUN_AS_CHAIN:
             if own:
-                q.place = NOWHERE
+                q.block_choice = NOWHERE
                 return None, None, SimulationError(
                     "override", "several blocks, block overrides, validation and extensions need"
                     ' block="next"',
                 )
-            q.place = AS_CHAIN
+            q.block_choice = AS_CHAIN
             return None, None, None
         q.program = program_of(reader)
         if q.program == NULL:
@@ -295,7 +295,7 @@ cdef class Engine:
             found.append(id)
             position = at
             self.standing.items[position].id = 0
-            if self.standing.items[position].place == NEXT_BLOCK:
+            if self.standing.items[position].block_choice == NEXT_BLOCK:
                 self.next_count -= 1
             else:
                 self.own_count -= 1
@@ -380,7 +380,7 @@ cdef class Engine:
         with nogil:
             for i in range(s.waiting_count):
                 q = s.items[s.waiting[i]]
-                if q.place == AS_CHAIN or q.place == NOWHERE:
+                if q.block_choice == AS_CHAIN or q.block_choice == NOWHERE:
                     s.waiting[chains] = s.waiting[i]
                     chains += 1
                 else:
@@ -398,7 +398,7 @@ cdef class Engine:
 
     def chain_question(self, uint32_t position) -> object:
         """Returns a question that runs as a chain; None if the question is invalid."""
-        if self.question_at(position).place == NOWHERE:
+        if self.question_at(position).block_choice == NOWHERE:
             return None
         return pickle.loads(self.payloads[position])[0]
 
@@ -433,7 +433,7 @@ cdef class Engine:
 
     cdef bint register(self, Question* q, Outcome* out) noexcept nogil:
         """Takes over what a run has read. False if out of memory: the question must run again."""
-        if q.place == NEXT_BLOCK:
+        if q.block_choice == NEXT_BLOCK:
             if out.reads != NULL:
                 return self.next.register(q.position, out)
             if q.reads != NULL:
@@ -530,7 +530,7 @@ cdef class Engine:
         if results is None:
             results = refused_results(self.errors[position])
         memset(&out, 0, sizeof(Outcome))
-        if q.place != NOWHERE:
+        if q.block_choice != NOWHERE:
             read_base(&out)
             registered = self.own.register(position, &out)
             outcome_free(&out)

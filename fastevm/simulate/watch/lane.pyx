@@ -547,7 +547,7 @@ cdef class Lane:
         cdef Standing* standing = self.state.standing
         cdef uint32_t i
         for i in range(standing.count):
-            if standing.items[i] != NULL and (standing.items[i].place == NEXT_BLOCK) != self.is_own:
+            if standing.items[i] != NULL and (standing.items[i].block_choice == NEXT_BLOCK) != self.is_own:
                 if not standing_wait(standing, i):
                     raise MemoryError
         self.state.failed = False

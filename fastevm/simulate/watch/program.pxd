@@ -20,7 +20,7 @@ cdef struct Program:
 
 
 # The block in which a question runs.
-cdef enum Place:
+cdef enum BlockChoice:
     OWN_BLOCK = 0             # in the block of the base, as in eth_call
     NEXT_BLOCK = 1            # in the block after the base, as in eth_simulateV1
     AS_CHAIN = 2              # as a simulated chain on the base, with the GIL

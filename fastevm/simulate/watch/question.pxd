@@ -2,7 +2,7 @@
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from fastevm.core.primitives.word cimport Word
-from fastevm.simulate.watch.program cimport Place, Program
+from fastevm.simulate.watch.program cimport BlockChoice, Program
 
 
 cdef enum:
@@ -33,7 +33,7 @@ cdef struct Question:
     int64_t priority
     uint64_t sequence         # number of the last base on which the answer holds; 0: no answer
     uint64_t since            # number of the base at which the question began to wait
-    Place place
+    BlockChoice block_choice
     bint waits                # the question is in the list of waiting questions
     bint is_reported          # a Change has reported that the answer is stale
     bint has_error            # the engine keeps the exception that refused the last execution

@@ -263,7 +263,7 @@ class Watch:
         with self._lock:
             waited = engine.waiting
         for own in (True, False):
-            self._place(own, view)
+            self._rebase(own, view)
         changes = Changes()
         with self._lock:
             changes.touched = engine.waiting - waited if is_advance else 0
@@ -311,7 +311,7 @@ class Watch:
             timeout=self.timeout,
         )
 
-    def _place(self, own: bool, view: StateView) -> None:
+    def _rebase(self, own: bool, view: StateView) -> None:
         """Moves the questions of one block kind ("own" or "next") to the current base."""
         engine = self._engine
         count = engine.own_count if own else engine.next_count

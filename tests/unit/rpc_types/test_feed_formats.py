@@ -14,7 +14,7 @@ from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.core.execution.types import ZERO_HASH
 from fastevm.core.primitives.replace import replace
 from fastevm.node import Mining, dev_node
-from fastevm.node.following.feed_checks import draft_of, told_header
+from fastevm.node.following.feed_checks import announced_header, draft_of
 from fastevm.node.following.feed_follower import FeedFollower
 from fastevm.node.production.seal_preconfirmed import seal_preconfirmed
 from fastevm.rpc_types.feed import FeedSlice, decode
@@ -64,7 +64,7 @@ def test_the_hash_of_a_flashblock_is_that_of_the_header_it_tells(
     transactions: list[bytes] = []
     for message in (first, second):
         transactions += message.transactions
-        header = told_header(draft, ordered_root(transactions), message)
+        header = announced_header(draft, ordered_root(transactions), message)
         assert header.hash == message.block_hash
     assert second.block_hash == sealed_hash(transactions, slices[1])
     layer = node.chain.layer_of(genesis.hash)

@@ -9,7 +9,7 @@ import pytest
 from fastevm.chain import named as chains
 from fastevm.core.execution.block.roots import ordered_root
 from fastevm.core.execution.types import Header
-from fastevm.node.following.feed_checks import draft_of, told_header
+from fastevm.node.following.feed_checks import announced_header, draft_of
 from fastevm.rpc_types.feed import FeedError, FeedSlice
 from fastevm.rpc_types.feed_reader import FeedForm, FeedHead, FeedReader
 from tests.op_stack_data import OP_STACK
@@ -105,7 +105,7 @@ def test_the_messages_of_a_unichain_block_give_its_hashes() -> None:
     raws: list[bytes] = []
     for message in messages:
         raws += message.transactions
-        assert told_header(draft, ordered_root(raws), message).hash == message.block_hash
+        assert announced_header(draft, ordered_root(raws), message).hash == message.block_hash
     assert len(messages) == 5
     expected = "c463a3120c35268f610d969f5608b479332ef10953af77c7a6be806195831196"
     assert messages[-1].block_hash.hex() == expected

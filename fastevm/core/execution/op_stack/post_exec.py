@@ -31,12 +31,12 @@ def post_exec_refunds(transactions: Sequence[Transaction], number: int) -> dict[
     Returns None if block ``number`` has no such transaction. Raises InvalidBlock if it breaks a
     rule.
     """
-    places = [index for index, item in enumerate(transactions) if item.type == POST_EXEC_TX]
-    if not places:
+    indices = [index for index, item in enumerate(transactions) if item.type == POST_EXEC_TX]
+    if not indices:
         return None
     last = len(transactions) - 1
-    if places != [last]:
-        field = f"transactions[{places[0]}]"
+    if indices != [last]:
+        field = f"transactions[{indices[0]}]"
         raise InvalidBlock(number, field, expected="nothing after it", found="a transaction")
     fault = _Fault(number, f"transactions[{last}]")
     payload: Any = rlp.decode(transactions[last].data)

@@ -6,7 +6,7 @@ _PREFIX = bytes([0x42]) + bytes(18)
 
 SEQUENCER_FEE_VAULT = _PREFIX + b"\x11"
 L1_BLOCK = _PREFIX + b"\x15"
-FEE_VAULTS = tuple(_PREFIX + bytes([place]) for place in (0x11, 0x19, 0x1A, 0x1B))
+FEE_VAULTS = tuple(_PREFIX + bytes([suffix]) for suffix in (0x11, 0x19, 0x1A, 0x1B))
 """Recipients of tips, base fees, L1 data fees and operator fees."""
 L2_TO_L1_MESSAGE_PASSER = _PREFIX + b"\x16"
 """The contract that stores withdrawal messages to L1."""

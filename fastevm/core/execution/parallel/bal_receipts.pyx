@@ -128,7 +128,7 @@ cdef bint bal_receipts_accumulate(BalReceipts* r, BlockExecutor* b) noexcept nog
 # ----------------------------------------------------------------------------------------------
 # records, logs and encodings: threads call these functions for the shares in any order
 
-cdef void place_logs(BalReceipts* r, size_t at) noexcept nogil:
+cdef void copy_logs(BalReceipts* r, size_t at) noexcept nogil:
     cdef const ReceiptInput* input = &r.inputs[at]
     cdef const LogRecord* logs = r.outcomes[at].logs
     cdef uint8_t* data = r.data + input.first_byte
@@ -158,7 +158,7 @@ cdef void bal_receipts_fill(BalReceipts* r, const BlockExecutor* b, int64_t shar
         executor_fill_record(
             b.schedule, &r.records[i], r.transactions[i], result, r.inputs[i].cumulative_gas_used
         )
-        place_logs(r, i)
+        copy_logs(r, i)
     if not receipts_encode_range(r.records, first, end, r.logs, &own.encoded):
         atomic_publish_int(&r.failed, True)
     for i in range(first, end):

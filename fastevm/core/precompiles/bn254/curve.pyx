@@ -311,13 +311,13 @@ cdef bint split(Word* k1, Word* k2, const Word* k) noexcept nogil:
 # Recodes a number below 2^129, times sign, to digits that are zero or odd, least significant first.
 # Of WINDOW consecutive digits at most one is nonzero. Consumes the number.
 cdef void recode(int8_t* digits, Word* k, int sign) noexcept nogil:
-    cdef int place = 0, digit, zeros
+    cdef int position = 0, digit, zeros
     cdef Word part
     memset(digits, 0, HALF_DIGITS)
     while not word_is_zero(k):
         zeros = ctz64(k.d[0]) if k.d[0] != 0 else 63
         shift_right(k, <uint64_t>zeros, k, 0)
-        place += zeros
+        position += zeros
         if k.d[0] & 1 == 0:
             continue
         digit = <int>(k.d[0] & ((1 << WINDOW) - 1))
@@ -327,7 +327,7 @@ cdef void recode(int8_t* digits, Word* k, int sign) noexcept nogil:
             digit -= 1 << WINDOW
             word_set(&part, <uint64_t>-digit)
             word_add(k, k, &part)
-        digits[place] = <int8_t>(sign * digit)
+        digits[position] = <int8_t>(sign * digit)
 
 
 # The odd multiples of a point, and their images under the endomorphism: affine points on an

@@ -35,12 +35,12 @@ cdef inline bint lock(CachedLines* entry) noexcept nogil:
     return False
 
 
-cdef inline CachedLines* found(CachedLines* places, const G2Affine* q) noexcept nogil:
+cdef inline CachedLines* found(CachedLines* ways, const G2Affine* q) noexcept nogil:
     cdef CachedLines* entry
     cdef bint same
     cdef int i
     for i in range(WAYS):
-        entry = &places[i]
+        entry = &ways[i]
         if not lock(entry):
             continue
         same = fp2_eq(&entry.point.x, &q.x) and fp2_eq(&entry.point.y, &q.y)
@@ -67,15 +67,15 @@ cdef inline CachedLines* made(CachedLines* entry, const G2Affine* q) noexcept no
 
 cdef CachedLines* hold_lines(const G2Affine* q) noexcept nogil:
     cdef uint64_t digest = digest_of(q)
-    cdef CachedLines* places = &ENTRIES[WAYS * (digest % (CACHED_POINTS // WAYS))]
-    cdef CachedLines* entry = found(places, q)
+    cdef CachedLines* ways = &ENTRIES[WAYS * (digest % (CACHED_POINTS // WAYS))]
+    cdef CachedLines* entry = found(ways, q)
     cdef int64_t* seen = &SEEN[(digest >> 8) % SEEN_POINTS]
     if entry != NULL:
         return entry
     if atomic_load(seen) != <int64_t>digest:
         atomic_store(seen, <int64_t>digest)
         return NULL
-    return made(&places[(digest >> 20) % WAYS], q)
+    return made(&ways[(digest >> 20) % WAYS], q)
 
 
 cdef void release_lines(CachedLines* entry) noexcept nogil:

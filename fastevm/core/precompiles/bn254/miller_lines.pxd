@@ -36,7 +36,7 @@ cdef struct Walker:           # the state of one pair in the loop
 
 cdef void start(Walker* t, const G1Affine* p, const G2Affine* q) noexcept nogil
 # Computes the one or two lines of a digit, from the second highest down. Returns their number.
-cdef int next_lines(Line* lines, Walker* t, int place) noexcept nogil
+cdef int next_lines(Line* lines, Walker* t, int position) noexcept nogil
 # The two lines that end the optimal ate loop: T + psi(Q), and then - psi^2(Q).
 cdef void last_lines(Line* lines, Walker* t) noexcept nogil
 # Whether Q is in the group; call it at the end of the loop.

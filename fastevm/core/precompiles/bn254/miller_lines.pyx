@@ -110,11 +110,11 @@ cdef inline void odd_frobenius(Fp2* x, Fp2* y, const Walker* t, int power) noexc
     fp2_mul(y, y, &FROBENIUS[power - 1][3])
 
 
-cdef int next_lines(Line* lines, Walker* t, int place) noexcept nogil:
+cdef int next_lines(Line* lines, Walker* t, int position) noexcept nogil:
     double_step(&lines[0], t)
-    if LOOP[place] == 0:
+    if LOOP[position] == 0:
         return 1
-    add_step(&lines[1], t, &t.xq, &t.yq if LOOP[place] > 0 else &t.minus_yq)
+    add_step(&lines[1], t, &t.xq, &t.yq if LOOP[position] > 0 else &t.minus_yq)
     return 2
 
 
@@ -162,12 +162,12 @@ cdef void make_unit(UnitLine* units, const Line* lines) noexcept nogil:
 cdef bint all_lines(UnitLine* units, const G2Affine* q) noexcept nogil:
     cdef Line lines[LINES]
     cdef Walker t
-    cdef int count = 0, place
+    cdef int count = 0, position
     t.xp = FP_ONE
     t.minus_yp = FP_ONE
     start_raw(&t, q)
-    for place in range(LOOP_DIGITS - 2, -1, -1):
-        count += next_lines(&lines[count], &t, place)
+    for position in range(LOOP_DIGITS - 2, -1, -1):
+        count += next_lines(&lines[count], &t, position)
     last_lines(&lines[count], &t)
     if not ends_in_group(&t):
         return False

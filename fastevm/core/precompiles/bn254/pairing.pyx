@@ -54,13 +54,13 @@ cdef inline void take(Fp12* f, Pair* pair, int count) noexcept nogil:
         pair.next += 1
 
 
-cdef void step(Fp12* f, Pair* pair, int place) noexcept nogil:
+cdef void step(Fp12* f, Pair* pair, int position) noexcept nogil:
     cdef Line lines[2]
     cdef int count, i
     if pair.known != NULL:
-        take(f, pair, 2 if LOOP[place] != 0 else 1)
+        take(f, pair, 2 if LOOP[position] != 0 else 1)
         return
-    count = next_lines(lines, &pair.walker, place)
+    count = next_lines(lines, &pair.walker, position)
     for i in range(count):
         fp12_mul_line(f, f, &lines[i].l0, &lines[i].l1, &lines[i].l3)
 
@@ -82,16 +82,16 @@ cdef bint end(Fp12* f, Pair* pair) noexcept nogil:
 cdef bint miller_loop(Fp12* r, const G1Affine* ps, const G2Affine* qs, size_t count) noexcept nogil:
     cdef Pair pairs[MILLER_PAIRS]
     cdef size_t j
-    cdef int place
+    cdef int position
     cdef bint good = True
     memset(pairs, 0, sizeof(pairs))
     for j in range(count):
         begin(&pairs[j], &ps[j], &qs[j])
     fp12_one(r)
-    for place in range(LOOP_DIGITS - 2, -1, -1):
+    for position in range(LOOP_DIGITS - 2, -1, -1):
         fp12_sqr(r, r)
         for j in range(count):
-            step(r, &pairs[j], place)
+            step(r, &pairs[j], position)
     for j in range(count):
         good &= end(r, &pairs[j])
     return good

@@ -20,18 +20,18 @@ cdef extern from "dlfcn.h" nogil:
 
 cdef object find_module(str module):
     # Parent packages are not imported: importing them takes longer than all of our imports.
-    places = None
+    locations = None
     spec = None
     path = ""
     for name in module.split("."):
         path = f"{path}.{name}" if path else name
         for finder in meta_path:
-            spec = finder.find_spec(path, places)
+            spec = finder.find_spec(path, locations)
             if spec is not None:
                 break
         if spec is None:
             return None
-        places = spec.submodule_search_locations or ()
+        locations = spec.submodule_search_locations or ()
     return spec
 
 
