@@ -78,12 +78,12 @@ class Browser:
 
     async def _listen(self) -> None:
         async for message in self._socket:
-            told = json.loads(message.data)
-            if "id" in told:
-                if waiting := self._answers.pop(told["id"], None):
-                    waiting.set_result(told)
-            elif page := self._pages.get(told.get("sessionId", "")):
-                page.notice(told["method"], told["params"])
+            reported = json.loads(message.data)
+            if "id" in reported:
+                if waiting := self._answers.pop(reported["id"], None):
+                    waiting.set_result(reported)
+            elif page := self._pages.get(reported.get("sessionId", "")):
+                page.notice(reported["method"], reported["params"])
 
     async def ask(self, method: str, session: str | None = None, **params: Any) -> dict[str, Any]:
         """One command of the protocol and its result."""
@@ -91,9 +91,9 @@ class Browser:
         waiting = self._answers[number] = asyncio.get_running_loop().create_future()
         body = {"id": number, "method": method, "params": params}
         await self._socket.send_json(body if session is None else {**body, "sessionId": session})
-        told = await asyncio.wait_for(waiting, ANSWER_SECONDS)
-        assert "error" not in told, f"{method}: {told['error']}"
-        return told["result"]
+        reported = await asyncio.wait_for(waiting, ANSWER_SECONDS)
+        assert "error" not in reported, f"{method}: {reported['error']}"
+        return reported["result"]
 
     async def page(
         self,
@@ -171,11 +171,11 @@ class Page:
 
     async def value(self, expression: str) -> Any:
         """What a JavaScript expression is; promises are awaited."""
-        told = await self.ask(
+        reported = await self.ask(
             "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
         )
-        assert "exceptionDetails" not in told, f"{expression}: {told['exceptionDetails']}"
-        return told["result"].get("value")
+        assert "exceptionDetails" not in reported, f"{expression}: {reported['exceptionDetails']}"
+        return reported["result"].get("value")
 
     async def until(self, expression: str, seconds: float = WAIT_SECONDS) -> None:
         """Wait until an expression is true. AssertionError shows the page's text."""
@@ -191,11 +191,11 @@ class Page:
 
     async def click(self, selector: str) -> None:
         """Wait for an enabled element and click where it is, as a mouse does."""
-        place = await self.place_of(selector)
-        await self.mouse("mousePressed", place)
-        await self.mouse("mouseReleased", place)
+        center = await self.center_of(selector)
+        await self.mouse("mousePressed", center)
+        await self.mouse("mouseReleased", center)
 
-    async def place_of(self, selector: str) -> tuple[float, float]:
+    async def center_of(self, selector: str) -> tuple[float, float]:
         """The middle of an enabled element, once it is there."""
         found = f"document.querySelector({json.dumps(selector)})"
         await self.until(f"{found} && !{found}.disabled")
@@ -206,11 +206,11 @@ class Page:
         )
         return box[0], box[1]
 
-    async def mouse(self, kind: str, place: tuple[float, float]) -> None:
+    async def mouse(self, kind: str, center: tuple[float, float]) -> None:
         """Press or release the left button somewhere."""
         await self.ask(
             "Input.dispatchMouseEvent",
-            type=kind, x=place[0], y=place[1], button="left", clickCount=1,
+            type=kind, x=center[0], y=center[1], button="left", clickCount=1,
         )  # fmt: skip
 
     async def press(self, key: str, code: int) -> None:
@@ -235,5 +235,5 @@ class Page:
 
     async def screenshot(self, path: Path) -> None:
         """A PNG of the whole page."""
-        told = await self.ask("Page.captureScreenshot", captureBeyondViewport=True)
-        path.write_bytes(base64.b64decode(told["data"]))
+        reported = await self.ask("Page.captureScreenshot", captureBeyondViewport=True)
+        path.write_bytes(base64.b64decode(reported["data"]))

@@ -91,6 +91,6 @@ def test_an_anvil_ends_with_what_used_it(
     assert alive(started) == []
 
 
-def test_a_process_that_ends_at_once_is_told() -> None:
+def test_a_process_that_ends_at_once_is_reported() -> None:
     with pytest.raises(RuntimeError, match="ended with 3"):
         NodeProcess([sys.executable, "-c", "raise SystemExit(3)"]).start()

@@ -64,7 +64,7 @@ def test_what_the_peer_gets_wrong_is_left_out_on_both_sides():
     assert list(comparison.by_directory) == ["suite/dir"]
 
 
-def test_what_fastevm_fails_is_told_and_not_timed():
+def test_what_fastevm_fails_is_reported_and_not_timed():
     comparison = Comparison(Peer(), 1.0, 3)
     comparison.add("suite", "a/dir/file.json", made())
     assert len(comparison.failures) == 1

@@ -74,49 +74,49 @@ class FollowerStand:
 
 
 @pytest.fixture
-def stand(monkeypatch: pytest.MonkeyPatch) -> FollowerStand:
+def harness(monkeypatch: pytest.MonkeyPatch) -> FollowerStand:
     return FollowerStand(monkeypatch)
 
 
-def test_a_slice_is_fresh_when_all_its_answers_are(stand: FollowerStand) -> None:
-    stand.watch.work = [(0.1, 3), (0.05, 0)]
-    stand.slice(0)
-    stand.follower.step()
-    assert stand.follower.is_behind
-    assert stand.follower.steps == []
-    stand.follower.step()
-    assert stand.follower.steps == pytest.approx([0.15])
-    assert stand.follower.ran == [14]
-    assert not stand.follower.is_behind
-    assert stand.watch.calls == [0, None]
+def test_a_slice_is_fresh_when_all_its_answers_are(harness: FollowerStand) -> None:
+    harness.watch.work = [(0.1, 3), (0.05, 0)]
+    harness.slice(0)
+    harness.follower.step()
+    assert harness.follower.is_behind
+    assert harness.follower.steps == []
+    harness.follower.step()
+    assert harness.follower.steps == pytest.approx([0.15])
+    assert harness.follower.ran == [14]
+    assert not harness.follower.is_behind
+    assert harness.watch.calls == [0, None]
 
 
 def test_a_late_step_continues_with_the_newest_slice_and_counts_the_skipped(
-    stand: FollowerStand,
+    harness: FollowerStand,
 ) -> None:
-    stand.watch.work = [(0.1, 5), (0.2, 0)]
-    stand.slice(0)
-    stand.follower.step()
+    harness.watch.work = [(0.1, 5), (0.2, 0)]
+    harness.slice(0)
+    harness.follower.step()
     for index in (1, 2):
-        stand.slice(index)
-        stand.clock.now += 0.2
-    stand.follower.step()
-    assert stand.watch.calls == [0, 2]
-    assert stand.follower.steps == pytest.approx([0.7, 0.6, 0.4])
+        harness.slice(index)
+        harness.clock.now += 0.2
+    harness.follower.step()
+    assert harness.watch.calls == [0, 2]
+    assert harness.follower.steps == pytest.approx([0.7, 0.6, 0.4])
 
 
-def test_a_slice_that_comes_during_a_step_is_not_fresh_after_it(stand: FollowerStand) -> None:
-    follower, watch = stand.follower, stand.watch
+def test_a_slice_that_comes_during_a_step_is_not_fresh_after_it(harness: FollowerStand) -> None:
+    follower, watch = harness.follower, harness.watch
     advance = watch.advance
 
     def interrupted(state: Any, *, slice_index: int, budget: float) -> SimpleNamespace:
         if slice_index == 0:
-            stand.slice(1)
+            harness.slice(1)
         return advance(state, slice_index=slice_index, budget=budget)
 
     watch.advance = interrupted  # type: ignore[method-assign]
     watch.work = [(0.05, 0), (0.02, 0)]
-    stand.slice(0)
+    harness.slice(0)
     follower.step()
     assert follower.steps == pytest.approx([0.05])
     assert follower.is_behind
@@ -125,18 +125,18 @@ def test_a_slice_that_comes_during_a_step_is_not_fresh_after_it(stand: FollowerS
 
 
 def test_slices_of_a_part_without_the_watch_are_neither_run_nor_counted(
-    stand: FollowerStand,
+    harness: FollowerStand,
 ) -> None:
-    stand.follower.is_paused = True
-    stand.slice(0)
-    stand.follower.step()
-    assert (stand.watch.calls, stand.follower.steps) == ([], [])
-    assert not stand.follower.is_behind
-    stand.follower.is_paused = False
-    stand.watch.work = [(0.01, 0)]
-    stand.slice(1)
-    stand.follower.step()
-    assert stand.follower.steps == pytest.approx([0.01])
+    harness.follower.is_paused = True
+    harness.slice(0)
+    harness.follower.step()
+    assert (harness.watch.calls, harness.follower.steps) == ([], [])
+    assert not harness.follower.is_behind
+    harness.follower.is_paused = False
+    harness.watch.work = [(0.01, 0)]
+    harness.slice(1)
+    harness.follower.step()
+    assert harness.follower.steps == pytest.approx([0.01])
 
 
 def test_a_slice_stores_as_many_values_as_questions_shall_run() -> None:

@@ -14,7 +14,7 @@ from fastevm.bench.node.load import LoadError
 from fastevm.node.dev_accounts import dev_accounts
 
 from .conftest import running_node
-from .test_javascript import HERE, told
+from .test_javascript import HERE, reported
 from .test_op_stack import CAST, LIMIT
 
 COUNTER = "5f54600101805f555f52600760205fa160205ff3"  # as in common.mjs
@@ -81,7 +81,7 @@ def fork(upstream: Counted) -> Iterator[str]:
     reason="needs Node.js and npm, which `make test` uses where they are installed",
 )
 def test_programs_on_viem_see_one_chain(upstream: Counted, fork: str) -> None:
-    assert told("viem_fork", fork, 2, upstream.counter, upstream.last) == VIEM
+    assert reported("viem_fork", fork, 2, upstream.counter, upstream.last) == VIEM
 
 
 @pytest.mark.skipif(CAST is None, reason="needs cast, which npm brings with `make test`")

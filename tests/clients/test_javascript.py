@@ -46,7 +46,7 @@ VIEM = {
 }
 
 
-def told(client: str, url: str, payer: int, *more: str) -> dict[str, Any]:
+def reported(client: str, url: str, payer: int, *more: str) -> dict[str, Any]:
     """What each program of a client had to say: its value, or the error's text.
 
     ``more``: further words for the programs.
@@ -60,8 +60,8 @@ def told(client: str, url: str, payer: int, *more: str) -> dict[str, Any]:
 
 
 def test_programs_on_ethers_do_what_they_are_written_for(url: str) -> None:
-    assert told("ethers", url, 1) == ETHERS
+    assert reported("ethers", url, 1) == ETHERS
 
 
 def test_programs_on_viem_do_what_they_are_written_for(url: str) -> None:
-    assert told("viem", url, 2) == VIEM
+    assert reported("viem", url, 2) == VIEM

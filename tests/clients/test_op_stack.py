@@ -11,7 +11,7 @@ from fastevm.node.dev_accounts import dev_accounts
 from fastevm.rpc_client.blocking import JsonRpcClient
 
 from .conftest import running_node
-from .test_javascript import HERE, told
+from .test_javascript import HERE, reported
 
 CAST = next(HERE.glob("node_modules/@foundry-rs/cast-*/bin/cast*"), None)
 ALICE, BOB = "0x" + "a1" * 20, "0x" + "b0" * 20
@@ -55,7 +55,7 @@ def op_mainnet() -> Iterator[str]:
 def test_programs_on_viem_see_an_l2(l2: str) -> None:
     # The actions that ask contracts of L1 (getL2Output, getTimeToNextL2Output, proveWithdrawal,
     # finalizeWithdrawal and what waits for them) have nobody to ask: L1 is simulated.
-    assert told("viem_op", l2, 2) == VIEM
+    assert reported("viem_op", l2, 2) == VIEM
 
 
 @pytest.mark.skipif(CAST is None, reason="needs cast, which npm brings with `make test`")

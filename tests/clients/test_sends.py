@@ -13,7 +13,7 @@ from fastevm.node.dev_accounts import dev_accounts
 from fastevm.rpc_client.blocking import JsonRpcClient
 
 from .conftest import running_node
-from .test_javascript import HERE, LIMIT, needs_javascript, told
+from .test_javascript import HERE, LIMIT, needs_javascript, reported
 
 COUNT = 20
 BOB = Web3.to_checksum_address("0x" + "b0" * 20)
@@ -38,7 +38,7 @@ def url(request: pytest.FixtureRequest) -> Iterator[str]:
 
 @needs_javascript
 def test_viem_and_ethers(url: str) -> None:
-    assert told("sends", url, 1, KEYS[2]) == {
+    assert reported("sends", url, 1, KEYS[2]) == {
         "viem, one after another": COUNT,
         "viem, at once": COUNT,
         "ethers, one after another": COUNT,

@@ -44,7 +44,7 @@ def nodes() -> Iterator[Nodes]:
         yield {BASELINE: anvil, OURS: ours}
 
 
-def told(node: NodeProcess, method: str, *params: Any) -> Any:
+def reported(node: NodeProcess, method: str, *params: Any) -> Any:
     """The answer, or code, message and data of the refusal."""
     try:
         return node.ask(method, *params)
@@ -54,7 +54,7 @@ def told(node: NodeProcess, method: str, *params: Any) -> Any:
 
 def same(nodes: Nodes, method: str, *params: Any) -> Any:
     """The answer that both give."""
-    theirs, ours = (told(nodes[name], method, *params) for name in (BASELINE, OURS))
+    theirs, ours = (reported(nodes[name], method, *params) for name in (BASELINE, OURS))
     assert ours == theirs
     return ours
 
@@ -72,7 +72,7 @@ def receipt(node: NodeProcess, request: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("method", ["eth_call", "eth_estimateGas"])
 @pytest.mark.parametrize("target", [REVERTS, HALTS, CUSTOM])
-def test_what_fails_is_told_in_the_same_words(nodes: Nodes, method: str, target: str) -> None:
+def test_what_fails_is_reported_in_the_same_words(nodes: Nodes, method: str, target: str) -> None:
     assert isinstance(same(nodes, method, {"from": ALICE, "to": target}), tuple)
 
 
@@ -109,7 +109,7 @@ def test_a_used_nonce_is_refused_in_the_same_words(nodes: Nodes) -> None:
     "more",
     [{}, {"value": "0x1"}, {"gasPrice": hex(2 * GWEI)}, {"gasPrice": hex(GWEI), "gas": "0x5208"}],
 )
-def test_a_sender_without_funds_is_told_the_same(
+def test_a_sender_without_funds_is_reported_the_same(
     nodes: Nodes, method: str, more: dict[str, str]
 ) -> None:
     same(nodes, method, {"from": POOR, "to": BOB, **more})
@@ -159,7 +159,7 @@ def test_a_higher_fee_cap_is_enough_to_replace(nodes: Nodes) -> None:
         node.ask("evm_setAutomine", False)
         nonce = node.ask("eth_getTransactionCount", ALICE, "latest")
         found[name] = [
-            isinstance(told(node, "eth_sendTransaction", {
+            isinstance(reported(node, "eth_sendTransaction", {
                 "from": ALICE, "to": BOB, "nonce": nonce,
                 "maxFeePerGas": hex(cap * GWEI), "maxPriorityFeePerGas": hex(tip * GWEI),
             }), str)

@@ -161,7 +161,7 @@ def test_long_cases_and_answers_do_not_stop_each_other() -> None:
     assert [answer["number"] for answer in answers] == list(range(20))
 
 
-def test_a_peer_that_ends_is_told_with_its_words() -> None:
+def test_a_peer_that_ends_is_reported_with_its_words() -> None:
     started = time.monotonic()
     dying = "print('{\"peer\": 1}'); import sys; sys.exit('no more')"
     with (

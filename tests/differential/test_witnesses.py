@@ -58,13 +58,13 @@ def busy(fork: str) -> Sample:
 @pytest.mark.parametrize("fork", FORKS)
 def test_py_evm_makes_the_same_block_of_it(peer: Peer, fork: str) -> None:
     made = busy(fork)
-    told = ran(peer, fork, made, made.witness)
-    assert told.get("hash") == "0x" + made.block.hash.hex(), told
+    reported = ran(peer, fork, made, made.witness)
+    assert reported.get("hash") == "0x" + made.block.hash.hex(), reported
 
 
 def test_py_evm_misses_what_is_left_out(peer: Peer) -> None:
     made = busy("Cancun")
     for at in range(0, len(made.witness.state), 7):
         less = made.witness.state[:at] + made.witness.state[at + 1 :]
-        told = ran(peer, "Cancun", made, replace(made.witness, state=less))
-        assert "refused" in told, at
+        reported = ran(peer, "Cancun", made, replace(made.witness, state=less))
+        assert "refused" in reported, at

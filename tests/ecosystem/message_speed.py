@@ -24,7 +24,7 @@ CALLS: Final = 100_000
 ROUNDS: Final = 3
 RUN: Final = 50  # transfers between a snapshot and the way back
 ACTORS: Final = [bytes(19) + bytes([0xA0 + at]) for at in range(8)]
-PLACE: Final = b"\xc0" * 20
+CONTRACT: Final = b"\xc0" * 20
 # balances[caller] -= word 1; balances[word 0] += word 1; a log; true.
 TOKEN: Final = bytes.fromhex(
     "335f5260205f208054602035900390555f355f5260205f2080546020350190553360205fa160015f5260205ff3"
@@ -49,16 +49,16 @@ class ByNames:
     def __init__(self, module: Any) -> None:
         self.evm = module.EVM(spec_id="CANCUN", gas_limit=2**63)
         self.account = module.AccountInfo
-        self.text = {address: "0x" + address.hex() for address in (*ACTORS, PLACE)}
+        self.text = {address: "0x" + address.hex() for address in (*ACTORS, CONTRACT)}
         for actor in ACTORS:
             self.evm.set_balance(self.text[actor], 10**18)
         self.snapshot, self.revert = self.evm.snapshot, self.evm.revert
 
     def code(self, code: bytes) -> None:
-        self.evm.insert_account_info(self.text[PLACE], self.account(code=code or b"\0"))
+        self.evm.insert_account_info(self.text[CONTRACT], self.account(code=code or b"\0"))
 
     def send(self, sender: bytes, data: bytes) -> object:
-        return self.evm.message_call(self.text[sender], self.text[PLACE], data)
+        return self.evm.message_call(self.text[sender], self.text[CONTRACT], data)
 
 
 class Direct:
@@ -69,10 +69,10 @@ class Direct:
         self.snapshot, self.revert = self.evm.snapshot, self.evm.revert
 
     def code(self, code: bytes) -> None:
-        self.evm.set_code(PLACE, code)
+        self.evm.set_code(CONTRACT, code)
 
     def send(self, sender: bytes, data: bytes) -> object:
-        return self.evm.call(PLACE, data, sender=sender, commit=True)
+        return self.evm.call(CONTRACT, data, sender=sender, commit=True)
 
 
 def invariant(engine: Any, calls: int) -> float:

@@ -24,7 +24,7 @@ from tests.ecosystem.development.nodes import dev, running
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-PLACE = ROOT / "build" / "suites"
+FOLDER = ROOT / "build" / "suites"
 OURS = "fastevm"
 HOURS = 4.0  # that one run may take
 TESTER = "ETHEREUM_TESTER_CHAIN_BACKEND"
@@ -191,7 +191,7 @@ SUITES = {
 def environment(suite: Suite) -> Path:
     """The interpreter of the suite's environment, made where it is not there."""
     name = re.sub(r"\W+", "-", suite.source or suite.packages[0])
-    folder = PLACE / f"venv-{name}"
+    folder = FOLDER / f"venv-{name}"
     python = folder / "bin" / "python"
     if not (folder / "ready").exists():
         subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
@@ -210,16 +210,16 @@ def sources(suite: Suite, python: Path, engine: str) -> Path:
     if suite.repository is not None:
         return changed(suite, cloned(*suite.repository, engine), engine)
     if suite.project is not None:
-        folder = PLACE / f"{suite.project.name}-{engine}"
+        folder = FOLDER / f"{suite.project.name}-{engine}"
         return Path(shutil.copytree(suite.project, folder, dirs_exist_ok=True))
     if suite.source is None:
         return ROOT
     name = suite.source.replace("==", "-")
-    archive = PLACE / f"{name}.tar.gz"
+    archive = FOLDER / f"{name}.tar.gz"
     if not archive.exists():
-        command = ["download", "--quiet", "--no-deps", "--no-binary", ":all:", "--dest", PLACE]
+        command = ["download", "--quiet", "--no-deps", "--no-binary", ":all:", "--dest", FOLDER]
         subprocess.run([python, "-m", "pip", *command, suite.source], check=True)
-    folder = PLACE / f"{name}-{engine}"
+    folder = FOLDER / f"{name}-{engine}"
     shutil.rmtree(folder, ignore_errors=True)
     with tarfile.open(archive) as packed:
         packed.extractall(folder, filter="data")
@@ -244,7 +244,7 @@ def changed(suite: Suite, folder: Path, engine: str) -> Path:
 
 def cloned(address: str, tag: str, engine: str) -> Path:
     """A clone of a repository at a tag, of its own for each engine."""
-    folder = PLACE / f"{address.rpartition('/')[2]}-{tag}-{engine}"
+    folder = FOLDER / f"{address.rpartition('/')[2]}-{tag}-{engine}"
     if not folder.exists():
         clone = ["git", "clone", "--quiet", "--depth=1", "--branch", tag, address, folder]
         if subprocess.run(clone).returncode != 0:
@@ -268,17 +268,17 @@ def run(name: str, engine: str) -> tuple[dict[str, int], float]:
             timeout=HOURS * 3600,
         )  # fmt: skip
     seconds = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
-    (PLACE / f"{name}-{engine}.log").write_text(done.stdout + done.stderr)
+    (FOLDER / f"{name}-{engine}.log").write_text(done.stdout + done.stderr)
     last = next((line for line in reversed(done.stdout.splitlines()) if " in " in line), "")
     counts = {kind.rstrip("s"): int(count) for count, kind in OUTCOME.findall(last)}
     if not counts:
-        raise SystemExit(f"{name} on {engine} did not run: see {PLACE}/{name}-{engine}.log")
+        raise SystemExit(f"{name} on {engine} did not run: see {FOLDER}/{name}-{engine}.log")
     return counts, seconds
 
 
 def install(names: list[str]) -> None:
     """Environments and archives of suites."""
-    PLACE.mkdir(parents=True, exist_ok=True)
+    FOLDER.mkdir(parents=True, exist_ok=True)
     for name in names:
         try:
             sources(SUITES[name], environment(SUITES[name]), OURS)
@@ -293,7 +293,7 @@ def main() -> int:
     names = parser.parse_args().names or list(SUITES)
     if unknown := [name for name in names if name not in SUITES]:
         parser.error(f"no suite {', '.join(unknown)}; there are {', '.join(SUITES)}")
-    PLACE.mkdir(parents=True, exist_ok=True)
+    FOLDER.mkdir(parents=True, exist_ok=True)
     print("| suite | engine | passed | failed | errors | CPU s |\n|---|---|---|---|---|---|")
     behind = False
     for name in names:

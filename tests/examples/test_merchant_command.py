@@ -19,7 +19,7 @@ WAIT_SECONDS = 30.0  # seconds
 LINES = 5  # of the banner: shop, merchant, node, token, orders
 
 
-async def places_of(process: asyncio.subprocess.Process) -> dict[str, str]:
+async def urls_of(process: asyncio.subprocess.Process) -> dict[str, str]:
     assert process.stdout is not None
     async with asyncio.timeout(WAIT_SECONDS):
         lines = [(await process.stdout.readline()).decode() for _ in range(LINES)]
@@ -34,26 +34,26 @@ async def test_it_serves_both_pages_and_leaves_nothing_behind() -> None:
         sys.executable, *COMMAND.split()[1:], "--port", "0", cwd=ROOT, stdout=subprocess.PIPE
     )
     try:
-        places = await places_of(process)
-        assert list(places) == ["Shop", "Merchant", "Node", "Token", "Orders"]
+        urls = await urls_of(process)
+        assert list(urls) == ["Shop", "Merchant", "Node", "Token", "Orders"]
         async with aiohttp.ClientSession() as session:
             listing = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "fastevm", "pay", "list", "--store", places["Orders"],
+                sys.executable, "-m", "fastevm", "pay", "list", "--store", urls["Orders"],
                 cwd=ROOT, stderr=subprocess.PIPE,
             )  # fmt: skip
             assert b"the store has no order yet" in (await listing.communicate())[1]
             for name in ("Shop", "Merchant"):
-                async with session.get(places[name]) as answer:
+                async with session.get(urls[name]) as answer:
                     assert answer.status == 200
                     assert "Slow Roast" in await answer.text()
             call = {"jsonrpc": "2.0", "id": 1, "method": "eth_getCode"}
-            call["params"] = [places["Token"], "pending"]
-            async with session.post(places["Node"], json=call) as answer:
+            call["params"] = [urls["Token"], "pending"]
+            async with session.post(urls["Node"], json=call) as answer:
                 assert len((await answer.json())["result"]) > 2
             process.send_signal(signal.SIGTERM)
             assert await asyncio.wait_for(process.wait(), WAIT_SECONDS) == 0
             with pytest.raises(aiohttp.ClientConnectorError):
-                await session.get(places["Node"])
+                await session.get(urls["Node"])
     finally:
         if process.returncode is None:
             process.kill()
@@ -67,7 +67,7 @@ async def test_a_signal_to_the_whole_group_ends_it_quietly() -> None:
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
     try:
-        await places_of(process)
+        await urls_of(process)
         os.killpg(process.pid, signal.SIGTERM)
         _, errors = await asyncio.wait_for(process.communicate(), WAIT_SECONDS)
         assert process.returncode == 0

@@ -109,12 +109,12 @@ async def test_an_authorized_order_is_captured_and_paid_before_both_pages(
         await says(page, f"#order-{order_id}", "Paid")
     await says(buyer.page, "#account", "87.50 USDC")
     await says(merchant, '[data-sum="paid"]', "12.50")
-    told = await merchant.value(
+    reported = await merchant.value(
         f"document.querySelector('#order-{order_id} [data-part=trail]').textContent"
     )
     steps = ("set the terms", "signed the auth", "stored the", "in a block", "deep enough")
-    places = [told.find(step) for step in steps]
-    assert -1 not in places and places == sorted(places), told
+    places = [reported.find(step) for step in steps]
+    assert -1 not in places and places == sorted(places), reported
     assert merchant.complaints == buyer.page.complaints == []
 
 
@@ -227,8 +227,8 @@ async def test_what_is_signed_is_shown_for_people(demo: Demo, browser: Browser) 
     await buyer.page.click("#authorize")
     await says(buyer.page, "dialog", "Allow a payment of 12.50 USDC?")
     await says(buyer.page, "dialog", "once, exactly this amount")
-    told = await buyer.page.value("document.querySelector('dialog').innerText")
-    assert "12500000" not in told
+    reported = await buyer.page.value("document.querySelector('dialog').innerText")
+    assert "12500000" not in reported
     await buyer.page.click("dialog summary")
     await says(buyer.page, "dialog", "12500000")
     await buyer.page.click('dialog button[value="no"]')
@@ -272,12 +272,12 @@ async def test_news_under_a_pressed_button_do_not_lose_the_click(
     buyer = await Buyer.arrive(browser, demo, "Ben")
     order_id = await buyer.authorize()
     await says(merchant, f"#order-{order_id}", "Checks at the newest slice: all pass")
-    place = await merchant.place_of(button(order_id, "capture"))
-    await merchant.mouse("mousePressed", place)
+    center = await merchant.center_of(button(order_id, "capture"))
+    await merchant.mouse("mousePressed", center)
     await merchant.value("document.querySelector('[data-demo=pause]').click()")
     await says(merchant, "#message", DEMO_ACTIONS["pause"])
     await says(merchant, f"#order-{order_id} .reason", "the token is paused")
-    await merchant.mouse("mouseReleased", place)
+    await merchant.mouse("mouseReleased", center)
     await says(merchant, "#message", "Nothing was submitted: the token is paused")
     await merchant.value("document.querySelector('[data-demo=unpause]').click()")
     await merchant.until(f"!document.querySelector('#order-{order_id} .reason')")
@@ -407,9 +407,9 @@ async def test_another_injected_wallet_is_offered_and_asked_the_same_way(
             if (method === 'wallet_switchEthereumChain') throw {{ code: 4902 }};
             if (method === 'wallet_addEthereumChain') {{ chain = params[0].chainId; return null; }}
             const body = {{ account: params[0], typedData: JSON.parse(params[1]) }};
-            const told = await fetch('/demo-wallet/sign', {{ method: 'POST',
+            const answer = await fetch('/demo-wallet/sign', {{ method: 'POST',
               headers: {{ 'Content-Type': 'application/json' }}, body: JSON.stringify(body) }});
-            return (await told.json()).signature;
+            return (await answer.json()).signature;
           }},
         }};""",
     )

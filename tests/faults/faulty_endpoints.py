@@ -185,12 +185,12 @@ class Stalls(Endpoint):
 @dataclass
 class Lies(Endpoint):
     """Another value of one slot, in every read that names slots; readers in place of code are
-    refused, since their answers cannot be told apart. ``told``: how often it lied."""
+    refused, since their answers cannot be told apart. ``reported``: how often it lied."""
 
     address: bytes
     slot: int
     value: int
-    told: int = 0
+    reported: int = 0
 
     def refusal(self, call: Call) -> dict[str, Any] | None:
         params = call.get("params") or []
@@ -222,7 +222,7 @@ class Lies(Endpoint):
         return result
 
     def _lie(self, value: str) -> str:
-        self.told += 1
+        self.reported += 1
         return value
 
     def _listed(self, asked: dict[str, list[str]], result: Any, word: str, at: str) -> Any:

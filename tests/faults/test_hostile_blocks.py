@@ -93,7 +93,7 @@ def test_a_feed_rests_after_a_slice_that_took_too_long(
     first = source.begin()
     sink.receive(first)
     sink.receive(replace(source.slice(), transactions=(deposit(2**49),)))
-    assert sink.place() is None
+    assert sink.position() is None
     began = time.monotonic()
     assert sink.follower.receive(first) is Verdict.RESTING
     assert time.monotonic() - began < WAIT_SECONDS

@@ -41,12 +41,12 @@ def test_a_deposit_above_the_gas_of_its_block_is_refused() -> None:
     genesis = looping_genesis(30_000_000)
     source, sink = OpSource(genesis), OpSink(genesis)
     sink.receive(source.begin())
-    assert sink.place() is not None
+    assert sink.position() is not None
     began = time.monotonic()
     sink.receive(replace(source.slice(), transactions=(deposit(2**62),)))
     assert time.monotonic() - began < WAIT_SECONDS
     assert divergences(sink) == 1
-    assert sink.place() is None
+    assert sink.position() is None
 
 
 def test_a_slice_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,10 +54,10 @@ def test_a_slice_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch
     genesis = looping_genesis(2**50)
     source, sink = OpSource(genesis), OpSink(genesis)
     sink.receive(source.begin())
-    assert sink.place() is not None
+    assert sink.position() is not None
     sink.receive(replace(source.slice(), transactions=(deposit(2**49),)))
     assert divergences(sink) == 1
-    assert sink.place() is None
+    assert sink.position() is None
 
 
 def early(number: int, index: int, size: int) -> FeedSlice:

@@ -50,8 +50,8 @@ def test_a_call_site_is_limited_and_tells_what_it_left_out(monkeypatch: pytest.M
 
 
 def test_names_of_contracts_cannot_steer_the_terminal() -> None:
-    told = {"event": "request", "method": HOSTILE}
-    assert not set(Lines(coloured=False).of(told)[:-1]) & set("\x1b\r\n\u202e\u2066\u2028\x9b")
+    reported = {"event": "request", "method": HOSTILE}
+    assert not set(Lines(coloured=False).of(reported)[:-1]) & set("\x1b\r\n\u202e\u2066\u2028\x9b")
 
 
 def test_broken_requests_do_not_fill_the_log(tmp_path: Path) -> None:

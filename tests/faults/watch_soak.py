@@ -72,21 +72,21 @@ class Copy(Struct):
         """Check a message and apply it. Returns the new answers."""
         self.messages += 1
         is_whole = message.get("snapshot", False)
-        told = {answer["question"]: answer for answer in message["answers"]}
-        if len(told) != len(message["answers"]):
+        reported = {answer["question"]: answer for answer in message["answers"]}
+        if len(reported) != len(message["answers"]):
             raise Fault("a question is answered twice in a message")
         missed = message["missed"] if is_whole else 0
         if is_whole:
             self.wholes += 1
             self.missed += missed
-            if sorted(told) != list(range(len(self.slots) + 1)):
+            if sorted(reported) != list(range(len(self.slots) + 1)):
                 raise Fault("a whole picture lacks answers")
         elif message["sequence"] == 1:
             raise Fault("the first message is no whole picture")
         if message["sequence"] != self.sequence + missed + 1:
             raise Fault(f"message {message['sequence']} follows {self.sequence}, missed: {missed}")
         fresh: dict[int, str] = {}
-        for question, answer in told.items():
+        for question, answer in reported.items():
             if answer.get("stale"):
                 continue
             value = fresh[question] = answer["returnData"]
@@ -99,7 +99,7 @@ class Copy(Struct):
         return fresh
 
 
-class Stand:
+class Harness:
     """A node with slices in another process, and what happened to it."""
 
     def __init__(self, node: NodeProcess, http: aiohttp.ClientSession) -> None:
@@ -218,18 +218,18 @@ class Subscriber:
         """An address of its own: limits count clients by their address."""
         return f"127.0.1.{self.number + 1}"
 
-    async def run(self, stand: Stand) -> None:
+    async def run(self, harness: Harness) -> None:
         """Watch until the end, with another connection after each cut."""
         connector = aiohttp.TCPConnector(local_addr=(self.source, 0))
         async with aiohttp.ClientSession(connector=connector) as http:
             while not self.ends:
                 try:
-                    await self.watch(http, stand)
+                    await self.watch(http, harness)
                 except (aiohttp.ClientError, OSError):
                     self.totals["failed connections"] += 1
                     await asyncio.sleep(RETRY_SECONDS)
 
-    async def watch(self, http: aiohttp.ClientSession, stand: Stand) -> None:
+    async def watch(self, http: aiohttp.ClientSession, harness: Harness) -> None:
         """Watch over one connection."""
         self.copy = Copy(self.slots)
         cut = time.monotonic() + self.random.uniform(*CONNECTION_SECONDS)
@@ -240,14 +240,14 @@ class Subscriber:
                 params = ["fastevm_watch", self.request()]
                 call = {"jsonrpc": "2.0", "id": 1, "method": "eth_subscribe", "params": params}
                 await socket.send_str(json.dumps(call))
-                while not self.ends and (stand.is_calm or time.monotonic() < cut):
+                while not self.ends and (harness.is_calm or time.monotonic() < cut):
                     with suppress(TimeoutError):
                         message = await socket.receive(timeout=RETRY_SECONDS)
                         if message.type is not aiohttp.WSMsgType.TEXT:
                             self.totals["closed"] += 1
                             return
-                        await self.take(json.loads(message.data), stand)
-                        await self.disturb(socket, stand)
+                        await self.take(json.loads(message.data), harness)
+                        await self.disturb(socket, harness)
                 if self.random.random() < 0.5:  # without a close message
                     transport = socket._conn.transport if socket._conn else None
                     if transport is not None:
@@ -263,9 +263,9 @@ class Subscriber:
             )
             self.copy = Copy(self.slots)
 
-    async def disturb(self, socket: aiohttp.ClientWebSocketResponse, stand: Stand) -> None:
+    async def disturb(self, socket: aiohttp.ClientWebSocketResponse, harness: Harness) -> None:
         """Sometimes read nothing for a while."""
-        if stand.is_calm or self.random.random() >= 0.005:
+        if harness.is_calm or self.random.random() >= 0.005:
             return
         self.totals["pauses"] += 1
         transport = socket._conn.transport if socket._conn else None
@@ -275,21 +275,21 @@ class Subscriber:
         if transport is not None and not transport.is_closing():
             transport.resume_reading()  # type: ignore[attr-defined]
 
-    async def take(self, told: dict[str, Any], stand: Stand) -> None:
+    async def take(self, reported: dict[str, Any], harness: Harness) -> None:
         """Check a message of the server."""
-        if "id" in told:
-            if "error" in told:
-                raise Fault(f"no subscription: {told['error']}")
+        if "id" in reported:
+            if "error" in reported:
+                raise Fault(f"no subscription: {reported['error']}")
             return
-        params = told["params"]
+        params = reported["params"]
         if "error" in params:
             raise Fault(f"the subscription ended: {params['error']}")
         fresh = self.copy.apply(params["result"])
-        self.check_order(fresh, stand)
+        self.check_order(fresh, harness)
         if self.copy.hash is not None and self.random.random() < 0.02:
-            await self.check_block(stand)
+            await self.check_block(harness)
 
-    def check_order(self, fresh: dict[int, str], stand: Stand) -> None:
+    def check_order(self, fresh: dict[int, str], harness: Harness) -> None:
         """A slot never gets an older value, unless blocks were replaced."""
         now = time.monotonic()
         for question, text in fresh.items():
@@ -297,15 +297,15 @@ class Subscriber:
                 continue
             slot, value = self.slots[question], int(text, 16)
             before, when = self.newest.get(slot, (0, now))
-            if value < before and stand.reorganised < when - REORG_SECONDS:
+            if value < before and harness.reorganised < when - REORG_SECONDS:
                 raise Fault(f"slot {slot} fell from {before} to {value}")
             self.newest[slot] = value, now
 
-    async def check_block(self, stand: Stand) -> None:
+    async def check_block(self, harness: Harness) -> None:
         """The copy equals eth_calls at the block of the last message."""
         answers, block = dict(self.copy.answers), {"blockHash": self.copy.hash}
         try:
-            found = await stand.values(self.slots, block)
+            found = await harness.values(self.slots, block)
         except (aiohttp.ClientError, OSError):
             found = None  # the node was killed
         if found is None:
@@ -330,13 +330,13 @@ class Soak:
     """A node, subscribers, and everything that happens to them."""
 
     def __init__(
-        self, stand: Stand, ports: tuple[int, ...], subscribers: int, wanted: tuple[int, int]
+        self, harness: Harness, ports: tuple[int, ...], subscribers: int, wanted: tuple[int, int]
     ) -> None:
-        self.stand, self.wanted, self.ports = stand, wanted, ports
+        self.harness, self.wanted, self.ports = harness, wanted, ports
         self.thread = LoopThread()
-        self.link = CutLink(self.thread, stand.node.port)
+        self.link = CutLink(self.thread, harness.node.port)
         self.clients = [
-            Subscriber(number, stand.table, stand.clock, self.ports_of(number), wanted)
+            Subscriber(number, harness.table, harness.clock, self.ports_of(number), wanted)
             for number in range(subscribers)
         ]
         self.is_over = False
@@ -349,7 +349,7 @@ class Soak:
         """Do everything until the end. Raises Fault."""
         async with asyncio.TaskGroup() as group:
             for client in self.clients:
-                group.create_task(client.run(self.stand))
+                group.create_task(client.run(self.harness))
             for number in range(CHILDREN):
                 group.create_task(self.children(len(self.clients) + number))
             try:
@@ -362,26 +362,26 @@ class Soak:
 
     async def disturb(self, end: float, kill_every: float, calm_every: float) -> None:
         """Send transactions, kill, cut and reorganise until the end."""
-        stand, random = self.stand, self.stand.random
+        harness, random = self.harness, self.harness.random
         next_kill = time.monotonic() + kill_every
         next_calm = time.monotonic() + calm_every
         while (now := time.monotonic()) < end:
-            await stand.store(self.wanted[1], 4)
+            await harness.store(self.wanted[1], 4)
             await asyncio.sleep(0.1)
             if random.random() < 0.02:
                 seconds = random.uniform(0.2, 1.5)
-                stand.node.standard_input.write(f"{seconds}\n".encode())
-                stand.node.standard_input.flush()
-                stand.done["full queues"] += 1
+                harness.node.standard_input.write(f"{seconds}\n".encode())
+                harness.node.standard_input.flush()
+                harness.done["full queues"] += 1
             if random.random() < 0.01:
                 await self.hold_link()
             if random.random() < 0.01:
-                stand.reorganised = float("inf")
-                await stand.request("anvil_reorg", 1, [])
-                stand.reorganised = time.monotonic()
-                stand.done["reorganisations"] += 1
+                harness.reorganised = float("inf")
+                await harness.request("anvil_reorg", 1, [])
+                harness.reorganised = time.monotonic()
+                harness.done["reorganisations"] += 1
             if now > next_kill:
-                await stand.kill()
+                await harness.kill()
                 next_kill = time.monotonic() + kill_every
             elif now > next_calm:
                 await self.calm()
@@ -389,21 +389,21 @@ class Soak:
 
     async def hold_link(self) -> None:
         """Reset the links of the proxy, or let nothing pass for a while."""
-        if self.stand.random.random() < 0.5:
+        if self.harness.random.random() < 0.5:
             await asyncio.to_thread(self.link.cut)
         else:
             self.link.silence()
-        await asyncio.sleep(self.stand.random.uniform(0.2, 1.0))
+        await asyncio.sleep(self.harness.random.uniform(0.2, 1.0))
         self.link.mend()
-        self.stand.done["held links"] += 1
+        self.harness.done["held links"] += 1
 
     async def calm(self) -> None:
         """Send nothing until all copies equal the state. Raises Fault if that takes too long."""
-        stand = self.stand
-        stand.is_calm = True
+        harness = self.harness
+        harness.is_calm = True
         try:
             await asyncio.sleep(1.5)  # every transaction is in a block
-            values = {tag: await stand.values(list(range(self.wanted[1])), tag) for tag in TAGS}
+            values = {tag: await harness.values(list(range(self.wanted[1])), tag) for tag in TAGS}
             end = time.monotonic() + CALM_SECONDS
             while True:
                 found = [client.differs(values[client.tag] or {}) for client in self.clients]
@@ -413,20 +413,20 @@ class Soak:
                     at = next(at for at, text in enumerate(found) if text)
                     raise Fault(f"the copy of subscriber {at}: {found[at]}")
                 await asyncio.sleep(RETRY_SECONDS)
-            stand.done["compared in calm"] += sum(len(client.slots) for client in self.clients)
+            harness.done["compared in calm"] += sum(len(client.slots) for client in self.clients)
         finally:
-            stand.is_calm = False
+            harness.is_calm = False
 
     async def children(self, number: int) -> None:
         """Start a subscriber in its own process again and again, and kill it."""
-        stand = self.stand
-        values = (number, stand.table, stand.clock, stand.node.port, *self.wanted)
+        harness = self.harness
+        values = (number, harness.table, harness.clock, harness.node.port, *self.wanted)
         arguments = ["-m", "tests.faults.watch_soak", "--child", *map(str, values)]
         while not self.is_over:
             process = await asyncio.create_subprocess_exec(
                 sys.executable, *arguments, stderr=asyncio.subprocess.PIPE
             )
-            end = time.monotonic() + stand.random.uniform(*CHILD_SECONDS)
+            end = time.monotonic() + harness.random.uniform(*CHILD_SECONDS)
             try:
                 while not self.is_over and time.monotonic() < end:
                     await asyncio.sleep(RETRY_SECONDS)
@@ -437,7 +437,7 @@ class Soak:
                 with suppress(ProcessLookupError):
                     process.kill()
                 await process.wait()
-            stand.done["kills of subscribers"] += 1
+            harness.done["kills of subscribers"] += 1
 
 
 async def child(values: list[str]) -> None:
@@ -448,9 +448,9 @@ async def child(values: list[str]) -> None:
     http = aiohttp.ClientSession()
     node = fastevm_node()
     node.url = f"http://{HOST}:{port}"
-    stand = Stand(node, http)
-    stand.reorganised = float("inf")  # it does not know of reorganisations
-    await client.run(stand)
+    harness = Harness(node, http)
+    harness.reorganised = float("inf")  # it does not know of reorganisations
+    await client.run(harness)
 
 
 async def soak(
@@ -468,9 +468,9 @@ async def soak(
         started(Path(name)) as (node, second),
     ):
         async with aiohttp.ClientSession() as http:
-            stand = Stand(node, http)
-            await stand.deploy()
-            made = Soak(stand, (node.port, second), subscribers, (questions, slots))
+            harness = Harness(node, http)
+            await harness.deploy()
+            made = Soak(harness, (node.port, second), subscribers, (questions, slots))
             try:
                 end = time.monotonic() + seconds
                 await made.run(end, kill_every=kill_every, calm_every=calm_every)
@@ -478,7 +478,7 @@ async def soak(
                 made.link.close()
                 made.thread.close()
             await asyncio.sleep(1.0)  # the node has seen that all are gone
-            done = stand.done
+            done = harness.done
             for client in made.clients:
                 done.update(client.totals)
             gauges = await asyncio.to_thread(node.metrics)

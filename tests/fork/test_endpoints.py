@@ -123,7 +123,7 @@ def test_the_error_says_what_is_wrong(proxy: Proxy, tmp_path: Path, name: str) -
     assert time.monotonic() - started < 15
 
 
-def test_nobody_there_is_told(tmp_path: Path) -> None:
+def test_nobody_there_is_reported(tmp_path: Path) -> None:
     with Proxy("http://127.0.0.1:1", key=KEY) as gone:
         url = gone.url
     with pytest.raises(ForkError) as caught:
@@ -131,13 +131,13 @@ def test_nobody_there_is_told(tmp_path: Path) -> None:
     check_text(caught.value, gone)
 
 
-def test_a_wrong_key_is_told(proxy: Proxy, tmp_path: Path) -> None:
+def test_a_wrong_key_is_reported(proxy: Proxy, tmp_path: Path) -> None:
     with pytest.raises(ForkError, match="401") as caught:
         opened(proxy.url.replace(KEY, "another-key-of-ours"), tmp_path)
     assert "another-key-of-ours" not in str(caught.value)
 
 
-def test_a_retry_waits_as_long_as_it_is_told(proxy: Proxy, tmp_path: Path) -> None:
+def test_a_retry_waits_as_long_as_it_is_reported(proxy: Proxy, tmp_path: Path) -> None:
     limited = proxy.endpoint = faulty.TooMany(1, first=1, retry_after=1.0)
     started = time.monotonic()
     with opened(proxy.url, tmp_path) as source:

@@ -85,7 +85,9 @@ LIES: dict[str, tuple[bytes, Endpoint]] = {
 
 
 @pytest.mark.parametrize("lie", LIES)
-def test_a_lie_is_told_as_long_as_it_lasts(upstream: ServerThread, proxy: Proxy, lie: str) -> None:
+def test_a_lie_is_reported_as_long_as_it_lasts(
+    upstream: ServerThread, proxy: Proxy, lie: str
+) -> None:
     target, endpoint = LIES[lie]
     node = follower_of(proxy)
     with ServerThread(node) as server, server.client() as here:

@@ -142,7 +142,7 @@ def test_a_lie_in_a_trace_alone_is_not_believed(
         found = source.fetch(wanted)
         found = source.fetch(wanted)
     assert not truth.differences(own, found, own.head)
-    assert lie.told > 0
+    assert lie.reported > 0
 
 
 class Miner(threading.Thread):

@@ -99,7 +99,7 @@ def test_it_lies_about_one_slot_in_every_form(proxy: Proxy, own: Upstream) -> No
         assert int(state[at]["storage"][key], 16) == 77
         other = f"0x{slot + 1:064x}"
         assert int(asking.call("eth_getStorageAt", at, other, "latest"), 16) == 0
-    assert lie.told == 4
+    assert lie.reported == 4
 
 
 def test_every_second_answer_lags(proxy: Proxy, own: Upstream) -> None:

@@ -96,7 +96,7 @@ def test_a_call_of_many_contracts_takes_few_requests(layer: Layer, source: Layer
     assert len(source.asked) == 3
 
 
-def test_the_source_is_told_what_is_called(layer: Layer, source: LayerSource) -> None:
+def test_the_source_is_reported_what_is_called(layer: Layer, source: LayerSource) -> None:
     EVM(state=layer).call(TOKEN, word(5), sender=SENDER, value=3)
     assert source.asked[0].calls == [
         {

@@ -180,7 +180,7 @@ async def test_authorizations_of_others_count_until_they_are_consumed(still: Mar
     assert report.ok
 
 
-async def test_a_sender_without_gas_money_is_told(still: Market) -> None:
+async def test_a_sender_without_gas_money_is_reported(still: Market) -> None:
     poor = Account.from_key("0x" + "55" * 32)
     merchant = still.merchant(signer=KeySigner(poor.key))
     await still.stored(merchant, recipient=poor.address)

@@ -96,7 +96,7 @@ def sender_of(merchant: Merchant, **options: Any) -> Sender:
     return Sender(merchant.store, VAULT, private=True, schedule=(0.0,), **options)
 
 
-async def test_a_life_is_told_in_order_and_signed(still: Market, receiver: Receiver) -> None:
+async def test_a_life_is_reported_in_order_and_signed(still: Market, receiver: Receiver) -> None:
     merchant = still.merchant()
     secret = add_endpoint(merchant.store, VAULT, "shop", receiver.url)
     await paid(still, merchant, "order-1", "order-2")

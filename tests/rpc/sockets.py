@@ -47,10 +47,10 @@ class SocketClient:
 
     async def note(self) -> tuple[str, Any]:
         """Return the next notification: subscription id and result."""
-        told = self.notes.pop(0) if self.notes else await self.read()
-        assert told["method"] == "eth_subscription"
-        assert "id" not in told
-        return told["params"]["subscription"], told["params"]["result"]
+        reported = self.notes.pop(0) if self.notes else await self.read()
+        assert reported["method"] == "eth_subscription"
+        assert "id" not in reported
+        return reported["params"]["subscription"], reported["params"]["result"]
 
     async def results(self, count: int) -> list[Any]:
         return [(await self.note())[1] for _ in range(count)]

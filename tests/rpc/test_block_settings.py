@@ -44,8 +44,8 @@ def test_each_setting_shows_in_the_next_block(client: Client, family: str, done:
     assert client.result(name, RANDAO) is done
     assert client.result("eth_coinbase") == OTHER
     assert client.result("eth_baseFee") == "0x5"
-    told = client.result("anvil_nodeInfo")["environment"]
-    assert (told["baseFee"], told["gasLimit"]) == ("0x5", hex(90_000_000))
+    reported = client.result("anvil_nodeInfo")["environment"]
+    assert (reported["baseFee"], reported["gasLimit"]) == ("0x5", hex(90_000_000))
     first, second = mined(client), mined(client)
     assert (first["miner"], second["miner"]) == (OTHER, OTHER)
     assert (first["gasLimit"], second["gasLimit"]) == (hex(90_000_000), hex(90_000_000))
@@ -120,9 +120,9 @@ def test_the_node_tells_of_its_snapshots_and_begins_anew(client: Client) -> None
     first = client.result("eth_getBlockByNumber", "0x0", False)
     assert client.result("anvil_getGenesisTime") == int(first["timestamp"], 16)
     number = client.result("evm_snapshot")
-    told = client.result("anvil_metadata")
-    assert told["snapshots"] == {number: [0, first["hash"]]}
-    assert told["latestBlockHash"] == first["hash"]
+    reported = client.result("anvil_metadata")
+    assert reported["snapshots"] == {number: [0, first["hash"]]}
+    assert reported["latestBlockHash"] == first["hash"]
     mined(client)
     assert client.result("evm_reset") is None
     assert client.result("eth_blockNumber") == "0x0"

@@ -48,7 +48,7 @@ def test_blocks_come_only_on_demand(still: Client) -> None:
     assert latest(still)["number"] == "0x6"
 
 
-def test_time_moves_as_told(still: Client) -> None:
+def test_time_moves_as_reported(still: Client) -> None:
     start = int(latest(still)["timestamp"], 16)
     assert still.result("evm_setNextBlockTimestamp", start + 1000) is None
     still.result("evm_mine")

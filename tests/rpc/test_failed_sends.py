@@ -79,8 +79,8 @@ def test_a_call_that_halts_has_empty_return_data(node: LocalNode) -> None:
 def test_without_the_option_a_failed_transaction_is_a_hash() -> None:
     with LocalNode() as made:
         node = prepared(made)
-        told = node.request("eth_sendTransaction", [sent(REVERTING)])
-        assert node.request("eth_getTransactionReceipt", [told])["status"] == "0x0"
+        reported = node.request("eth_sendTransaction", [sent(REVERTING)])
+        assert node.request("eth_getTransactionReceipt", [reported])["status"] == "0x0"
         with pytest.raises(NodeError) as failed:
             node.request("eth_call", [sent(HALTING)])
         assert failed.value.data is None

@@ -24,7 +24,7 @@ NAMES = {
     "bpo1": "BPO1", "bpo2": "BPO2", "amsterdam": "Amsterdam", "latest": "Osaka",
 }  # fmt: skip
 ORDER = [fork.name for fork in FORKS]
-PLACES = {name: ORDER.index(fork) for name, fork in NAMES.items()}
+POSITIONS = {name: ORDER.index(fork) for name, fork in NAMES.items()}
 COINBASE = "0x" + "00" * 20
 # Stores 7 in slot 1, leaves a log, and returns the word 42; without opcodes of later forks.
 CODE = "600760015560006000a0602a60005260206000f3"
@@ -32,7 +32,7 @@ INIT = "0x601480600b6000396000f3" + CODE
 
 
 def since(name: str, fork: str) -> bool:
-    return PLACES[name] >= ORDER.index(fork)
+    return POSITIONS[name] >= ORDER.index(fork)
 
 
 class Chain:
@@ -136,7 +136,7 @@ def test_a_contract_is_deployed_called_and_leaves_a_log(chain: Chain) -> None:
     assert chain.result("eth_getBlockReceipts", receipt["blockNumber"]) == [receipt]
 
 
-def test_fees_are_told(chain: Chain) -> None:
+def test_fees_are_reported(chain: Chain) -> None:
     assert int(chain.result("eth_gasPrice"), 16) > 0
     history = chain.result("eth_feeHistory", "0x2", "latest", [50])
     assert any(int(fee, 16) for fee in history["baseFeePerGas"]) == chain.since("London")
@@ -173,8 +173,8 @@ def test_several_transactions_share_a_block(chain: Chain) -> None:
 
 
 def test_anvil_names_the_fork(chain: Chain) -> None:
-    told = chain.result("anvil_nodeInfo")["hardFork"]
-    assert told.lower().replace("merge", "paris") == NAMES[chain.name].lower()
+    reported = chain.result("anvil_nodeInfo")["hardFork"]
+    assert reported.lower().replace("merge", "paris") == NAMES[chain.name].lower()
 
 
 def test_traces_replay_what_the_rules_did(chain: Chain) -> None:

@@ -101,7 +101,7 @@ def test_a_wrong_value_is_found_and_replaced(
         assert server.server.freshness.ready()
 
 
-def test_an_upstream_that_keeps_lying_is_told_by_readyz(
+def test_an_upstream_that_keeps_lying_is_reported_by_readyz(
     upstream: ServerThread, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     node = follower_of(upstream)

@@ -79,9 +79,9 @@ async def test_an_inclusion_is_one_message(client: SocketClient) -> None:
             await client.silence()
             await client.result("eth_sendRawTransaction", hex_bytes(counting(accounts()[1], 0)))
             await client.result("evm_mine")
-        (told,) = await client.results(1)
+        (reported,) = await client.results(1)
         receipt = await client.result("eth_getTransactionReceipt", tx_hash)
-        assert told == {
+        assert reported == {
             "status": "included",
             "blockHash": receipt["blockHash"],
             "blockNumber": receipt["blockNumber"],
@@ -95,8 +95,8 @@ async def test_a_transaction_is_sent_with_its_subscription(client: SocketClient)
     raw = hex_bytes(counting(accounts()[1], 0))
     await client.subscribe("transactionInclusion", {"transaction": raw})
     await client.result("evm_mine")
-    (told,) = await client.results(1)
-    assert told["receipt"]["transactionHash"] == await client.result("web3_sha3", raw)
+    (reported,) = await client.results(1)
+    assert reported["receipt"]["transactionHash"] == await client.result("web3_sha3", raw)
     code, message = await error_of(client, "transactionInclusion", {"transaction": raw})
     assert (code, message.startswith("nonce too low")) == (-32003, True)
 

@@ -16,18 +16,18 @@ from .test_watching import (
     SENDER,
     SLICE_MS,
     WAIT_SECONDS,
-    Stand,
+    Harness,
     rival,
     stand_on,
 )  # fmt: skip
 
 
 @pytest.fixture
-async def stand() -> AsyncIterator[Stand]:
-    stand = await stand_on(dev_node(block_time_ms=600, slice_interval_ms=100))
-    yield stand
-    await stand.http.close()
-    await stand.server.stop()
+async def harness() -> AsyncIterator[Harness]:
+    harness = await stand_on(dev_node(block_time_ms=600, slice_interval_ms=100))
+    yield harness
+    await harness.http.close()
+    await harness.server.stop()
 
 
 class Mirror:
@@ -65,52 +65,52 @@ class Mirror:
         return True
 
 
-async def test_changes_add_up_to_the_state_of_the_chain(stand: Stand) -> None:
-    caller, client = await stand.client(), await stand.client()
-    await stand.deploy(caller)
+async def test_changes_add_up_to_the_state_of_the_chain(harness: Harness) -> None:
+    caller, client = await harness.client(), await harness.client()
+    await harness.deploy(caller)
     mirror = Mirror(client)
-    await client.subscribe("stateChanges", [stand.logger, SENDER, RECEIVER])
+    await client.subscribe("stateChanges", [harness.logger, SENDER, RECEIVER])
     last = ""
     for count in range(20):
-        raw = stand.log() if count % 2 else stand.sign(to=RECEIVER, value=1)
+        raw = harness.log() if count % 2 else harness.sign(to=RECEIVER, value=1)
         last = await caller.result("eth_sendRawTransaction", raw)
         await asyncio.sleep(0.05)
     async with asyncio.timeout(WAIT_SECONDS):
-        while mirror.accounts.get(SENDER.lower(), {}).get("nonce") != stand.nonce:
+        while mirror.accounts.get(SENDER.lower(), {}).get("nonce") != harness.nonce:
             await mirror.read()
-    await stand.sealed(caller, last)
+    await harness.sealed(caller, last)
     assert mirror.positions == sorted(mirror.positions)
     assert len(set(mirror.positions)) > 3
-    for address in (stand.logger, SENDER.lower(), RECEIVER):
+    for address in (harness.logger, SENDER.lower(), RECEIVER):
         assert await mirror.agrees(caller, address, "latest")
-    assert mirror.accounts[stand.logger]["storage"] == {"0x0": "0xa"}
+    assert mirror.accounts[harness.logger]["storage"] == {"0x0": "0xa"}
 
 
 async def test_a_reorganisation_reports_what_the_new_chain_has() -> None:
-    stand = await stand_on(dev_node(mining=Mining.MANUAL))
-    caller, client, node = await stand.client(), await stand.client(), stand.node
-    tx_hash = await caller.result("eth_sendRawTransaction", stand.sign(data=LOGGER_INIT))
+    harness = await stand_on(dev_node(mining=Mining.MANUAL))
+    caller, client, node = await harness.client(), await harness.client(), harness.node
+    tx_hash = await caller.result("eth_sendRawTransaction", harness.sign(data=LOGGER_INIT))
     base = (await asyncio.to_thread(node.mine))[0]
     created = await caller.result("eth_getTransactionReceipt", tx_hash)
-    stand.logger = created["contractAddress"]
+    harness.logger = created["contractAddress"]
     mirror = Mirror(client)
-    await client.subscribe("stateChanges", [stand.logger, RECEIVER])
-    await caller.result("eth_sendRawTransaction", stand.log())
-    await caller.result("eth_sendRawTransaction", stand.sign(to=RECEIVER, value=7))
+    await client.subscribe("stateChanges", [harness.logger, RECEIVER])
+    await caller.result("eth_sendRawTransaction", harness.log())
+    await caller.result("eth_sendRawTransaction", harness.sign(to=RECEIVER, value=7))
     await asyncio.to_thread(node.mine)
     changed = {(await mirror.read())["address"] for _ in range(2)}
-    assert changed == {stand.logger, RECEIVER}
+    assert changed == {harness.logger, RECEIVER}
     item = rival(node, base, [], 1)
     await asyncio.to_thread(node.add_block, item)
     await asyncio.to_thread(node.add_block, rival(node, item, [], 2))
     back = [await mirror.read() for _ in range(2)]
     assert {change["address"]: change["storage"] for change in back} == {
-        stand.logger: {"0x0": "0x0"},
+        harness.logger: {"0x0": "0x0"},
         RECEIVER: {},
     }
     assert mirror.accounts[RECEIVER]["balance"] == "0x0"
-    await stand.http.close()
-    await stand.server.stop()
+    await harness.http.close()
+    await harness.server.stop()
 
 
 async def test_a_follower_reports_the_slices_of_its_leader_and_their_withdrawal() -> None:
@@ -138,6 +138,6 @@ async def test_a_follower_reports_the_slices_of_its_leader_and_their_withdrawal(
     await asyncio.to_thread(feed.withdraw, "test")
     back = await mirror.read()
     assert (back["balance"], back["blockNumber"], back["index"]) == ("0x0", "0x1", None)
-    for stand in (follower, leader):
-        await stand.http.close()
-        await stand.server.stop()
+    for harness in (follower, leader):
+        await harness.http.close()
+        await harness.server.stop()

@@ -31,7 +31,7 @@ LOGGER_CODE = "5f5fa05f546001015f5500"
 LOGGER_INIT = f"0x6a{LOGGER_CODE}5f52600b6015f3"
 
 
-class Stand:
+class Harness:
     """A live node with a WebSocket client and the nonce of its first account."""
 
     def __init__(self, node: Node, server: Server, http: aiohttp.ClientSession) -> None:
@@ -81,62 +81,64 @@ class Stand:
         raise AssertionError("never sealed")
 
 
-async def stand_on(node: Node, **limits: Any) -> Stand:
+async def stand_on(node: Node, **limits: Any) -> Harness:
     server = server_of(node, "preconf/preconfirmed", limits=Limits(**limits), threads=2)
     await server.start()
-    return Stand(node, server, aiohttp.ClientSession())
+    return Harness(node, server, aiohttp.ClientSession())
 
 
 @pytest.fixture
-async def stand() -> AsyncIterator[Stand]:
-    stand = await stand_on(dev_node(block_time_ms=BLOCK_MS, slice_interval_ms=SLICE_MS))
-    yield stand
-    await stand.http.close()
-    await stand.server.stop()
+async def harness() -> AsyncIterator[Harness]:
+    harness = await stand_on(dev_node(block_time_ms=BLOCK_MS, slice_interval_ms=SLICE_MS))
+    yield harness
+    await harness.http.close()
+    await harness.server.stop()
 
 
 @pytest.fixture
-async def unhurried() -> AsyncIterator[Stand]:
+async def unhurried() -> AsyncIterator[Harness]:
     """A node that makes slices, of one block that does not end during a test."""
-    stand = await stand_on(dev_node(block_time_ms=UNHURRIED_MS, slice_interval_ms=SLICE_MS))
-    yield stand
-    await stand.http.close()
-    await stand.server.stop()
+    harness = await stand_on(dev_node(block_time_ms=UNHURRIED_MS, slice_interval_ms=SLICE_MS))
+    yield harness
+    await harness.http.close()
+    await harness.server.stop()
 
 
 @pytest.fixture
-async def still() -> AsyncIterator[Stand]:
+async def still() -> AsyncIterator[Harness]:
     """A node that makes blocks only on demand."""
-    stand = await stand_on(dev_node(mining=Mining.MANUAL))
-    yield stand
-    await stand.http.close()
-    await stand.server.stop()
+    harness = await stand_on(dev_node(mining=Mining.MANUAL))
+    yield harness
+    await harness.http.close()
+    await harness.server.stop()
 
 
 @pytest.mark.parametrize("name", ["pendingLogs", "logs"])
-async def test_a_log_is_told_when_pre_confirmed_and_again_when_canonical(
-    stand: Stand, name: str
+async def test_a_log_is_reported_when_pre_confirmed_and_again_when_canonical(
+    harness: Harness, name: str
 ) -> None:
-    client, caller = await stand.client(), await stand.client()
-    await stand.deploy(caller)
-    wanted = {"address": stand.logger, "fromBlock": "pending"}
+    client, caller = await harness.client(), await harness.client()
+    await harness.deploy(caller)
+    wanted = {"address": harness.logger, "fromBlock": "pending"}
     pending = await client.subscribe(name, wanted)
-    canonical = await client.subscribe("logs", {"address": stand.logger})
+    canonical = await client.subscribe("logs", {"address": harness.logger})
     heads = await client.subscribe("newHeads")
-    tx_hash = await caller.result("eth_sendRawTransaction", stand.log())
-    told: dict[str, list[Any]] = {pending: [], canonical: [], heads: []}
-    while not told[canonical]:
+    tx_hash = await caller.result("eth_sendRawTransaction", harness.log())
+    reported: dict[str, list[Any]] = {pending: [], canonical: [], heads: []}
+    while not reported[canonical]:
         name, result = await client.note()
-        told[name].append(result)
-        assert name != canonical or told[pending]
-    (early,), (late,) = told[pending], told[canonical]
+        reported[name].append(result)
+        assert name != canonical or reported[pending]
+    (early,), (late,) = reported[pending], reported[canonical]
     assert early["transactionHash"] == tx_hash
     assert early["blockHash"] == ZERO
-    assert late["blockHash"] in [head["hash"] for head in told[heads]]
+    assert late["blockHash"] in [head["hash"] for head in reported[heads]]
     assert {**early, "blockHash": late["blockHash"]} == late
 
 
-async def test_pending_logs_of_a_node_without_slices_are_those_of_its_blocks(still: Stand) -> None:
+async def test_pending_logs_of_a_node_without_slices_are_those_of_its_blocks(
+    still: Harness,
+) -> None:
     client, caller = await still.client(), await still.client()
     await caller.result("anvil_setCode", RECEIVER, "0x" + LOGGER_CODE)
     await client.subscribe("logs", {"address": RECEIVER, "fromBlock": "pending"})
@@ -147,27 +149,27 @@ async def test_pending_logs_of_a_node_without_slices_are_those_of_its_blocks(sti
     assert (log["blockNumber"], log["address"]) == ("0x1", RECEIVER)
 
 
-async def test_the_slices_of_a_block_add_up_to_the_block(stand: Stand) -> None:
-    client, caller = await stand.client(), await stand.client()
+async def test_the_slices_of_a_block_add_up_to_the_block(harness: Harness) -> None:
+    client, caller = await harness.client(), await harness.client()
     blocks = await client.subscribe("newFlashblocks")
     hashes = await client.subscribe("newFlashblockTransactions")
     heads = await client.subscribe("newHeads")
-    told: dict[str, list[Any]] = {blocks: [], hashes: [], heads: []}
+    reported: dict[str, list[Any]] = {blocks: [], hashes: [], heads: []}
     sent: list[str] = []
 
     async def send() -> None:
-        while len(told[heads]) < 3:
-            sent.append(await caller.result("eth_sendRawTransaction", stand.sign(to=RECEIVER)))
+        while len(reported[heads]) < 3:
+            sent.append(await caller.result("eth_sendRawTransaction", harness.sign(to=RECEIVER)))
             await asyncio.sleep(0.03)
 
     sending = asyncio.create_task(send())
-    while len(told[heads]) < 4 or len(told[hashes]) < len(sent):
+    while len(reported[heads]) < 4 or len(reported[hashes]) < len(sent):
         name, result = await client.note()
-        told[name].append(result)
+        reported[name].append(result)
     await sending
-    assert told[hashes] == sent
-    for head in told[heads][1:]:
-        of_block = [block for block in told[blocks] if block["number"] == head["number"]]
+    assert reported[hashes] == sent
+    for head in reported[heads][1:]:
+        of_block = [block for block in reported[blocks] if block["number"] == head["number"]]
         counts = [len(block["transactions"]) for block in of_block]
         assert counts == sorted(counts)
         assert all(block["hash"] == ZERO for block in of_block)
@@ -179,7 +181,7 @@ async def test_the_slices_of_a_block_add_up_to_the_block(stand: Stand) -> None:
 
 
 async def test_a_submitted_transaction_is_answered_with_its_receipt_before_its_block(
-    unhurried: Stand,
+    unhurried: Harness,
 ) -> None:
     client = await unhurried.client()
     for _ in range(5):
@@ -189,15 +191,15 @@ async def test_a_submitted_transaction_is_answered_with_its_receipt_before_its_b
     assert await client.result("eth_blockNumber") == "0x0"
 
 
-async def test_every_getter_serves_the_pre_confirmed_state(stand: Stand) -> None:
-    client = await stand.client()
-    created = await client.result("eth_sendRawTransactionSync", stand.sign(data=LOGGER_INIT))
-    stand.logger = created["contractAddress"]
-    logged = await client.result("eth_sendRawTransactionSync", stand.log())
-    assert await client.result("eth_getCode", stand.logger, "pending") == "0x" + LOGGER_CODE
-    slot = await client.result("eth_getStorageAt", stand.logger, "0x0", "pending")
+async def test_every_getter_serves_the_pre_confirmed_state(harness: Harness) -> None:
+    client = await harness.client()
+    created = await client.result("eth_sendRawTransactionSync", harness.sign(data=LOGGER_INIT))
+    harness.logger = created["contractAddress"]
+    logged = await client.result("eth_sendRawTransactionSync", harness.log())
+    assert await client.result("eth_getCode", harness.logger, "pending") == "0x" + LOGGER_CODE
+    slot = await client.result("eth_getStorageAt", harness.logger, "0x0", "pending")
     assert int(slot, 16) == 1
-    proof = await client.result("eth_getProof", stand.logger, ["0x0"], "pending")
+    proof = await client.result("eth_getProof", harness.logger, ["0x0"], "pending")
     assert proof["storageProof"][0]["value"] == "0x1"
     assert proof["nonce"] == "0x1"
     assert await client.result("eth_getTransactionCount", SENDER, "pending") == "0x2"
@@ -208,9 +210,9 @@ async def test_every_getter_serves_the_pre_confirmed_state(stand: Stand) -> None
         count = await client.result("eth_getBlockTransactionCountByNumber", "pending")
         if len(receipts) == int(count, 16) >= 2:
             assert receipt in receipts
-    call = {"to": stand.logger}
+    call = {"to": harness.logger}
     assert await client.result("eth_call", call, "pending") == "0x"
-    sealed = await stand.sealed(client, logged["transactionHash"])
+    sealed = await harness.sealed(client, logged["transactionHash"])
     assert anywhere(logged) == anywhere(sealed)
 
 
@@ -221,20 +223,20 @@ def anywhere(receipt: Any) -> Any:
 
 
 async def test_a_range_up_to_pending_has_every_log_once_while_blocks_are_sealed(
-    stand: Stand,
+    harness: Harness,
 ) -> None:
-    client, caller = await stand.client(), await stand.client()
-    await stand.deploy(caller)
+    client, caller = await harness.client(), await harness.client()
+    await harness.deploy(caller)
     done = asyncio.Event()
     sent: list[str] = []
 
     async def send() -> None:
         while not done.is_set():
-            sent.append(await caller.result("eth_sendRawTransaction", stand.log()))
+            sent.append(await caller.result("eth_sendRawTransaction", harness.log()))
             await asyncio.sleep(0.01)
 
     sending = asyncio.create_task(send())
-    wanted = {"fromBlock": "0x0", "toBlock": "pending", "address": stand.logger}
+    wanted = {"fromBlock": "0x0", "toBlock": "pending", "address": harness.logger}
     seen: list[tuple[str, str]] = []
     heads = set()
     while len(heads) <= 4:
@@ -251,67 +253,69 @@ async def test_a_range_up_to_pending_has_every_log_once_while_blocks_are_sealed(
         await asyncio.sleep(0.002)
     done.set()
     await sending
-    await stand.sealed(client, sent[-1])
+    await harness.sealed(client, sent[-1])
     logs = await client.result("eth_getLogs", wanted)
     assert sorted(e["transactionHash"] for e in logs) == sorted(sent)
     assert await client.result("eth_getLogs", {**wanted, "fromBlock": "pending"}) == []
 
 
-async def test_polled_filters_tell_the_same_as_subscriptions(stand: Stand) -> None:
-    client, caller = await stand.client(), await stand.client()
-    await stand.deploy(caller)
-    logs = await caller.result("eth_newFilter", {"address": stand.logger})
+async def test_polled_filters_tell_the_same_as_subscriptions(harness: Harness) -> None:
+    client, caller = await harness.client(), await harness.client()
+    await harness.deploy(caller)
+    logs = await caller.result("eth_newFilter", {"address": harness.logger})
     blocks = await caller.result("eth_newBlockFilter")
     arrivals = await caller.result("eth_newPendingTransactionFilter")
     heads = await client.subscribe("newHeads")
-    sent, polled_logs, polled_blocks, told = [], [], [], []
-    while len(told) < 3:
-        sent.append(await caller.result("eth_sendRawTransaction", stand.log()))
+    sent, polled_logs, polled_blocks, reported = [], [], [], []
+    while len(reported) < 3:
+        sent.append(await caller.result("eth_sendRawTransaction", harness.log()))
         name, head = await client.note()
         assert name == heads
-        told.append(head["hash"])
+        reported.append(head["hash"])
         polled_logs += await caller.result("eth_getFilterChanges", logs)
         polled_blocks += await caller.result("eth_getFilterChanges", blocks)
-    await stand.sealed(caller, sent[-1])
+    await harness.sealed(caller, sent[-1])
     polled_logs += await caller.result("eth_getFilterChanges", logs)
     polled_blocks += await caller.result("eth_getFilterChanges", blocks)
     assert polled_logs == await caller.result("eth_getFilterLogs", logs) or polled_logs
     assert [entry["transactionHash"] for entry in polled_logs] == sent
-    assert [block for block in polled_blocks if block in told] == told
+    assert [block for block in polled_blocks if block in reported] == reported
     assert await caller.result("eth_getFilterChanges", arrivals) == sent
 
 
-async def test_a_slice_in_hand_stays_as_it_is(stand: Stand) -> None:
-    client = await stand.client()
-    await client.result("eth_sendRawTransactionSync", stand.sign(to=RECEIVER, value=1))
-    held = stand.node.pending()
+async def test_a_slice_in_hand_stays_as_it_is(harness: Harness) -> None:
+    client = await harness.client()
+    await client.result("eth_sendRawTransactionSync", harness.sign(to=RECEIVER, value=1))
+    held = harness.node.pending()
     assert held is not None
     address = bytes.fromhex(RECEIVER[2:])
     before = (held.layer.balance(address), len(held.transactions), held.header, held.receipts)
     for _ in range(3):
-        await client.result("eth_sendRawTransactionSync", stand.sign(to=RECEIVER, value=1))
-    now = stand.node.pending()
+        await client.result("eth_sendRawTransactionSync", harness.sign(to=RECEIVER, value=1))
+    now = harness.node.pending()
     assert now is not None
     assert now.layer.balance(address) == before[0] + 3
     after = (held.layer.balance(address), len(held.transactions), held.header, held.receipts)
     assert after == before
 
 
-async def test_a_pending_call_knows_the_hash_of_its_parent(unhurried: Stand) -> None:
+async def test_a_pending_call_knows_the_hash_of_its_parent(unhurried: Harness) -> None:
     client = await unhurried.client()
     await client.result("eth_sendRawTransactionSync", unhurried.sign(to=RECEIVER, value=1))
     parent_hash = {RECEIVER: {"code": "0x6001430340" + "5f5260205ff3"}}
-    told = await client.result("eth_call", {"to": RECEIVER}, "pending", parent_hash)
+    reported = await client.result("eth_call", {"to": RECEIVER}, "pending", parent_hash)
     pending = await client.result("eth_getBlockByNumber", "pending", False)
     latest = await client.result("eth_getBlockByNumber", "latest", False)
     assert len(pending["transactions"]) == 1
-    assert told == pending["parentHash"] == latest["hash"]
+    assert reported == pending["parentHash"] == latest["hash"]
 
 
-async def test_a_call_sees_what_only_pre_confirmed_funds_allow(stand: Stand) -> None:
-    client = await stand.client()
+async def test_a_call_sees_what_only_pre_confirmed_funds_allow(harness: Harness) -> None:
+    client = await harness.client()
     fresh = Account.create().address
-    receipt = await client.result("eth_sendRawTransactionSync", stand.sign(to=fresh, value=10**18))
+    receipt = await client.result(
+        "eth_sendRawTransactionSync", harness.sign(to=fresh, value=10**18)
+    )
     call = {"from": fresh, "to": RECEIVER, "value": hex(10**17)}
     assert await client.result("eth_estimateGas", call, "pending") == "0x5208"
     assert receipt["status"] == "0x1"
@@ -327,7 +331,7 @@ def rival(node: Node, parent: Block, transactions: list[Any], mark: int) -> Bloc
     return block
 
 
-async def test_a_longer_branch_takes_its_logs_back(still: Stand) -> None:
+async def test_a_longer_branch_takes_its_logs_back(still: Harness) -> None:
     client, caller, node = await still.client(), await still.client(), still.node
     raw = still.sign(data=LOGGER_INIT)
     tx_hash = await caller.result("eth_sendRawTransaction", raw)
@@ -339,8 +343,8 @@ async def test_a_longer_branch_takes_its_logs_back(still: Stand) -> None:
     polled = await caller.result("eth_newFilter", {"address": still.logger})
     first = await caller.result("eth_sendRawTransaction", still.log())
     (old,) = await asyncio.to_thread(node.mine)
-    told = [await client.note(), await client.note()]
-    (added,) = [result for name, result in told if name == logs]
+    reported = [await client.note(), await client.note()]
+    (added,) = [result for name, result in reported if name == logs]
     assert added["transactionHash"] == first
     assert added["removed"] is False
     assert await caller.result("eth_getFilterChanges", polled) == [added]
@@ -349,10 +353,10 @@ async def test_a_longer_branch_takes_its_logs_back(still: Stand) -> None:
     await asyncio.to_thread(node.add_block, item)
     two = rival(node, item, list(old.transactions), 2)
     await asyncio.to_thread(node.add_block, two)
-    told = [await client.note() for _ in range(4)]
-    new_heads = [result["hash"] for name, result in told if name == heads]
+    reported = [await client.note() for _ in range(4)]
+    new_heads = [result["hash"] for name, result in reported if name == heads]
     assert new_heads == ["0x" + block.hash.hex() for block in (item, two)]
-    removed, again = [result for name, result in told if name == logs]
+    removed, again = [result for name, result in reported if name == logs]
     assert removed == {**added, "removed": True}
     assert again["removed"] is False
     assert again["blockHash"] == "0x" + two.hash.hex()
@@ -363,7 +367,7 @@ async def test_a_longer_branch_takes_its_logs_back(still: Stand) -> None:
     assert await caller.result("eth_getLogs", wanted) == [again]
 
 
-async def test_a_node_without_slices_serves_the_next_block_as_pending(still: Stand) -> None:
+async def test_a_node_without_slices_serves_the_next_block_as_pending(still: Harness) -> None:
     client = await still.client()
     latest = await client.result("eth_getBlockByNumber", "latest", True)
     pending = await client.result("eth_getBlockByNumber", "pending", True)
@@ -380,52 +384,52 @@ async def test_a_node_without_slices_serves_the_next_block_as_pending(still: Sta
 
 async def test_a_builder_that_stands_still_is_noticed() -> None:
     node = dev_node(block_time_ms=BLOCK_MS, slice_interval_ms=SLICE_MS)
-    stand = await stand_on(node, pending_age=0.5)
-    client = await stand.client()
-    ready = stand.server.urls[0] + "/readyz"
-    async with stand.http.get(ready) as response:
+    harness = await stand_on(node, pending_age=0.5)
+    client = await harness.client()
+    ready = harness.server.urls[0] + "/readyz"
+    async with harness.http.get(ready) as response:
         assert response.status == 200
     await asyncio.to_thread(node.producer.stop)
     await asyncio.sleep(0.7)
-    async with stand.http.get(ready) as response:
+    async with harness.http.get(ready) as response:
         assert response.status == 503
         assert (await response.json())["ready"] is False
     latest = await client.result("eth_getBlockByNumber", "latest", False)
     assert await client.result("eth_getBlockByNumber", "pending", False) == latest
-    async with stand.http.get(stand.server.urls[0] + "/metrics") as response:
+    async with harness.http.get(harness.server.urls[0] + "/metrics") as response:
         text = await response.text()
     assert "fastevm_ready 0" in text
     assert "fastevm_pending_served 0" in text
-    await stand.http.close()
-    await stand.server.stop()
+    await harness.http.close()
+    await harness.server.stop()
 
 
 async def test_one_who_stops_reading_delays_neither_the_others_nor_the_slices() -> None:
     node = dev_node(block_time_ms=BLOCK_MS, slice_interval_ms=SLICE_MS)
-    stand = await stand_on(node, outbound_messages=50, socket_send_time=1.0)
-    caller, good, bad = await stand.client(), await stand.client(), await stand.client()
-    await stand.deploy(caller)
+    harness = await stand_on(node, outbound_messages=50, socket_send_time=1.0)
+    caller, good, bad = await harness.client(), await harness.client(), await harness.client()
+    await harness.deploy(caller)
     for client in (good, bad):
         await client.subscribe("newFlashblocks")
         await client.subscribe("newFlashblockTransactions", True)
     transport = bad.socket._conn.transport  # type: ignore[union-attr]
     transport.pause_reading()
-    told_before = stand.server.metrics.get("slices_told_total")
+    reported_before = harness.server.metrics.get("slices_told_total")
     made_before = node.metrics_registry.get("slices_total")
-    sent, told = [], 0
+    sent, reported = [], 0
     while len(sent) < 300:
-        sent += [await caller.result("eth_sendRawTransaction", stand.log()) for _ in range(10)]
-        while told < len(sent):
+        sent += [await caller.result("eth_sendRawTransaction", harness.log()) for _ in range(10)]
+        while reported < len(sent):
             _, result = await good.note()
-            told += "status" in result
-    assert told == 300
+            reported += "status" in result
+    assert reported == 300
     made = node.metrics_registry.get("slices_total") - made_before
-    assert stand.server.metrics.get("slices_told_total") - told_before > made / 2
-    await stand.http.close()
-    await stand.server.stop()
+    assert harness.server.metrics.get("slices_told_total") - reported_before > made / 2
+    await harness.http.close()
+    await harness.server.stop()
 
 
-async def test_who_watches_a_follower_sees_what_the_leader_makes(unhurried: Stand) -> None:
+async def test_who_watches_a_follower_sees_what_the_leader_makes(unhurried: Harness) -> None:
     leader = unhurried
     url = leader.server.urls[0]
     first = leader.node.chain.genesis.header.timestamp

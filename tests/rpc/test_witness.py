@@ -44,9 +44,9 @@ def test_the_command_verifies_a_node_and_a_file(
     assert main([*asked, *genesis, "--save", str(saved)]) == 0
     assert "block 50 0x" in capsys.readouterr().out
     assert main(["stateless", "verify", str(saved), *genesis]) == 0
-    told = capsys.readouterr().out
-    assert "holds" in told
-    assert "state root    0x" in told
+    reported = capsys.readouterr().out
+    assert "holds" in reported
+    assert "state root    0x" in reported
     document: dict[str, Any] = json.loads(saved.read_text())
     document["witness"]["state"].pop()
     saved.write_text(json.dumps(document))

@@ -105,8 +105,8 @@ class Run:
             receipt = self.builder.add(signed(fields))
         except InvalidTransaction as refusal:
             return {"status": "rejected", "reason": str(refusal)}
-        told = (receipt.status == 1, receipt.gas_used)
-        assert told == (alone["status"] == "success", alone["gas_used"]), (told, alone)
+        reported = (receipt.status == 1, receipt.gas_used)
+        assert reported == (alone["status"] == "success", alone["gas_used"]), (reported, alone)
         return {**alone, "block_gas": self.builder.gas_used}
 
 

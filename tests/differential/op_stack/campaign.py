@@ -62,7 +62,7 @@ def class_of(outcome: Fields) -> str:
     return f"failed: {outcome['error']}" if outcome["error"] else "success"
 
 
-def told(case: Fields, expected: Fields) -> list[str]:
+def reported(case: Fields, expected: Fields) -> list[str]:
     """The differences of a case; an error of a side is one too."""
     if "failure" in expected:
         return [f"the transcription failed: {expected['failure']}"]
@@ -72,7 +72,7 @@ def told(case: Fields, expected: Fields) -> list[str]:
         return [f"the product failed: {traceback.format_exc()}"]
 
 
-def told_of_users(peer: Peer, case: Fields, expected: Fields) -> list[str]:
+def reported_of_users(peer: Peer, case: Fields, expected: Fields) -> list[str]:
     """Whether a fork's first block is taken with users' transactions in it, from Jovian on."""
     if not any(
         outcome.get("reason", "").startswith("only deposits")
@@ -97,7 +97,7 @@ def run(peer: Peer, fork: Fork, first_seed: int, transactions: int) -> Tally:
         case = make_block(seed, fork)
         expected = peer.run(json.dumps(case))
         tally.count(case, expected)
-        words = told(case, expected) or told_of_users(peer, case, expected)
+        words = reported(case, expected) or reported_of_users(peer, case, expected)
         if words:
             difference = Difference(fork, seed, words, case)
             if len(tally.found) < MOST_MINIMISED:
@@ -112,7 +112,7 @@ def minimised(peer: Peer, difference: Difference) -> Difference:
 
     def still(case: Fields) -> list[str]:
         expected = peer.run(json.dumps(case))
-        words = told(case, expected) or told_of_users(peer, case, expected)
+        words = reported(case, expected) or reported_of_users(peer, case, expected)
         return words if words and kind_of(words) == kind else []
 
     case = difference.case

@@ -149,8 +149,8 @@ class BlockMaker:
 
     def parameters(self) -> FeeParameters:
         """What the contract holds after the attributes: the form tells what is overwritten."""
-        told = Attributes.decode(self.attributes.calldata(self.form))
-        known = vars(parameters_from_attributes(told))
+        reported = Attributes.decode(self.attributes.calldata(self.form))
+        known = vars(parameters_from_attributes(reported))
         storage = self.world.stored_parameters()
         # A form that lacks a field leaves what was there.
         if self.form >= Fork.ECOTONE:

@@ -157,19 +157,19 @@ def receipt_differences(
     transaction: Transaction, receipt: Receipt, theirs: Fields, fork: Fork
 ) -> str:
     """The encoding, and what clients are told beside it; empty where all is equal."""
-    told = {
+    reported = {
         "hash": (hex_bytes(transaction.hash), theirs["hash"]),
         "receipt": (hex_bytes(receipt.rlp()), theirs["receipt"]),
         "gas used": (receipt.gas_used, theirs["gas_used"]),
     }
     if transaction.source_hash is not None and fork >= Fork.REGOLITH:
-        told["deposit nonce"] = (receipt.deposit_nonce, theirs["deposit_nonce"])
+        reported["deposit nonce"] = (receipt.deposit_nonce, theirs["deposit_nonce"])
         if transaction.to is None:
             made = created_by(unhexed(theirs["sender"]), theirs["deposit_nonce"])
-            told["contract"] = (receipt.contract_address, made)
+            reported["contract"] = (receipt.contract_address, made)
     return "; ".join(
         f"{name} {ours} and not {other} ({theirs['error']})"
-        for name, (ours, other) in told.items()
+        for name, (ours, other) in reported.items()
         if ours != other
     )
 
@@ -205,7 +205,7 @@ def fee_differences(imported: Import) -> list[str]:
     if attributes is None:
         return []
     # With empty scalars the storage counts, which calldata of Ecotone does not tell.
-    if imported.fork >= Fork.ECOTONE and not is_told(attributes) and not imported.is_first:
+    if imported.fork >= Fork.ECOTONE and not is_reported(attributes) and not imported.is_first:
         return []
     schedule, found = imported.schedule, []
     pairs = zip(imported.case["transactions"], imported.expected["transactions"], strict=True)
@@ -213,7 +213,7 @@ def fee_differences(imported: Import) -> list[str]:
         if not theirs["valid"] or theirs["deposit_nonce"] is not None:
             continue
         raw = unhexed(text)
-        told = {
+        reported = {
             "L1 fee": (
                 l1_data_fee_of(raw, attributes, schedule),
                 (theirs["l1_fee"], theirs["l1_gas_used"]),
@@ -224,16 +224,16 @@ def fee_differences(imported: Import) -> list[str]:
             ),
         }
         if imported.fork >= Fork.JOVIAN:
-            told["footprint"] = (da_footprint_of(raw, attributes), theirs["footprint"])
+            reported["footprint"] = (da_footprint_of(raw, attributes), theirs["footprint"])
         found += [
             f"transaction {index}: {name} {ours} and not {other}"
-            for name, (ours, other) in told.items()
+            for name, (ours, other) in reported.items()
             if ours != other
         ]
     return found
 
 
-def is_told(attributes: L1Attributes) -> bool:
+def is_reported(attributes: L1Attributes) -> bool:
     return bool(attributes.base_fee_scalar or attributes.blob_base_fee_scalar)
 
 

@@ -144,8 +144,8 @@ VAULTS = {
 def vaults_of(number: int) -> Fields:
     """What each vault is known to have got in a block; empty where nobody told."""
     vectors = json.loads((FOLDER / "vectors.json").read_text())["vectors"]
-    told = [vector for vector in vectors if vector.get("id") == f"vaults-{number}"]
-    return {name: told[0][name] for name in VAULTS} if told else {}
+    reported = [vector for vector in vectors if vector.get("id") == f"vaults-{number}"]
+    return {name: reported[0][name] for name in VAULTS} if reported else {}
 
 
 def differences_in(number: int, peer: Peer) -> list[str]:

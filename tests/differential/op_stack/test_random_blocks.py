@@ -14,7 +14,7 @@ import pytest
 from fastevm.core.execution.op_stack.l1_fees import compressed_size
 from tests.differential.peers import Peer
 
-from .campaign import run, told
+from .campaign import reported, run
 from .generator import make_block
 from .specification.fastlz import fastlz_length
 from .specification.forks import Fork
@@ -74,9 +74,9 @@ def another_account(outcome: dict[str, Any]) -> None:
 def test_a_difference_is_seen(peer: Callable[[str], Peer], change: Change) -> None:
     case = make_block(FIRST_SEED, Fork.HOLOCENE)
     expected = peer("op-stack").run(json.dumps(case))
-    assert told(case, expected) == []
+    assert reported(case, expected) == []
     change(expected)
-    assert told(case, expected)
+    assert reported(case, expected)
 
 
 def test_a_fee_that_differs_is_seen(peer: Callable[[str], Peer]) -> None:
@@ -84,7 +84,7 @@ def test_a_fee_that_differs_is_seen(peer: Callable[[str], Peer]) -> None:
     expected = peer("op-stack").run(json.dumps(case))
     of_user = [done for done in expected["transactions"] if done.get("l1_fee")]
     of_user[0]["l1_fee"] += 1
-    assert "L1 fee" in told(case, expected)[0]
+    assert "L1 fee" in reported(case, expected)[0]
 
 
 def test_blocks_of_a_seed_are_the_same_each_time() -> None:

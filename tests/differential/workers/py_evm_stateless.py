@@ -30,8 +30,10 @@ def hashes(chaindb: ChainDB, newest: bytes) -> Iterator[bytes]:
 def run(case: "dict[str, Any]") -> "dict[str, Any]":
     """The hash of the block that py-evm makes of a block's transactions, or what it misses."""
     named = getattr(forks, f"{case['fork']}VM")
-    told = {"previous_hashes": property(lambda vm: hashes(vm.chaindb, block.header.parent_hash))}
-    machine = type("Stateless", (named,), told)
+    reported = {
+        "previous_hashes": property(lambda vm: hashes(vm.chaindb, block.header.parent_hash))
+    }
+    machine = type("Stateless", (named,), reported)
     db, witness = AtomicDB(), case["witness"]
     for kind in ("state", "codes", "headers"):
         for item in map(unhexed, witness[kind]):

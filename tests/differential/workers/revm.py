@@ -73,10 +73,10 @@ def run_transaction(evm: EVM, fields: dict[str, Any]) -> dict[str, Any]:
 
 def account_of(evm: EVM, address: str, before: dict[str, Any]) -> dict[str, Any]:
     """What can be told of an account: of one that was created, the storage cannot."""
-    told: dict[str, Any] = {"balance": evm.get_balance(address)}
+    reported: dict[str, Any] = {"balance": evm.get_balance(address)}
     if before["nonce"] or before["code"] != "0x" or not evm.basic(address).nonce:
-        told["storage"] = {hex(slot): evm.storage(address, slot) for slot in SLOTS}
-    return told
+        reported["storage"] = {hex(slot): evm.storage(address, slot) for slot in SLOTS}
+    return reported
 
 
 def run(case: dict[str, Any]) -> dict[str, Any]:

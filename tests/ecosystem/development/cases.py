@@ -21,16 +21,16 @@ def tell() -> None:
     """Run all cases in their order. Clients raise what is no Exception, too."""
     signal.signal(signal.SIGALRM, _late)
     for run in CASES:
-        told: dict[str, Any] = {"name": run.__name__.replace("_", " ")}
+        reported: dict[str, Any] = {"name": run.__name__.replace("_", " ")}
         signal.alarm(SECONDS)
         try:
             run()
-            told["value"] = True
+            reported["value"] = True
         except BaseException as error:
-            told["error"] = f"{type(error).__name__}: {error}"[:400]
+            reported["error"] = f"{type(error).__name__}: {error}"[:400]
         finally:
             signal.alarm(0)
-        print(json.dumps(told), flush=True)
+        print(json.dumps(reported), flush=True)
 
 
 def _late(*_: Any) -> None:

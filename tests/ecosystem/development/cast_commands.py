@@ -128,13 +128,13 @@ def main() -> None:
             re.sub(r"\$(\w+)", lambda found: str(values[found[1]]), word)
             for word in shlex.split(line)
         ]
-        told: dict[str, Any] = {"name": line, "value": True}
+        reported: dict[str, Any] = {"name": line, "value": True}
         try:
             if wrong := run(cast, url, words, expected):
-                told = {"name": line, "error": wrong}
+                reported = {"name": line, "error": wrong}
         except subprocess.TimeoutExpired:
-            told = {"name": line, "error": f"nothing within {SECONDS} seconds"}
-        print(json.dumps(told), flush=True)
+            reported = {"name": line, "error": f"nothing within {SECONDS} seconds"}
+        print(json.dumps(reported), flush=True)
 
 
 if __name__ == "__main__":

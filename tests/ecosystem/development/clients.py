@@ -29,7 +29,7 @@ from .nodes import BASELINE, NODES, OURS, running
 
 HERE: Final = Path(__file__).parent
 ROOT: Final = HERE.parents[2]
-PLACE: Final = ROOT / "build" / "development"
+FOLDER: Final = ROOT / "build" / "development"
 SAMPLES: Final = ROOT / "tests" / "clients" / "javascript"
 SECONDS: Final = 300.0  # for all cases of one client
 INSTALLS: Final = 4  # at once
@@ -128,7 +128,7 @@ def npm_install(folder: Path, environment: Mapping[str, str]) -> None:
 
 def newer_node() -> Path:
     """The folder of a Node.js that npm brings."""
-    folder = PLACE / "node"
+    folder = FOLDER / "node"
     programs = folder / "node_modules" / "node" / "bin"
     if not programs.exists():
         folder.mkdir(parents=True, exist_ok=True)
@@ -140,7 +140,7 @@ def newer_node() -> Path:
 
 def pip_install(packages: tuple[str, ...]) -> Path:
     """The folder of the programs of an environment with these packages."""
-    folder = PLACE / ("venv-" + packages[0].split("==")[0])
+    folder = FOLDER / ("venv-" + packages[0].split("==")[0])
     if not (folder / "ready").exists():
         subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
         command = [folder / "bin" / "python", "-m", "pip", "install", "--quiet", *packages]
@@ -205,17 +205,19 @@ def run(client: Client, name: str) -> Outcomes:
         if client.starts_node:
             folder = named_anvil(name, Path(scratch))
             variables |= {"PATH": f"{folder}{os.pathsep}{variables['PATH']}", "HOME": scratch}
-            return told(client.words(""), variables)
+            return reported(client.words(""), variables)
         with running(NODES[name]()) as node:
             variables["NODE_URL"] = node.url
             if not client.upstream:
-                return told(client.words(node.url), variables, client.npm)
+                return reported(client.words(node.url), variables, client.npm)
             with running(NODES[BASELINE]()) as upstream:
                 upstream.ask("anvil_mine", "0x5")
-                return told([*client.words(node.url), upstream.url], variables, client.npm)
+                return reported([*client.words(node.url), upstream.url], variables, client.npm)
 
 
-def told(words: list[str], variables: Mapping[str, str], folder: Path | None = None) -> Outcomes:
+def reported(
+    words: list[str], variables: Mapping[str, str], folder: Path | None = None
+) -> Outcomes:
     """The outcomes of a program."""
     program = shutil.which(words[0], path=variables["PATH"]) or words[0]
     done = subprocess.run(
@@ -247,8 +249,8 @@ def main() -> int:
         found = {node: run(CLIENTS[name], node) for node in nodes}
         cases = dict.fromkeys(case for cases in found.values() for case in cases)
         passed = {
-            node: [case for case in cases if told.get(case, "") is None]
-            for node, told in found.items()
+            node: [case for case in cases if reported.get(case, "") is None]
+            for node, reported in found.items()
         }
         counts = " | ".join(str(len(passed[node])) for node in nodes)
         print(f"| {name} | {len(cases)} | {counts} |", flush=True)

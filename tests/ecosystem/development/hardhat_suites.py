@@ -199,12 +199,12 @@ def outcomes(name: str, network: str, files: Sequence[str] = ()) -> tuple[Outcom
             seconds = time.monotonic() - began
     if not report.exists():
         raise SystemExit(f"{name} on {network} did not run: {(done.stderr + done.stdout)[-2000:]}")
-    told: Outcomes = {}
+    reported: Outcomes = {}
     times: Counter[str] = Counter()  # suites repeat titles
     for title, error in json.loads(report.read_text()):
         times[title] += 1
-        told[title if times[title] == 1 else f"{title} ({times[title]})"] = error
-    return told, seconds
+        reported[title if times[title] == 1 else f"{title} ({times[title]})"] = error
+    return reported, seconds
 
 
 def main() -> int:
@@ -231,8 +231,8 @@ def main() -> int:
             passed = len(found[network]) - len(failed)
             print(f"| {name} | {network} | {passed} | {len(failed)} | {seconds:.1f} |", flush=True)
         expected = found.get(HARDHAT, {})
-        for network, told in found.items():
-            lost = behind(expected, told)
+        for network, reported in found.items():
+            lost = behind(expected, reported)
             known = LIST[name].hardhat_only
             is_behind |= network == OURS and not lost.keys() <= known.keys()
             for title, error in lost.items():
@@ -243,8 +243,8 @@ def main() -> int:
 def behind(expected: Outcomes, found: Outcomes) -> dict[str, str]:
     """The tests that pass in ``expected`` and not in ``found``, with their errors."""
     passed = [title for title, error in expected.items() if error is None]
-    told = {title: found.get(title, "not run") for title in passed}
-    return {title: error for title, error in told.items() if error is not None}
+    reported = {title: found.get(title, "not run") for title in passed}
+    return {title: error for title, error in reported.items() if error is not None}
 
 
 if __name__ == "__main__":

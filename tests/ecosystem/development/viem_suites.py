@@ -25,13 +25,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from .clients import HERE, PLACE, named_anvil, newer_node, npm_install
+from .clients import FOLDER, HERE, named_anvil, newer_node, npm_install
 from .nodes import BASELINE, NODES, OURS, anvil, running
 
 VERSION: Final = "2.55.19"
 REPOSITORY: Final = "https://github.com/wevm/viem"
 TOOLS: Final = HERE / "viem"
-COPY: Final = PLACE / "viem"
+COPY: Final = FOLDER / "viem"
 SUITES: Final = {
     "test": "src/actions/test/",
     "public": "src/actions/public/",
@@ -68,7 +68,7 @@ def checkout() -> Path:
     """The source that was named, or a clone of the tag."""
     if named := os.environ.get("VIEM_SOURCE"):
         return Path(named).resolve()
-    folder = PLACE / f"viem-{VERSION}"
+    folder = FOLDER / f"viem-{VERSION}"
     if not folder.exists():
         words = ["git", "clone", "--quiet", "--depth", "1", "--branch", f"viem@{VERSION}"]
         if subprocess.run([*words, REPOSITORY, str(folder)], check=False).returncode:
@@ -140,7 +140,7 @@ def outcomes(report: dict[str, Any], source: Path) -> Outcomes:
 
 def run(suite: str, node: str, source: Path, variables: dict[str, str], retries: int) -> Outcomes:
     """The cases of a suite on the node of that name."""
-    report = PLACE / f"viem-{suite}-{node.replace(' ', '-')}.json"
+    report = FOLDER / f"viem-{suite}-{node.replace(' ', '-')}.json"
     report.unlink(missing_ok=True)
     with tempfile.TemporaryDirectory() as scratch, upstreams() as forks:
         folder = named_anvil(node, Path(scratch))
@@ -167,7 +167,7 @@ def main() -> int:
     parser.add_argument("--retries", type=int, default=1, help="of a case; viem's own runs have 3")
     chosen = parser.parse_args()
     nodes = [chosen.only] if chosen.only else list(NODES)
-    PLACE.mkdir(parents=True, exist_ok=True)
+    FOLDER.mkdir(parents=True, exist_ok=True)
     variables = os.environ | {"NO_COLOR": "1", "VITE_NETWORK_TRANSPORT_MODE": "http"}
     variables["PATH"] = f"{newer_node()}{os.pathsep}{variables['PATH']}"
     source = prepared(variables)
@@ -175,9 +175,9 @@ def main() -> int:
     behind = False
     for suite in chosen.suites or SUITES:
         found = {node: run(suite, node, source, variables, chosen.retries) for node in nodes}
-        cases = dict.fromkeys(case for told in found.values() for case in told)
-        passed = {node: [case for case in cases if told.get(case, "") is None]
-                  for node, told in found.items()}  # fmt: skip
+        cases = dict.fromkeys(case for reported in found.values() for case in reported)
+        passed = {node: [case for case in cases if reported.get(case, "") is None]
+                  for node, reported in found.items()}  # fmt: skip
         counts = " | ".join(str(len(passed[node])) for node in nodes)
         print(f"| {suite} | {len(cases)} | {counts} |", flush=True)
         if OURS in nodes:

@@ -51,12 +51,12 @@ async def once(session: aiohttp.ClientSession, url: str, body: Json) -> tuple[fl
     """Seconds of /verify and of /settle."""
     started = time.perf_counter()
     async with session.post(url + "/verify", json=body) as answer:
-        told = await answer.json()
-        assert told["isValid"], told
+        reported = await answer.json()
+        assert reported["isValid"], reported
     verified = time.perf_counter()
     async with session.post(url + "/settle", json=body) as answer:
-        told = await answer.json()
-        assert told["success"], told
+        reported = await answer.json()
+        assert reported["success"], reported
     return verified - started, time.perf_counter() - verified
 
 

@@ -15,13 +15,13 @@ async def main() -> None:
     async with x402HttpxClient(account=account, timeout=60) as http:
         started = time.perf_counter()
         answer = await http.get(sys.argv[1])
-        told = {
+        reported = {
             "status": answer.status_code,
             "body": answer.text,
             "receipt": answer.headers.get("X-PAYMENT-RESPONSE"),
             "ms": round(1000 * (time.perf_counter() - started)),
         }
-        print(json.dumps(told), flush=True)
+        print(json.dumps(reported), flush=True)
 
 
 asyncio.run(main())

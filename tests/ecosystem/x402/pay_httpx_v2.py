@@ -21,13 +21,13 @@ async def main() -> None:
         for _ in range(times):
             started = time.perf_counter()
             answer = await http.get(sys.argv[1])
-            told = {
+            reported = {
                 "status": answer.status_code,
                 "body": answer.text,
                 "receipt": answer.headers.get("PAYMENT-RESPONSE"),
                 "ms": round(1000 * (time.perf_counter() - started)),
             }
-            print(json.dumps(told), flush=True)
+            print(json.dumps(reported), flush=True)
 
 
 asyncio.run(main())

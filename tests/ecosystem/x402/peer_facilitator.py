@@ -21,20 +21,20 @@ app = FastAPI()
 
 @app.post("/verify")
 async def verify(request: Request) -> dict:
-    told = await request.json()
+    reported = await request.json()
     answer = await facilitator.verify(
-        PaymentPayload.model_validate(told["paymentPayload"]),
-        PaymentRequirements.model_validate(told["paymentRequirements"]),
+        PaymentPayload.model_validate(reported["paymentPayload"]),
+        PaymentRequirements.model_validate(reported["paymentRequirements"]),
     )
     return answer.model_dump(by_alias=True, exclude_none=True)
 
 
 @app.post("/settle")
 async def settle(request: Request) -> dict:
-    told = await request.json()
+    reported = await request.json()
     answer = await facilitator.settle(
-        PaymentPayload.model_validate(told["paymentPayload"]),
-        PaymentRequirements.model_validate(told["paymentRequirements"]),
+        PaymentPayload.model_validate(reported["paymentPayload"]),
+        PaymentRequirements.model_validate(reported["paymentRequirements"]),
     )
     return answer.model_dump(by_alias=True, exclude_none=True)
 

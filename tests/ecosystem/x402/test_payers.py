@@ -81,9 +81,11 @@ async def test_a_published_payer_pays_and_gets_its_answer(tmp_path: Path, payer:
             Facilitator([town.settler()]) as facilitator,
             shop(town, facilitator) as url,
         ):
-            (told,) = await pay(payer, bytes(town.payer.key), url)
-        assert told["status"] == 200 and json.loads(told["body"]) == {"weather": "sunny"}, told
-        receipt = decode_header(told["receipt"])
+            (reported,) = await pay(payer, bytes(town.payer.key), url)
+        assert reported["status"] == 200 and json.loads(reported["body"]) == {"weather": "sunny"}, (
+            reported
+        )
+        receipt = decode_header(reported["receipt"])
         assert receipt["success"] and receipt["payer"] == town.payer.address
         assert await town.balance(town.shop.address) == before + PRICE
     finally:
@@ -99,8 +101,8 @@ async def test_the_published_auth_capture_client_fills_the_escrow(tmp_path: Path
             Facilitator([settler], [AuthCapture()]) as facilitator,
             shop(town, facilitator, town.hold(settler.account)) as url,
         ):
-            (told,) = await pay("npm @x402/fetch 2", bytes(town.payer.key), url, "auth-capture")
-        assert told["status"] == 200, told
+            (reported,) = await pay("npm @x402/fetch 2", bytes(town.payer.key), url, "auth-capture")
+        assert reported["status"] == 200, reported
         (order,) = settler.store.orders()
         info = PaymentInfo.from_json(order.annex)
         key = info.hash(town.token.domain.chain_id, V1_1.escrow)

@@ -147,7 +147,7 @@ async def test_another_signature_of_a_known_payment_is_refused(town: Street) -> 
         assert (await facilitator.settle(payment, offer, "mine")).success
 
 
-async def test_what_was_settled_is_told_after_a_restart_and_after_the_deadline(
+async def test_what_was_settled_is_reported_after_a_restart_and_after_the_deadline(
     town: Street,
 ) -> None:
     offer = town.offer(max_timeout=8)

@@ -109,7 +109,7 @@ async def refuse(port: int, payload: Json, shop: Shop, ran: int) -> None:
     assert len(shop.bodies) == ran
 
 
-def told(answer: bytes) -> Json:
+def reported(answer: bytes) -> Json:
     found: Json = json.loads(answer.partition(b"\r\n\r\n")[2])
     return found
 
@@ -132,16 +132,16 @@ async def test_a_stranger_who_reads_the_chain_gets_no_answer(
         assert first[0] == 200 and b"secret weather" in first[1]
         await refuse(port, payload, shop, 1)
         again = await exchange(port, mine)
-        assert again[0] == 200 and told_body(again) == told_body(first)
+        assert again[0] == 200 and reported_body(again) == reported_body(first)
     # another process, after a restart
     if isinstance(grants(), FileGrants):
         async with SERVERS[server](shop, sold(till, grants())) as port:
             await refuse(port, payload, shop, 1)
-            assert told_body(await exchange(port, mine)) == told_body(first)
+            assert reported_body(await exchange(port, mine)) == reported_body(first)
     assert len(shop.bodies) == 1 and len(till.nonces) == 1
 
 
-def told_body(answer: tuple[int, bytes]) -> bytes:
+def reported_body(answer: tuple[int, bytes]) -> bytes:
     return answer[1].partition(b"\r\n\r\n")[2]
 
 
@@ -193,8 +193,8 @@ async def test_a_signed_challenge_proves_the_payer_once(
     async with SERVERS[server](shop, sold(till, grants())) as port:
         assert (await exchange(port, raw("GET", paid)))[0] == 200
         status, answer = await exchange(port, raw("GET", paid))
-        assert status == 409 and told(answer)["transaction"] == "0x01"
-        asked = json.dumps(told(answer)).encode()
+        assert status == 409 and reported(answer)["transaction"] == "0x01"
+        asked = json.dumps(reported(answer)).encode()
         proof = buyer.prove(asked, URL)
         theirs = Payer(STRANGER, {}).prove(asked, URL)
         assert proof is not None and theirs is not None and proof.name == SIGN_IN_HEADER
@@ -214,7 +214,7 @@ async def test_a_signed_challenge_proves_the_payer_once(
         assert await present(proof.value) == 200
         assert await present(proof.value) == 409, "a challenge is answered once"
         _, answer = await exchange(port, raw("GET", paid))
-        renewed = buyer.prove(json.dumps(told(answer)).encode(), URL)
+        renewed = buyer.prove(json.dumps(reported(answer)).encode(), URL)
         assert renewed is not None and await present(renewed.value) == 200
     assert len(shop.bodies) == 1 and len(till.nonces) == 1
 
@@ -351,7 +351,7 @@ async def test_a_payer_repeats_its_payment_with_its_id(town: Street) -> None:
                 *(exchange(port, raw("GET", dict([presented]))) for _ in range(8))
             )
     assert {answer[0] for answer in answers} == {200}
-    assert len({told_body(answer) for answer in answers}) == 1
+    assert len({reported_body(answer) for answer in answers}) == 1
     assert len(shop.bodies) == 1
     assert await town.balance(town.shop.address) == before + PRICE
 
@@ -383,7 +383,7 @@ async def test_an_answer_too_large_to_keep_is_made_once(
         status, answer = await exchange(port, mine)
         assert status == 200 and len(answer) > 300_000
         again = await exchange(port, mine)
-        assert again[0] == 200 and told_body(again) == told_body((status, answer))
+        assert again[0] == 200 and reported_body(again) == reported_body((status, answer))
         monkeypatch.setattr("fastevm.payments.x402.grants.LONG_COPY_SECONDS", 0.0)
         for _ in range(3):
             status, answer = await exchange(port, mine)

@@ -9,7 +9,7 @@ from fastevm.node import Mining, dev_node
 
 from .scenario import NOBODY, SENDER, Side, without
 
-BLOCK_PLACE = frozenset(
+BLOCK_MEMBERS = frozenset(
     (
         "blockHash",
         "blockTimestamp",
@@ -58,7 +58,7 @@ def test_transactions_by_sender_and_nonce(ours: Side, anvil: Side, nonce: str) -
     found, wanted = (
         side.result("eth_getTransactionBySenderAndNonce", SENDER, nonce) for side in (ours, anvil)
     )
-    assert without(found, BLOCK_PLACE) == without(wanted, BLOCK_PLACE)
+    assert without(found, BLOCK_MEMBERS) == without(wanted, BLOCK_MEMBERS)
     if found is not None:
         assert found == ours.result("eth_getTransactionByHash", found["hash"])
 

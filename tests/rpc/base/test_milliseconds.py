@@ -87,13 +87,13 @@ async def test_subscriptions_and_filters_have_them(
     tx_hash = await sent(client, node, fork)
     await client.result("evm_mine")
     receipt = await client.result("eth_getTransactionReceipt", tx_hash)
-    told: dict[str, list[Any]] = {name: [] for name in names.values()}
+    reported: dict[str, list[Any]] = {name: [] for name in names.values()}
     for _ in range(2 + len(receipt["logs"])):
         subscription, found = await client.note()
-        told[names[subscription]].append(found)
-    assert millis(told["newHeads"], OF_BLOCK) == expected
-    assert millis(told["logs"], OF_CONTENT) == expected
-    logs = [log for found in told["receipts"] for item in found for log in item["logs"]]
+        reported[names[subscription]].append(found)
+    assert millis(reported["newHeads"], OF_BLOCK) == expected
+    assert millis(reported["logs"], OF_CONTENT) == expected
+    logs = [log for found in reported["receipts"] for item in found for log in item["logs"]]
     assert millis(logs, OF_CONTENT) == expected
     changes = await client.result("eth_getFilterChanges", watched)
     assert millis(changes, OF_CONTENT) == expected

@@ -36,16 +36,16 @@ def lines(text: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines()]
 
 
-def test_an_entry_that_passes_is_told_with_its_root(
+def test_an_entry_that_passes_is_reported_with_its_root(
     good: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["statetest", good]) == 0
     printed = capsys.readouterr()
-    ((told),) = json.loads(printed.out)
-    assert told["name"] == "counting[Berlin-0]"
-    assert told["pass"]
+    ((reported),) = json.loads(printed.out)
+    assert reported["name"] == "counting[Berlin-0]"
+    assert reported["pass"]
     assert (
-        told["stateRoot"]
+        reported["stateRoot"]
         == json.loads(Path(good).read_text())["counting"]["post"]["Berlin"][0]["hash"]
     )
     assert printed.err == ""
@@ -56,9 +56,9 @@ def test_an_entry_that_fails_says_why(tmp_path: Path, capsys: pytest.CaptureFixt
     assert (
         main(["statetest", write(tmp_path / "bad.json", bad=state_test("Berlin", pre, post))]) == 1
     )
-    (told,) = json.loads(capsys.readouterr().out)
-    assert not told["pass"]
-    assert told["error"].startswith("expected state root 0x")
+    (reported,) = json.loads(capsys.readouterr().out)
+    assert not reported["pass"]
+    assert reported["error"].startswith("expected state root 0x")
 
 
 def test_every_step_has_a_line_and_the_summary_has_the_root(
@@ -92,7 +92,7 @@ def test_every_step_has_a_line_and_the_summary_has_the_root(
     assert summary == wanted
 
 
-def test_a_halt_is_told_on_its_line_and_memory_where_it_is_asked_for(
+def test_a_halt_is_reported_on_its_line_and_memory_where_it_is_asked_for(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pre, post = counting(100_000, 100_000)
@@ -137,7 +137,7 @@ def test_names_come_from_standard_input_where_none_is_given(
     assert main(["statetest", "--json"]) == 1
     printed = capsys.readouterr()
     lists = [json.loads(f"[{text}") for text in printed.out.split("[\n")[1:]]
-    assert [told[0]["pass"] for told in lists] == [True, False, True]
+    assert [reported[0]["pass"] for reported in lists] == [True, False, True]
     assert len([line for line in lines(printed.err) if "stateRoot" in line]) == 3
     monkeypatch.setattr("sys.stdin", io.StringIO(""))
     assert main(["statetest"]) == 2
@@ -165,7 +165,7 @@ def test_a_malformed_test_fails_and_the_others_run(
     first, second, third = json.loads(capsys.readouterr().out)
     assert "unknown fork 'Berlim'" in first["error"]
     assert "KeyError: 'env'" in second["error"]
-    assert [told["pass"] for told in (first, second, third)] == [False, False, True]
+    assert [reported["pass"] for reported in (first, second, third)] == [False, False, True]
 
 
 # --- the words of go-ethereum ---------------------------------------------------------------------

@@ -142,7 +142,7 @@ def test_shapes_compare_kinds_and_keys() -> None:
     assert compare.shapes(answer(1), failure(3, "")) is not None
 
 
-def test_passes_failures_and_messages_are_told_apart(
+def test_passes_failures_and_messages_are_distinguished(
     tmp_path: Path, serve: Callable[[Reply], str]
 ) -> None:
     record(tmp_path, "eth_a/good", answer("0x1"))

@@ -24,11 +24,11 @@ def test_the_right_root_passes() -> None:
     assert not outcome(state_test("Berlin", *counting(43_106, 43_106)))
 
 
-def test_a_wrong_root_is_found_and_the_difference_told() -> None:
+def test_a_wrong_root_is_found_and_the_difference_reported() -> None:
     pre, post = counting(43_106, 43_105)
     state = state_test("Berlin", post, post)["pre"]
-    told = outcome(state_test("Berlin", pre, post, entry={"state": state}))
-    assert f"{hexed(COINBASE)}: balance: expected 43105, found 43106" in told
+    reported = outcome(state_test("Berlin", pre, post, entry={"state": state}))
+    assert f"{hexed(COINBASE)}: balance: expected 43105, found 43106" in reported
 
 
 def test_wrong_logs_are_found() -> None:
@@ -69,10 +69,10 @@ def test_a_test_that_was_made_without_a_reward_leaves_the_coinbase(
     pre = {SENDER: account(balance=5)}
     stays = rewarded and fork in ("Frontier", "Homestead")
     post = pre | ({COINBASE: account()} if stays else {})
-    told = {"expectException": "TR_NoFunds", "state": state_test(fork, post, post)["pre"]}
-    assert not outcome(state_test(fork, pre, post, entry=told))
+    reported = {"expectException": "TR_NoFunds", "state": state_test(fork, post, post)["pre"]}
+    assert not outcome(state_test(fork, pre, post, entry=reported))
     wrong = post | {TARGET: account(balance=1)}
-    assert outcome(state_test(fork, pre, wrong, entry=told)).startswith("state root")
+    assert outcome(state_test(fork, pre, wrong, entry=reported)).startswith("state root")
 
 
 def test_a_transaction_that_should_be_refused_must_not_pass() -> None:
@@ -80,10 +80,10 @@ def test_a_transaction_that_should_be_refused_must_not_pass() -> None:
     assert outcome(test) == "rejected with TR_NoFunds | accepted"
 
 
-def test_a_refusal_nobody_asked_for_is_told() -> None:
+def test_a_refusal_nobody_asked_for_is_reported() -> None:
     pre, post = counting(43_106, 43_106)
-    told = outcome(state_test("Berlin", pre, post, transaction={"nonce": "0x05"}))
-    assert "rejected: nonce too high" in told
+    reported = outcome(state_test("Berlin", pre, post, transaction={"nonce": "0x05"}))
+    assert "rejected: nonce too high" in reported
 
 
 def test_untouched_empty_accounts_stay() -> None:

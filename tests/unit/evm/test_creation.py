@@ -9,7 +9,7 @@ from fastevm import EVM
 from fastevm.errors import FastevmError
 
 A = "0x" + "a1" * 20
-PLACE = "0x" + "77" * 20
+CHOSEN_ADDRESS = "0x" + "77" * 20
 # init code: the runtime code 5f3560e01c (5 bytes) is returned
 INIT = "0x645f3560e01c5f526005601bf3"
 RUNTIME = bytes.fromhex("5f3560e01c")
@@ -43,17 +43,17 @@ def test_a_creation_gives_the_address_that_a_transaction_gives(evm: EVM) -> None
 
 
 def test_an_address_may_be_chosen(evm: EVM) -> None:
-    result = evm.create(INIT, sender=A, address=PLACE, value=7, commit=True)
+    result = evm.create(INIT, sender=A, address=CHOSEN_ADDRESS, value=7, commit=True)
     assert result.created_address == bytes.fromhex("77" * 20)
-    assert evm.code(PLACE) == RUNTIME and evm.balance(PLACE) == 7
-    again = evm.create(INIT, sender=A, address=PLACE)
+    assert evm.code(CHOSEN_ADDRESS) == RUNTIME and evm.balance(CHOSEN_ADDRESS) == 7
+    again = evm.create(INIT, sender=A, address=CHOSEN_ADDRESS)
     assert again.error == "contract address collision" and again.created_address is None
 
 
 def test_a_creation_sees_the_terms_of_its_message(evm: EVM) -> None:
     # returns ORIGIN, GASPRICE and BLOBHASH(0) as code
     code = "0x325f523a602052" + "5f4960405260605ff3"
-    terms = {"origin": PLACE, "gas_price": 9, "blob_hashes": [b"\1" * 32]}
+    terms = {"origin": CHOSEN_ADDRESS, "gas_price": 9, "blob_hashes": [b"\1" * 32]}
     created = evm.create(code, sender=A, commit=True, **terms).created_address
     seen = evm.code(created or b"")
     assert seen[12:32] == bytes.fromhex("77" * 20)

@@ -20,7 +20,7 @@ def machine() -> EVM:
     return evm
 
 
-def test_calls_are_told_in_order() -> None:
+def test_calls_are_reported_in_order() -> None:
     evm, heard = machine(), list[Any]()
     evm.hooks = Hooks(enter=heard.append, leave=heard.append)
     result = evm.call(OUTER, "0x0102", gas=100_000)
@@ -32,7 +32,7 @@ def test_calls_are_told_in_order() -> None:
     assert (fourth.depth, fourth.success, fourth.gas_used) == (1, True, result.gas_used)
 
 
-def test_chosen_opcodes_are_told_after_they_ran() -> None:
+def test_chosen_opcodes_are_reported_after_they_ran() -> None:
     evm, heard = machine(), list[Step]()
     evm.hooks = Hooks(step=heard.append, opcodes=("sstore", "REVERT"))
     for run in (evm.call, evm.transact):
@@ -45,7 +45,7 @@ def test_chosen_opcodes_are_told_after_they_ran() -> None:
         evm.set_storage(OUTER, 0, 0)
 
 
-def test_all_opcodes_are_told_without_a_choice() -> None:
+def test_all_opcodes_are_reported_without_a_choice() -> None:
     evm, heard = machine(), list[str]()
     evm.hooks = Hooks(step=lambda step: heard.append(step.op))
     evm.call(OUTER)

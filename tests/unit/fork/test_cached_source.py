@@ -38,7 +38,7 @@ def test_a_reorganised_block_has_values_of_its_own(endpoint: FakeEndpoint, sourc
     assert source_of(10, cache=True).fetch(WANTED).slots[(TOKEN, 1)] == 12
 
 
-def test_chains_of_this_machine_are_told_apart_by_their_first_block(
+def test_chains_of_this_machine_are_distinguished_by_their_first_block(
     endpoint: FakeEndpoint, source_of: Open
 ) -> None:
     source_of(10, cache=True).fetch(WANTED)

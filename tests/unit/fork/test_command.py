@@ -28,13 +28,13 @@ def test_stats_count_values_and_name_chains(
     filled: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["fork", "cache", "stats"]) == 0
-    told = capsys.readouterr().out
-    assert str(filled / "fork.sqlite") in told
-    assert [line.split() for line in told.splitlines() if line.startswith("slot")] == [
+    reported = capsys.readouterr().out
+    assert str(filled / "fork.sqlite") in reported
+    assert [line.split() for line in reported.splitlines() if line.startswith("slot")] == [
         ["slot", "14"]
     ]
-    assert "chain 1: 1 blocks, 10 to 10" in told
-    assert "chain 31337 from genesis 0xabcdef01" in told
+    assert "chain 1: 1 blocks, 10 to 10" in reported
+    assert "chain 31337 from genesis 0xabcdef01" in reported
 
 
 def test_an_export_is_imported_into_another_folder(

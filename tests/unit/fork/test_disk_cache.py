@@ -158,7 +158,7 @@ def test_clearing_may_be_for_one_chain(cache: DiskCache) -> None:
 
 
 @pytest.mark.parametrize("kind", ["garbage", "folder"])
-def test_a_file_that_is_none_is_told_and_not_used(
+def test_a_file_that_is_none_is_reported_and_not_used(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, kind: str
 ) -> None:
     path = tmp_path / "fork.sqlite"
@@ -209,17 +209,17 @@ def test_what_a_killed_process_wrote_is_there(tmp_path: Path) -> None:
         [sys.executable, "-c", WRITER, str(tmp_path)], stdout=subprocess.PIPE, text=True
     ) as writer:
         assert writer.stdout is not None
-        told = 0
+        reported = 0
         ends = time.monotonic() + 20
-        while told < 100 and time.monotonic() < ends:
-            told = int(writer.stdout.readline())
+        while reported < 100 and time.monotonic() < ends:
+            reported = int(writer.stdout.readline())
         writer.send_signal(signal.SIGKILL)
         writer.wait()
     cache = DiskCache(tmp_path)
     at = cache.block("1", PinnedBlock(1, b"\x11" * 32, {}))
     assert at is not None
     found = cache.get(at, [bytes(20)], []).slots
-    assert len(found) > told
+    assert len(found) > reported
     assert all(value == slot * 3 + 1 for (_, slot), value in found.items())
     cache.close()
 

@@ -83,7 +83,7 @@ def test_what_a_call_itself_met_has_none_of_these_meanings(code: int, message: s
         (-32000, "execution timeout", False),
     ],
 )  # fmt: skip
-def test_a_block_by_hash_that_is_not_understood_is_told_from_one_unknown(
+def test_a_block_by_hash_that_is_not_understood_is_reported_from_one_unknown(
     code: int, message: str, bad: bool
 ) -> None:
     assert means_bad_block_parameter(RpcRefusal(code, message)) is bad

@@ -83,7 +83,7 @@ def test_options_are_those_of_the_command_line() -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "options", "told"),
+    ("command", "options", "reported"),
     [
         ("dev", {"blok_time": 1}, "blok-time"),
         ("dev", {"block_time": "soon"}, "soon"),
@@ -92,9 +92,9 @@ def test_options_are_those_of_the_command_line() -> None:
     ],
 )
 def test_options_that_mean_nothing_are_refused(
-    command: str, options: dict[str, object], told: str
+    command: str, options: dict[str, object], reported: str
 ) -> None:
-    with pytest.raises(ValueError, match=told):
+    with pytest.raises(ValueError, match=reported):
         LocalNode(command, **options)
 
 

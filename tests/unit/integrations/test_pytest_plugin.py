@@ -302,7 +302,7 @@ ARTIFACT = {
 }
 
 
-def test_coverage_is_told_by_function_and_line(session: pytest.Pytester) -> None:
+def test_coverage_is_reported_by_function_and_line(session: pytest.Pytester) -> None:
     session.makepyfile(f"""
         from fastevm import contract
 

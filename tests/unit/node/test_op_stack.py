@@ -98,11 +98,11 @@ def test_the_oracle_knows_the_fork_and_the_fee(fork: str) -> None:
     assert ask(node, GAS_PRICE_ORACLE, "l1BaseFee()") == known.base_fee
     raw = bytes(range(200))
     words = (32).to_bytes(32, "big") + len(raw).to_bytes(32, "big") + raw.ljust(224, b"\0")
-    told = ask(node, GAS_PRICE_ORACLE, "getL1Fee(bytes)", words)
+    reported = ask(node, GAS_PRICE_ORACLE, "getL1Fee(bytes)", words)
     schedule = node.chain.schedule_of(block.hash)
     # The oracle adds what a signature takes: 68 bytes.
     least = l1_data_fee_of(raw, known, schedule)[0]
-    assert least < told < 2 * least
+    assert least < reported < 2 * least
 
 
 def test_the_operator_fee_of_the_oracle_is_that_of_the_fork() -> None:

@@ -81,7 +81,7 @@ def test_a_checkout_names_a_transfer_by_payer_and_amount() -> None:
     assert [entry.order for entry in found] == [None, REFERENCE, None]
 
 
-def test_equal_payouts_are_told_apart_by_their_place() -> None:
+def test_equal_payouts_are_distinguished_by_their_place() -> None:
     logs = []
     for leg, reference in enumerate((REFERENCE, OTHER)):
         logs.append(transfer(2 * leg, 5, SHOP, PAYER))

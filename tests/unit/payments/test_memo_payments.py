@@ -63,8 +63,8 @@ def pay(store: Store, at: int, amount: int, *, timestamp: int | None = 999, **ch
 def test_an_amount_that_is_not_the_orders_has_a_reason(
     found: Received, state: State, reason: Reason | None, words: str
 ) -> None:
-    told, detail = amount_reason(replace(ORDER, state=state), found)
-    assert told is reason
+    reported, detail = amount_reason(replace(ORDER, state=state), found)
+    assert reported is reason
     assert words in detail and bool(words) is bool(detail)
 
 

@@ -11,7 +11,7 @@ from fastevm.payments import NodeClient, NodeRefusal, NodeUnreachable
 from fastevm.rpc_client.asynchronous import reason_of
 
 
-class Told:
+class Reported:
     """A transport that answers with a function's result and records requests."""
 
     def __init__(self, answer: Callable[[Any], Any]) -> None:
@@ -35,7 +35,7 @@ def results(asked: Any) -> Any:
 
 
 async def test_answers_come_in_the_order_of_the_calls() -> None:
-    transport = Told(results)
+    transport = Reported(results)
     calls = [(f"method_{number}", []) for number in range(5)]
     answers = await NodeClient(transport).batch(calls)
     assert answers == [method for method, _ in calls]
@@ -43,7 +43,7 @@ async def test_answers_come_in_the_order_of_the_calls() -> None:
 
 
 async def test_a_batch_that_is_too_large_is_sent_in_parts() -> None:
-    transport = Told(results)
+    transport = Reported(results)
     calls = [(f"method_{number}", []) for number in range(5)]
     answers = await NodeClient(transport, batch_limit=2).batch(calls)
     assert answers == [method for method, _ in calls]
@@ -52,7 +52,7 @@ async def test_a_batch_that_is_too_large_is_sent_in_parts() -> None:
 
 async def test_a_refusal_has_its_code_and_data_and_a_text_without_them() -> None:
     error = {"code": -32000, "message": "bad 0xfeed", "data": "0x08c379a0"}
-    client = NodeClient(Told(lambda asked: {"id": asked["id"], "error": error}))
+    client = NodeClient(Reported(lambda asked: {"id": asked["id"], "error": error}))
     with pytest.raises(NodeRefusal) as raised:
         await client.call("eth_call", "0xfeed")
     refusal = raised.value
@@ -66,11 +66,11 @@ async def test_a_refusal_has_its_code_and_data_and_a_text_without_them() -> None
 )
 async def test_an_answer_that_is_none_is_an_error(answer: bytes) -> None:
     with pytest.raises(NodeUnreachable):
-        await NodeClient(Told(lambda asked: answer)).call("eth_chainId")
+        await NodeClient(Reported(lambda asked: answer)).call("eth_chainId")
 
 
 async def test_without_a_feed_there_is_nothing_to_subscribe_to() -> None:
-    client = NodeClient(Told(results))
+    client = NodeClient(Reported(results))
     with pytest.raises(NodeUnreachable, match="no feed"):
         await anext(client.subscribe("logs"))
 
@@ -90,7 +90,7 @@ def test_an_unknown_host_name_is_named_as_the_reason() -> None:
 async def test_a_client_is_closed_when_its_block_ends() -> None:
     closed = []
 
-    class Closing(Told):
+    class Closing(Reported):
         async def close(self) -> None:
             closed.append(True)
 

@@ -49,7 +49,7 @@ def test_a_policy_of_a_token_says_whom_it_forbids() -> None:
         (bytes.fromhex("08c379a0") + b"\xff" * 10, "custom error 0x08c379a0"),
     ],
 )
-def test_anything_else_is_unknown_and_told(data: bytes, detail: str) -> None:
+def test_anything_else_is_unknown_and_reported(data: bytes, detail: str) -> None:
     assert decode_revert(data) == (Reason.UNKNOWN, detail)
 
 

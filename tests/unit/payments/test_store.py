@@ -299,7 +299,7 @@ def counted(store: Store) -> list[LogKey]:
     return [chain_log.key for chain_log in store.logs(CHAIN)]
 
 
-def test_a_log_counts_once_however_often_it_is_told(store: Store) -> None:
+def test_a_log_counts_once_however_often_it_is_reported(store: Store) -> None:
     item = log("0xb1", 1)
     assert store.take(CHAIN, [item, item]) == 1
     assert store.take(CHAIN, [item]) == 0

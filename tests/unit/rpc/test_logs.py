@@ -249,7 +249,7 @@ async def test_a_range_up_to_pending_ends_with_pre_confirmed_logs(make_caller: M
     ]
 
 
-async def test_a_pending_block_that_is_canonical_by_now_is_not_told_twice(
+async def test_a_pending_block_that_is_canonical_by_now_is_not_reported_twice(
     make_caller: MakeCaller,
 ) -> None:
     node = node_with_logs(*LOGS)
@@ -344,7 +344,7 @@ async def test_what_takes_long_is_left_to_a_worker(make_caller: MakeCaller) -> N
         objects_of_logs(context, LogFilter(first=BlockId(number=9)))
 
 
-async def test_no_log_is_missing_or_told_twice_while_blocks_are_sealed(
+async def test_no_log_is_missing_or_reported_twice_while_blocks_are_sealed(
     make_caller: MakeCaller,
 ) -> None:
     """Block n and each slice of it have the logs n.0, n.1 ...; a thread seals without end."""

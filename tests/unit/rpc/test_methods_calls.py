@@ -76,7 +76,7 @@ async def test_a_call_without_a_target_is_a_creation(
 
 
 @pytest.mark.parametrize("method", ["eth_call", "eth_estimateGas"])
-async def test_a_revert_is_told_per_dialect(make_caller: MakeCaller, method: str) -> None:
+async def test_a_revert_is_reported_per_dialect(make_caller: MakeCaller, method: str) -> None:
     simulator = FakeSimulator(failed(output=REVERT, error="execution reverted", reverted=True))
     answer = await make_caller(simulator=simulator).ask(method, CALL, "latest")
     assert answer["error"] == {

@@ -83,7 +83,7 @@ async def test_the_content_is_keyed_by_checksummed_sender_and_nonce(
     assert content["queued"][sender]["12"]["gasPrice"] == "0x9"
 
 
-async def test_a_large_pool_is_told_in_parts(make_caller: MakeCaller, node: FakeNode) -> None:
+async def test_a_large_pool_is_reported_in_parts(make_caller: MakeCaller, node: FakeNode) -> None:
     waiting = {
         nonce: Transaction.build(
             sender=A, gas_price=7, gas_limit=9**9, to=A, nonce=nonce, data=bytes(16_384)

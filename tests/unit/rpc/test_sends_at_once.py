@@ -89,13 +89,13 @@ def payment(**more: str) -> list[dict[str, str]]:
 
 def test_a_payment_is_mined_before_its_answer_without_a_thread() -> None:
     sent = raw(1, 21_000)
-    first, told, number, receipt = answered(
+    first, reported, number, receipt = answered(
         ("eth_sendTransaction", payment(gas="0x5208"), True),
         ("eth_sendRawTransaction", [sent], True),
         ("eth_blockNumber", [], True),
         ("eth_getTransactionReceipt", receipt_of(sent), True),
     )
-    assert (len(first), told, number) == (66, *receipt_of(sent), "0x2")
+    assert (len(first), reported, number) == (66, *receipt_of(sent), "0x2")
     assert receipt["status"] == "0x1"
 
 
@@ -157,10 +157,10 @@ def test_a_blob_comes_with_its_sidecar_and_goes_to_a_worker() -> None:
     if setup is None:
         pytest.skip("no trusted setup is installed")
     transaction, sent = blob()
-    told, number = answered(
+    reported, number = answered(
         ("eth_sendRawTransaction", [sent], False), ("eth_blockNumber", [], True), setup=setup
     )
-    assert (told, number) == ("0x" + transaction.hash.hex(), "0x1")
+    assert (reported, number) == ("0x" + transaction.hash.hex(), "0x1")
 
 
 def test_a_node_without_a_trusted_setup_names_the_remedy() -> None:

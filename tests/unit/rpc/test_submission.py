@@ -65,12 +65,12 @@ async def test_one_that_is_not_seen_in_time_leaves_its_hash(
     client: Caller, node: FakeNode, wait: int | str, shown: str
 ) -> None:
     error = (await client.ask("eth_sendRawTransactionSync", RAW, wait))["error"]
-    told = hex_bytes(SENT.hash)
+    reported = hex_bytes(SENT.hash)
     assert error == {
         "code": 4,
-        "message": f"Transaction {told} was added to the mempool but wasn't confirmed"
+        "message": f"Transaction {reported} was added to the mempool but wasn't confirmed"
         f" within {shown}s.",
-        "data": told,
+        "data": reported,
     }
     assert node.submitted == [b"\x01"]
 

@@ -34,7 +34,7 @@ def test_calls_have_the_names_of_common_functions(names: Names) -> None:
     assert names.call(b"\x01\x02\x03\x04") is None
 
 
-def test_an_event_is_told_by_the_number_of_its_topics(names: Names) -> None:
+def test_an_event_is_reported_by_the_number_of_its_topics(names: Names) -> None:
     token = names.event((TRANSFER, WORD, WORD), (7).to_bytes(32))
     assert token == f"Transfer(from: {WHO}, to: {WHO}, value: 7)"
     collectible = names.event((TRANSFER, WORD, WORD, (8).to_bytes(32)), b"")

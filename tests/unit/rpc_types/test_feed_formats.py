@@ -38,19 +38,19 @@ def slices() -> Iterator[list[PendingBlock]]:
     yield [first, node.producer.close_slice()]
 
 
-def told(pending: PendingBlock, form: FeedFormat) -> dict[str, Any]:
+def reported(pending: PendingBlock, form: FeedFormat) -> dict[str, Any]:
     return json.loads(feed_text(pending, form))
 
 
 def test_flashblocks_have_the_members_of_real_ones(slices: list[PendingBlock]) -> None:
     for index in (0, 1):
-        found, real = told(slices[index], FeedFormat.FLASHBLOCKS), REAL[index]
+        found, real = reported(slices[index], FeedFormat.FLASHBLOCKS), REAL[index]
         for name in ("diff", "metadata"):
             assert found[name].keys() - {"blob_gas_used"} == real[name].keys()
         # A real message without base has null there, or, as the format says, no such member.
         expected = {name for name, value in real.items() if value is not None}
         assert found.keys() == expected
-    assert told(slices[0], FeedFormat.FLASHBLOCKS)["base"].keys() == REAL[0]["base"].keys()
+    assert reported(slices[0], FeedFormat.FLASHBLOCKS)["base"].keys() == REAL[0]["base"].keys()
 
 
 def test_the_hash_of_a_flashblock_is_that_of_the_header_it_tells(
@@ -88,20 +88,20 @@ def sealed_hash(raws: list[bytes], pending: PendingBlock) -> bytes:
 def test_the_metadata_of_flashblocks_has_receipts_and_balances(
     slices: list[PendingBlock],
 ) -> None:
-    metadata = told(slices[1], FeedFormat.FLASHBLOCKS)["metadata"]
+    metadata = reported(slices[1], FeedFormat.FLASHBLOCKS)["metadata"]
     paid = slices[1].transactions[-1]
     assert list(metadata["receipts"]) == ["0x" + paid.hash.hex()]
     receipt = metadata["receipts"]["0x" + paid.hash.hex()]["Eip1559"]
     gas = hex(slices[1].header.gas_used)
     assert receipt == {"status": "0x1", "cumulativeGasUsed": gas, "logs": []}
     assert metadata["new_account_balances"]["0x" + BOB.hex()] == "0x6"
-    deposits = told(slices[0], FeedFormat.FLASHBLOCKS)["metadata"]["receipts"].values()
+    deposits = reported(slices[0], FeedFormat.FLASHBLOCKS)["metadata"]["receipts"].values()
     assert [item["Deposit"]["depositReceiptVersion"] for item in deposits] == ["0x1", "0x1"]
 
 
 def test_subblocks_tell_no_root_of_the_state(slices: list[PendingBlock]) -> None:
     for pending in slices:
-        found = told(pending, FeedFormat.SUBBLOCKS)
+        found = reported(pending, FeedFormat.SUBBLOCKS)
         diff = found["diff"]
         assert {diff[name] for name in ("state_root", "block_hash", "withdrawals_root")} == {ZEROS}
         assert diff["withdrawals"] == []

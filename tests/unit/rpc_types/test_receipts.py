@@ -26,15 +26,15 @@ def transaction(to: bytes | None = TO) -> Transaction:
 
 
 def shown(entry: Receipt, sent: Transaction) -> dict[str, Any]:
-    told: dict[str, Any] = json.loads(WRITER.receipt(entry, sent, 3, 9))
-    return told
+    reported: dict[str, Any] = json.loads(WRITER.receipt(entry, sent, 3, 9))
+    return reported
 
 
 def test_a_receipt_has_the_members_of_the_specification() -> None:
     sent = transaction()
-    told = shown(receipt(), sent)
-    logs = told.pop("logs")
-    assert told == {
+    reported = shown(receipt(), sent)
+    logs = reported.pop("logs")
+    assert reported == {
         "blockHash": "0x" + "11" * 32,
         "blockNumber": "0xffffffffffffffff",
         "contractAddress": None,
@@ -56,19 +56,19 @@ def test_a_receipt_has_the_members_of_the_specification() -> None:
 
 
 def test_a_creation_has_no_receiver_and_names_its_contract() -> None:
-    told = shown(receipt(contract_address=TO), transaction(to=None))
-    assert (told["to"], told["contractAddress"]) == (None, "0x" + "33" * 20)
+    reported = shown(receipt(contract_address=TO), transaction(to=None))
+    assert (reported["to"], reported["contractAddress"]) == (None, "0x" + "33" * 20)
 
 
 def test_an_early_receipt_has_a_root_in_place_of_a_status() -> None:
-    told = shown(receipt(status=None, post_state=HASH), transaction())
-    assert told["root"] == "0x" + "11" * 32
-    assert "status" not in told
+    reported = shown(receipt(status=None, post_state=HASH), transaction())
+    assert reported["root"] == "0x" + "11" * 32
+    assert "status" not in reported
 
 
 def test_blobs_have_members_of_their_own() -> None:
-    told = shown(receipt(blob_gas_used=131_072, blob_gas_price=2**70), transaction())
-    assert (told["blobGasUsed"], told["blobGasPrice"]) == ("0x20000", hex(2**70))
+    reported = shown(receipt(blob_gas_used=131_072, blob_gas_price=2**70), transaction())
+    assert (reported["blobGasUsed"], reported["blobGasPrice"]) == ("0x20000", hex(2**70))
 
 
 def test_the_outcome_is_part_of_the_receipt() -> None:

@@ -47,7 +47,7 @@ def test_full_transactions_name_their_callers() -> None:
 
 
 @pytest.mark.parametrize("as_text", [False, True])
-def test_a_failed_call_is_told_in_the_form_that_is_asked_for(as_text: bool) -> None:
+def test_a_failed_call_is_reported_in_the_form_that_is_asked_for(as_text: bool) -> None:
     (reverted,) = answered(REVERT_INPUT, REASON, as_text=as_text)["calls"]
     (halted,) = answered(b"\xfe", b"", as_text=as_text)["calls"]
     assert reverted["status"] == halted["status"] == "0x0"

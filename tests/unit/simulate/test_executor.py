@@ -167,7 +167,7 @@ def test_withdrawals_are_paid_after_the_calls_and_shown() -> None:
     assert int(text[0]["size"], 16) == first.block.size
 
 
-def test_changes_are_told_against_the_state_before_the_call() -> None:
+def test_changes_are_reported_against_the_state_before_the_call() -> None:
     # each block of such a request begins with an empty world, on the layer of the one before
     entry = {"calls": [{"from": A, "to": B, "value": "0x1"}, {"from": A}]}
     first = entry | {"stateOverrides": {C: {"balance": "0x64"}}}

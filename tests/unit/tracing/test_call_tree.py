@@ -69,7 +69,7 @@ def test_a_call_by_borrowed_code_comes_from_the_borrower() -> None:
     assert inner["from"] == hex_bytes(MAIN)
 
 
-def test_failures_are_told_in_full_words() -> None:
+def test_failures_are_reported_in_full_words() -> None:
     accounts = {MAIN: {"code": call("CALL")}, OTHER: {"code": asm("ADD")}}
     (inner,) = tree(accounts)["calls"]
     assert inner["error"] == "stack underflow (0 <=> 2)"

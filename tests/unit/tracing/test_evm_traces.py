@@ -68,7 +68,7 @@ def test_access_list() -> None:
     ]
 
 
-def test_gas_adds_up_and_functions_are_told_apart() -> None:
+def test_gas_adds_up_and_functions_are_distinguished() -> None:
     result = machine().call(OUTER, "0xdeadbeef00", trace="gas")
     pcs = {
         address: sum(item["gas"] for item in of.values())

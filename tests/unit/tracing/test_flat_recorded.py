@@ -8,7 +8,7 @@ from fastevm.conformance.real_traces import ERROR_KINDS
 
 from .recorded import recorded, traced
 
-PLACE = ("blockHash", "blockNumber", "transactionHash", "transactionPosition")
+LOCATION_MEMBERS = ("blockHash", "blockNumber", "transactionHash", "transactionPosition")
 # go-ethereum reads its recordings into values: what is zero or empty there may be missing.
 NOTHING = ("0x", "0x0", "0x" + "00" * 20)
 
@@ -21,7 +21,7 @@ def test_flat_frames(name: str) -> None:
 
 
 def values_of(frame: dict[str, Any]) -> dict[str, Any]:
-    values = {name: value for name, value in frame.items() if name not in PLACE}
+    values = {name: value for name, value in frame.items() if name not in LOCATION_MEMBERS}
     for part in ("action", "result"):
         members = values.get(part) or {}
         values[part] = {key: value for key, value in members.items() if value not in NOTHING}

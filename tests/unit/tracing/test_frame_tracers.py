@@ -26,7 +26,7 @@ from .recorded import recorded, view_of
 from .support import MAIN, OTHER, traced
 
 IDENTITY = bytes(19) + b"\x04"
-NO_PLACE = {
+LOCATION_MEMBERS = {
     "blockHash": None,
     "blockNumber": 0,
     "transactionHash": None,
@@ -60,7 +60,7 @@ def test_nothing_is_an_empty_object() -> None:
 
 def test_a_call_has_no_place() -> None:
     (frame,) = traced({MAIN: {"code": asm("STOP")}}, tracer="flatCallTracer")
-    assert {name: frame[name] for name in NO_PLACE} == NO_PLACE
+    assert {name: frame[name] for name in LOCATION_MEMBERS} == LOCATION_MEMBERS
 
 
 def test_a_transaction_has_the_place_of_its_block() -> None:
@@ -125,7 +125,7 @@ def test_long_lists_lie_in_the_spool() -> None:
         list_text(iter([b"x" * (1 << 27)] * 2), spool)
 
 
-def test_programs_are_told_from_names() -> None:
+def test_programs_are_reported_from_names() -> None:
     assert is_program("{result: function() {}}")
     assert not is_program("4byteTracer")
 

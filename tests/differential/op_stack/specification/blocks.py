@@ -42,7 +42,7 @@ def run_case(case: Fields) -> Fields:
         except InvalidBlock as reason:
             outcomes.append({"valid": False, "reason": str(reason)})
         else:
-            outcomes.append(told(done, fork, from_hex(text)))
+            outcomes.append(reported(done, fork, from_hex(text)))
             included.append(from_hex(text))
     header = sealed(case, fork, parent, block, included)
     return {
@@ -134,7 +134,7 @@ def sealed(case: Fields, fork: Fork, parent: Header, block: Block, included: lis
     return completed(header, fork, passer_root, block.footprint, beacon)
 
 
-def told(done: Done, fork: Fork, raw: bytes) -> Fields:
+def reported(done: Done, fork: Fork, raw: bytes) -> Fields:
     return {
         "valid": True,
         "hash": to_hex(keccak256(raw)),

@@ -19,7 +19,7 @@ def three_bytes(text: bytes, at: int) -> int:
     return int.from_bytes(text[at : at + 3], "little")
 
 
-def place_of(sequence: int) -> int:
+def bucket_of(sequence: int) -> int:
     """The table's place for three bytes: 13 bits of a product modulo 2**32."""
     return ((sequence * MULTIPLIER & 0xFFFFFFFF) >> 19) % HASHES
 
@@ -56,8 +56,8 @@ def fastlz_length(text: bytes) -> int:
         # Look for three bytes that were seen before, not too far back.
         while True:
             sequence = three_bytes(text, at)
-            earlier = last_seen[place_of(sequence)]
-            last_seen[place_of(sequence)] = at
+            earlier = last_seen[bucket_of(sequence)]
+            last_seen[bucket_of(sequence)] = at
             is_near = at - earlier < FARTHEST
             if at >= last_begin:
                 break
@@ -72,7 +72,7 @@ def fastlz_length(text: bytes) -> int:
         length += match_length(count)
         at += count
         for _ in range(2):
-            last_seen[place_of(three_bytes(text, at))] = at
+            last_seen[bucket_of(three_bytes(text, at))] = at
             at += 1
         anchor = at
     return length + literal_length(len(text) - anchor)

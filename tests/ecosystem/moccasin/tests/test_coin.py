@@ -25,7 +25,7 @@ def test_coins_move_and_no_more_than_there_are(coin: Any) -> None:
     assert coin.totalSupply() == SUPPLY
 
 
-def test_transfers_are_told(coin: Any) -> None:
+def test_transfers_are_reported(coin: Any) -> None:
     alice = boa.env.generate_address()
     coin.transfer(alice, 7)
     (event,) = coin.get_logs()

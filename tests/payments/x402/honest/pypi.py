@@ -21,8 +21,8 @@ async def main() -> None:
         async def buy(url: str) -> None:
             async with gate:
                 answer = await client.get(url)
-                told = {"url": url, "status": answer.status_code, "body": answer.text}
-                print(json.dumps(told), flush=True)
+                reported = {"url": url, "status": answer.status_code, "body": answer.text}
+                print(json.dumps(reported), flush=True)
 
         await asyncio.gather(*map(buy, asked["urls"]))
 

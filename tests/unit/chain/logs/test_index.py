@@ -183,15 +183,15 @@ def test_new_blocks_are_packed_once_and_old_ones_when_asked_for(chain: FakeChain
     assert len(chain.unpacked) == 1
 
 
-@pytest.mark.parametrize("told", [True, False])
-def test_it_spans_pages(told: bool) -> None:
+@pytest.mark.parametrize("reported", [True, False])
+def test_it_spans_pages(reported: bool) -> None:
     chain = FakeChain()
     index = LogIndex(chain)
     for number in range(3 * PAGE_BLOCKS):
         block = chain.grow(number % 4)
-        if told:
+        if reported:
             index.update(change([], [block]))
-    if not told:
+    if not reported:
         index = LogIndex(chain)
     assert len(index) == 3 * PAGE_BLOCKS + 1
     edges = [(FIRST, FIRST + 3 * PAGE_BLOCKS), (FIRST + PAGE_BLOCKS - 1, FIRST + PAGE_BLOCKS)]
@@ -230,16 +230,16 @@ def test_packed_logs_beyond_the_limit_go_and_are_read_again() -> None:
     assert index.size <= 10 * item
 
 
-@pytest.mark.parametrize("told", [True, False])
-def test_blooms_beyond_the_limit_are_read_from_the_headers(told: bool) -> None:
+@pytest.mark.parametrize("reported", [True, False])
+def test_blooms_beyond_the_limit_are_read_from_the_headers(reported: bool) -> None:
     chain = FakeChain()
     limits = LogLimits(blocks=PAGE_BLOCKS)
     index = LogIndex(chain, limits)
     for number in range(4 * PAGE_BLOCKS):
         block = chain.grow(number % 4)
-        if told:
+        if reported:
             index.update(change([], [block]))
-    if not told:
+    if not reported:
         index.update()
     assert PAGE_BLOCKS <= len(index) < 2 * PAGE_BLOCKS
     assert found(index, FIRST, FIRST + 9_999, 3) == chain.naive(FIRST, FIRST + 9_999, 3)
@@ -277,12 +277,12 @@ def test_it_agrees_with_the_receipts_through_any_changes(
     for number in range(length):
         chain.grow(number % 5 % 4)
     index = LogIndex(chain, limits)
-    for salt, (remove, blocks, told) in enumerate(changes, 1):
+    for salt, (remove, blocks, reported) in enumerate(changes, 1):
         kept = max(1, len(chain.blocks) - remove)
         removed = chain.shrink(kept)
         for kinds in blocks:
             chain.grow(*kinds, salt=salt)
-        if told:
+        if reported:
             index.update(change(removed, chain.blocks[kept:]))
         for kind in (salt % 4, 3):
             everything = chain.naive(FIRST, FIRST + 999, kind)

@@ -35,12 +35,12 @@ def archived(fork: str = "Osaka", limits: ChainLimits = TWO, **members: object) 
 
 def everything(chain: Chain, hashes: list[bytes]) -> list[object]:
     """All that a chain says of itself and of these blocks."""
-    told: list[object] = [chain.head.hash, chain.total_difficulty, chain.oldest_state()]
+    reported: list[object] = [chain.head.hash, chain.total_difficulty, chain.oldest_state()]
     for number in range(-1, chain.head.number + 2):
-        told += [chain.canonical_hash(number), chain.block_by_number(number)]
+        reported += [chain.canonical_hash(number), chain.block_by_number(number)]
     for block_hash in [*hashes, UNKNOWN]:
-        told += [chain.knows(block_hash), chain.is_canonical(block_hash)]
-        told += [chain.block_by_hash(block_hash), chain.has_state(block_hash)]
+        reported += [chain.knows(block_hash), chain.is_canonical(block_hash)]
+        reported += [chain.block_by_hash(block_hash), chain.has_state(block_hash)]
         for question in (
             chain.receipts_of,
             chain.total_difficulty_of,
@@ -49,11 +49,11 @@ def everything(chain: Chain, hashes: list[bytes]) -> list[object]:
             lambda asked: chain.schedule_of(asked).parameters,
             lambda asked: chain.layer_of(asked).state_root(),
         ):
-            told.append(answer(question, block_hash))
+            reported.append(answer(question, block_hash))
         block = chain.block_by_hash(block_hash)
         for transaction in () if block is None else block.transactions:
-            told.append(chain.locate(transaction.hash))
-    return [*told, chain.locate(UNKNOWN)]
+            reported.append(chain.locate(transaction.hash))
+    return [*reported, chain.locate(UNKNOWN)]
 
 
 def answer(question: Callable[[bytes], object], block_hash: bytes) -> object:
@@ -136,7 +136,7 @@ def test_an_old_state_can_be_amended_and_built_on() -> None:
     assert chain.layer_of(chain.head.hash).balance(b"\x33" * 20) == 5
 
 
-def test_a_damaged_file_is_told_and_harms_nothing_else(tmp_path: Path) -> None:
+def test_a_damaged_file_is_reported_and_harms_nothing_else(tmp_path: Path) -> None:
     node = journaled(tmp_path)
     node.mine(8)
     chain = node.chain
@@ -194,11 +194,11 @@ def test_a_chain_comes_back_from_its_directory_with_its_old_blocks(tmp_path: Pat
     before.development.revert(before.development.snapshot())
     blocks += before.mine(4)
     hashes = [block.hash for block in blocks]
-    told = everything(before.chain, hashes)
+    reported = everything(before.chain, hashes)
     assert before.directory is not None
     before.directory.close()
     after = journaled(tmp_path)
-    assert everything(after.chain, hashes) == told
+    assert everything(after.chain, hashes) == reported
     assert after.chain.archive is not None
     assert after.chain.archive.numbers == range(1, 6)
     after.mine(3)

@@ -173,7 +173,7 @@ def test_a_journal_that_was_cut_at_a_record_is_not_accepted(
     assert chain_of(snapped) == before[:41]
 
 
-def test_a_torn_record_before_the_snapshot_is_told_on_the_next_start(snapped: Home) -> None:
+def test_a_torn_record_before_the_snapshot_is_reported_on_the_next_start(snapped: Home) -> None:
     path = snapped.path / "blocks.log"
     whole = starts(path)
     # A crash of the system may leave the length of a file and zeros in place of its content.

@@ -90,7 +90,7 @@ def test_bytes_are_accepted_exactly_when_they_are_canonical(data: bytes) -> None
         ("ffffffffffffffffff", "longer than", 0),
     ],
 )
-def test_the_reason_and_the_place_of_an_error_are_told(
+def test_the_reason_and_the_place_of_an_error_are_reported(
     encoded: str, reason: str, offset: int
 ) -> None:
     with pytest.raises(rlp.RlpError, match=reason) as caught:

@@ -13,7 +13,7 @@ CODE = "60016002015f00"  # PUSH1 PUSH1 ADD PUSH0 STOP, at 0 2 4 5 6
 SOURCE = "contract C {\n  uint x;\n\n  y = 1 + 2;\n}\n"
 SECOND, FOURTH = SOURCE.index("uint"), SOURCE.index("y =")
 SOURCE_MAP = f"{SECOND}:6:7:-;{FOURTH}:9;:1;;0:5:-1"
-PLACES = {
+LOCATIONS = {
     0: SourceLocation("src/C.sol", 2),
     **dict.fromkeys((2, 4, 5), SourceLocation("src/C.sol", 4)),
 }
@@ -46,7 +46,7 @@ def standard_json(content: str | None) -> dict[str, Any]:
 
 
 def test_solc_tells_bytes_of_a_source_that_is_given() -> None:
-    assert load_artifact(standard_json(SOURCE)).locations == PLACES
+    assert load_artifact(standard_json(SOURCE)).locations == LOCATIONS
 
 
 def foundry() -> dict[str, Any]:
@@ -73,7 +73,7 @@ def test_a_source_on_disk_is_read(form: str, tmp_path: Path) -> None:
     combined = combined_json()
     combined["sourceList"].append("src/C.sol")
     source = {"standard": standard_json(None), "foundry": foundry(), "combined": combined}[form]
-    assert load_artifact(json.dumps(source), root=tmp_path).locations == PLACES
+    assert load_artifact(json.dumps(source), root=tmp_path).locations == LOCATIONS
     assert load_artifact(source, root=tmp_path / "src").locations == {}
 
 

@@ -69,8 +69,8 @@ class Sink:
         if node is None:
             node = dev_node(accounts=3, mining=Mining.NEVER, timestamp=GENESIS_TIME)
         self.node: Node = node
-        self.told: list[tuple[int, int, int]] = []
-        self.node.on_slice(self._told)
+        self.reported: list[tuple[int, int, int]] = []
+        self.node.on_slice(self._reported)
         self.follower = FeedFollower(
             self.node.chain,
             self.node.followed,
@@ -92,7 +92,7 @@ class Sink:
         """What ``pending`` serves."""
         return self.node.pending()
 
-    def place(self) -> tuple[int, int] | None:
+    def position(self) -> tuple[int, int] | None:
         """Number and slice index of the pending block."""
         pending = self.pending
         return None if pending is None else (pending.header.number, pending.slice_index)
@@ -101,5 +101,5 @@ class Sink:
         """A metric."""
         return self.node.metrics_registry.get(name)
 
-    def _told(self, pending: PendingBlock, first_new: int) -> None:
-        self.told.append((pending.header.number, pending.slice_index, first_new))
+    def _reported(self, pending: PendingBlock, first_new: int) -> None:
+        self.reported.append((pending.header.number, pending.slice_index, first_new))

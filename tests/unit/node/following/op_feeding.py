@@ -133,7 +133,7 @@ class OpSink(Sink):
     def __init__(self, genesis: dict[str, Any]) -> None:
         super().__init__(op_node(genesis))
 
-    def place(self) -> tuple[int, int] | None:
+    def position(self) -> tuple[int, int] | None:
         """Number and slice index of the pending block."""
         pending = self.node.pending()
         return None if pending is None else (pending.header.number, pending.slice_index)

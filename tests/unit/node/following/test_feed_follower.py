@@ -52,7 +52,7 @@ def test_a_snapshot_never_changes(source: Source, sink: Sink) -> None:
 def test_listeners_get_each_slice_once_and_where_it_begins(source: Source, sink: Sink) -> None:
     messages, _ = source.block((source.payment(),), (), (source.payment(), source.payment()))
     sink.receive(*messages, messages[-1])
-    assert sink.told == [(1, 0, 0), (1, 1, 0), (1, 2, 1), (1, 3, 1)]
+    assert sink.reported == [(1, 0, 0), (1, 1, 0), (1, 2, 1), (1, 3, 1)]
 
 
 def test_log_positions_go_on_over_the_slices_of_a_block(source: Source, sink: Sink) -> None:
@@ -78,7 +78,7 @@ def test_a_gap_leaves_nothing_pending_until_a_block_begins(source: Source, sink:
     assert sink.pending is None
     sink.import_block(block)
     sink.receive(source.begin())
-    assert sink.place() == (2, 0)
+    assert sink.position() == (2, 0)
 
 
 def test_a_duplicate_changes_nothing(source: Source, sink: Sink) -> None:
@@ -95,7 +95,7 @@ def test_a_message_that_waits_for_its_parent_is_a_duplicate_too(source: Source, 
     early = source.begin()
     sink.receive(early, early, source.slice(), early)
     assert sink.count('feed_sequence_total{verdict="duplicate"}') == 1
-    assert sink.place() is None
+    assert sink.position() is None
 
 
 def test_a_wrong_predecessor_voids_what_is_pending(source: Source, sink: Sink) -> None:
@@ -109,7 +109,7 @@ def test_a_block_that_begins_again_replaces_itself(source: Source, sink: Sink) -
     sink.receive(source.begin(), source.slice(first))
     source.producer.abandon()
     sink.receive(source.begin())
-    assert sink.place() == (1, 0)
+    assert sink.position() == (1, 0)
     assert sink.pending.transactions == ()
     sink.receive(source.slice())
     assert [transaction.raw for transaction in sink.pending.transactions] == [first]
@@ -133,7 +133,7 @@ def test_an_early_block_waits_for_its_parent(source: Source, sink: Sink) -> None
     sink.receive(*messages)
     assert sink.pending is None
     sink.import_block(block)
-    assert sink.place() == (2, 2)
+    assert sink.position() == (2, 2)
     assert sink.pending.layer.balance(BOB) == 10
 
 
@@ -149,11 +149,11 @@ def test_the_next_block_begins_on_the_pending_one(source: Source, sink: Sink) ->
     item, first = source.block((source.payment(),))
     two, second = source.block((source.payment(),))
     sink.receive(*item, *two)
-    assert sink.place() == (2, 1)
+    assert sink.position() == (2, 1)
     assert [held.header.number for held in sink.pending.chain()] == [1, 2]
     assert sink.pending.layer.balance(BOB) == 10
     sink.import_block(first)
-    assert sink.place() == (2, 1)
+    assert sink.position() == (2, 1)
     assert [held.header.number for held in sink.pending.chain()] == [2]
     assert sink.count("reconcile_mismatch_total") == 0
     sink.import_block(second)
@@ -165,9 +165,9 @@ def test_moving_to_a_new_base_tells_nobody(source: Source, sink: Sink) -> None:
     item, first = source.block((source.payment(),))
     two, _ = source.block((source.payment(),))
     sink.receive(*item, *two)
-    told = list(sink.told)
+    reported = list(sink.reported)
     sink.import_block(first)
-    assert sink.told == told
+    assert sink.reported == reported
 
 
 def test_the_parent_hash_of_a_pending_block_is_the_one_that_the_feed_names(
@@ -220,7 +220,7 @@ def test_the_slot_is_the_one_that_the_feed_tells() -> None:
     chain = {"accounts": 3, "timestamp": GENESIS_TIME, "hardfork": "amsterdam"}
     source = Source(hardfork="amsterdam")
     first = source.begin()
-    for told, slot in ((9, 9), (None, 1)):
+    for reported, slot in ((9, 9), (None, 1)):
         sink = Sink(dev_node(**chain, mining=Mining.NEVER))
-        sink.receive(replace(first, base=replace(first.base, slot_number=told)))
+        sink.receive(replace(first, base=replace(first.base, slot_number=reported)))
         assert sink.pending.header.slot_number == slot

@@ -28,7 +28,7 @@ def genesis() -> dict[str, Any]:
 
 
 @cache
-def told() -> Story:
+def reported() -> Story:
     """The messages of some blocks with a payment in every slice, and the blocks."""
     source = OpSource(genesis())
     story: Story = []
@@ -75,7 +75,7 @@ def delivered(story: Story, faults: list[int], delays: list[int]) -> list[FeedSl
 def test_what_is_shown_is_the_beginning_of_a_block(
     form: Any, faults: list[int], delays: list[int]
 ) -> None:
-    sink, story = OpSink(genesis()), told()
+    sink, story = OpSink(genesis()), reported()
     sealed = {block.number: block for _, block in story}
     for item in delivered(story, faults, delays):
         if isinstance(item, Block):
@@ -99,11 +99,11 @@ def test_what_is_shown_is_the_beginning_of_a_block(
 
 def test_a_block_on_another_end_than_the_last_slice_waits_for_its_parent() -> None:
     sink = OpSink(genesis())
-    (first, block), (second, _) = told()[:2]
+    (first, block), (second, _) = reported()[:2]
     sink.receive(*first[:-1])
     sink.receive(*second)  # the last slice of its parent is missing
     assert sink.node.pending() is None
     sink.node.add_block(block.rlp())
-    assert sink.place() == (2, SLICES)
+    assert sink.position() == (2, SLICES)
     assert sink.node.metrics_registry.get("reconcile_mismatch_total") == 1
     assert replace(second[0].base, parent_hash=block.hash) == second[0].base

@@ -42,7 +42,7 @@ def test_a_block_is_followed_in_every_form(fork: str, form: Any) -> None:
         # the first block of Jovian and later forks has deposits only
         payments = (source.payment(),) if number == 2 else ()
         sink.receive(form(source.slice(*payments)))
-        assert sink.place() == (number, 2)
+        assert sink.position() == (number, 2)
         block = source.seal()
         pending = sink.node.pending()
         assert [transaction.hash for transaction in pending.transactions] == [
@@ -67,7 +67,7 @@ def test_the_first_block_of_an_old_fork_is_followed(times: tuple[str, ...], dela
     for _ in range(3):  # the second and third on pending parents
         sink.receive(source.begin(), source.slice(source.payment()))
         blocks.append(source.seal())
-    assert sink.place() == (3, 1)
+    assert sink.position() == (3, 1)
     for block in blocks:
         sink.node.add_block(block.rlp())
     assert sink.node.metrics_registry.get("reconcile_mismatch_total") == 0
@@ -83,12 +83,12 @@ def test_a_withdrawal_changes_the_root_that_a_message_tells(genesis: dict[str, A
     assert roots[0] != roots[1] == roots[2] == block.header.withdrawals_root
     source, sink = OpSource(genesis), OpSink(genesis)
     sink.receive(source.begin(), source.slice(source.payment(L2_TO_L1_MESSAGE_PASSER)))
-    assert sink.place() == (1, 1)
+    assert sink.position() == (1, 1)
     assert sink.node.pending().header.withdrawals_root == roots[1]
     sink.receive(subblock(source.slice()))
     assert sink.node.pending().header.withdrawals_root == bytes(32)
     sink.receive(replace(source.slice(), withdrawals_root=roots[0]))
-    assert sink.place() is None
+    assert sink.position() is None
 
 
 def test_the_next_block_begins_on_the_pending_one(genesis: dict[str, Any]) -> None:
@@ -96,7 +96,7 @@ def test_the_next_block_begins_on_the_pending_one(genesis: dict[str, Any]) -> No
     for _ in range(2):
         sink.receive(source.begin(), source.slice(source.payment()))
         source.seal()
-    assert sink.place() == (2, 1)
+    assert sink.position() == (2, 1)
 
 
 def change_base(message: Any, **changes: Any) -> Any:
@@ -129,10 +129,10 @@ def test_a_first_message_that_breaks_a_rule_begins_nothing(
     source, sink = OpSource(genesis), OpSink(genesis)
     message = source.begin()
     sink.receive(change(message))
-    assert sink.place() is None
+    assert sink.position() is None
     assert sink.node.metrics_registry.get("feed_divergence_total") == 1
     sink.receive(message)
-    assert sink.place() == (1, 0)
+    assert sink.position() == (1, 0)
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_a_block_must_begin_with_the_attributes(
     source, sink = OpSource(genesis), OpSink(genesis)
     timestamp = source.chain.head.header.timestamp + 1
     sink.receive(source.begin(source.attributes(timestamp, **changes)))
-    assert sink.place() is None
+    assert sink.position() is None
     assert sink.node.metrics_registry.get("feed_divergence_total") == 1
 
 
@@ -160,9 +160,9 @@ def test_two_messages_for_one_place_withdraw_the_block(genesis: dict[str, Any]) 
     source, sink = OpSource(genesis), OpSink(genesis)
     first, second = source.begin(), source.slice(source.payment())
     sink.receive(first, second, first, second)
-    assert sink.place() == (1, 1)
+    assert sink.position() == (1, 1)
     sink.receive(replace(second, gas_used=1))
-    assert sink.place() is None
+    assert sink.position() is None
     metrics = sink.node.metrics_registry
     assert metrics.get('feed_sequence_total{verdict="duplicate"}') == 2
     assert metrics.get('feed_sequence_total{verdict="conflict"}') == 1
@@ -171,7 +171,7 @@ def test_two_messages_for_one_place_withdraw_the_block(genesis: dict[str, Any]) 
 def test_a_hash_without_a_state_root_is_counted_only(genesis: dict[str, Any]) -> None:
     source, sink = OpSource(genesis), OpSink(genesis)
     sink.receive(replace(source.begin(), state_root=bytes(32), block_hash=b"\x01" * 32))
-    assert sink.place() == (1, 0)
+    assert sink.position() == (1, 0)
     assert sink.node.metrics_registry.get("feed_provisional_hash_mismatch_total") == 1
 
 

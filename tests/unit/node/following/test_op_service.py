@@ -46,7 +46,7 @@ class Feed:
         return socket
 
 
-class Stand:
+class Harness:
     """A sequencer with JSON-RPC, a feed, and a follower of both that serves JSON-RPC too."""
 
     def __init__(self) -> None:
@@ -70,7 +70,7 @@ class Stand:
         await self.feed.runner.cleanup()
         await self.upstream.stop()
 
-    def place(self) -> tuple[int, int] | None:
+    def position(self) -> tuple[int, int] | None:
         pending = self.follower.pending()
         return None if pending is None else (pending.header.number, pending.slice_index)
 
@@ -86,8 +86,8 @@ class Stand:
 
 
 @pytest.fixture
-async def stand() -> AsyncIterator[Stand]:
-    made = Stand()
+async def harness() -> AsyncIterator[Harness]:
+    made = Harness()
     await made.start()
     yield made
     await made.stop()
@@ -100,58 +100,58 @@ def same(message: FeedSlice) -> FeedSlice:
 @pytest.mark.parametrize("tells", [same, subblock])
 @pytest.mark.parametrize("frame", [str, str.encode, compress])
 async def test_a_feed_is_followed_in_every_form(
-    stand: Stand, tells: Callable[[FeedSlice], FeedSlice], frame: Callable[[str], str | bytes]
+    harness: Harness, tells: Callable[[FeedSlice], FeedSlice], frame: Callable[[str], str | bytes]
 ) -> None:
     form = "subblocks" if tells is subblock else "flashblocks"
     frames = "brotli" if frame is compress else "json"
     for number in (1, 2):
-        await stand.feed.send(frame(encode(tells(stand.source.begin()))))
-        payment = stand.source.slice(stand.source.payment())
-        await stand.feed.send(frame(encode(tells(payment))))
-        await stand.feed.send(frame(encode(tells(stand.source.slice()))))
-        await eventually(lambda number=number: stand.place() == (number, 2))
-        assert stand.metric(f'feed_form{{form="{form}",frames="{frames}"}}') == 1
-        unverified = set((await stand.ready())["unverified"])
+        await harness.feed.send(frame(encode(tells(harness.source.begin()))))
+        payment = harness.source.slice(harness.source.payment())
+        await harness.feed.send(frame(encode(tells(payment))))
+        await harness.feed.send(frame(encode(tells(harness.source.slice()))))
+        await eventually(lambda number=number: harness.position() == (number, 2))
+        assert harness.metric(f'feed_form{{form="{form}",frames="{frames}"}}') == 1
+        unverified = set((await harness.ready())["unverified"])
         assert ("state_root" in unverified) == (tells is subblock)
-        assert stand.metric('pending_unverified{member="deposits"}') == 1
-        block = stand.source.seal()
-        await eventually(lambda block=block: stand.follower.chain.head == block)
-    assert stand.metric("reconcile_mismatch_total") == 0
-    assert stand.metric("feed_divergence_total") == 0
+        assert harness.metric('pending_unverified{member="deposits"}') == 1
+        block = harness.source.seal()
+        await eventually(lambda block=block: harness.follower.chain.head == block)
+    assert harness.metric("reconcile_mismatch_total") == 0
+    assert harness.metric("feed_divergence_total") == 0
 
 
-async def test_canonical_blocks_come_from_json_too(stand: Stand) -> None:
-    stand.follower.follower.sync.block_import.raw_blocks = False
+async def test_canonical_blocks_come_from_json_too(harness: Harness) -> None:
+    harness.follower.follower.sync.block_import.raw_blocks = False
     for _ in range(3):
-        stand.source.begin()
-        stand.source.slice(stand.source.payment())
-        stand.source.seal()
-    await eventually(lambda: stand.follower.chain.head == stand.source.chain.head)
+        harness.source.begin()
+        harness.source.slice(harness.source.payment())
+        harness.source.seal()
+    await eventually(lambda: harness.follower.chain.head == harness.source.chain.head)
 
 
-async def test_a_header_makes_the_follower_fetch_the_block(stand: Stand) -> None:
-    stand.follower.follower.sync.poll_seconds = 60.0
+async def test_a_header_makes_the_follower_fetch_the_block(harness: Harness) -> None:
+    harness.follower.follower.sync.poll_seconds = 60.0
     await asyncio.sleep(0.1)  # a poll with the pause of before may be under way
-    stand.source.begin()
-    block = stand.source.seal()
+    harness.source.begin()
+    block = harness.source.seal()
     header = f'{{"parentHash":"0x00","number":"0x1","hash":"0x{block.hash.hex()}"}}'
-    await stand.feed.send(header)
-    await eventually(lambda: stand.follower.chain.head == block)
-    assert stand.metric('feed_form{form="headers",frames="json"}') == 1
-    assert stand.metric("feed_heads_total") == 1
-    assert "feed_age_seconds" not in stand.follower.metrics()
-    assert (await stand.ready())["ready"]
+    await harness.feed.send(header)
+    await eventually(lambda: harness.follower.chain.head == block)
+    assert harness.metric('feed_form{form="headers",frames="json"}') == 1
+    assert harness.metric("feed_heads_total") == 1
+    assert "feed_age_seconds" not in harness.follower.metrics()
+    assert (await harness.ready())["ready"]
 
 
 async def test_a_feed_that_falls_silent_is_lost(
-    stand: Stand, monkeypatch: pytest.MonkeyPatch
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await stand.feed.send(encode(stand.source.begin()))
-    await eventually(lambda: stand.place() == (1, 0))
+    await harness.feed.send(encode(harness.source.begin()))
+    await eventually(lambda: harness.position() == (1, 0))
     monkeypatch.setattr(service, "SILENCE_SECONDS", 0.3)
-    await stand.feed.send(encode(stand.source.slice()))
-    await eventually(lambda: stand.metric("feed_reconnects_total") >= 1)
-    await eventually(lambda: stand.place() is None)
-    assert stand.metric("feed_age_seconds") >= 0.3
-    assert stand.metric("pending_withdrawn_total") == 1
-    assert stand.metric('feed_form{form="flashblocks",frames="json"}') == 0
+    await harness.feed.send(encode(harness.source.slice()))
+    await eventually(lambda: harness.metric("feed_reconnects_total") >= 1)
+    await eventually(lambda: harness.position() is None)
+    assert harness.metric("feed_age_seconds") >= 0.3
+    assert harness.metric("pending_withdrawn_total") == 1
+    assert harness.metric('feed_form{form="flashblocks",frames="json"}') == 0

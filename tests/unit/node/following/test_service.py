@@ -223,10 +223,10 @@ async def test_a_publisher_that_restarts_is_followed_again(
             await again.server.stop()
     finally:
         await node.stop()
-    told = [record.getMessage() for record in caplog.records]
-    assert any(text.startswith("feed: lost: ") for text in told)
+    reported = [record.getMessage() for record in caplog.records]
+    assert any(text.startswith("feed: lost: ") for text in reported)
     for name in ("feed", "upstream"):
-        assert any(text.startswith(f"{name}: connected again after ") for text in told)
+        assert any(text.startswith(f"{name}: connected again after ") for text in reported)
 
 
 @pytest.mark.parametrize(("age", "kept"), [(0.0, True), (0.2, False)])

@@ -34,7 +34,7 @@ def head_layer(node: Any) -> Any:
     return node.chain.layer_of(node.chain.head.hash)
 
 
-def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_version_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         parsed("--version")
     assert ended.value.code == 0
@@ -320,7 +320,7 @@ def test_options_come_from_the_line_then_variables_then_the_file(tmp_path: Path)
         ("port = 1", "unexpected 'port'"),
     ],
 )
-def test_what_is_wrong_in_the_file_is_told_with_its_name(
+def test_what_is_wrong_in_the_file_is_reported_with_its_name(
     text: str, message: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "fastevm.toml"

@@ -114,7 +114,7 @@ async def test_no_params_are_an_empty_array(caller: Caller, params: Any) -> None
     assert "result" in await caller.send(request(params=params))
 
 
-async def test_missing_bad_and_superfluous_arguments_are_told_apart(caller: Caller) -> None:
+async def test_missing_bad_and_superfluous_arguments_are_distinguished(caller: Caller) -> None:
     address = "0x" + "00" * 20
     assert await caller.error("eth_getBalance") == (
         -32602,

@@ -48,7 +48,7 @@ def test_only_so_much_is_looked_through() -> None:
     assert strict(given[0]) != given[0]
 
 
-def test_the_strict_form_decides_and_the_first_fault_is_told() -> None:
+def test_the_strict_form_decides_and_the_first_fault_is_reported() -> None:
     assert decoded(decode_uint64, "5", DEV) == 5
     for dialect, value, words in (
         (DIALECTS["geth"], "5", "without 0x prefix"),

@@ -110,7 +110,7 @@ async def test_logs_that_left_the_chain_come_back_as_removed(
     assert await data(client, installed) == []
 
 
-async def test_what_came_and_left_between_two_polls_is_not_told(
+async def test_what_came_and_left_between_two_polls_is_not_reported(
     client: Caller, node: FakeNode
 ) -> None:
     installed = await client.result("eth_newFilter", {})
@@ -119,12 +119,12 @@ async def test_what_came_and_left_between_two_polls_is_not_told(
     assert await data(client, installed) == [("x", False), ("y", False)]
 
 
-async def test_a_long_answer_is_told_in_parts(client: Caller, node: FakeNode) -> None:
+async def test_a_long_answer_is_reported_in_parts(client: Caller, node: FakeNode) -> None:
     installed = await client.result("eth_newFilter", {})
     extend(node, "abc", "def", "ghi", "j")
     parts = [await data(client, installed) for _ in range(3)]
-    told = ["".join(letter for letter, _ in part) for part in parts]
-    assert told == ["abcdef", "ghij", ""]
+    reported = ["".join(letter for letter, _ in part) for part in parts]
+    assert reported == ["abcdef", "ghij", ""]
 
 
 async def test_all_logs_of_a_filter(client: Caller, node: FakeNode) -> None:
@@ -146,8 +146,8 @@ async def test_pooled_transactions(client: Caller, node: FakeNode) -> None:
     for entry in waiting.values():
         node.take(entry)
     node.take(transaction(3))  # gone again before anybody asks
-    told = await client.result("eth_getFilterChanges", hashes)
-    assert told == [hex_bytes(transaction(nonce).hash) for nonce in (1, 2, 3)]
+    reported = await client.result("eth_getFilterChanges", hashes)
+    assert reported == [hex_bytes(transaction(nonce).hash) for nonce in (1, 2, 3)]
     full = await client.result("eth_getFilterChanges", objects)
     assert [entry["nonce"] for entry in full] == ["0x1", "0x2"]
     assert await client.result("eth_getFilterChanges", hashes) == []
@@ -328,8 +328,8 @@ async def test_the_memory_of_filters_and_subscriptions_is_bounded_together() -> 
             assert (await client.ask("eth_subscribe", *asked))["error"] == error
             dropped = json.loads(await greedy.ask(request_body("eth_uninstallFilter", [ids[0]])))
             assert dropped["result"] is True
-            told = await client.result("eth_subscribe", *asked)
-            assert await client.result("eth_unsubscribe", told) is True
+            reported = await client.result("eth_subscribe", *asked)
+            assert await client.result("eth_unsubscribe", reported) is True
         async with asyncio.timeout(10):
             while "127.0.0.1" in room._by_address:
                 await asyncio.sleep(0.01)

@@ -19,7 +19,7 @@ from tests.unit.rpc.fakes import FakeNode, FakePending, FakeSimulator, chain_of,
 A, B, C = (bytes([number]) * 20 for number in (0xAA, 0xBB, 0xCC))
 
 
-class Stand:
+class Harness:
     """A server over a node in memory, whose states the test makes."""
 
     def __init__(self, node: FakeNode, server: Server, http: aiohttp.ClientSession) -> None:
@@ -51,18 +51,18 @@ class Stand:
 
 
 @pytest.fixture
-async def stand() -> AsyncIterator[Stand]:
+async def harness() -> AsyncIterator[Harness]:
     node = FakeNode(chain_of(3))
     options = {"simulator": FakeSimulator(), "limits": Limits(), "threads": 1}
     server = server_of(node, "preconf", "geth", **options)
     await server.start()
-    made = Stand(node, server, aiohttp.ClientSession())
+    made = Harness(node, server, aiohttp.ClientSession())
     yield made
     await made.http.close()
     await server.stop()
 
 
-def told(address: bytes, nonce: int, balance: int, storage: dict[int, int], *at: Any) -> Any:
+def reported(address: bytes, nonce: int, balance: int, storage: dict[int, int], *at: Any) -> Any:
     number, index = at
     return {
         "address": hex_bytes(address),
@@ -75,90 +75,97 @@ def told(address: bytes, nonce: int, balance: int, storage: dict[int, int], *at:
 
 
 @pytest.mark.parametrize("dialect", [0, 1])
-async def test_each_slice_reports_what_it_changed(stand: Stand, dialect: int) -> None:
-    client = await stand.client(dialect)
+async def test_each_slice_reports_what_it_changed(harness: Harness, dialect: int) -> None:
+    client = await harness.client(dialect)
     name = await client.subscribe("stateChanges", [hex_bytes(A), hex_bytes(C)])
-    first = stand.start.with_accounts({A: {"balance": 6, "storage": {1: 0, 9: 3}}, B: {"nonce": 1}})
-    stand.slice(0, first)
-    assert await client.note() == (name, told(A, 1, 6, {1: 0, 9: 3}, 3, 0))
+    first = harness.start.with_accounts(
+        {A: {"balance": 6, "storage": {1: 0, 9: 3}}, B: {"nonce": 1}}
+    )
+    harness.slice(0, first)
+    assert await client.note() == (name, reported(A, 1, 6, {1: 0, 9: 3}, 3, 0))
     second = first.with_accounts({C: {"balance": 1}, A: {"nonce": 2}})
-    stand.slice(1, second)
-    assert await client.results(2) == [told(A, 2, 6, {}, 3, 1), told(C, 0, 1, {}, 3, 1)]
-    stand.slice(2, second.with_accounts({B: {"balance": 8}}))
+    harness.slice(1, second)
+    assert await client.results(2) == [reported(A, 2, 6, {}, 3, 1), reported(C, 0, 1, {}, 3, 1)]
+    harness.slice(2, second.with_accounts({B: {"balance": 8}}))
     await client.silence()
 
 
-async def test_a_block_reports_only_what_its_slices_did_not(stand: Stand) -> None:
-    client = await stand.client()
+async def test_a_block_reports_only_what_its_slices_did_not(harness: Harness) -> None:
+    client = await harness.client()
     await client.subscribe("stateChanges", [hex_bytes(A)])
-    state = stand.start.with_accounts({A: {"balance": 6}})
-    stand.slice(0, state)
-    assert await client.results(1) == [told(A, 1, 6, {}, 3, 0)]
-    stand.block(state.with_accounts({A: {"storage": {5: 5}}}))
-    assert await client.results(1) == [told(A, 1, 6, {5: 5}, 3, None)]
-    stand.block(state.with_accounts({A: {"storage": {5: 5}}}))
+    state = harness.start.with_accounts({A: {"balance": 6}})
+    harness.slice(0, state)
+    assert await client.results(1) == [reported(A, 1, 6, {}, 3, 0)]
+    harness.block(state.with_accounts({A: {"storage": {5: 5}}}))
+    assert await client.results(1) == [reported(A, 1, 6, {5: 5}, 3, None)]
+    harness.block(state.with_accounts({A: {"storage": {5: 5}}}))
     await client.silence()
 
 
-async def test_a_withdrawn_slice_is_reported_as_the_values_that_stand_now(stand: Stand) -> None:
-    client = await stand.client()
+async def test_a_withdrawn_slice_is_reported_as_the_values_that_stand_now(harness: Harness) -> None:
+    client = await harness.client()
     await client.subscribe("stateChanges", [hex_bytes(A)])
-    stand.slice(0, stand.start.with_accounts({A: {"balance": 6, "storage": {1: 9, 2: 9}}}))
-    assert await client.results(1) == [told(A, 1, 6, {1: 9, 2: 9}, 3, 0)]
-    stand.node.withdraw()
-    assert await client.results(1) == [told(A, 1, 5, {1: 2, 2: 0}, 2, None)]
-    stand.node.withdraw()
+    harness.slice(0, harness.start.with_accounts({A: {"balance": 6, "storage": {1: 9, 2: 9}}}))
+    assert await client.results(1) == [reported(A, 1, 6, {1: 9, 2: 9}, 3, 0)]
+    harness.node.withdraw()
+    assert await client.results(1) == [reported(A, 1, 5, {1: 2, 2: 0}, 2, None)]
+    harness.node.withdraw()
     await client.silence()
 
 
-async def test_a_reorganisation_reports_the_values_of_the_new_chain(stand: Stand) -> None:
-    client = await stand.client()
+async def test_a_reorganisation_reports_the_values_of_the_new_chain(harness: Harness) -> None:
+    client = await harness.client()
     await client.subscribe("stateChanges", [hex_bytes(A), hex_bytes(B), hex_bytes(C)])
     changes = {A: {"balance": 6}, C: {"nonce": 1, "storage": {3: 3}}}
-    stand.block(stand.start.with_accounts(changes))
-    assert await client.results(2) == [told(A, 1, 6, {}, 3, None), told(C, 1, 0, {3: 3}, 3, None)]
-    stand.block(stand.start.with_accounts({B: {"balance": 8}}), remove=1, extra=b"other")
+    harness.block(harness.start.with_accounts(changes))
+    assert await client.results(2) == [
+        reported(A, 1, 6, {}, 3, None),
+        reported(C, 1, 0, {3: 3}, 3, None),
+    ]
+    harness.block(harness.start.with_accounts({B: {"balance": 8}}), remove=1, extra=b"other")
     assert await client.results(3) == [
-        told(A, 1, 5, {}, 3, None),
-        told(B, 0, 8, {}, 3, None),
-        told(C, 0, 0, {3: 0}, 3, None),
+        reported(A, 1, 5, {}, 3, None),
+        reported(B, 0, 8, {}, 3, None),
+        reported(C, 0, 0, {3: 0}, 3, None),
     ]
 
 
-async def test_an_older_slice_after_a_newer_one_takes_nothing_back(stand: Stand) -> None:
-    client = await stand.client()
+async def test_an_older_slice_after_a_newer_one_takes_nothing_back(harness: Harness) -> None:
+    client = await harness.client()
     await client.subscribe("stateChanges", [hex_bytes(A)])
-    late = stand.slice(0, stand.start.with_accounts({A: {"balance": 6}}))
-    stand.slice(1, late.layer.with_accounts({A: {"balance": 7}}))
-    stand.node.publish(late)
+    late = harness.slice(0, harness.start.with_accounts({A: {"balance": 6}}))
+    harness.slice(1, late.layer.with_accounts({A: {"balance": 7}}))
+    harness.node.publish(late)
     balances = [change["balance"] for change in await client.results(2)]
     assert balances == ["0x6", "0x7"]
     await client.silence()
 
 
-async def test_a_subscription_that_begins_late_starts_from_the_newest_slice(stand: Stand) -> None:
-    first = stand.start.with_accounts({A: {"balance": 6}})
-    stand.slice(0, first)
-    client, other = await stand.client(), await stand.client()
+async def test_a_subscription_that_begins_late_starts_from_the_newest_slice(
+    harness: Harness,
+) -> None:
+    first = harness.start.with_accounts({A: {"balance": 6}})
+    harness.slice(0, first)
+    client, other = await harness.client(), await harness.client()
     name = await client.subscribe("stateChanges", [hex_bytes(A)])
     await other.subscribe("stateChanges", [hex_bytes(A)])
     await client.silence()
-    stand.slice(1, first.with_accounts({A: {"balance": 8}}))
-    wanted = [told(A, 1, 8, {}, 3, 1)]
+    harness.slice(1, first.with_accounts({A: {"balance": 8}}))
+    wanted = [reported(A, 1, 8, {}, 3, 1)]
     assert await client.results(1) == wanted == await other.results(1)
     assert await client.result("eth_unsubscribe", name) is True
-    stand.slice(2, first.with_accounts({A: {"balance": 9}}))
-    assert await other.results(1) == [told(A, 1, 9, {}, 3, 2)]
+    harness.slice(2, first.with_accounts({A: {"balance": 9}}))
+    assert await other.results(1) == [reported(A, 1, 9, {}, 3, 2)]
     await client.silence()
 
 
 async def test_many_slots_of_an_account_come_in_several_messages(
-    stand: Stand, monkeypatch: pytest.MonkeyPatch
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(state_changes, "SLOTS_IN_A_MESSAGE", 3)
-    client = await stand.client()
+    client = await harness.client()
     await client.subscribe("stateChanges", [hex_bytes(B)])
-    stand.slice(0, stand.start.with_accounts({B: {"storage": dict.fromkeys(range(7), 1)}}))
+    harness.slice(0, harness.start.with_accounts({B: {"storage": dict.fromkeys(range(7), 1)}}))
     parts = await client.results(3)
     assert [len(part["storage"]) for part in parts] == [3, 3, 1]
     assert {int(slot, 16) for part in parts for slot in part["storage"]} == set(range(7))
@@ -178,12 +185,12 @@ ADDRESSES = [hex_bytes(number.to_bytes(20)) for number in range(STATE_CHANGE_ADD
         (ADDRESSES, f"{STATE_CHANGE_ADDRESSES + 1} addresses, the limit is"),
     ],
 )
-async def test_a_wrong_argument_is_refused(stand: Stand, argument: Any, text: str) -> None:
-    client = await stand.client()
+async def test_a_wrong_argument_is_refused(harness: Harness, argument: Any, text: str) -> None:
+    client = await harness.client()
     answer = await client.ask("eth_subscribe", "stateChanges", argument)
     assert answer["error"]["code"] == -32602
     assert text in answer["error"]["message"]
-    assert stand.server.hub.subscriptions == 0
+    assert harness.server.hub.subscriptions == 0
 
 
 async def test_addresses_count_as_memory_of_their_client() -> None:

@@ -25,7 +25,7 @@ def transaction(nonce: int) -> Transaction:
     return Transaction.build(sender=A, nonce=nonce, gas_price=1, gas_limit=21_000, to=B)
 
 
-class Stand:
+class Harness:
     """A server over a node in memory."""
 
     def __init__(self, node: FakeNode, server: Server, http: aiohttp.ClientSession) -> None:
@@ -48,26 +48,26 @@ async def eventually(condition: Callable[[], bool], seconds: float = 10.0) -> No
 
 
 @pytest.fixture
-async def make_stand() -> AsyncIterator[Any]:
-    stands: list[Stand] = []
+async def make_harness() -> AsyncIterator[Any]:
+    stands: list[Harness] = []
 
-    async def make(**limits: Any) -> Stand:
+    async def make(**limits: Any) -> Harness:
         node = FakeNode(chain_of(3))
         options = {"simulator": FakeSimulator(), "limits": Limits(**limits), "threads": 1}
         server = server_of(node, "preconf", "geth", **options)
         await server.start()
-        stands.append(Stand(node, server, aiohttp.ClientSession()))
+        stands.append(Harness(node, server, aiohttp.ClientSession()))
         return stands[-1]
 
     yield make
-    for stand in stands:
-        await stand.http.close()
-        await stand.server.stop()
+    for harness in stands:
+        await harness.http.close()
+        await harness.server.stop()
 
 
 @pytest.fixture
-async def stand(make_stand: Any) -> Stand:
-    return await make_stand()
+async def harness(make_harness: Any) -> Harness:
+    return await make_harness()
 
 
 def block_on(node: FakeNode, parent: Block, *logs: Log, extra: bytes = b"") -> Block:
@@ -94,14 +94,14 @@ def slice_of(node: FakeNode, index: int, receipts: list[Receipt], new: int) -> F
 # --- the connection -----------------------------------------------------------------------------
 
 
-async def test_every_method_works_over_a_socket(stand: Stand) -> None:
-    client = await stand.client()
+async def test_every_method_works_over_a_socket(harness: Harness) -> None:
+    client = await harness.client()
     assert await client.result("eth_chainId") == "0xc72dd9d5e883e"
     assert (await client.result("eth_getBlockByNumber", "latest", False))["number"] == "0x2"
 
 
-async def test_a_batch_is_answered_in_order_and_may_subscribe(stand: Stand) -> None:
-    client = await stand.client()
+async def test_a_batch_is_answered_in_order_and_may_subscribe(harness: Harness) -> None:
+    client = await harness.client()
     calls = [
         {"jsonrpc": "2.0", "id": 1, "method": "eth_blockNumber"},
         {"jsonrpc": "2.0", "method": "eth_blockNumber"},
@@ -112,18 +112,18 @@ async def test_a_batch_is_answered_in_order_and_may_subscribe(stand: Stand) -> N
     answers = await client.read()
     assert [answer["id"] for answer in answers] == [1, "s", 3]
     assert answers[2]["error"]["code"] == -32601
-    stand.node.chain.move(block_on(stand.node, stand.node.chain.head))
+    harness.node.chain.move(block_on(harness.node, harness.node.chain.head))
     assert (await client.note())[0] == answers[1]["result"]
 
 
-async def test_binary_messages_are_read_too(stand: Stand) -> None:
-    client = await stand.client()
+async def test_binary_messages_are_read_too(harness: Harness) -> None:
+    client = await harness.client()
     await client.socket.send_bytes(b'{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}')
     assert (await client.read())["result"] == "0xc72dd9d5e883e"
 
 
-async def test_calls_of_one_client_run_side_by_side(stand: Stand) -> None:
-    client = await stand.client()
+async def test_calls_of_one_client_run_side_by_side(harness: Harness) -> None:
+    client = await harness.client()
     for number in range(200):
         call = {"jsonrpc": "2.0", "id": number, "method": "eth_getBlockByNumber"}
         await client.socket.send_str(json.dumps({**call, "params": ["latest", False]}))
@@ -131,59 +131,61 @@ async def test_calls_of_one_client_run_side_by_side(stand: Stand) -> None:
 
 
 @pytest.mark.parametrize("body", ["", "nonsense", "{", "[]", "5", '"x"', "\ud7ff", "[[[["])
-async def test_bad_messages_are_answered_and_the_connection_lives(stand: Stand, body: str) -> None:
-    client = await stand.client()
+async def test_bad_messages_are_answered_and_the_connection_lives(
+    harness: Harness, body: str
+) -> None:
+    client = await harness.client()
     await client.socket.send_str(body)
     assert (await client.read())["error"]["code"] in (-32700, -32600)
     assert await client.result("eth_chainId")
 
 
-async def test_a_message_over_the_limit_ends_the_connection(make_stand: Any) -> None:
-    stand = await make_stand(body_size=1000)
-    client = await stand.client()
+async def test_a_message_over_the_limit_ends_the_connection(make_harness: Any) -> None:
+    harness = await make_harness(body_size=1000)
+    client = await harness.client()
     await client.socket.send_str("x" * 1001)
     message = await client.socket.receive(timeout=5)
     assert message.type is aiohttp.WSMsgType.CLOSE
     assert message.data == aiohttp.WSCloseCode.MESSAGE_TOO_BIG
-    assert (await (await stand.client()).result("eth_chainId")) == "0xc72dd9d5e883e"
+    assert (await (await harness.client()).result("eth_chainId")) == "0xc72dd9d5e883e"
 
 
-async def test_connections_over_the_limit_are_refused(make_stand: Any) -> None:
-    stand = await make_stand(sockets=1)
-    first = await stand.client()
+async def test_connections_over_the_limit_are_refused(make_harness: Any) -> None:
+    harness = await make_harness(sockets=1)
+    first = await harness.client()
     with pytest.raises(aiohttp.WSServerHandshakeError, match="503"):
-        await stand.client()
-    assert stand.count("sockets_refused_total") == 1
+        await harness.client()
+    assert harness.count("sockets_refused_total") == 1
     await first.socket.close()
     for _ in range(50):
-        if not await gauge(stand, "sockets"):
+        if not await gauge(harness, "sockets"):
             break
         await asyncio.sleep(0.02)
-    await stand.client()
+    await harness.client()
 
 
-async def test_the_server_pings_and_drops_who_does_not_answer(make_stand: Any) -> None:
-    stand = await make_stand(socket_ping=0.1)
-    mute = await stand.http.ws_connect(stand.server.urls[0], autoping=False)
+async def test_the_server_pings_and_drops_who_does_not_answer(make_harness: Any) -> None:
+    harness = await make_harness(socket_ping=0.1)
+    mute = await harness.http.ws_connect(harness.server.urls[0], autoping=False)
     assert (await mute.receive(timeout=5)).type is aiohttp.WSMsgType.PING
     for _ in range(100):
-        if not await gauge(stand, "sockets"):
+        if not await gauge(harness, "sockets"):
             return
         await asyncio.sleep(0.02)
     raise AssertionError("still connected")
 
 
-async def test_the_server_says_goodbye_when_it_stops(stand: Stand) -> None:
-    client = await stand.client()
+async def test_the_server_says_goodbye_when_it_stops(harness: Harness) -> None:
+    client = await harness.client()
     reading = asyncio.create_task(client.socket.receive())
-    await stand.server.stop()
+    await harness.server.stop()
     message = await asyncio.wait_for(reading, 5)
     assert message.type is aiohttp.WSMsgType.CLOSE
     assert message.data == aiohttp.WSCloseCode.GOING_AWAY
 
 
-async def gauge(stand: Stand, name: str) -> float:
-    async with stand.http.get(stand.server.urls[0] + "/metrics") as response:
+async def gauge(harness: Harness, name: str) -> float:
+    async with harness.http.get(harness.server.urls[0] + "/metrics") as response:
         for line in (await response.text()).splitlines():
             if line.startswith(f"fastevm_{name} "):
                 return float(line.split()[1])
@@ -212,53 +214,53 @@ async def gauge(stand: Stand, name: str) -> float:
     ],
 )  # fmt: skip
 async def test_a_bad_subscription_is_refused(
-    stand: Stand, params: list[Any], code: int, message: str
+    harness: Harness, params: list[Any], code: int, message: str
 ) -> None:
-    error = (await (await stand.client()).ask("eth_subscribe", *params))["error"]
+    error = (await (await harness.client()).ask("eth_subscribe", *params))["error"]
     assert error["code"] == code
     assert error["message"].startswith(message)
-    assert stand.server.hub.subscriptions == 0
+    assert harness.server.hub.subscriptions == 0
 
 
 @pytest.mark.parametrize("method", ["eth_subscribe", "eth_unsubscribe"])
-async def test_there_are_no_subscriptions_over_http(stand: Stand, method: str) -> None:
+async def test_there_are_no_subscriptions_over_http(harness: Harness, method: str) -> None:
     call = {"jsonrpc": "2.0", "id": 1, "method": method, "params": ["newHeads"]}
-    async with stand.http.post(stand.server.urls[0], json=call) as response:
+    async with harness.http.post(harness.server.urls[0], json=call) as response:
         error = (await response.json())["error"]
     assert error == {"code": -32601, "message": "notifications not supported"}
 
 
-async def test_a_cancelled_subscription_is_silent(stand: Stand) -> None:
-    client = await stand.client()
+async def test_a_cancelled_subscription_is_silent(harness: Harness) -> None:
+    client = await harness.client()
     first, second = await client.subscribe("newHeads"), await client.subscribe("newHeads")
     assert first != second
     assert await client.result("eth_unsubscribe", first) is True
     assert await client.result("eth_unsubscribe", first) is False
-    stand.node.chain.move(block_on(stand.node, stand.node.chain.head))
+    harness.node.chain.move(block_on(harness.node, harness.node.chain.head))
     assert (await client.note())[0] == second
     await client.silence()
 
 
-async def test_an_id_of_somebody_else_cannot_be_cancelled(stand: Stand) -> None:
-    mine, other = await stand.client(1), await stand.client(1)
+async def test_an_id_of_somebody_else_cannot_be_cancelled(harness: Harness) -> None:
+    mine, other = await harness.client(1), await harness.client(1)
     subscription = await mine.subscribe("newHeads")
     answer = await other.ask("eth_unsubscribe", subscription)
     assert answer["error"] == {"code": -32000, "message": "subscription not found"}
     assert await mine.result("eth_unsubscribe", subscription) is True
 
 
-async def test_a_client_that_leaves_leaves_nothing_behind(stand: Stand) -> None:
-    client = await stand.client()
+async def test_a_client_that_leaves_leaves_nothing_behind(harness: Harness) -> None:
+    client = await harness.client()
     await client.subscribe("newHeads")
     await client.subscribe("pendingLogs")
-    assert stand.server.hub.subscriptions == 2
+    assert harness.server.hub.subscriptions == 2
     await client.socket.close()
-    await eventually(lambda: stand.server.hub.subscriptions == 0)
+    await eventually(lambda: harness.server.hub.subscriptions == 0)
 
 
-async def test_subscriptions_of_one_client_are_bounded(make_stand: Any) -> None:
-    stand = await make_stand(subscriptions=2)
-    client = await stand.client()
+async def test_subscriptions_of_one_client_are_bounded(make_harness: Any) -> None:
+    harness = await make_harness(subscriptions=2)
+    client = await harness.client()
     await client.subscribe("newHeads")
     second = await client.subscribe("newHeads")
     error = (await client.ask("eth_subscribe", "newHeads"))["error"]
@@ -267,23 +269,23 @@ async def test_subscriptions_of_one_client_are_bounded(make_stand: Any) -> None:
     await client.subscribe("newHeads")
 
 
-async def test_a_follower_that_has_caught_up_says_so_once(stand: Stand) -> None:
-    stand.node.upstream_age = 0.1
-    client = await stand.client()
+async def test_a_follower_that_has_caught_up_says_so_once(harness: Harness) -> None:
+    harness.node.upstream_age = 0.1
+    client = await harness.client()
     subscription = await client.subscribe("syncing")
     assert await client.note() == (subscription, False)
     await client.silence()
 
 
-async def test_a_node_that_builds_its_chain_tells_nothing_about_syncing(stand: Stand) -> None:
-    client = await stand.client(1)
+async def test_a_node_that_builds_its_chain_tells_nothing_about_syncing(harness: Harness) -> None:
+    client = await harness.client(1)
     await client.subscribe("syncing")
     await client.silence()
 
 
-async def test_a_follower_that_catches_up_does_not_claim_to_be_in_sync(stand: Stand) -> None:
-    stand.node.upstream_age, stand.node.sync_state = 9.0, (1, 2, 30)
-    client = await stand.client()
+async def test_a_follower_that_catches_up_does_not_claim_to_be_in_sync(harness: Harness) -> None:
+    harness.node.upstream_age, harness.node.sync_state = 9.0, (1, 2, 30)
+    client = await harness.client()
     await client.subscribe("syncing")
     await client.silence()
 
@@ -291,31 +293,31 @@ async def test_a_follower_that_catches_up_does_not_claim_to_be_in_sync(stand: St
 # --- canonical blocks ---------------------------------------------------------------------------
 
 
-async def test_a_header_for_every_new_block(stand: Stand) -> None:
-    client, chain = await stand.client(), stand.node.chain
+async def test_a_header_for_every_new_block(harness: Harness) -> None:
+    client, chain = await harness.client(), harness.node.chain
     subscription = await client.subscribe("newHeads")
-    first = block_on(stand.node, chain.head)
-    second = block_on(stand.node, first)
+    first = block_on(harness.node, chain.head)
+    second = block_on(harness.node, first)
     chain.move(first, second)
-    told = [await client.note(), await client.note()]
-    assert [name for name, _ in told] == [subscription] * 2
-    assert [head["hash"] for _, head in told] == [hex_bytes(first.hash), hex_bytes(second.hash)]
-    assert told[0][1]["number"] == "0x3"
-    assert not {"transactions", "uncles", "size"} & set(told[0][1])
+    reported = [await client.note(), await client.note()]
+    assert [name for name, _ in reported] == [subscription] * 2
+    assert [head["hash"] for _, head in reported] == [hex_bytes(first.hash), hex_bytes(second.hash)]
+    assert reported[0][1]["number"] == "0x3"
+    assert not {"transactions", "uncles", "size"} & set(reported[0][1])
     await client.silence()
 
 
-async def test_logs_of_a_filter_one_per_message(stand: Stand) -> None:
-    client, chain = await stand.client(), stand.node.chain
+async def test_logs_of_a_filter_one_per_message(harness: Harness) -> None:
+    client, chain = await harness.client(), harness.node.chain
     everything = await client.subscribe("logs", {})
     some = await client.subscribe(
         "logs", {"address": hex_bytes(A), "topics": [None, hex_bytes(T2)]}
     )
-    block = block_on(stand.node, chain.head, Log(A, (T1, T2), b"x"), Log(B, (T1, T2), b"y"))
+    block = block_on(harness.node, chain.head, Log(A, (T1, T2), b"x"), Log(B, (T1, T2), b"y"))
     chain.move(block)
-    told = [await client.note() for _ in range(3)]
-    assert sorted(name for name, _ in told) == sorted([everything, everything, some])
-    (entry,) = [entry for name, entry in told if name == some]
+    reported = [await client.note() for _ in range(3)]
+    assert sorted(name for name, _ in reported) == sorted([everything, everything, some])
+    (entry,) = [entry for name, entry in reported if name == some]
     assert entry["data"] == hex_bytes(b"x")
     assert entry["logIndex"] == "0x0"
     assert entry["blockHash"] == hex_bytes(block.hash)
@@ -324,21 +326,21 @@ async def test_logs_of_a_filter_one_per_message(stand: Stand) -> None:
     await client.silence()
 
 
-async def test_removed_logs_come_before_the_new_ones_and_backwards(stand: Stand) -> None:
-    client, node = await stand.client(), stand.node
+async def test_removed_logs_come_before_the_new_ones_and_backwards(harness: Harness) -> None:
+    client, node = await harness.client(), harness.node
     fork = node.chain.head
     item = block_on(node, fork, Log(A, (), b"1"), Log(A, (), b"2"))
     two = block_on(node, item, Log(A, (), b"3"))
     await client.subscribe("logs", {"address": hex_bytes(A)})
-    heads = await (other := await stand.client()).subscribe("newHeads")
+    heads = await (other := await harness.client()).subscribe("newHeads")
     node.chain.move(item, two)
     new = block_on(node, fork, Log(A, (), b"4"), extra=b"other")
     newer = block_on(node, new, Log(A, (), b"5"), extra=b"other")
     newest = block_on(node, newer, extra=b"other")
     node.chain.move(new, newer, newest, remove=2)
     logs = await client.results(8)
-    told = [(bytes.fromhex(entry["data"][2:]).decode(), entry["removed"]) for entry in logs]
-    assert told == [
+    reported = [(bytes.fromhex(entry["data"][2:]).decode(), entry["removed"]) for entry in logs]
+    assert reported == [
         ("1", False), ("2", False), ("3", False),
         ("3", True), ("2", True), ("1", True), ("4", False), ("5", False),
     ]  # fmt: skip
@@ -348,22 +350,22 @@ async def test_removed_logs_come_before_the_new_ones_and_backwards(stand: Stand)
     assert heads
 
 
-async def test_pooled_transactions_as_hash_and_as_object(stand: Stand) -> None:
-    client = await stand.client()
+async def test_pooled_transactions_as_hash_and_as_object(harness: Harness) -> None:
+    client = await harness.client()
     hashes = await client.subscribe("newPendingTransactions")
     objects = await client.subscribe("newPendingTransactions", True)
-    stand.node.take(transaction(7))
-    told = dict([await client.note(), await client.note()])
-    assert told[hashes] == hex_bytes(transaction(7).hash)
-    assert told[objects]["nonce"] == "0x7"
-    assert told[objects]["blockHash"] is None
+    harness.node.take(transaction(7))
+    reported = dict([await client.note(), await client.note()])
+    assert reported[hashes] == hex_bytes(transaction(7).hash)
+    assert reported[objects]["nonce"] == "0x7"
+    assert reported[objects]["blockHash"] is None
 
 
 # --- slices -------------------------------------------------------------------------------------
 
 
-async def test_a_slice_tells_what_is_new_in_it_and_nothing_twice(stand: Stand) -> None:
-    client, node = await stand.client(), stand.node
+async def test_a_slice_tells_what_is_new_in_it_and_nothing_twice(harness: Harness) -> None:
+    client, node = await harness.client(), harness.node
     hashes = await client.subscribe("newFlashblockTransactions")
     logs = await client.subscribe("pendingLogs", {"topics": [hex_bytes(T1)]})
     wanted, other = receipt(Log(A, (T1,), b"w")), receipt(Log(A, (T2,), b"o"))
@@ -371,11 +373,11 @@ async def test_a_slice_tells_what_is_new_in_it_and_nothing_twice(stand: Stand) -
     node.publish(slice_of(node, 1, [wanted, other], 2))
     node.publish(slice_of(node, 2, [wanted, other], 0))
     node.publish(slice_of(node, 3, [wanted, other, wanted], 1))
-    told = [await client.note() for _ in range(5)]
-    assert [result for name, result in told if name == hashes] == [
+    reported = [await client.note() for _ in range(5)]
+    assert [result for name, result in reported if name == hashes] == [
         hex_bytes(transaction(nonce).hash) for nonce in range(3)
     ]
-    entries = [result for name, result in told if name == logs]
+    entries = [result for name, result in reported if name == logs]
     assert [(e["transactionIndex"], e["logIndex"]) for e in entries] == [
         ("0x0", "0x0"),
         ("0x2", "0x2"),
@@ -386,8 +388,8 @@ async def test_a_slice_tells_what_is_new_in_it_and_nothing_twice(stand: Stand) -
 
 
 @pytest.mark.parametrize("argument", [[], [None], [True], ["x"], [{}]])
-async def test_pending_logs_without_a_filter_are_all(stand: Stand, argument: list[Any]) -> None:
-    client, node = await stand.client(), stand.node
+async def test_pending_logs_without_a_filter_are_all(harness: Harness, argument: list[Any]) -> None:
+    client, node = await harness.client(), harness.node
     await client.subscribe("pendingLogs", *argument)
     node.publish(slice_of(node, 1, [receipt(Log(A, (), b"a"), Log(B, (), b"b"))], 1))
     assert [entry["data"] for entry in await client.results(2)] == [
@@ -396,14 +398,14 @@ async def test_pending_logs_without_a_filter_are_all(stand: Stand, argument: lis
     ]
 
 
-async def test_withdrawn_logs_come_again_as_removed(stand: Stand) -> None:
-    client, node = await stand.client(), stand.node
-    told = await client.subscribe("pendingLogs", {"includeRemoved": True})
+async def test_withdrawn_logs_come_again_as_removed(harness: Harness) -> None:
+    client, node = await harness.client(), harness.node
+    reported = await client.subscribe("pendingLogs", {"includeRemoved": True})
     usual = await client.subscribe("pendingLogs", {})
     logs = [receipt(Log(A, (), bytes([number]))) for number in range(3)]
     node.publish(slice_of(node, 1, logs, 3))
     first = [await client.note() for _ in range(6)]
-    sent = [log for name, log in first if name == told]
+    sent = [log for name, log in first if name == reported]
     assert [log for name, log in first if name == usual] == sent
     # the block begins again with the first transaction only
     node.publish(slice_of(node, 0, logs[:1], 0))
@@ -419,18 +421,18 @@ async def test_withdrawn_logs_come_again_as_removed(stand: Stand) -> None:
     node.pending_block = None
     node.chain.move(block_on(node, node.chain.head), remove=1)
     removed = await client.results(3)
-    assert removed == [log | {"removed": True} for name, log in again[::-1] if name == told]
+    assert removed == [log | {"removed": True} for name, log in again[::-1] if name == reported]
     await client.silence()
 
 
-async def test_the_option_for_withdrawn_logs_is_a_boolean(stand: Stand) -> None:
-    client = await stand.client()
+async def test_the_option_for_withdrawn_logs_is_a_boolean(harness: Harness) -> None:
+    client = await harness.client()
     answer = await client.ask("eth_subscribe", "pendingLogs", {"includeRemoved": "yes"})
     assert answer["error"]["code"] == -32602
 
 
-async def test_the_whole_block_with_every_slice(stand: Stand) -> None:
-    client, node = await stand.client(), stand.node
+async def test_the_whole_block_with_every_slice(harness: Harness) -> None:
+    client, node = await harness.client(), harness.node
     await client.subscribe("newFlashblocks")
     for index, count in enumerate((0, 2, 2, 5)):
         node.publish(slice_of(node, index, [receipt()] * count, 0))
@@ -441,8 +443,8 @@ async def test_the_whole_block_with_every_slice(stand: Stand) -> None:
     assert blocks[3] == await client.result("eth_getBlockByNumber", "pending", True)
 
 
-async def test_a_block_that_begins_again_shows_its_own_transactions(stand: Stand) -> None:
-    client, node = await stand.client(), stand.node
+async def test_a_block_that_begins_again_shows_its_own_transactions(harness: Harness) -> None:
+    client, node = await harness.client(), harness.node
     await client.subscribe("newFlashblocks")
     node.publish(slice_of(node, 1, [receipt()] * 3, 3))
     again = slice_of(node, 0, [receipt()], 1)
@@ -453,15 +455,15 @@ async def test_a_block_that_begins_again_shows_its_own_transactions(stand: Stand
     assert [entry["nonce"] for entry in second["transactions"]] == ["0x9"]
 
 
-async def test_new_transactions_with_their_outcome(stand: Stand) -> None:
-    client, node = await stand.client(), stand.node
+async def test_new_transactions_with_their_outcome(harness: Harness) -> None:
+    client, node = await harness.client(), harness.node
     every = await client.subscribe("newFlashblockTransactions", True)
     some = await client.subscribe("newFlashblockTransactions", {"address": hex_bytes(B)})
     first, second = receipt(Log(A, (), b"a")), receipt(Log(B, (T1,), b"b"))
     node.publish(slice_of(node, 1, [first, second], 2))
-    told = [await client.note() for _ in range(3)]
-    entries = [entry for name, entry in told if name == every]
-    assert [entry for name, entry in told if name == some] == entries[1:]
+    reported = [await client.note() for _ in range(3)]
+    entries = [entry for name, entry in reported if name == every]
+    assert [entry for name, entry in reported if name == some] == entries[1:]
     assert [entry["nonce"] for entry in entries] == ["0x0", "0x1"]
     assert entries[1]["blockHash"] is None
     assert entries[1]["status"] == "0x1"
@@ -474,15 +476,15 @@ async def test_new_transactions_with_their_outcome(stand: Stand) -> None:
 # --- who reads too slowly -----------------------------------------------------------------------
 
 
-async def test_a_full_queue_closes_the_subscription_and_says_why(make_stand: Any) -> None:
-    stand = await make_stand(outbound_messages=5)
-    client, node = await stand.client(), stand.node
+async def test_a_full_queue_closes_the_subscription_and_says_why(make_harness: Any) -> None:
+    harness = await make_harness(outbound_messages=5)
+    client, node = await harness.client(), harness.node
     subscription = await client.subscribe("pendingLogs")
     # all messages of one slice come at once, before the sender gets its turn
     node.publish(slice_of(node, 1, [receipt(*[Log(A, (), b"x")] * 50)], 1))
-    told = [await client.read() for _ in range(6)]
-    assert all("result" in message["params"] for message in told[:5])
-    assert told[5]["params"] == {
+    reported = [await client.read() for _ in range(6)]
+    assert all("result" in message["params"] for message in reported[:5])
+    assert reported[5]["params"] == {
         "subscription": subscription,
         "error": {
             "code": -32005,
@@ -490,68 +492,70 @@ async def test_a_full_queue_closes_the_subscription_and_says_why(make_stand: Any
             "its queue of 5 messages is full",
         },
     }
-    assert stand.count("subscriptions_closed_slow_total") == 1
-    assert stand.count("notifications_total") == 5
-    assert stand.count("notifications_dropped_total") == 45
+    assert harness.count("subscriptions_closed_slow_total") == 1
+    assert harness.count("notifications_total") == 5
+    assert harness.count("notifications_dropped_total") == 45
     assert await client.result("eth_unsubscribe", subscription) is False
-    assert stand.server.hub.subscriptions == 0
+    assert harness.server.hub.subscriptions == 0
 
 
-async def test_a_queue_that_is_full_by_its_size_says_so(make_stand: Any) -> None:
-    stand = await make_stand(outbound_size=5_000)
-    client, node = await stand.client(), stand.node
+async def test_a_queue_that_is_full_by_its_size_says_so(make_harness: Any) -> None:
+    harness = await make_harness(outbound_size=5_000)
+    client, node = await harness.client(), harness.node
     await client.subscribe("pendingLogs")
     node.publish(slice_of(node, 1, [receipt(*[Log(A, (), b"x")] * 50)], 1))
-    told = await client.read()
-    while "result" in told["params"]:
-        told = await client.read()
-    assert told["params"]["error"]["message"].endswith("its queue of 5000 bytes is full")
+    reported = await client.read()
+    while "result" in reported["params"]:
+        reported = await client.read()
+    assert reported["params"]["error"]["message"].endswith("its queue of 5000 bytes is full")
 
 
-async def test_one_who_stops_reading_does_not_slow_the_other(make_stand: Any) -> None:
-    stand = await make_stand(outbound_messages=200, socket_send_time=60)
-    good, _ = await two_readers(stand)
+async def test_one_who_stops_reading_does_not_slow_the_other(make_harness: Any) -> None:
+    harness = await make_harness(outbound_messages=200, socket_send_time=60)
+    good, _ = await two_readers(harness)
     received = 0
     for index in range(120):
-        received += await tell_much(stand, index, good)
+        received += await tell_much(harness, index, good)
     assert received == 1200
-    assert stand.count("subscriptions_closed_slow_total") == 1
-    assert stand.count("sockets_cut_off_total") == 0
-    assert stand.server.hub.subscriptions == 1
+    assert harness.count("subscriptions_closed_slow_total") == 1
+    assert harness.count("sockets_cut_off_total") == 0
+    assert harness.server.hub.subscriptions == 1
 
 
-async def test_one_who_takes_nothing_for_too_long_is_cut_off(make_stand: Any) -> None:
-    stand = await make_stand(outbound_messages=10_000, outbound_size=2**30, socket_send_time=0.3)
-    good, _ = await two_readers(stand)
+async def test_one_who_takes_nothing_for_too_long_is_cut_off(make_harness: Any) -> None:
+    harness = await make_harness(
+        outbound_messages=10_000, outbound_size=2**30, socket_send_time=0.3
+    )
+    good, _ = await two_readers(harness)
     for index in range(120):  # until the buffers of its socket are full
-        await tell_much(stand, index, good)
-        if stand.count("sockets_cut_off_total"):
+        await tell_much(harness, index, good)
+        if harness.count("sockets_cut_off_total"):
             break
-    await eventually(lambda: stand.count("sockets_cut_off_total") == 1)
-    await eventually(lambda: stand.server.hub.subscriptions == 1)
-    assert stand.count("subscriptions_closed_slow_total") == 0
-    assert await tell_much(stand, 120, good) == 10
+    await eventually(lambda: harness.count("sockets_cut_off_total") == 1)
+    await eventually(lambda: harness.server.hub.subscriptions == 1)
+    assert harness.count("subscriptions_closed_slow_total") == 0
+    assert await tell_much(harness, 120, good) == 10
 
 
-async def two_readers(stand: Stand) -> tuple[Client, Client]:
+async def two_readers(harness: Harness) -> tuple[Client, Client]:
     """Return one who reads what it is told, and one whose socket's buffers fill from now on."""
-    good, bad = await stand.client(), await stand.client()
+    good, bad = await harness.client(), await harness.client()
     await bad.subscribe("pendingLogs")
     await good.subscribe("pendingLogs")
     bad.socket._conn.transport.pause_reading()
     return good, bad
 
 
-async def tell_much(stand: Stand, index: int, reader: Client) -> int:
+async def tell_much(harness: Harness, index: int, reader: Client) -> int:
     """Publish ten large logs; return how many of them the reader got."""
     big = [receipt(Log(A, (), bytes(20_000)))] * 10
-    stand.node.publish(slice_of(stand.node, index, big, 10))
+    harness.node.publish(slice_of(harness.node, index, big, 10))
     return len(await asyncio.wait_for(reader.results(10), 20))
 
 
-async def test_answers_wait_for_a_client_that_does_not_read_them(make_stand: Any) -> None:
-    stand = await make_stand(outbound_messages=4, socket_calls=4, socket_send_time=60)
-    client = await stand.client()
+async def test_answers_wait_for_a_client_that_does_not_read_them(make_harness: Any) -> None:
+    harness = await make_harness(outbound_messages=4, socket_calls=4, socket_send_time=60)
+    client = await harness.client()
     transport = client.socket._conn.transport
     transport.pause_reading()
     name = "m" * 2000  # the error repeats it: a cheap way to large answers
@@ -564,7 +568,7 @@ async def test_answers_wait_for_a_client_that_does_not_read_them(make_stand: Any
 
     flooding = asyncio.create_task(flood())
     await asyncio.sleep(1)
-    counted = await gauge_sum(stand, "rpc_requests_total")
+    counted = await gauge_sum(harness, "rpc_requests_total")
     assert counted < count, "the server went on answering a client that does not read"
     transport.resume_reading()
     for _ in range(count):
@@ -572,15 +576,15 @@ async def test_answers_wait_for_a_client_that_does_not_read_them(make_stand: Any
     await flooding
 
 
-async def gauge_sum(stand: Stand, name: str) -> float:
-    async with stand.http.get(stand.server.urls[0] + "/metrics") as response:
+async def gauge_sum(harness: Harness, name: str) -> float:
+    async with harness.http.get(harness.server.urls[0] + "/metrics") as response:
         lines = (await response.text()).splitlines()
     return sum(float(line.split()[-1]) for line in lines if line.startswith(f"fastevm_{name}{{"))
 
 
-async def test_lost_events_close_every_subscription(make_stand: Any) -> None:
-    stand = await make_stand(event_queue=3)
-    client, node = await stand.client(), stand.node
+async def test_lost_events_close_every_subscription(make_harness: Any) -> None:
+    harness = await make_harness(event_queue=3)
+    client, node = await harness.client(), harness.node
     await client.subscribe("newPendingTransactions")
     for nonce in range(10):  # without giving the loop a turn
         node.take(transaction(nonce))
@@ -588,7 +592,7 @@ async def test_lost_events_close_every_subscription(make_stand: Any) -> None:
     assert message["params"]["error"]["message"] == (
         "subscription closed: events were lost: more than 3 were queued"
     )
-    assert stand.count("subscriptions_closed_overrun_total") == 1
+    assert harness.count("subscriptions_closed_overrun_total") == 1
     await client.subscribe("newPendingTransactions")
     node.take(transaction(99))
     assert await client.results(1) == [hex_bytes(transaction(99).hash)]

@@ -40,7 +40,7 @@ CALLS_TWICE = bytes.fromhex("365f5f37") + 2 * (
 REVERTING, LOGGING, CALLING = b"\xdd" * 20, b"\xcc" * 20, b"\xee" * 20
 
 
-class Stand:
+class Harness:
     """A chain with a block for each transaction, and what its terminal wrote."""
 
     def __init__(self, **options: Any) -> None:
@@ -61,7 +61,7 @@ class Stand:
         self.nonce += 1
         return "0x" + self.node.submit(made.sign(self.node.accounts[0].private_key).raw).hex()
 
-    def told(self) -> str:
+    def reported(self) -> str:
         """All that was written; the terminal ends."""
         self.terminal.stop()
         return self.out.getvalue()
@@ -73,10 +73,10 @@ def data_of(signature: str, *values: object) -> bytes:
 
 
 def test_a_payment_is_a_block_of_lines() -> None:
-    stand = Stand()
-    tx_hash = stand.send(b"\xb0" * 20, value=15 * 10**17)
-    block = stand.node.chain.head
-    assert stand.told() == (
+    harness = Harness()
+    tx_hash = harness.send(b"\xb0" * 20, value=15 * 10**17)
+    block = harness.node.chain.head
+    assert harness.reported() == (
         f"Transaction {tx_hash} ok\n"
         "  from      0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266\n"
         "  to        0xB0B0b0B0B0B0B0b0B0B0B0b0b0b0b0B0b0b0B0B0\n"
@@ -87,9 +87,9 @@ def test_a_payment_is_a_block_of_lines() -> None:
 
 
 def test_a_creation_tells_the_address() -> None:
-    stand = Stand()
-    stand.send(None, bytes.fromhex("5f5ff3"))
-    assert "  created   0x5FbDB2315678afecb367f032d93F642f64180aa3\n" in stand.told()
+    harness = Harness()
+    harness.send(None, bytes.fromhex("5f5ff3"))
+    assert "  created   0x5FbDB2315678afecb367f032d93F642f64180aa3\n" in harness.reported()
 
 
 @pytest.mark.parametrize(
@@ -103,47 +103,51 @@ def test_a_creation_tells_the_address() -> None:
     ids=["Error", "Panic", "custom", "none"],
 )
 def test_a_failure_has_its_reason(data: bytes, reason: str) -> None:
-    stand = Stand()
-    stand.send(REVERTING, data)
-    told = stand.told()
-    assert " failed\n" in told
-    assert f"  reverted  {reason}\n" in told
+    harness = Harness()
+    harness.send(REVERTING, data)
+    reported = harness.reported()
+    assert " failed\n" in reported
+    assert f"  reverted  {reason}\n" in reported
 
 
 def test_the_console_is_shown_and_cannot_steer_the_terminal() -> None:
-    stand = Stand()
-    stand.send(LOGGING, data_of("log(string,uint256)", "a %d\x1b[2J\nb", 7))
-    told = stand.told()
-    assert "  console   a 7\\x1b[2J\n  console   b\n" in told
+    harness = Harness()
+    harness.send(LOGGING, data_of("log(string,uint256)", "a %d\x1b[2J\nb", 7))
+    reported = harness.reported()
+    assert "  console   a 7\\x1b[2J\n  console   b\n" in reported
 
 
 @pytest.mark.parametrize("options", [{}, {"as_json": True}])
 def test_the_console_is_left_out_on_request(options: dict[str, bool]) -> None:
-    stand = Stand(console=False, **options)
-    stand.send(LOGGING, data_of("log(string)", "a word"))
-    told = stand.told()
-    assert "gas" in told and "a word" not in told.replace("log(", "") and "console" not in told
+    harness = Harness(console=False, **options)
+    harness.send(LOGGING, data_of("log(string)", "a word"))
+    reported = harness.reported()
+    assert (
+        "gas" in reported
+        and "a word" not in reported.replace("log(", "")
+        and "console" not in reported
+    )
 
 
 @pytest.mark.parametrize("coloured", [None, True, False])
-def test_colours_are_those_of_a_terminal_or_as_told(coloured: bool | None) -> None:
-    stand = Stand(coloured=coloured)
-    stand.send(LOGGING)
-    assert ("\x1b[" in stand.told()) is bool(coloured)
+def test_colours_are_those_of_a_terminal_or_as_reported(coloured: bool | None) -> None:
+    harness = Harness(coloured=coloured)
+    harness.send(LOGGING)
+    assert ("\x1b[" in harness.reported()) is bool(coloured)
 
 
 def test_console_lines_of_inner_calls_come_in_their_order_and_are_bounded() -> None:
-    stand = Stand(as_json=True)
-    stand.send(CALLING, data_of("log(string)", "again"))
-    record = json.loads(stand.told().splitlines()[0])
+    harness = Harness(as_json=True)
+    harness.send(CALLING, data_of("log(string)", "again"))
+    record = json.loads(harness.reported().splitlines()[0])
     assert record["console"] == ["again", "again"]
     assert "trace" not in record
 
 
 def test_a_call_tree_is_shown_on_request() -> None:
-    stand = Stand(traces=True)
-    stand.send(CALLING, data_of("transfer(address,uint256)", "0x" + "b0" * 20, 5))
-    lines = stand.told().splitlines()
+    harness = Harness(traces=True)
+    harness.send(CALLING, data_of("transfer(address,uint256)", "0x" + "b0" * 20, 5))
+    lines = harness.reported().splitlines()
     calls = [line for line in lines if "] CALL " in line or "] STATICCALL " in line]
     tree = [line[4:].partition("[")[0] for line in calls]
     assert tree == ["", "├─ ", "│  └─ ", "└─ ", "   └─ "]
@@ -151,15 +155,15 @@ def test_a_call_tree_is_shown_on_request() -> None:
 
 
 def test_a_call_tree_has_events_in_their_order() -> None:
-    stand = Stand(traces=True)
+    harness = Harness(traces=True)
     emitter = b"\xab" * 20
     topic = keccak256(b"Paused(address)")
     # LOG1 of a word, a call, LOG1 again
     emit = bytes.fromhex("7f") + topic + bytes.fromhex("60205fa1")
     called = bytes.fromhex("5f5f5f5f5f73") + LOGGING + bytes.fromhex("5af150")
-    stand.node.development.amend({"0x" + emitter.hex(): {"code": (emit + called + emit).hex()}})
-    stand.send(emitter)
-    lines = stand.told().splitlines()
+    harness.node.development.amend({"0x" + emitter.hex(): {"code": (emit + called + emit).hex()}})
+    harness.send(emitter)
+    lines = harness.reported().splitlines()
     start = next(at for at, line in enumerate(lines) if "] CALL 0xabab" in line)
     tree = [line[4:].split("[")[0].rstrip() for line in lines[start : start + 5]]
     assert [item.split("(")[0] for item in tree] == [
@@ -168,10 +172,10 @@ def test_a_call_tree_has_events_in_their_order() -> None:
 
 
 def test_records_are_json_values_of_a_line() -> None:
-    stand = Stand(as_json=True)
-    tx_hash = stand.send(REVERTING, data_of("Error(string)", "why"))
-    stand.terminal.listening(["http://127.0.0.1:1"])
-    item, block, listening = map(json.loads, stand.told().splitlines())
+    harness = Harness(as_json=True)
+    tx_hash = harness.send(REVERTING, data_of("Error(string)", "why"))
+    harness.terminal.listening(["http://127.0.0.1:1"])
+    item, block, listening = map(json.loads, harness.reported().splitlines())
     assert (item["event"], item["hash"], item["status"], item["reason"]) == (
         "transaction", tx_hash, 0, "why",
     )  # fmt: skip
@@ -182,9 +186,9 @@ def test_records_are_json_values_of_a_line() -> None:
 def test_names_come_from_abi_files(tmp_path: Path) -> None:
     entry = {"type": "error", "name": "Late", "inputs": [{"name": "by", "type": "uint256"}]}
     (tmp_path / "One.json").write_text(json.dumps({"abi": [entry]}))
-    stand = Stand(abis=(tmp_path,))
-    stand.send(REVERTING, data_of("Late(uint256)", 5))
-    assert "  reverted  Late(by: 5)\n" in stand.told()
+    harness = Harness(abis=(tmp_path,))
+    harness.send(REVERTING, data_of("Late(uint256)", 5))
+    assert "  reverted  Late(by: 5)\n" in harness.reported()
 
 
 def test_what_does_not_fit_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -200,7 +204,7 @@ def test_what_does_not_fit_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-async def test_requests_are_told_where_they_are_asked_for() -> None:
+async def test_requests_are_reported_where_they_are_asked_for() -> None:
     node = dev_node(accounts=1, mining=Mining.INSTANT)
     out = io.StringIO()
     terminal = Terminal(TerminalOptions(requests=True, params=True), out)
@@ -226,11 +230,11 @@ async def test_other_nodes_have_a_dispatcher_that_tells_nothing() -> None:
 
 
 async def test_calls_tell_what_they_wrote_to_the_console() -> None:
-    stand = Stand()  # its terminal is not asked
+    harness = Harness()  # its terminal is not asked
     out = io.StringIO()
     terminal = Terminal(TerminalOptions(), out)
     listener = Listener(DIALECTS["geth"], port=0)
-    server = Server(stand.node, simulate, [listener], threads=1, terminal=terminal)
+    server = Server(harness.node, simulate, [listener], threads=1, terminal=terminal)
     await server.start()
     (dispatcher,) = server._open[0].dispatchers
 
@@ -240,7 +244,7 @@ async def test_calls_tell_what_they_wrote_to_the_console() -> None:
         await dispatcher.answer(json.dumps(body).encode())
 
     await call("eth_call", data_of("log(string)", "no code was seen"), "latest")
-    stand.send(LOGGING, data_of("log(string)", "sent"))
+    harness.send(LOGGING, data_of("log(string)", "sent"))
     while "sent" not in out.getvalue():
         await asyncio.sleep(0.01)
     await call("eth_call", data_of("log(uint256)", 1), "latest")
@@ -248,9 +252,9 @@ async def test_calls_tell_what_they_wrote_to_the_console() -> None:
     await call("eth_call", data_of("log(uint256)", 3), "what")
     await call("eth_call", data_of("transfer(address,uint256)", "0x" + "b0" * 20, 5), "latest")
     await asyncio.wait_for(server.stop(), 10)
-    stand.terminal.stop()
-    told = out.getvalue().partition("gas\n\n")[2]
-    assert told == (
+    harness.terminal.stop()
+    reported = out.getvalue().partition("gas\n\n")[2]
+    assert reported == (
         "Call eth_call 0xCcCCccccCCCCcCCCCCCcCcCccCcCCCcCcccccccC\n  console   1\n"
         "Call eth_estimateGas 0xCcCCccccCCCCcCCCCCCcCcCccCcCCCcCcccccccC\n  console   2\n"
         "eth_call failed: invalid argument 1: hex string without 0x prefix\n"
@@ -285,17 +289,17 @@ def test_options_say_what_is_shown(
         dev.parse_args(["--abi", str(tmp_path / "none")])
 
 
-def test_nothing_is_told_while_logging_is_off() -> None:
-    stand = Stand()
-    assert stand.node.development is not None
-    stand.node.development.settings.set_logging(False)
+def test_nothing_is_reported_while_logging_is_off() -> None:
+    harness = Harness()
+    assert harness.node.development is not None
+    harness.node.development.settings.set_logging(False)
     try:
-        silent = stand.send(b"\xb0" * 20)
+        silent = harness.send(b"\xb0" * 20)
     finally:
-        stand.node.development.settings.set_logging(True)
-    told = stand.send(b"\xb0" * 20)
-    written = stand.told()
-    assert told in written
+        harness.node.development.settings.set_logging(True)
+    reported = harness.send(b"\xb0" * 20)
+    written = harness.reported()
+    assert reported in written
     assert silent not in written
 
 
@@ -303,11 +307,11 @@ class Served:
     """A node with a listener, whose terminal writes to a buffer."""
 
     def __init__(self, dialect: str = "geth", **options: Any) -> None:
-        self.stand = Stand()  # its terminal is not asked
+        self.harness = Harness()  # its terminal is not asked
         self.out = io.StringIO()
         terminal = Terminal(TerminalOptions(**options), self.out)
         listener = Listener(DIALECTS[dialect], port=0)
-        self.server = Server(self.stand.node, simulate, [listener], threads=1, terminal=terminal)
+        self.server = Server(self.harness.node, simulate, [listener], threads=1, terminal=terminal)
 
     async def ask(self, *calls: tuple[str, list[Any]]) -> str:
         """Asks in one batch, or alone; all that the terminal wrote until its end."""
@@ -319,7 +323,7 @@ class Served:
         ]
         await dispatcher.answer(json.dumps(bodies[0] if len(bodies) == 1 else bodies).encode())
         await asyncio.wait_for(self.server.stop(), 30)
-        self.stand.terminal.stop()
+        self.harness.terminal.stop()
         return self.out.getvalue()
 
 
@@ -330,10 +334,10 @@ def call_of(to: bytes, data: bytes) -> dict[str, str]:
 @pytest.mark.parametrize("dialect", ["geth", "preconf"])
 async def test_a_failed_request_is_logged_without_an_option(dialect: str) -> None:
     failing = call_of(REVERTING, data_of("EnforcedPause()"))
-    told = await Served(dialect).ask(
+    reported = await Served(dialect).ask(
         ("eth_call", [failing, "latest"]), ("eth_chainId", []), ("eth_foo", [])
     )
-    assert told.splitlines() == [
+    assert reported.splitlines() == [
         "eth_call failed",
         "  from      0xABaBaBaBABabABabAbAbABAbABabababaBaBABaB",
         "  to        0xDDdDddDdDdddDDddDDddDDDDdDdDDdDDdDDDDDDd",
@@ -344,8 +348,8 @@ async def test_a_failed_request_is_logged_without_an_option(dialect: str) -> Non
 
 
 async def test_answers_are_logged_as_json_with_time_duration_and_error() -> None:
-    told = await Served(requests=True, as_json=True).ask(("eth_chainId", []), ("eth_foo", []))
-    first, second = map(json.loads, told.splitlines())
+    reported = await Served(requests=True, as_json=True).ask(("eth_chainId", []), ("eth_foo", []))
+    first, second = map(json.loads, reported.splitlines())
     assert (first["event"], first["method"]) == ("request", "eth_chainId")
     assert "error" not in first
     assert "does not exist" in second["error"]
@@ -367,23 +371,23 @@ async def test_a_transaction_that_waits_is_logged_with_the_reason(
     served = Served()
     values = {"nonce": 0, "max_fee_per_gas": 10**10, "max_priority_fee_per_gas": 1} | fields
     made = Transaction.build(to=b"\xb0" * 20, gas_limit=21_000, chain_id=31_337, **values)
-    raw = made.sign(served.stand.node.accounts[0].private_key).raw
-    told = await served.ask(("eth_sendRawTransaction", ["0x" + raw.hex()]))
-    assert told.startswith("Transaction 0x")
-    assert reason in told
+    raw = made.sign(served.harness.node.accounts[0].private_key).raw
+    reported = await served.ask(("eth_sendRawTransaction", ["0x" + raw.hex()]))
+    assert reported.startswith("Transaction 0x")
+    assert reason in reported
 
 
 async def test_an_executable_transaction_does_not_wait() -> None:
     served = Served()
     sender = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"
-    told = await served.ask(("eth_sendTransaction", [{"from": sender, "to": sender}]))
-    assert "Transaction " in told
-    assert "waits" not in told
+    reported = await served.ask(("eth_sendTransaction", [{"from": sender, "to": sender}]))
+    assert "Transaction " in reported
+    assert "waits" not in reported
 
 
 async def test_repeated_requests_are_counted() -> None:
-    told = await Served(requests=True).ask(*[("eth_blockNumber", [])] * 4, ("eth_chainId", []))
-    assert told == "eth_blockNumber\n  ... repeated 3 times\neth_chainId\n"
+    reported = await Served(requests=True).ask(*[("eth_blockNumber", [])] * 4, ("eth_chainId", []))
+    assert reported == "eth_blockNumber\n  ... repeated 3 times\neth_chainId\n"
 
 
 VAULT = REVERTS + bytes(20)  # files with shorter code are ignored
@@ -397,10 +401,10 @@ def write_vault(folder: Path) -> None:
 
 def test_a_contract_of_an_artifact_file_has_its_name(tmp_path: Path) -> None:
     write_vault(tmp_path)
-    stand = Stand(abis=(tmp_path,))
-    stand.node.development.amend({"0x" + REVERTING.hex(): {"code": VAULT.hex()}})
-    stand.send(REVERTING)
-    assert "  to        Vault 0xDDdD" in stand.told()
+    harness = Harness(abis=(tmp_path,))
+    harness.node.development.amend({"0x" + REVERTING.hex(): {"code": VAULT.hex()}})
+    harness.send(REVERTING)
+    assert "  to        Vault 0xDDdD" in harness.reported()
 
 
 def test_files_of_a_compiler_are_read_while_the_node_runs(
@@ -408,14 +412,14 @@ def test_files_of_a_compiler_are_read_while_the_node_runs(
 ) -> None:
     monkeypatch.setattr(contract_files, "LOOK_SECONDS", 0.0)
     monkeypatch.setattr(contract_files, "LOOK_SHARE", 1e9)
-    stand = Stand(abis=(tmp_path,))
-    stand.node.development.amend({"0x" + REVERTING.hex(): {"code": VAULT.hex()}})
-    stand.send(REVERTING, data_of("Late()"))
-    while "Block 1" not in stand.out.getvalue():
+    harness = Harness(abis=(tmp_path,))
+    harness.node.development.amend({"0x" + REVERTING.hex(): {"code": VAULT.hex()}})
+    harness.send(REVERTING, data_of("Late()"))
+    while "Block 1" not in harness.out.getvalue():
         time.sleep(0.01)
     write_vault(tmp_path)
-    stand.send(REVERTING, data_of("Late()"))
-    before, _, after = stand.told().partition("Block 1")
+    harness.send(REVERTING, data_of("Late()"))
+    before, _, after = harness.reported().partition("Block 1")
     assert "Vault" not in before and f"  reverted  0x{data_of('Late()').hex()}\n" in before
     assert "  to        Vault 0xDDdD" in after and "  reverted  Late()\n" in after
 
@@ -424,9 +428,9 @@ def test_files_of_a_compiler_are_read_while_the_node_runs(
 def test_the_terminal_says_where_names_come_from(tmp_path: Path, count: int, line: str) -> None:
     if count:
         write_vault(tmp_path)
-    stand = Stand(abis=(tmp_path,))
-    stand.terminal.warm_up()
-    assert stand.told() == line.format(tmp_path) + "\n"
+    harness = Harness(abis=(tmp_path,))
+    harness.terminal.warm_up()
+    assert harness.reported() == line.format(tmp_path) + "\n"
 
 
 def returning(code: bytes) -> bytes:
@@ -438,32 +442,32 @@ def returning(code: bytes) -> bytes:
 
 def test_created_contracts_have_names(tmp_path: Path) -> None:
     write_vault(tmp_path)
-    stand = Stand(abis=(tmp_path,))
-    stand.send(None, returning(VAULT))
+    harness = Harness(abis=(tmp_path,))
+    harness.send(None, returning(VAULT))
     factory = bytes.fromhex("365f5f37365f5ff0505f365f5ff550")  # CREATE and CREATE2 of its input
-    stand.node.development.amend({"0x" + "fa" * 20: {"code": factory.hex()}})
-    stand.send(b"\xfa" * 20, returning(VAULT))
-    lines = [line for line in stand.told().splitlines() if line.startswith("  created")]
+    harness.node.development.amend({"0x" + "fa" * 20: {"code": factory.hex()}})
+    harness.send(b"\xfa" * 20, returning(VAULT))
+    lines = [line for line in harness.reported().splitlines() if line.startswith("  created")]
     assert len(lines) == 3
     assert all(line.startswith("  created   Vault 0x") for line in lines)
 
 
 def test_data_for_an_account_without_code_is_pointed_out() -> None:
-    stand = Stand()
-    stand.send(b"\xb0" * 20, data_of("deposit()"))
-    stand.send(b"\xb0" * 20)
-    stand.send((4).to_bytes(20), b"a precompile")
-    told = stand.told()
-    assert told.count("no code at this address") == 1
-    assert "0xB0B0b0B0B0B0B0b0B0B0B0b0b0b0b0B0b0b0B0B0\n            no code at this" in told
+    harness = Harness()
+    harness.send(b"\xb0" * 20, data_of("deposit()"))
+    harness.send(b"\xb0" * 20)
+    harness.send((4).to_bytes(20), b"a precompile")
+    reported = harness.reported()
+    assert reported.count("no code at this address") == 1
+    assert "0xB0B0b0B0B0B0B0b0B0B0B0b0b0b0b0B0b0b0B0B0\n            no code at this" in reported
 
 
 class Held:
     """Keeps the terminal's thread waiting, so that the chain changes before it writes."""
 
-    def __init__(self, stand: Stand) -> None:
+    def __init__(self, harness: Harness) -> None:
         self.event = threading.Event()
-        stand.terminal._hand_over(self._wait)
+        harness.terminal._hand_over(self._wait)
 
     def _wait(self) -> Iterator[Any]:
         self.event.wait(30)
@@ -471,33 +475,33 @@ class Held:
 
 
 def test_a_transaction_of_a_reverted_block_keeps_its_states() -> None:
-    stand = Stand()
-    held = Held(stand)
-    development = stand.node.development
-    sender = "0x" + stand.node.accounts[0].address.hex()
+    harness = Harness()
+    held = Held(harness)
+    development = harness.node.development
+    sender = "0x" + harness.node.accounts[0].address.hex()
     development.amend({sender: {"balance": "0x0"}})
     number = development.snapshot()
     development.amend({sender: {"balance": hex(10**18)}})
-    stand.send(LOGGING, data_of("log(string)", "ran"))
+    harness.send(LOGGING, data_of("log(string)", "ran"))
     assert development.revert(number)
     held.event.set()
-    told = stand.told()
-    assert " ok\n" in told and "  console   ran\n" in told
-    assert "trace" not in told
+    reported = harness.reported()
+    assert " ok\n" in reported and "  console   ran\n" in reported
+    assert "trace" not in reported
 
 
 def test_a_block_that_is_gone_is_logged_without_its_transactions(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(View, "hold", lambda view: None)
-    stand = Stand()
-    saved = stand.node.dump_state()
-    held = Held(stand)
-    stand.send(LOGGING, data_of("log(string)", "ran"))
-    stand.node.load_state(saved)
+    harness = Harness()
+    saved = harness.node.dump_state()
+    held = Held(harness)
+    harness.send(LOGGING, data_of("log(string)", "ran"))
+    harness.node.load_state(saved)
     held.event.set()
-    told = stand.told()
-    assert told.startswith("Block 1 0x") and told.endswith(" 1 transaction, 24,156 gas\n\n")
+    reported = harness.reported()
+    assert reported.startswith("Block 1 0x") and reported.endswith(" 1 transaction, 24,156 gas\n\n")
 
 
 @pytest.mark.parametrize("error", [StateUnavailableError, UnknownBlockError])
@@ -507,15 +511,15 @@ def test_a_transaction_whose_state_is_gone_is_logged_without_it(
     def gone(chain: Any, block_hash: bytes) -> None:
         raise error(block_hash.hex())
 
-    stand = Stand()
-    held = Held(stand)
+    harness = Harness()
+    held = Held(harness)
     monkeypatch.setattr(View, "hold", lambda view: None)
-    tx_hash = stand.send(LOGGING, data_of("log(string)", "ran"))
-    monkeypatch.setattr(type(stand.node.chain), "layer_of", gone)
+    tx_hash = harness.send(LOGGING, data_of("log(string)", "ran"))
+    monkeypatch.setattr(type(harness.node.chain), "layer_of", gone)
     held.event.set()
-    told = stand.told()
-    assert told.startswith(f"Transaction {tx_hash} ok\n")
-    assert "  trace     left out: the chain was reverted\nBlock 1 0x" in told
+    reported = harness.reported()
+    assert reported.startswith(f"Transaction {tx_hash} ok\n")
+    assert "  trace     left out: the chain was reverted\nBlock 1 0x" in reported
 
 
 async def asked(served: Served, *calls: tuple[str, list[Any]], mark: str = "") -> str:
@@ -528,7 +532,7 @@ async def asked(served: Served, *calls: tuple[str, list[Any]], mark: str = "") -
         answer = json.loads(await dispatcher.answer(json.dumps(body).encode()))
         assert answer["id"] == request_id
     await asyncio.wait_for(served.server.stop(), 30)
-    served.stand.terminal.stop()
+    served.harness.terminal.stop()
     return served.out.getvalue()
 
 
@@ -536,13 +540,13 @@ async def test_the_explorers_own_calls_are_not_logged() -> None:
     probe = ("eth_call", [call_of(REVERTING, data_of("symbol()")), "latest"])
     assert await asked(Served(), probe, ("eth_foo", []), mark="explorer-") == ""
     assert "eth_call failed" in await asked(Served(), probe)
-    told = await asked(Served(requests=True), probe, mark="explorer-")
-    assert told == ""
+    reported = await asked(Served(requests=True), probe, mark="explorer-")
+    assert reported == ""
 
 
 async def test_events_without_a_transaction_have_a_line() -> None:
     served = Served()
-    told = await asked(
+    reported = await asked(
         served,
         ("evm_mine", []),
         ("evm_increaseTime", [3600]),
@@ -550,7 +554,7 @@ async def test_events_without_a_transaction_have_a_line() -> None:
         ("hardhat_mine", []),
         ("anvil_reset", []),
     )
-    lines = told.splitlines()
+    lines = reported.splitlines()
     assert lines[0].startswith("Block 1 0x") and lines[0].endswith(" empty")
     assert lines[1:3] == ["Time +3600 s", "Mined 16 blocks, 2 to 17"]
     assert lines[3].startswith("Block 18 0x")
@@ -560,22 +564,22 @@ async def test_events_without_a_transaction_have_a_line() -> None:
 async def test_a_block_with_transactions_is_logged_once() -> None:
     served = Served()
     sender = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"
-    told = await asked(
+    reported = await asked(
         served,
         ("evm_setAutomine", [False]),
         ("eth_sendTransaction", [{"from": sender, "to": sender}]),
         ("evm_mine", []),
     )
-    waiting, first, *_ = told.splitlines()
+    waiting, first, *_ = reported.splitlines()
     assert waiting.startswith("Transaction 0x") and waiting.endswith(" waits for evm_mine")
     assert first.endswith(" ok")
-    assert told.count("Block 1 ") == 1
+    assert reported.count("Block 1 ") == 1
 
 
 async def test_parameters_follow_the_reason() -> None:
     failing = call_of(REVERTING, data_of("EnforcedPause()"))
-    told = await Served(requests=True, params=True).ask(("eth_call", [failing, "latest"]))
-    lines = told.splitlines()
+    reported = await Served(requests=True, params=True).ask(("eth_call", [failing, "latest"]))
+    lines = reported.splitlines()
     assert lines[1] == "eth_call failed"
     assert lines[-2] == "  reverted  EnforcedPause()"
     assert lines[-1].startswith("  params    [{")
@@ -590,11 +594,11 @@ async def test_console_lines_of_a_call_are_those_of_its_state(block: str | None)
     code = bytes.fromhex("63") + await_line + bytes.fromhex(
         "60e01b5f525f546004525f5f60245f73"
     ) + console.ADDRESS + bytes.fromhex("5afa505f546001015f55")  # fmt: skip
-    stand = served.stand
-    stand.node.development.amend({"0x" + counting.hex(): {"code": code.hex()}})
+    harness = served.harness
+    harness.node.development.amend({"0x" + counting.hex(): {"code": code.hex()}})
     await served.server.start()
     (dispatcher,) = served.server._open[0].dispatchers
-    stand.send(counting)
+    harness.send(counting)
     while "Block 1 " not in served.out.getvalue():
         await asyncio.sleep(0.01)
     event = threading.Event()
@@ -607,11 +611,12 @@ async def test_console_lines_of_a_call_are_those_of_its_state(block: str | None)
     params = [call_of(counting, b"")] + ([] if block is None else [block])
     body = {"jsonrpc": "2.0", "id": 1, "method": "eth_estimateGas", "params": params}
     await dispatcher.answer(json.dumps(body).encode())
-    stand.send(counting)
+    harness.send(counting)
     event.set()
     await asyncio.wait_for(served.server.stop(), 30)
-    stand.terminal.stop()
-    told = served.out.getvalue()
+    harness.terminal.stop()
+    reported = served.out.getvalue()
     assert (
-        "  console   1\n" in told.partition("Call eth_estimateGas")[2].partition("Transaction")[0]
+        "  console   1\n"
+        in reported.partition("Call eth_estimateGas")[2].partition("Transaction")[0]
     )

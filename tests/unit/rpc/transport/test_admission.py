@@ -140,14 +140,14 @@ async def test_metrics_are_served_where_they_were_put_alone() -> None:
     await server.stop()
 
 
-async def test_every_limit_is_told(make: Make, http: aiohttp.ClientSession) -> None:
+async def test_every_limit_is_reported(make: Make, http: aiohttp.ClientSession) -> None:
     _, answer = await ask(http, await make(), "rpc_limits")
     limits = answer["result"]
     assert limits["body_size"] == 5 * 1024 * 1024 and limits["batch_items"] == 1000
     assert limits["values_limit"] == 524_288 and limits["transaction_fee"] == hex(10**18)
 
 
-async def test_the_fee_cap_told_is_the_nodes() -> None:
+async def test_the_fee_cap_reported_is_the_nodes() -> None:
     node = FakeNode(chain_of(3), fee_cap=7)
     server = Server(node, FakeSimulator(), [Listener(DIALECTS["geth"], port=0)], threads=1)
     await server.start()

@@ -176,9 +176,9 @@ async def test_health_readiness_and_metrics(server: Server, http: aiohttp.Client
         assert await response.json() == {"ready": True, "head": 2, "pending": None}
     server.node.connections = {"upstream": True, "feed": False}
     async with http.get(server.urls[0] + "/readyz") as response:
-        told = await response.json()
-    assert told["connections"] == {"upstream": True, "feed": False}
-    assert (told["pendingAge"], told["upstreamAge"]) == (None, None)
+        reported = await response.json()
+    assert reported["connections"] == {"upstream": True, "feed": False}
+    assert (reported["pendingAge"], reported["upstreamAge"]) == (None, None)
     server.node.upstream_age = 0.1234567
     async with http.get(server.urls[0] + "/readyz") as response:
         assert (await response.json())["upstreamAge"] == 0.123

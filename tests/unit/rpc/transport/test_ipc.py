@@ -88,7 +88,7 @@ async def test_who_says_all_and_listens_gets_every_answer(make: Make) -> None:
     assert sorted(answer["id"] for answer in answers[:3]) == [1, 1, 2] and answers[3] is None
 
 
-async def test_subscriptions_are_told_and_end(make: Make) -> None:
+async def test_subscriptions_are_reported_and_end(make: Make) -> None:
     server = await make()
     client, other = await connect(server), await connect(server)
     name = (await client.ask("eth_subscribe", "newHeads"))["result"]
@@ -198,7 +198,7 @@ async def test_a_file_of_another_kind_stays(make: Make, tmp_path: Path) -> None:
     assert path.read_text() == "text"
 
 
-def test_a_platform_without_unix_sockets_is_told(
+def test_a_platform_without_unix_sockets_is_reported(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.delattr(socket, "AF_UNIX")
@@ -223,6 +223,6 @@ async def test_web3_py_calls_and_subscribes(make: Make, tmp_path: Path) -> None:
         await web3.eth.subscribe("newHeads")
         first, second, *_ = await web3.eth.accounts
         await web3.eth.send_transaction({"from": first, "to": second, "value": 1, "gas": 21_000})
-        async for told in web3.socket.process_subscriptions():
-            assert told["result"]["number"] == 1
+        async for reported in web3.socket.process_subscriptions():
+            assert reported["result"]["number"] == 1
             break

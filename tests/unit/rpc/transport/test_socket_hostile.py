@@ -12,16 +12,16 @@ import pytest
 from fastevm.core.primitives.hex import hex_bytes
 from fastevm.rpc.methods import METHODS
 from tests.unit.rpc.subscriptions.test_subscriptions import (
-    Stand,
+    Harness,
     eventually,
-    make_stand,
+    harness,
+    make_harness,
     slice_of,
-    stand,
     transaction,
 )
 from tests.unit.rpc.test_logs import T1, A, receipt
 
-__all__ = ["make_stand", "stand"]  # fixtures
+__all__ = ["harness", "make_harness"]  # fixtures
 
 WORDS = [
     "newHeads", "logs", "newFlashblocks", "pendingLogs", "latest", "pending", "0x0", "0x1", "0x",
@@ -84,9 +84,9 @@ def message(rng: random.Random) -> str | bytes:
     return "[" * rng.randrange(3_000) + "]" * rng.randrange(3_000)
 
 
-async def pour(stand: Stand, rng: random.Random, count: int) -> int:
+async def pour(harness: Harness, rng: random.Random, count: int) -> int:
     """Send messages over one connection and read until it is quiet; how many came back."""
-    socket = await stand.http.ws_connect(stand.server.urls[0], max_msg_size=2**26)
+    socket = await harness.http.ws_connect(harness.server.urls[0], max_msg_size=2**26)
     for _ in range(count):
         sent = message(rng)
         if isinstance(sent, str):
@@ -116,15 +116,15 @@ async def pour(stand: Stand, rng: random.Random, count: int) -> int:
 
 
 @pytest.mark.parametrize("seed", range(6))
-async def test_anything_gets_an_answer(stand: Stand, seed: int) -> None:
+async def test_anything_gets_an_answer(harness: Harness, seed: int) -> None:
     rng = random.Random(seed)
-    assert await pour(stand, rng, 150) > 75
-    client = await stand.client()
+    assert await pour(harness, rng, 150) > 75
+    client = await harness.client()
     assert await client.result("eth_chainId") == "0xc72dd9d5e883e"
 
 
-async def test_events_and_calls_and_departures_at_once(stand: Stand) -> None:
-    rng, node = random.Random(99), stand.node
+async def test_events_and_calls_and_departures_at_once(harness: Harness) -> None:
+    rng, node = random.Random(99), harness.node
     done = False
 
     async def happen() -> None:
@@ -137,7 +137,7 @@ async def test_events_and_calls_and_departures_at_once(stand: Stand) -> None:
 
     async def leave_early() -> None:
         for _ in range(20):
-            client = await stand.client()
+            client = await harness.client()
             for name in ("newFlashblocks", "newPendingTransactions", "newFlashblockTransactions"):
                 await client.subscribe(name)
             if rng.random() < 0.5:
@@ -149,15 +149,15 @@ async def test_events_and_calls_and_departures_at_once(stand: Stand) -> None:
     await asyncio.gather(leave_early(), leave_early(), leave_early())
     done = True
     await happening
-    await eventually(lambda: stand.server.hub.subscriptions == 0)
-    assert await (await stand.client()).result("eth_chainId")
+    await eventually(lambda: harness.server.hub.subscriptions == 0)
+    assert await (await harness.client()).result("eth_chainId")
 
 
 @pytest.mark.parametrize(
     "frame", [b"\x81\xfe", b"\xff" * 20, b"GET / HTTP/1.1\r\n\r\n", b"\x83\x80"]
 )
-async def test_broken_frames_end_only_their_connection(stand: Stand, frame: bytes) -> None:
-    good, bad = await stand.client(), await stand.client()
+async def test_broken_frames_end_only_their_connection(harness: Harness, frame: bytes) -> None:
+    good, bad = await harness.client(), await harness.client()
     connection = bad.socket._response.connection
     assert connection is not None
     assert connection.transport is not None
@@ -165,17 +165,17 @@ async def test_broken_frames_end_only_their_connection(stand: Stand, frame: byte
     connection.transport.write_eof()
     assert await good.result("eth_chainId") == "0xc72dd9d5e883e"
     async with asyncio.timeout(ANSWER_SECONDS):
-        while "fastevm_sockets 1\n" not in await metrics(stand):
+        while "fastevm_sockets 1\n" not in await metrics(harness):
             await asyncio.sleep(0.02)
 
 
-async def metrics(stand: Stand) -> str:
-    async with stand.http.get(stand.server.urls[0] + "/metrics") as response:
+async def metrics(harness: Harness) -> str:
+    async with harness.http.get(harness.server.urls[0] + "/metrics") as response:
         return await response.text()
 
 
-async def test_a_subscription_with_megabytes_of_topics_is_refused_unread(stand: Stand) -> None:
-    socket = (await stand.client()).socket
+async def test_a_subscription_with_megabytes_of_topics_is_refused_unread(harness: Harness) -> None:
+    socket = (await harness.client()).socket
     topics = ["0x" + "11" * 32] * 20_000
     call = {"jsonrpc": "2.0", "id": 1, "method": "eth_subscribe", "params": ["logs"]}
     await socket.send_str(json.dumps(call | {"params": ["logs", {"topics": [topics]}]}))

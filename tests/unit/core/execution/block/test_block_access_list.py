@@ -127,7 +127,7 @@ def test_bytes_that_are_no_rlp_are_refused() -> None:
         ((FULL._replace(code_changes=FULL.code_changes[:1]),), ".code[4]: expected"),
     ],
 )
-def test_a_difference_is_told_with_its_account_and_its_slot_or_index(
+def test_a_difference_is_reported_with_its_account_and_its_slot_or_index(
     given: tuple[AccountAccess, ...], words: str
 ) -> None:
     with pytest.raises(InvalidBlock) as refused:
