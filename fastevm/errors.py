@@ -49,7 +49,10 @@ class InvalidTransaction(FastevmError):
 
     ``code`` is the rule's short name (``nonce_too_low`` ...), ``message`` the wording clients
     match on, ``have`` and ``want`` the two values that disagree, where the rule compares two.
+    ``position``: in a simulated chain, the index of the block and of the call in the block.
     """
+
+    position: tuple[int, int] | None = None
 
     def __init__(self, code: str, message: str, *, have: Any = None, want: Any = None) -> None:
         super().__init__(message)
@@ -118,7 +121,7 @@ class StateNotKnown(FastevmError):
 
 
 class ExecutionFailed(FastevmError):
-    """Raised by ``ExecutionResult.check``: the call reverted or halted. ``result``: the result."""
+    """Raised by ``check`` of a result: a call reverted or halted. ``result``: the result."""
 
     def __init__(self, message: str, result: Any) -> None:
         super().__init__(message)

@@ -39,10 +39,12 @@ from fastevm.rpc_types.text.json_reader cimport (
     take_word,
 )
 
+from collections.abc import Mapping
 from typing import Any
 
 from fastevm.core.execution.transaction.transaction_fields import AccessListEntry, Authorization
 from fastevm.core.simulation.values import CallRequest
+from fastevm.rpc_types.positions import items_from
 from fastevm.rpc_types.value_forms import (
     GETH,
     NATIVE,
@@ -224,13 +226,15 @@ def call_from(value: Any, form: Form = NATIVE) -> CallRequest:
         fields["data"] = form.data(given["data"], _DATA)
     if given.get("blobVersionedHashes") is not None:
         hashes = form.array(given["blobVersionedHashes"], _BLOB_HASHES)
-        fields["blob_versioned_hashes"] = tuple([form.hash(h, _BLOB_HASHES) for h in hashes])
+        fields["blob_versioned_hashes"] = items_from(hashes, _blob_hash, "blobVersionedHashes", form)
     if given.get("accessList") is not None:
         entries = form.array(given["accessList"], _ACCESS_LIST)
-        fields["access_list"] = tuple([_access_entry(entry, form) for entry in entries])
+        fields["access_list"] = items_from(entries, _access_entry, "accessList", form)
     if given.get("authorizationList") is not None:
         entries = form.array(given["authorizationList"], _AUTHORIZATIONS)
-        fields["authorization_list"] = tuple([_authorization(entry, form) for entry in entries])
+        fields["authorization_list"] = items_from(
+            entries, _authorization, "authorizationList", form
+        )
     return CallRequest(**fields)
 
 
@@ -239,12 +243,20 @@ def decode_call(value: Any) -> CallRequest:
     return call_from(value, GETH)
 
 
+def _blob_hash(value: Any, form: Form) -> bytes:
+    return form.hash(value, _BLOB_HASHES)
+
+
+def _storage_key(value: Any, form: Form) -> int:
+    return form.word(value, _STORAGE_KEYS)
+
+
 def _access_entry(value: Any, form: Form) -> AccessListEntry:
     given = form.object(value, _ACCESS_LIST, "types.AccessTuple")
     address = form.address(given.get("address"), _ACCESS_ADDRESS)
     keys = given.get("storageKeys")
     slots = () if keys is None else form.array(keys, _STORAGE_KEYS)
-    return AccessListEntry(address, tuple([form.word(key, _STORAGE_KEYS) for key in slots]))
+    return AccessListEntry(address, items_from(slots, _storage_key, "storageKeys", form))
 
 
 def _authorization(value: Any, form: Form) -> Authorization:
@@ -262,8 +274,11 @@ cdef inline object member(dict given, str name):
 
 
 cdef int read_call(Plan plan, object value) except -1:
-    cdef PlannedCall* item = plan.add_call()
-    if isinstance(value, dict):
+    return read_added(plan, plan.add_call(), value)
+
+
+cdef int read_added(Plan plan, PlannedCall* item, object value) except -1:
+    if type(value) is dict:
         for name in LISTS:
             if member(value, name) is not None:
                 return plan.fill_call(item, call_from(value))
@@ -272,6 +287,8 @@ cdef int read_call(Plan plan, object value) except -1:
         return plan.fill_call(item, value)
     if value is None:
         return 0
+    if isinstance(value, Mapping):
+        return read_added(plan, item, dict(value))
     raise ValueError(f"calls: expected an object, found {type(value).__name__}")
 
 
@@ -310,12 +327,14 @@ cdef Py_ssize_t read_message_members(Plan plan, PlannedCall* item, dict call) ex
         found += 1
         read_uint64(&tx.nonce, given, "nonce")
         item.default_nonce = False
-    given = member(call, "input")
+    name = "input"
+    given = member(call, name)
     if given is None:
-        given = member(call, "data")
+        name = "data"
+        given = member(call, name)
     if given is not None:
         found += 1
-        read_data(plan, tx, given)
+        read_data(plan, tx, given, name)
     given = member(call, "chainId")
     if given is not None:
         found += 1
@@ -343,26 +362,26 @@ cdef Py_ssize_t read_fees(PlannedCall* item, dict call) except -1:
     return (price is not None) + (cap is not None) + (tip is not None)
 
 
-cdef int read_data(Plan plan, Tx* tx, object value) except -1:
+cdef int read_data(Plan plan, Tx* tx, object value, str name) except -1:
     cdef size_t count = 0
     cdef const char* digits
     cdef uint8_t* room
     cdef bytes raw
     if isinstance(value, str):
-        digits = digits_of(value, &count, "data")
+        digits = digits_of(value, &count, name)
         if count == 0:
             return 0
         room = <uint8_t*>arena_alloc(plan.arena, count // 2 + 1)
         if room == NULL:
             raise MemoryError
         if count & 1 or not hex_decode(room, digits, count):
-            raise ValueError("data: expected an even number of hex digits")
+            raise ValueError(f"{name}: expected an even number of hex digits")
         tx.data = room
         tx.size = count // 2
         return 0
     if not PyObject_CheckBuffer(value):
-        raise ValueError(f"data: expected bytes or hex text, found {type(value).__name__}")
-    raw = bytes_like(value, "data")
+        raise ValueError(f"{name}: expected bytes or hex text, found {type(value).__name__}")
+    raw = bytes_like(value, name)
     plan.kept.append(raw)
     tx.data = <const uint8_t*>PyBytes_AS_STRING(raw)
     tx.size = PyBytes_GET_SIZE(raw)

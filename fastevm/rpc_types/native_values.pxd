@@ -11,4 +11,4 @@ cdef int read_word(Word* out, object value, str name) except -1
 cdef int read_uint64(uint64_t* out, object value, str name) except -1
 cdef int read_address(Address* out, object value, str name) except -1
 # Returns the hex digits after 0x, and their number in `count`.
-cdef const char* digits_of(str text, size_t* count, str name) except NULL
+cdef const char* digits_of(object text, size_t* count, str name) except NULL

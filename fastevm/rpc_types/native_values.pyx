@@ -14,7 +14,8 @@ from fastevm.core.primitives.word cimport (
 )
 
 
-cdef const char* digits_of(str text, size_t* count, str name) except NULL:
+cdef const char* digits_of(object text, size_t* count, str name) except NULL:
+    """The digits of hex text, which may be a subclass of str."""
     cdef Py_ssize_t size = 0
     cdef const char* letters = PyUnicode_AsUTF8AndSize(text, &size)
     if size < 2 or letters[0] != c"0" or (letters[1] != c"x" and letters[1] != c"X"):

@@ -42,6 +42,7 @@ from typing import Any
 
 from fastevm.core.execution.types import Withdrawal
 from fastevm.core.simulation.values import AccountOverride, BlockOverrides
+from fastevm.rpc_types.positions import items_from, members_from, read_at
 from fastevm.rpc_types.quantity import DecodeError
 from fastevm.rpc_types.value_forms import (
     GETH,
@@ -116,10 +117,11 @@ def state_overrides_from(value: Any, form: Form = NATIVE) -> dict[bytes, Account
     if value is None:
         return {}
     overrides = form.object(value, _STATE_OVERRIDES, "override.StateOverride")
-    return {
-        form.address(key, _STATE_OVERRIDES): account_from(entry, form)
-        for key, entry in overrides.items()
-    }
+    return members_from(overrides, _address, account_from, "stateOverrides", form)
+
+
+def _address(value: Any, form: Form) -> bytes:
+    return form.address(value, _STATE_OVERRIDES)
 
 
 def account_from(value: Any, form: Form = NATIVE) -> AccountOverride:
@@ -145,12 +147,16 @@ def block_overrides_from(value: Any, form: Form = NATIVE) -> BlockOverrides:
         return value
     if value is None:
         return BlockOverrides()
+    return read_at(value, _block_overrides, "blockOverrides", form)
+
+
+def _block_overrides(value: Any, form: Form) -> BlockOverrides:
     given = form.object(value, _BLOCK_OVERRIDES, "BlockOverrides")
     given = with_own_names(given, BLOCK_MEMBERS, BLOCK_ALIASES, "blockOverrides", form)
     fields = members_of(given, _BLOCK, form)
     if given.get("withdrawals") is not None:
         entries = form.array(given["withdrawals"], _WITHDRAWALS)
-        fields["withdrawals"] = tuple([withdrawal_from(e, _WITHDRAWALS, form) for e in entries])
+        fields["withdrawals"] = items_from(entries, _withdrawal, "withdrawals", form)
     return BlockOverrides(**fields)
 
 
@@ -174,6 +180,10 @@ def with_own_names(
                 raise DecodeError(f"{name}: {alias!r} means {own!r}: give only one of them")
             given = {**given, own: given[alias]}
     return given
+
+
+def _withdrawal(value: Any, form: Form) -> Withdrawal:
+    return withdrawal_from(value, _WITHDRAWALS, form)
 
 
 def withdrawal_from(value: Any, path: FieldPath, form: Form) -> Withdrawal:

@@ -33,6 +33,7 @@ from fastevm.core.simulation.limits import MAX_BLOCKS, MAX_CALLS, MAX_CALLS_PER_
 from fastevm.core.simulation.values import BlockStateCalls, CallRequest, SimulatePayload
 from fastevm.rpc_types.call_object import call_from
 from fastevm.rpc_types.overrides import block_overrides_from, state_overrides_from
+from fastevm.rpc_types.positions import items_from
 from fastevm.rpc_types.value_forms import GETH, NATIVE, FieldPath, Form, object_of
 
 # Members that request results beyond the standard.
@@ -71,7 +72,7 @@ def payload_from(value: Any, form: Form = NATIVE) -> SimulatePayload:
     blocks = given.get("blockStateCalls")
     entries = () if blocks is None else form.array(blocks, _BLOCKS)
     return SimulatePayload(
-        blocks=tuple([block_from(entry, form) for entry in entries]),
+        blocks=items_from(entries, block_from, "blockStateCalls", form),
         trace_transfers=_flag(given, "traceTransfers", form),
         validation=_flag(given, "validation", form),
         full_transactions=_flag(given, "returnFullTransactions", form),
@@ -105,7 +106,11 @@ def decode_payload(value: Any, form: Form = GETH) -> SimulatePayload:
 
 def _calls(value: Any, form: Form) -> tuple[CallRequest, ...]:
     calls = () if value is None else form.array(value, _CALLS)
-    return tuple([CallRequest() if call is None else call_from(call, form) for call in calls])
+    return items_from(calls, _call, "calls", form)
+
+
+def _call(value: Any, form: Form) -> CallRequest:
+    return CallRequest() if value is None else call_from(value, form)
 
 
 def _flag(given: Mapping[str, Any], name: str, form: Form) -> bool:

@@ -12,7 +12,9 @@ from fastevm.core.simulation.values import (
     SimulateOptions,
     SimulationError,
 )
+from fastevm.errors import FastevmError
 from fastevm.evm.signatures import show_fields
+from fastevm.rpc_types.positions import refused_call
 from fastevm.rpc_types.simulate_request import payload_from
 from fastevm.simulate.views import BLOCK_OPTIONS, BlockOptions, as_view, spacing_of
 
@@ -37,7 +39,8 @@ def simulate(
     first block, see `fastevm.simulate.views.as_view`.
 
     Raises SimulationError for an invalid payload and on timeout, InvalidTransaction for an invalid
-    call, ValueError for values that cannot be decoded. A call that reverts or halts is a result.
+    call, ValueError for values that cannot be decoded. Their messages begin with the path of the
+    value: ``blockStateCalls[2].calls[5].value: ...``. A call that reverts or halts is a result.
     """
     view = as_view(state, **block)
     typed = payload_from(payload)
@@ -49,7 +52,10 @@ def simulate(
         gas_cap=gas_cap,
         timeout=timeout,
     )
-    blocks = simulate_v1(view, typed, options)
+    try:
+        blocks = simulate_v1(view, typed, options)
+    except FastevmError as error:
+        raise refused_call(error, payload) from None
     # a subclass of EVM may define it to be notified of simulations
     hear = getattr(state, "on_simulation", None)
     if hear is not None:

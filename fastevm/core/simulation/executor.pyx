@@ -44,7 +44,7 @@ from fastevm.core.execution.block.header cimport fields_of_rules, header_read, h
 from fastevm.core.primitives.hashes cimport Hash
 from fastevm.core.simulation.account_changes cimport AccountsBefore
 from fastevm.core.simulation.deadline cimport Deadline
-from fastevm.core.simulation.plan cimport Plan
+from fastevm.core.simulation.plan cimport Plan, PlannedBlock
 from fastevm.core.spec.schedule cimport Schedule
 from fastevm.core.interpreter.tracer cimport StepTrace
 from fastevm.core.simulation.plan cimport list_add
@@ -55,7 +55,7 @@ from fastevm.core.simulation.records cimport (
     records_clear,
     records_count,
 )
-from fastevm.core.simulation.refusals cimport OUTPUT_CAP_REACHED, exception_of
+from fastevm.core.simulation.refusals cimport OUTPUT_CAP_REACHED, exception_of, with_position
 from fastevm.core.spec.schedule cimport ForkSchedule
 from fastevm.core.state.reader cimport Reader
 
@@ -140,6 +140,7 @@ cdef class ChainExecutor(SimulatedChain):
         buffer_clear(&self.text, KEPT_BYTES)
 
     cdef object failure(self, Halt halt):
+        cdef const PlannedBlock* block
         if halt == CHAIN_OUT_OF_MEMORY:
             return MemoryError()
         if halt == CHAIN_CANCELLED or atomic_load_int(&self.deadline.request):
@@ -147,7 +148,14 @@ cdef class ChainExecutor(SimulatedChain):
         if self.refusal.code == OUTPUT_CAP_REACHED:
             cap = self.options.output_cap
             return SimulationError("output_cap", f"the calls return more than {cap} bytes")
-        return exception_of(&self.refusal, self.plan.faults)
+        error = exception_of(&self.refusal, self.plan.faults)
+        if self.at < self.blocks.count and self.block(self.at).plan != NULL:
+            block = self.block(self.at).plan
+            with_position(
+                error, &self.refusal, block - <const PlannedBlock*>self.plan.blocks.items,
+                block.first_call,
+            )
+        return error
 
     # ------------------------------------------------------------------------------------------
     # before the first block

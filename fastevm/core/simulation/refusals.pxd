@@ -58,3 +58,6 @@ cdef void refuse_account(Refusal* r, RefusalCode code, const Address* address) n
 # Returns the exception for a refusal, with the message of go-ethereum if go-ethereum has the same
 # rule. `faults`: see `Plan.faults`.
 cdef object exception_of(const Refusal* r, dict faults)
+
+# Notes the index of the block and of the call in it, if the refusal is about a call.
+cdef object with_position(object error, const Refusal* r, size_t block, size_t first_call)

@@ -105,6 +105,12 @@ cdef object exception_of(const Refusal* r, dict faults):
     ))
 
 
+cdef object with_position(object error, const Refusal* r, size_t block, size_t first_call):
+    if TWO_KINDS_OF_FEES <= r.code <= INVALID_CALL and isinstance(error, FastevmError):
+        error.position = (block, r.call - first_call)
+    return error
+
+
 def supplied(error: InvalidTransaction, gas: int) -> InvalidTransaction:
     """Returns the error of an invalid call, with the gas supplied, as nodes word it."""
     message = f"err: {error.message} (supplied gas {gas})"

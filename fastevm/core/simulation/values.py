@@ -5,13 +5,13 @@ JSON-RPC into these types; the simulator does not use hex or JSON.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from msgspec import Struct, field
 
 from fastevm.core.execution.transaction.transaction_fields import AccessListEntry, Authorization
 from fastevm.core.execution.types import Block, Withdrawal
-from fastevm.errors import FastevmError
+from fastevm.errors import ExecutionFailed, FastevmError
 
 ZERO_ADDRESS: Final = bytes(20)
 
@@ -161,7 +161,10 @@ class SimulationError(FastevmError):
 
     ``reason`` is a short name that the node's error table knows (``too_many_blocks``,
     ``block_numbers_order``, ``override`` ...), the message has the wording that clients match on.
+    ``position``: the index of the block and of the call in it, if it is refused for a call.
     """
+
+    position: tuple[int, int] | None = None
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
@@ -182,6 +185,15 @@ class CallResult(Struct, frozen=True, kw_only=True):
     gas_used: int
     error: str | None = None
     reverted: bool = False
+
+    def __bool__(self) -> bool:
+        return self.success
+
+    def check(self) -> Self:
+        """Returns this result. Raises ExecutionFailed, with the reason, if it is a failure."""
+        if not self.success:
+            raise ExecutionFailed(str(self.error), self)
+        return self
 
 
 class SimulatedLog(Struct, frozen=True):
@@ -280,6 +292,15 @@ class CallOutcome(Struct, frozen=True, kw_only=True):
     logs: tuple[SimulatedLog, ...]
     created: bytes | None
     extras: CallExtras | None = None
+
+    def __bool__(self) -> bool:
+        return self.success
+
+    def check(self) -> Self:
+        """Returns this result. Raises ExecutionFailed, with the reason, if it is a failure."""
+        if not self.success:
+            raise ExecutionFailed(str(self.error), self)
+        return self
 
 
 class SimulatedBlock(Struct, frozen=True, kw_only=True):

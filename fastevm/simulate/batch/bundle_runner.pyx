@@ -60,6 +60,7 @@ from fastevm.core.simulation.refusals cimport (
     INVALID_CALL,
     exception_of,
     refuse,
+    with_position,
 )
 from fastevm.core.state.layer cimport Layer
 from fastevm.core.state.reader cimport READ_FOUND, AccountData
@@ -68,6 +69,7 @@ from fastevm.core.state.world cimport world_begin, world_follow, world_free, wor
 from fastevm.errors import FastevmError
 from fastevm.core.simulation.deadline import out_of_time
 from fastevm.core.simulation.simulated_blocks import simulate_v1
+from fastevm.rpc_types.positions import refused_call
 from fastevm.rpc_types.simulate_request import payload_from
 
 
@@ -155,7 +157,7 @@ cdef class BundleRunner:
             elif not ok:
                 fault = self.fault()
                 if fault is not None:
-                    faults.append((self.stopped_at, fault))
+                    faults.append((self.stopped_at, refused_call(fault, payloads[self.stopped_at])))
         self.finish(results, payloads, faults)
         return results
 
@@ -168,7 +170,10 @@ cdef class BundleRunner:
             raise MemoryError
         if self.refusal.code == INVALID_CALL and self.refusal.error == TX_CANCELLED:
             return self.stopped()
-        return exception_of(&self.refusal, self.bundles.plan.faults)
+        return with_position(
+            exception_of(&self.refusal, self.bundles.plan.faults), &self.refusal, 0,
+            block_at(self.bundles.plan, bundle_at(self.bundles, self.stopped_at).block).first_call,
+        )
 
     cdef object stopped(self):
         """Returns the exception for a stopped bundle, or None if it must run again, as a chain."""
@@ -200,7 +205,7 @@ cdef class BundleRunner:
         try:
             blocks = simulate_v1(self.view, payload_from(payload), self.options)
         except (FastevmError, ValueError, TypeError, OverflowError) as error:
-            results.faults[at] = error
+            results.faults[at] = refused_call(error, payload)
             return
         results.add_apart(at, tuple([outcome for block in blocks for outcome in block.calls]))
 

@@ -14,6 +14,8 @@ from fastevm.core.execution.block.block_context cimport fill_environment
 from fastevm.core.spec.schedule cimport ForkSchedule
 from fastevm.rpc_types.call_object cimport read_call
 
+from collections.abc import Mapping
+
 from fastevm.simulate.batch.drafts import draft_of
 from fastevm.core.simulation.environment import environment_of, overridden
 from fastevm.core.simulation.limits import MAX_CALLS_PER_BLOCK
@@ -24,6 +26,7 @@ from fastevm.core.simulation.values import (
     SimulationError,
 )
 from fastevm.rpc_types.overrides import block_overrides_from, state_overrides_from
+from fastevm.rpc_types.positions import READ_ERRORS, located
 from fastevm.rpc_types.simulate_request import ENTRY_MEMBERS, EXTENSIONS, PAYLOAD_MEMBERS
 from fastevm.rpc_types.value_forms import refuse_unknown
 
@@ -85,7 +88,8 @@ cdef class Bundles:
         return 0
 
     cdef int read(self, Bundle* bundle, object payload) except -1:
-        if isinstance(payload, dict):
+        if isinstance(payload, Mapping):
+            payload = payload if type(payload) is dict else dict(payload)
             blocks = member(payload, "blockStateCalls")
             if blocks is None or len(payload) != 1:
                 self.read_members(bundle, payload)
@@ -98,15 +102,18 @@ cdef class Bundles:
             if payload.has_extras:
                 bundle.route = RUN_AS_CHAIN
         else:
-            raise ValueError(f"a payload is an object, not {type(payload).__name__}")
+            raise ValueError(f"payload: expected an object, found {type(payload).__name__}")
         if not blocks:
             raise SimulationError("empty_input", "empty input")
         if not isinstance(blocks, list | tuple):
-            raise ValueError("blockStateCalls: expected an array")
+            raise ValueError(f"blockStateCalls: expected an array, found {type(blocks).__name__}")
         if len(blocks) != 1 or bundle.route == RUN_AS_CHAIN:
             bundle.route = RUN_AS_CHAIN
             return 0
-        return self.read_block(bundle, blocks[0])
+        try:
+            return self.read_block(bundle, blocks[0])
+        except READ_ERRORS as error:
+            raise located(error, "blockStateCalls[0]", "blockStateCalls") from None
 
     cdef int read_members(self, Bundle* bundle, dict payload) except -1:
         refuse_unknown(payload, PAYLOAD_MEMBERS, "payload")
@@ -120,18 +127,21 @@ cdef class Bundles:
         if isinstance(entry, BlockStateCalls):
             calls = entry.calls
             states, block = entry.state_overrides, entry.block_overrides
-        elif isinstance(entry, dict):
+        elif isinstance(entry, Mapping):
+            entry = entry if type(entry) is dict else dict(entry)
             calls = member(entry, "calls")
             states, block = member(entry, "stateOverrides"), member(entry, "blockOverrides")
             if (calls is not None) + (states is not None) + (block is not None) != len(entry):
                 refuse_unknown(entry, ENTRY_MEMBERS, "blockStateCalls")
         else:
-            raise ValueError("blockStateCalls: expected objects")
+            raise ValueError(
+                f"blockStateCalls: expected an object, found {type(entry).__name__}"
+            )
         if (block and block is not NO_BLOCK_OVERRIDES) or bundle.validation:
             self.read_context(bundle, block_overrides_from(block))
         if states and bundle.route == RUN_HERE:
             self.read_overrides(bundle, state_overrides_from(states))
-        if calls and bundle.route == RUN_HERE:
+        if calls is not None and bundle.route == RUN_HERE:
             self.read_calls(block_at(self.plan, bundle.block), calls)
         return 0
 
@@ -168,16 +178,20 @@ cdef class Bundles:
         return 0
 
     cdef int read_calls(self, PlannedBlock* block, object calls) except -1:
-        cdef Py_ssize_t count
+        cdef Py_ssize_t count, at = 0
         if not isinstance(calls, list | tuple):
-            raise ValueError("calls: expected an array")
+            raise ValueError(f"calls: expected an array, found {type(calls).__name__}")
         count = len(calls)
         if count > MAX_CALLS_PER_BLOCK:
             raise SimulationError(
                 "too_many_calls", f"too many calls in block: {count} > {MAX_CALLS_PER_BLOCK}"
             )
-        for call in calls:
-            read_call(self.plan, call)
+        try:
+            for call in calls:
+                read_call(self.plan, call)
+                at += 1
+        except READ_ERRORS as error:
+            raise located(error, f"calls[{at}]", "calls") from None
         block.call_count = count
         return 0
 

@@ -37,8 +37,11 @@ T = TypeVar("T")
 class Simulations(Generic[T]):
     """The results of a batch in progress: iterate with ``for`` or ``async for``, or await.
 
-    ``await`` returns a list of all results. ``close``, leaving the iteration, and cancelling a task
-    that awaits the results stop the remaining bundles.
+    The first results come while later payloads are not read yet. A chunk has 16 bundles at first,
+    then as many as run in 5 ms, at most 1,024, or ``chunk_size``. At most four chunks for each
+    thread wait for the consumer. Under ``async for`` payloads are read and bundles run in other
+    threads, so the event loop continues. ``await`` returns a list of all results. ``close``,
+    leaving the iteration, and cancelling a task that awaits the results stop the remaining bundles.
     """
 
     def __init__(

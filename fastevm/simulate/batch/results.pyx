@@ -20,6 +20,7 @@ from array import array
 from fastevm.core.primitives.replace import replace
 
 from fastevm.core.simulation.values import CallOutcome
+from fastevm.errors import ExecutionFailed
 
 SIGN = 1 << 255
 MODULUS = 1 << 256
@@ -245,6 +246,18 @@ cdef class BundleResult:
                 change = word_to_int(&delta[i].delta)
                 found[delta[i].address.b[:20]] = change - MODULUS if change >= SIGN else change
         return found
+
+    def __bool__(self) -> bool:
+        return self.success
+
+    def check(self) -> BundleResult:
+        """Returns this result. Raises ``error`` if the bundle was refused, ExecutionFailed if a
+        call failed."""
+        if self.error is not None:
+            raise self.error
+        if not self.success:
+            raise ExecutionFailed(str(self.reason), self)
+        return self
 
     cdef tuple values(self):
         error = self.error

@@ -16,7 +16,7 @@ from fastevm.core.execution.transaction.transaction_data cimport Tx
 from fastevm.core.interpreter.machine cimport BlockContext
 from fastevm.core.primitives.intrinsics cimport atomic_decrement, atomic_increment
 from fastevm.core.simulation.records cimport CallRecord, LogCopy
-from fastevm.core.simulation.refusals cimport exception_of
+from fastevm.core.simulation.refusals cimport exception_of, with_position
 from fastevm.simulate.batch.bundles cimport RUN_AS_CHAIN, REFUSED, Bundle, bundle_at
 from fastevm.simulate.batch.results cimport BundleRecord, BundleResult, Results
 from fastevm.core.primitives.buffer cimport buffer_append
@@ -70,6 +70,7 @@ import pickle
 
 from fastevm.core.simulation.deadline import out_of_time
 from fastevm.core.simulation.values import SimulationError
+from fastevm.rpc_types.positions import refused_call
 from fastevm.simulate.watch.program import question_reader
 
 
@@ -486,6 +487,8 @@ cdef class Engine:
             return self.postpone(position)
         elif out.state == REFUSED_RUN:
             error = exception_of(out.refusal, self.faults.get(position, {}))
+            with_position(error, out.refusal, 0, 0)
+            error = refused_call(error, pickle.loads(self.payloads[position])[0])
         before = self.errors.pop(position, None)
         q.has_error = error is not None
         if error is not None:

@@ -176,7 +176,12 @@ class Watch:
         """Adds questions, all or none of them. See `add`."""
         if block not in (None, "own", "next"):
             raise ValueError(f'block is "own" or "next", not {block!r}')
-        read = [_read(question, block) for question in questions]
+        read = []
+        for index, question in enumerate(questions):
+            try:
+                read.append(_read(question, block))
+            except TypeError as error:
+                raise TypeError(f"questions[{index}]: {error}") from None
         with self._lock:
             if len(self._engine.positions) + len(read) > self.max_questions:
                 raise ResourceLimitError(

@@ -5,8 +5,10 @@ import pickle
 import random
 import subprocess
 import sys
+import threading
 import time
 from array import array
+from collections.abc import Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from itertools import accumulate
 from typing import Any
@@ -15,7 +17,7 @@ import pytest
 
 import fastevm
 from fastevm import EVM, Layer
-from fastevm.errors import InvalidTransaction
+from fastevm.errors import ExecutionFailed, InvalidTransaction
 from fastevm.simulate import (
     BlockStateCalls,
     CallRequest,
@@ -25,8 +27,10 @@ from fastevm.simulate import (
     simulate_many,
 )
 from fastevm.simulate.batch import columns as column_module
+from fastevm.simulate.batch.many import CHUNKS_PER_WORKER
 from fastevm.simulate.batch.shipping import run_shipped
 
+SECONDS = 60.0  # longer than any test runs
 A, B, C, D = (byte * 20 for byte in (b"\xa1", b"\xb0", b"\xc0", b"\xd0"))
 # adds its first word to slot 0, logs it, returns the new value
 COUNTER = bytes.fromhex("5f355f5401805f555f5260205fa060205ff3")
@@ -123,7 +127,8 @@ def test_a_batch_gives_what_each_bundle_gives_alone(alone: list[Any], threads: i
 
 
 def test_the_cases_are_many_sided(alone: list[Any]) -> None:
-    refusals = {wanted[1][:12] for wanted in alone if isinstance(wanted, tuple)}
+    texts = [wanted[1] for wanted in alone if isinstance(wanted, tuple)]
+    refusals = {text.rpartition("]: ")[2][:12] for text in texts}
     errors = {call.error for wanted in alone if isinstance(wanted, list) for call in wanted}
     assert len(refusals) >= 3
     assert len(errors) >= 3
@@ -334,7 +339,7 @@ def test_the_text_of_a_refused_bundle_has_its_reason() -> None:
     poor = {"from": "0x" + "77" * 20, "to": "0x" + B.hex(), "value": "0x1"}
     (refused,) = simulate_many(STATE, [{"blockStateCalls": [{"calls": [poor]}]}])
     assert repr(refused).startswith(
-        "<BundleResult 0: success=False gas_used=0 error='insufficient funds for gas"
+        "<BundleResult 0: success=False gas_used=0 error='blockStateCalls[0].calls[0]: insufficient"
     )
 
 
@@ -392,5 +397,64 @@ def test_a_bundle_says_why_it_has_no_success() -> None:
     assert fine.reason is None
     assert reverted.reason == "execution reverted" and reverted.error is None
     assert halted.reason is not None and "invalid opcode" in halted.reason
-    assert refused.reason is not None and refused.reason.startswith("insufficient funds")
+    assert refused.reason is not None
+    assert refused.reason.startswith("calls[0]: insufficient funds")
     assert "error='execution reverted'" in repr(reverted)
+
+
+def test_a_result_is_true_if_it_succeeded_and_can_be_checked() -> None:
+    state = Layer.of({C: {"code": bytes.fromhex("5f5ffd")}})
+    payloads = [[{"to": B}], [{"to": B}, {"to": C}], [{"from": A, "value": 2**200}]]
+    fine, reverted, refused = simulate_many(state, payloads, threads=1)
+    assert fine and fine.check() is fine and not reverted and not refused
+    with pytest.raises(ExecutionFailed, match=r"^execution reverted$") as failed:
+        reverted.check()
+    assert failed.value.result == reverted
+    with pytest.raises(InvalidTransaction, match="insufficient funds"):
+        refused.check()
+    good, bad = reverted.calls
+    assert good and good.check() is good and not bad
+    with pytest.raises(ExecutionFailed, match=r"^execution reverted$"):
+        bad.check()
+
+
+class Counted:
+    """Payloads without end. The payload after ``many`` waits until the event loop allows it."""
+
+    def __init__(self, many: int) -> None:
+        self.many, self.taken, self.allowed = many, 0, threading.Event()
+
+    def __iter__(self) -> Iterator[Any]:
+        while True:
+            if self.taken == self.many:
+                assert self.allowed.wait(SECONDS), "the event loop does not run"
+            self.taken += 1
+            yield [{"from": A, "to": B}]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+async def test_results_stream_in_bounded_chunks_and_the_event_loop_runs(threads: int) -> None:
+    chunk = 4
+    ahead = chunk * (threads * CHUNKS_PER_WORKER + 1)
+    payloads = Counted(3 * ahead)
+    batch = simulate_many(STATE, payloads, threads=threads, chunk_size=chunk)
+    ticks = 0
+
+    async def allow() -> None:
+        nonlocal ticks
+        while payloads.taken < payloads.many:  # until the reader of payloads waits for this task
+            await asyncio.sleep(0)
+            ticks += 1
+        payloads.allowed.set()
+
+    task = asyncio.create_task(allow())
+    received = 0
+    async for result in batch:
+        assert result.index == received
+        received += 1
+        assert payloads.taken - received <= ahead
+        if received == 6 * ahead:
+            break
+    await task
+    assert ticks > 0
+    batch.close()

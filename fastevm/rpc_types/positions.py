@@ -1,0 +1,103 @@
+"""Errors that name the position of a value in a payload: ``calls[5].value: expected ...``.
+
+Only values that Python programs pass are located. JSON-RPC keeps go-ethereum's messages, which name
+the struct field and which clients match on.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from copy import copy
+from typing import Any, Final, TypeVar
+
+from fastevm.core.simulation.values import SimulatePayload
+from fastevm.rpc_types.value_forms import Form
+
+READ_ERRORS: Final = (ValueError, TypeError, OverflowError)  # of a value that cannot be read
+
+K = TypeVar("K")
+T = TypeVar("T")
+
+
+def located(error: Exception, path: str, name: str = "") -> Exception:
+    """Returns a copy of the error whose message begins with ``path``.
+
+    ``name``: the name of the value at ``path``. A message that begins with it is about the value
+    itself, any other about one of its members.
+    """
+    text = str(error)
+    own = text[len(name) :]
+    if name and text.startswith(name) and own[:1] in (":", ".", "["):
+        text = path + own
+    else:
+        text = f"{path}.{text}"
+    return _with_text(error, text)
+
+
+def refused_call(error: Exception, payload: Any) -> Exception:
+    """Returns the error of a call that was refused when it ran, with the path of the call.
+
+    ``payload``: what the caller passed. The member ``message`` stays as it is.
+    """
+    position = getattr(error, "position", None)
+    if position is None:
+        return error
+    block, call = position
+    path = f"calls[{call}]"
+    if isinstance(payload, SimulatePayload):
+        path = f"blocks[{block}].{path}"
+    elif isinstance(payload, Mapping):
+        path = f"blockStateCalls[{block}].{path}"
+    return _with_text(error, f"{path}: {str(error).removeprefix('err: ')}")
+
+
+def read_at(value: Any, read: Callable[[Any, Form], T], name: str, form: Form) -> T:
+    """Reads a member. An error of a Python program's value names the member."""
+    if not form.refuses_unknown:
+        return read(value, form)
+    try:
+        return read(value, form)
+    except READ_ERRORS as error:
+        raise located(error, name, name) from None
+
+
+def items_from(
+    values: Iterable[Any], read: Callable[[Any, Form], T], name: str, form: Form
+) -> tuple[T, ...]:
+    """Reads each item of a list. An error of a Python program's value names the item."""
+    if not form.refuses_unknown:
+        return tuple([read(value, form) for value in values])
+    found = []
+    for index, value in enumerate(values):
+        try:
+            found.append(read(value, form))
+        except READ_ERRORS as error:
+            raise located(error, f"{name}[{index}]", name) from None
+    return tuple(found)
+
+
+def members_from(
+    values: Mapping[Any, Any],
+    read_key: Callable[[Any, Form], K],
+    read: Callable[[Any, Form], T],
+    name: str,
+    form: Form,
+) -> dict[K, T]:
+    """Reads keys and values of an object. An error of a Python program's value names the key."""
+    found: dict[K, T] = {}
+    for key, value in values.items():
+        known = read_key(key, form)
+        try:
+            found[known] = read(value, form)
+        except READ_ERRORS as error:
+            if not form.refuses_unknown:
+                raise
+            shown = "0x" + known.hex() if isinstance(known, bytes) else str(known)
+            raise located(error, f"{name}.{shown}", name) from None
+    return found
+
+
+def _with_text(error: Exception, text: str) -> Exception:
+    if len(error.args) != 1 or not isinstance(error.args[0], str):  # such as a UnicodeError
+        return ValueError(text)
+    changed = copy(error)
+    changed.args = (text,)
+    return changed
