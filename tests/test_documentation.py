@@ -82,11 +82,19 @@ def is_installed() -> bool:
     return any(found.name == "fastevm" for found in entry_points(group="pytest11"))
 
 
+# Libraries without types that programs import.
+STUBS = {"boa": "from typing import Any\n\ndef __getattr__(name: str) -> Any: ...\n"}
+TYPED = ("tutorials/*.md", "how-to/*.md", "coming-from-*.md")
+
+
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with every program of tutorials and guides, where type checkers find packages."""
     folder = tmp_path_factory.mktemp("programs")
-    for page in (path for name in ("tutorials", "how-to") for path in (DOCS / name).glob("*.md")):
+    for name, stub in STUBS.items():
+        (folder / "typings" / name).mkdir(parents=True)
+        (folder / "typings" / name / "__init__.pyi").write_text(stub)
+    for page in (path for pattern in TYPED for path in DOCS.glob(pattern)):
         for number, (_, code) in enumerate(blocks(page), 1):
             (folder / f"{page.stem.replace('-', '_')}_{number}.py").write_text(code)
     return folder
@@ -96,7 +104,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="needs mypy")
 def test_programs_of_the_pages_pass_mypy(programs: Path) -> None:
     configured = programs / "mypy.ini"
-    configured.write_text(f"[mypy]\nstrict = True\nmypy_path = {ROOT}\n")
+    configured.write_text(f"[mypy]\nstrict = True\nmypy_path = {ROOT}:{programs / 'typings'}\n")
     found = sorted(str(path) for path in programs.glob("*.py"))
     assert found
     run(ROOT, sys.executable, "-m", "mypy", "--config-file", str(configured), *found)
