@@ -83,7 +83,7 @@ def is_installed() -> bool:
 
 
 STUB = "from typing import Any\n\ndef __getattr__(name: str) -> Any: ...\n"
-UNTYPED = ("boa", "eth_tester")  # libraries without types, which programs import
+UNTYPED = ("boa", "eth", "eth_tester")  # libraries without types, which programs import
 TYPED = ("tutorials/*.md", "how-to/*.md", "coming-from-*.md")
 
 
