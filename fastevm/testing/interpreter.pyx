@@ -373,7 +373,7 @@ cdef class BareMachine:
             for i in range(<size_t>a.slot_mask + 1):
                 if a.slots[i] != NULL:
                     found[word_to_int(&a.slots[i].key)] = word_to_int(&a.slots[i].current)
-        return {key: value for key, value in found.items() if value}
+        return {slot: value for slot, value in found.items() if value}
 
     def halt(self) -> tuple[int, int, int]:
         """Returns opcode, stack height and pc of the last halt."""
