@@ -1,7 +1,7 @@
-"""The memory of requests, messages and answers under way: one budget for all listeners.
+"""The memory of requests, messages and answers in progress: one budget for all listeners.
 
-Each connection, message queue and batch has a `Holding` in it. Beyond the limit, connections of the
-client that holds most end, those first that hold most. So a client with little in memory keeps its
+Each connection, message queue and batch has a `Holding` in it. Above the limit, the connections of
+the client that holds most are closed, the largest first. So a client that holds little keeps its
 connections, whatever others do.
 """
 
@@ -27,18 +27,18 @@ class TrafficBudget:
         self._by_client: Counter[str] = Counter()
 
     def holding(self, client: str, end: Callable[[], None] | None = None) -> Holding:
-        """Return what counts the memory of something of a client; ``end`` frees it soon.
+        """Return a holding, which charges memory to a client. ``end`` must free that memory soon.
 
-        Without ``end`` it cannot be freed: ask `has_room` before there is more of it.
+        A holding without ``end`` cannot be freed: ask `has_room` before charging more to it.
         """
         return Holding(self, client, end)
 
     def has_room(self, client: str) -> bool:
-        """Return whether a client may begin what cannot be ended."""
+        """Return whether a client may begin work whose memory cannot be freed."""
         return self.used < self.limit // HALF or self._by_client[client] < self.limit // CLIENT_PART
 
     def resize(self, holding: Holding, size: int) -> None:
-        """Set the size of a holding, then end some as long as all are beyond the limit."""
+        """Set the size of a holding, then end others while the sum is above the limit."""
         self._set(holding, size)
         while self.used > self.limit and self._holdings:
             client = max(self._holdings, key=self._by_client.__getitem__)
@@ -66,7 +66,7 @@ class TrafficBudget:
 
 
 class Holding:
-    """The bytes that something of a client has in memory."""
+    """The bytes that one connection, message queue or batch of a client has in memory."""
 
     __slots__ = ("budget", "client", "end", "size")
 
@@ -79,6 +79,6 @@ class Holding:
         self.budget.resize(self, requests + min(answers, self.budget.limit // HALF))
 
     def close(self) -> None:
-        """Hold nothing any more, and forget who ends."""
+        """Set the size to 0 and drop ``end``."""
         self.budget.resize(self, 0)
         self.end = None

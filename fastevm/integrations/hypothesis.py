@@ -165,7 +165,8 @@ class ChainStateMachine(ExampleMachine):
 
     ``options`` are those of the node, see `LocalNode`. Override ``deploy``, a classmethod that runs
     once and stores contracts on the class. Requests through ``chain.node`` or a web3.py provider
-    for it are recorded. Each block is one second later than its parent, so examples repeat.
+    for it are recorded. The timestamp of each block is its parent's plus one second, so a failing
+    example can be reproduced.
     """
 
     options: ClassVar[Mapping[str, Any]] = {}

@@ -90,7 +90,7 @@ class NoDevelopment:
         return None
 
     def next_base_fee(self, parent: bytes) -> int | None:
-        """Returns the base fee in wei that was set for the child of a block; None: by the rules."""
+        """Returns the base fee in wei set for the child of a block, None if none was set."""
         return None
 
     def defer_to(self, accept: Callable[[Callable[[], object]], bool]) -> None:

@@ -52,7 +52,7 @@ Work = Callable[[], Iterator[Json]]
 
 
 class Terminal:
-    """Writes to ``out``; None: to standard output."""
+    """Writes to ``out``, or to standard output if it is None."""
 
     def __init__(self, options: TerminalOptions, out: TextIO | None = None) -> None:
         self.options = options

@@ -52,7 +52,7 @@ class Holder(Protocol):
     """Counts the memory of messages in progress."""
 
     def message_began(self, message: bytes) -> int:
-        """Count a message in progress. Returns its bytes of memory, for `message_ended`."""
+        """Charge the memory of a message in progress; return the bytes, for `message_ended`."""
 
     def message_ended(self, memory: int) -> None:
         """Release the memory of a message that has been answered."""

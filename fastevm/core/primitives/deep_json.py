@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
-# A bracket, a string (opened and closed by quotes), or the text between them.
+# A token: a bracket, colon or comma, a quoted string, or other characters without white space.
 TOKEN: Final = re.compile(rb'[\[{\]}:,]|"(?:[^"\\]|\\.)*"|[^\[\]{}:,"\s]+', re.S)
 
 

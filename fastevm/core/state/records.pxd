@@ -163,7 +163,7 @@ cdef struct World:
     size_t listed_count      # 0 = no table
     Accesses* accesses       # owned; NULL = not recording
     Accesses* idle_accesses  # owned; from an earlier execution, to reuse its memory; may be NULL
-    # the value that a failed read needs
+    # the missing value that made a read fail
     WorldNeed need
     Address need_address
     Word need_key

@@ -156,7 +156,8 @@ cdef void known_free(KnownState* known) noexcept:
 
 
 cdef size_t known_bytes(const KnownState* known) noexcept nogil:
-    # All replaced tables together are as large as the current table.
+    # Each table is twice as large as the one that it replaced, and replaced tables stay allocated:
+    # together they are as large as the current table.
     return known.arena.bytes + 2 * (known.table.mask + 1) * sizeof(KnownEntry*)
 
 

@@ -136,7 +136,7 @@ class Reader:
         return {"type": "tuple" + suffix, "components": components}
 
     def named_type(self, text: str) -> Json:
-        """Returns the type with a name: an elementary type, or a struct."""
+        """Returns the type of this name: an elementary type, or a struct."""
         base, bracket, rest = text.partition("[")
         if not base or not base[0].isalpha():
             raise self.wrong("expected a type")

@@ -57,7 +57,7 @@ class ForkOptions:
 
     @property
     def first_url(self) -> str:
-        """Returns the first address, without a block number at its end."""
+        """Returns the first URL, without the ``@BLOCK`` at its end."""
         return split_block(self.urls[0])[0]
 
     def of_source(self) -> dict[str, Any]:

@@ -2,10 +2,10 @@
 
 ``artifact("Token")`` is an EIP-3009 token with pause and block list. The others are ``MemoToken``,
 ``Checkout``, ``MemoCheckout``, ``Payout``, ``Wallet`` (ERC-1271), and an escrow
-(``AuthCaptureEscrow``) with its collectors. They have the interfaces and revert reasons of deployed
-contracts and are for tests and demonstrations. `build` compiles them.
+(``AuthCaptureEscrow``) with its collectors. They have the interfaces and revert reasons of
+the contracts that public chains use, and are for tests and demonstrations. `build` compiles them.
 
-``SignatureValidator`` runs by a state override and needs no deployment.
+``SignatureValidator`` is called through a state override and needs no deployment.
 
     token = artifact("Token")
     address = evm.deploy(token.initcode("Dollar", "USD", 6, admin), sender=admin).created_address

@@ -22,7 +22,7 @@ cdef enum SystemOutcome:
 cdef SystemOutcome system_call(
     Machine* m, const Address* contract, const uint8_t* data, size_t size
 ) noexcept nogil
-# Add `amount` wei to a balance. An account that stays empty is deleted if the fork deletes those.
+# Add `amount` wei to a balance. An account that stays empty is deleted under EIP-161.
 cdef SystemOutcome system_credit(
     World* w, const Address* address, const Word* amount
 ) noexcept nogil

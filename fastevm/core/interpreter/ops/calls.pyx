@@ -81,7 +81,7 @@ cdef int64_t pay_call(
         gas -= s.cold_account_surcharge
     if moves_value:
         gas -= s.call_value_cost
-    # An account counts as read once all charges before the read are paid (EIP-7928).
+    # The account enters the block access list only if the gas before the read is paid (EIP-7928).
     if gas < 0:
         return gas
     world_record_account(f.world, target)
