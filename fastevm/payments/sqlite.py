@@ -4,8 +4,8 @@ import os
 import sqlite3
 import stat
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence, Set
+from contextlib import closing, contextmanager
 from pathlib import Path
 from threading import RLock
 from typing import Any, Final
@@ -22,6 +22,8 @@ from fastevm.payments.schema import (
 
 MEMORY: Final = ":memory:"
 BUSY_SECONDS: Final = 10.0  # a writer waits for another
+HEADER: Final = b"SQLite format 3\0"  # of a database file
+OWN_TABLES: Final = frozenset({"layout"})
 OWNER_ONLY: Final = stat.S_IRUSR | stat.S_IWUSR
 LOOK_SECONDS: Final = 0.02  # between polls for changes of other processes
 
@@ -70,7 +72,7 @@ class SqliteDatabase:
 
     def __init__(self, path: str) -> None:
         if path != MEMORY:
-            make_private(Path(path))
+            make_private(Path(path), OWN_TABLES)
         try:
             self._connection = _connected(path)
             for setting in _SETTINGS:
@@ -189,9 +191,15 @@ def _connected(path: str) -> sqlite3.Connection:
     return connection
 
 
-def make_private(path: Path) -> None:
-    """Makes the file readable by its owner only; a new file before anything is written."""
+def make_private(path: Path, own: Set[str]) -> None:
+    """Makes a database file readable by its owner only; a new file before anything is written.
+
+    ``own``: names of tables, of which a database that was made here has at least one. Raises
+    StoreError for any other file, which stays as it is.
+    """
     try:
+        if path.exists():
+            _check_is_own(path, own)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, OWNER_ONLY)
         try:
             if os.fstat(descriptor).st_mode & ~OWNER_ONLY & 0o777:
@@ -204,3 +212,24 @@ def make_private(path: Path) -> None:
                 beside.chmod(OWNER_ONLY)
     except OSError as error:
         raise StoreError(f"store {path} cannot be opened: {error.strerror}") from None
+
+
+def _check_is_own(path: Path, own: Set[str]) -> None:
+    """Raises StoreError if the file is neither empty nor a database of this package."""
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise StoreError(f"store {path} is not a regular file")
+    with path.open("rb") as file:
+        beginning = file.read(len(HEADER))
+    if not beginning:
+        return
+    if beginning != HEADER:
+        raise StoreError(f"store {path} is not an SQLite database")
+    uri = f"{path.resolve().as_uri()}?mode=rw"
+    try:
+        with closing(sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS)) as connection:
+            rows = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+            names = {str(name) for (name,) in rows}
+    except sqlite3.Error as error:
+        raise StoreError(f"store {path} cannot be opened: {error}") from None
+    if names and not names & own:
+        raise StoreError(f"store {path} is a database of another program")

@@ -610,4 +610,4 @@ def test_a_file_that_is_no_store_is_named(
     path = tmp_path / "notes.txt"
     path.write_text("not a database, but long enough for SQLite to look at it\n" * 50)
     assert main(["pay", "list", "--store", f"sqlite:///{path}"]) == 2
-    assert f"store {path} cannot be opened" in capsys.readouterr().err
+    assert f"store {path} is not an SQLite database" in capsys.readouterr().err

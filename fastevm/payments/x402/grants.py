@@ -232,6 +232,7 @@ _COLUMNS: Final = (
     "key", "request", "payload", "secret", "claim", "holder", "since", "expires", "phase",
     "proved", "receipt", "status", "headers", "body",
 )  # fmt: skip
+OWN_TABLES: Final = frozenset({"payments", "grants"})  # the second: of older versions
 _INSERT: Final = f"INTO payments VALUES ({', '.join('?' * len(_COLUMNS))})"
 
 
@@ -243,7 +244,7 @@ class FileGrants:
 
     def __init__(self, path: Path | str, *, clock: Callable[[], float] = time.time) -> None:
         self.path, self._clock, self._swept = str(path), clock, 0.0
-        make_private(Path(path))
+        make_private(Path(path), OWN_TABLES)
         with closing(self._open()) as connection, connection:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("DROP TABLE IF EXISTS grants")  # of versions without proofs

@@ -1,0 +1,69 @@
+"""Files that a caller names as a store: others' files stay as they are."""
+
+import os
+import sqlite3
+import stat
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from fastevm.payments import open_store
+from fastevm.payments.errors import StoreError
+from fastevm.payments.x402.grants import FileGrants
+
+
+def store_at(path: Path) -> None:
+    open_store(f"sqlite:///{path}").close()
+
+
+OPENERS = [store_at, FileGrants]
+Opener = Callable[[Path], object]
+
+
+def mode_of(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.mark.parametrize("opened", OPENERS)
+def test_a_file_that_is_no_database_stays_as_it_is(tmp_path: Path, opened: Opener) -> None:
+    path = tmp_path / "passwd"
+    path.write_text("root:x:0:0:root:/root:/bin/bash\n")
+    path.chmod(0o644)
+    with pytest.raises(StoreError, match="is not an SQLite database"):
+        opened(path)
+    assert mode_of(path) == 0o644
+    assert path.read_text().startswith("root:x:0")
+
+
+@pytest.mark.parametrize("opened", OPENERS)
+def test_a_database_of_another_program_stays_as_it_is(tmp_path: Path, opened: Opener) -> None:
+    path = tmp_path / "cookies.sqlite"
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("CREATE TABLE cookies (name TEXT)")
+    path.chmod(0o644)
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match="is a database of another program"):
+        opened(path)
+    assert mode_of(path) == 0o644
+    assert path.read_bytes() == before
+    assert sorted(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("opened", OPENERS)
+def test_a_pipe_and_a_folder_are_refused_without_waiting(tmp_path: Path, opened: Opener) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", tmp_path):
+        with pytest.raises(StoreError, match="is not a regular file"):
+            opened(path)
+
+
+@pytest.mark.parametrize("opened", OPENERS)
+def test_new_empty_and_own_files_become_private(tmp_path: Path, opened: Opener) -> None:
+    new, empty = tmp_path / "new.db", tmp_path / "empty.db"
+    empty.touch(mode=0o644)
+    for path in (new, empty, new):
+        opened(path)
+        assert mode_of(path) == 0o600
+        path.chmod(0o644)
