@@ -76,6 +76,27 @@ async def test_orders_are_listed_and_shown_with_their_history(still: Market, pay
     assert (await pay("show", "order-9"))[0] == 1
 
 
+@pytest.mark.parametrize("lifetime", [2**40, 2**60, 2**255])
+async def test_an_order_that_is_valid_after_the_year_9999_is_shown(
+    still: Market, pay: Command, lifetime: int
+) -> None:
+    merchant = still.merchant()
+    order = await merchant.draft("order-1", still.payer.address, VALUE, lifetime=lifetime)
+    code, output = await pay("show", "order-1")
+    assert code == 0
+    assert f"to Unix time {order.authorization.terms.valid_before}" in output
+
+
+async def test_an_endpoint_of_a_shop_in_lower_case_is_listed_without_its_password(
+    still: Market, pay: Command
+) -> None:
+    shop = still.merchant().store.shop
+    url = "http://user:pass@hooks.example/orders"
+    assert (await pay("webhooks", "--shop", shop.lower(), "--add", "hooks", url))[0] == 0
+    code, output = await pay("webhooks", "--shop", shop)
+    assert (code, output) == (0, "hooks  ok  0 waiting  http://hooks.example/orders\n")
+
+
 @pytest.mark.parametrize("limit", ["-1", "0", "many"])
 async def test_a_limit_that_is_no_number_of_orders_is_refused(
     still: Market, pay: Command, capsys: pytest.CaptureFixture[str], limit: str

@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from aiohttp import web
+from eth_utils.address import to_checksum_address
 
 from fastevm.payments.authorization import Domain, address
 from fastevm.payments.errors import (
@@ -57,6 +58,7 @@ def add_store(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--shop",
         metavar="NAME",
+        type=shop_name,
         help="chain/token/recipient, or x402/chain; required if the store has several",
     )
 
@@ -186,6 +188,14 @@ def shop_of(arguments: argparse.Namespace, *, create: bool = False, x402: bool =
         store.close()
         raise InvalidTerms(no_shop(shops))
     return store.scoped(shops[0])
+
+
+def shop_name(text: str) -> str:
+    """Returns a shop's name as the store has it: with the checksums of its addresses."""
+    if _SHOP.fullmatch(text) is None:
+        return text  # `check_shop` reports other forms
+    chain_id, *addresses = text.split("/")
+    return "/".join((str(int(chain_id)), *map(to_checksum_address, addresses)))
 
 
 def check_shop(shop: str | None) -> None:
@@ -348,5 +358,8 @@ def acting(
 
 
 def shown_time(seconds: float) -> str:
-    """Formats a time in UTC, to the second."""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    """Formats a time in UTC, to the second; after the year 9999 as Unix seconds."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    except (ValueError, OverflowError, OSError):
+        return f"Unix time {int(seconds)}"

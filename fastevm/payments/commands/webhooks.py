@@ -30,8 +30,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="add an endpoint; prints its secret, only now",
     )
     what.add_argument("--rotate", metavar="NAME", help="print a new secret; the old one signs too")
-    what.add_argument("--disable", metavar="NAME")
-    what.add_argument("--enable", metavar="NAME")
+    what.add_argument(
+        "--disable", metavar="NAME", help="deliver nothing more to it, not even what waits now"
+    )
+    what.add_argument(
+        "--enable", metavar="NAME", help="deliver new messages again; --replay brings missed ones"
+    )
     what.add_argument(
         "--replay",
         nargs=2,
@@ -100,7 +104,8 @@ def _done(store: Store, arguments: argparse.Namespace) -> str:
     for endpoint in store.endpoints():
         waiting = store.deliveries(endpoint.id, DeliveryState.WAITING)
         state = "disabled" if endpoint.disabled else "failing" if endpoint.failing_since else "ok"
-        lines.append(f"{endpoint.id}  {state}  {len(waiting)} waiting  {endpoint.url}")
+        url = URL(endpoint.url).with_user(None)  # without a password
+        lines.append(f"{endpoint.id}  {state}  {len(waiting)} waiting  {url}")
         if waiting:
             lines.append(f"    next: {_next(waiting[0])}")
     return "\n".join(lines) or "no endpoints"
