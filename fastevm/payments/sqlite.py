@@ -32,6 +32,8 @@ _SETTINGS: Final = (
 )  # fmt: skip
 
 
+AUDIT_INDEX: Final = "audit_by_order"
+
 # Name, type, NOT NULL, default, part of the primary key, hidden: as PRAGMA table_xinfo shows them.
 AUDIT_COLUMNS: Final = [
     ("number", "INTEGER", 0, None, 1, 0),
@@ -137,11 +139,20 @@ def check_audit_table(connection: SqliteConnection, path: str) -> None:
 
 
 def check_audit_triggers(connection: SqliteConnection, path: str) -> None:
-    """Raises StoreError unless the audit trail has exactly the triggers that protect it."""
+    """Raises StoreError unless the audit trail has exactly the triggers that protect it.
+
+    It has no other index than the one it was created with: a unique one lets INSERT OR REPLACE
+    delete entries.
+    """
     rows = connection.execute(
-        "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = 'audit'"
+        "SELECT type, name, sql FROM sqlite_master"
+        " WHERE type IN ('trigger', 'index') AND lower(tbl_name) = 'audit'"
     ).fetchall()
-    found = {row["name"]: _words(row["sql"]) for row in rows}
+    found = {row["name"]: _words(row["sql"]) for row in rows if row["type"] == "trigger"}
+    indices = sorted(row["name"] for row in rows if row["type"] == "index")
+    if indices != [AUDIT_INDEX]:
+        names = ", ".join(indices) or "none"
+        raise StoreError(f"store {path}: the indices of the audit trail are altered: {names}")
     wanted = {
         (words := _words(statement)).split()[2]: words
         for statement in (*SQLITE_GUARDS, *SQLITE_OPENED)

@@ -87,6 +87,8 @@ def verified(
         signatures = str(headers["webhook-signature"])
     except (KeyError, ValueError):
         return False
+    if not (message_id.isascii() and signatures.isascii()):
+        return False
     if abs((time.time() if now is None else now) - timestamp) > tolerance:
         return False
     expected = signature(secret, message_id, timestamp, body)

@@ -296,6 +296,11 @@ ALTERED = {
     "one more trigger": [
         "CREATE TRIGGER more BEFORE INSERT ON audit BEGIN SELECT RAISE(IGNORE); END"
     ],
+    "one more trigger of the table in capitals": [
+        'CREATE TRIGGER more BEFORE INSERT ON "AUDIT" BEGIN SELECT RAISE(IGNORE); END'
+    ],
+    "a unique index": ["CREATE UNIQUE INDEX more ON audit (shop, what, number)"],
+    "no index": ["DROP INDEX audit_by_order"],
 }  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -94,6 +95,14 @@ async def emptied(sender: Sender) -> None:
 
 def sender_of(merchant: Merchant, **options: Any) -> Sender:
     return Sender(merchant.store, VAULT, private=True, schedule=(0.0,), **options)
+
+
+@pytest.mark.parametrize("name", ["webhook-id", "webhook-timestamp", "webhook-signature"])
+def test_headers_that_are_not_ascii_are_not_verified(name: str) -> None:
+    now = str(int(time.time()))
+    headers = {"webhook-id": "evt_1", "webhook-timestamp": now, "webhook-signature": "v1,AAAA"}
+    for value in ("\udcff", "\u00ff", "\u00b2"):
+        assert not verified(new_secret(), headers | {name: value}, b"")
 
 
 async def test_a_life_is_reported_in_order_and_signed(still: Market, receiver: Receiver) -> None:

@@ -1,10 +1,12 @@
 """The paywall for aiohttp: ``web.Application(middlewares=[payment_middleware(paywall)])``."""
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Final
+from urllib.parse import unquote
 
 from aiohttp import StreamReader, web
 from aiohttp.abc import AbstractStreamWriter
@@ -15,6 +17,7 @@ from fastevm.payments.x402.grants import Reply
 from fastevm.payments.x402.paywall import Paywall
 from fastevm.payments.x402.purchase import Request
 
+BROKEN_ENCODING: Final = re.compile("%(?![0-9a-fA-F]{2})")
 COMPUTED: Final = ("content-length", "transfer-encoding")  # recomputed from the body
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -27,7 +30,10 @@ def payment_middleware(paywall: Paywall) -> Any:
     async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
         headers = {name.lower(): value for name, value in request.headers.items()}
         mounts = _mounts(request)
-        seen = Request(request.method, request.path, str(request.url), headers, mounts=mounts)
+        seen = Request(
+            request.method, request.path, str(request.url), headers,
+            mounts=mounts, repaired=_repaired(request),
+        )  # fmt: skip
         if not paywall.guards(seen):
             return await handler(request)
         try:
@@ -39,6 +45,15 @@ def payment_middleware(paywall: Paywall) -> Any:
         return _response(reply)
 
     return middleware
+
+
+def _repaired(request: web.Request) -> str:
+    """Returns the path as the router reads it if percent-encodings are broken, else "".
+
+    The router repairs ``%%433%A9`` to ``%C3%A9``, and then reads it as the letter it encodes.
+    """
+    path = request.raw_path.partition("?")[0]
+    return unquote(request.path) if BROKEN_ENCODING.search(path) else ""
 
 
 def _response(reply: Reply) -> web.Response:

@@ -272,9 +272,12 @@ def _spellings(request: Request) -> set[frozenset[str]]:
     double slashes, and a missing slash at the start; those that serve files also follow ``.`` and
     ``..``. Each such spelling is a set of paths: with and without the mounted beginnings.
     """
+    paths = []
+    for read in (request.path, request.repaired or request.path):
+        outer = _collapsed("/" + read)
+        paths += [read, outer, posixpath.normpath(outer)]
     found = set()
-    outer = _collapsed("/" + request.path)
-    for path in (request.path, outer, posixpath.normpath(outer)):
+    for path in paths:
         inside = (_inside(path, root) for root in (request.root, *request.mounts))
         seen = {_collapsed("/" + form.rstrip(IGNORED)) for form in (path, *inside)}
         found |= {frozenset(seen), frozenset(map(posixpath.normpath, seen))}

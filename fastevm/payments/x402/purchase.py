@@ -68,7 +68,8 @@ class Request:
     """A request as the paywall needs it. Header names are in lower case.
 
     ``root``: the beginning of the path that the application does not see, because it is mounted
-    below it or behind a proxy that removed it. ``mounts``: other such beginnings.
+    below it or behind a proxy that removed it. ``mounts``: other such beginnings. ``repaired``: the
+    path as a server reads it that repairs broken percent-encodings; empty if none is broken.
     """
 
     method: str
@@ -78,6 +79,7 @@ class Request:
     body: bytes = field(default=b"", repr=False)
     root: str = ""
     mounts: tuple[str, ...] = ()
+    repaired: str = ""
 
 
 def quoted(path: str) -> str:

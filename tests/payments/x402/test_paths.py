@@ -172,6 +172,35 @@ async def test_an_asgi_application_below_a_root_sells_its_own_paths(way: str) ->
     assert seen == ["/apiweather", "/api", "/api/free"]
 
 
+BROKEN_CODES = (
+    ("/\u00e9/*", "/\u00e9/{name}", "%C3%A9", "%%433%A9", "%C%33%A9", "%C3%%419", "%C3%A%39"),
+    ("/q^2/*", "/q^2/{name}", "q%5E2", "q%%35E2", "q%5%452"),
+    ("/caf\u00e9/*", "/caf\u00e9/{name}", "caf%C3%A9", "caf%%433%A9"),
+)
+
+
+@pytest.mark.parametrize("case", BROKEN_CODES, ids=lambda case: case[2])
+async def test_aiohttp_sells_what_it_reads_from_broken_percent_encodings(
+    case: tuple[str, ...],
+) -> None:
+    route, pattern, *spelled = case
+    ran: list[str] = []
+
+    async def serve(request: web.Request) -> web.Response:
+        ran.append(request.path)
+        return web.Response(text="sold")
+
+    wall = Paywall(Till(), {route: Sale([OFFER])})
+    app = web.Application(middlewares=[payment_middleware(wall)])
+    app.router.add_get(pattern, serve)
+    async with TestServer(app) as server:
+        assert server.port is not None
+        for path in spelled:
+            status, _ = await exchange(server.port, raw("GET", {}, path=f"/{path}/x"))
+            assert status == 402, path
+    assert ran == []
+
+
 async def test_the_handler_of_aiohttp_reads_a_body_in_any_way() -> None:
     async def read(request: web.Request) -> web.Response:
         match request.match_info["way"]:
