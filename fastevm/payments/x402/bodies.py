@@ -5,6 +5,7 @@ It is kept in memory, because the payment is bound to its hash.
 """
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -13,6 +14,9 @@ from fastevm.payments.x402.grants import Reply
 LONGEST_REQUEST: Final = 16 * 1024 * 1024  # bytes, of a paid request's body
 LONGEST_ANSWER: Final = 256 * 1024 * 1024  # bytes, of a paid answer's body
 MOST_DIGITS: Final = 18  # of a Content-Length
+LEAST_STATUS, MOST_STATUS = 200, 599  # of a complete answer
+BODILESS: Final = (204, 304)  # statuses of answers without a body (RFC 9110)
+_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # a token of RFC 9110
 
 
 class BadBody(Exception):
@@ -67,7 +71,12 @@ class AnswerBody:
         self._parts, self._length = list[bytes](), 0
 
     def add(self, part: bytes | bytearray | memoryview) -> None:
-        """Adds the next part. Raises OverflowError above ``LONGEST_ANSWER``."""
+        """Adds the next part. Raises OverflowError above ``LONGEST_ANSWER``.
+
+        Raises TypeError for anything but bytes, such as the numbers that iterated bytes are.
+        """
+        if not isinstance(part, bytes | bytearray | memoryview):
+            raise TypeError(f"a part of a paid answer is {type(part).__name__}, not bytes")
         self._parts.append(bytes(part))
         self._length += len(self._parts[-1])
         if self._length > LONGEST_ANSWER:
@@ -76,6 +85,25 @@ class AnswerBody:
     def whole(self) -> bytes:
         """Returns the body."""
         return b"".join(self._parts)
+
+
+def check_answer(reply: Reply, method: str) -> None:
+    """Raises ValueError for an answer that no server could send as it is, so nobody pays for it.
+
+    ``method``: of the request; answers to HEAD have a length and no body.
+    """
+    if not LEAST_STATUS <= reply.status <= MOST_STATUS:
+        raise ValueError(f"a paid answer has the invalid status {reply.status}")
+    for name, value in reply.headers:
+        if _NAME.fullmatch(name) is None:
+            raise ValueError(f"a paid answer has a header with the invalid name {name[:40]!r}")
+        if any(letter in value for letter in "\r\n\0"):
+            raise ValueError(f"the header {name} of a paid answer has a line break or a NUL")
+        if name.lower() == "content-length" and not (method == "HEAD" or reply.status in BODILESS):
+            found = str(len(reply.body))
+            if value.strip() != found:
+                text = f"Content-Length is {value[:40]!r}, the body has {found} bytes"
+                raise ValueError(f"a paid answer contradicts itself: {text}")
 
 
 def _declared(headers: Mapping[str, str]) -> int | None:

@@ -29,6 +29,7 @@ from msgspec import Struct
 from fastevm.core.primitives.replace import replace
 from fastevm.payments.hidden import hiding
 from fastevm.payments.x402 import proofs, reasons
+from fastevm.payments.x402.bodies import check_answer
 from fastevm.payments.x402.facilitator import Engine
 from fastevm.payments.x402.grants import (
     LONG_COPY_SECONDS,
@@ -218,7 +219,7 @@ class Purchase(Struct):
         reply, again = grant.reply, grant.phase is Phase.SETTLING
         if grant.phase is Phase.BEGUN:
             if reply is None and not self.upfront:
-                reply = await run()
+                reply = await self._ran(run)
                 if reply.status >= FAILURE:
                     await to_thread(self.grants.drop, self.key, self.holder)
                     return reply
@@ -236,12 +237,18 @@ class Purchase(Struct):
             if not settled.success:
                 return await self._unsettled(grant, settled, receipt)
             grant = await self._keep(grant, phase=Phase.PAID, receipt=receipt)
-        reply = reply or await run()
+        reply = reply or await self._ran(run)
         if reply.status < SERVER_FAILURE or not self.upfront:
             grant = await self._keep(grant, phase=Phase.GIVEN, reply=reply, holder="")
         else:
             await self._keep(grant, holder="")
         return self._with_receipt(reply, grant.receipt)
+
+    async def _ran(self, run: Run) -> Reply:
+        """Runs the handler. Raises ValueError for an answer that cannot be sent as it is."""
+        reply = await run()
+        check_answer(reply, self.request.method)
+        return reply
 
     async def _settled(self, grant: Grant) -> Settled:
         """Settles; continues even if the client disconnects."""

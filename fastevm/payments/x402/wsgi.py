@@ -134,6 +134,8 @@ def _run(app: Application, environ: Environ, body: bytes) -> Reply:
         close = getattr(parts, "close", None)
         if close is not None:
             close()
+    for name, value in started[1]:
+        f"{name}{value}".encode("latin-1")  # PEP 3333; a server cannot send others
     return Reply(int(started[0].split(" ", 1)[0]), list(started[1]), written.whole())
 
 

@@ -164,12 +164,38 @@ async def test_an_incomplete_asgi_answer_is_not_charged(messages: list[Any]) -> 
     assert not till.nonces
 
 
+@pytest.mark.parametrize(
+    ("status", "headers", "text"),
+    [
+        (99, [], "invalid status 99"),
+        (200, [(b"content-length", b"4")], "the body has 3 bytes"),
+        (200, [(b"content-length", b"many")], "the body has 3 bytes"),
+        (200, [(b"content-disposition", b"a\r\nset-cookie: b")], "has a line break or a NUL"),
+        (200, [(b"x-name", b"a\0")], "has a line break or a NUL"),
+        (200, [(b"x name", b"a")], "the invalid name 'x name'"),
+    ],
+)
+async def test_an_answer_that_cannot_be_sent_is_not_charged(
+    status: int, headers: list[tuple[bytes, bytes]], text: str
+) -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": b"the"})
+
+    till = Till()
+    with pytest.raises(ValueError, match=text):
+        await ask_asgi(PaymentMiddleware(app, wall_of(till)), paid())
+    assert not till.nonces
+
+
 # --- WSGI -----------------------------------------------------------------------------------------
 
 
-async def ask_wsgi(app: Any, upfront: bool) -> tuple[str, list[Any], bytes]:
+async def ask_wsgi(
+    app: Any, upfront: bool = False, till: Till | None = None
+) -> tuple[str, list[Any], bytes]:
     loop, started = LoopThread(), list[Any]()
-    guarded = WsgiPaymentMiddleware(app, wall_of(Till(), upfront), loop)
+    guarded = WsgiPaymentMiddleware(app, wall_of(till or Till(), upfront), loop)
     environ = {"REQUEST_METHOD": "GET", "PATH_INFO": "/paid/x", "wsgi.url_scheme": "http",
                "SERVER_NAME": "shop", "SERVER_PORT": "80", "SERVER_PROTOCOL": "HTTP/1.1",
                "wsgi.file_wrapper": lambda file, size: None}  # fmt: skip
@@ -201,6 +227,23 @@ async def test_a_file_of_a_wsgi_application_arrives(upfront: bool, tmp_path: Pat
     app.add_url_rule("/paid/x", "x", lambda: send_file(tmp_path / "report.txt"))
     status, _, answer = await ask_wsgi(app, upfront)
     assert (status, answer) == ("200 OK", b"the report")
+
+
+@pytest.mark.parametrize(
+    ("headers", "answer", "error"),
+    [([], b"hello", TypeError), ([("X-Name", "\u20ac")], [b"hello"], UnicodeEncodeError)],
+)
+async def test_a_wsgi_answer_that_cannot_be_sent_is_not_charged(
+    headers: list[tuple[str, str]], answer: Any, error: type[Exception]
+) -> None:
+    def app(environ: Any, start_response: Any) -> Any:
+        start_response("200 OK", headers)
+        return answer
+
+    till = Till()
+    with pytest.raises(error):
+        await ask_wsgi(app, till=till)
+    assert not till.nonces
 
 
 # --- aiohttp --------------------------------------------------------------------------------------
