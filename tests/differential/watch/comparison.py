@@ -93,7 +93,10 @@ class Comparison:
                 view, read_call(question), gas_cap=self.gas_cap, shows_base_fee=self.shows_base_fee
             )
         except FastevmError as error:
-            assert found[4] == (type(error), str(error)), (self.seed, found, error)
+            # a question names the position of the call in place of go-ethereum's prefix
+            kind, text = found[4]
+            assert kind is type(error), (self.seed, found, error)
+            assert text.removeprefix("calls[0]: ") == str(error).removeprefix("err: "), self.seed
             return
         outcome = found[2][0]
         assert (outcome.success, outcome.output, outcome.gas_used, outcome.error) == (
