@@ -273,7 +273,7 @@ def _spellings(request: Request) -> set[frozenset[str]]:
     ``..``. Each such spelling is a set of paths: with and without the mounted beginnings.
     """
     paths = []
-    for read in (request.path, request.repaired or request.path):
+    for read in {request.path, request.repaired or request.path}:
         outer = _collapsed("/" + read)
         paths += [read, outer, posixpath.normpath(outer)]
     found = set()
