@@ -13,6 +13,7 @@ from typing import Any
 import aiohttp
 import pytest
 
+from tests.max_wait import MAX_WAIT
 from tests.shared_data import ROOT
 
 AXE = ROOT / "tests/clients/javascript/node_modules/axe-core/axe.min.js"
@@ -20,9 +21,6 @@ needs_axe = pytest.mark.skipif(
     not AXE.is_file(), reason="needs axe-core: `make test-all` installs it"
 )
 NAMES = ("chromium", "chromium-browser", "google-chrome")
-START_SECONDS = 30.0
-ANSWER_SECONDS = 20.0
-WAIT_SECONDS = 30.0  # seconds in which something on a page must come true
 LARGEST_MESSAGE = 64 * 1024 * 1024  # bytes; screenshots
 
 
@@ -50,7 +48,7 @@ class Browser:
             "--disable-component-update", f"--user-data-dir={self._profile.name}", "about:blank",
             stderr=asyncio.subprocess.PIPE,
         )  # fmt: skip
-        url = await asyncio.wait_for(self._address(), START_SECONDS)
+        url = await asyncio.wait_for(self._address(), MAX_WAIT)
         self._session = aiohttp.ClientSession()
         self._socket = await self._session.ws_connect(url, max_msg_size=LARGEST_MESSAGE)
         self._listening = asyncio.create_task(self._listen())
@@ -62,7 +60,7 @@ class Browser:
         if self._process.returncode is None:
             self._process.terminate()
         try:
-            async with asyncio.timeout(ANSWER_SECONDS):
+            async with asyncio.timeout(MAX_WAIT):
                 await self._process.wait()
         except TimeoutError:
             self._process.kill()
@@ -91,7 +89,7 @@ class Browser:
         waiting = self._answers[number] = asyncio.get_running_loop().create_future()
         body = {"id": number, "method": method, "params": params}
         await self._socket.send_json(body if session is None else {**body, "sessionId": session})
-        reported = await asyncio.wait_for(waiting, ANSWER_SECONDS)
+        reported = await asyncio.wait_for(waiting, MAX_WAIT)
         assert "error" not in reported, f"{method}: {reported['error']}"
         return reported["result"]
 
@@ -177,7 +175,7 @@ class Page:
         assert "exceptionDetails" not in reported, f"{expression}: {reported['exceptionDetails']}"
         return reported["result"].get("value")
 
-    async def until(self, expression: str, seconds: float = WAIT_SECONDS) -> None:
+    async def until(self, expression: str, seconds: float = MAX_WAIT) -> None:
         """Wait until an expression is true. AssertionError shows the page's text."""
         end = asyncio.get_running_loop().time() + seconds
         while not await self.value(f"Boolean({expression})"):

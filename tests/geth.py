@@ -14,11 +14,10 @@ from fastevm.bench.peers.compiled import PROGRAMS, NotBuilt
 from fastevm.chain.system_contracts import SYSTEM_CONTRACTS
 from fastevm.rpc_client.blocking import JsonRpcClient
 from fastevm.rpc_client.messages import RpcRefusal
+from tests.max_wait import MAX_WAIT
 
-START_SECONDS = 60.0
 CHAIN_ID = 1337
 DEVELOPER = "71562b71999873db5b286df957af199ec94617f7"  # the account that geth --dev unlocks
-MINE_SECONDS = 30.0
 INDEXING = "transaction indexing is in progress"
 # adds one to slot 7 and logs the sum
 COUNTER_CODE = "6007546001018060075560005260206000a000"
@@ -76,7 +75,7 @@ class Geth:
         )  # fmt: skip
         self.client = JsonRpcClient(self.url)
         try:
-            wait_for(self.answers, START_SECONDS, "geth did not start")
+            wait_for(self.answers, MAX_WAIT, "geth did not start")
             self.account: str = self.client.call("eth_accounts")[0]
             self.counter: str = self.send(data=CREATION + COUNTER_CODE)["contractAddress"]
         except BaseException:
@@ -102,7 +101,7 @@ class Geth:
         """Sends a transaction of its account and returns the receipt."""
         tx_hash = self.client.call("eth_sendTransaction", {"from": self.account} | PRICES | fields)
         receipt: dict[str, Any] = wait_for(
-            lambda: self.receipt(tx_hash), MINE_SECONDS, "geth did not mine the transaction"
+            lambda: self.receipt(tx_hash), MAX_WAIT, "geth did not mine the transaction"
         )
         assert receipt["status"] == "0x1"
         return receipt

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from fastevm.bench.node.launch import NodeProcess
+from tests.max_wait import MAX_WAIT
 
 from .pages import blocks_of, commands_of
 from .shared_data import ROOT
@@ -31,7 +32,7 @@ def test_the_program_reads_both_chains(endpoint: ArbitrumEndpoint, tmp_path: Pat
     [program] = [block.code for block in blocks_of(PAGE) if block.language == "python"]
     program = program.replace(f"http://{ADDRESS}", endpoint.url)
     done = subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60,
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=MAX_WAIT,
         env=os.environ | {"FASTEVM_FORK_CACHE": str(tmp_path)},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

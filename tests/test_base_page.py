@@ -10,6 +10,7 @@ from io import StringIO
 import pytest
 
 from fastevm.bench.node.launch import NodeProcess, wait_for
+from tests.max_wait import MAX_WAIT
 
 from .pages import blocks_of, commands_of
 from .shared_data import ROOT
@@ -19,7 +20,6 @@ PROGRAM = "".join(block.code for block in blocks_of(PAGE) if block.language == "
 NODE, *FOLLOWERS = (
     shlex.split(line) for line in commands_of(PAGE) if line.startswith("fastevm node")
 )
-SECONDS = 30.0
 
 
 @pytest.fixture(scope="module")
@@ -49,5 +49,5 @@ def test_a_second_node_follows(node: NodeProcess, words: list[str]) -> None:
     with NodeProcess([sys.executable, "-m", "fastevm", *options, "-q"]) as follower:
         number = int(node.ask("eth_blockNumber"), 16) + 2
         block = ("eth_getBlockByNumber", hex(number), True)
-        found = wait_for(lambda: follower.ask(*block), SECONDS, "it does not follow")
+        found = wait_for(lambda: follower.ask(*block), MAX_WAIT, "it does not follow")
         assert found == node.ask(*block)

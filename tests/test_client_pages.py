@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.max_wait import MAX_WAIT
+
 from .clients.conftest import running_node
 from .clients.test_javascript import HERE as JAVASCRIPT
 from .clients.test_javascript import needs_javascript
@@ -23,7 +25,6 @@ from .shared_data import ROOT
 
 PAGES = ROOT / "docs" / "clients"
 ADDRESS = "http://127.0.0.1:8545"
-SECONDS = 60
 DEV = ("fastevm", "dev")
 CONFIGURATION = re.compile(r"// hardhat\.config")
 
@@ -38,7 +39,7 @@ def programs(page: str, language: str) -> list[str]:
 def run(words: list[str], variables: Mapping[str, str], folder: Path | None = None) -> str:
     """What a program printed. AssertionError with its complaint where it failed."""
     done = subprocess.run(
-        words, capture_output=True, text=True, timeout=SECONDS, env=variables, cwd=folder
+        words, capture_output=True, text=True, timeout=MAX_WAIT, env=variables, cwd=folder
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

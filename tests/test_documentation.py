@@ -12,6 +12,7 @@ from types import ModuleType
 import pytest
 
 from fastevm.rpc.dispatch.registry import METHODS
+from tests.max_wait import MAX_WAIT
 
 from .pages import DOCS, blocks_of, pages
 from .shared_data import ROOT
@@ -28,7 +29,6 @@ TESTED = (
 )
 PAGES = [path for path in pages() if path.relative_to(DOCS).as_posix() not in TESTED]
 NOTEBOOKS = sorted((DOCS / "notebooks").glob("*.ipynb"))
-SECONDS = 120
 COLUMNS = 100  # of code, which fit beside both sidebars at 1280 pixels
 
 
@@ -53,7 +53,7 @@ def run(folder: Path, *words: str) -> str:
         "PATH": "/usr/local/bin:/usr/bin:/bin",
     }
     done = subprocess.run(
-        words, cwd=folder, capture_output=True, text=True, timeout=SECONDS, env=environment
+        words, cwd=folder, capture_output=True, text=True, timeout=MAX_WAIT, env=environment
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

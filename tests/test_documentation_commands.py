@@ -14,11 +14,11 @@ import pytest
 
 from fastevm.cli.command_line import parser
 from fastevm.rpc_client.blocking import JsonRpcClient
+from tests.max_wait import MAX_WAIT
 
 from .pages import DOCS, blocks_of, commands_of, pages
 from .shared_data import ROOT
 
-SECONDS = 120.0
 LISTENING = re.compile(r"Listening on (\S+)")
 SERVERS = ("node", "dev")
 
@@ -97,7 +97,7 @@ def test_a_command_runs(command: str, folder: Path) -> None:
         pytest.skip("asks the node that the command before it starts")
     else:
         done = subprocess.run(
-            words, env=environment, capture_output=True, text=True, timeout=SECONDS
+            words, env=environment, capture_output=True, text=True, timeout=MAX_WAIT
         )
         assert done.returncode == 0, done.stdout + done.stderr
 
@@ -126,7 +126,7 @@ def serves(words: list[str], environment: dict[str, str]) -> None:
                 assert JsonRpcClient(f"http://{found[1]}").call("eth_chainId").startswith("0x")
         finally:
             node.terminate()
-            node.wait(SECONDS)
+            node.wait(MAX_WAIT)
 
 
 def test_the_version_is_the_one_that_the_page_shows() -> None:

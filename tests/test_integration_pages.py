@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.max_wait import MAX_WAIT
+
 from .shared_data import ROOT
 
 PAGES = sorted((ROOT / "docs").glob("coming-from-*.md"))
@@ -16,7 +18,6 @@ PROGRAMS = [
     for page in PAGES
     for number, code in enumerate(re.findall(r"```python\n(.*?)```", page.read_text(), re.S), 1)
 ]
-SECONDS = 60
 
 
 @pytest.mark.parametrize("code", PROGRAMS)
@@ -25,6 +26,6 @@ def test_a_program_runs_as_it_stands(code: str, tmp_path: Path) -> None:
         pytest.skip("needs titanoboa, whose pins exclude ours")
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True,
-        timeout=SECONDS, env={"PYTHONPATH": str(ROOT)},
+        timeout=MAX_WAIT, env={"PYTHONPATH": str(ROOT)},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

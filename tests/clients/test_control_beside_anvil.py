@@ -11,6 +11,7 @@ from fastevm.bench.node.compared import start_anvil
 from fastevm.bench.node.launch import NodeProcess, ServerThread
 from fastevm.bench.node.load import LoadError
 from fastevm.node import Mining, dev_node
+from tests.max_wait import MAX_WAIT
 from tests.rpc.test_dev_node import Client
 
 ALICE, BOB, CAROL = ("0x" + byte * 20 for byte in ("a1", "b0", "ca"))
@@ -142,7 +143,7 @@ def fill(ask: Any) -> list[str]:
 
 def mined(ask: Any, tx_hash: str) -> str:
     """Return `tx_hash` once its receipt is there."""
-    until = time.monotonic() + 10
+    until = time.monotonic() + MAX_WAIT
     while ask("eth_getTransactionReceipt", tx_hash) is None:
         assert time.monotonic() < until, tx_hash
         time.sleep(0.01)

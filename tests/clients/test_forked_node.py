@@ -12,6 +12,7 @@ from fastevm.bench.node.compared import start_anvil
 from fastevm.bench.node.launch import NodeProcess, fastevm_node, wait_for
 from fastevm.bench.node.load import LoadError
 from fastevm.node.dev_accounts import dev_accounts
+from tests.max_wait import MAX_WAIT
 
 from .conftest import running_node
 from .test_javascript import HERE, reported
@@ -21,7 +22,6 @@ COUNTER = "5f54600101805f555f52600760205fa160205ff3"  # as in common.mjs
 INITCODE = f"0x6014600a5f3960145ff3{COUNTER}"
 SENDER = "0x" + dev_accounts(1)[0].address.hex()
 BOB = "0x" + "b0" * 20
-SECONDS = 20.0
 
 VIEM = {
     "call": 3,
@@ -60,7 +60,7 @@ def upstream(request: pytest.FixtureRequest) -> Iterator[Counted]:
             fields = {"from": SENDER, "gas": "0x30d40", **fields}
             tx_hash = node.ask("eth_sendTransaction", fields)
             return wait_for(
-                lambda: node.ask("eth_getTransactionReceipt", tx_hash), SECONDS, "not mined"
+                lambda: node.ask("eth_getTransactionReceipt", tx_hash), MAX_WAIT, "not mined"
             )
 
         counter = sent(data=INITCODE)["contractAddress"]

@@ -22,13 +22,13 @@ from fastevm.bench.node.launch import ServerThread
 from fastevm.core.primitives.replace import replace
 from fastevm.node import dev_node
 from fastevm.rpc.transport.access import PUBLIC_NAMESPACES, Access
+from tests.max_wait import MAX_WAIT
 from tests.shared_data import ROOT
 
 NAME = "node.example"
 CLIENT = "127.0.0.2"
 FOLDER = ROOT / "docs/public"
 CALL = {"jsonrpc": "2.0", "id": 1, "method": "eth_chainId"}
-SECONDS = 120.0  # a proxy starts in less than one on an idle machine
 
 
 def free_port() -> int:
@@ -94,7 +94,7 @@ def proxy(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str,
         node, port = int(server.url("geth").rpartition(":")[2]), free_port()
         command, url = request.param(tmp_path, node, port)
         with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL) as process:
-            ends = time.monotonic() + SECONDS
+            ends = time.monotonic() + MAX_WAIT
             while time.monotonic() < ends and process.poll() is None:
                 with socket.socket() as probe:
                     if probe.connect_ex(("127.0.0.1", port)) == 0:
@@ -102,7 +102,7 @@ def proxy(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str,
                 time.sleep(0.05)
             else:
                 process.kill()
-                pytest.fail(f"{name} did not listen within {SECONDS:g} s, or ended")
+                pytest.fail(f"{name} did not listen within {MAX_WAIT:g} s, or ended")
             yield url, server
             process.terminate()
 

@@ -11,13 +11,13 @@ from web3 import Web3
 
 from fastevm.node.dev_accounts import dev_accounts
 from fastevm.rpc_client.blocking import JsonRpcClient
+from tests.max_wait import MAX_WAIT
 
 from .conftest import running_node
 from .test_javascript import HERE, LIMIT, needs_javascript, reported
 
 COUNT = 20
 BOB = Web3.to_checksum_address("0x" + "b0" * 20)
-SECONDS = 20  # that a receipt may take
 KEYS = ["0x" + account.private_key.hex() for account in dev_accounts(6)]
 PROFILES: dict[str, tuple[str, ...]] = {
     "preconf": (),
@@ -69,7 +69,7 @@ def test_web3(url: str) -> None:
     sent = [signed(index) for index in range(COUNT)]
     with ThreadPoolExecutor(COUNT) as pool:
         sent += pool.map(unlocked, range(COUNT))
-    receipts = [w3.eth.wait_for_transaction_receipt(item, SECONDS, 0.05) for item in sent]
+    receipts = [w3.eth.wait_for_transaction_receipt(item, MAX_WAIT, 0.05) for item in sent]
     assert [receipt.status for receipt in receipts] == [1] * len(sent)
     mined = [receipt for receipt in receipts if "preconfirmed" not in receipt]
     assert all(w3.eth.get_block(item.blockHash).number == item.blockNumber for item in mined)

@@ -9,6 +9,7 @@ from web3 import Web3
 from web3.exceptions import Web3RPCError
 
 from fastevm.node.dev_accounts import dev_accounts
+from tests.max_wait import MAX_WAIT
 
 # SSTORE(0, SLOAD(0) + 1), LOG1 of the new value with topic 7, RETURN of it
 COUNTER = "5f54600101805f555f52600760205fa160205ff3"
@@ -38,7 +39,7 @@ def send(w3: Web3, sender: LocalAccount, **fields):
     }
     transaction.setdefault("gas", w3.eth.estimate_gas(transaction, "pending"))
     tx_hash = w3.eth.send_raw_transaction(sender.sign_transaction(transaction).raw_transaction)
-    receipt = w3.eth.wait_for_transaction_receipt(tx_hash, timeout=10, poll_latency=0.02)
+    receipt = w3.eth.wait_for_transaction_receipt(tx_hash, timeout=MAX_WAIT, poll_latency=0.02)
     while w3.eth.block_number < receipt.blockNumber:
         time.sleep(0.02)
     return w3.eth.get_transaction_receipt(tx_hash)

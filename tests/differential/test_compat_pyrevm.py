@@ -5,9 +5,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from .peers import ROOT, WORKERS, python_of
+from tests.max_wait import MAX_WAIT
 
-SECONDS = 60
+from .peers import ROOT, WORKERS, python_of
 
 
 def printed(python: Path | str, module: str) -> list[str]:
@@ -15,7 +15,7 @@ def printed(python: Path | str, module: str) -> list[str]:
     environ = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
     done = subprocess.run(
         [python, "-B", WORKERS / "revm_names.py", module], cwd=ROOT, capture_output=True,
-        text=True, timeout=SECONDS, env=environ | {"PYTHONPATH": str(ROOT)},
+        text=True, timeout=MAX_WAIT, env=environ | {"PYTHONPATH": str(ROOT)},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()

@@ -11,6 +11,7 @@ import pytest
 
 from fastevm.bench.node.compared import anvil_binary
 from fastevm.bench.node.launch import NodeProcess
+from tests.max_wait import MAX_WAIT
 
 TOLERANCE = 4  # seconds; the two are asked one after the other, and both round down
 SEQUENCES, STEPS = 12, 25
@@ -142,7 +143,7 @@ def return_to_clock(pair: Pair) -> None:
 
 def eventually(condition: Callable[[], bool]) -> bool:
     """Whether it comes true within seconds: anvil answers before it has made a block."""
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + MAX_WAIT
     while not condition():
         if time.monotonic() > deadline:
             return False

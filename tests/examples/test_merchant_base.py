@@ -8,8 +8,7 @@ import aiohttp
 import pytest
 
 from examples.merchant.demo import Demo, Options
-
-WAIT_SECONDS = 30.0
+from tests.max_wait import MAX_WAIT
 
 
 @pytest.fixture
@@ -56,7 +55,7 @@ async def test_a_permit_is_captured_and_a_blocked_buyer_says_why(demo: Demo) -> 
             assert status == 409 and words in refused["error"]
             assert (await page.post(f"/demo/un{action}"))[0] == 200
         assert (await page.post(f"/api/orders/{order_id}/capture"))[0] == 200
-        async with asyncio.timeout(WAIT_SECONDS):
+        async with asyncio.timeout(MAX_WAIT):
             while True:
                 status, answer = await page.post(f"/api/orders/{order_id}/refund", amount="1.00")
                 if status == 200:

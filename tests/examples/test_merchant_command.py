@@ -12,16 +12,16 @@ import aiohttp
 import pytest
 
 from examples.merchant.command import options_of
+from tests.max_wait import MAX_WAIT
 
 ROOT = Path(__file__).parents[2]
 COMMAND = "python -m examples.merchant"
-WAIT_SECONDS = 30.0  # seconds
 LINES = 5  # of the banner: shop, merchant, node, token, orders
 
 
 async def urls_of(process: asyncio.subprocess.Process) -> dict[str, str]:
     assert process.stdout is not None
-    async with asyncio.timeout(WAIT_SECONDS):
+    async with asyncio.timeout(MAX_WAIT):
         lines = [(await process.stdout.readline()).decode() for _ in range(LINES)]
     found = [re.fullmatch(r"(\w+) +(\S+)\n", line) for line in lines]
     return {item[1]: item[2] for item in found if item}
@@ -51,7 +51,7 @@ async def test_it_serves_both_pages_and_leaves_nothing_behind() -> None:
             async with session.post(urls["Node"], json=call) as answer:
                 assert len((await answer.json())["result"]) > 2
             process.send_signal(signal.SIGTERM)
-            assert await asyncio.wait_for(process.wait(), WAIT_SECONDS) == 0
+            assert await asyncio.wait_for(process.wait(), MAX_WAIT) == 0
             with pytest.raises(aiohttp.ClientConnectorError):
                 await session.get(urls["Node"])
     finally:
@@ -69,7 +69,7 @@ async def test_a_signal_to_the_whole_group_ends_it_quietly() -> None:
     try:
         await urls_of(process)
         os.killpg(process.pid, signal.SIGTERM)
-        _, errors = await asyncio.wait_for(process.communicate(), WAIT_SECONDS)
+        _, errors = await asyncio.wait_for(process.communicate(), MAX_WAIT)
         assert process.returncode == 0
         assert b"Unclosed" not in errors and b"Traceback" not in errors, errors.decode()
     finally:
@@ -86,7 +86,7 @@ async def test_a_port_that_is_taken_ends_it_with_a_sentence() -> None:
             sys.executable, *COMMAND.split()[1:], "--port", str(port),
             cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
-        async with asyncio.timeout(WAIT_SECONDS):
+        async with asyncio.timeout(MAX_WAIT):
             _, complaint = await process.communicate()
     assert process.returncode == 1
     assert "examples.merchant: " in complaint.decode()

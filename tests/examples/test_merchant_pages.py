@@ -11,6 +11,7 @@ from examples.merchant.demo import Demo, Options
 from examples.merchant.web import DEMO_ACTIONS
 from examples.merchant.words import CHECKS
 from tests.browser import Browser, Page, executable, needs_axe
+from tests.max_wait import MAX_WAIT
 
 pytestmark = [
     pytest.mark.asyncio(loop_scope="module"),
@@ -339,7 +340,7 @@ async def test_the_indicator_counts_slices_and_says_when_they_stop(
 ) -> None:
     page = await browser.page(f"{demo.url}/merchant")
     seen: set[str] = set()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(MAX_WAIT):
         while len(seen) < 4:
             seen.add((await page.text("#pulse [data-part=text]")).strip())
             await asyncio.sleep(0.05)

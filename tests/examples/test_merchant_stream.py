@@ -13,8 +13,7 @@ from aiohttp.test_utils import TestClient, TestServer
 from examples.merchant.requests import BadRequest, add_headers, body_of, guarded
 from examples.merchant.stream import QUEUE_LIMIT, Event, Reader, Stream
 from fastevm.payments import PaymentError
-
-WAIT_SECONDS = 5.0
+from tests.max_wait import MAX_WAIT
 
 
 def order(order_id: str) -> dict[str, Any]:
@@ -22,7 +21,7 @@ def order(order_id: str) -> dict[str, Any]:
 
 
 async def read_event(response: ClientResponse) -> Event:
-    async with asyncio.timeout(WAIT_SECONDS):
+    async with asyncio.timeout(MAX_WAIT):
         while True:
             line = await response.content.readline()
             if line.startswith(b"event: "):

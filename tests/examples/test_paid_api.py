@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.browser import Browser, Page
+from tests.max_wait import MAX_WAIT
 from tests.shared_data import ROOT
 
 LIMIT = 60  # seconds for one run
@@ -56,7 +57,7 @@ async def test_the_page_buys_holds_captures_and_gives_back(url: str) -> None:
         await page.until("document.querySelector('#steps').innerText.includes('sunny')")
         await page.click('[data-buy="room"]')
         await page.until("document.querySelector('#holds li')")
-        for _ in range(40):  # held once its block is closed
+        for _ in range(round(MAX_WAIT / 0.25)):  # held once its block is closed
             if await page.value("!!document.querySelector('#holds [data-action=capture]')"):
                 break
             await asyncio.sleep(0.25)

@@ -6,6 +6,7 @@ from typing import Any, Final
 from fastevm.core.primitives.hex import hex_bytes
 from fastevm.payments.contracts import artifact
 from fastevm.rpc_client.blocking import JsonRpcClient
+from tests.max_wait import MAX_WAIT
 
 GAS: Final = hex(3_000_000)
 TOKEN, MULTICALL, WALLET = artifact("Token"), artifact("Multicall"), artifact("Wallet")
@@ -34,7 +35,7 @@ class Stage:
     """Sends transactions from the node's accounts, and mines them."""
 
     def __init__(self, url: str) -> None:
-        self.client = JsonRpcClient(url, timeout=20)
+        self.client = JsonRpcClient(url, timeout=MAX_WAIT)
         self.accounts: list[str] = self.client.call("eth_accounts")
 
     def send(self, data: bytes, to: str | None = None, *, sender: int = 0, value: int = 0) -> str:

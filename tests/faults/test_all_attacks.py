@@ -10,6 +10,7 @@ import pytest
 
 from fastevm.bench.options import ROOT
 from tests.faults.all_attacks import AIMS, aims, failures
+from tests.max_wait import MAX_WAIT
 
 GOOD: dict[str, Any] = {
     "wrong_blocks": [],
@@ -28,7 +29,7 @@ def test_a_few_seconds_of_all_attacks_lose_nothing(target: str) -> None:
     options = ("--seconds", "3", "--connections", "4", "--target", target)
     run = subprocess.run(
         [sys.executable, "-m", "tests.faults.all_attacks", *options],
-        cwd=ROOT, capture_output=True, text=True, timeout=300, check=False,
+        cwd=ROOT, capture_output=True, text=True, timeout=MAX_WAIT, check=False,
     )  # fmt: skip
     assert run.stdout, run.stderr[-2_000:]
     found = json.loads(run.stdout)

@@ -9,6 +9,7 @@ import pytest
 
 from fastevm.bench.options import ROOT
 from tests.faults.base_soak import FOLLOWERS, KILLS, LINK_FAULTS, failures
+from tests.max_wait import MAX_WAIT
 
 GOOD: dict[str, Any] = {
     "complaints": [],
@@ -30,7 +31,7 @@ def test_followers_of_base_lose_nothing_when_nodes_are_killed_and_links_cut() ->
     busy = ("--slack", "60")  # what other processes do is no fault of the nodes
     run = subprocess.run(
         [sys.executable, "-m", "tests.faults.base_soak", *options, *fast, *busy],
-        cwd=ROOT, capture_output=True, text=True, timeout=240, check=False,
+        cwd=ROOT, capture_output=True, text=True, timeout=MAX_WAIT, check=False,
     )  # fmt: skip
     assert run.stdout, run.stderr
     found = json.loads(run.stdout)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import fastevm.rpc.explorer as explorer
+from tests.max_wait import MAX_WAIT
 
 ASSETS = Path(explorer.__file__).resolve().parent / "assets"
 MULTICALL = "0xac9650d8"  # multicall(bytes[])
@@ -62,7 +63,7 @@ def shown(modules: Path, data: bytes) -> dict[str, float]:
     constants = f"const ASSETS = {json.dumps(modules.as_uri())}, INPUT = '0x{data.hex()}';"
     ran = subprocess.run(
         ["node", "--input-type=module", "-"], input=constants + SHOW,
-        capture_output=True, text=True, timeout=4 * SECONDS, check=False,
+        capture_output=True, text=True, timeout=MAX_WAIT, check=False,
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr[-1_000:]
     found: dict[str, float] = json.loads(ran.stdout)

@@ -24,6 +24,7 @@ from fastevm.rpc.transport.access import Access, Keys, is_signed
 from fastevm.rpc.transport.server import Listener, Server
 from fastevm.rpc_client.asynchronous import WebSocketClient
 from fastevm.rpc_client.messages import RpcUnreachable, answers_in, request_of
+from tests.max_wait import MAX_WAIT
 from tests.unit.fork.fake_endpoint import CHAIN_ID, FakeEndpoint
 from tests.unit.rpc.fakes import FakeNode, FakeSimulator, chain_of
 
@@ -132,7 +133,7 @@ async def test_a_key_of_any_bytes_opens_nothing(url: str, value: bytes) -> None:
         + b"\r\nContent-Length: %d\r\n\r\n" % len(body)
         + body
     )
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(MAX_WAIT):
         status = await reader.readline()
         assert b" 500 " not in status
         assert b"result" not in await reader.readuntil(b"\r\n\r\n")

@@ -14,12 +14,12 @@ from fastevm.errors import InvalidTransaction
 from fastevm.node import dev_node
 from fastevm.rpc.limits import Limits
 from fastevm.rpc.transport.server import Server
+from tests.max_wait import MAX_WAIT
 
 OTHER_HOST = "127.0.0.2"
 CODE = {LOOPED: {"code": LOOP_CODE}}
 ENDLESS = {"to": LOOPED, "gas": "0x2faf080"}
 LONG = 300.0  # seconds: longer than any test
-WAIT_SECONDS = 120.0  # for what takes milliseconds on an idle machine
 
 
 async def started(**limits: Any) -> Server:
@@ -73,7 +73,7 @@ async def test_others_are_served_beside_endless_calls_of_one_client(
                 for _ in range(connections - 2)
             ),
         ]
-        async with asyncio.timeout(WAIT_SECONDS):
+        async with asyncio.timeout(MAX_WAIT):
             while server.workers.in_flight < connections:
                 await asyncio.sleep(0.01)
             for method, params in QUESTIONS:
@@ -94,7 +94,7 @@ async def test_others_are_served_while_blobs_wait_for_the_trusted_setup(
 
     def submit(raw: bytes) -> bytes:
         begun.release()
-        held.wait(WAIT_SECONDS)
+        held.wait(MAX_WAIT)
         raise InvalidTransaction("invalid", "no blob")
 
     monkeypatch.setattr(node, "submit", submit)
@@ -102,7 +102,7 @@ async def test_others_are_served_while_blobs_wait_for_the_trusted_setup(
     async with client() as greedy, client(OTHER_HOST) as other:
         sent = [asyncio.create_task(ask(greedy, server, method, "0x03")) for _ in range(8)]
         try:
-            async with asyncio.timeout(WAIT_SECONDS):
+            async with asyncio.timeout(MAX_WAIT):
                 while not begun.acquire(blocking=False):
                     await asyncio.sleep(0.01)
                 for question, params in QUESTIONS:
@@ -117,7 +117,7 @@ async def test_the_calls_of_one_request_share_its_time() -> None:
     server = await started(call_time=0.5, request_gas=2**62)
     many = [[{"transactions": [{"to": LOOPED, "gas": hex(10_000_000)}] * 1000}], {}, CODE]
     try:
-        async with client() as session, asyncio.timeout(WAIT_SECONDS):
+        async with client() as session, asyncio.timeout(MAX_WAIT):
             answer = await ask(session, server, "eth_callMany", *many)
         assert "timeout" in answer["error"]["message"]
     finally:
@@ -128,7 +128,7 @@ async def test_the_calls_of_one_request_share_its_gas() -> None:
     server = await started(call_time=LONG, request_time=LONG, request_gas=1_000_000)
     looped = {"to": LOOPED, "gas": hex(400_000)}
     try:
-        async with client() as session, asyncio.timeout(WAIT_SECONDS):
+        async with client() as session, asyncio.timeout(MAX_WAIT):
             few = [[{"transactions": [looped] * 2}], {}, CODE]
             assert len((await ask(session, server, "eth_callMany", *few))["result"][0]) == 2
             many = [[{"transactions": [looped] * 3}], {}, CODE]
@@ -141,7 +141,7 @@ async def test_the_calls_of_one_request_share_its_gas() -> None:
 async def test_one_client_cannot_take_all_web_sockets() -> None:
     server = await started(client_sockets=2)
     try:
-        async with client() as greedy, client(OTHER_HOST) as other, asyncio.timeout(WAIT_SECONDS):
+        async with client() as greedy, client(OTHER_HOST) as other, asyncio.timeout(MAX_WAIT):
             opened = [await greedy.ws_connect(server.urls[0]) for _ in range(2)]
             with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
                 await greedy.ws_connect(server.urls[0])
@@ -193,7 +193,7 @@ async def test_requests_of_a_client_over_its_share_are_all_answered(server: Serv
             assert found == set(range(200))
 
     share = server.turns.share_of(HOST)
-    async with client() as session, asyncio.timeout(WAIT_SECONDS):
+    async with client() as session, asyncio.timeout(MAX_WAIT):
         tasks = [asyncio.create_task(converse(b"")) for _ in range(20)]
         tasks += [asyncio.create_task(converse(b"Origin: http://localhost\r\n")) for _ in range(5)]
         tasks += [asyncio.create_task(over_socket(session)) for _ in range(5)]

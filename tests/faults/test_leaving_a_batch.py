@@ -11,6 +11,7 @@ import pytest
 
 from fastevm import Layer
 from fastevm.simulate import simulate_many
+from tests.max_wait import MAX_WAIT
 
 A, LOOP = "0x" + "a1" * 20, "0x" + "10" * 20
 STATE = {bytes.fromhex(LOOP[2:]): {"code": bytes.fromhex("5b5f56")}}  # JUMPDEST PUSH0 JUMP
@@ -23,7 +24,6 @@ ENDLESS = {
         }
     ]
 }
-SOON = 20.0  # seconds; generous, since other tests run beside this one
 
 LEAVES_OFTEN = f"""
 from fastevm import Layer
@@ -46,7 +46,7 @@ print("left")
 
 def test_leaving_a_loop_early_a_thousand_times_does_not_hang() -> None:
     done = subprocess.run(
-        [sys.executable, "-c", LEAVES_OFTEN], capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", LEAVES_OFTEN], capture_output=True, text=True, timeout=MAX_WAIT
     )
     assert done.stdout.split() == ["left"], done.stderr
 
@@ -67,7 +67,7 @@ def workers() -> list[threading.Thread]:
 
 
 def wait_until_no_worker_runs() -> None:
-    end = time.monotonic() + SOON
+    end = time.monotonic() + MAX_WAIT
     while workers():
         assert time.monotonic() < end, "a bundle runs on"
         time.sleep(0.01)
@@ -75,7 +75,7 @@ def wait_until_no_worker_runs() -> None:
 
 def endless_batch() -> "object":
     return simulate_many(
-        Layer.of(STATE), [ENDLESS] * 4, threads=2, gas_cap=GAS_CAP, timeout=10 * SOON
+        Layer.of(STATE), [ENDLESS] * 4, threads=2, gas_cap=GAS_CAP, timeout=10 * MAX_WAIT
     )
 
 

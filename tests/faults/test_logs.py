@@ -9,6 +9,7 @@ import pytest
 from fastevm.bench.node.launch import fastevm_node
 from fastevm.rpc.log_output import BURST, WINDOW, RateLimit, SafeFormatter
 from fastevm.rpc.terminal.lines import Lines
+from tests.max_wait import MAX_WAIT
 
 HOSTILE = "\x1b[2J\r\n2026-01-01 ERROR fastevm: forged\u202e\u2066\u2028\x9b\ud800"
 UNSAFE = "\x1b\r\u202e\u2066\u2028\x9b\ud800"
@@ -58,7 +59,7 @@ def test_broken_requests_do_not_fill_the_log(tmp_path: Path) -> None:
     log = tmp_path / "log"
     with fastevm_node(log=log) as node:
         for _ in range(REQUESTS):
-            with socket.create_connection(("127.0.0.1", node.port), timeout=10) as client:
+            with socket.create_connection(("127.0.0.1", node.port), timeout=MAX_WAIT) as client:
                 client.sendall(BROKEN)
                 assert b" 400 " in client.recv(1_024)
     text = log.read_text()

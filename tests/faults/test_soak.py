@@ -9,6 +9,7 @@ import pytest
 
 from fastevm.bench.options import ROOT
 from tests.faults.soak import SIGNS, failures
+from tests.max_wait import MAX_WAIT
 
 GOOD: dict[str, Any] = {
     "different_blocks": [],
@@ -27,7 +28,7 @@ def test_both_ends_agree_after_a_few_seconds_of_faults() -> None:
     fast = ("--block-time", "500ms", "--slice-interval", "50")
     run = subprocess.run(
         [sys.executable, "-m", "tests.faults.soak", *options, *fast],
-        cwd=ROOT, capture_output=True, text=True, timeout=180, check=False,
+        cwd=ROOT, capture_output=True, text=True, timeout=MAX_WAIT, check=False,
     )  # fmt: skip
     assert run.stdout, run.stderr
     found = json.loads(run.stdout)

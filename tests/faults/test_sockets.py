@@ -11,6 +11,7 @@ import pytest
 
 from fastevm.rpc.dialect import DIALECTS
 from fastevm.rpc.transport.server import Listener
+from tests.max_wait import MAX_WAIT
 from tests.unit.rpc.transport.test_slow_clients import (
     BODY,
     HEAD,
@@ -26,7 +27,6 @@ from tests.unit.rpc.transport.test_slow_clients import (
 __all__ = ["make"]  # fixture
 
 ROOT = Path(__file__).parents[2]
-SECONDS = 20.0
 FLOOD = 3_072  # frames
 TEXT, CONTINUED, PING, FINAL = 1, 0, 9, 0x80
 
@@ -51,7 +51,7 @@ async def test_a_flood_of_tiny_frames_ends_its_connection(make: Make, name: str)
     await reader.readuntil(b"\r\n\r\n")
     start = b"" if FLOODS[name][0] & FINAL else frame(TEXT, b"x")
     writer.write(start + FLOODS[name] * (FLOOD))
-    async with asyncio.timeout(SECONDS):
+    async with asyncio.timeout(MAX_WAIT):
         await ends(reader)
     assert server.metrics.get("connections_over_budget_total") == 1
 
@@ -84,7 +84,7 @@ async def test_frames_behind_a_refused_handshake_are_not_parsed_as_requests(
     reader, writer = await connect(server)
     request = UPGRADE.replace(b"GET /", b"GET " + path, 1)
     writer.write(request + frame(TEXT, b"x") + frame(CONTINUED) * 20_000)
-    async with asyncio.timeout(SECONDS):
+    async with asyncio.timeout(MAX_WAIT):
         answer = await reader.read()
     head, _, text = answer.partition(b"\r\n\r\n")
     statuses = {b"/nothing": b"404", b"/healthz": b"200"}
@@ -101,7 +101,7 @@ async def test_a_second_of_few_tiny_frames_is_fine(make: Make) -> None:
     await reader.readuntil(b"\r\n\r\n")
     fragments = [frame(TEXT, BODY[:1]), *(frame(CONTINUED, BODY[n : n + 1]) for n in range(1, 46))]
     writer.write(b"".join(fragments) + frame(CONTINUED | FINAL, BODY[46:]))
-    async with asyncio.timeout(SECONDS):
+    async with asyncio.timeout(MAX_WAIT):
         assert b"result" in await reader.readuntil(b"}")
     writer.transport.abort()
 
@@ -114,7 +114,7 @@ async def test_an_unfinished_message_counts_with_its_copies_before_it_comes(make
         writer.write(UPGRADE)
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"\x81\xff" + (2 * MEGABYTE).to_bytes(8, "big") + b"\0\0\0\0")
-    async with asyncio.timeout(SECONDS):
+    async with asyncio.timeout(MAX_WAIT):
         while len(http.connections) > 2:
             await asyncio.sleep(0.01)
     assert http.held == 8 * MEGABYTE
@@ -130,7 +130,7 @@ async def test_answers_that_one_client_does_not_read_leave_memory_to_others(make
     greedy = [await connect(server) for _ in range(8)]
     for _, writer in greedy:
         writer.write(request)
-    async with asyncio.timeout(SECONDS):
+    async with asyncio.timeout(MAX_WAIT):
         while not server.metrics.get("connections_over_budget_total"):
             await asyncio.sleep(0.01)
     host, port = server.urls[1].removeprefix("http://").split(":")
@@ -138,11 +138,11 @@ async def test_answers_that_one_client_does_not_read_leave_memory_to_others(make
     reader, writer = await asyncio.open_connection(host, int(port), limit=1024, local_addr=source)
     writer.write(request)
     first, second = (opened.http for opened in server._open)  # type: ignore[union-attr]
-    async with asyncio.timeout(SECONDS):
+    async with asyncio.timeout(MAX_WAIT):
         while not second.unread:
             await asyncio.sleep(0.01)
     assert first.unread + second.unread == server.traffic.used <= 20 * MEGABYTE
-    async with asyncio.timeout(SECONDS):
+    async with asyncio.timeout(MAX_WAIT):
         await reader.readuntil(b"\r\n\r\n")
         assert (await reader.readexactly(8 * MEGABYTE)).endswith(b"x")
     writer.transport.abort()
@@ -159,7 +159,7 @@ async def test_an_unread_answer_of_a_socket_is_in_memory_once(make: Make) -> Non
     try:
         writer.write(frame(TEXT | FINAL, LARGE))
         http = server._open[0].http  # type: ignore[union-attr]
-        async with asyncio.timeout(SECONDS):
+        async with asyncio.timeout(MAX_WAIT):
             while not http.unread:
                 await asyncio.sleep(0.01)
         await asyncio.sleep(0.1)

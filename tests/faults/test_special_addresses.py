@@ -14,6 +14,7 @@ from fastevm.node.remote.options import ForkOptions
 from fastevm.rpc_client import special_addresses
 from fastevm.rpc_client.blocking import JsonRpcClient
 from fastevm.rpc_client.special_addresses import SpecialAddress, is_special
+from tests.max_wait import MAX_WAIT
 
 SPECIAL = [
     "169.254.169.254", "169.254.0.1", "fe80::1", "fe80::1%eth0", "::ffff:169.254.169.254",
@@ -100,7 +101,7 @@ async def test_a_feed_that_refuses_the_handshake_leaves_no_key_in_the_log(
     node = dev_node(mining=Mining.NEVER)
     node.follow(f"http://127.0.0.1:{port}/{KEY}", f"ws://127.0.0.1:{port}/{KEY}", poll_ms=30)
     await node.start()
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(MAX_WAIT):
         while "feed: " not in caplog.text or "upstream: " not in caplog.text:
             await asyncio.sleep(0.01)
     await node.stop()

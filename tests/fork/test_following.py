@@ -13,8 +13,8 @@ from fastevm.node import Mining, Node, dev_node, forked_node
 from fastevm.node.dev_accounts import DevAccount, dev_accounts
 from fastevm.node.remote.options import ForkOptions
 from tests.faults import faulty_endpoints as faulty
+from tests.max_wait import MAX_WAIT
 
-SECONDS = 30.0
 COUNTER, PAYER = b"\xc0" * 20, b"\xc2" * 20
 # adds one to slot 7 and logs the sum
 COUNTER_CODE = bytes.fromhex("6007546001018060075560005260206000a000")
@@ -65,7 +65,7 @@ def make_block(upstream: ServerThread, nonce: int, to: bytes = COUNTER) -> None:
 def in_step(upstream: ServerThread, node: Node) -> None:
     """Wait until the node has the newest block, and its pending block stands on it."""
     head = upstream.server.node.chain.head
-    wait_for(lambda: node.chain.head.hash == head.hash, SECONDS, "it did not follow")
+    wait_for(lambda: node.chain.head.hash == head.hash, MAX_WAIT, "it did not follow")
 
 
 def counted(node: Node, address: bytes = COUNTER) -> int:
@@ -92,15 +92,15 @@ def test_a_lie_is_reported_as_long_as_it_lasts(
     node = follower_of(proxy)
     with ServerThread(node) as server, server.client() as here:
         ready = server.server.freshness.ready
-        assert wait_for(ready, SECONDS, "it was never ready")
+        assert wait_for(ready, MAX_WAIT, "it was never ready")
         proxy.endpoint = endpoint
         make_block(upstream, 0, target)
-        wait_for(lambda: node.metrics()[UNVERIFIED] > 0, SECONDS, "the lie was not found")
+        wait_for(lambda: node.metrics()[UNVERIFIED] > 0, MAX_WAIT, "the lie was not found")
         assert node.metrics()["fork_mismatches_total"] > 0
         assert not ready()
         proxy.endpoint = Endpoint()
         in_step(upstream, node)
-        wait_for(ready, SECONDS, "it stays in doubt")
+        wait_for(ready, MAX_WAIT, "it stays in doubt")
         assert counted(node, target) == 0x25
         make_block(upstream, 1, target)
         in_step(upstream, node)
@@ -166,7 +166,7 @@ def test_a_machine_that_lags_moves_no_head(upstream: ServerThread, proxy: Proxy)
         newer += [hex_bytes(chain.canonical_hash(each) or b"") for each in (number, number - 1)]
         proxy.endpoint = faulty.OldHead(number - 2, hex_bytes(old.hash), newer)
         stale = "upstream_stale_heads_total"
-        wait_for(lambda: node.metrics()[stale] >= 3, SECONDS, "no old head was told")
+        wait_for(lambda: node.metrics()[stale] >= 3, MAX_WAIT, "no old head was told")
         make_block(upstream, 3)
         in_step(upstream, node)
         assert there.call("eth_blockNumber") == hex(node.chain.head.number)
@@ -209,7 +209,7 @@ def test_an_endpoint_that_fails_for_a_while_is_caught_up_with(
         for nonce in range(3):
             make_block(upstream, nonce)
         failed = "upstream_reconnects_total"
-        wait_for(lambda: node.metrics().get(failed, 0) > 0, SECONDS, "nothing failed")
+        wait_for(lambda: node.metrics().get(failed, 0) > 0, MAX_WAIT, "nothing failed")
         proxy.endpoint = Endpoint()
         in_step(upstream, node)
         slot = here.call("eth_getStorageAt", hex_bytes(COUNTER), "0x7", "latest")

@@ -9,6 +9,7 @@ from fastevm.conformance import pre_states, state
 from fastevm.conformance.pre_states import EMPTY, PRE, Recorded
 from fastevm.conformance.runner import Apart
 from fastevm.core.state.layer import Layer
+from tests.max_wait import MAX_WAIT
 from tests.shared_data import ROOT
 
 SENDER, COUNTER = b"\x11" * 20, b"\xc0" * 20
@@ -26,7 +27,7 @@ def test_the_option_reaches_machines_and_layers() -> None:
         " (EVM().state, EVM(state=None).state, Layer.empty(), other.of({}))))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=MAX_WAIT
     )
     assert done.stdout == "True\n", done.stderr
 

@@ -11,9 +11,9 @@ from fastevm.node import Mining, Node, forked_node
 from fastevm.node.remote.options import ForkOptions
 from fastevm.rpc_client.blocking import JsonRpcClient
 from tests.geth import Geth, geth_or_skip
+from tests.max_wait import MAX_WAIT
 from tests.rpc.block_names import DEPLOYED, Named, ask, requests
 
-SECONDS = 30.0
 POLL_MS = 20
 COUNT_SLOT = 7
 NOT_THERE = -32601  # geth does not have the method
@@ -62,7 +62,7 @@ def follower(geth: Geth) -> Iterator[tuple[Node, JsonRpcClient]]:
 def in_step(geth: Geth, node: Node) -> None:
     """Waits until the node has the newest block of geth."""
     head = bytes.fromhex(geth.client.call("eth_getBlockByNumber", "latest", False)["hash"][2:])
-    wait_for(lambda: node.chain.head.hash == head, SECONDS, "it did not follow")
+    wait_for(lambda: node.chain.head.hash == head, MAX_WAIT, "it did not follow")
 
 
 def test_a_fork_goes_on_from_the_state_of_geth(geth: Geth) -> None:
@@ -73,7 +73,7 @@ def test_a_fork_goes_on_from_the_state_of_geth(geth: Geth) -> None:
         fields = {"from": sender, "to": geth.counter, "gas": hex(200_000)}
         tx_hash = client.call("eth_sendTransaction", fields)
         receipt = wait_for(
-            lambda: client.call("eth_getTransactionReceipt", tx_hash), SECONDS, "not mined"
+            lambda: client.call("eth_getTransactionReceipt", tx_hash), MAX_WAIT, "not mined"
         )
         assert (receipt["status"], len(receipt["logs"])) == ("0x1", 1)
         assert int(receipt["logs"][0]["data"], 16) == before + 1

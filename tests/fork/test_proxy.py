@@ -11,6 +11,7 @@ from fastevm.bench.remote.proxy import Endpoint, Proxy
 from fastevm.rpc_client.blocking import JsonRpcClient
 from fastevm.rpc_client.messages import RpcRefusal, RpcUnreachable
 from tests.faults import faulty_endpoints as endpoints
+from tests.max_wait import MAX_WAIT
 
 HEAD = ("eth_blockNumber", [])
 
@@ -22,7 +23,7 @@ def proxy(own: Upstream) -> Iterator[Proxy]:
 
 
 def client(proxy: Proxy) -> JsonRpcClient:
-    return JsonRpcClient(proxy.url, timeout=5.0)
+    return JsonRpcClient(proxy.url, timeout=MAX_WAIT)
 
 
 def test_it_forwards_and_counts(own: Upstream, proxy: Proxy) -> None:

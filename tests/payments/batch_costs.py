@@ -14,6 +14,7 @@ from fastevm.payments import Kind, State
 from fastevm.payments.contracts import artifact
 from fastevm.payments.contracts.placing import place_contract
 from fastevm.payments.erc6492 import MULTICALL
+from tests.max_wait import MAX_WAIT
 
 from .market import VALUE, Market, market
 
@@ -36,7 +37,7 @@ async def gas_of(stage: Market, size: int, run: int, *, one_payer: bool) -> floa
     stage.mine()
     sent = set()
     for name in names:
-        assert (await merchant.wait(name, State.PAID, 20)).paid
+        assert (await merchant.wait(name, State.PAID, MAX_WAIT)).paid
         sent |= {submission.transaction_hash for submission in await merchant.submissions(name)}
     (only,) = sent
     receipt = await merchant.node.call("eth_getTransactionReceipt", only)

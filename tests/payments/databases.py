@@ -13,8 +13,9 @@ from typing import Final
 
 import psycopg
 
+from tests.max_wait import MAX_WAIT
+
 USERS: Final = ("postgres", "nobody")  # whose server it is where tests run as root
-START_SECONDS: Final = 30.0
 FAST: Final = ("fsync=off", "full_page_writes=off")
 CONNECTIONS: Final = 100
 
@@ -64,7 +65,7 @@ class Server:
             user=self._user, cwd=self._folder.name,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
-        deadline = time.monotonic() + START_SECONDS
+        deadline = time.monotonic() + MAX_WAIT
         while True:
             try:
                 psycopg.connect(self.url("postgres"), connect_timeout=1).close()
@@ -97,5 +98,5 @@ class Server:
     def _end(self, how: signal.Signals) -> None:
         assert self._process is not None
         self._process.send_signal(how)
-        self._process.wait(START_SECONDS)
+        self._process.wait(MAX_WAIT)
         self._process = None

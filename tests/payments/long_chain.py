@@ -20,6 +20,7 @@ from fastevm.bench.node.compared import anvil_binary
 from fastevm.bench.node.launch import NodeProcess, fastevm_node
 from fastevm.payments import NodeClient, State
 from fastevm.rpc_client.blocking import JsonRpcClient
+from tests.max_wait import MAX_WAIT
 
 from .remote import VALUE, Remote, file_store
 
@@ -57,7 +58,7 @@ async def measure(url: str, folder: Path, starts: int) -> list[dict[str, Any]]:
             looked = time.monotonic()
             await remote.stored(merchant, f"order-{at}")
             ready = time.monotonic()
-            order = await merchant.capture(f"order-{at}", until=State.CAPTURED, timeout=60)
+            order = await merchant.capture(f"order-{at}", until=State.CAPTURED, timeout=MAX_WAIT)
             assert order.state in (State.CAPTURED, State.PAID), order
             paid = time.monotonic()
         store.close()

@@ -25,6 +25,7 @@ from fastevm.payments import (
 from fastevm.payments.calls import allowance_data, call_data
 from fastevm.payments.contracts import artifact
 from fastevm.payments.permits import permit_call
+from tests.max_wait import MAX_WAIT
 
 from .b20 import B20Market, b20_market
 from .market import FUNDS, VALUE, canonical_transfers
@@ -67,7 +68,7 @@ async def test_a_permit_that_a_stranger_submitted_first_is_captured(base: B20Mar
     assert report.capturable and "allowance counts" in report.verdict("nonce").detail
     await merchant.capture("order-1", until=State.CAPTURING)
     base.mine()
-    assert (await merchant.wait("order-1", State.PAID, 20)).paid
+    assert (await merchant.wait("order-1", State.PAID, MAX_WAIT)).paid
     assert await allowance(base, merchant) == 0
 
 
@@ -79,7 +80,7 @@ async def test_a_permit_submitted_in_the_block_of_its_capture_breaks_nothing(
     await merchant.capture("order-1", until=State.CAPTURING)
     base.submit_permit(order.authorization, base.permit_of(order), base.stranger)
     assert statuses(base) == [1, 1]  # the stranger's tip is higher: it came first
-    assert (await merchant.wait("order-1", State.PAID, 20)).paid
+    assert (await merchant.wait("order-1", State.PAID, MAX_WAIT)).paid
 
 
 async def test_a_public_permit_pays_nobody_but_the_recipient(base: B20Market) -> None:
@@ -105,7 +106,7 @@ async def test_an_order_is_captured_once_even_with_the_allowance_of_another(
     first = await base.permitted(merchant)
     await merchant.capture("order-1", until=State.CAPTURING)
     base.mine()
-    await merchant.wait("order-1", State.PAID, 20)
+    await merchant.wait("order-1", State.PAID, MAX_WAIT)
     second = await base.permitted(merchant, "order-2")
     base.submit_permit(second.authorization, base.permit_of(second), base.stranger)
     assert await allowance(base, merchant) == VALUE
@@ -113,7 +114,7 @@ async def test_an_order_is_captured_once_even_with_the_allowance_of_another(
     assert statuses(base) == [0]
     await merchant.capture("order-2", until=State.CAPTURING)
     base.mine()
-    assert (await merchant.wait("order-2", State.PAID, 20)).paid
+    assert (await merchant.wait("order-2", State.PAID, MAX_WAIT)).paid
     assert await base.balance(merchant.node, base.payer.address) == FUNDS - 2 * VALUE
 
 
@@ -128,7 +129,7 @@ async def test_a_payer_who_spends_the_nonce_before_the_capture_is_not_charged(
     )
     base.submit_permit(nothing, sign(nothing, base.payer.key), base.payer)
     assert statuses(base) == [1, 0]
-    order = await merchant.wait("order-1", State.STORED, 20)
+    order = await merchant.wait("order-1", State.STORED, MAX_WAIT)
     assert (order.state, order.reason) == (State.STORED, Reason.NONCE_CONSUMED)
     with pytest.raises(CaptureRefused) as refused:
         await merchant.capture("order-1", timeout=0.1)

@@ -28,6 +28,7 @@ from fastevm.payments.escrow import V1_1, collecting_call
 from fastevm.payments.node import HttpTransport
 from fastevm.payments.policy import BATCH_GAS, MOST_BATCH, Policy
 from fastevm.payments.transactions import cost_of
+from tests.max_wait import MAX_WAIT
 
 from .market import VALUE, Market
 from .stores import BOTH
@@ -70,7 +71,7 @@ async def hashes(merchant: Merchant, names: Sequence[str]) -> set[str]:
 async def all_paid(merchant: Merchant, names: Sequence[str]) -> None:
     """Waits until each order is paid."""
     for name in names:
-        assert (await merchant.wait(name, State.PAID, 20)).paid, await merchant.order(name)
+        assert (await merchant.wait(name, State.PAID, MAX_WAIT)).paid, await merchant.order(name)
 
 
 async def test_ten_captures_are_one_transaction_and_each_has_its_share(still: Market) -> None:
@@ -176,7 +177,7 @@ async def test_what_only_the_recipient_may_submit_or_a_contract_pays_goes_alone(
     await merchant.capture_many([*together, *alone], until=State.CAPTURING)
     still.mine()
     await all_paid(merchant, [*together, *alone[:3]])
-    assert (await merchant.wait("hold", State.HELD, 20)).state is State.HELD
+    assert (await merchant.wait("hold", State.HELD, MAX_WAIT)).state is State.HELD
     assert len(await hashes(merchant, together)) == 1
     assert len(await hashes(merchant, alone)) == 4
 
@@ -243,7 +244,8 @@ async def test_two_back_ends_that_capture_the_same_orders_send_each_once(still: 
     theirs = still.merchant(batch=MOST_BATCH)
     names = await stored(still, ours, 12)
     both = asyncio.gather(
-        ours.capture_many(names[:8], timeout=20), theirs.capture_many(names[4:][::-1], timeout=20)
+        ours.capture_many(names[:8], timeout=20),
+        theirs.capture_many(names[4:][::-1], timeout=MAX_WAIT),
     )
     while not both.done():
         await asyncio.sleep(0.05)
@@ -431,7 +433,7 @@ async def main():
         policy=Policy(poll=0.02, batch=100), clock=lambda: int(now),
     )
     names = [order.id for order in await merchant.orders()]
-    await merchant.capture_many(names, timeout=20)
+    await merchant.capture_many(names, timeout=MAX_WAIT)
 
 asyncio.run(main())
 """

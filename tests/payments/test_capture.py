@@ -18,6 +18,7 @@ from fastevm.payments import (
     State,
 )
 from fastevm.payments.preflight import failure_of
+from tests.max_wait import MAX_WAIT
 
 from .market import FUNDS, VALUE, Market
 from .stores import BOTH
@@ -56,7 +57,7 @@ async def test_a_capture_is_paid_only_by_its_canonical_receipt(still: Market) ->
     assert order.state is State.CAPTURING
     assert not order.paid
     still.mine()
-    order = await merchant.wait("order-1", State.PAID, 20)
+    order = await merchant.wait("order-1", State.PAID, MAX_WAIT)
     assert order.paid
     assert await still.balance(merchant.node, still.shop.address) == VALUE
     (sent,) = await merchant.submissions("order-1")
@@ -86,7 +87,7 @@ async def test_a_capture_is_pre_confirmed_before_it_is_canonical(still: Market) 
     seen: list[State] = []
     merchant.on_change(_into(seen))
     still.begin()
-    capture = asyncio.create_task(merchant.capture("order-1", timeout=20))
+    capture = asyncio.create_task(merchant.capture("order-1", timeout=MAX_WAIT))
     while not still.node.pool.executable_count:
         await asyncio.sleep(0.01)
     still.close_slice()
@@ -104,7 +105,7 @@ async def test_a_capture_is_pre_confirmed_before_it_is_canonical(still: Market) 
 async def test_asking_twice_captures_once(still: Market) -> None:
     merchant = still.merchant()
     await still.stored(merchant)
-    both = asyncio.gather(*(merchant.capture("order-1", timeout=20) for _ in range(5)))
+    both = asyncio.gather(*(merchant.capture("order-1", timeout=MAX_WAIT) for _ in range(5)))
     while not still.node.pool.executable_count:
         await asyncio.sleep(0.01)
     still.mine()
@@ -123,7 +124,7 @@ async def test_orders_captured_together_follow_each_other_without_a_gap(still: M
     sent = [submission for name in names for submission in await merchant.submissions(name)]
     assert sorted(submission.account_nonce for submission in sent) == [0, 1, 2, 3, 4]
     still.mine()
-    orders = [await merchant.wait(name, State.PAID, 20) for name in names]
+    orders = [await merchant.wait(name, State.PAID, MAX_WAIT) for name in names]
     assert all(order.paid for order in orders)
 
 
@@ -136,14 +137,14 @@ async def test_too_little_money_leaves_the_nonce_unused_and_a_top_up_helps(still
     assert refused.value.report.reason is Reason.BALANCE
     order = await merchant.capture("order-1", until=State.CAPTURING, force=True)
     still.mine()
-    order = await merchant.wait("order-1", State.PAID, 20)
+    order = await merchant.wait("order-1", State.PAID, MAX_WAIT)
     assert order.state is State.STORED
     assert order.reason is Reason.BALANCE
     assert order.detail == "ERC20: transfer amount exceeds balance"
     still.mint(still.payer.address, 1)
     await merchant.capture("order-1", until=State.CAPTURING)
     still.mine()
-    assert (await merchant.wait("order-1", State.PAID, 20)).paid
+    assert (await merchant.wait("order-1", State.PAID, MAX_WAIT)).paid
 
 
 async def test_a_cancelled_authorization_cannot_be_captured(still: Market) -> None:
@@ -154,7 +155,7 @@ async def test_a_cancelled_authorization_cannot_be_captured(still: Market) -> No
     order = await merchant.cancel("order-1", cancellation, until=State.CANCELLING)
     assert order.state is State.CANCELLING
     still.mine()
-    order = await merchant.wait("order-1", State.CANCELLED, 20)
+    order = await merchant.wait("order-1", State.CANCELLED, MAX_WAIT)
     assert order.state is State.CANCELLED
     with pytest.raises(IllegalTransition):
         await merchant.capture("order-1")
@@ -173,7 +174,7 @@ async def test_cancelling_works_after_expiry_too(still: Market) -> None:
         "order-1", still.cancelled(order), until=State.CANCELLING, timeout=0
     )
     still.mine()
-    order = await merchant.wait("order-1", State.CANCELLED, 20)
+    order = await merchant.wait("order-1", State.CANCELLED, MAX_WAIT)
     assert order.state is State.CANCELLED
 
 
@@ -199,7 +200,7 @@ async def test_a_voided_order_can_be_cancelled_for_good(still: Market) -> None:
     await merchant.void("order-1")
     order = await merchant.cancel("order-1", still.cancelled(order), until=State.CANCELLING)
     still.mine()
-    order = await merchant.wait("order-1", State.CANCELLED, 20)
+    order = await merchant.wait("order-1", State.CANCELLED, MAX_WAIT)
     assert order.state is State.CANCELLED
 
 
@@ -287,7 +288,7 @@ async def test_a_stuck_capture_is_replaced_with_higher_fees(still: Market) -> No
         assert new.max_fee * 10 >= old.max_fee * 11
         assert new.priority_fee * 10 >= old.priority_fee * 11
     still.mine()
-    assert (await merchant.wait("order-1", State.PAID, 20)).paid
+    assert (await merchant.wait("order-1", State.PAID, MAX_WAIT)).paid
     ends = [submission.progress for submission in await merchant.submissions("order-1")]
     assert ends == [Progress.REPLACED] * 3 + [Progress.SUCCEEDED]
     assert await still.balance(merchant.node, still.shop.address) == VALUE
@@ -310,7 +311,7 @@ async def test_a_transaction_that_somebody_else_displaced_releases_the_order(
     assert order.state is State.STORED
     await merchant.capture("order-1", until=State.CAPTURING)
     still.mine()
-    assert (await merchant.wait("order-1", State.PAID, 20)).paid
+    assert (await merchant.wait("order-1", State.PAID, MAX_WAIT)).paid
     ends = [submission.progress for submission in await merchant.submissions("order-1")]
     assert ends == [Progress.LOST, Progress.SUCCEEDED]
 
@@ -324,6 +325,6 @@ async def test_a_transaction_that_the_node_forgot_is_sent_again_unchanged(still:
     await merchant.reconcile()
     assert still.node.pool.find(bytes.fromhex(sent.transaction_hash[2:])) is not None
     still.mine()
-    assert (await merchant.wait("order-1", State.PAID, 20)).paid
+    assert (await merchant.wait("order-1", State.PAID, MAX_WAIT)).paid
     (same,) = await merchant.submissions("order-1")
     assert same.purpose is Purpose.CAPTURE

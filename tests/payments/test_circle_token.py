@@ -17,6 +17,7 @@ from fastevm.payments import (
 from fastevm.payments.contracts.placing import place_escrow
 from fastevm.payments.erc6492 import MULTICALL
 from fastevm.payments.escrow import V1_1
+from tests.max_wait import MAX_WAIT
 
 from . import circle
 from .market import CHAIN_ID, FUNDS, VALUE, Market
@@ -61,7 +62,7 @@ async def test_an_order_is_captured_and_given_back(dollar: Market, kind: Kind) -
     await merchant.accept("order-1", dollar.signed(order))
     await merchant.capture("order-1", until=State.CAPTURING)
     dollar.mine()
-    assert (await merchant.wait("order-1", State.PAID, 20)).paid
+    assert (await merchant.wait("order-1", State.PAID, MAX_WAIT)).paid
     await merchant.refund("order-1", until=MovementState.REQUESTED)
     dollar.mine()
     await merchant.reconcile()
@@ -75,7 +76,7 @@ async def test_an_order_is_cancelled(dollar: Market) -> None:
     order = await dollar.stored(merchant)
     await merchant.cancel("order-1", dollar.cancelled(order), until=State.CANCELLING)
     dollar.mine()
-    assert (await merchant.wait("order-1", State.CANCELLED, 20)).state is State.CANCELLED
+    assert (await merchant.wait("order-1", State.CANCELLED, MAX_WAIT)).state is State.CANCELLED
 
 
 @pytest.mark.parametrize(
@@ -95,7 +96,7 @@ async def test_a_refusal_has_its_name(dollar: Market, function: str, reason: Rea
     assert refused.value.report.reason is reason
     await merchant.capture("order-1", force=True, until=State.CAPTURING)
     dollar.mine()
-    order = await merchant.wait("order-1", State.PAID, 5)
+    order = await merchant.wait("order-1", State.PAID, MAX_WAIT)
     assert (order.state, order.reason) == (State.STORED, reason)
 
 
@@ -107,7 +108,7 @@ async def test_a_hold_is_captured_in_parts(dollar: Market) -> None:
     await merchant.accept("order-1", dollar.signed(order))
     await merchant.hold("order-1", timeout=0)
     dollar.mine()
-    assert (await merchant.hold("order-1", timeout=5)).state is State.HELD
+    assert (await merchant.hold("order-1", timeout=MAX_WAIT)).state is State.HELD
     await merchant.holds.capture("order-1", VALUE // 4, key="parcel 1", timeout=0)
     dollar.mine()
     await merchant.holds.capture("order-1", VALUE // 4, key="parcel 1")

@@ -29,6 +29,7 @@ from fastevm.payments import (
 )
 from fastevm.payments.store_key import check_key, rotate
 from fastevm.payments.webhooks import SECRET_PREFIX
+from tests.max_wait import MAX_WAIT
 
 from .command import Command, command_of
 from .market import CHAIN_ID, KEY, VALUE, Market
@@ -49,7 +50,7 @@ async def paid(market: Market) -> Merchant:
     await market.stored(merchant)
     await merchant.capture("order-1", until=State.CAPTURING)
     market.mine()
-    assert (await merchant.wait("order-1", State.PAID, 20)).paid
+    assert (await merchant.wait("order-1", State.PAID, MAX_WAIT)).paid
     return merchant
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from fastevm.payments import MovementState, State
+from tests.max_wait import MAX_WAIT
 
 from .market import VALUE, Market
 
@@ -40,4 +41,4 @@ async def test_without_epochs_the_newest_block_has_every_tag(still: Market) -> N
     await still.stored(merchant)
     await merchant.capture("order-1", until=State.CAPTURING)
     still.mine()
-    assert (await merchant.wait("order-1", State.PAID, 20)).paid
+    assert (await merchant.wait("order-1", State.PAID, MAX_WAIT)).paid

@@ -17,6 +17,7 @@ from fastevm.payments import (
     transactions,
 )
 from fastevm.payments.node import HttpTransport
+from tests.max_wait import MAX_WAIT
 
 from .market import VALUE, Market
 
@@ -48,7 +49,7 @@ async def test_the_boundary_of_the_verdict_is_the_pools(still: Market) -> None:
     await merchant.node.call("anvil_setBalance", POOR.address, hex(2 * needed))
     await merchant.capture("order-1", until=State.CAPTURING)
     still.mine()
-    assert (await merchant.wait("order-1", State.PAID, 20)).paid
+    assert (await merchant.wait("order-1", State.PAID, MAX_WAIT)).paid
 
 
 async def test_what_is_on_its_way_counts_against_the_balance(still: Market) -> None:
@@ -81,7 +82,7 @@ async def test_a_refused_transaction_is_not_made_dearer_and_goes_on_after_a_top_
     await merchant.capture("order-2", until=State.CAPTURING)
     still.mine()
     for name in ("order-1", "order-2"):
-        assert (await merchant.wait(name, State.PAID, 20)).paid
+        assert (await merchant.wait(name, State.PAID, MAX_WAIT)).paid
 
 
 async def test_a_refused_transaction_becomes_cheaper_when_fees_fall(still: Market) -> None:
@@ -95,7 +96,7 @@ async def test_a_refused_transaction_becomes_cheaper_when_fees_fall(still: Marke
     assert second.max_fee < first.max_fee
     assert second.progress is Progress.SENT
     still.mine()
-    assert (await cheaper.wait("order-1", State.PAID, 20)).paid
+    assert (await cheaper.wait("order-1", State.PAID, MAX_WAIT)).paid
 
 
 async def test_nothing_waits_behind_a_nonce_that_will_not_come(still: Market) -> None:
@@ -121,7 +122,7 @@ async def test_nothing_waits_behind_a_nonce_that_will_not_come(still: Market) ->
     await dear.node.call("anvil_setBalance", POOR.address, hex(10**18))
     await dear.capture("order-1", until=State.CAPTURING)
     still.mine()
-    assert (await dear.wait("order-1", State.PAID, 20)).paid
+    assert (await dear.wait("order-1", State.PAID, MAX_WAIT)).paid
 
 
 async def test_an_order_that_expires_unpaid_for_gas_leaves_no_gap(still: Market) -> None:
@@ -138,7 +139,7 @@ async def test_an_order_that_expires_unpaid_for_gas_leaves_no_gap(still: Market)
     await merchant.reconcile()
     await merchant.capture("order-2", until=State.CAPTURING)
     still.mine()
-    assert (await merchant.wait("order-2", State.PAID, 20)).paid
+    assert (await merchant.wait("order-2", State.PAID, MAX_WAIT)).paid
 
 
 class Full(HttpTransport):
@@ -168,7 +169,7 @@ async def test_what_a_full_pool_refused_is_the_same_transaction_later(still: Mar
     transport.full = False
     await merchant.reconcile()
     still.mine()
-    assert (await merchant.wait("order-1", State.PAID, 20)).paid
+    assert (await merchant.wait("order-1", State.PAID, MAX_WAIT)).paid
 
 
 async def test_a_pool_is_given_what_it_can_keep(
@@ -188,4 +189,4 @@ async def test_a_pool_is_given_what_it_can_keep(
         still.mine()
         await again.reconcile()
     for name in names:
-        assert (await again.wait(name, State.PAID, 20)).paid
+        assert (await again.wait(name, State.PAID, MAX_WAIT)).paid

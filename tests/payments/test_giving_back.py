@@ -17,6 +17,7 @@ from fastevm.payments import (
     Reason,
     State,
 )
+from tests.max_wait import MAX_WAIT
 
 from .market import FUNDS, VALUE, Market
 from .stores import BOTH
@@ -29,7 +30,7 @@ async def paid(market: Market, **policy: int) -> Merchant:
     await market.stored(merchant)
     await merchant.capture("order-1", until=State.CAPTURING)
     market.mine()
-    assert (await merchant.wait("order-1", State.PAID, 20)).paid
+    assert (await merchant.wait("order-1", State.PAID, MAX_WAIT)).paid
     return merchant
 
 
@@ -45,7 +46,7 @@ async def asked(merchant: Merchant, amount: int | None = None, **more: str) -> N
 
 async def test_a_refund_goes_back_to_the_payer(still: Market) -> None:
     merchant = await paid(still)
-    asking = asyncio.create_task(merchant.refund("order-1", timeout=20))
+    asking = asyncio.create_task(merchant.refund("order-1", timeout=MAX_WAIT))
     while not still.node.pool.executable_count:
         await asyncio.sleep(0.01)
     still.mine()

@@ -7,6 +7,7 @@ import pytest
 from fastevm.payments import InvalidTerms, State, UnknownOrder, UnreadableRow
 from fastevm.payments.commands.export import harmless
 from fastevm.payments.sql_store import SqlStore
+from tests.max_wait import MAX_WAIT
 
 from .market import VALUE, Market
 from .stores import BOTH
@@ -57,7 +58,7 @@ async def test_a_row_that_cannot_be_read_is_put_aside_and_reported(still: Market
     assert {report.order_id for report in await merchant.check()} == {"order-1", "order-3"}
     await merchant.capture("order-1", until=State.CAPTURING)
     still.mine()
-    assert (await merchant.wait("order-1", State.PAID, 20)).paid
+    assert (await merchant.wait("order-1", State.PAID, MAX_WAIT)).paid
     (message,) = merchant.unreadable()
     assert "order-2" in message
     with pytest.raises(UnknownOrder):
@@ -76,7 +77,7 @@ async def test_the_chain_spends_what_cannot_be_read_and_the_rest_goes_on(still: 
     await merchant.reconcile()
     await merchant.capture("order-2", until=State.CAPTURING)
     still.mine()
-    assert (await merchant.wait("order-2", State.PAID, 20)).paid
+    assert (await merchant.wait("order-2", State.PAID, MAX_WAIT)).paid
     assert len(await merchant.ledger()) == 2
 
 

@@ -12,6 +12,7 @@ from fastevm.payments import Merchant, MovementState, NodeClient, State
 from fastevm.payments.errors import NodeBehind
 from fastevm.payments.node import HttpTransport
 from fastevm.payments.orders import Progress
+from tests.max_wait import MAX_WAIT
 
 from .market import VALUE, Market
 
@@ -63,7 +64,7 @@ async def test_a_node_that_is_one_block_behind_takes_no_payment_back(still: Mark
     await still.stored(merchant)
     await merchant.capture("order-1", until=State.CAPTURING)
     still.mine()
-    assert (await merchant.wait("order-1", State.PAID, 20)).paid
+    assert (await merchant.wait("order-1", State.PAID, MAX_WAIT)).paid
     transport.behind = True
     for late in (1, 2):
         transport.late = late
@@ -86,7 +87,7 @@ async def test_a_capture_is_not_lost_because_a_node_has_not_seen_it(still: Marke
         await merchant.reconcile()
         assert (await merchant.order("order-1")).state is State.CAPTURING
     transport.behind = False
-    assert (await merchant.wait("order-1", State.PAID, 20)).paid
+    assert (await merchant.wait("order-1", State.PAID, MAX_WAIT)).paid
     assert len(await merchant.submissions("order-1")) == 1
 
 
@@ -159,7 +160,7 @@ async def test_a_capture_is_not_lost_because_its_receipt_is_not_indexed(
         assert (await merchant.order("order-1")).state in (State.CAPTURING, State.CAPTURED)
     transport.hidden = ()
     still.mine()
-    assert (await merchant.wait("order-1", State.PAID, 20)).paid
+    assert (await merchant.wait("order-1", State.PAID, MAX_WAIT)).paid
     assert len(await merchant.submissions("order-1")) == 1
 
 
@@ -168,7 +169,7 @@ async def test_a_refund_is_not_lost_because_its_receipt_is_not_indexed(still: Ma
     await still.stored(merchant)
     await merchant.capture("order-1", until=State.CAPTURING)
     still.mine()
-    assert (await merchant.wait("order-1", State.PAID, 20)).paid
+    assert (await merchant.wait("order-1", State.PAID, MAX_WAIT)).paid
     await merchant.refund("order-1", VALUE // 4, refund_id="a", until=MovementState.REQUESTED)
     transport.hidden = (*INDEXES, "eth_getLogs")
     for _ in range(6):

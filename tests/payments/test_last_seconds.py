@@ -4,6 +4,7 @@ import pytest
 
 from fastevm.payments import CaptureRefused, Merchant, Reason, State
 from fastevm.payments.chain import MOST_MARGIN, InclusionTimes
+from tests.max_wait import MAX_WAIT
 
 from .market import Market
 
@@ -30,7 +31,7 @@ async def test_one_block_is_enough_until_an_inclusion_was_seen(still: Market) ->
         await merchant.capture("order-2", timeout=0)
     await merchant.capture("order-1", until=State.CAPTURING)
     still.mine()
-    assert (await merchant.wait("order-1", State.PAID, 20)).paid
+    assert (await merchant.wait("order-1", State.PAID, MAX_WAIT)).paid
 
 
 async def test_slow_blocks_need_more(still: Market) -> None:
@@ -50,7 +51,7 @@ async def test_the_margin_is_the_observed_inclusion_time(
     await merchant.capture("order-1", until=State.CAPTURING)
     still.mine(seconds=waited)  # the pending block was due after 1 s
     still.mine(3)
-    assert (await merchant.wait("order-1", State.PAID, 20)).paid
+    assert (await merchant.wait("order-1", State.PAID, MAX_WAIT)).paid
     assert await merchant.margin() == margin
     assert not await left(still, merchant, "order-2", margin)
     assert await left(still, merchant, "order-3", margin + 1)

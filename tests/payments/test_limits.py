@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from fastevm.payments import CaptureRefused, InvalidTerms, LimitReached, PaymentError, State
+from tests.max_wait import MAX_WAIT
 
 from .market import FUNDS, VALUE, Market
 from .stores import BOTH
@@ -29,7 +30,7 @@ async def test_what_is_authorized_and_not_paid_has_a_limit(still: Market) -> Non
     assert (await merchant.order("order-3")).state is State.DRAFTED
     await merchant.capture("order-1", until=State.CAPTURING)
     still.mine()
-    assert (await merchant.wait("order-1", State.PAID, 20)).paid
+    assert (await merchant.wait("order-1", State.PAID, MAX_WAIT)).paid
     await merchant.accept("order-3", still.signed(await merchant.order("order-3")))
     assert await merchant.exposure() == 2 * VALUE
 
@@ -68,7 +69,7 @@ async def test_captures_of_a_day_have_a_limit_that_processes_share(still: Market
     assert len(refused) == 2
     still.mine()
     for name in set(names) - set(refused):
-        assert (await ours.wait(name, State.PAID, 20)).paid
+        assert (await ours.wait(name, State.PAID, MAX_WAIT)).paid
     for name in refused:
         assert (await ours.order(name)).state is State.STORED
         assert await ours.submissions(name) == []
@@ -86,7 +87,7 @@ async def test_one_of_many_captures_that_is_refused_is_in_nobodys_way(still: Mar
     assert isinstance(ends["order-4"], PaymentError)
     still.mine()
     for name in ("order-1", "order-3"):
-        assert (await merchant.wait(name, State.PAID, 20)).paid
+        assert (await merchant.wait(name, State.PAID, MAX_WAIT)).paid
     with pytest.raises(InvalidTerms):
         await merchant.capture_many([], at_once=0)
 

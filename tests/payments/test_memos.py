@@ -22,6 +22,7 @@ from fastevm.payments import (
     State,
 )
 from fastevm.payments.node import HttpTransport
+from tests.max_wait import MAX_WAIT
 
 from .b20 import TRANSFER, B20Market, b20_market
 from .market import CHAIN_ID, FUNDS, VALUE, canonical_transfers
@@ -61,7 +62,7 @@ async def refunded(
 async def test_a_transfer_with_the_orders_memo_pays_it(base: B20Market) -> None:
     merchant = base.merchant()
     order = await drafted(base, merchant)
-    waiting = asyncio.create_task(merchant.wait("order-1", State.PAID, 20))
+    waiting = asyncio.create_task(merchant.wait("order-1", State.PAID, MAX_WAIT))
     await asyncio.sleep(0.05)
     base.pay(order, VALUE)
     paid = await waiting

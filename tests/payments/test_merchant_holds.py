@@ -17,6 +17,7 @@ from fastevm.payments import (
 from fastevm.payments.contracts.placing import place_escrow
 from fastevm.payments.erc6492 import MULTICALL
 from fastevm.payments.escrow import V1_1
+from tests.max_wait import MAX_WAIT
 
 from .market import FUNDS, VALUE, Market
 
@@ -31,7 +32,7 @@ async def held(market: Market, merchant: Merchant, order_id: str = "order-1") ->
     await merchant.accept(order_id, market.signed(order))
     await merchant.hold(order_id, timeout=0)
     market.mine()
-    order = await merchant.hold(order_id, timeout=5)
+    order = await merchant.hold(order_id, timeout=MAX_WAIT)
     assert order.state is State.HELD, order
     return order
 

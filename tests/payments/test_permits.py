@@ -29,6 +29,7 @@ from fastevm.payments import (
 )
 from fastevm.payments.node import HttpTransport
 from fastevm.payments.permits import collector_of, permit_call
+from tests.max_wait import MAX_WAIT
 
 from .b20 import NAME, TRANSFER, B20Market, b20_market
 from .market import FUNDS, VALUE, canonical_transfers
@@ -48,7 +49,7 @@ async def captured(market: B20Market, merchant: Merchant, order_id: str = "order
     """Captures an order and waits until it is paid."""
     await merchant.capture(order_id, until=State.CAPTURING)
     market.mine()
-    assert (await merchant.wait(order_id, State.PAID, 20)).paid
+    assert (await merchant.wait(order_id, State.PAID, MAX_WAIT)).paid
 
 
 def payments(market: B20Market) -> list[int]:
@@ -81,7 +82,7 @@ async def test_processes_that_capture_one_permit_submit_once(base: B20Market) ->
     await asyncio.gather(*(item.capture("order-1", until=State.CAPTURING) for item in many))
     base.mine()
     for item in many:
-        assert (await item.wait("order-1", State.PAID, 20)).paid
+        assert (await item.wait("order-1", State.PAID, MAX_WAIT)).paid
     assert len(await many[0].submissions("order-1")) == 1
     assert payments(base) == [VALUE]
 
@@ -107,7 +108,7 @@ async def test_a_capture_that_was_recorded_but_not_sent_is_sent_after_a_restart(
     merchant = base.merchant()
     await merchant.reconcile()
     base.mine()
-    assert (await merchant.wait("order-1", State.PAID, 20)).paid
+    assert (await merchant.wait("order-1", State.PAID, MAX_WAIT)).paid
     assert payments(base) == [VALUE]
 
 
@@ -123,7 +124,7 @@ async def test_a_reorganisation_takes_the_payment_back_and_it_is_made_again(
     assert (order.state, order.settlement) == (State.CAPTURING, None)
     assert payments(base) == []
     base.mine()
-    assert (await merchant.wait("order-1", State.PAID, 20)).paid
+    assert (await merchant.wait("order-1", State.PAID, MAX_WAIT)).paid
     assert payments(base) == [VALUE]
     assert len(await merchant.submissions("order-1")) == 1
 
@@ -199,7 +200,7 @@ async def test_permits_are_never_put_into_a_batch(base: B20Market) -> None:
     await merchant.capture_many(["order-1", "order-2"], until=State.CAPTURING)
     base.mine()
     for name in ("order-1", "order-2"):
-        assert (await merchant.wait(name, State.PAID, 20)).paid
+        assert (await merchant.wait(name, State.PAID, MAX_WAIT)).paid
         (sent,) = await merchant.submissions(name)
         assert sent.orders == ()
 
@@ -306,7 +307,7 @@ async def test_a_pause_during_the_capture_releases_the_order_with_its_reason(
     await base.permitted(merchant)
     await merchant.capture("order-1", until=State.CAPTURING)
     base.do(base.admin, "pause(uint8[])", [TRANSFER])  # its tip is higher: it comes first
-    order = await merchant.wait("order-1", State.STORED, 20)
+    order = await merchant.wait("order-1", State.STORED, MAX_WAIT)
     assert (order.state, order.reason) == (State.STORED, Reason.PAUSED)
     base.do(base.admin, "unpause(uint8[])", [TRANSFER])
     await captured(base, merchant)
@@ -356,6 +357,6 @@ async def test_every_version_of_the_tokens_can_be_paid_both_ways(tmp_path: Path,
     await market.permitted(merchant)
     await captured(market, merchant)
     market.pay(await merchant.draft("order-2", market.payer.address, 7, kind=Kind.MEMO), 7)
-    assert (await merchant.wait("order-2", State.PAID, 20)).paid
+    assert (await merchant.wait("order-2", State.PAID, MAX_WAIT)).paid
     assert payments(market) == [VALUE, 7]
     await market.close()

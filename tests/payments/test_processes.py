@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from fastevm.payments import Progress, State
+from tests.max_wait import MAX_WAIT
 
 from .market import VALUE, Market
 from .stores import BOTH
@@ -35,7 +36,7 @@ async def main():
         node, open_store(store), Vault([b"\\x07" * 32]), Domain("USD Coin", "2", 31337, address),
         KeySigner(key), policy=Policy(poll=0.02), clock=lambda: int(now),
     )
-    order = await merchant.capture("order-1", timeout=20)
+    order = await merchant.capture("order-1", timeout=MAX_WAIT)
     print(order.state.value, order.settlement and order.settlement.transaction_hash)
     await node.close()
 
@@ -84,7 +85,7 @@ async def test_what_a_process_recorded_and_did_not_send_another_one_sends(still:
     await merchant.reconcile()
     assert still.node.pool.find(bytes.fromhex(sent.transaction_hash[2:])) is not None
     still.mine()
-    assert (await merchant.wait("order-1", State.PAID, 20)).paid
+    assert (await merchant.wait("order-1", State.PAID, MAX_WAIT)).paid
     assert [
         submission.transaction_hash for submission in await merchant.submissions("order-1")
     ] == [sent.transaction_hash]
@@ -98,7 +99,7 @@ async def test_what_a_process_sent_before_it_died_is_found_and_not_sent_twice(
     dying = await back_end(still, "after")
     assert await dying.wait() == 3
     still.mine()
-    order = await merchant.capture("order-1", timeout=20)
+    order = await merchant.capture("order-1", timeout=MAX_WAIT)
     assert order.paid
     (sent,) = await merchant.submissions("order-1")
     assert sent.progress is Progress.SUCCEEDED

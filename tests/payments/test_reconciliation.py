@@ -19,6 +19,7 @@ from fastevm.payments import (
     Watcher,
 )
 from fastevm.payments.contracts import artifact
+from tests.max_wait import MAX_WAIT
 
 from .market import FUNDS, VALUE, Market, canonical_transfers
 
@@ -119,7 +120,7 @@ async def test_the_stream_brings_payments_without_a_poll(live: Market) -> None:
     running = asyncio.create_task(merchant.run())
     await asyncio.sleep(0.3)
     live.do(live.payer, "transfer", live.shop.address, 5, mine=False)
-    for _ in range(200):
+    for _ in range(round(MAX_WAIT / 0.02)):
         if await merchant.ledger():
             break
         await asyncio.sleep(0.02)
@@ -133,7 +134,7 @@ async def test_captures_are_carried_to_their_end_in_the_background(live: Market)
     running = asyncio.create_task(merchant.run())
     await live.stored(merchant)
     await merchant.capture("order-1", until=State.CAPTURING, timeout=0)
-    for _ in range(200):
+    for _ in range(round(MAX_WAIT / 0.02)):
         if (await merchant.order("order-1")).paid:
             break
         await asyncio.sleep(0.02)
@@ -194,12 +195,12 @@ async def test_a_sender_without_gas_money_is_reported(still: Market) -> None:
     still.send(still.admin, poor.address, b"", value=10**18)
     await merchant.reconcile()
     still.mine()
-    assert (await merchant.wait("order-1", State.PAID, 20)).paid
+    assert (await merchant.wait("order-1", State.PAID, MAX_WAIT)).paid
 
 
 async def next_changes(watching: Any) -> dict[tuple[str, str], Verdict]:
     """Returns the next changes of a watcher."""
-    changes = await asyncio.wait_for(anext(watching), 10)
+    changes = await asyncio.wait_for(anext(watching), MAX_WAIT)
     return {(change.order_id, change.after.name): change.after for change in changes}
 
 

@@ -1,6 +1,7 @@
 """Reorganisations: removed payments are undone, and nothing is counted twice."""
 
 from fastevm.payments import Merchant, Progress, Reason, State
+from tests.max_wait import MAX_WAIT
 
 from .market import VALUE, Market
 from .stores import BOTH
@@ -14,7 +15,7 @@ async def paid(market: Market, **policy: int) -> Merchant:
     await market.stored(merchant)
     await merchant.capture("order-1", until=State.CAPTURING)
     market.mine()
-    order = await merchant.wait("order-1", State.PAID, 20)
+    order = await merchant.wait("order-1", State.PAID, MAX_WAIT)
     assert order.paid
     return merchant
 
@@ -135,7 +136,7 @@ async def test_a_cancellation_that_is_dropped_is_sent_again(still: Market) -> No
     order = await still.stored(merchant)
     await merchant.cancel("order-1", still.cancelled(order), until=State.CANCELLING)
     still.mine()
-    assert (await merchant.wait("order-1", State.CANCELLED, 20)).state is State.CANCELLED
+    assert (await merchant.wait("order-1", State.CANCELLED, MAX_WAIT)).state is State.CANCELLED
     still.rival(1, [[], []])
     await merchant.reconcile()
     assert (await merchant.order("order-1")).state is State.CANCELLING
@@ -161,7 +162,7 @@ async def test_a_burned_nonce_that_is_freed_revives_the_order(still: Market) -> 
     assert order.reason is None
     await merchant.capture("order-1", until=State.CAPTURING)
     still.mine()
-    assert (await merchant.wait("order-1", State.PAID, 20)).paid
+    assert (await merchant.wait("order-1", State.PAID, MAX_WAIT)).paid
 
 
 async def test_a_failed_capture_succeeds_on_another_branch(still: Market) -> None:
@@ -174,7 +175,7 @@ async def test_a_failed_capture_succeeds_on_another_branch(still: Market) -> Non
     leaving = list(still.node.chain.head.transactions)
     await merchant.capture("order-1", until=State.CAPTURING, force=True)
     still.mine()
-    order = await merchant.wait("order-1", State.PAID, 20)
+    order = await merchant.wait("order-1", State.PAID, MAX_WAIT)
     assert order.state is State.STORED
     assert order.reason is Reason.BALANCE
     capturing = list(still.node.chain.head.transactions)
@@ -193,7 +194,7 @@ async def test_what_a_voided_order_once_sent_is_replaced_by_nothing(still: Marke
     still.do(still.payer, "transfer", still.stranger.address, 10 * VALUE)
     await merchant.capture("order-1", until=State.CAPTURING, force=True)
     still.mine()
-    order = await merchant.wait("order-1", State.PAID, 20)
+    order = await merchant.wait("order-1", State.PAID, MAX_WAIT)
     assert order.state is State.STORED
     await merchant.void("order-1")
     still.rival(1, [[], []])

@@ -12,6 +12,7 @@ from fastevm.bench.node.compared import anvil_binary
 from fastevm.bench.node.launch import NodeProcess, fastevm_node
 from fastevm.payments import Merchant, NodeClient
 from fastevm.payments.node import HttpTransport
+from tests.max_wait import MAX_WAIT
 
 from .market import Market, market
 from .remote import VALUE, Remote, file_store
@@ -52,7 +53,7 @@ async def requests_of_a_capture(
         name = f"order-{number}"
         await store(name)
         before = transport.count
-        assert (await merchant.capture(name, timeout=90)).paid
+        assert (await merchant.capture(name, timeout=MAX_WAIT)).paid
         asked = transport.count - before
         print(f"{what}: {asked} requests")
     return asked

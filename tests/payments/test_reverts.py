@@ -24,6 +24,7 @@ from fastevm.payments import (
 from fastevm.payments.contracts import artifact
 from fastevm.payments.preflight import failure_of
 from fastevm.payments.signatures import SECP256K1_ORDER
+from tests.max_wait import MAX_WAIT
 
 from .market import FUNDS, VALUE, Market
 
@@ -103,7 +104,7 @@ async def test_a_refusal_is_predicted_and_after_a_failure_named(still: Market, n
     assert failing <= {case.verdict, "window_at_capture", "balance_after_others"}
     await merchant.capture("order-1", until=State.CAPTURING, force=True)
     still.mine()
-    order = await merchant.wait("order-1", State.PAID, 20)
+    order = await merchant.wait("order-1", State.PAID, MAX_WAIT)
     (sent,) = await merchant.submissions("order-1")
     assert sent.progress is Progress.REVERTED
     assert (sent.reason, sent.detail) == (case.reason, case.words)
@@ -147,7 +148,7 @@ async def test_both_bounds_of_the_window_are_strict(
     (report,) = await merchant.check(["order-1"])
     assert report.timestamp == start + shift + 1  # it is about the block after
     assert bool(report.verdict("window_now").ok) == (start < report.timestamp < start + 20)
-    order = await merchant.wait("order-1", State.PAID, 20)
+    order = await merchant.wait("order-1", State.PAID, MAX_WAIT)
     (sent,) = await merchant.submissions("order-1")
     assert order.paid == (words is None)
     assert sent.detail == (words or "")
@@ -159,7 +160,7 @@ async def test_a_second_use_of_the_nonce_is_refused(still: Market) -> None:
     signature = still.signed(order)
     await merchant.capture("order-1", until=State.CAPTURING)
     still.mine()
-    await merchant.wait("order-1", State.PAID, 20)
+    await merchant.wait("order-1", State.PAID, MAX_WAIT)
     call = still.capture_call(order, signature)
     (again,) = await merchant.node.batch([call])
     assert failure_of(again) == (
@@ -297,7 +298,7 @@ async def test_an_authorization_to_transfer_is_captured_by_transferring(still: M
     await merchant.accept("order-1", still.signed(order))
     await merchant.capture("order-1", until=State.CAPTURING)
     still.mine()
-    assert (await merchant.wait("order-1", State.PAID, 20)).paid
+    assert (await merchant.wait("order-1", State.PAID, MAX_WAIT)).paid
 
 
 async def test_a_contract_wallet_pays_with_a_signature_that_it_accepts(still: Market) -> None:
@@ -313,7 +314,7 @@ async def test_a_contract_wallet_pays_with_a_signature_that_it_accepts(still: Ma
     assert "contract" in report.verdict("signature").detail
     await merchant.capture("order-1", until=State.CAPTURING)
     still.mine()
-    assert (await merchant.wait("order-1", State.PAID, 20)).paid
+    assert (await merchant.wait("order-1", State.PAID, MAX_WAIT)).paid
 
 
 async def test_an_account_with_delegated_code_pays_as_that_code_decides(still: Market) -> None:
@@ -329,7 +330,7 @@ async def test_an_account_with_delegated_code_pays_as_that_code_decides(still: M
     await merchant.accept("order-1", sign(order.authorization, still.stranger.key))
     await merchant.capture("order-1", until=State.CAPTURING)
     still.mine()
-    assert (await merchant.wait("order-1", State.PAID, 20)).paid
+    assert (await merchant.wait("order-1", State.PAID, MAX_WAIT)).paid
 
 
 ZERO = "0x" + "00" * 20

@@ -5,6 +5,7 @@ import base64
 import pytest
 
 from fastevm.payments import Merchant, State, Vault, VaultError
+from tests.max_wait import MAX_WAIT
 
 from .market import KEY, Market
 from .stores import BOTH
@@ -36,7 +37,7 @@ async def test_everything_sealed_moves_to_the_newest_key(still: Market) -> None:
     await newest.capture("order-1", until=State.CAPTURING)
     still.mine()
     for name in ("order-1", "order-2"):
-        assert (await newest.wait(name, State.PAID, 20)).paid
+        assert (await newest.wait(name, State.PAID, MAX_WAIT)).paid
 
 
 async def test_the_ring_of_the_environment_serves(

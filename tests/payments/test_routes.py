@@ -3,6 +3,7 @@
 import pytest
 
 from fastevm.payments import InvalidTerms, KeySigner, Kind, Merchant, Policy, ThroughWallet, Vault
+from tests.max_wait import MAX_WAIT
 
 from .market import KEY, VALUE, Market
 
@@ -25,7 +26,7 @@ async def pay(market: Market, merchant: Merchant, kind: Kind) -> None:
     await merchant.accept("order-1", market.signed(order))
     await merchant.capture("order-1", timeout=0)
     market.mine()
-    order = await merchant.capture("order-1", timeout=5)
+    order = await merchant.capture("order-1", timeout=MAX_WAIT)
     assert order.paid, order
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from fastevm.payments import Kind, Merchant, NodeClient, Order, State
 from fastevm.payments.node import HttpTransport
+from tests.max_wait import MAX_WAIT
 
 from .market import VALUE, Market
 
@@ -48,7 +49,7 @@ async def running(merchant: Merchant) -> AsyncIterator[asyncio.Task[None]]:
 
 
 async def until(what: Any) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(MAX_WAIT):
         while not what():
             await asyncio.sleep(0.01)
 
@@ -88,7 +89,7 @@ async def test_a_capture_needs_nothing_that_a_provider_may_lack(still: Market, n
     transport.odd = ODD[name]
     await merchant.capture("order-1", until=State.CAPTURING)
     still.mine()
-    assert (await merchant.wait("order-1", State.PAID, 20)).paid
+    assert (await merchant.wait("order-1", State.PAID, MAX_WAIT)).paid
     await transport.close()
 
 
@@ -151,10 +152,10 @@ async def test_a_capture_that_another_process_pre_confirmed_is_waited_for(live: 
     ours, theirs = live.merchant(), live.merchant()
     order = await live.stored(ours)
     live.take(order.authorization.terms, live.shop, mine=False)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(MAX_WAIT):
         while (await theirs.check(["order-1"]))[0].verdict("nonce").ok:
             await asyncio.sleep(0.02)
-    paid = await theirs.capture("order-1", timeout=20)
+    paid = await theirs.capture("order-1", timeout=MAX_WAIT)
     assert paid.paid
     assert await theirs.submissions("order-1") == []
     assert [entry.amount for entry in await theirs.ledger()] == [VALUE]
@@ -165,4 +166,4 @@ async def test_a_nonce_that_was_burned_on_less_fails_the_order(still: Market) ->
     order = await still.stored(merchant)
     less = still.terms(nonce=order.authorization.terms.nonce, value=1)
     still.take(less, still.stranger, kind=Kind.TRANSFER)
-    assert (await merchant.capture("order-1", timeout=5)).state is State.FAILED
+    assert (await merchant.capture("order-1", timeout=MAX_WAIT)).state is State.FAILED

@@ -3,6 +3,7 @@
 import pytest
 
 from fastevm.payments import Domain, KeySigner, Merchant, NodeClient, Order, State, UnknownOrder
+from tests.max_wait import MAX_WAIT
 
 from .market import VALUE, Market
 from .stores import BOTH
@@ -32,7 +33,7 @@ async def test_orders_of_another_chain_and_token_are_left_alone(still: Market) -
     assert {report.order_id for report in await merchant.check()} == {"ours"}
     await merchant.capture("ours", until=State.CAPTURING)
     still.mine()
-    assert (await merchant.wait("ours", State.PAID, 20)).paid
+    assert (await merchant.wait("ours", State.PAID, MAX_WAIT)).paid
     still.warp(ours.authorization.terms.valid_before + 1)
     await merchant.reconcile()
     assert (await elsewhere.order("elsewhere")).version == there.version
@@ -86,7 +87,7 @@ async def test_two_tokens_of_one_account_never_use_a_nonce_twice(still: Market) 
     assert nonces == [0, 1]
     still.mine()
     for merchant in (first, second):
-        assert (await merchant.wait("order-1", State.PAID, 20)).paid
+        assert (await merchant.wait("order-1", State.PAID, MAX_WAIT)).paid
 
 
 async def test_a_token_that_comes_later_is_read_from_its_beginning(still: Market) -> None:

@@ -22,6 +22,7 @@ from fastevm.payments import (
 )
 from fastevm.payments.kms import address_of
 from fastevm.payments.signatures import SECP256K1_ORDER
+from tests.max_wait import MAX_WAIT
 
 from .market import Market
 from .stores import BOTH
@@ -95,7 +96,7 @@ async def test_captures_are_signed_by_a_slow_service_side_by_side(
     assert all(getattr(end, "state", None) is State.CAPTURING for end in ends.values())
     still.mine()
     for name in names:
-        assert (await merchant.wait(name, State.PAID, 20)).paid
+        assert (await merchant.wait(name, State.PAID, MAX_WAIT)).paid
     assert service.asked == 5
 
 
@@ -130,7 +131,7 @@ async def test_a_service_that_fails_is_asked_again(
         await merchant.reconcile()
         await asyncio.sleep(0.1)
     still.mine()
-    assert (await merchant.wait("order-1", State.PAID, 20)).paid
+    assert (await merchant.wait("order-1", State.PAID, MAX_WAIT)).paid
     assert service.asked == 3
     assert len(await merchant.submissions("order-1")) == 1
 
@@ -146,7 +147,7 @@ async def test_another_process_signs_what_one_reserved_and_left(
     other = still.merchant()
     await other.reconcile()
     still.mine()
-    assert (await other.wait("order-1", State.PAID, 20)).paid
+    assert (await other.wait("order-1", State.PAID, MAX_WAIT)).paid
 
 
 async def test_an_order_that_ends_before_it_is_signed_leaves_no_gap(
@@ -163,7 +164,7 @@ async def test_an_order_that_ends_before_it_is_signed_leaves_no_gap(
     await merchant.reconcile()
     await merchant.capture("order-2", until=State.CAPTURING)
     still.mine()
-    assert (await merchant.wait("order-2", State.PAID, 20)).paid
+    assert (await merchant.wait("order-2", State.PAID, MAX_WAIT)).paid
     assert [submission.account_nonce for submission in await merchant.submissions("order-2")] == [1]
 
 
@@ -221,7 +222,7 @@ async def test_the_services_of_aws_and_google_are_asked_as_they_want_it(
     await still.stored(merchant)
     await merchant.capture("order-1", until=State.CAPTURING)
     still.mine()
-    assert (await merchant.wait("order-1", State.PAID, 20)).paid
+    assert (await merchant.wait("order-1", State.PAID, MAX_WAIT)).paid
 
 
 def test_a_key_of_another_curve_is_refused() -> None:

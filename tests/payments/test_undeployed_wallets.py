@@ -8,6 +8,7 @@ from fastevm.payments.contracts import artifact
 from fastevm.payments.contracts.placing import place_escrow
 from fastevm.payments.erc6492 import MULTICALL, wrap
 from fastevm.payments.escrow import V1_1
+from tests.max_wait import MAX_WAIT
 
 from .market import VALUE, Market
 
@@ -63,7 +64,7 @@ async def test_a_wallet_is_made_by_the_capture_that_it_pays(still: Market) -> No
     assert report.ok, report.summary
     await merchant.capture("order-1", until=State.CAPTURING)
     still.mine()
-    assert (await merchant.wait("order-1", State.PAID, 20)).paid
+    assert (await merchant.wait("order-1", State.PAID, MAX_WAIT)).paid
     assert await stage.code() != "0x"
 
 
@@ -76,7 +77,7 @@ async def test_one_that_somebody_made_meanwhile_pays_too(still: Market) -> None:
     still.send(still.stranger, stage.factory, made)
     await merchant.capture("order-1", until=State.CAPTURING)
     still.mine()
-    assert (await merchant.wait("order-1", State.PAID, 20)).paid
+    assert (await merchant.wait("order-1", State.PAID, MAX_WAIT)).paid
 
 
 async def test_a_wallet_pays_into_a_hold_and_not_by_receive(still: Market) -> None:
@@ -89,4 +90,4 @@ async def test_a_wallet_pays_into_a_hold_and_not_by_receive(still: Market) -> No
     await merchant.accept("order-2", stage.signed(order))
     await merchant.hold("order-2", timeout=0)
     still.mine()
-    assert (await merchant.hold("order-2", timeout=5)).state is State.HELD
+    assert (await merchant.hold("order-2", timeout=MAX_WAIT)).state is State.HELD

@@ -28,6 +28,7 @@ from fastevm.payments.webhooks import (
     stream,
     verified,
 )
+from tests.max_wait import MAX_WAIT
 
 from .market import KEY, Market
 from .stores import BOTH
@@ -85,7 +86,7 @@ async def paid(market: Market, merchant: Merchant, *names: str) -> None:
         await merchant.capture(name, until=State.CAPTURING)
     market.mine()
     for name in names:
-        assert (await merchant.wait(name, State.PAID, 20)).paid
+        assert (await merchant.wait(name, State.PAID, MAX_WAIT)).paid
 
 
 async def emptied(sender: Sender) -> None:
@@ -294,7 +295,7 @@ async def test_the_stream_tells_what_any_process_did(still: Market) -> None:
 
     task = asyncio.create_task(listen())
     await paid(still, ours, "order-1")
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(MAX_WAIT):
         while len(types) < len(LIFE):
             await asyncio.sleep(0.01)
     assert types == LIFE
@@ -308,7 +309,7 @@ async def test_the_sender_runs_beside_the_merchant(still: Market, receiver: Rece
     sender = sender_of(merchant)
     task = asyncio.create_task(sender.run())
     await paid(still, merchant, "order-1")
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(MAX_WAIT):
         while receiver.types("order-1") != LIFE:
             await asyncio.sleep(0.02)
     task.cancel()

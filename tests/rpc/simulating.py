@@ -10,12 +10,11 @@ from fastevm.bench.node.launch import ServerThread
 from fastevm.core.execution.types import Header
 from fastevm.rpc_client.blocking import JsonRpcClient
 from fastevm.rpc_client.messages import request_body
+from tests.max_wait import MAX_WAIT
 from tests.shared_data import RECORDED
 
 A, B, C = ("0x" + byte * 20 for byte in ("a1", "b0", "c0"))
 RICH = {A: {"balance": hex(10**30)}}
-TIMEOUT = 20.0
-SOON = 10.0  # seconds in which what should happen at once must happen
 
 MEMBERS = {
     "parent_hash": "parentHash",
@@ -56,7 +55,7 @@ def recorded_simulations() -> dict[str, Any]:
 
 def post(url: str, body: bytes) -> Any:
     """The parsed answer to a body."""
-    with JsonRpcClient(url, timeout=TIMEOUT) as client:
+    with JsonRpcClient(url, timeout=MAX_WAIT) as client:
         return json.loads(client.send(body))
 
 
@@ -108,7 +107,7 @@ def header_hash(shown: dict[str, Any]) -> str:
 def wait_until(server: ServerThread, jobs: int) -> float:
     """Seconds until so many jobs run."""
     started = time.monotonic()
-    while server.server.workers.in_flight != jobs and time.monotonic() - started < SOON:
+    while server.server.workers.in_flight != jobs and time.monotonic() - started < MAX_WAIT:
         time.sleep(0.01)
     assert server.server.workers.in_flight == jobs
     return time.monotonic() - started
@@ -118,7 +117,7 @@ def wait_for_rest(server: ServerThread) -> None:
     """Until no thread of the workers runs anything."""
     started = time.monotonic()
     workers = server.server.workers
-    while workers.short.running + workers.long.running and time.monotonic() - started < SOON:
+    while workers.short.running + workers.long.running and time.monotonic() - started < MAX_WAIT:
         time.sleep(0.01)
     assert not workers.short.running + workers.long.running
 

@@ -11,9 +11,9 @@ import pytest
 
 from fastevm.bench.node.launch import server_of
 from fastevm.node import Node
+from tests.max_wait import MAX_WAIT
 
 QUIET = 0.15  # seconds in which nothing may come
-WAIT_SECONDS = 5.0  # seconds in which something must come
 
 
 class SocketClient:
@@ -25,7 +25,7 @@ class SocketClient:
         self._id = 0
 
     async def read(self) -> Any:
-        return json.loads((await self.socket.receive(timeout=WAIT_SECONDS)).data)
+        return json.loads((await self.socket.receive(timeout=MAX_WAIT)).data)
 
     async def ask(self, method: str, *params: Any) -> Any:
         """Return the whole answer; notifications that come before it are kept."""

@@ -9,6 +9,7 @@ from fastevm.core.primitives.hex import hex_bytes
 from fastevm.core.primitives.keccak import keccak256
 from fastevm.node import Mining, dev_node
 from fastevm.rpc_client.blocking import JsonRpcClient
+from tests.max_wait import MAX_WAIT
 
 # Returns BASEFEE; as a program, and as the code that a creation leaves.
 PROGRAM = "0x485f5260205ff3"
@@ -18,7 +19,7 @@ OVERRIDES = {AT: {"code": PROGRAM}}
 
 
 def asked(live: ServerThread, dialect: str, method: str, *params: Any) -> Any:
-    with JsonRpcClient(live.url(dialect), timeout=20.0) as client:
+    with JsonRpcClient(live.url(dialect), timeout=MAX_WAIT) as client:
         return client.call(method, *params)
 
 

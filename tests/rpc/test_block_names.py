@@ -12,10 +12,10 @@ from fastevm.node.remote.options import ForkOptions
 from fastevm.rpc.errors import REASONS
 from fastevm.rpc_client.blocking import JsonRpcClient
 from tests.block_times import UNHURRIED_MS
+from tests.max_wait import MAX_WAIT
 
 from .block_names import Json, Named, ask, play, requests, result
 
-SECONDS: Final = 30.0
 POLL_MS: Final = 20
 MODES: Final = (
     "node",
@@ -84,9 +84,9 @@ def client(request: pytest.FixtureRequest, served: Served, upstream: ServerThrea
     if mode == "node":
         server = served.start(dev_node(block_time_ms=UNHURRIED_MS, slice_interval_ms=100))
         here = served.client(server)
-        wait_for(server.server.node.pending, SECONDS, "no slice")
+        wait_for(server.server.node.pending, MAX_WAIT, "no slice")
         result(here, "evm_mine")
-        wait_for(server.server.node.pending, SECONDS, "no slice after a block")
+        wait_for(server.server.node.pending, MAX_WAIT, "no slice after a block")
         return here
     if mode == "dev":
         node = dev_node(mining=Mining.INSTANT)
@@ -122,7 +122,7 @@ def followed(mode: str, served: Served, upstream: ServerThread) -> JsonRpcClient
         for _ in range(2):
             result(served.client(upstream), "evm_mine")
     head = upstream.server.node.chain.head
-    wait_for(lambda: node.chain.head.hash == head.hash, SECONDS, "it did not follow")
+    wait_for(lambda: node.chain.head.hash == head.hash, MAX_WAIT, "it did not follow")
     return here
 
 

@@ -13,6 +13,7 @@ from fastevm.chain.storage import DataDirectory
 from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.core.primitives.hex import hex_bytes
 from fastevm.node import Mining, Node, dev_node
+from tests.max_wait import MAX_WAIT
 
 from .simulating import sent, wait_for_rest, wait_until
 from .test_dev_node import CHAIN_ID, RECEIVER, SENDER, Client
@@ -146,7 +147,7 @@ def test_control_that_waits_for_the_builder_leaves_a_worker_free() -> None:
             assert client.result("eth_getProof", account, [], "latest")["address"] == account
             assert not any(item.done() for item in waiting)
         for item in waiting:
-            assert item.result(timeout=5)
+            assert item.result(timeout=MAX_WAIT)
 
 
 def payments(node: Node, count: int) -> list[str]:
@@ -179,7 +180,7 @@ def test_transactions_that_wait_for_their_block_leave_a_worker_free(method: str)
             assert client.result("eth_getProof", account, [], "latest")["address"] == account
             assert not any(item.done() for item in waiting)
         for item in waiting:
-            assert item.result(timeout=5)
+            assert item.result(timeout=MAX_WAIT)
         assert node.chain.head.number == len(raws)
 
 

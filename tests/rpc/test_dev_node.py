@@ -14,6 +14,7 @@ from fastevm.bench.node.launch import ServerThread
 from fastevm.node import dev_node
 from fastevm.rpc_client.blocking import JsonRpcClient
 from fastevm.rpc_client.messages import request_body
+from tests.max_wait import MAX_WAIT
 
 CHAIN_ID = 31_337
 KEY = "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80"
@@ -28,7 +29,7 @@ class Client:
     """Calls one dialect of a live server."""
 
     def __init__(self, url: str) -> None:
-        self.client = JsonRpcClient(url, timeout=5)
+        self.client = JsonRpcClient(url, timeout=MAX_WAIT)
 
     def ask(self, method: str, *params: Any) -> Any:
         """Return the whole answer."""
@@ -42,7 +43,7 @@ class Client:
 
     def wait(self, condition: Callable[[], Any]) -> Any:
         """Return the first true value of ``condition``."""
-        for _ in range(100):
+        for _ in range(round(MAX_WAIT / 0.03)):
             value = condition()
             if value:
                 return value

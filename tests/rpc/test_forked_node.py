@@ -16,8 +16,8 @@ from fastevm.node import Mining, Node, dev_node, forked_node
 from fastevm.node.dev_accounts import DevAccount, dev_accounts
 from fastevm.node.remote.options import ForkOptions
 from fastevm.rpc_client.messages import RpcRefusal
+from tests.max_wait import MAX_WAIT
 
-SECONDS = 20.0
 COUNTER, READER, BOB = b"\xc0" * 20, b"\xc1" * 20, b"\xb0" * 20
 COUNT_SLOT = 7
 # adds one to slot 7 and logs the sum
@@ -79,7 +79,7 @@ def mined(server: ServerThread, tx_hash: str) -> Any:
             found = client.call("eth_getTransactionReceipt", tx_hash)
             return found if found is not None and int(found["blockHash"], 16) else None
 
-        return wait_for(receipt, SECONDS, "the transaction was not mined")
+        return wait_for(receipt, MAX_WAIT, "the transaction was not mined")
 
 
 def test_a_transaction_goes_on_from_the_state_of_the_upstream(
@@ -196,7 +196,7 @@ def test_the_loop_serves_others_while_the_upstream_is_asked(
         held.begin()
         waiting = other.submit(server.client().call, *cold)
         try:
-            assert held.entered.wait(SECONDS)
+            assert held.entered.wait(MAX_WAIT)
             for _ in range(3):
                 client.call("eth_chainId")
             assert not waiting.done()
@@ -213,7 +213,7 @@ def test_the_clock_goes_on_from_the_fork(upstream: ServerThread) -> None:
         client.call("evm_mine")
         block = client.call("eth_getBlockByNumber", "latest", False)
         assert int(fork["timestamp"], 16) < int(block["timestamp"], 16)
-        assert int(block["timestamp"], 16) <= int(fork["timestamp"], 16) + SECONDS
+        assert int(block["timestamp"], 16) <= int(fork["timestamp"], 16) + MAX_WAIT
 
 
 def test_slices_are_made_while_the_upstream_does_not_answer(upstream: ServerThread) -> None:
@@ -226,10 +226,10 @@ def test_slices_are_made_while_the_upstream_does_not_answer(upstream: ServerThre
         held.begin()
         try:
             tx_hash = client.call("eth_sendRawTransaction", hex_bytes(counting(accounts()[1], 0)))
-            assert held.entered.wait(SECONDS)
+            assert held.entered.wait(MAX_WAIT)
             made = node.metrics()["slices_total"]
             wait_for(
-                lambda: node.metrics()["slices_total"] > made + 2, SECONDS, "no slices were made"
+                lambda: node.metrics()["slices_total"] > made + 2, MAX_WAIT, "no slices were made"
             )
         finally:
             held.released.set()
@@ -249,7 +249,7 @@ class HeldFetch:
 
     def _ask(self, *args: Any, **options: Any) -> Any:
         self.entered.set()
-        assert self.released.wait(SECONDS)
+        assert self.released.wait(MAX_WAIT)
         return self.ask(*args, **options)
 
 

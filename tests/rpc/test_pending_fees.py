@@ -6,8 +6,7 @@ import pytest
 
 from fastevm.bench.node.launch import ServerThread, wait_for
 from fastevm.node import Mining, Node, dev_node
-
-SECONDS = 10.0
+from tests.max_wait import MAX_WAIT
 
 
 @pytest.mark.parametrize(
@@ -35,4 +34,4 @@ def test_the_newest_entry_is_the_pending_block(make: Callable[[], Node]) -> None
             assert history["reward"] == [["0x0"]]
             return True
 
-        wait_for(answers, SECONDS, "blocks are built too fast")
+        wait_for(answers, MAX_WAIT, "blocks are built too fast")

@@ -13,6 +13,7 @@ from fastevm.bench.node.launch import ServerThread
 from fastevm.node import Mining, dev_node
 from fastevm.rpc_client.blocking import JsonRpcClient
 from tests.anvil import anvil_process
+from tests.max_wait import MAX_WAIT
 
 from .block_names import ask, result
 
@@ -125,7 +126,7 @@ def test_the_interval_of_timestamps_is_restored(client: JsonRpcClient) -> None:
 def anvil() -> Iterator[JsonRpcClient]:
     with (
         anvil_process() as process,
-        JsonRpcClient(process.url, timeout=20) as client,
+        JsonRpcClient(process.url, timeout=MAX_WAIT) as client,
     ):
         yield client
 

@@ -13,6 +13,7 @@ from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.node.dev_accounts import dev_accounts
 from fastevm.node.dev_chain import DEV_CHAIN_ID as CHAIN_ID
 from fastevm.rpc_client.messages import RpcRefusal
+from tests.max_wait import MAX_WAIT
 
 KEY = dev_accounts(1)[0].private_key
 BOB = "0x" + "b0" * 20
@@ -20,7 +21,6 @@ ZERO = "0x" + "00" * 32
 # PUSH0 PUSH0 LOG0 STOP behind a constructor that returns it.
 LOGGER_INIT = "635f5fa0005f526004601cf3"
 TIMES = ("--block-time", "500ms", "--slice-interval", "50")
-WAIT_SECONDS = 20.0
 
 
 class Pair:
@@ -86,7 +86,7 @@ def receipt(node: NodeProcess, tx_hash: str, *, sealed: bool = True) -> Any:
         answer = node.ask("eth_getTransactionReceipt", tx_hash)
         return answer if answer and (not sealed or answer["blockHash"] != ZERO) else None
 
-    return wait_for(found, WAIT_SECONDS, f"no receipt of {tx_hash}")
+    return wait_for(found, MAX_WAIT, f"no receipt of {tx_hash}")
 
 
 def follows(pair: Pair, at_least: int = 0) -> None:
@@ -97,13 +97,13 @@ def follows(pair: Pair, at_least: int = 0) -> None:
         metrics = pair.follower.metrics()
         return last >= at_least and last - head(pair.follower) <= 1 and metrics["pending_served"]
 
-    wait_for(at_the_head, WAIT_SECONDS, "the follower does not follow")
+    wait_for(at_the_head, MAX_WAIT, "the follower does not follow")
 
 
 def same(pair: Pair) -> None:
     """What both have is the same, and the follower has all of it."""
     last = head(pair.builder)
-    wait_for(lambda: head(pair.follower) >= last, WAIT_SECONDS, "the follower stays behind")
+    wait_for(lambda: head(pair.follower) >= last, MAX_WAIT, "the follower stays behind")
     assert chain(pair.follower, last) == chain(pair.builder, last)
 
 
@@ -119,7 +119,7 @@ def test_either_side_is_killed_and_both_end_with_the_same_chain(pair: Pair) -> N
     promised = receipt(pair.builder, sent[-1], sealed=False)
     pair.builder.kill()
     wait_for(
-        lambda: not pair.follower.metrics()["feed_connected"], WAIT_SECONDS, "nobody noticed"
+        lambda: not pair.follower.metrics()["feed_connected"], MAX_WAIT, "nobody noticed"
     )  # fmt: skip
     pair.builder.start()
     assert chain(pair.builder, before) == wanted
@@ -187,11 +187,11 @@ def test_a_follower_starts_over_when_its_upstream_began_anew(
     )  # fmt: skip
     try:
         follower.start()
-        wait_for(lambda: head(follower) >= 1, WAIT_SECONDS, "it does not follow")
+        wait_for(lambda: head(follower) >= 1, MAX_WAIT, "it does not follow")
         first, second = first_block(follower), begin_anew(upstream)
         assert second != first
-        wait_for(lambda: first_block(follower) == second, WAIT_SECONDS, "it stays on the old chain")
-        wait_for(lambda: head(follower) >= 1, WAIT_SECONDS, "it does not follow the new chain")
+        wait_for(lambda: first_block(follower) == second, MAX_WAIT, "it stays on the old chain")
+        wait_for(lambda: head(follower) >= 1, MAX_WAIT, "it does not follow the new chain")
         (aside,) = tmp_path.glob("abandoned-*")
         assert first in (aside / "genesis.json").read_text()
     finally:
@@ -208,7 +208,7 @@ def test_a_follower_that_shall_not_start_over_ends_with_an_error(
         follower.start()
         begin_anew(upstream)
         assert follower.process is not None
-        assert follower.process.wait(WAIT_SECONDS) == 1
+        assert follower.process.wait(MAX_WAIT) == 1
         assert "is on another chain: its block 0 is 0x" in errors.read_text()
     finally:
         follower.stop()

@@ -16,6 +16,7 @@ from fastevm.node.production import BlockAttributes, assemble_block
 from fastevm.rpc.limits import Limits
 from fastevm.rpc.transport.server import Server
 from tests.block_times import UNHURRIED_MS
+from tests.max_wait import MAX_WAIT
 
 from .sockets import SocketClient
 
@@ -25,7 +26,6 @@ SENDER = Account.from_key(KEY).address
 RECEIVER = "0x" + "11" * 20
 ZERO = "0x" + "00" * 32
 BLOCK_MS, SLICE_MS = 600, 100
-WAIT_SECONDS = 10.0  # seconds to wait for what should take a fraction of one
 # PUSH0 PUSH0 LOG0, then the number of calls so far into slot 0
 LOGGER_CODE = "5f5fa05f546001015f5500"
 LOGGER_INIT = f"0x6a{LOGGER_CODE}5f52600b6015f3"
@@ -73,7 +73,7 @@ class Harness:
 
     async def sealed(self, client: SocketClient, tx_hash: str) -> Any:
         """Wait for a receipt in a canonical block."""
-        for _ in range(200):
+        for _ in range(round(MAX_WAIT / 0.02)):
             receipt = await client.result("eth_getTransactionReceipt", tx_hash)
             if receipt and receipt["blockHash"] != ZERO:
                 return receipt
@@ -440,7 +440,7 @@ async def test_who_watches_a_follower_sees_what_the_leader_makes(unhurried: Harn
     follower = await stand_on(node)
     watcher, caller = await follower.client(), await leader.client()
     await watcher.subscribe("newFlashblockTransactions")
-    async with asyncio.timeout(WAIT_SECONDS):
+    async with asyncio.timeout(MAX_WAIT):
         while not node.metrics_registry.get("feed_connected"):
             await asyncio.sleep(0.02)
         # the follower came in the middle of the first block: the next one is told from its start

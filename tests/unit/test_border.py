@@ -10,9 +10,8 @@ import textwrap
 
 import pytest
 
+from tests.max_wait import MAX_WAIT
 from tests.shared_data import ROOT
-
-SECONDS = 300  # a sanitizer's build on a busy machine takes two minutes for the longest
 
 PRELUDE = """
 import gc, signal, threading, time
@@ -255,7 +254,7 @@ CASES = {
 }
 
 
-def run(code: str, seconds: float = SECONDS) -> None:
+def run(code: str, seconds: float = MAX_WAIT) -> None:
     """Run the code in a process of its own, which must end well."""
     done = subprocess.run(
         [sys.executable, "-c", PRELUDE + textwrap.dedent(code)],

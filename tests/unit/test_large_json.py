@@ -10,8 +10,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from fastevm.bench.node.launch import wait_for
 from fastevm.rpc_client import large_json
 from fastevm.rpc_client.large_json import decode
+from tests.max_wait import MAX_WAIT
 
 
 def value(rng: random.Random, depth: int = 0) -> Any:
@@ -85,11 +87,15 @@ def test_other_threads_run_meanwhile() -> None:
             time.sleep(0)
 
     thread = threading.Thread(target=count)
-    thread.start()
-    try:
+
+    def turns_meanwhile() -> int:
         turns[0] = 0
         decode(text, msgspec.json.decode)
-        assert turns[0] > 20
+        return turns[0]
+
+    thread.start()
+    try:
+        wait_for(lambda: turns_meanwhile() > 20, MAX_WAIT, "no other thread runs")
     finally:
         done.set()
         thread.join()

@@ -3,7 +3,7 @@
 export const [url, privateKey] = process.argv.slice(2);
 export const socketUrl = url.replace("http", "ws");
 export const NOBODY = "0x00000000000000000000000000000000000000b0";
-const LIMIT = 8_000; // milliseconds for one program
+const LIMIT = 300_000; // milliseconds for one program
 
 // SSTORE(0, SLOAD(0) + 1), LOG1 of the new value with topic 7, RETURN of it
 export const COUNTER = "5f54600101805f555f52600760205fa160205ff3";

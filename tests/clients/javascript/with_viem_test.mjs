@@ -14,7 +14,7 @@ const client = createTestClient({ mode, chain: foundry, transport: http(url), po
   .extend(publicActions)
   .extend(walletActions);
 const latest = () => client.getBlock();
-const receipt = (hash) => client.waitForTransactionReceipt({ hash, timeout: 5_000 });
+const receipt = (hash) => client.waitForTransactionReceipt({ hash, timeout: 300_000 });
 const onDemand = async (run) => {
   await client.setAutomine(false);
   try {

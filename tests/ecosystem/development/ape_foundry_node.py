@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import json
 import sys
+from functools import partialmethod
 from pathlib import Path
 from typing import Any
 
 import ape
 from ape.api import ReceiptAPI
+from ape.api.providers import SubprocessProvider
 from ape.contracts import ContractContainer
 from ethpm_types import ContractType
 
 from tests.ecosystem.development.cases import case, tell
+from tests.max_wait import MAX_WAIT
 
 TOKEN = json.loads(
     (
@@ -209,6 +212,7 @@ def estimate() -> None:
 
 def main() -> None:
     """Run them all, a line of JSON for each."""
+    SubprocessProvider.start = partialmethod(SubprocessProvider.start, timeout=MAX_WAIT)
     port = {"host": "auto"}  # a free one
     with ape.networks.ethereum.local.use_provider("foundry", provider_settings=port):
         tell()

@@ -7,7 +7,9 @@ import signal
 from collections.abc import Callable
 from typing import Any, Final
 
-SECONDS: Final = 30  # for one case: clients poll for ever
+from tests.max_wait import MAX_WAIT
+
+SECONDS: Final = round(MAX_WAIT)  # for one case: clients poll for ever
 CASES: Final[list[Callable[[], Any]]] = []
 
 

@@ -25,12 +25,12 @@ from fastevm.node.dev_accounts import dev_accounts
 from fastevm.payments.contracts import artifact
 from fastevm.rpc_client.blocking import JsonRpcClient
 from fastevm.rpc_client.messages import RpcRefusal
+from tests.max_wait import MAX_WAIT
 
 from .method_calls import CHANGES, LAST, READS, Call
 from .nodes import BASELINE, NODES, OURS, running
 
 EXPLAINED: Final = Path(__file__).parent / "shape_differences.txt"
-ANSWER_SECONDS: Final = 20.0
 NOBODY: Final = "0x00000000000000000000000000000000000000b0"
 WORD: Final = "0x" + "77" * 32
 # SSTORE(0, SLOAD(0) + 1), LOG1 of the new value with topic 7, a call to NOBODY, RETURN
@@ -165,7 +165,7 @@ def title(call: Call) -> str:
 def shapes(name: str) -> list[tuple[str, Shape]]:
     """The shape of every answer of a node that is started for it."""
     with running(NODES[name]()) as process:
-        node = JsonRpcClient(process.url, timeout=ANSWER_SECONDS)
+        node = JsonRpcClient(process.url, timeout=MAX_WAIT)
         values = prepare(node)
 
         def shown(call: Call) -> tuple[str, Shape]:

@@ -20,11 +20,11 @@ from fastevm.payments.escrow import V1_1, PaymentInfo, held
 from fastevm.payments.x402 import Facilitator, Paywall, Sale, payment_middleware
 from fastevm.payments.x402.auth_capture import AuthCapture
 from fastevm.payments.x402.messages import decode_header
+from tests.max_wait import MAX_WAIT
 from tests.payments.x402.street import PRICE, Served, Street, street
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
-WAIT_SECONDS = 60  # seconds for one program
 
 PAYERS: dict[str, tuple[list[str], Path]] = {
     "npm @x402/fetch 2": (["node", "pay_fetch.mjs"], HERE / "node_modules/@x402/fetch"),
@@ -49,7 +49,7 @@ async def pay(payer: str, key: bytes, *arguments: str) -> list[dict[str, Any]]:
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
     )  # fmt: skip
     try:
-        printed, complaint = await asyncio.wait_for(program.communicate(), WAIT_SECONDS)
+        printed, complaint = await asyncio.wait_for(program.communicate(), MAX_WAIT)
     finally:
         if program.returncode is None:
             program.kill()

@@ -27,6 +27,7 @@ from fastevm.payments.x402 import (
     WsgiPaymentMiddleware,
     payment_middleware,
 )
+from tests.max_wait import MAX_WAIT
 
 from .street import Served
 
@@ -104,7 +105,7 @@ async def on_uvicorn(shop: Shop, wall: Paywall) -> AsyncIterator[int]:
     guarded: Any = PaymentMiddleware(app, wall)
     server = uvicorn.Server(uvicorn.Config(guarded, port=0, log_level="critical", lifespan="off"))
     serving = asyncio.create_task(server.serve())
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(MAX_WAIT):
         while not server.started:
             await asyncio.sleep(0.01)
     yield server.servers[0].sockets[0].getsockname()[1]
@@ -188,7 +189,7 @@ async def exchange(port: int, request: bytes, *, end: bool = False) -> tuple[int
 
 def _exchange(port: int, request: bytes, end: bool) -> tuple[int, bytes]:
     answer = b""
-    with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
+    with socket.create_connection(("127.0.0.1", port), timeout=MAX_WAIT) as connection:
         with suppress(ConnectionError):  # the server may answer before it has read everything
             connection.sendall(request)
             if end:

@@ -12,6 +12,7 @@ from fastevm.payments.x402 import ChainSettler, Facilitator, Payment, Requiremen
 from fastevm.payments.x402.chain_settler import DONE
 from fastevm.payments.x402.exact import Exact
 from fastevm.payments.x402.messages import Malformed
+from tests.max_wait import MAX_WAIT
 
 from ..test_lagging_nodes import Unindexed
 from .street import CHAIN_ID, PRICE, Street, now, read_payment, street
@@ -314,7 +315,7 @@ async def test_a_payment_of_somebody_else_counts_once_its_logs_are_indexed(town:
         first = await other.settle(payment, offer, "theirs")
     assert first.success
     async with Facilitator([ours]) as mine:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(MAX_WAIT):
             while len(await transfers(town)) < 2:
                 assert (await mine.settle(payment, offer, "mine")).pending
         for _ in range(3):

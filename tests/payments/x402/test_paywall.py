@@ -36,6 +36,7 @@ from fastevm.payments.x402 import (
     payment_middleware,
 )
 from fastevm.payments.x402.messages import decode_header
+from tests.max_wait import MAX_WAIT
 
 from .servers import Elsewhere
 from .street import PRICE, Served, Street
@@ -96,7 +97,7 @@ async def on_uvicorn(app: Any) -> AsyncIterator[str]:
     """An ASGI application on uvicorn."""
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning", lifespan="off"))
     serving = asyncio.create_task(server.serve())
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(MAX_WAIT):
         while not server.started:
             await asyncio.sleep(0.01)
     (listener,) = server.servers[0].sockets

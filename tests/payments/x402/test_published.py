@@ -32,6 +32,7 @@ from fastevm.payments.x402.chain_settler import AFTER_WINDOW
 from fastevm.payments.x402.claims import Call, Chain, Claim
 from fastevm.payments.x402.exact import Exact, _calls
 from fastevm.payments.x402.messages import encode_header
+from tests.max_wait import MAX_WAIT
 
 from .street import FUNDS, KEY, PRICE, Street, read_payment, usdc
 from .test_facilitator import claim_of, transfers
@@ -68,7 +69,7 @@ def blind(settler: ChainSettler) -> tuple[Facilitator, Blind]:
 
 async def reverted(town: Street, settle: Callable[[], Awaitable[Any]], count: int = 1) -> None:
     """Settles until ``count`` transactions have reverted; no answer may be final."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(MAX_WAIT):
         while (await transfers(town)).count(0) < count:
             answer = await settle()
             assert answer.pending and "final" not in answer.show(2), answer
@@ -90,7 +91,7 @@ async def test_a_reverted_payment_is_not_final_while_its_signature_is_valid(town
             answer = await settle()
             assert answer.pending and "final" not in answer.show(2), answer
         await give_tokens(town.client, usdc(), payer.address, PRICE)
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(MAX_WAIT):
             while (answer := await settle()).pending:
                 await town.client.call("evm_mine")
         assert answer.success, answer
@@ -110,7 +111,7 @@ async def test_the_newest_transaction_decides(town: Street) -> None:
 
         await reverted(town, settle, 2)
         await give_tokens(town.client, usdc(), payer.address, PRICE)
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(MAX_WAIT):
             while not (answer := await settle()).success:
                 assert answer.pending, answer
                 await town.client.call("evm_mine")
@@ -129,7 +130,7 @@ async def test_a_reverted_payment_is_final_after_its_window(town: Street) -> Non
         scheme.blind = False
         await town.client.call("evm_increaseTime", 60 + AFTER_WINDOW + 10)
         await town.client.call("evm_mine")
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(MAX_WAIT):
             while (answer := await settle()).pending:
                 await asyncio.sleep(0.1)
     assert answer.reason == "invalid_exact_evm_insufficient_balance"
@@ -157,12 +158,12 @@ async def test_a_stranger_does_not_take_over_a_reverted_payment(town: Street) ->
     secret = {"extensions": {"payment-identifier": {"info": {"id": "pay_" + "7" * 32}}}}
     mine, theirs = "http://shop.example/weather?n=1", "http://shop.example/weather?n=2"
     async with facilitator:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(MAX_WAIT):
             while 0 not in await transfers(town):
                 assert (await ask(mine, **secret)).status == 503
         assert (await ask(theirs)).status == 409
         await give_tokens(town.client, usdc(), payer.address, PRICE)
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(MAX_WAIT):
             while (answer := await ask(mine, **secret)).status == 503:
                 assert (await ask(theirs)).status == 409
                 await town.client.call("evm_mine")
@@ -202,7 +203,7 @@ async def test_a_server_without_a_key_is_not_displaced_by_a_stranger_with_one(
     payment = town.payment(offer)
     async with Facilitator([town.settler(settle_for=0.0)]) as facilitator:
         assert (await facilitator.settle(payment, offer)).pending
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(MAX_WAIT):
             while (answer := await facilitator.settle(payment, offer, "theirs")).pending:
                 await town.client.call("evm_mine")
         assert answer.reason == "duplicate_settlement"

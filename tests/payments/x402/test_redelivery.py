@@ -33,6 +33,7 @@ from fastevm.payments.x402 import (
 from fastevm.payments.x402.grants import GrantsFull, PaymentLocks
 from fastevm.payments.x402.messages import Json, Malformed, decode_header
 from fastevm.payments.x402.proofs import SIGN_IN_HEADER, challenge
+from tests.max_wait import MAX_WAIT
 
 from .servers import SERVERS, Shop, Till, exchange, raw
 from .street import FUNDS, PRICE, Street, read_payment, usdc
@@ -228,7 +229,7 @@ async def test_two_servers_accept_one_challenge_once(payload: Json) -> None:
         def get(self, key: str) -> Grant | None:
             found = super().get(key)
             if self.meeting is not None:
-                self.meeting.wait(20)
+                self.meeting.wait(MAX_WAIT)
             return found
 
     async def run() -> Reply:
@@ -631,7 +632,7 @@ async def test_a_paywall_made_before_a_fork_makes_one_answer(tmp_path: Path) -> 
         sys.executable, "-c", FORKED, str(tmp_path / "grants.db"), cwd=root,
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
     )  # fmt: skip
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(MAX_WAIT):
         printed, _ = await made.communicate()
     assert printed.decode().splitlines() == ["503", "made by the child"], printed.decode()
 
@@ -642,7 +643,7 @@ async def test_two_processes_make_one_answer(tmp_path: Path, payload: Json) -> N
     headers = {name.lower(): value for name, value in header_of(payload, OFFER).items()}
     asked = Request("GET", "/weather", URL, headers)
     first = asyncio.create_task(item.handle(asked, shop.run))
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(MAX_WAIT):
         while not shop.bodies:
             await asyncio.sleep(0.01)
     assert (await other.handle(asked, shop.run)).status == 503
@@ -694,12 +695,12 @@ async def test_a_process_that_died_is_replaced(
     headers = {name.lower(): value for name, value in header_of(payload, OFFER).items()}
     asked = Request("GET", "/weather", URL, headers)
     first = asyncio.create_task(item.handle(asked, shop.run))
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(MAX_WAIT):
         while not shop.bodies:
             await asyncio.sleep(0.01)
     monkeypatch.setattr("fastevm.payments.x402.purchase.HELD_SECONDS", 0.0)
     second = asyncio.create_task(other.handle(asked, shop.run))
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(MAX_WAIT):
         while len(shop.bodies) < 2:
             await asyncio.sleep(0.01)
     shop.go.set()

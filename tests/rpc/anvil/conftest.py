@@ -8,6 +8,7 @@ from fastevm.bench.node.launch import ServerThread
 from fastevm.node import Mining, dev_node
 from fastevm.rpc_client.blocking import JsonRpcClient
 from tests.anvil import anvil_process
+from tests.max_wait import MAX_WAIT
 
 from .scenario import Side, play
 
@@ -17,7 +18,7 @@ def ours() -> Iterator[Side]:
     """The history on a node that makes a block for each transaction."""
     with (
         ServerThread(dev_node(mining=Mining.INSTANT)) as server,
-        JsonRpcClient(server.url("geth"), timeout=20) as client,
+        JsonRpcClient(server.url("geth"), timeout=MAX_WAIT) as client,
     ):
         yield play(Side(client))
 
@@ -27,6 +28,6 @@ def anvil() -> Iterator[Side]:
     """The history on anvil."""
     with (
         anvil_process() as process,
-        JsonRpcClient(process.url, timeout=20) as client,
+        JsonRpcClient(process.url, timeout=MAX_WAIT) as client,
     ):
         yield play(Side(client))

@@ -10,12 +10,12 @@ from typing import Any
 
 from fastevm.rpc_client.blocking import JsonRpcClient
 from fastevm.rpc_client.messages import request_body
+from tests.max_wait import MAX_WAIT
 from tests.unit.core.interpreter.programs import asm, store_initcode
 
 SENDER = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"
 NOBODY = "0x" + "77" * 20
 IDENTITY = bytes(19) + b"\x04"
-ATTEMPTS = 200
 PAUSE = 0.02  # seconds between attempts
 REVERT_DATA = (
     bytes.fromhex("08c379a0")
@@ -54,7 +54,7 @@ class Side:
         """Send a transaction and keep its receipt."""
         transaction = {"from": SENDER, "gas": hex(1_000_000)} | fields
         tx_hash = self.result("eth_sendTransaction", transaction)
-        for _ in range(ATTEMPTS):
+        for _ in range(round(MAX_WAIT / PAUSE)):
             receipt = self.result("eth_getTransactionReceipt", tx_hash)
             if receipt is not None:
                 self.receipts[name] = receipt

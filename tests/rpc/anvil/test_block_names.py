@@ -9,6 +9,7 @@ from fastevm.bench.node.launch import ServerThread
 from fastevm.node import Mining, dev_node
 from fastevm.rpc_client.blocking import JsonRpcClient
 from tests.anvil import anvil_process
+from tests.max_wait import MAX_WAIT
 from tests.rpc.block_names import Json, Named, ask, play, requests, result
 
 EPOCH: Final = 2
@@ -62,7 +63,7 @@ def ours() -> Iterator[JsonRpcClient]:
 def anvil() -> Iterator[JsonRpcClient]:
     with (
         anvil_process("--no-mining", "--slots-in-an-epoch", str(EPOCH)) as process,
-        JsonRpcClient(process.url, timeout=20) as client,
+        JsonRpcClient(process.url, timeout=MAX_WAIT) as client,
     ):
         play(client)
         yield client

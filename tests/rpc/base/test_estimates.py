@@ -8,9 +8,8 @@ from fastevm.bench.node.launch import ServerThread, wait_for
 from fastevm.core.primitives.hex import hex_bytes
 from fastevm.node import Mining, forked_node
 from fastevm.node.remote.options import ForkOptions
+from tests.max_wait import MAX_WAIT
 from tests.rpc.base.chain import STABLECOIN, Base, call_data
-
-SECONDS = 15.0
 
 
 @pytest.fixture
@@ -39,7 +38,7 @@ def test_an_estimate_covers_the_reserve_of_the_last_write(
 def test_a_fork_of_the_chain_estimates_the_same(base: Base, transfer: dict[str, Any]) -> None:
     expected = estimate_of(base, transfer)
     code = ("eth_getCode", transfer["to"], "latest")
-    wait_for(lambda: base.client.call(*code) == "0xef", SECONDS, "the token is in no block")
+    wait_for(lambda: base.client.call(*code) == "0xef", MAX_WAIT, "the token is in no block")
     url = base.client.url
     node = forked_node(ForkOptions(urls=(url,), cache=False), accounts=0, mining=Mining.MANUAL)
     with ServerThread(node) as server, server.client() as here:

@@ -14,6 +14,7 @@ from fastevm.core.primitives.hex import hex_bytes
 from fastevm.errors import ForkError
 from fastevm.node import Mining, Node, dev_node
 from fastevm.node.dev_accounts import dev_accounts
+from tests.max_wait import MAX_WAIT
 from tests.rpc.base.chain import (
     BLOCKLIST,
     FACTORY,
@@ -28,7 +29,6 @@ from tests.unit.rpc.test_command import node_of
 BASE_CHAIN_ID = 8_453
 # When each fork was the newest on Base, in seconds.
 TIMES = {"beryl": 1_786_000_000, "cobalt": 1_792_000_000, "denim": 1_795_000_000}
-SECONDS = 30.0
 FOUND = 1_000  # units of the token that the user has
 PAY = "transferWithMemo(address,uint256,bytes32)"
 MEMO = b"\x77" * 32
@@ -63,7 +63,7 @@ def token(chain: Base, upstream: ServerThread) -> str:
     chain.gate(made, "TRANSFER_RECEIVER", policy)
     sent = int(chain.client.call("eth_getTransactionCount", chain.owner, "pending"), 16)
     count = ("eth_getTransactionCount", chain.owner, "latest")
-    wait_for(lambda: int(chain.client.call(*count), 16) >= sent, SECONDS, "in no block")
+    wait_for(lambda: int(chain.client.call(*count), 16) >= sent, MAX_WAIT, "in no block")
     return made
 
 
@@ -101,7 +101,7 @@ def test_tokens_move_on_a_node_that_follows_base(
     node = followed(upstream, "--chain", "base")
     with ServerThread(node) as server, server.client() as here:
         if not node.chain.has_base_time:
-            wait_for(node.pending, SECONDS, "nothing is pending")
+            wait_for(node.pending, MAX_WAIT, "nothing is pending")
         for nonce in range(3):
             raw = payment(chain, token, nonce, 5)
             receipt = here.call("eth_sendRawTransactionSync", raw)
@@ -109,8 +109,8 @@ def test_tokens_move_on_a_node_that_follows_base(
             assert [log["topics"][0] for log in receipt["logs"]] == EVENTS
             assert balance(here, token, chain.bob, "pending") == 5 * nonce + 5
         found = ("eth_getTransactionReceipt", receipt["transactionHash"])
-        mine = wait_for(lambda: here.call(*found), SECONDS, "no block has it")
-        theirs = wait_for(lambda: chain.client.call(*found), SECONDS, "no block has it")
+        mine = wait_for(lambda: here.call(*found), MAX_WAIT, "no block has it")
+        theirs = wait_for(lambda: chain.client.call(*found), MAX_WAIT, "no block has it")
         assert mine == theirs
         number = mine["blockNumber"]
         block = ("eth_getBlockByNumber", number, True)
@@ -133,15 +133,26 @@ def test_calls_on_pending_run_in_a_forecast_of_the_next_block(upstream: ServerTh
         "input": hex_bytes(call_data("timestampMs()")),
     }
     with ServerThread(node) as server, server.client() as here:
-        wait_for(node.pending, SECONDS, "nothing is forecast")
-        wait_for(server.server.freshness.ready, SECONDS, "it is not ready")
-        for _ in range(5):
+        wait_for(node.pending, MAX_WAIT, "nothing is forecast")
+        wait_for(server.server.freshness.ready, MAX_WAIT, "it is not ready")
+
+        def parent() -> bytes | None:
             pending = node.pending()
-            assert pending is not None
-            head = node.chain.block_by_hash(pending.header.parent_hash)
-            latest = here.call("eth_getBlockByNumber", hex(head.number), False)
+            return None if pending is None else pending.header.parent_hash
+
+        def forecast_is_used() -> bool:
+            """False if the node came to another head meanwhile, or fell behind."""
+            before = parent()
             later = here.call("eth_call", call, "pending")
+            if before is None or parent() != before:
+                return False
+            head = node.chain.block_by_hash(before)
+            latest = here.call("eth_getBlockByNumber", hex(head.number), False)
             assert int(later, 16) >= int(latest["timestampMs"], 16) + 200
+            return True
+
+        for _ in range(5):
+            wait_for(forecast_is_used, MAX_WAIT, "no call runs between two blocks")
             block = here.call("eth_getBlockByNumber", "pending", False)
             assert int(block["hash"], 16) and int(block["number"], 16) <= node.chain.head.number
         assert here.call("eth_getBlockReceipts", "pending") is not None
@@ -158,8 +169,8 @@ def test_a_node_with_the_whole_state_forecasts_blocks_that_replace_slices(fork: 
         with ServerThread(node) as server:
             building.mine(3)
             head = building.chain.head
-            wait_for(lambda: node.chain.head.hash == head.hash, SECONDS, "it does not follow")
-            wait_for(server.server.freshness.ready, SECONDS, "it is not ready")
+            wait_for(lambda: node.chain.head.hash == head.hash, MAX_WAIT, "it does not follow")
+            wait_for(server.server.freshness.ready, MAX_WAIT, "it is not ready")
             pending = node.pending()
             if fork == "cobalt":
                 assert pending is None

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from fastevm.__main__ import main
+from tests.max_wait import MAX_WAIT
 
 from .made import counting, state_test
 
@@ -181,5 +182,5 @@ def test_malformed_files_fail_with_words(
 def test_the_command_works_from_a_shell(tmp_path: Path) -> None:
     path = write(tmp_path / "a.json", GOOD)
     command = [sys.executable, "-m", "fastevm", "conformance", "rlp", path]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=MAX_WAIT, check=False)
     assert (done.returncode, done.stdout) == (0, "1 passed, 0 failed, 0 skipped\n")

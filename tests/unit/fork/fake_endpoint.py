@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -73,6 +72,7 @@ class FakeEndpoint:
         self.latency = 0.0
         self.tamper: Callable[[Any], Any] = lambda answer: answer
         self.connections = 0
+        self._closed = threading.Event()
         self._lock = threading.Lock()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
@@ -83,6 +83,7 @@ class FakeEndpoint:
         return f"http://127.0.0.1:{self._server.server_address[1]}"
 
     def close(self) -> None:
+        self._closed.set()
         self._server.shutdown()
         self._server.server_close()
 
@@ -184,7 +185,7 @@ class FakeEndpoint:
                         fault.times -= 1
                         if fault.times <= 0:
                             fake.faults.pop(0)
-                time.sleep(fake.latency)
+                fake._closed.wait(fake.latency)
                 if fault is not None:
                     self.fail(fault)
                 else:

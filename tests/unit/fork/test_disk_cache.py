@@ -19,6 +19,7 @@ from fastevm.fork.disk_cache import (
     cache_folder,
 )
 from fastevm.fork.pinned_block import PinnedBlock
+from tests.max_wait import MAX_WAIT
 
 from .fake_endpoint import block
 
@@ -210,7 +211,7 @@ def test_what_a_killed_process_wrote_is_there(tmp_path: Path) -> None:
     ) as writer:
         assert writer.stdout is not None
         reported = 0
-        ends = time.monotonic() + 20
+        ends = time.monotonic() + MAX_WAIT
         while reported < 100 and time.monotonic() < ends:
             reported = int(writer.stdout.readline())
         writer.send_signal(signal.SIGKILL)

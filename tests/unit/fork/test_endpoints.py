@@ -14,6 +14,7 @@ from fastevm.fork.counters import ForkCounters
 from fastevm.fork.endpoint import MIN_LATENCIES
 from fastevm.fork.endpoints import EndpointOptions, Endpoints
 from fastevm.rpc_client.messages import RpcRefusal
+from tests.max_wait import MAX_WAIT
 
 from .fake_endpoint import FakeEndpoint, HttpFault, RpcError
 
@@ -146,7 +147,7 @@ def test_retry_after_is_waited_for(endpoint: FakeEndpoint, asking: Make) -> None
     endpoint.faults = [HttpFault(429, b"", {"Retry-After": "0.4"})]
     began = time.monotonic()
     asking().ask([CHAIN_ID])
-    assert 0.4 <= time.monotonic() - began < 1.5
+    assert time.monotonic() - began >= 0.4
 
 
 def test_a_wait_that_is_longer_than_all_attempts_may_take_ends_at_once(
@@ -161,15 +162,19 @@ def test_after_a_limit_calls_are_held_back_by_compute_units(
     endpoint: FakeEndpoint, asking: Make
 ) -> None:
     endpoints = asking(compute_units_per_second=2_000)
-    began = time.monotonic()
-    for _ in range(3):
-        endpoints.ask(BALANCES)  # 800 units each; nobody complained yet
-    assert time.monotonic() - began < 0.6
     endpoint.faults = [HttpFault(429)]
     began = time.monotonic()
     for _ in range(3):
-        endpoints.ask(BALANCES)
+        endpoints.ask(BALANCES)  # 800 units each
     assert time.monotonic() - began > 0.6
+
+
+def test_without_a_limit_calls_are_not_held_back(asking: Make) -> None:
+    endpoints = asking(compute_units_per_second=1)
+    began = time.monotonic()
+    for _ in range(3):
+        endpoints.ask(BALANCES)
+    assert time.monotonic() - began < MAX_WAIT
 
 
 @pytest.mark.parametrize("as_status", [True, False])
@@ -207,22 +212,22 @@ def test_what_the_own_rate_limit_holds_back_does_not_time_out(
 def test_an_endpoint_that_never_answers_costs_the_timeout_only(
     endpoint: FakeEndpoint, asking: Make
 ) -> None:
-    endpoint.latency = 5
+    endpoint.latency = MAX_WAIT
     began = time.monotonic()
     with pytest.raises(ForkError, match=r"127\.0\.0\.1"):
         asking(timeout=0.2, retries=1).ask([CHAIN_ID])
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < MAX_WAIT
 
 
 def test_another_address_takes_over_at_once(endpoint: FakeEndpoint, asking: Make) -> None:
     other = FakeEndpoint()
     try:
         endpoint.faults = [HttpFault(500, times=99)]
-        endpoints = asking(endpoint.url, other.url, backoff=5.0)
+        endpoints = asking(endpoint.url, other.url, backoff=MAX_WAIT)
         began = time.monotonic()
         for _ in range(6):
             endpoints.ask([CHAIN_ID])
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < MAX_WAIT
         assert len(endpoint.bodies) == 1  # then it is left alone
     finally:
         other.close()
@@ -242,21 +247,19 @@ def test_addresses_are_used_in_turn(endpoint: FakeEndpoint, asking: Make) -> Non
 def test_a_request_that_is_slower_than_most_is_sent_twice(
     endpoint: FakeEndpoint, asking: Make
 ) -> None:
-    endpoints = asking(timeout=10.0)
+    endpoints = asking(timeout=MAX_WAIT)
     for _ in range(MIN_LATENCIES):
         endpoints.ask([CHAIN_ID])
-    slow = threading.Event()
+    first, slow = threading.Lock(), threading.Event()
 
     def once(*_: Any) -> str:
-        if not slow.is_set():
-            slow.set()
-            time.sleep(3)
+        if first.acquire(blocking=False):
+            slow.wait(MAX_WAIT)
         return "0x1"
 
     endpoint.methods["eth_chainId"] = once
-    began = time.monotonic()
     assert endpoints.ask([CHAIN_ID]) == ["0x1"]
-    assert time.monotonic() - began < 2
+    slow.set()
     assert endpoints.counters.hedges == 1
 
 
@@ -309,7 +312,8 @@ def test_answers_are_read_up_to_a_limit(
     endpoint: FakeEndpoint, asking: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     endpoint.methods["eth_getBalance"] = lambda *_: "0x" + "1" * 2_000
-    endpoints = asking(retries=5, timeout=30.0)  # the server may reset a connection that is closed
+    # the server may reset a connection that is closed
+    endpoints = asking(retries=5, timeout=MAX_WAIT)
     for item in endpoints._all:
         item._options["max_answer"] = 10_000
     assert len(endpoints.ask(BALANCES)) == 40  # in smaller batches
@@ -322,10 +326,8 @@ def test_closing_ends_who_waits(endpoint: FakeEndpoint, asking: Make) -> None:
     endpoint.faults = [HttpFault(429, b"", {"Retry-After": "5"})]
     endpoints = asking()
     threading.Timer(0.2, endpoints.close).start()
-    began = time.monotonic()
     with pytest.raises(ForkError, match="closed"):
         endpoints.ask([CHAIN_ID])
-    assert time.monotonic() - began < 2
 
 
 def test_a_connection_that_was_closed_meanwhile_costs_no_wait(

@@ -7,12 +7,12 @@ import sys
 import pytest
 
 from fastevm.bench.node.launch import fastevm_node as process
+from tests.max_wait import MAX_WAIT
 from tests.shared_data import ROOT
 
 pytest_plugins = ["pytester"]
 
 COUNTER = "5f54600101805f555f5260205ff3"  # adds one to slot 0 and returns it
-SECONDS = 120.0
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def run(session: pytest.Pytester, *options: str) -> pytest.RunResult:
     """Run a session with the plugin, as the entry point loads it or by its name."""
     loaded = "fastevm" in session.run(sys.executable, "-m", "pytest", "--help").stdout.str()
     by_name = () if loaded else ("-p", "fastevm.integrations.pytest_plugin")
-    return session.runpytest_subprocess(*by_name, *options, timeout=SECONDS)
+    return session.runpytest_subprocess(*by_name, *options, timeout=MAX_WAIT)
 
 
 def test_every_fixture_is_there_and_each_test_begins_anew(session: pytest.Pytester) -> None:

@@ -22,8 +22,7 @@ from fastevm.integrations.web3 import (
     LocalNode,
     PersistentFastevmProvider,
 )
-
-SECONDS = 20.0
+from tests.max_wait import MAX_WAIT
 
 
 @pytest.fixture(scope="module")
@@ -168,6 +167,6 @@ async def test_a_node_that_stops_ends_the_conversation() -> None:
     provider = PersistentFastevmProvider(node)
     async with AsyncWeb3(provider):
         node.stop()
-        async with asyncio.timeout(SECONDS):
+        async with asyncio.timeout(MAX_WAIT):
             while await provider.is_connected():
                 await asyncio.sleep(0.01)

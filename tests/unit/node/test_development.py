@@ -18,6 +18,7 @@ from fastevm.node.development import MAX_MINED, DevelopmentControls
 from fastevm.node.production.block_clock import MAX_TIMESTAMP
 from fastevm.node.snapshots import MAX_SNAPSHOTS
 from tests.block_times import UNHURRIED_MS
+from tests.max_wait import MAX_WAIT
 
 BOB = b"\xb0" * 20
 BOB_NAME = "0x" + BOB.hex()
@@ -51,7 +52,7 @@ def payment(node: Node, nonce: int, value: int = 5) -> bytes:
 def promised(node: Node, count: int) -> list[bytes]:
     """Submit payments and wait until they are pre-confirmed."""
     hashes = [node.submit(payment(node, nonce)) for nonce in range(count)]
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + MAX_WAIT
     while len(node.pending().transactions) < count:
         assert time.monotonic() < deadline
         time.sleep(0.01)
@@ -311,7 +312,7 @@ def test_a_node_that_stops_ends_its_mining_first(tmp_path: Path) -> None:
         while node.chain.head.number < 10:
             time.sleep(0.001)
         asyncio.run(node.stop())
-        made = mining.result(timeout=1)
+        made = mining.result(timeout=MAX_WAIT)
     assert 10 <= len(made) < MAX_MINED
     again = begin()
     assert again.chain.head.hash == made[-1].hash

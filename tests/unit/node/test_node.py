@@ -11,9 +11,9 @@ from fastevm.errors import InvalidTransaction, TransactionDecodeError
 from fastevm.node import Mining, Node, dev_node
 from fastevm.node.dev_chain import DEV_BALANCE, DEV_CHAIN_ID
 from fastevm.node.production import PendingBlock
+from tests.max_wait import MAX_WAIT
 
 BOB = b"\xb0" * 20
-WAIT_SECONDS = 10.0  # seconds to wait for what should take a fraction of one
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def node() -> Iterator[Node]:
 
 
 def eventually(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + WAIT_SECONDS
+    deadline = time.monotonic() + MAX_WAIT
     while not condition():
         assert time.monotonic() < deadline, "it never happened"
         time.sleep(0.005)

@@ -7,6 +7,7 @@ import pytest
 from fastevm.node import Mining, dev_node
 from fastevm.node.dev_accounts import dev_accounts
 from fastevm.node.warm_up import warm_up
+from tests.max_wait import MAX_WAIT
 
 ALICE, *_ = dev_accounts(1)
 
@@ -33,4 +34,4 @@ def test_it_does_not_wait_for_a_producer_in_use() -> None:
     node = dev_node(accounts=1, mining=Mining.INSTANT)
     with ThreadPoolExecutor() as pool, node.producer.lock:
         waiting = pool.submit(warm_up, node.producer, ALICE.address, ALICE.private_key)
-        waiting.result(timeout=5)
+        waiting.result(timeout=MAX_WAIT)

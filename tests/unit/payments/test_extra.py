@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from fastevm.errors import install_command
+from tests.max_wait import MAX_WAIT
 
 # Hides the packages of the extra from a new interpreter.
 WITHOUT = """
@@ -22,7 +23,7 @@ sys.meta_path.insert(0, Hidden())
 
 def run(code: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", WITHOUT + code], capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", WITHOUT + code], capture_output=True, text=True, timeout=MAX_WAIT
     )
 
 

@@ -8,6 +8,7 @@ import pytest
 from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.core.primitives.hex import hex_bytes
 from fastevm.errors import InvalidTransaction
+from tests.max_wait import MAX_WAIT
 
 from .conftest import Caller, MakeCaller
 from .fakes import FakeNode, chain_of
@@ -37,7 +38,7 @@ async def test_the_receipt_comes_with_the_slice(client: Caller, node: FakeNode) 
     await asyncio.sleep(0.05)
     assert not waiting.done()
     node.publish(slice_of(node, 1, [receipt()], 1))
-    answer = await asyncio.wait_for(waiting, 2)
+    answer = await asyncio.wait_for(waiting, MAX_WAIT)
     assert answer["transactionHash"] == hex_bytes(SENT.hash)
     assert answer["blockHash"] == ZERO
     assert answer["preconfirmed"] is True
@@ -51,12 +52,12 @@ async def test_or_with_the_block(client: Caller, node: FakeNode) -> None:
     block = type(block)(block.header, (SENT,))
     node.chain.receipts[block.hash] = (receipt(),)
     node.chain.move(block)
-    assert (await asyncio.wait_for(waiting, 2))["blockHash"] == hex_bytes(block.hash)
+    assert (await asyncio.wait_for(waiting, MAX_WAIT))["blockHash"] == hex_bytes(block.hash)
 
 
 async def test_one_that_is_there_already_needs_no_wait(client: Caller, node: FakeNode) -> None:
     node.pending_block = slice_of(node, 1, [receipt()], 1)
-    answer = await asyncio.wait_for(client.result("eth_sendRawTransactionSync", RAW), 2)
+    answer = await asyncio.wait_for(client.result("eth_sendRawTransactionSync", RAW), MAX_WAIT)
     assert answer["transactionHash"] == hex_bytes(SENT.hash)
 
 

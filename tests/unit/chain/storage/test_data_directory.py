@@ -22,6 +22,7 @@ from fastevm.errors import FastevmError, InvalidTransaction
 from fastevm.node import Mining, Node, dev_node
 from fastevm.node.dev_chain import DEV_CHAIN_ID
 from fastevm.node.production import PendingBlock
+from tests.max_wait import MAX_WAIT
 
 BOB = b"\xb0" * 20
 FAST = {"block_time_ms": 400, "slice_interval_ms": 50}
@@ -214,7 +215,7 @@ def test_a_slice_that_cannot_be_written_down_is_not_published_and_the_node_goes_
     monkeypatch.setattr(node.directory.slices, "keep", full)
     node.producer.start()
     tx_hash = node.submit(payment(node, 0))
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + MAX_WAIT
     while node.chain.locate(tx_hash) is None:
         pending = node.pending()
         assert not pending.transactions or pending in published
@@ -236,7 +237,7 @@ def test_a_disk_that_cannot_be_flushed_is_counted(
     with monkeypatch.context() as patch:
         patch.setattr(RecordFile, "sync", broken)
         node.mine()
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + MAX_WAIT
         while not node.metrics().get("datadir_flush_failures_total"):
             assert time.monotonic() < deadline
             time.sleep(0.01)

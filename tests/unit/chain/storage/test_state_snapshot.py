@@ -13,6 +13,7 @@ from fastevm.chain.storage.state_snapshot import DEPTH, Snapshotter
 from fastevm.core.execution.types import Block
 from fastevm.errors import StateUnavailableError
 from fastevm.node import Mining, Node, dev_node
+from tests.max_wait import MAX_WAIT
 
 from .test_data_directory import BOB, Home, payment, picture
 
@@ -177,7 +178,7 @@ def test_snapshots_are_written_when_enough_gas_was_used(
     monkeypatch.setattr(state_snapshot, "SNAPSHOT_GAS", 30 * state_snapshot.BLOCK_GAS)
     node = home.open()
     node.mine(DEPTH + 40)
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + MAX_WAIT
     while not node.metrics().get("snapshot_number"):
         assert time.monotonic() < deadline
         time.sleep(0.01)
@@ -197,7 +198,7 @@ def test_a_snapshot_that_cannot_be_written_is_counted(
 
     monkeypatch.setattr(node.directory.snapshots, "write", full)
     snapshotter(node).count(state_snapshot.SNAPSHOT_GAS)
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + MAX_WAIT
     while not node.metrics().get("snapshot_failures_total"):
         assert time.monotonic() < deadline
         time.sleep(0.01)

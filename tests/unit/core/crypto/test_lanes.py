@@ -19,9 +19,9 @@ from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.core.primitives.processor import IN_USE, REPLACED, SIMD_ALLOWED
 from fastevm.testing.secp256k1 import ORDER, compare, compare_random, use_lanes
 from tests.differential.signatures import compare_edges, edges
+from tests.max_wait import MAX_WAIT
 from tests.shared_data import ROOT
 
-SECONDS = 120
 CPUINFO = Path("/proc/cpuinfo")
 KEYS = [n.to_bytes(32, "big") for n in range(1, 20)]
 
@@ -108,7 +108,7 @@ def test_code_for_newer_processors_can_be_switched_off() -> None:
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM],
         cwd=ROOT, env=os.environ | {"FASTEVM_SIMD": "off"},
-        capture_output=True, text=True, timeout=SECONDS, check=False,
+        capture_output=True, text=True, timeout=MAX_WAIT, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stdout.split("\n")[0] == (

@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from fastevm.core.spec.__main__ import main
+from tests.max_wait import MAX_WAIT
 
 
 def lines(capsys, *arguments):
@@ -79,6 +80,6 @@ def test_an_unknown_fork_is_exit_code_2(capsys, arguments):
 
 def test_the_module_runs_as_a_command():
     command = [sys.executable, "-m", "fastevm.core.spec", "diff", "osaka", "bpo1"]
-    found = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    found = subprocess.run(command, capture_output=True, text=True, timeout=MAX_WAIT, check=True)
     assert "blob_target" in found.stdout
     assert "EIP-8134" in found.stdout

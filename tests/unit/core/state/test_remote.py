@@ -10,6 +10,7 @@ from fastevm.core.state.layer import Layer
 from fastevm.core.state.remote import RemoteState, resolved
 from fastevm.core.state.source import Found, RemoteAccount, Wanted
 from fastevm.errors import ForkError, ResourceLimitError, StateNotKnown
+from tests.max_wait import MAX_WAIT
 
 from .remote_source import LayerSource, forked
 
@@ -181,7 +182,7 @@ def test_threads_share_one_fetch() -> None:
     class Slow(LayerSource):
         def fetch(self, wanted: Wanted) -> Found:
             started.set()
-            assert go.wait(10)
+            assert go.wait(MAX_WAIT)
             return super().fetch(wanted)
 
     source = Slow(Layer.of(ACCOUNTS))
@@ -189,11 +190,11 @@ def test_threads_share_one_fetch() -> None:
     found: list[int] = []
     threads = [threading.Thread(target=lambda: found.append(layer.balance(A))) for _ in range(4)]
     threads[0].start()
-    assert started.wait(10)
+    assert started.wait(MAX_WAIT)
     for thread in threads[1:]:
         thread.start()
     go.set()
     for thread in threads:
-        thread.join(10)
+        thread.join(MAX_WAIT)
     assert found == [5] * 4
     assert len(source.asked) == 1

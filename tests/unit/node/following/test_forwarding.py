@@ -16,6 +16,7 @@ from fastevm.node.following.upstream import UpstreamError
 from fastevm.rpc.transport.server import Server
 from fastevm.rpc_client.asynchronous import AsyncJsonRpcClient
 from fastevm.rpc_client.messages import RpcRefusal
+from tests.max_wait import MAX_WAIT
 
 SENDS = 32
 BOB = "0x" + "b0" * 20
@@ -75,7 +76,7 @@ def payments(node: Node, count: int) -> list[str]:
 
 
 async def until(condition: Any) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(MAX_WAIT):
         while not condition():
             await asyncio.sleep(0.01)
 
@@ -84,7 +85,7 @@ async def test_other_calls_go_on_while_transactions_wait_for_a_silent_upstream(
     upstream: tuple[Silent, str], follower: Server
 ) -> None:
     silent, _ = upstream
-    async with AsyncJsonRpcClient(follower.urls[0], timeout=60) as client:
+    async with AsyncJsonRpcClient(follower.urls[0], timeout=MAX_WAIT) as client:
         raws = payments(follower.node, SENDS)  # type: ignore[arg-type]
         single = [client.call("eth_sendRawTransaction", raw) for raw in raws[:-2]]
         together = client.batch([("eth_sendRawTransaction", (raw,)) for raw in raws[-2:]])

@@ -17,8 +17,8 @@ from fastevm.node.following import service
 from fastevm.node.following.service import FEED_LONGEST_PAUSE, Backoff
 from fastevm.rpc_types.feed import decode
 from tests.block_times import UNHURRIED_MS
+from tests.max_wait import MAX_WAIT
 
-WAIT_SECONDS = 15.0
 BOB = b"\xb0" * 20
 
 
@@ -87,7 +87,7 @@ async def follower(publisher: Publisher) -> AsyncIterator[Node]:
 
 
 async def eventually(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + WAIT_SECONDS
+    deadline = time.monotonic() + MAX_WAIT
     while not condition():
         assert time.monotonic() < deadline, "it never happened"
         await asyncio.sleep(0.01)
@@ -168,7 +168,7 @@ async def test_every_fault_is_counted_and_survived(publisher: Publisher, followe
     await asyncio.to_thread(publisher.node.submit, publisher.payment())
     builder.faults.restart_block = True
     await seen("restart")
-    async with asyncio.timeout(2 * WAIT_SECONDS):
+    async with asyncio.timeout(2 * MAX_WAIT):
         # Again while it shows nothing: a slow follower may not have been told of that slice.
         while not metrics.get("reconcile_mismatch_total"):
             builder.faults.seal_without_last = True
@@ -303,7 +303,7 @@ async def test_a_reader_that_stops_reading_is_cut_off_and_nobody_else_notices(
         session.ws_connect(publisher.feed + "?compress=br") as socket,
     ):
         while publisher.node.feed.readers == 2 or fast < 100:
-            message = await socket.receive(timeout=WAIT_SECONDS)
+            message = await socket.receive(timeout=MAX_WAIT)
             assert message.type is aiohttp.WSMsgType.BINARY
             decode(message.data)
             fast += 1
@@ -326,7 +326,7 @@ async def test_the_age_of_the_head_counts_from_the_request(
     try:
         for _ in range(3):
             imported.clear()
-            await asyncio.wait_for(imported.wait(), WAIT_SECONDS)
+            await asyncio.wait_for(imported.wait(), MAX_WAIT)
             assert node.upstream_age is not None and node.upstream_age >= 0.19
     finally:
         await node.stop()

@@ -10,6 +10,7 @@ import pytest
 from fastevm.node import Mining, dev_node, node
 from fastevm.node.pool import kzg
 from fastevm.node.pool.kzg import TrustedSetup
+from tests.max_wait import MAX_WAIT
 
 
 def test_loading_in_the_background_gives_way_and_proofs_can_be_checked_then(
@@ -19,13 +20,13 @@ def test_loading_in_the_background_gives_way_and_proofs_can_be_checked_then(
 
     def slow(path: Path) -> object:
         loading.set()
-        ready.wait(10)
+        ready.wait(MAX_WAIT)
         return object()
 
     monkeypatch.setattr(kzg, "_load", slow)
     setup = TrustedSetup(Path("setup"))
     setup.preload()
-    assert loading.wait(10)
+    assert loading.wait(MAX_WAIT)
     assert not setup.loaded
     ready.set()
     setup.load()
@@ -37,7 +38,7 @@ def test_a_setup_that_cannot_be_read_is_reported(
 ) -> None:
     setup = TrustedSetup(tmp_path / "nothing")
     setup.preload()
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + MAX_WAIT
     while "blob transactions cannot be checked" not in caplog.text:
         assert time.monotonic() < deadline
         time.sleep(0.01)
@@ -48,14 +49,16 @@ def test_a_setup_that_cannot_be_read_is_reported(
 async def test_a_node_loads_its_setup_unless_it_ends_before(
     monkeypatch: pytest.MonkeyPatch, stays: bool
 ) -> None:
-    monkeypatch.setattr(node, "PRELOAD_SECONDS", 0.05)
-    loaded = []
-    monkeypatch.setattr(kzg, "_load", lambda path: loaded.append(path) or object())
+    seconds = 0.05 if stays else 1.0
+    monkeypatch.setattr(node, "PRELOAD_SECONDS", seconds)
+    loaded = Event()
+    monkeypatch.setattr(kzg, "_load", lambda path: loaded.set() or object())
     made = dev_node(mining=Mining.MANUAL, trusted_setup=TrustedSetup(Path("setup")))
     await made.start()
-    assert not loaded
+    begun = time.monotonic()
     if stays:
-        await asyncio.sleep(0.3)
+        assert await asyncio.to_thread(loaded.wait, MAX_WAIT)
     await made.stop()
-    await asyncio.sleep(0.1)
-    assert bool(loaded) == stays
+    if not stays and time.monotonic() < begun + seconds:  # it was stopped in time
+        await asyncio.sleep(1.5 * seconds)
+        assert not loaded.is_set()

@@ -8,11 +8,12 @@ import pytest
 
 from fastevm.node.production import deadline
 from fastevm.node.production.deadline import DeadlineTimer
+from tests.max_wait import MAX_WAIT
 
 
 def soon(holds: Callable[[], bool]) -> bool:
-    """Whether it holds within ten seconds."""
-    until = time.monotonic() + 10
+    """Whether it comes to hold."""
+    until = time.monotonic() + MAX_WAIT
     while not holds() and time.monotonic() < until:
         time.sleep(0.005)
     return holds()
@@ -30,10 +31,15 @@ def test_the_action_is_called_once_at_its_deadline() -> None:
 
 def test_an_action_that_was_cancelled_or_replaced_is_not_called() -> None:
     timer, called = DeadlineTimer(), list[str]()
-    timer.arm(time.monotonic() + 0.05, lambda: called.append("cancelled"))
-    timer.disarm()
-    timer.arm(time.monotonic() + 0.05, lambda: called.append("replaced"))
-    timer.arm(time.monotonic() + 0.06, lambda: called.append("last"))
+    in_time = False
+    while not in_time:  # this thread may get the processor again only after the deadlines
+        called.clear()
+        at = time.monotonic() + 0.05
+        timer.arm(at, lambda: called.append("cancelled"))
+        timer.disarm()
+        timer.arm(at, lambda: called.append("replaced"))
+        timer.arm(at + 0.01, lambda: called.append("last"))
+        in_time = time.monotonic() < at
     assert soon(lambda: bool(called))
     time.sleep(0.05)
     assert called == ["last"]

@@ -9,12 +9,11 @@ from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.node import Mining, Node, dev_node
 from fastevm.node.dev_chain import DEV_CHAIN_ID
 from tests.block_times import UNHURRIED_MS
-
-WAIT_SECONDS = 10.0
+from tests.max_wait import MAX_WAIT
 
 
 def eventually(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + WAIT_SECONDS
+    deadline = time.monotonic() + MAX_WAIT
     while not condition():
         assert time.monotonic() < deadline, "it never happened"
         time.sleep(0.005)

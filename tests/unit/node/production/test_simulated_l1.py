@@ -22,11 +22,11 @@ from fastevm.node.production.simulated_l1 import (
     DepositRefused,
     l1_attributes,
 )
+from tests.max_wait import MAX_WAIT
 from tests.op_chain import ALICE, BOB, START, deposit, payment
 from tests.op_stack_data import hex_data, sepolia_blocks
 
 ETHER = 10**18
-WAIT_SECONDS = 10.0  # for what should take two
 
 
 @pytest.fixture
@@ -169,7 +169,7 @@ def test_native_blocks_of_200_ms_are_built_on_time() -> None:
     node.on_slice(lambda pending, first_new: slices.append(pending))
     node.producer.start()
     node.deposit(deposit())
-    deadline = time.monotonic() + WAIT_SECONDS
+    deadline = time.monotonic() + MAX_WAIT
     while node.chain.head.number < 8 and time.monotonic() < deadline:
         time.sleep(0.02)
     node.producer.stop()

@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+from tests.max_wait import MAX_WAIT
+
 # Packages that a node needs later or never; each takes milliseconds to load.
 UNUSED = {
     "aiohttp", "eth_account", "rich", "websockets", "numpy",
@@ -33,7 +35,11 @@ def loaded(command: str) -> set[str]:
     """The modules of a node that has just opened its listener."""
     program = START.format(command=command)
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=MAX_WAIT,
+        check=True,
     )
     return set(done.stdout.split())
 

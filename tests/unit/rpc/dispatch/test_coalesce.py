@@ -7,6 +7,7 @@ import pytest
 
 from fastevm.errors import InvalidTransaction
 from fastevm.rpc.dispatch.coalesce import GROUP
+from tests.max_wait import MAX_WAIT
 from tests.unit.rpc.conftest import MakeCaller
 from tests.unit.rpc.fakes import FakeNode, chain_of
 
@@ -75,7 +76,9 @@ async def test_who_leaves_at_once_has_sent_all_the_same(
     waiting = asyncio.ensure_future(caller.ask(SEND, "0x07"))
     await asyncio.sleep(0)
     waiting.cancel()
-    await asyncio.sleep(0.01)
+    async with asyncio.timeout(MAX_WAIT):
+        while not node.submitted:
+            await asyncio.sleep(0.01)
     assert node.submitted == [b"\x07"]
 
 

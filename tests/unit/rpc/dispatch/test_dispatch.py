@@ -12,6 +12,7 @@ import pytest
 from fastevm.rpc.dispatch.dispatcher import METHODS
 from fastevm.rpc.dispatch.registry import Method, Param, RunOn, method
 from fastevm.rpc.errors import RpcError
+from tests.max_wait import MAX_WAIT
 from tests.unit.rpc.conftest import Caller, MakeCaller
 
 
@@ -180,7 +181,7 @@ async def test_work_beyond_the_queue_limit_is_refused_at_once(
 
 async def test_the_loop_goes_on_while_workers_work(caller: Caller, handler: Any) -> None:
     hold = threading.Event()
-    handler("test_slow", lambda context: hold.wait(10))
+    handler("test_slow", lambda context: hold.wait(MAX_WAIT))
     slow = asyncio.create_task(caller.result("test_slow"))
     await caller.result("eth_chainId")
     assert not slow.done()

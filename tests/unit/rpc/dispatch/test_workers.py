@@ -12,9 +12,9 @@ from fastevm.rpc.dispatch.client import CLIENT
 from fastevm.rpc.dispatch.workers import Workers
 from fastevm.rpc.errors import RpcError
 from fastevm.simulate import SimulationError, simulate
+from tests.max_wait import MAX_WAIT
 
 C = b"\xc0" * 20
-WAIT_SECONDS = 30.0  # seconds to wait for what should take a fraction of one
 LOOPING = Layer.of({C: {"code": bytes.fromhex("5b5f56")}})
 
 
@@ -33,7 +33,7 @@ class Endless:
 
     def __call__(self) -> None:
         self.begun.set()
-        simulate(LOOPING, [{"to": C}], gas_cap=0, gas_limit=2**62, timeout=10 * WAIT_SECONDS)
+        simulate(LOOPING, [{"to": C}], gas_cap=0, gas_limit=2**62, timeout=10 * MAX_WAIT)
 
     async def has_begun(self) -> None:
         while not self.begun.is_set():
@@ -53,10 +53,10 @@ async def test_long_jobs_leave_a_thread_for_short_ones(workers: Workers) -> None
 async def test_long_jobs_of_one_client_leave_a_thread_for_another(workers: Workers) -> None:
     hold = threading.Event()
     CLIENT.set("greedy")
-    jobs = [asyncio.create_task(workers.run(hold.wait, WAIT_SECONDS, long=True)) for _ in range(7)]
+    jobs = [asyncio.create_task(workers.run(hold.wait, MAX_WAIT, long=True)) for _ in range(7)]
     await asyncio.sleep(0)
     CLIENT.set("other")
-    async with asyncio.timeout(WAIT_SECONDS):
+    async with asyncio.timeout(MAX_WAIT):
         assert await workers.run(lambda: 7, long=True) == 7
     assert not any(job.done() for job in jobs)
     hold.set()
@@ -66,10 +66,10 @@ async def test_long_jobs_of_one_client_leave_a_thread_for_another(workers: Worke
 async def test_short_jobs_of_one_client_leave_a_thread_for_another(workers: Workers) -> None:
     hold = threading.Event()
     CLIENT.set("greedy")
-    jobs = [asyncio.create_task(workers.run(hold.wait, WAIT_SECONDS)) for _ in range(7)]
+    jobs = [asyncio.create_task(workers.run(hold.wait, MAX_WAIT)) for _ in range(7)]
     await asyncio.sleep(0)
     CLIENT.set("other")
-    async with asyncio.timeout(WAIT_SECONDS):
+    async with asyncio.timeout(MAX_WAIT):
         assert await workers.run(lambda: 7) == 7
     assert not any(job.done() for job in jobs)
     hold.set()
@@ -81,7 +81,7 @@ async def test_short_jobs_of_two_clients_take_turns() -> None:
     hold, order, blocking = threading.Event(), list[str](), []
     for name in ("third", "greedy"):  # they take all threads
         CLIENT.set(name)
-        blocking += [asyncio.create_task(workers.run(hold.wait, WAIT_SECONDS)) for _ in range(2)]
+        blocking += [asyncio.create_task(workers.run(hold.wait, MAX_WAIT)) for _ in range(2)]
         await asyncio.sleep(0)
     while workers.short.running < len(blocking):
         await asyncio.sleep(0.01)
@@ -101,7 +101,7 @@ async def test_one_client_cannot_fill_the_queue() -> None:
     hold = threading.Event()
     try:
         CLIENT.set("greedy")
-        jobs = [asyncio.create_task(workers.run(hold.wait, WAIT_SECONDS)) for _ in range(3)]
+        jobs = [asyncio.create_task(workers.run(hold.wait, MAX_WAIT)) for _ in range(3)]
         await asyncio.sleep(0)
         with pytest.raises(RpcError) as caught:
             await workers.run(lambda: 1)
@@ -124,10 +124,10 @@ async def test_a_limited_job_is_stopped_and_made_again_as_a_long_one(workers: Wo
         names.append(threading.current_thread().name)
         if len(names) == 1:
             with contextlib.suppress(SimulationError):
-                simulate(LOOPING, [{"to": C}], gas_cap=0, gas_limit=2**62, timeout=WAIT_SECONDS)
+                simulate(LOOPING, [{"to": C}], gas_cap=0, gas_limit=2**62, timeout=MAX_WAIT)
         return len(names)
 
-    async with asyncio.timeout(WAIT_SECONDS):
+    async with asyncio.timeout(MAX_WAIT):
         assert await workers.run(work, limited=True) == 2
     assert ["short" in name for name in names] == [True, False]
 
@@ -151,7 +151,7 @@ async def test_a_waiter_that_leaves_stops_its_simulation(workers: Workers) -> No
     job.cancel()
     with pytest.raises(asyncio.CancelledError):
         await job
-    async with asyncio.timeout(WAIT_SECONDS):  # the only thread for long jobs is free again
+    async with asyncio.timeout(MAX_WAIT):  # the only thread for long jobs is free again
         assert await workers.run(lambda: 3, long=True) == 3
 
 
@@ -185,7 +185,7 @@ def test_closing_stops_what_runs() -> None:
         job = asyncio.create_task(workers.run(endless, long=True))
         await endless.has_begun()
         workers.close()
-        async with asyncio.timeout(WAIT_SECONDS):
+        async with asyncio.timeout(MAX_WAIT):
             with pytest.raises(SimulationError):
                 await job
 

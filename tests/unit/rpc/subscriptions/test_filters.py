@@ -23,6 +23,7 @@ from fastevm.rpc.subscriptions.filter_quota import WATCH_SIZE
 from fastevm.rpc.subscriptions.filters import Filters
 from fastevm.rpc.transport.server import Listener, Server
 from fastevm.rpc_client.messages import request_body
+from tests.max_wait import MAX_WAIT
 from tests.rpc.sockets import SocketClient
 from tests.unit.rpc.conftest import Caller, MakeCaller
 from tests.unit.rpc.fakes import FakeNode, FakeSimulator, chain_of
@@ -330,7 +331,7 @@ async def test_the_memory_of_filters_and_subscriptions_is_bounded_together() -> 
             assert dropped["result"] is True
             reported = await client.result("eth_subscribe", *asked)
             assert await client.result("eth_unsubscribe", reported) is True
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(MAX_WAIT):
             while "127.0.0.1" in room._by_address:
                 await asyncio.sleep(0.01)
         assert room.used == room._by_address["127.0.0.2"] > 1_000_000

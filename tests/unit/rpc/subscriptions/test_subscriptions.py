@@ -14,6 +14,7 @@ from fastevm.core.execution.types import Block, Log, Receipt
 from fastevm.core.primitives.hex import hex_bytes
 from fastevm.rpc.limits import Limits
 from fastevm.rpc.transport.server import Server
+from tests.max_wait import MAX_WAIT
 from tests.rpc.sockets import SocketClient as Client
 from tests.unit.rpc.fakes import FakeNode, FakePending, FakeSimulator, chain_of, header
 from tests.unit.rpc.test_logs import T1, T2, A, B, bloom_of, receipt
@@ -144,7 +145,7 @@ async def test_a_message_over_the_limit_ends_the_connection(make_harness: Any) -
     harness = await make_harness(body_size=1000)
     client = await harness.client()
     await client.socket.send_str("x" * 1001)
-    message = await client.socket.receive(timeout=5)
+    message = await client.socket.receive(timeout=MAX_WAIT)
     assert message.type is aiohttp.WSMsgType.CLOSE
     assert message.data == aiohttp.WSCloseCode.MESSAGE_TOO_BIG
     assert (await (await harness.client()).result("eth_chainId")) == "0xc72dd9d5e883e"
@@ -157,7 +158,7 @@ async def test_connections_over_the_limit_are_refused(make_harness: Any) -> None
         await harness.client()
     assert harness.count("sockets_refused_total") == 1
     await first.socket.close()
-    for _ in range(50):
+    for _ in range(round(MAX_WAIT / 0.02)):
         if not await gauge(harness, "sockets"):
             break
         await asyncio.sleep(0.02)
@@ -167,8 +168,8 @@ async def test_connections_over_the_limit_are_refused(make_harness: Any) -> None
 async def test_the_server_pings_and_drops_who_does_not_answer(make_harness: Any) -> None:
     harness = await make_harness(socket_ping=0.1)
     mute = await harness.http.ws_connect(harness.server.urls[0], autoping=False)
-    assert (await mute.receive(timeout=5)).type is aiohttp.WSMsgType.PING
-    for _ in range(100):
+    assert (await mute.receive(timeout=MAX_WAIT)).type is aiohttp.WSMsgType.PING
+    for _ in range(round(MAX_WAIT / 0.02)):
         if not await gauge(harness, "sockets"):
             return
         await asyncio.sleep(0.02)
@@ -179,7 +180,7 @@ async def test_the_server_says_goodbye_when_it_stops(harness: Harness) -> None:
     client = await harness.client()
     reading = asyncio.create_task(client.socket.receive())
     await harness.server.stop()
-    message = await asyncio.wait_for(reading, 5)
+    message = await asyncio.wait_for(reading, MAX_WAIT)
     assert message.type is aiohttp.WSMsgType.CLOSE
     assert message.data == aiohttp.WSCloseCode.GOING_AWAY
 
@@ -550,7 +551,7 @@ async def tell_much(harness: Harness, index: int, reader: Client) -> int:
     """Publish ten large logs; return how many of them the reader got."""
     big = [receipt(Log(A, (), bytes(20_000)))] * 10
     harness.node.publish(slice_of(harness.node, index, big, 10))
-    return len(await asyncio.wait_for(reader.results(10), 20))
+    return len(await asyncio.wait_for(reader.results(10), MAX_WAIT))
 
 
 async def test_answers_wait_for_a_client_that_does_not_read_them(make_harness: Any) -> None:

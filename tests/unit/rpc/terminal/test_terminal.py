@@ -31,6 +31,7 @@ from fastevm.rpc.terminal.terminal import Terminal
 from fastevm.rpc.transport.server import Listener, Server
 from fastevm.rpc.view import View
 from fastevm.rpc_types import console
+from tests.max_wait import MAX_WAIT
 
 REVERTS = bytes.fromhex("365f5f37365ffd")  # with its input
 LOGS = bytes.fromhex("365f5f375f5f365f73") + console.ADDRESS + bytes.fromhex("5afa50")
@@ -217,7 +218,7 @@ async def test_requests_are_reported_where_they_are_asked_for() -> None:
     assert await dispatcher.answer(body) == b'{"jsonrpc":"2.0","id":1,"result":"0x7a69"}'
     for other in (b"[%b,%b]" % (body, body), b"{", b"[1]"):
         await dispatcher.answer(other)
-    await asyncio.wait_for(server.stop(), 10)
+    await asyncio.wait_for(server.stop(), MAX_WAIT)
     assert out.getvalue() == "eth_chainId []\n  ... repeated 2 times\na body that is not JSON\n"
 
 
@@ -251,7 +252,7 @@ async def test_calls_tell_what_they_wrote_to_the_console() -> None:
     await call("eth_estimateGas", data_of("log(uint256)", 2))
     await call("eth_call", data_of("log(uint256)", 3), "what")
     await call("eth_call", data_of("transfer(address,uint256)", "0x" + "b0" * 20, 5), "latest")
-    await asyncio.wait_for(server.stop(), 10)
+    await asyncio.wait_for(server.stop(), MAX_WAIT)
     harness.terminal.stop()
     reported = out.getvalue().partition("gas\n\n")[2]
     assert reported == (
@@ -322,7 +323,7 @@ class Served:
             for number, (method, params) in enumerate(calls)
         ]
         await dispatcher.answer(json.dumps(bodies[0] if len(bodies) == 1 else bodies).encode())
-        await asyncio.wait_for(self.server.stop(), 30)
+        await asyncio.wait_for(self.server.stop(), MAX_WAIT)
         self.harness.terminal.stop()
         return self.out.getvalue()
 
@@ -470,7 +471,7 @@ class Held:
         harness.terminal._hand_over(self._wait)
 
     def _wait(self) -> Iterator[Any]:
-        self.event.wait(30)
+        self.event.wait(MAX_WAIT)
         return iter(())
 
 
@@ -531,7 +532,7 @@ async def asked(served: Served, *calls: tuple[str, list[Any]], mark: str = "") -
         body = {"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}
         answer = json.loads(await dispatcher.answer(json.dumps(body).encode()))
         assert answer["id"] == request_id
-    await asyncio.wait_for(served.server.stop(), 30)
+    await asyncio.wait_for(served.server.stop(), MAX_WAIT)
     served.harness.terminal.stop()
     return served.out.getvalue()
 
@@ -604,7 +605,7 @@ async def test_console_lines_of_a_call_are_those_of_its_state(block: str | None)
     event = threading.Event()
 
     def wait() -> Iterator[Any]:
-        event.wait(30)
+        event.wait(MAX_WAIT)
         return iter(())
 
     served.server.terminal._hand_over(wait)
@@ -613,7 +614,7 @@ async def test_console_lines_of_a_call_are_those_of_its_state(block: str | None)
     await dispatcher.answer(json.dumps(body).encode())
     harness.send(counting)
     event.set()
-    await asyncio.wait_for(served.server.stop(), 30)
+    await asyncio.wait_for(served.server.stop(), MAX_WAIT)
     harness.terminal.stop()
     reported = served.out.getvalue()
     assert (

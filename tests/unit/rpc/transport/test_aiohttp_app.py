@@ -15,9 +15,9 @@ from fastevm.node import Mining, dev_node
 from fastevm.rpc.dialect import DIALECTS
 from fastevm.rpc.transport import aiohttp_app
 from fastevm.rpc.transport.server import Listener, Server
+from tests.max_wait import MAX_WAIT
 from tests.unit.rpc.fakes import FakeNode, FakeSimulator, chain_of
 
-SECONDS = 10.0
 BODY = b'{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}'
 LINES = b"Host: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n"
 HEAD = b"POST / HTTP/1.1\r\n" + LINES
@@ -63,7 +63,7 @@ def life(*requests: bytes) -> list[str]:
     """What a node prints that gets these requests."""
     script = LIFE.replace("{requests!r}", repr(requests))
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=MAX_WAIT
     )
     assert done.stderr == ""
     return done.stdout.split("\n")[:-1]
@@ -106,7 +106,7 @@ class Loading:
     def __call__(self, name: str) -> ModuleType:
         self.count += 1
         self.begun.set()
-        assert self.go.wait(SECONDS)
+        assert self.go.wait(MAX_WAIT)
         if self.error is not None:
             raise self.error
         return importlib.import_module(name)
@@ -137,7 +137,7 @@ class Client:
         self.reader, self.writer = reader, writer
 
     async def answer(self) -> bytes:
-        async with asyncio.timeout(SECONDS):
+        async with asyncio.timeout(MAX_WAIT):
             head = await self.reader.readuntil(b"\r\n\r\n")
             length = next(line for line in head.lower().split(b"\r\n") if b"content-length" in line)
             return head + await self.reader.readexactly(int(length.split(b":")[1]))
@@ -145,7 +145,7 @@ class Client:
     async def is_over(self) -> bool:
         """Whether the node closes the connection without a word."""
         try:
-            async with asyncio.timeout(SECONDS):
+            async with asyncio.timeout(MAX_WAIT):
                 return await self.reader.read() == b""
         except ConnectionResetError:
             return True
@@ -159,7 +159,7 @@ async def connect(server: Server, request: bytes) -> Client:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(SECONDS):
+    async with asyncio.timeout(MAX_WAIT):
         while not condition():
             await asyncio.sleep(0.001)
 
@@ -199,7 +199,7 @@ async def test_who_leaves_while_it_is_loaded_is_forgotten(server: Server, loadin
 async def test_the_end_does_not_wait_for_those_who_wait(server: Server, loading: Loading) -> None:
     client = await connect(server, OTHER)
     await until(loading.begun.is_set)
-    await asyncio.wait_for(server.stop(), SECONDS)
+    await asyncio.wait_for(server.stop(), MAX_WAIT)
     assert await client.is_over()
 
 

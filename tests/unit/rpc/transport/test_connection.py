@@ -15,6 +15,7 @@ from fastevm.rpc.metrics import Metrics
 from fastevm.rpc.transport.access import Access
 from fastevm.rpc.transport.connection import KNOWN_HEADS, LARGE, HttpListener
 from fastevm.rpc.transport.server import Listener, Server
+from tests.max_wait import MAX_WAIT
 from tests.unit.rpc.fakes import FakeNode, FakeSimulator, chain_of
 
 CALL = b'{"jsonrpc":"2.0","id":%d,"method":"eth_chainId"}'
@@ -48,7 +49,7 @@ class Client:
 
     async def answer(self) -> tuple[int, dict[str, str], bytes]:
         """Status, head and body of the next answer."""
-        head = (await asyncio.wait_for(self.reader.readuntil(b"\r\n\r\n"), 5)).decode()
+        head = (await asyncio.wait_for(self.reader.readuntil(b"\r\n\r\n"), MAX_WAIT)).decode()
         first, *lines = head.strip().split("\r\n")
         fields = {name.lower(): value for name, value in (line.split(": ", 1) for line in lines)}
         body = await self.reader.readexactly(int(fields.get("content-length", 0)))
@@ -223,7 +224,7 @@ async def test_a_client_that_leaves_stops_its_call(
     client.writer.write(post((CALL % 1).replace(b"eth_chainId", b"test_wait")))
     await asyncio.sleep(0.05)
     client.writer.transport.abort()
-    await asyncio.wait_for(stopped.wait(), 2)
+    await asyncio.wait_for(stopped.wait(), MAX_WAIT)
 
 
 async def test_silent_connections_are_closed(server: Server, client: Client) -> None:

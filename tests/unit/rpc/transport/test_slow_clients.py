@@ -23,6 +23,7 @@ from fastevm.rpc.transport.access import Access
 from fastevm.rpc.transport.client_session import Session
 from fastevm.rpc.transport.outbox import Outbox, OutboxOverflow
 from fastevm.rpc.transport.server import Listener, Server
+from tests.max_wait import MAX_WAIT
 from tests.unit.rpc.fakes import FakeNode, FakeSimulator, chain_of
 
 HEAD = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
@@ -84,7 +85,7 @@ async def connect(server: Server) -> tuple[asyncio.StreamReader, asyncio.StreamW
 
 async def ends(reader: asyncio.StreamReader) -> None:
     """Wait until the server has ended a connection."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(MAX_WAIT):
         try:
             while await reader.read(65_536):
                 pass
@@ -136,7 +137,7 @@ async def test_who_does_not_read_ends(make: Make, extra: bytes) -> None:
     _, writer = await connect(server)
     writer.write(HEAD + extra + b"Content-Length: %d\r\n\r\n" % len(LARGE) + LARGE)
     http = server._open[0].http
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(MAX_WAIT):
         while not http.unread:
             await asyncio.sleep(0.01)
         while http.connections:
@@ -179,14 +180,14 @@ async def test_unfinished_requests_are_bounded_together(make: Make, start: bytes
             writer.write(UPGRADE)
             await reader.readuntil(b"\r\n\r\n")
         writer.write(start + b" " * MEGABYTE)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(MAX_WAIT):
         while server.metrics.get("connections_over_budget_total") < 3:
             await asyncio.sleep(0.01)
     assert copies * 3 * MEGABYTE < http.held <= copies * 5 * MEGABYTE
     assert len(http.connections) <= 5
     for _, writer in clients:
         writer.transport.abort()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(MAX_WAIT):
         while http.connections:
             await asyncio.sleep(0.01)
     assert http.held == 0
@@ -227,7 +228,7 @@ async def test_an_unfinished_message_to_the_feed_ends_although_pongs_come(make: 
     assert b" 101 " in await reader.readuntil(b"\r\n\r\n")
     writer.write(b"\x01\x81maskx")
     ended = asyncio.create_task(ends(reader))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(MAX_WAIT):
         while not ended.done():
             await asyncio.sleep(0.1)
             writer.write(b"" if writer.is_closing() else PONG)
@@ -239,7 +240,7 @@ async def test_the_feed_takes_little_and_packs_nothing_anew(make: Make) -> None:
         socket = await session.ws_connect(server.urls[0] + "/feed", compress=15)
         assert not socket.compress
         await socket.send_bytes(bytes(5_000))
-        message = await socket.receive(timeout=5)
+        message = await socket.receive(timeout=MAX_WAIT)
         assert message.data == aiohttp.WSCloseCode.MESSAGE_TOO_BIG
 
 
@@ -318,7 +319,7 @@ def release(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     """What calls of ``test_waits`` wait for, whatever their params."""
     release = threading.Event()
     params = (Param(lambda value: value, optional=True),)
-    waits = Method("test_waits", lambda *_: release.wait(20), params, RunOn.WORKER)
+    waits = Method("test_waits", lambda *_: release.wait(MAX_WAIT), params, RunOn.WORKER)
     monkeypatch.setitem(METHODS, "test_waits", waits)
     yield release
     release.set()
@@ -333,7 +334,7 @@ DENSE = waiting_call(b"[" + b"[[]]," * 10_000 + b"0]")
 
 async def held(http: connections.HttpListener, least: int) -> int:
     """What a listener holds as soon as that is no less than ``least``."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(MAX_WAIT):
         while http.held < least:
             await asyncio.sleep(0.01)
     return http.held
@@ -345,7 +346,7 @@ async def test_messages_in_progress_are_bounded_together(
     server = await make(traffic_size=15 * MEGABYTE)
     http = server._open[0].http
     message = waiting_call(b"1").ljust(MEGABYTE - 100)
-    async with aiohttp.ClientSession() as session, asyncio.timeout(20):
+    async with aiohttp.ClientSession() as session, asyncio.timeout(MAX_WAIT):
         sockets = [await session.ws_connect(server.urls[0]) for _ in range(8)]
         for socket in sockets:
             await socket.send_bytes(message)
@@ -377,7 +378,7 @@ async def test_a_request_in_progress_counts_with_the_memory_that_it_takes(
     assert await held(http, memory) == memory
     release.set()
     assert b"true" in await reader.readuntil(b"}")
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(MAX_WAIT):
         while http.held:
             await asyncio.sleep(0.01)
 
@@ -421,7 +422,7 @@ async def test_messages_that_wait_for_their_turn_are_held(
     memory = connections.memory_of(call)
     assert await held(http, memory + 2 * len(call)) == memory + 2 * len(call)
     release.set()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(MAX_WAIT):
         while http.held:
             await asyncio.sleep(0.01)
 
@@ -447,7 +448,7 @@ async def test_a_socket_whose_client_left_is_gone_before_the_collector_comes(mak
             assert await socket.receive_json()
             assert sum(type(item) is Session for item in gc.get_objects()) == 1
             socket._response.connection.transport.abort()
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(MAX_WAIT):
                 while any(type(item) is Session for item in gc.get_objects()):
                     await asyncio.sleep(0.02)
     finally:
@@ -474,7 +475,7 @@ async def test_a_socket_that_asks_for_more_than_it_reads_is_cut_off(make: Make) 
         socket = await session.ws_connect(server.urls[0], max_msg_size=0)
         for _ in range(32):
             await socket.send_bytes(LARGE)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(MAX_WAIT):
             while not server.metrics.get("sockets_cut_off_total"):
                 await asyncio.sleep(0.02)
         await socket.close()
@@ -536,7 +537,7 @@ async def test_a_large_answer_is_handed_over_in_pieces(make: Make) -> None:
     request = HEAD + b"Content-Length: %d\r\n\r\n" % len(LARGE) + LARGE
     small = HEAD + b"Content-Length: %d\r\n\r\n" % len(BODY) + BODY
     writer.write(request + small + request)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(MAX_WAIT):
         while not http.unread:
             await asyncio.sleep(0.01)
         (connection,) = http.connections
@@ -563,7 +564,7 @@ async def asked_for_much(server: Server) -> tuple[asyncio.StreamReader, asyncio.
 
 async def test_a_client_that_leaves_a_large_answer_lets_go_of_it(make: Make) -> None:
     server = await make()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(MAX_WAIT):
         _, writer, connection = await asked_for_much(server)
         writer.transport.abort()
         while server._open[0].http.connections:
@@ -573,7 +574,7 @@ async def test_a_client_that_leaves_a_large_answer_lets_go_of_it(make: Make) -> 
 
 async def test_a_server_that_stops_sends_a_large_answer_to_its_end(make: Make) -> None:
     server = await make()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(MAX_WAIT):
         reader, _, connection = await asked_for_much(server)
         connection.leave()
         assert len(await reader.read(-1)) > 8 * MEGABYTE

@@ -7,8 +7,7 @@ import pytest
 
 from fastevm.rpc.transport import turns as module
 from fastevm.rpc.transport.turns import BURST, LoopShare, Turns
-
-WAIT_SECONDS = 30.0
+from tests.max_wait import MAX_WAIT
 
 
 def use_much(share: LoopShare) -> None:
@@ -26,7 +25,7 @@ async def test_a_client_over_its_share_waits_and_another_does_not() -> None:
     greedy.defer(lambda: done.append("greedy"))
     await other.result(lambda: done.append("other"))
     assert done == ["other"]
-    async with asyncio.timeout(WAIT_SECONDS):
+    async with asyncio.timeout(MAX_WAIT):
         while greedy.is_over:
             await asyncio.sleep(0)
     assert done == ["other", "greedy"]
@@ -41,7 +40,7 @@ async def test_a_client_that_uses_little_is_never_over() -> None:
 
 
 async def test_clients_that_wait_go_in_rotation(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "TURN_TIME", WAIT_SECONDS)
+    monkeypatch.setattr(module, "TURN_TIME", MAX_WAIT)
     turns, done = Turns(), []
     shares = {name: turns.share_of(name) for name in ("a", "b")}
     for share in shares.values():
@@ -49,7 +48,7 @@ async def test_clients_that_wait_go_in_rotation(monkeypatch: pytest.MonkeyPatch)
     for name, share in shares.items():
         for number in range(3):
             share.defer(lambda entry=(name, number): done.append(entry))  # type: ignore[misc]
-    async with asyncio.timeout(WAIT_SECONDS):
+    async with asyncio.timeout(MAX_WAIT):
         while len(done) < 6:
             await asyncio.sleep(0)
     assert done == [("a", 0), ("b", 0), ("a", 1), ("b", 1), ("a", 2), ("b", 2)]
@@ -64,7 +63,7 @@ async def test_the_loop_serves_others_between_turns(monkeypatch: pytest.MonkeyPa
     for number in range(10):
         share.defer(lambda entry=number: done.append(entry))  # type: ignore[misc]
     served = 0
-    async with asyncio.timeout(WAIT_SECONDS):
+    async with asyncio.timeout(MAX_WAIT):
         while len(done) < 10:
             await asyncio.sleep(0)
             served += 1
@@ -80,7 +79,7 @@ async def test_work_that_fails_ends_with_its_error_and_the_next_is_done() -> Non
     def fail() -> None:
         raise ValueError("no")
 
-    async with asyncio.timeout(WAIT_SECONDS):
+    async with asyncio.timeout(MAX_WAIT):
         results = await asyncio.gather(
             share.result(fail), share.result(lambda: 7), return_exceptions=True
         )

@@ -13,6 +13,7 @@ from fastevm.node import Mining, Node, dev_node
 from fastevm.rpc.limits import Limits
 from fastevm.rpc.transport.server import Server
 from tests.block_times import UNHURRIED_MS
+from tests.max_wait import MAX_WAIT
 from tests.rpc.sockets import SocketClient
 
 COUNTER, CLOCK, PAYEE = ("0x" + pair * 20 for pair in ("c0", "c1", "c2"))
@@ -79,7 +80,7 @@ async def slicing() -> AsyncIterator[Harness]:
 
 
 async def eventually(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(MAX_WAIT):
         while not condition():
             await asyncio.sleep(0.01)
 
@@ -266,7 +267,7 @@ async def test_questions_that_use_too_much_gas_end_with_a_reason() -> None:
     name = await client.subscribe(
         "fastevm_watch", {"calls": [{"to": COUNTER}, {"to": PAYEE}], "block": "latest"}
     )
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(MAX_WAIT):
         while "error" not in (message := await client.read())["params"]:
             pass
     assert message["params"]["subscription"] == name

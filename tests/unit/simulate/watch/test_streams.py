@@ -6,6 +6,7 @@ import asyncio
 import threading
 
 from fastevm.simulate import Watch
+from tests.max_wait import MAX_WAIT
 
 from .test_watch import READER, TOKEN, call, output, state
 
@@ -83,7 +84,7 @@ def test_an_asynchronous_consumer_gets_changes_of_another_thread() -> None:
                 await asyncio.to_thread(watch.advance, changed(6))
         return found
 
-    assert asyncio.run(asyncio.wait_for(begin(), 20)) == [5, 6]
+    assert asyncio.run(asyncio.wait_for(begin(), MAX_WAIT)) == [5, 6]
 
 
 def test_a_listener_hears_once_that_something_waits() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from fastevm.core.primitives.native.symbols import has_native_function
+from tests.max_wait import MAX_WAIT
 
 
 @pytest.mark.parametrize(
@@ -52,5 +53,5 @@ import gmpy2
 print(gmpy2.mpz(6) * 7)
 """
     words = [sys.executable, "-c", program, str(Path(spec.origin))]
-    done = subprocess.run(words, check=True, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(words, check=True, capture_output=True, text=True, timeout=MAX_WAIT)
     assert done.stdout == "42\n"

@@ -1,0 +1,85 @@
+"""Tests wait for `MAX_WAIT`: no number of seconds of their own decides whether they pass.
+
+A machine can be busy with other work for many seconds. A number below one second is a time limit
+that a test wants to be reached; a greater one is a guess at how fast the machine is.
+"""
+
+import ast
+from collections.abc import Iterator
+
+import pytest
+
+from .sources import ROOT, files, shown
+
+# Calls whose last positional argument is a time limit, and those that take it as ``timeout``.
+POSITIONAL = {"timeout", "wait_for", "wait", "join"}
+NAMED = {
+    "AsyncJsonRpcClient", "JsonRpcClient", "check_output", "communicate", "create_connection",
+    "receive", "receive_json", "result", "run", "urlopen", "wait_for_transaction_receipt",
+}  # fmt: skip
+LIMITS = {"deadline", "end", "ends", "limit", "until"}
+# Programs that a person runs, or that run without this package.
+OTHERS = (
+    "tests/ecosystem/", "tests/fuzz/", "tests/packaging/", "tests/faults/all_attacks.py",
+    "tests/faults/hostile_clients.py", "tests/payments/x402/honest/",
+)  # fmt: skip
+WANTED = {
+    # A slow sender is cut after two seconds; it would have sent all after four.
+    ("tests/unit/rpc/transport/test_slow_clients.py", "timeout", 2.5),
+    # No payment comes at all.
+    ("tests/payments/test_secrets.py", "wait", 2),
+    # A handler that is busy for longer than its hold.
+    ("tests/payments/x402/test_redelivery.py", "end", 3),
+}
+
+
+def seconds(value: ast.expr | None) -> float:
+    """The seconds of a literal; 0 for anything else."""
+    is_number = isinstance(value, ast.Constant) and isinstance(value.value, int | float)
+    return float(value.value) if is_number else 0.0  # type: ignore[union-attr]
+
+
+def limits(tree: ast.Module) -> Iterator[tuple[int, str, float]]:
+    """Line, name and seconds of each time limit that is a literal."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            function = node.func
+            name = function.attr if isinstance(function, ast.Attribute) else ""
+            name = function.id if isinstance(function, ast.Name) else name
+            if name in POSITIONAL and node.args:
+                yield node.lineno, name, seconds(node.args[-1])
+            if name in NAMED:
+                for keyword in node.keywords:
+                    if keyword.arg == "timeout":
+                        yield node.lineno, name, seconds(keyword.value)
+        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp):
+            target = node.targets[0]
+            if isinstance(target, ast.Name) and target.id in LIMITS and "time" in ast.dump(node):
+                yield node.lineno, target.id, seconds(node.value.right)
+
+
+def found() -> list[str]:
+    return [
+        f"{shown(path)}:{line}: {name} of {value:g} seconds"
+        for path in files(".py", under=("tests",))
+        if not shown(path).startswith(OTHERS) and "node_modules" not in path.parts
+        for line, name, value in limits(ast.parse(path.read_text()))
+        if value >= 1 and value < 300 and (shown(path), name, value) not in WANTED
+    ]
+
+
+def test_no_test_guesses_how_fast_the_machine_is() -> None:
+    assert not "\n".join(found())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "asyncio.timeout(10)", "await asyncio.wait_for(run(), 5.0)", "event.wait(30)",
+        "subprocess.run(words, timeout=60)", "deadline = time.monotonic() + 10",
+    ],
+)  # fmt: skip
+def test_a_guess_is_found(text: str) -> None:
+    ((_, _, value),) = limits(ast.parse(text))
+    assert value >= 1
+    assert (ROOT / "tests/max_wait.py").is_file()
