@@ -2,9 +2,11 @@
 
 import functools
 import json
+import re
 import threading
 from collections.abc import AsyncIterator, Iterator
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
@@ -110,3 +112,10 @@ async def test_axe_finds_nothing(browser: Browser, url: str) -> None:
                 await page.ask("Page.reload")
                 await page.until("document.readyState === 'complete'")
                 assert await page.violations() == [], (path, theme, size)
+
+
+def test_the_list_for_language_models_has_every_page() -> None:
+    listed = re.findall(r"^- \[[^]]+\]\(([^)]*)\)", (SITE / "llms.txt").read_text(), re.MULTILINE)
+    pages = {path.parent.relative_to(SITE) for path in SITE.rglob("index.html")}
+    assert {Path(address) for address in listed} == pages
+    assert len(listed) == len(pages)
