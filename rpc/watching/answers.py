@@ -50,19 +50,11 @@ class Sent:
 
 def side_of(change: Change, threshold: int) -> bool | None:
     """Return whether a value's first number is >= the threshold; None if it has no number."""
-    value = value_of(change)
+    value = change.value
     while isinstance(value, Sequence) and not isinstance(value, str | bytes) and value:
         value = value[0]
     is_number = isinstance(value, int) and not isinstance(value, bool)
     return value >= threshold if is_number else None
-
-
-def value_of(change: Change) -> Any:
-    """Return the decoded value of a view; None if it failed or cannot be decoded."""
-    try:
-        return change.value
-    except ValueError:
-        return None
 
 
 def answer_json(change: Change, question: Question) -> dict[str, Any]:
@@ -70,31 +62,31 @@ def answer_json(change: Change, question: Question) -> dict[str, Any]:
     answer = change.answer
     if answer is None:
         return {}
-    told: dict[str, Any] = {"status": "0x1" if answer.success else "0x0"}
-    told["gasUsed"] = quantity(answer.gas_used)
+    found: dict[str, Any] = {"status": "0x1" if answer.success else "0x0"}
+    found["gasUsed"] = quantity(answer.gas_used)
     calls = answer.calls
     if answer.error is not None:
-        told["error"] = safe(answer.error)[:ERROR_SHOWN]
+        found["error"] = safe(answer.error)[:ERROR_SHOWN]
     if not question.is_bundle:
-        told |= outcome_json(calls[0]) if calls else {}
+        found |= outcome_json(calls[0]) if calls else {}
     else:
-        told["calls"] = [outcome_json(call) for call in calls]
+        found["calls"] = [outcome_json(call) for call in calls]
     if question.is_view:
-        told["value"] = value_json(value_of(change))
-    return told
+        found["value"] = value_json(change.value)
+    return found
 
 
 def outcome_json(outcome: CallOutcome) -> dict[str, Any]:
     """Return the outcome of a call as JSON."""
-    told: dict[str, Any] = {
+    found: dict[str, Any] = {
         "status": "0x1" if outcome.success else "0x0",
         "gasUsed": quantity(outcome.gas_used),
         "returnData": hex_bytes(outcome.output),
     }
     if outcome.error is not None:
-        told["error"] = safe(outcome.error)[:ERROR_SHOWN]
+        found["error"] = safe(outcome.error)[:ERROR_SHOWN]
     if outcome.logs:
-        told["logs"] = [
+        found["logs"] = [
             {
                 "address": hex_bytes(log.address),
                 "topics": [hex_bytes(topic) for topic in log.topics],
@@ -102,7 +94,7 @@ def outcome_json(outcome: CallOutcome) -> dict[str, Any]:
             }
             for log in outcome.logs
         ]
-    return told
+    return found
 
 
 def value_json(value: Any) -> Any:

@@ -13,7 +13,8 @@ class Change:
     `fastevm.simulate.simulate_many`; None if the question never ran. ``differs``: "new" (the first
     answer), "status", "output", "gas", "logs", "balances", "error"; empty if only ``stale``
     changed. ``skipped``: how many earlier changes of this question a stream replaced by this
-    change. ``value``: the decoded outputs of a `View`; None if the call failed.
+    change. ``value``: the decoded outputs of a `View`; None if the call failed or
+    returned something else, as an address without code does.
     """
 
     @property

@@ -11,6 +11,8 @@ from fastevm.core.simulation.records cimport CallRecord
 from fastevm.simulate.batch.results cimport BundleRecord, BundleResult, Results
 from fastevm.simulate.watch.question cimport Answer, answer_bytes
 
+from fastevm.evm.contracts.codec import AbiDecodingError
+
 NAMES = ("new", "status", "output", "gas", "logs", "balances", "error")
 
 
@@ -157,12 +159,19 @@ cdef class Change:
 
     @property
     def value(self) -> object:
-        """Returns the decoded outputs of a `View`; None if the call failed or is no `View`."""
+        """Returns the decoded outputs of a `View`.
+
+        None if it is no `View`, or the call failed or returned something else, as an address
+        without code does.
+        """
         answer = self.answer
         if self.view is None or answer is None or not answer.success:
             return None
         calls = answer.calls
-        return self.view.decode(calls[len(calls) - 1].output)
+        try:
+            return self.view.decode(calls[len(calls) - 1].output)
+        except AbiDecodingError:
+            return None
 
     def after(self, Change earlier not None) -> Change:
         """Returns a change that replaces this change and an earlier one that nobody has read."""

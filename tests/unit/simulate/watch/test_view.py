@@ -4,7 +4,8 @@ import pickle
 
 import pytest
 
-from fastevm.simulate import View
+from fastevm import EVM
+from fastevm.simulate import View, Watch
 
 TOKEN = "0x" + "c1" * 20
 HOLDER = "0x" + "a1" * 20
@@ -35,3 +36,15 @@ def test_a_view_can_be_pickled() -> None:
 def test_a_wrong_declaration_is_refused(declaration: str, args: tuple[object, ...]) -> None:
     with pytest.raises((ValueError, TypeError)):
         View(TOKEN, declaration, args)
+
+
+def test_an_output_of_another_shape_has_no_value() -> None:
+    evm = EVM()
+    evm.set_account(TOKEN, code="0x5f545f5260205ff3")
+    with Watch(evm) as watch:
+        (question,) = watch.add_many([View(TOKEN, "value() returns (uint256)")])
+        assert [change.value for change in watch.refresh()] == [0]
+        evm.set_account(TOKEN, code=b"")
+        (change,) = watch.advance(evm)
+        assert change.id == question and change.value is None
+        assert change.answer is not None and change.answer.success
