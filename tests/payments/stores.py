@@ -36,9 +36,12 @@ def postgres() -> Iterator[Server]:
 
 
 @pytest.fixture
-def store_url(store_kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> str:
-    """Returns the URL of an empty store."""
+def store_url(store_kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[str]:
+    """The URL of an empty store."""
     if store_kind == "sqlite":
-        return f"sqlite:///{tmp_path / 'payments.db'}"
+        yield f"sqlite:///{tmp_path / 'payments.db'}"
+        return
     server: Server = request.getfixturevalue("postgres")
-    return server.create()
+    url = server.create()
+    yield url
+    server.release(url)

@@ -433,7 +433,7 @@ async def main():
         policy=Policy(poll=0.02, batch=100), clock=lambda: int(now),
     )
     names = [order.id for order in await merchant.orders()]
-    await merchant.capture_many(names, timeout=MAX_WAIT)
+    await merchant.capture_many(names, timeout=300)
 
 asyncio.run(main())
 """

@@ -36,7 +36,7 @@ async def main():
         node, open_store(store), Vault([b"\\x07" * 32]), Domain("USD Coin", "2", 31337, address),
         KeySigner(key), policy=Policy(poll=0.02), clock=lambda: int(now),
     )
-    order = await merchant.capture("order-1", timeout=MAX_WAIT)
+    order = await merchant.capture("order-1", timeout=300)
     print(order.state.value, order.settlement and order.settlement.transaction_hash)
     await node.close()
 

@@ -69,8 +69,8 @@ class Trade(RuleBasedStateMachine):
         self.loop = asyncio.new_event_loop()
         self.folder = tempfile.TemporaryDirectory()
         folder = Path(self.folder.name)
-        url = self.server.create() if self.server else ""
-        self.market: Market = self.run(market(folder, store_url=url))
+        self.url = self.server.create() if self.server else ""
+        self.market: Market = self.run(market(folder, store_url=self.url))
         self.nodes = [Unreliable(self.market.server.urls[0], self.market) for _ in range(2)]
         self.machines = [self.start(at) for at in range(2)]
         audit = open_store(f"sqlite:///{folder / 'audit.db'}")
@@ -114,6 +114,8 @@ class Trade(RuleBasedStateMachine):
             self.run(self.market.close())
             self.loop.close()
             self.folder.cleanup()
+            if self.server:
+                self.server.release(self.url)
 
     def changed(self) -> None:
         """The caller's view of the chain is outdated."""
