@@ -248,7 +248,7 @@ cdef class EvmBase:
 
     def set_storage(self, address: bytes | str, slot: object, value: object) -> None:
         """Sets a storage slot of an account."""
-        self.change(address, {"storage": {slot_number(slot, "slot"): integer(value, "value")}})
+        self.change(address, {"storage": {slot_number(slot, "slot"): slot_number(value, "value")}})
 
     cdef int change(self, object address, dict fields) except -1:
         """Replaces fields of an account."""

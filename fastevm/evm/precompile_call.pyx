@@ -5,13 +5,14 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.string cimport memset
 
 from fastevm.core.execution.transaction.arguments cimport gas_of
+from fastevm.core.execution.transaction.transaction_lists cimport hash_entries
 from fastevm.core.interpreter.machine cimport Machine
 from fastevm.core.native.call cimport (
     NATIVE_NEEDS_STATE, NATIVE_OUT_OF_GAS, NATIVE_OUT_OF_MEMORY, NativeCall, native_account,
     native_charge, native_load, native_log, native_peek, native_poke, native_put_balance,
     native_put_code, native_put_log, native_put_nonce, native_store,
 )
-from fastevm.core.primitives.bytes_like cimport bytes_like, parse_address, sized_bytes, slot_number
+from fastevm.core.primitives.bytes_like cimport bytes_like, parse_address, slot_number
 from fastevm.core.primitives.hashes cimport Address
 from fastevm.core.primitives.word cimport (
     Word, uint64_from_named, word_from_named, word_load, word_to_int,
@@ -227,7 +228,7 @@ cdef class PrecompileCall:
 
 cdef uint32_t read_topics(object topics, Word* words) except? 4294967295:
     """Reads the topics of a log into ``words`` and returns their number."""
-    cdef list given = [sized_bytes(topic, 32, "topic") for topic in topics]
+    cdef list given = hash_entries(topics, "topics")
     cdef size_t i
     if len(given) > TOPICS_LIMIT:
         raise ValueError(f"topics: expected at most {TOPICS_LIMIT}, found {len(given)}")

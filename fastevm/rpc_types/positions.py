@@ -5,13 +5,11 @@ the struct field and which clients match on.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from copy import copy
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
+from fastevm.core.primitives.located import READ_ERRORS, with_text
 from fastevm.core.simulation.values import SimulatePayload
 from fastevm.rpc_types.value_forms import Form
-
-READ_ERRORS: Final = (ValueError, TypeError, OverflowError)  # of a value that cannot be read
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -29,7 +27,7 @@ def located(error: Exception, path: str, name: str = "") -> Exception:
         text = path + own
     else:
         text = f"{path}.{text}"
-    return _with_text(error, text)
+    return with_text(error, text)
 
 
 def refused_call(error: Exception, payload: Any) -> Exception:
@@ -46,7 +44,7 @@ def refused_call(error: Exception, payload: Any) -> Exception:
         path = f"blocks[{block}].{path}"
     elif isinstance(payload, Mapping):
         path = f"blockStateCalls[{block}].{path}"
-    return _with_text(error, f"{path}: {str(error).removeprefix('err: ')}")
+    return with_text(error, f"{path}: {str(error).removeprefix('err: ')}")
 
 
 def read_at(value: Any, read: Callable[[Any, Form], T], name: str, form: Form) -> T:
@@ -93,11 +91,3 @@ def members_from(
             shown = "0x" + known.hex() if isinstance(known, bytes) else str(known)
             raise located(error, f"{name}.{shown}", name) from None
     return found
-
-
-def _with_text(error: Exception, text: str) -> Exception:
-    if len(error.args) != 1 or not isinstance(error.args[0], str):  # such as a UnicodeError
-        return ValueError(text)
-    changed = copy(error)
-    changed.args = (text,)
-    return changed

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from importlib import import_module
 from typing import Any
 
+from fastevm.core.primitives.located import READ_ERRORS, located
 from fastevm.core.primitives.suggestion import nearest
 
 from fastevm.core.primitives.bytes_like cimport address_bytes, bytes_like, slot_number
@@ -89,6 +90,7 @@ cdef enum:
     MAX_DEPTH_WITHOUT_TRIES = 256     # consecutive layers without tries; each keeps its parent alive
 
 
+SHOWN = 80  # characters of an invalid slot that an error shows
 FIELDS = ("balance", "nonce", "code", "storage", "reset")
 LARGEST_CODE = 2**31  # bytes; the limits of protocols are far lower
 
@@ -178,8 +180,8 @@ cdef class Layer:
 
         ``accounts`` maps addresses (20 bytes or hex text) to mappings with any of ``balance``
         (int, wei), ``nonce`` (int), ``code`` (bytes or hex text) and ``storage`` (mapping from
-        int slot to int value; zero values are dropped). Raises ValueError or OverflowError for
-        values out of range.
+        slot to value, both int or 32 bytes; zero values are dropped). Raises TypeError, ValueError
+        or OverflowError for a wrong value; the text names the account and the slot.
         """
         return Layer.empty().with_accounts(accounts)
 
@@ -225,8 +227,8 @@ cdef class Layer:
         try:
             self.attach(&reader)
             world_begin(w, &reader)
-            for address, fields in accounts.items():
-                put_fields(w, address_bytes(address, "address"), fields)
+            for address, fields in items_of(accounts, "accounts"):
+                put_account(w, address_bytes(address, "address"), fields)
             for address in removed:
                 world_remove_account(w, account_named(w, address_bytes(address, "address")))
             return self.commit(w)
@@ -522,14 +524,28 @@ cdef Account* account_named(World* w, bytes address) except NULL:
     return account
 
 
+cdef object items_of(object values, str name):
+    if not isinstance(values, Mapping):
+        raise TypeError(f"{name}: expected a mapping, found {type(values).__name__}")
+    return values.items()
+
+
+cdef int put_account(World* w, bytes address, fields) except -1:
+    """Sets the given fields of an account. An error names the account."""
+    try:
+        return put_fields(w, address, fields)
+    except READ_ERRORS as error:
+        raise located(error, f"0x{address.hex()}", "account") from None
+
+
 cdef int put_fields(World* w, bytes address, fields) except -1:
     """Sets the given fields of an account. Raises TypeError for unknown fields and for floats."""
     cdef Account* a = account_named(w, address)
-    cdef Word balance, slot_key, slot_value
+    cdef Word balance
     cdef Code* code
     cdef bytes data
     cdef uint64_t nonce
-    for name in fields:
+    for name, _ in items_of(fields, "account"):
         if name not in FIELDS:
             near = nearest(str(name), FIELDS)
             hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(FIELDS)}"
@@ -551,9 +567,18 @@ cdef int put_fields(World* w, bytes address, fields) except -1:
     world_put_account(w, a, &balance, nonce, code)
     if fields.get("reset"):
         world_reset_storage(w, a)
-    for slot, value in fields.get("storage", {}).items():
-        word_from_named(&slot_key, slot_number(slot, "slot"), "slot")
-        word_from_named(&slot_value, value, "value")
-        if not world_adopt_slot(w, a, &slot_key, &slot_value):
+    return put_slots(w, a, fields.get("storage", {}))
+
+
+cdef int put_slots(World* w, Account* a, object storage) except -1:
+    """Sets slots of an account. An error names the slot."""
+    cdef Word key, value
+    for slot, number in items_of(storage, "storage"):
+        try:
+            word_from_named(&key, slot_number(slot, "slot"), "slot")
+            word_from_named(&value, slot_number(number, "value"), "value")
+        except READ_ERRORS as error:
+            raise located(error, f"storage[{repr(slot)[:SHOWN]}]", "slot") from None
+        if not world_adopt_slot(w, a, &key, &value):
             raise MemoryError
     return 0

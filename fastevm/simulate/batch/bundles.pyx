@@ -26,7 +26,8 @@ from fastevm.core.simulation.values import (
     SimulationError,
 )
 from fastevm.rpc_types.overrides import block_overrides_from, state_overrides_from
-from fastevm.rpc_types.positions import READ_ERRORS, located
+from fastevm.core.primitives.located import READ_ERRORS
+from fastevm.rpc_types.positions import located
 from fastevm.rpc_types.simulate_request import ENTRY_MEMBERS, EXTENSIONS, PAYLOAD_MEMBERS
 from fastevm.rpc_types.value_forms import refuse_unknown
 

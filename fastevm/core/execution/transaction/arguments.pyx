@@ -4,7 +4,7 @@ from cpython.long cimport PyLong_AsLongLongAndOverflow, PyLong_Check
 from cpython.number cimport PyNumber_Index
 from libc.stdint cimport int64_t
 
-from fastevm.core.primitives.bytes_like cimport sized_bytes
+from fastevm.core.execution.transaction.transaction_lists cimport hash_entries
 
 from fastevm.core.primitives.suggestion import nearest
 
@@ -40,12 +40,12 @@ cdef object unknown_name(str what, object name, object known):
 
 cdef bytes hash_run(object hashes):
     """Concatenates hashes of 32 bytes. Raises ValueError for other sizes."""
-    return b"".join([sized_bytes(item, 32, "hash") for item in hashes])
+    return b"".join(hash_entries(hashes, "blob_hashes"))
 
 
 cdef list ancestor_hashes(object hashes):
     """Returns a new list of at most 256 hashes of 32 bytes. Raises ValueError otherwise."""
-    cdef list found = [sized_bytes(item, 32, "block_hashes") for item in hashes]
+    cdef list found = hash_entries(hashes, "block_hashes")
     if len(found) > 256:
         raise ValueError(f"block_hashes: expected at most 256 hashes, found {len(found)}")
     return found

@@ -1,12 +1,12 @@
 """Sets up transient storage, warm accounts and the sender's nonce before a message runs."""
 
 from fastevm.core.execution.transaction.arguments cimport word_argument
-from fastevm.core.execution.transaction.transaction_encoding cimport access_list_entry
+from fastevm.core.execution.transaction.transaction_lists cimport access_list_entries
 from fastevm.core.interpreter.machine cimport CREATE_MESSAGE, Message
 from fastevm.core.primitives.bytes_like cimport parse_address, slot_number
 from fastevm.core.primitives.hashes cimport Address
 from fastevm.core.primitives.word cimport (
-    Word, word_from_int, word_from_named, word_is_zero, word_to_int,
+    Word, word_from_int, word_is_zero, word_to_int,
 )
 from fastevm.core.state.account cimport Account, Slot
 from fastevm.core.state.world cimport (
@@ -40,27 +40,12 @@ cdef int warm_slots(World* w, const Address* address, tuple slots) except -1:
     return 0
 
 
-cdef tuple listed(object access_list):
-    """Returns the entries of an access list as pairs of address and slots."""
-    cdef Address key
-    cdef Word word
-    found = []
-    for entry in access_list:
-        address, slots = access_list_entry(entry)
-        parse_address(address, &key, "address")
-        numbers = [slot_number(slot, "slot") for slot in slots]
-        for number in numbers:
-            word_from_named(&word, number, "slot")
-        found.append((key.b[:20], tuple(numbers)))
-    return tuple(found)
-
-
 cdef class MessageSetup:
     def __init__(self, values: object, access_list: object = ()) -> None:
         cdef Address key
         cdef Word slot, word
         self.transient = {}
-        self.warm = listed(access_list) if access_list else ()
+        self.warm = tuple(access_list_entries(access_list, "access_list"))
         for (address, number), value in dict(values).items():
             parse_address(address, &key, "address")
             word_argument(&slot, slot_number(number, "slot"), "slot")

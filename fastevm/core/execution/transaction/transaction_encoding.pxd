@@ -6,8 +6,6 @@ from fastevm.core.primitives.buffer cimport Buffer
 from fastevm.core.primitives.hashes cimport Hash
 
 
-# Returns the address and the slots of an access list entry: a pair, or a mapping as in JSON-RPC.
-cdef tuple access_list_entry(object entry)
 # Returns the envelope for the fields of Transaction.build. Raises TransactionDecodeError or
 # TypeError.
 cdef bytes encode_fields(dict fields)

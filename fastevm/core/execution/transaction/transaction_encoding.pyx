@@ -3,16 +3,17 @@ from cpython.bytes cimport PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
-from collections.abc import Mapping
-
 from fastevm.errors import TransactionDecodeError
 from fastevm.core.primitives.suggestion import nearest
 
 from fastevm.core.execution.transaction.transaction_data cimport (
     ACCESS_LIST_TX, BLOB_TX, DEPOSIT_TX, DYNAMIC_FEE_TX, LEGACY_TX, SET_CODE_TX, Authorization, Tx,
 )
+from fastevm.core.execution.transaction.transaction_lists cimport (
+    access_list_entries, authorization_entries, hash_entries,
+)
 from fastevm.core.primitives.buffer cimport Buffer, buffer_append, buffer_free
-from fastevm.core.primitives.bytes_like cimport bytes_like, slot_number
+from fastevm.core.primitives.bytes_like cimport bytes_like
 from fastevm.core.primitives.hashes cimport Hash
 from fastevm.core.primitives.keccak cimport KeccakJob, keccak256_many
 from fastevm.core.primitives.rlp cimport (
@@ -25,8 +26,6 @@ from fastevm.core.primitives.word cimport Word, word_from_int, word_store
 # ----------------------------------------------------------------------------------------------
 # from fields given in Python
 
-ACCESS_MEMBERS = ("address", "storageKeys")
-AUTHORIZATION_MEMBERS = ("chainId", "address", "nonce", "yParity", "r", "s")
 FIELDS = frozenset((
     "type", "chain_id", "nonce", "gas_limit", "gas_price", "max_fee_per_gas",
     "max_priority_fee_per_gas", "to", "value", "data", "access_list", "max_fee_per_blob_gas",
@@ -66,39 +65,15 @@ cdef int put_bytes(Buffer* out, str name, object value) except -1:
     return must(rlp_append_bytes(out, <const uint8_t*><const char*>data, PyBytes_GET_SIZE(data)))
 
 
-cdef tuple members(dict entry, tuple names, str what):
-    """Returns the values of a mapping that has the form of JSON-RPC and web3.py."""
-    for name in entry:
-        if name not in names:
-            raise TypeError(f"{what}: unknown member {name!r}, expected {', '.join(names)}")
-    missing = [name for name in names if name not in entry]
-    if missing:
-        raise TypeError(f"{what}: an entry has no {missing[0]!r}")
-    return tuple([entry[name] for name in names])
-
-
-cdef tuple access_list_entry(object entry):
-    if isinstance(entry, Mapping):
-        return members(dict(entry), ACCESS_MEMBERS, "access_list")
-    return tuple(entry)
-
-
-cdef tuple authorization_entry(object entry):
-    if isinstance(entry, Mapping):
-        return members(dict(entry), AUTHORIZATION_MEMBERS, "authorization_list")
-    return tuple(entry)
-
-
 cdef int put_access_list(Buffer* out, object entries) except -1:
     cdef size_t outer = rlp_list_begin(out)
     cdef size_t inner, slots
-    for entry in entries:
-        address, keys = access_list_entry(entry)
+    for address, keys in access_list_entries(entries, "access_list"):
         inner = rlp_list_begin(out)
-        put_bytes(out, "access_list", address)
+        put_bytes(out, "address", address)
         slots = rlp_list_begin(out)
         for key in keys:
-            put_bytes(out, "access_list", slot_number(key, "access_list").to_bytes(32, "big"))
+            put_bytes(out, "slot", key.to_bytes(32, "big"))
         must(rlp_list_end(out, slots))
         must(rlp_list_end(out, inner))
     return must(rlp_list_end(out, outer))
@@ -106,21 +81,21 @@ cdef int put_access_list(Buffer* out, object entries) except -1:
 
 cdef int put_hashes(Buffer* out, object hashes) except -1:
     cdef size_t mark = rlp_list_begin(out)
-    for item in hashes:
-        put_bytes(out, "blob_versioned_hashes", item)
+    for item in hash_entries(hashes, "blob_versioned_hashes"):
+        put_bytes(out, "hash", item)
     return must(rlp_list_end(out, mark))
 
 
 cdef int put_authorizations(Buffer* out, object authorizations) except -1:
     cdef size_t outer = rlp_list_begin(out)
     cdef size_t inner
-    for entry in authorizations:
-        chain_id, address, nonce, y_parity, r, s = authorization_entry(entry)
+    for entry in authorization_entries(authorizations, "authorization_list"):
+        chain_id, address, nonce, y_parity, r, s = entry
         inner = rlp_list_begin(out)
-        put_int(out, "authorization_list", chain_id)
-        put_bytes(out, "authorization_list", address)
+        put_int(out, "chainId", chain_id)
+        put_bytes(out, "address", address)
         for number in (nonce, y_parity, r, s):
-            put_int(out, "authorization_list", number)
+            put_int(out, "number", number)
         must(rlp_list_end(out, inner))
     return must(rlp_list_end(out, outer))
 
@@ -214,6 +189,10 @@ cdef bytes encode_fields(dict fields):
                 put_int(&out, name, fields.get(name) or 0)
         must(rlp_list_end(&out, mark))
         return PyBytes_FromStringAndSize(<const char*>out.bytes, <Py_ssize_t>out.size)
+    except TransactionDecodeError:
+        raise
+    except (OverflowError, ValueError) as error:
+        raise TransactionDecodeError(str(error)) from None
     finally:
         buffer_free(&out)
 
