@@ -11,6 +11,7 @@ from fastevm.errors import FastevmError
 
 EVM_FAULT: Final = 2
 CONFIG_FAULT: Final = 3
+BLOCK_HASH_FAULT: Final = 4
 JSON_FAULT: Final = 10
 IO_FAULT: Final = 11
 RLP_FAULT: Final = 12
@@ -78,4 +79,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _number(text: str) -> int:
-    return int(text, 0)
+    try:
+        return int(text, 0)
+    except ValueError:
+        message = f"invalid value {text!r}: expected an integer"
+        raise argparse.ArgumentTypeError(message) from None

@@ -10,6 +10,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from fastevm.cli.options import (
+    BLOCK_HASH_FAULT,
     CONFIG_FAULT,
     IO_FAULT,
     JSON_FAULT,
@@ -57,8 +58,8 @@ class Inputs:
         """Returns the JSON value of an input. Raises ToolError if it is missing or invalid."""
         location = self.options[f"input.{name}"]
         if location == STDIN:
-            if name == "txs" and "txs" not in self.stdin:
-                return self.stdin.get("txsRlp", [])
+            if name == "txs" and (self.stdin.get("txsRlp") or "txs" not in self.stdin):
+                return self.stdin.get("txsRlp") or []
             if name not in self.stdin:
                 raise ToolError(JSON_FAULT, f"stdin: has no {name}")
             return self.stdin[name]
@@ -133,6 +134,18 @@ class Environment(Struct, frozen=True):
             raise ToolError(JSON_FAULT, f"env: blockHashes: {error}") from None
         first = max(0, number - ANCESTORS)
         return [hashes.get(n, ZERO_HASH) for n in range(number - 1, first - 1, -1)]
+
+    def known_block_hashes(self) -> set[int]:
+        """Returns the numbers of the blocks whose hashes are given."""
+        return {number_of(key) for key in self.fields.get("blockHashes") or ()}
+
+    def refuse_block_hash(self, number: int | None) -> None:
+        """Raises ToolError for a block whose hash was read but is not given; None: no block."""
+        if number is None:
+            return
+        given = self.fields.get("blockHashes") is not None
+        reason = "blockhash for that block not provided" if given else "no blockhashes provided"
+        raise ToolError(BLOCK_HASH_FAULT, f"getHash({number}) invoked, {reason}")
 
     def ommers(self) -> tuple[Header, ...]:
         """Returns uncles with number and miner, which determine rewards."""

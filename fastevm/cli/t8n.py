@@ -11,11 +11,18 @@ from msgspec import Struct
 from fastevm.chain.config import MAINNET_DEPOSIT_CONTRACT
 from fastevm.chain.dao_fork import apply_dao_fork
 from fastevm.cli import options as command
-from fastevm.cli.options import CONFIG_FAULT, EVM_FAULT, IO_FAULT, Options, ToolError
+from fastevm.cli.options import (
+    CONFIG_FAULT,
+    EVM_FAULT,
+    IO_FAULT,
+    Options,
+    ToolError,
+)
 from fastevm.cli.reading import Environment, Inputs, transactions_of
 from fastevm.cli.writing import Outputs, Transition, alloc_json, body_hex, result_json
 from fastevm.core.execution.block.block_result import BlockResult
 from fastevm.core.execution.block.roots import ordered_root
+from fastevm.core.execution.transaction.sidecar import BLOB_TX_TYPE
 from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.core.execution.types import Block, Header, Receipt
 from fastevm.core.primitives.bloom import merge_blooms
@@ -24,6 +31,7 @@ from fastevm.core.spec.activation import NETWORK_FORKS, activations_named
 from fastevm.core.spec.schedule import ForkSchedule, schedule_for
 from fastevm.core.state.layer import Layer
 from fastevm.errors import FastevmError, InvalidBlock, InvalidTransaction, UnknownForkError
+from fastevm.tracing.block_hash_observer import BlockHashObserver
 from fastevm.tracing.observer import Observer, observer_of
 from fastevm.tracing.opcode_counter import OpcodeCounter
 from fastevm.tracing.runner import TracedRunner
@@ -34,6 +42,8 @@ add_arguments = command.add_arguments
 NO_REWARD: Final = -1
 OMMER_REACH: Final = 8  # maximum distance of uncles (Yellow Paper, section 11.3)
 NEPHEW_SHARE: Final = 32
+# Codes of rejections -> types in go-ethereum.
+CREATIONS_REFUSED: Final = {"blob_create": "types.BlobTx", "set_code_create": "types.SetCodeTx"}
 
 
 class Rules(Struct, frozen=True):
@@ -65,8 +75,9 @@ class Builder(TracedRunner):
 def run(arguments: argparse.Namespace) -> int:
     """Reads the input, runs the block, writes the output. Returns the exit code.
 
-    0: success, 2: execution failed, 3: invalid configuration, 10: invalid JSON, 11: a file cannot
-    be read or written, 12: invalid RLP.
+    0: success, 2: execution failed, 3: invalid configuration, 4: BLOCKHASH read the hash of a block
+    that the environment lacks, 10: invalid JSON, 11: a file cannot be read or written, 12: invalid
+    RLP.
     """
     options = Options(vars(arguments))
     try:
@@ -95,10 +106,9 @@ def transitioned(options: Options, folder: Path) -> Transition:
     env = Environment(given if isinstance(given, dict) else {})
     layer = Layer.of(accounts)
     schedule, dao = _schedule(options, inputs, env)
-    builder, header = Builder(), env.header(schedule)
-    builder.reward = options["state.reward"]
-    if builder.reward < NO_REWARD:
-        raise ToolError(CONFIG_FAULT, f"state.reward: {builder.reward} is less than -1")
+    header, reward = env.header(schedule), options["state.reward"]
+    if reward < NO_REWARD:
+        raise ToolError(CONFIG_FAULT, f"state.reward: {reward} is less than -1")
     view = StateView(
         header=header,
         block_hash=header.parent_hash,
@@ -107,12 +117,27 @@ def transitioned(options: Options, folder: Path) -> Transition:
         schedule=schedule,
         config=Rules(options["state.chainid"]),
     )
-    builder.open(view, withdrawals=env.withdrawals(schedule))
-    builder.uncles = env.ommers()
-    builder.begin()
+    withdrawals, ommers = env.withdrawals(schedule), env.ommers()
+
+    def begun() -> Builder:
+        builder = Builder()
+        builder.reward, builder.uncles = reward, ommers
+        builder.open(view, withdrawals=withdrawals)
+        builder.begin()
+        return builder
+
+    builder = begun()
     counter = OpcodeCounter() if options["opcode.count"] else None
-    listed = transactions_of(transactions, schedule, options["state.chainid"])
-    rejected = _run_all(builder, listed, options, folder, counter)
+    listed = list(transactions_of(transactions, schedule, options["state.chainid"]))
+    if schedule.parameters["has_blobs"] and not env.knows_excess_blob_gas():
+        listed = [_without_blobs(transaction) for transaction in listed]
+    as_rlp = isinstance(transactions, str)
+    rejected = _run_all(builder, listed, options, folder, counter, as_rlp=as_rlp)
+    known = env.known_block_hashes()
+    if not known.issuperset(builder.block_hash_range()):  # one of them may have been read
+        observer = BlockHashObserver(header.number, known)
+        _run_all(begun(), listed, options, folder, observer, as_rlp=as_rlp)
+        env.refuse_block_hash(observer.missing)
     result, fault = _finished(builder)
     base_fee = header.base_fee_per_gas
     return Transition(
@@ -127,14 +152,28 @@ def _schedule(options: Options, inputs: Inputs, env: Environment) -> tuple[ForkS
     number = env.required("currentNumber")
     blobs = inputs.blob_parameters()
     given = {} if blobs is None else {fork.name.casefold(): blobs for fork in NETWORK_FORKS}
+    name, _, added = options["state.fork"].partition("+")
     try:
-        activations = activations_named(options["state.fork"], blob_schedule=given)
+        activations = activations_named(name, blob_schedule=given)
     except (UnknownForkError, ValueError) as error:
         raise ToolError(CONFIG_FAULT, f"failed constructing chain configuration: {error}") from None
+    if added:
+        raise ToolError(
+            CONFIG_FAULT,
+            f"failed constructing chain configuration: {options['state.fork']}: "
+            "adding EIPs to a fork is not supported",
+        )
     schedule = activations.at(number, env.required("currentTimestamp"))
     if blobs is not None:
         schedule = schedule_for(schedule.fork, blobs=blobs)
     return schedule, activations.dao_block == number
+
+
+def _without_blobs(transaction: Transaction | str) -> Transaction | str:
+    """Returns the reason to reject a blob transaction; any other transaction as it is."""
+    if isinstance(transaction, Transaction) and transaction.type == BLOB_TX_TYPE:
+        return "blob tx used but field env.ExcessBlobGas missing"
+    return transaction
 
 
 def _run_all(
@@ -142,12 +181,11 @@ def _run_all(
     transactions: Iterable[Transaction | str],
     options: Options,
     folder: Path,
-    counter: OpcodeCounter | None,
+    observer: Observer | None,
+    *,
+    as_rlp: bool,
 ) -> list[tuple[int, str]]:
-    """Includes the valid transactions. Returns index and reason of each rejected one.
-
-    ``counter`` counts the executed opcodes.
-    """
+    """Includes the valid transactions. Returns index and reason of each rejected one."""
     rejected = []
     for position, transaction in enumerate(transactions):
         if isinstance(transaction, str):
@@ -155,14 +193,27 @@ def _run_all(
             continue
         try:
             if options["trace"]:
-                _add_traced(builder, transaction, options, folder, counter)
-            elif counter is not None:
-                builder.add_traced(transaction, counter)
+                _add_traced(builder, transaction, options, folder, observer)
+            elif observer is not None:
+                builder.add_traced(transaction, observer)
             else:
                 builder.add(transaction)
         except InvalidTransaction as error:
-            rejected.append((position, error.message))
+            rejected.append((position, _rejection(error, as_rlp=as_rlp)))
     return rejected
+
+
+def _rejection(error: InvalidTransaction, *, as_rlp: bool) -> str:
+    """Returns the reason of a rejection, as go-ethereum's tool words it.
+
+    It refuses creations by blob and set-code transactions when it decodes them. Fillers know them
+    by this text.
+    """
+    kind = CREATIONS_REFUSED.get(error.code)
+    if kind is None:
+        return error.message
+    path = f"(types.Transaction)({kind})" if as_rlp else f"({kind})"
+    return f"rlp: input string too short for common.Address, decoding into {path}.To"
 
 
 def _add_traced(
@@ -170,7 +221,7 @@ def _add_traced(
     transaction: Transaction,
     options: Options,
     folder: Path,
-    counter: OpcodeCounter | None,
+    observer: Observer | None,
 ) -> None:
     """Runs a transaction and writes its trace to a file; a rejected transaction leaves no file."""
     index = len(builder.transactions)
@@ -183,7 +234,7 @@ def _add_traced(
                 memory=options["trace.memory"] and not options["trace.nomemory"],
                 return_data=options["trace.returndata"] and not options["trace.noreturndata"],
             )
-            observers: list[Observer] = [logger] if counter is None else [logger, counter]
+            observers: list[Observer] = [logger] if observer is None else [logger, observer]
             builder.add_traced(transaction, observer_of(observers))
             logger.flush()
     except InvalidTransaction:

@@ -3,6 +3,7 @@
 from libc.stdint cimport uint64_t
 from libc.string cimport memset
 
+from fastevm.core.spec.constants cimport BLOCK_HASH_WINDOW
 from fastevm.evm.machine cimport EVM, ExecutionResult
 from fastevm.core.execution.block.block_executor cimport block_has_room, executor_record, executor_transact
 from fastevm.core.execution.block.receipts cimport ReceiptRecord, receipts_add
@@ -15,6 +16,7 @@ from fastevm.core.execution.transaction.transaction_result cimport (
     TxOptions,
     TxResult,
 )
+from fastevm.core.interpreter.machine cimport READS_BLOCK_HASH
 from fastevm.core.simulation.chain cimport simulation_options
 from fastevm.core.simulation.runner cimport Runner
 from fastevm.tracing.observer cimport Observer, transact_observed
@@ -49,6 +51,20 @@ cdef class TracedRunner(Runner):
     def number(self) -> int:
         """The number of the block, including overrides."""
         return self.c.context.number
+
+    def block_hash_range(self) -> range:
+        """Returns a range of block numbers that contains those whose hashes BLOCKHASH has read.
+
+        Numbers for which BLOCKHASH is always 0 are not in it.
+        """
+        cdef uint64_t number = self.c.context.number
+        cdef uint64_t first = number - BLOCK_HASH_WINDOW if number > BLOCK_HASH_WINDOW else 0
+        if not self.c.machine.environment_reads & READS_BLOCK_HASH:
+            return range(0)
+        return range(
+            max(first, self.c.machine.oldest_hash),
+            min(number - 1, self.c.machine.newest_hash) + 1 if number != 0 else 0,
+        )
 
     def replay(self, transactions: Iterable[Transaction]) -> None:
         """Executes transactions untraced. Raises InvalidTransaction for the first invalid one."""

@@ -13,7 +13,7 @@ from fastevm.core.primitives import rlp
 from fastevm.core.spec.activation import NETWORK_FORKS
 from fastevm.core.state.layer import Layer
 
-from .support import COINBASE, KEY, SENDER, TARGET, alloc, env_of, run, transaction
+from .support import COINBASE, KEY, ROOT, SENDER, TARGET, alloc, env_of, run, transaction
 
 COUNTER = "0x6001600055"  # slot 0 = 1
 LOGGER = "0x60006000a0"
@@ -94,6 +94,96 @@ def test_transactions_may_come_as_rlp(monkeypatch: Patch, capsys: Capture) -> No
     result = run(monkeypatch, capsys, given)[1]["result"]
     assert result["receipts"][0]["transactionHash"] == f"0x{signed.hash.hex()}"
     assert [entry["index"] for entry in result["rejected"]] == [1]
+
+
+@pytest.mark.parametrize("given", [{"txsRlp": ""}, {"txsRlp": "", "txs": []}, {}])
+def test_no_transactions_may_be_given(
+    monkeypatch: Patch, capsys: Capture, given: dict[str, Any]
+) -> None:
+    without = {name: value for name, value in inputs().items() if name != "txs"}
+    code, printed = run(monkeypatch, capsys, without | given)
+    assert (code, printed["result"]["receipts"], printed["body"]) == (0, [], "0xc0")
+
+
+def test_transactions_as_rlp_come_before_those_as_json(monkeypatch: Patch, capsys: Capture) -> None:
+    signed = Transaction.build(
+        nonce=0, gas_limit=100_000, gas_price=101, to=bytes.fromhex(TARGET[2:])
+    ).sign(KEY, chain_id=1)
+    given = inputs() | {"txsRlp": rlp.encode([rlp.decode(signed.raw)]).hex()}
+    (receipt,) = run(monkeypatch, capsys, given)[1]["result"]["receipts"]
+    assert receipt["transactionHash"] == f"0x{signed.hash.hex()}"
+
+
+# block 5 reads these block hashes -> exit code, and the block that the error names
+HASH_READS = [
+    ((4, 2), 0, None),
+    ((4, 3, 2), 4, 3),
+    ((1, 3, 2), 4, 3),
+    ((3, 1, 4), 4, 1),
+    ((5, 6), 0, None),  # always zero
+]
+
+
+@pytest.mark.parametrize(("numbers", "code", "missing"), HASH_READS)
+@pytest.mark.parametrize("end", ["", "fe"])  # a failed call counts
+@pytest.mark.parametrize("options", [(), ("--opcode.count=stderr",)])
+def test_a_block_hash_that_is_not_given_is_four(
+    monkeypatch: Patch, capsys: Capture, numbers: tuple[int, ...], code: int,
+    missing: int | None, end: str, options: tuple[str, ...],
+) -> None:  # fmt: skip
+    reads = "".join(f"60{number:02x}4050" for number in numbers)
+    given = inputs("london", blockHashes={"0x4": ROOT, "2": ROOT})
+    given |= {"alloc": alloc(f"0x{reads}{end}")}
+    exit_code, printed = run(monkeypatch, capsys, given, *options)
+    assert exit_code == code
+    if missing is not None:
+        reason = "invoked, blockhash for that block not provided"
+        assert printed["error"] == f"ERROR(4): getHash({missing}) {reason}\n"
+
+
+def test_without_any_block_hash_the_error_says_so(monkeypatch: Patch, capsys: Capture) -> None:
+    given = inputs() | {"alloc": alloc("0x600440")}
+    code, printed = run(monkeypatch, capsys, given)
+    assert (code, printed["error"]) == (
+        4, "ERROR(4): getHash(4) invoked, no blockhashes provided\n",
+    )  # fmt: skip
+
+
+def test_a_block_hash_that_no_gas_is_left_for_is_not_read(
+    monkeypatch: Patch, capsys: Capture
+) -> None:
+    given = inputs("london", transaction(gas=hex(21_000 + 3 + 19)))
+    assert run(monkeypatch, capsys, given | {"alloc": alloc("0x600440")})[0] == 0
+
+
+def blob_transaction(**changes: Any) -> dict[str, Any]:
+    fields = transaction(
+        type="0x3", chainId="0x1", maxFeePerGas="0x64", maxPriorityFeePerGas="0x0",
+        maxFeePerBlobGas="0x1", blobVersionedHashes=["0x01" + "00" * 31],
+    ) | changes  # fmt: skip
+    return {name: value for name, value in fields.items() if name != "gasPrice"}
+
+
+def test_blobs_need_the_excess_blob_gas(monkeypatch: Patch, capsys: Capture) -> None:
+    given = inputs("cancun", blob_transaction(), currentExcessBlobGas=None)
+    (rejected,) = run(monkeypatch, capsys, given, fork="cancun")[1]["result"]["rejected"]
+    assert rejected["error"] == "blob tx used but field env.ExcessBlobGas missing"
+
+
+def test_a_creation_by_a_blob_transaction_is_worded_as_geth_does(
+    monkeypatch: Patch, capsys: Capture
+) -> None:
+    given = inputs("cancun", blob_transaction(to=None))
+    (rejected,) = run(monkeypatch, capsys, given, fork="cancun")[1]["result"]["rejected"]
+    text = "input string too short for common.Address, decoding into "
+    assert rejected["error"] == f"rlp: {text}(types.BlobTx).To"
+    signed = Transaction.build(
+        type=3, chain_id=1, gas_limit=100_000, max_fee_per_gas=100, max_fee_per_blob_gas=1,
+        blob_versioned_hashes=[b"\x01" + bytes(31)],
+    ).sign(KEY)  # fmt: skip
+    given = inputs("cancun") | {"txsRlp": rlp.encode([signed.raw]).hex()}
+    (rejected,) = run(monkeypatch, capsys, given, fork="cancun")[1]["result"]["rejected"]
+    assert rejected["error"] == f"rlp: {text}(types.Transaction)(types.BlobTx).To"
 
 
 def test_miner_and_uncles_are_paid(monkeypatch: Patch, capsys: Capture) -> None:
@@ -193,6 +283,7 @@ def test_the_executable_evm_has_the_version_that_fillers_look_for(capsys: Captur
     ("change", "fork", "code", "words"),
     [
         ({}, "lundon", 3, "unknown fork"),
+        ({}, "London+3855", 3, "London+3855: adding EIPs to a fork is not supported"),
         ({"env": env_of("cancun")}, "BPO3", 3, "blobSchedule: bpo3 is missing"),
         ({"env": env_of("london", currentBaseFee=None)}, "london", 3, "missing 'parentBaseFee'"),
         ({"env": env_of("london", currentDifficulty=None)}, "london", 3, "parentDifficulty"),
