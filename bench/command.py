@@ -12,7 +12,7 @@ from fastevm.bench.engines import call_overhead, evms, state_growth, threads, to
 from fastevm.bench.engines.timing import QUICK, THOROUGH, Runner
 from fastevm.bench.node import suite
 from fastevm.bench.node.load import LoadError
-from fastevm.bench.options import add_arguments
+from fastevm.bench.options import DEFAULT_CASES, add_arguments
 from fastevm.bench.programs import cases
 from fastevm.bench.report import document, page
 from fastevm.errors import FastevmError
@@ -39,13 +39,15 @@ def run(arguments: argparse.Namespace) -> int:
         for item in running:
             item.close()
     found = document.build(chosen, figures, running, missing, arguments.quick)
-    if arguments.report is not None and not arguments.quick:
+    is_ours = arguments.cases == DEFAULT_CASES
+    if arguments.report is not None and not arguments.quick and is_ours:
         found["measures"] = measure_the_rest(arguments.large)
         transfers = found["measures"]["blocks"]
         transfers |= token_block.calls_alone(transfers, found["cases"])
         found["aims"] += call_overhead.aims(found["measures"]["border"])
     if arguments.report is not None:
-        page.write(arguments.report, found)
+        other = None if is_ours else (name_of(arguments.cases), found)
+        page.write(arguments.report, found if is_ours else None, other_found=other)
     if arguments.json is not None:
         write_json(arguments.json, found)
     if arguments.json != Path("-"):
@@ -53,6 +55,11 @@ def run(arguments: argparse.Namespace) -> int:
     for failure in figures.failures:
         print(f"fastevm bench: {failure}", file=sys.stderr)
     return 1 if figures.failures else 0
+
+
+def name_of(file: Path) -> str:
+    """Returns a name for the figures of a file of cases: its own, without endings."""
+    return file.name.partition(".")[0] or "cases"
 
 
 def run_node(arguments: argparse.Namespace) -> int:

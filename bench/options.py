@@ -38,7 +38,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--report", type=Path, metavar="DIR",
-        help="measure the border, the state, blocks and threads as well; write a page to read here",
+        help="write a page to read here; for the default cases, measure the border, the state, "
+        "blocks and threads as well",
     )  # fmt: skip
     parser.add_argument(
         "--large", action="store_true",

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from fastevm.bench.report import node_sections
 from fastevm.bench.report.drawing import bars, lines
+from fastevm.bench.report.figures import geomean
 
 STYLE = """
 body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 62rem; padding: 0 1rem;
@@ -26,6 +28,8 @@ svg { display: block; margin: 1rem 0; max-width: 100% }
 FIGURES = "figures.json"
 NODE_FIGURES = "node.json"
 BLOCK_FIGURES = "blocks.json"
+OTHER_FIGURES = "cases-{}.json"  # of a file of cases that is not ours, by its name
+MOST_BARS = 200  # cases that are drawn; a table lists all of them
 
 
 def write(
@@ -33,17 +37,25 @@ def write(
     found: dict[str, Any] | None = None,
     node_found: dict[str, Any] | None = None,
     blocks_found: dict[str, Any] | None = None,
+    other_found: tuple[str, dict[str, Any]] | None = None,
 ) -> None:
     """Write what was found into a directory, which is made if it is missing, and a page of it.
 
-    ``found``: of the engines; ``node_found``: of the node; ``blocks_found``: of real blocks. What
-    is not given is taken from what the directory holds from another run.
+    ``found``: of the engines; ``node_found``: of the node; ``blocks_found``: of real blocks;
+    ``other_found``: name and figures of a file of cases that is not ours. What is not given is
+    taken from what the directory holds from another run.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    if other_found is not None:
+        kept(folder / OTHER_FIGURES.format(other_found[0]), other_found[1])
+    others = {
+        file.stem.partition("-")[2]: kept(file, None)
+        for file in sorted(folder.glob(OTHER_FIGURES.format("*")))
+    }
     found = kept(folder / FIGURES, found)
     node_found = kept(folder / NODE_FIGURES, node_found)
     blocks_found = kept(folder / BLOCK_FIGURES, blocks_found)
-    (folder / "index.html").write_text(page(found, node_found, blocks_found))
+    (folder / "index.html").write_text(page(found, node_found, blocks_found, others))
 
 
 def kept(file: Path, found: dict[str, Any] | None) -> dict[str, Any] | None:
@@ -58,14 +70,19 @@ def page(
     found: dict[str, Any] | None,
     node_found: dict[str, Any] | None = None,
     blocks_found: dict[str, Any] | None = None,
+    others: Mapping[str, dict[str, Any] | None] = MappingProxyType({}),
 ) -> str:
-    """The whole page."""
+    """The whole page. ``others``: figures of files of cases that are not ours, by name."""
     parts = [
         "<!doctype html><html lang=en><meta charset=utf-8><title>fastevm: measurements</title>",
         f"<style>{STYLE}</style><h1>fastevm: measurements</h1>",
     ]
     if found is not None:
         parts += engines(found)
+    for name, other in others.items():
+        if other is not None:
+            parts += [f"<h2>Cases of {escape(name)}</h2>", origin(other), lead(other)]
+            parts += [cases(other), listed(other["notes"])]
     if node_found is not None:
         parts += node_sections.sections(node_found, table)
         parts += ["<h2>Aims of the node</h2>", aims(node_found["aims"])]
@@ -98,6 +115,8 @@ def engines(found: dict[str, Any]) -> list[str]:
         aims(found["aims"]),
         "<h2>Groups</h2>",
         groups(found),
+        "<h2>Ahead and behind</h2>",
+        lead(found),
         "<h2>Cases</h2>",
         cases(found),
     ]
@@ -184,18 +203,63 @@ def groups(found: dict[str, Any]) -> str:
     return text
 
 
-def cases(found: dict[str, Any]) -> str:
-    """Times by case, and the ratios to the first peer as bars."""
-    engines = ["fastevm", *peers_of(found)]
-    figures: dict[str, dict[str, float]] = found["cases"]
+def shares(found: dict[str, Any], peer: str) -> dict[str, float]:
+    """Case -> fastevm's time divided by the peer's, largest first."""
+    shares_ = {
+        name: by_engine["fastevm"] / by_engine[peer]
+        for name, by_engine in found["cases"].items()
+        if by_engine.get(peer) and by_engine.get("fastevm")
+    }
+    return dict(sorted(shares_.items(), key=lambda item: -item[1]))
+
+
+def lead(found: dict[str, Any]) -> str:
+    """In how many cases fastevm is ahead of each peer, and the cases in which it is behind."""
+    by_peer = {peer: shares(found, peer) for peer in peers_of(found)}
+    by_peer = {peer: found_ for peer, found_ in by_peer.items() if found_}
     text = table(
-        ("case", *(f"{engine}, us" for engine in engines)),
+        ("peer", "cases", "ahead", "ahead, %", "fastevm's time / the peer's, geometric mean"),
         (
-            (name, *(by_engine.get(engine, "") for engine in engines))
-            for name, by_engine in figures.items()
+            (
+                peer,
+                len(ratios),
+                ahead := sum(ratio < 1 for ratio in ratios.values()),
+                100 * ahead / len(ratios),
+                geomean(ratios.values()) or "",
+            )
+            for peer, ratios in by_peer.items()
         ),
     )
-    for peer in engines[1:2]:
+    for peer, ratios in by_peer.items():
+        behind = [(name, ratio) for name, ratio in ratios.items() if ratio >= 1]
+        if behind:
+            text += table((f"behind {peer}", f"fastevm's time / {peer}'s"), behind)
+    return text
+
+
+def spread_text(rounds: Sequence[float], median: float) -> str:
+    """Half of the range of the rounds, in percent of the median."""
+    return f"±{50 * (rounds[-1] - rounds[0]) / median:.0f} %" if median else ""
+
+
+def cases(found: dict[str, Any]) -> str:
+    """Times by case with their spread, and the ratios to the first peer as bars."""
+    engines = ["fastevm", *peers_of(found)]
+    figures: dict[str, dict[str, float]] = found["cases"]
+    spreads: dict[str, dict[str, list[float]]] = found["spread"]
+
+    def cells(name: str, by_engine: dict[str, float]) -> Iterator[object]:
+        for engine in engines:
+            time = by_engine.get(engine)
+            yield "" if time is None else time
+            rounds = spreads.get(name, {}).get(engine)
+            yield "" if time is None or rounds is None else spread_text(rounds, time)
+
+    text = table(
+        ("case", *(head for engine in engines for head in (f"{engine}, us", ""))),
+        ((name, *cells(name, by_engine)) for name, by_engine in figures.items()),
+    )
+    for peer in engines[1:2] if len(figures) <= MOST_BARS else ():
         rows = [
             (name, by_engine[peer] / by_engine["fastevm"])
             for name, by_engine in figures.items()

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from fastevm.__main__ import main
+from fastevm.bench import command
 from fastevm.bench.engines import evms as engines
+from fastevm.bench.report import page
 
 ADDER = "0x00000000000000000000000000000000000000aa"
 CALLER = "0x00000000000000000000000000000000000000cc"
@@ -147,12 +149,53 @@ def test_nothing_to_measure_is_an_error_of_use(run, capsys):
     assert "no case that matches" in capsys.readouterr().err
 
 
-def test_a_report_is_a_page_and_its_figures(run, tmp_path):
+def test_a_report_is_a_page_and_its_figures(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(command, "DEFAULT_CASES", tmp_path / "cases.json")
     place = tmp_path / "report"
     _, found = run([case()], "--report", str(place))
     assert json.loads((place / "figures.json").read_text())["cases"] == found["cases"]
-    page = (place / "index.html").read_text()
-    assert page.startswith("<!doctype html>") and "sum/small" in page
+    text = (place / "index.html").read_text()
+    assert text.startswith("<!doctype html>") and "sum/small" in text
+
+
+def test_a_report_keeps_the_figures_of_other_files_of_cases(run, tmp_path, monkeypatch, peer):
+    peer()
+    report = tmp_path / "report"
+    _, found = run([case("worst/<one>")], "--peers", "other", "--report", str(report))
+    assert json.loads((report / "cases-cases.json").read_text())["cases"] == found["cases"]
+    assert not (report / "figures.json").exists()
+    monkeypatch.setattr(command, "DEFAULT_CASES", tmp_path / "cases.json")
+    run([case()], "--report", str(report))
+    text = (report / "index.html").read_text()
+    assert "<h2>Cases of cases</h2>" in text
+    assert "worst/&lt;one&gt;" in text and "sum/small" in text
+    assert "geometric mean" in text
+
+
+FIGURES = {
+    "versions": {"python": "3.11", "fastevm": "1", "slow": "2", "quick": "3"},
+    "cases": {
+        "one": {"fastevm": 2.0, "slow": 8.0, "quick": 1.0},
+        "two": {"fastevm": 4.0, "slow": 4.0, "quick": 16.0},
+        "own": {"fastevm": 1.0},
+    },
+    "spread": {"one": {"fastevm": [1.9, 2.1]}},
+}
+
+
+def test_the_page_counts_the_cases_ahead_and_lists_those_behind():
+    text = page.lead(FIGURES)
+    assert "<td>slow</td><td>2</td><td>1</td><td>50</td><td>0.5</td>" in text
+    assert "<td>quick</td><td>2</td><td>1</td><td>50</td><td>0.7071</td>" in text
+    behind_slow, behind_quick = text.split("behind ")[1:]
+    assert "<td>two</td><td>1</td>" in behind_slow and "one" not in behind_slow
+    assert "<td>one</td><td>2</td>" in behind_quick and "two" not in behind_quick
+
+
+def test_times_have_half_of_the_range_of_their_rounds():
+    text = page.cases(FIGURES)
+    assert "<td>one</td><td>2</td><td>±5 %</td><td>8</td><td></td>" in text
+    assert "<td>own</td><td>1</td><td></td><td></td><td></td>" in text
 
 
 def test_the_worker_speaks_lines_of_json(tmp_path, peer):
