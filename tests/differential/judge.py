@@ -18,6 +18,7 @@ KNOWN = {
     # Its rules of Constantinople are those of Petersburg.
     "revm": tuple(fork for fork in FORKS if fork != "Constantinople"),
 }
+DELEGATION_DIGITS = len("0xef0100") + 2 * 20
 UNPAID_CODE = "contract creation code storage out of gas"
 
 
@@ -97,8 +98,22 @@ def judge_all(peer: Peer, cases: Iterable[Case]) -> Iterator[Verdict]:
 
 
 def takes(peer: str, case: Case) -> bool:
-    """Whether geth or revm runs the case: they have no EIP-7610, which concerns no real chain."""
-    return case.fork in KNOWN[peer] and not any(map(is_bare_storage, case.pre.values()))
+    """Whether geth or revm runs the case: they have no EIP-7610, which concerns no real chain.
+
+    revm panics when it loads code that begins like a delegation and is none. No chain has any.
+    """
+    return (
+        case.fork in KNOWN[peer]
+        and not any(map(is_bare_storage, case.pre.values()))
+        and not (peer == "revm" and any(map(is_broken_delegation, case.pre.values())))
+    )
+
+
+def is_broken_delegation(account: Fields) -> bool:
+    """Code that begins with the magic of EIP-7702 but is no delegation."""
+    code: str = account["code"]
+    whole = code.startswith("0xef0100") and len(code) == DELEGATION_DIGITS
+    return code.startswith("0xef01") and not whole
 
 
 def judge_together(

@@ -19,7 +19,7 @@ from tests.max_wait import MAX_WAIT
 
 from .cases import FORKS, Case, make_case
 from .compare import difference
-from .judge import question
+from .judge import question, takes
 from .machine import block_of, run, state_of, transaction_of
 from .minimise import minimise
 from .peers import Peer, PeerError
@@ -171,3 +171,14 @@ def test_a_peer_that_ends_is_reported_with_its_words() -> None:
     ):
         peer.run("x" * LONG)
     assert time.monotonic() - started < MAX_WAIT
+
+
+@pytest.mark.parametrize(
+    ("code", "taken"),
+    [("0xef0100" + "11" * 20, True), ("0xef01", False), ("0xef0101" + "11" * 20, False)],
+)
+def test_revm_is_not_asked_about_broken_delegations(code: str, taken: bool) -> None:
+    case = make_case(5, "Osaka")
+    account = {"balance": 0, "nonce": 1, "code": code, "storage": {}}
+    case = replace(case, pre={"0x" + "77" * 20: account})
+    assert (takes("revm", case), takes("geth", case)) == (taken, True)
