@@ -30,15 +30,15 @@ def create(
     cdef Message message
     cdef TransactionContext terms
     cdef ExecutionResult result
+    memset(&message, 0, sizeof(message))
+    memset(&terms, 0, sizeof(terms))
     cdef bytes code = bytes_like(initcode, "initcode")
     cdef bytes hashes = hash_run(blob_hashes)
-    memset(&terms, 0, sizeof(terms))
     if machine.is_limited(timeout) or trace is not None or access_list is not None:
         return machine.special((timeout, trace, access_list), create, (initcode,), {
             "sender": sender, "value": value, "gas": gas, "gas_price": gas_price,
             "address": address, "origin": origin, "commit": commit, "blob_hashes": blob_hashes,
         })
-    memset(&message, 0, sizeof(Message))
     message.kind = CREATE_MESSAGE
     parse_address(sender, &message.sender, "sender")
     word_argument(&message.value, value, "value")

@@ -8,7 +8,9 @@ from fastevm.core.execution.transaction.transact cimport TxRun
 from fastevm.core.execution.transaction.transaction cimport Transaction
 from fastevm.core.interpreter.status cimport Status
 from fastevm.core.interpreter.machine cimport Message, TransactionContext
-from fastevm.core.primitives.hashes cimport Address
+from fastevm.core.primitives.cancellation cimport NO_REQUEST
+from fastevm.core.primitives.intrinsics cimport atomic_load_int, atomic_store_int
+from fastevm.core.simulation.deadline cimport has_deadline
 
 
 cdef class EVM(EvmBase):
@@ -30,14 +32,24 @@ cdef class EVM(EvmBase):
         object trace
     )
 
-    @cython.final
-    cdef void clear_requests(self) noexcept
+    # Clears the requests of an earlier `cancel`.
+    cdef inline void clear_requests(self) noexcept:
+        # Loads are cheap, and almost always there is nothing to clear.
+        if atomic_load_int(&self.overdue) or atomic_load_int(<int*>&self.pause):
+            atomic_store_int(&self.overdue, False)
+            atomic_store_int(<int*>&self.pause, NO_REQUEST)
 
-    @cython.final
-    cdef int forget_requests(self) except -1
+    # The same for a new execution, unless its time limit has done so.
+    cdef inline int forget_requests(self) except -1:
+        if self.running:
+            self.check_idle()
+        if self.time_limit is None:
+            self.clear_requests()
+        return 0
 
-    @cython.final
-    cdef bint is_limited(self, object timeout) noexcept
+    # Whether a new execution has a time limit: ``timeout``, or the deadline of the thread.
+    cdef inline bint is_limited(self, object timeout) noexcept:
+        return timeout is not None or (self.time_limit is None and has_deadline())
 
     @cython.final
     cdef int finish_watch(self) except -1
@@ -58,9 +70,6 @@ cdef class EVM(EvmBase):
 
     @cython.final
     cdef int serve_or_abandon(self, TxRun* run) except -1
-
-    @cython.final
-    cdef int warm(self, const Address* address) except -1
 
     @cython.final
     cdef ExecutionResult run(self, const Message* message, const TransactionContext* terms)

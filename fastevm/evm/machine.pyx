@@ -29,7 +29,6 @@ from fastevm.core.interpreter.machine cimport (
     machine_start,
     status_text,
 )
-from fastevm.core.simulation.deadline cimport has_deadline
 from fastevm.core.interpreter.status cimport (
     HOST_CALL, NEEDS_STATE, OUT_OF_MEMORY, REVERTED, RUNNING, STOPPED, TRACE_FULL, UNSUPPORTED,
     Status,
@@ -122,6 +121,14 @@ cdef inline int read_terms(
     out.blob_hashes = <const Hash*>PyBytes_AS_STRING(hashes)
     out.blob_hash_count = <uint32_t>(PyBytes_GET_SIZE(hashes) // 32)
     return 0
+
+
+cdef inline bint warm(World* w, const Address* address) noexcept nogil:
+    """Warms an account. Returns False if memory is exhausted."""
+    cdef Account* account = world_account(w, address)
+    if account != NULL:
+        world_warm_account(w, account)
+    return account != NULL
 
 
 cdef bint has_changed(const World* w) noexcept nogil:
@@ -218,8 +225,6 @@ An EVM over a state in memory.
         self.machine.cancel = &self.pause
         if gas > SHORT_RUN_GAS:
             begin_interruptible(self.machine, gas > LONG_RUN_GAS)
-            if self.machine.cancel == NULL:
-                self.machine.cancel = &self.pause
         self.pause_request = <int*>self.machine.cancel
         if atomic_load_int(&self.overdue):
             atomic_store_int(self.pause_request, PAUSE_REQUEST)  # requested before this attempt
@@ -261,12 +266,6 @@ An EVM over a state in memory.
         """Clears a request to end the execution."""
         self.clear_requests()
 
-    cdef void clear_requests(self) noexcept:
-        # Loads are cheap, and almost always there is nothing to clear.
-        if atomic_load_int(&self.overdue) or atomic_load_int(<int*>&self.pause):
-            atomic_store_int(&self.overdue, False)
-            atomic_store_int(<int*>&self.pause, NO_REQUEST)
-
     def set_deadline(self, deadline: object) -> object:
         """Prepares an execution with a time limit. Returns a listener, which the deadline calls."""
         self.rearm()
@@ -294,18 +293,6 @@ An EVM over a state in memory.
         if atomic_load_int(&self.overdue):
             raise import_module(DEADLINES).out_of_time(self.time_limit)
         return 0
-
-    cdef int forget_requests(self) except -1:
-        """Clears the requests of an earlier `cancel`, unless the caller has done so."""
-        if self.running:
-            self.check_idle()
-        if self.time_limit is None:
-            self.clear_requests()
-        return 0
-
-    cdef bint is_limited(self, object timeout) noexcept:
-        """Whether a new execution has a time limit: ``timeout``, or the deadline of the thread."""
-        return timeout is not None or (self.time_limit is None and has_deadline())
 
     cdef int finish_watch(self) except -1:
         self.is_calling = True
@@ -353,13 +340,6 @@ An EVM over a state in memory.
             return run(self, *args, timeout=timeout, trace=trace, **options)
         finally:
             self.setup = usual if usual is None else MessageSetup(setup.transient)
-
-    cdef int warm(self, const Address* address) except -1:
-        cdef Account* account = world_account(self.world, address)
-        if account == NULL:
-            raise MemoryError
-        world_warm_account(self.world, account)
-        return 0
 
     cdef int afford(self, const Message* message) except -1:
         """Increases the sender's balance if it does not cover the value."""
@@ -415,15 +395,15 @@ An EVM over a state in memory.
         """
         cdef Message message
         cdef TransactionContext terms
+        memset(&message, 0, sizeof(message))
+        memset(&terms, 0, sizeof(terms))
         cdef bytes payload = bytes_like(data, "data")
         cdef bytes hashes = b"" if blob_hashes is NO_HASHES else hash_run(blob_hashes)
-        memset(&terms, 0, sizeof(terms))
         if self.is_limited(timeout) or trace is not None or access_list is not None:
             return self.special((timeout, trace, access_list), EVM.call, (to, data), {
                 "sender": sender, "value": value, "gas": gas, "gas_price": gas_price,
                 "origin": origin, "static": static, "commit": commit, "blob_hashes": blob_hashes,
             })
-        memset(&message, 0, sizeof(Message))
         message.is_static = static
         read_message(&message, to, payload, sender, value, gas)
         if static and not word_is_zero(&message.value):
@@ -490,8 +470,10 @@ An EVM over a state in memory.
         try:
             self.transaction = terms[0]
             world_begin_transaction(self.world)
-            self.warm(&message.sender)
-            self.warm(&message.recipient)
+            if not (
+                warm(self.world, &message.sender) and warm(self.world, &message.recipient)
+            ):
+                raise MemoryError
             if self.schedule.c.warm_coinbase:
                 self.world.warm_coinbase = &self.context.coinbase
             if self.setup is not None:

@@ -7,9 +7,9 @@ cdef enum:
     LONG_RUN_GAS = 300_000_000  # gas; an execution with more checks that our handlers are installed
 
 
-# Call it before an execution that can pause. On the main thread the machine then returns SUSPENDED
-# after a signal, and once near the start of a long execution.
-cdef int begin_interruptible(Machine* m, bint is_long) except -1
+# Call it before an execution that can pause. On the main thread it replaces `m.cancel`, and the
+# machine returns SUSPENDED after a signal, and once near the start of a long execution.
+cdef void begin_interruptible(Machine* m, bint is_long) noexcept
 # Call it after SUSPENDED. Runs Python's signal handlers and raises what they raise; the exception
 # ends the execution.
 cdef int serve_signals() except -1

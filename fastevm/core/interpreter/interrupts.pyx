@@ -103,15 +103,13 @@ def find_main_thread() -> None:
 os.register_at_fork(after_in_child=find_main_thread)
 
 
-cdef int begin_interruptible(Machine* m, bint is_long) except -1:
+cdef void begin_interruptible(Machine* m, bint is_long) noexcept:
     global is_unwatched
-    m.cancel = NULL
     if PyThread_get_thread_ident() == main_ident:
         m.cancel = <const bint*>&pause_request
         if is_long:
             is_unwatched = True
             atomic_store_int(&pause_request, LOOK_REQUEST)
-    return 0
 
 
 cdef bint begin_stoppable(bint* cancelled, bint is_long) except -1:

@@ -61,9 +61,9 @@ cdef inline uint64_t visible_number(const BlockContext* block) noexcept nogil:
 
 cdef struct TransactionContext:
     Address origin
+    uint32_t blob_hash_count
     Word gas_price
     const Hash* blob_hashes
-    uint32_t blob_hash_count
     Word l1_fee              # wei that the transaction pays for its data on L1 (Arbitrum)
 
 

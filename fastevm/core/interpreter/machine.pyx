@@ -395,10 +395,11 @@ cdef bint keeps_gas(Status status) noexcept nogil:
 
 
 cdef void note_halt(Machine* m, const Frame* f) noexcept nogil:
-    m.halt_opcode = 0
-    m.halt_height = 0
-    m.halt_pc = 0
-    if f.pc != NULL:
+    if f.pc == NULL:
+        m.halt_opcode = 0
+        m.halt_height = 0
+        m.halt_pc = 0
+    else:
         m.halt_opcode = f.pc[0]
         m.halt_height = <uint32_t>(f.base - f.sp)
         m.halt_pc = f.pc - f.code

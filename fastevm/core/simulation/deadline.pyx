@@ -73,14 +73,19 @@ cdef double monotonic() noexcept:
     return now.tv_sec + now.tv_nsec * 1e-9
 
 
+cdef Py_ssize_t deadline_count = 0  # threads that have a deadline
+
+
 cdef bint has_deadline() noexcept:
-    return current != NULL
+    # Most processes have no deadline, and the address of a thread's variable takes a call.
+    return deadline_count != 0 and current != NULL
 
 
 cdef Deadline exchange(Deadline deadline):
-    global current
+    global current, deadline_count
     cdef Deadline before = None if current == NULL else <Deadline>current
     current = NULL if deadline is None else <PyObject*>deadline
+    deadline_count += (deadline is not None) - (before is not None)
     return before
 
 
