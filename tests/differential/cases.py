@@ -23,6 +23,8 @@ FORKS = (
     "Petersburg", "Istanbul", "Berlin", "London", "Paris", "Shanghai", "Cancun", "Prague", "Osaka",
     "BPO1", "BPO2",
 )  # fmt: skip
+# With the fork that not every peer has.
+ALL_FORKS = (*FORKS, "Amsterdam")
 ETHER = 10**18
 KEYS = tuple(bytes(31) + bytes([number]) for number in range(1, 5))
 PEOPLE = tuple(public_key_address(key) for key in KEYS)
@@ -77,7 +79,7 @@ class CaseMaker:
         self.random = random
         self.fork = fork
         self.rules = schedule_for(fork).parameters
-        self.era = FORKS.index(fork)
+        self.era = ALL_FORKS.index(fork)
         self.pre: dict[bytes, Fields] = {}
         self.nonces: dict[bytes, int] = {}
         self.contracts = CONTRACTS[: random.randrange(2, len(CONTRACTS) + 1)]

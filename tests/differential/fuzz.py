@@ -24,7 +24,7 @@ from pathlib import Path
 
 from tests.metamorphic.relations import broken_relation
 
-from .cases import FORKS, Case, make_case
+from .cases import ALL_FORKS, FORKS, Case, make_case
 from .judge import KNOWN, Verdict, judge, judge_all, judge_together
 from .minimise import minimise
 from .peers import Peer, PeerError, command_of
@@ -82,10 +82,11 @@ class Campaign:
         group = name.split(TOGETHER)
         if len(group) > 1:
             seed_of: dict[int, int] = {}
+            forks = [fork for fork in ALL_FORKS if any(fork in KNOWN[each] for each in group)]
 
             def made() -> Iterator[Case]:
                 for seed in seeds:
-                    case = make_case(seed, FORKS[seed % len(FORKS)])
+                    case = make_case(seed, forks[seed % len(forks)])
                     seed_of[id(case)] = seed
                     kept.append(case)
                     yield case
@@ -153,7 +154,7 @@ class Campaign:
                 f"{title}: {self.programs[name]} programs, {rate:.0f} per second, "
                 f"{unsupported} cases not comparable"
             )
-        shares = (f"{fork} {self.forks[fork]}" for fork in FORKS if self.forks[fork])
+        shares = (f"{fork} {self.forks[fork]}" for fork in ALL_FORKS if self.forks[fork])
         lines.append("programs by fork: " + ", ".join(shares))
         lines.append(f"{len(self.found)} differences")
         return "\n".join(lines)

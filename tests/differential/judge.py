@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from .cases import FORKS, Case, Fields
+from .cases import ALL_FORKS, FORKS, Case, Fields
 from .compare import difference
 from .machine import Outcome, as_free_message, run, with_signatures, without_refused
 from .peers import COMPILED, Peer
@@ -14,9 +14,9 @@ KNOWN = {
     "eels": tuple(fork for fork in FORKS if fork != "Constantinople"),
     "py-evm": FORKS[: FORKS.index("Osaka")],
     "pyrevm": ("Cancun",),
-    "geth": FORKS,
+    "geth": ALL_FORKS,
     # Its rules of Constantinople are those of Petersburg.
-    "revm": tuple(fork for fork in FORKS if fork != "Constantinople"),
+    "revm": tuple(fork for fork in ALL_FORKS if fork != "Constantinople"),
 }
 DELEGATION_DIGITS = len("0xef0100") + 2 * 20
 UNPAID_CODE = "contract creation code storage out of gas"

@@ -1,4 +1,4 @@
-"""Random programs do the same on fastevm, geth and revm, in every fork from Frontier to BPO2.
+"""Random programs do the same on fastevm, geth and revm, in every fork from Frontier to Amsterdam.
 
 Status, gas used, output and logs of each transaction, and the state's root afterwards. More of
 them: `python -m tests.differential.fuzz --peers geth+revm --programs 1000000`.
@@ -12,7 +12,7 @@ import pytest
 
 from fastevm.core.primitives.replace import replace
 
-from .cases import FORKS, make_case
+from .cases import ALL_FORKS, make_case
 from .judge import KNOWN, judge_together
 from .peers import COMPILED, Peer, PeerError
 
@@ -30,7 +30,7 @@ def peers() -> Iterator[list[Peer]]:
             pytest.skip(str(reason))
 
 
-@pytest.mark.parametrize("fork", FORKS)
+@pytest.mark.parametrize("fork", ALL_FORKS)
 def test_programs_do_the_same_on_three_engines(peers: list[Peer], fork: str) -> None:
     cases = (make_case(FIRST_SEED + number, fork) for number in range(CASES))
     compared: Counter[str] = Counter()
