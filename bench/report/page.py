@@ -29,6 +29,7 @@ FIGURES = "figures.json"
 NODE_FIGURES = "node.json"
 BLOCK_FIGURES = "blocks.json"
 OTHER_FIGURES = "cases-{}.json"  # of a file of cases that is not ours, by its name
+TREND = "trend.json"
 MOST_BARS = 200  # cases that are drawn; a table lists all of them
 
 
@@ -38,12 +39,14 @@ def write(
     node_found: dict[str, Any] | None = None,
     blocks_found: dict[str, Any] | None = None,
     other_found: tuple[str, dict[str, Any]] | None = None,
+    trend: dict[str, list[tuple[str, float]]] | None = None,
 ) -> None:
     """Write what was found into a directory, which is made if it is missing, and a page of it.
 
     ``found``: of the engines; ``node_found``: of the node; ``blocks_found``: of real blocks;
-    ``other_found``: name and figures of a file of cases that is not ours. What is not given is
-    taken from what the directory holds from another run.
+    ``other_found``: name and figures of a file of cases that is not ours; ``trend``: times and
+    values of each measure. What is not given is taken from what the directory holds from another
+    run.
     """
     folder.mkdir(parents=True, exist_ok=True)
     if other_found is not None:
@@ -55,7 +58,8 @@ def write(
     found = kept(folder / FIGURES, found)
     node_found = kept(folder / NODE_FIGURES, node_found)
     blocks_found = kept(folder / BLOCK_FIGURES, blocks_found)
-    (folder / "index.html").write_text(page(found, node_found, blocks_found, others))
+    trend = kept(folder / TREND, trend)
+    (folder / "index.html").write_text(page(found, node_found, blocks_found, others, trend))
 
 
 def kept(file: Path, found: dict[str, Any] | None) -> dict[str, Any] | None:
@@ -71,6 +75,7 @@ def page(
     node_found: dict[str, Any] | None = None,
     blocks_found: dict[str, Any] | None = None,
     others: Mapping[str, dict[str, Any] | None] = MappingProxyType({}),
+    trend: dict[str, Any] | None = None,
 ) -> str:
     """The whole page. ``others``: figures of files of cases that are not ours, by name."""
     parts = [
@@ -88,7 +93,18 @@ def page(
         parts += ["<h2>Aims of the node</h2>", aims(node_found["aims"])]
     if blocks_found is not None:
         parts += real_blocks(blocks_found["blocks"])
+    if trend is not None:
+        parts += ["<h2>Over time</h2>", *map(course, trend.items())]
     return "\n".join(parts) + "\n"
+
+
+def course(measured: tuple[str, list[tuple[str, float]]]) -> str:
+    """A measure in each run: a table, and a line if there is more than one run."""
+    name, runs = measured
+    text = table(("run", name), runs)
+    if len(runs) > 1:
+        text += lines(f"{name}, by run", range(1, len(runs) + 1), {name: [v for _, v in runs]})
+    return text
 
 
 def real_blocks(found: list[dict[str, Any]]) -> list[str]:
