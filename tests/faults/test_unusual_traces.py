@@ -70,3 +70,18 @@ async def test_a_creation_that_never_starts_is_traced(
 def test_a_machine_traces_a_creation_that_never_starts(trace: str) -> None:
     evm = EVM(state=Layer.of({CREATOR: {"nonce": LAST_NONCE, "code": CREATE}}))
     assert evm.call(CREATOR, trace=trace).success
+
+
+@pytest.mark.parametrize("trace", ["prestate", "access_list", "erc7562Tracer", "steps", "calls"])
+def test_a_transaction_without_a_frame_follows_a_call_that_an_exception_ended(trace: str) -> None:
+    def fail(data: bytes, gas: int) -> bytes:
+        raise ZeroDivisionError
+
+    evm = EVM("osaka", unchecked=("nonce",))
+    evm.set_account(SENDER, balance=10**20, nonce=LAST_NONCE)
+    evm.precompiles[CREATOR] = fail
+    with pytest.raises(ZeroDivisionError):
+        evm.call(CREATOR)
+    result = evm.transact(None, b"\0", sender=SENDER, gas=100_000, trace=trace)
+    assert result.error == "nonce uint64 overflow"
+    assert CREATOR not in str(result.trace)

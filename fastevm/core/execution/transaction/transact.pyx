@@ -81,6 +81,9 @@ cdef TxError transact_begin(
     run.tx = tx
     if options != NULL:
         run.options = options[0]
+    # An execution that an exception ended leaves frames, and not every transaction starts a
+    # message: a creation with the highest nonce does not, but observers look at the top frame.
+    machine_abandon(m)
     world_follow(w, m.schedule)
     world_begin_transaction(w)
     world_checkpoint(w, &run.start)
