@@ -150,6 +150,7 @@ test-rest: $(VENV)/.test $(VENV)/.peers $(VENV)/.clients $(VENV)/.vectors build
 
 check: $(VENV)/.test build
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check --quiet .
 	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow" $(QUICK) $(ARGS)
 
 lint: $(VENV)/.test

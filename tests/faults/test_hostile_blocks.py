@@ -17,9 +17,10 @@ from fastevm.errors import ResourceLimitError
 from fastevm.node.following import block_import, feed_follower
 from fastevm.node.following.block_import import BlockImport
 from fastevm.node.following.feed_sequence import Verdict
+from tests.max_wait import MAX_WAIT
 from tests.unit.node.following.op_feeding import OpSink, OpSource
 
-from .test_hostile_feed import WAIT_SECONDS, deposit, looping_genesis
+from .test_hostile_feed import deposit, looping_genesis
 
 
 def endless_block(source: OpSource) -> Block:
@@ -76,9 +77,9 @@ async def test_stopping_cancels_the_block_that_runs(sink: OpSink, endless: Block
     begun = threading.Event()
     blocks = importer(sink, endless, begun)
     following = asyncio.create_task(blocks.follow_head())
-    await asyncio.to_thread(begun.wait, WAIT_SECONDS)
+    await asyncio.to_thread(begun.wait, MAX_WAIT)
     blocks.stop()
-    async with asyncio.timeout(WAIT_SECONDS):
+    async with asyncio.timeout(MAX_WAIT):
         with pytest.raises(ResourceLimitError):
             await following
     with pytest.raises(ResourceLimitError):  # nor does another one begin
@@ -96,6 +97,6 @@ def test_a_feed_rests_after_a_slice_that_took_too_long(
     assert sink.position() is None
     began = time.monotonic()
     assert sink.follower.receive(first) is Verdict.RESTING
-    assert time.monotonic() - began < WAIT_SECONDS
+    assert time.monotonic() - began < MAX_WAIT
     monkeypatch.setattr(sink.follower, "_rests_until", 0.0)
     assert sink.follower.receive(first) is not Verdict.RESTING

@@ -9,9 +9,10 @@ from fastevm.bench.node.launch import ServerThread, wait_for
 from fastevm.core.primitives.hex import hex_bytes
 from fastevm.node import Mining, dev_node
 from tests.block_times import UNHURRIED_MS
+from tests.max_wait import MAX_WAIT
 
 from .block_names import CALL, DEPLOYED, play, result
-from .test_forked_node import SECONDS, accounts, counting
+from .test_forked_node import accounts, counting
 
 TARGET = bytes.fromhex(DEPLOYED[2:])
 SLOT = 7
@@ -35,7 +36,7 @@ def upstream(request: pytest.FixtureRequest) -> Iterator[ServerThread]:
             slot = result(client, "eth_getStorageAt", DEPLOYED, "0x7", "pending")
             return int(slot, 16) == 4
 
-        wait_for(waits, SECONDS, "not pending")
+        wait_for(waits, MAX_WAIT, "not pending")
         yield server
 
 

@@ -13,8 +13,9 @@ from fastevm.node import Mining, Node, dev_node, forked_node
 from fastevm.node.following import block_import
 from fastevm.node.remote.options import ForkOptions
 from fastevm.node.remote.transaction_state import remote
+from tests.max_wait import MAX_WAIT
 
-from .test_forked_node import COUNTER, COUNTER_CODE, SECONDS, accounts, counting
+from .test_forked_node import COUNTER, COUNTER_CODE, accounts, counting
 
 POLL_MS = 20
 
@@ -44,7 +45,7 @@ def count_up(upstream: ServerThread, nonce: int) -> None:
 
 def in_step(upstream: ServerThread, follower: Node) -> None:
     head = upstream.server.node.chain.head
-    wait_for(lambda: follower.chain.head.hash == head.hash, SECONDS, "it did not follow")
+    wait_for(lambda: follower.chain.head.hash == head.hash, MAX_WAIT, "it did not follow")
 
 
 class Liar:
@@ -107,14 +108,14 @@ def test_an_upstream_that_keeps_lying_is_reported_by_readyz(
     node = follower_of(upstream)
     liar = Liar(node, monkeypatch, times=1_000_000)
     with ServerThread(node) as server:
-        assert wait_for(server.server.freshness.ready, SECONDS, "it was never ready")
+        assert wait_for(server.server.freshness.ready, MAX_WAIT, "it was never ready")
         count_up(upstream, 0)
         unverified = "fork_unverified_blocks_total"
-        wait_for(lambda: node.metrics()[unverified] > 0, SECONDS, "no lie was found")
+        wait_for(lambda: node.metrics()[unverified] > 0, MAX_WAIT, "no lie was found")
         assert not server.server.freshness.ready()
         liar.times = 0
         in_step(upstream, node)
-        assert wait_for(server.server.freshness.ready, SECONDS, "it stays in doubt")
+        assert wait_for(server.server.freshness.ready, MAX_WAIT, "it stays in doubt")
 
 
 def test_a_reorganisation_is_followed(upstream: ServerThread) -> None:
@@ -258,12 +259,12 @@ def test_slices_of_the_feed_are_pending_here() -> None:
         feed = upstream.url().replace("http", "ws") + "/feed"
         node.follow(upstream.url(), feed, poll_ms=POLL_MS)
         with ServerThread(node) as server, server.client() as here:
-            wait_for(node.pending, SECONDS, "nothing is pending")
+            wait_for(node.pending, MAX_WAIT, "nothing is pending")
             for nonce in range(3):
                 raw = hex_bytes(counting(accounts()[2], nonce))
                 tx_hash = here.call("eth_sendRawTransaction", raw)
                 found = ("eth_getTransactionReceipt", tx_hash)
-                receipt = wait_for(lambda f=found: here.call(*f), SECONDS, "it is not pending")
+                receipt = wait_for(lambda f=found: here.call(*f), MAX_WAIT, "it is not pending")
                 assert receipt["status"] == "0x1"
                 call = {"to": hex_bytes(COUNTER), "from": hex_bytes(accounts()[0].address)}
                 payload = {"blockStateCalls": [{"calls": [call]}]}

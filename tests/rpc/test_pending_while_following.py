@@ -14,8 +14,9 @@ from fastevm.node.remote.options import ForkOptions
 from fastevm.rpc_client.blocking import JsonRpcClient
 from fastevm.simulate import simulate
 from tests.block_times import UNHURRIED_MS
+from tests.max_wait import MAX_WAIT
 
-from .test_forked_node import COUNTER, COUNTER_CODE, SECONDS, accounts, counting
+from .test_forked_node import COUNTER, COUNTER_CODE, accounts, counting
 
 SLOT = (hex_bytes(COUNTER), "0x7", "pending")
 
@@ -51,7 +52,7 @@ def follower_of(url: str) -> Node:
 def becomes(here: JsonRpcClient, value: int) -> None:
     """Wait until the pending slot of the counter has this value."""
     wait_for(
-        lambda: here.call("eth_getStorageAt", *SLOT) == hex_word(value), SECONDS, "not pending"
+        lambda: here.call("eth_getStorageAt", *SLOT) == hex_word(value), MAX_WAIT, "not pending"
     )
 
 
@@ -75,11 +76,11 @@ def test_what_was_sent_here_is_pending_and_not_promised(upstream: ServerThread) 
         assert int(block["calls"][0]["logs"][0]["data"], 16) == 0x28
         there.call("evm_mine")
         receipt = wait_for(
-            lambda: here.call("eth_getTransactionReceipt", hashes[-1]), SECONDS, "not followed"
+            lambda: here.call("eth_getTransactionReceipt", hashes[-1]), MAX_WAIT, "not followed"
         )
         assert receipt["status"] == "0x1"
         becomes(here, 0x27)
-        wait_for(node_has_next(node), SECONDS, "not built again")
+        wait_for(node_has_next(node), MAX_WAIT, "not built again")
         pending = here.call("eth_getBlockByNumber", "pending", False)
         assert int(pending["number"], 16) == node.chain.head.number + 1
         assert pending["transactions"] == []
@@ -100,7 +101,7 @@ def test_what_the_upstream_has_pending_is_pending_here() -> None:
             assert node.metrics()["local_pending_offered_total"] == 4
             there.call("evm_mine")
             wait_for(
-                lambda: node.chain.head.hash == building.chain.head.hash, SECONDS, "not followed"
+                lambda: node.chain.head.hash == building.chain.head.hash, MAX_WAIT, "not followed"
             )
             becomes(here, 5)
 
@@ -175,7 +176,7 @@ def test_pending_is_built_again_when_the_head_moves(upstream: ServerThread) -> N
             becomes(here, 0x25 + value)
             there.call("evm_mine")
         wait_for(
-            lambda: node.chain.head.hash == upstream.server.node.chain.head.hash, SECONDS, "behind"
+            lambda: node.chain.head.hash == upstream.server.node.chain.head.hash, MAX_WAIT, "behind"
         )
         becomes(here, 0x27)
 
@@ -206,7 +207,7 @@ def test_pending_of_a_chain_of_the_op_stack() -> None:
             becomes(here, 1)
             there.call("evm_mine")
             wait_for(
-                lambda: node.chain.head.hash == building.chain.head.hash, SECONDS, "not followed"
+                lambda: node.chain.head.hash == building.chain.head.hash, MAX_WAIT, "not followed"
             )
             raw = counting(accounts()[2], 1, chain_id=building.config.chain_id)
             here.call("eth_sendRawTransaction", hex_bytes(raw))

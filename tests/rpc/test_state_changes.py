@@ -8,6 +8,7 @@ import pytest
 
 from fastevm.node import Mining, dev_node
 from tests.block_times import UNHURRIED_MS
+from tests.max_wait import MAX_WAIT
 
 from .sockets import SocketClient
 from .test_watching import (
@@ -15,7 +16,6 @@ from .test_watching import (
     RECEIVER,
     SENDER,
     SLICE_MS,
-    WAIT_SECONDS,
     Harness,
     rival,
     stand_on,
@@ -75,7 +75,7 @@ async def test_changes_add_up_to_the_state_of_the_chain(harness: Harness) -> Non
         raw = harness.log() if count % 2 else harness.sign(to=RECEIVER, value=1)
         last = await caller.result("eth_sendRawTransaction", raw)
         await asyncio.sleep(0.05)
-    async with asyncio.timeout(WAIT_SECONDS):
+    async with asyncio.timeout(MAX_WAIT):
         while mirror.accounts.get(SENDER.lower(), {}).get("nonce") != harness.nonce:
             await mirror.read()
     await harness.sealed(caller, last)
@@ -123,7 +123,7 @@ async def test_a_follower_reports_the_slices_of_its_leader_and_their_withdrawal(
     node.follow(url, url.replace("http", "ws") + "/feed")
     follower = await stand_on(node)
     watcher, caller = await follower.client(), await leader.client()
-    async with asyncio.timeout(WAIT_SECONDS):
+    async with asyncio.timeout(MAX_WAIT):
         while not node.metrics_registry.get("feed_connected"):
             await asyncio.sleep(0.02)
         await asyncio.to_thread(leader.node.mine)

@@ -15,8 +15,8 @@ MADE = ("build/", "shared", "fixtures/", "rpc-compat/", "genesis.json")  # not p
 TOPS = ("", "fastevm/", "fastevm/core/primitives/")  # what a path may be relative to
 NAMES = {path.name for path in files(".py", ".pyx", ".pxd", ".h")}
 RECIPES = (
-    "an opcode", "an EIP", "a fork", "a precompile", "an RPC method", "a JSON format",
-    "a benchmark case",
+    "an opcode", "an EIP", "a fork", "a precompile", "an RPC method",
+    "an option of a command", "a JSON format", "a benchmark case",
 )  # fmt: skip
 RECIPE_LINES = 10
 

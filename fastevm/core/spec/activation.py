@@ -295,9 +295,9 @@ _SPURIOUS_SIGNATURES = f.TANGERINE_WHISTLE.then("ReplayProtection", e.EIP_155)
 _GLACIERS = (f.MUIR_GLACIER, f.ARROW_GLACIER, f.GRAY_GLACIER)
 _BLOB_FORKS = tuple(f.BPO2.then(f"BPO{n}", config_key=f"bpo{n}Time") for n in range(3, 6))
 
-_BEFORE_AMSTERDAM = tuple(fork for fork in f.FORKS if fork is not f.AMSTERDAM)
+_AFTER_BPO2 = f.FORKS.index(f.BPO2) + 1
 
-NETWORK_FORKS = (*_BEFORE_AMSTERDAM, *_BLOB_FORKS, f.AMSTERDAM)
+NETWORK_FORKS = (*f.FORKS[:_AFTER_BPO2], *_BLOB_FORKS, *f.FORKS[_AFTER_BPO2:])
 """The forks of test networks, in order."""
 
 

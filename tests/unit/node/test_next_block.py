@@ -6,9 +6,10 @@ from collections.abc import Callable
 import pytest
 
 from fastevm.core.execution.transaction.transaction import Transaction
-from fastevm.node import Mining, Node, dev_node
+from fastevm.node import Mining, Node, dev_node, next_block
 from fastevm.node.dev_chain import DEV_CHAIN_ID
 from fastevm.node.production import block_producer
+from tests.max_wait import MAX_WAIT
 
 BOB = b"\xb0" * 20
 CHANGES: dict[str, Callable[[Node], object]] = {
@@ -77,7 +78,8 @@ def test_after_a_change_it_is_forgotten(
     assert looking.chain.head.header.state_root == other.chain.head.header.state_root
 
 
-def test_one_with_transactions_of_the_pool_is_not_sealed() -> None:
+def test_one_with_transactions_of_the_pool_is_not_sealed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(next_block, "FILL_SECONDS", MAX_WAIT)
     manual = dev_node(accounts=1, mining=Mining.MANUAL)
     for nonce in range(2):
         manual.submit(payment(manual, nonce))

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from fastevm.core.spec import forks as f
-from fastevm.core.spec.activation import MAINNET, Activations, activations_named
+from fastevm.core.spec.activation import MAINNET, NETWORK_FORKS, Activations, activations_named
 from fastevm.core.spec.blobs import BlobParameters, read_blob_schedule
 from fastevm.core.spec.schedule import schedule_for
 from fastevm.errors import UnknownForkError
@@ -350,3 +350,10 @@ def test_parameters_of_one_chain_hold_in_all_its_forks_and_move_none() -> None:
         for number, timestamp in ((1, 10), (12_965_000, 2**31), (30_000_000, 2**33)):
             before, after = chain.at(number, timestamp), changed.at(number, timestamp)
             assert after.parameters == {**before.parameters, "tx_gas_cap": 0}
+
+
+def test_the_blob_forks_of_test_networks_come_before_every_later_fork() -> None:
+    planned = [fork for fork in NETWORK_FORKS if fork in f.FORKS]
+    assert planned == list(f.FORKS)
+    after = NETWORK_FORKS.index(f.BPO2) + 1
+    assert [fork.name for fork in NETWORK_FORKS[after : after + 3]] == ["BPO3", "BPO4", "BPO5"]
