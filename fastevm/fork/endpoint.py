@@ -132,8 +132,13 @@ class Endpoint:
             return max(MIN_HEDGE_SECONDS, sorted(self._latencies)[len(self._latencies) * 95 // 100])
 
     def seconds_to_wait(self, calls: Sequence[RpcCall]) -> float:
-        """Charges the calls to the rate limit. Returns the seconds to delay them."""
-        return self.bucket.take(compute_units(call.method for call in calls))
+        """Charges the calls to the rate limit. Returns the seconds to wait before trying again."""
+        return self.bucket.take(_price(calls))
+
+    def count(self, calls: Sequence[RpcCall], sent_at: float, *, limited: bool) -> None:
+        """Counts a request that was sent at ``sent_at`` and answered, or refused if ``limited``."""
+        update = self.bucket.limited if limited else self.bucket.answered
+        update(_price(calls), sent_at)
 
     def exchange(self, calls: Sequence[RpcCall]) -> list[Answer]:
         """Returns the answers in order of the calls: a result, RpcRefusal, or ``MISSING``.
@@ -306,3 +311,8 @@ def _retry_after(headers: HTTPMessage) -> float | None:
         until = parsedate_to_datetime(text)
         return max(0.0, (until - datetime.now(UTC)).total_seconds())
     return None
+
+
+def _price(calls: Sequence[RpcCall]) -> int:
+    """Returns the price of the calls in compute units."""
+    return compute_units(call.method for call in calls)

@@ -197,7 +197,8 @@ class Endpoints:
         """Yields each part with its outcome until every call has an answer."""
         seconds = TIMEOUTS_IN_ALL * self.options.timeout
         limit = _TimeLimit(seconds, began + seconds)
-        todo = deque(_parts_of(range(len(calls)), _Part(()), self.batch_limit))
+        size = min(self.batch_limit, *(_admitted(calls, item) for item in self._all))
+        todo = deque(_parts_of(range(len(calls)), _Part(()), size))
         running: dict[Future[_Outcome], _Part] = {}
         while todo or running:
             while todo and len(running) < MAX_IN_FLIGHT:
@@ -235,23 +236,33 @@ class Endpoints:
         """Sends a part once and returns the outcome."""
         endpoint = self._choose(part)
         mine = [calls[index] for index in part.indices]
-        held = endpoint.seconds_to_wait(mine)
-        limit.held(held)
-        if self._closed.wait(max(part.not_before - monotonic(), held)):
-            raise ForkError(f"{endpoint.name}: the fork was closed")
-        if part.attempt:
+        self._await_turn(part, mine, endpoint, limit)
+        if part.depth > 1:
             self.counters.add(retries=1)
+        sent_at = monotonic()
         try:
             found = self._hedged(endpoint, mine)
             self._connected = True
         except Limited as refusal:
-            endpoint.bucket.limited()
+            endpoint.count(mine, sent_at, limited=True)
             return self._limited(part, mine, endpoint, refusal)
         except BatchRefused as found_too_large:
             return self._refused_batch(part, calls, endpoint, found_too_large)
         except RpcUnreachable as error:
             return self._unreachable(part, calls, endpoint, error)
+        endpoint.count(mine, sent_at, limited=any(map(is_limited, found)))
         return self._answered(part, mine, endpoint, found)
+
+    def _await_turn(
+        self, part: _Part, mine: Sequence[RpcCall], endpoint: Endpoint, limit: _TimeLimit
+    ) -> None:
+        """Waits until the part is due and the endpoint's rate limit admits its calls."""
+        seconds = part.not_before - monotonic()
+        while seconds > 0 or (seconds := endpoint.seconds_to_wait(mine)) > 0:
+            limit.held(seconds)
+            if self._closed.wait(seconds):
+                raise ForkError(f"{endpoint.name}: the fork was closed")
+            seconds = 0.0
 
     def _choose(self, part: _Part) -> Endpoint:
         """Returns the next URL that did not fail recently, if possible not the last one used."""
@@ -292,8 +303,6 @@ class Endpoints:
                 elsewhere.append(index)
             else:
                 outcome.answers[index] = answer
-        if limited:
-            endpoint.bucket.limited()
         for indices, reason, seconds in (
             (limited, "rate limit exceeded", self._backoff(part)),
             (missing, "the answer to a batch is incomplete", 0.0),
@@ -301,9 +310,8 @@ class Endpoints:
         ):
             if indices:
                 again = replace(part, indices=tuple(indices), reason=f"{endpoint.name}: {reason}")
-                size = _calls_within_quota(mine, endpoint) if indices is limited else len(indices)
-                later = _later(again, endpoint, seconds)
-                outcome.again += _parts_of(later.indices, later, size)
+                split = _split(again, mine, endpoint, 0.0) if indices is limited else []
+                outcome.again += split or [_later(again, endpoint, seconds)]
         return outcome
 
     def _may_be_elsewhere(self, part: _Part, call: RpcCall, answer: Answer) -> bool:
@@ -325,10 +333,10 @@ class Endpoints:
         if len(self._all) > 1:
             endpoint.failed()
             seconds = 0.0 if any(not item.rests for item in self._all) else seconds
-        again = _later(replace(part, reason=str(limit)), endpoint, seconds)
-        size = _calls_within_quota(mine, endpoint)
-        if size < len(mine):
-            return _Outcome(again=_parts_of(again.indices, again, size))
+        failed = replace(part, reason=str(limit))
+        if split := _split(failed, mine, endpoint, limit.seconds or 0.0):
+            return _Outcome(again=split)
+        again = _later(failed, endpoint, seconds)
         if part.attempt < 1 or len(mine) == 1:
             return _Outcome(again=[again])
         return _Outcome(again=_halves(again))
@@ -384,6 +392,25 @@ class Endpoints:
         """Returns the seconds before the next attempt: exponential backoff with jitter of 50 %."""
         whole: float = min(MAX_BACKOFF, self.options.backoff * 2**part.attempt)
         return whole * random.uniform(0.5, 1.0)
+
+
+def _split(part: _Part, calls: Sequence[RpcCall], endpoint: Endpoint, delay: float) -> list[_Part]:
+    """Splits a refused part into parts of at most half the refused request's calls.
+
+    ``calls``: those of the refused request. Returns nothing for a single call, or without a rate
+    limit. The rate limit delays the new parts, in addition to ``delay`` seconds, so this is no
+    further attempt.
+    """
+    if endpoint.bucket.rate <= 0 or len(calls) == 1:
+        return []
+    later = replace(_later(part, endpoint, delay), attempt=part.attempt)
+    size = min(_calls_within_quota(calls, endpoint), (len(calls) + 1) // 2)
+    return _parts_of(part.indices, later, size)
+
+
+def _admitted(calls: Sequence[RpcCall], endpoint: Endpoint) -> int:
+    """Returns how many of these calls may be sent together: all, unless the endpoint throttles."""
+    return _calls_within_quota(calls, endpoint) if endpoint.bucket.throttles else len(calls)
 
 
 def _calls_within_quota(calls: Sequence[RpcCall], endpoint: Endpoint) -> int:

@@ -26,6 +26,9 @@ PRICES: Final = {
 }
 # seconds for which calls are throttled after a rate limit error
 LIMITED_SECONDS: Final = 60.0
+# factor of the rate after a rate limit error for a request that was throttled
+SLOWER: Final = 0.7
+MIN_RATE: Final = 10.0  # compute units a second
 
 
 def compute_units(methods: Iterable[str]) -> int:
@@ -37,36 +40,66 @@ class TokenBucket:
     """Throttles calls to ``rate`` compute units per second after a rate limit error.
 
     The endpoint's real limit is unknown, so calls are not throttled until it reports a rate limit
-    error. Then the bucket starts empty and is used for ``LIMITED_SECONDS``. A request may be larger
-    than the bucket: it passes if the bucket is not empty, and makes the balance negative.
+    error, and then for ``LIMITED_SECONDS``. A throttled request that is refused shows that the
+    limit is lower: ``rate`` decreases until the throttling ends. ``rate`` 0: never throttle.
+
+    Methods get the price of a request in compute units, and when `take` admitted it (monotonic).
     """
 
     def __init__(self, rate: float) -> None:
-        self.rate = rate
+        self.rate = self._full_rate = rate
         self._units = rate
         self._filled_at = monotonic()
         self._limited_until = 0.0
+        self._changed_at = 0.0  # when the throttling began or the rate decreased
         self._lock = threading.Lock()
 
-    def limited(self) -> None:
-        """Starts throttling: the endpoint refused a request because of a rate limit."""
-        with self._lock:
-            self._fill()
-            self._units = min(self._units, 0.0)
-            self._limited_until = monotonic() + LIMITED_SECONDS
-
     def take(self, units: float) -> float:
-        """Takes ``units``. Returns the seconds to wait before sending the request."""
+        """Takes ``units`` and returns 0, or returns the seconds to wait before trying again.
+
+        A request may be larger than the bucket: it passes if the bucket is full.
+        """
         with self._lock:
             self._fill()
-            if self._filled_at >= self._limited_until or self.rate <= 0:
-                self._units = max(self._units, 0.0)
+            if self.rate <= 0 or not self.throttles:
                 return 0.0
-            wait = max(0.0, -self._units / self.rate)
+            lacking = min(units, self.rate) - self._units
+            if lacking > 0:
+                return lacking / self.rate
             self._units -= units
-            return wait
+            return 0.0
+
+    def answered(self, units: float, sent_at: float) -> None:
+        """Takes the units of a request that was sent without throttling and was not refused."""
+        with self._lock:
+            self._fill()
+            if not self.throttles or sent_at <= self._changed_at:
+                self._units = max(0.0, self._units - units)
+
+    def limited(self, units: float, sent_at: float) -> None:
+        """Starts throttling: the request was refused because of a rate limit.
+
+        Of several requests that are refused together, the first decreases the rate.
+        """
+        with self._lock:
+            self._fill()
+            if not self.throttles:
+                self._changed_at = self._filled_at
+            elif sent_at > self._changed_at:
+                self.rate = max(min(self.rate, MIN_RATE), self.rate * SLOWER)
+                self._changed_at = self._filled_at
+            if units <= self._units:  # the limit is lower than assumed
+                self._units = 0.0
+            self._limited_until = self._filled_at + LIMITED_SECONDS
+
+    @property
+    def throttles(self) -> bool:
+        """Whether the endpoint reported a rate limit recently."""
+        return monotonic() < self._limited_until
 
     def _fill(self) -> None:
         now = monotonic()
+        if now >= self._limited_until:
+            self.rate = self._full_rate
         self._units = min(self.rate, self._units + (now - self._filled_at) * self.rate)
         self._filled_at = now

@@ -17,8 +17,8 @@ from fastevm.fork.rate_limit import DEFAULT_UNITS_PER_SECOND, compute_units
 from tests.ecosystem.development.nodes import anvil
 
 SECONDS_BEHIND_ANVIL = 2
-SECONDS = 6  # of the quota; with what a follower of the head asks meanwhile
-LARGEST = 64  # calls of one request
+SECONDS = 4  # of the quota; with what a follower of the head asks meanwhile
+LARGEST = 16  # calls of one request
 
 
 @dataclass

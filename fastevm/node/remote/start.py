@@ -69,14 +69,17 @@ def forked_chain(
 def prepared(
     state: RemoteState, schedule: ForkSchedule, funded: Mapping[bytes, int] | None = None
 ) -> Layer:
-    """Returns the state at the fork with ``funded`` accounts, fetched in one request.
+    """Returns the state at the fork with ``funded`` accounts.
 
-    A development upstream may lack the system contracts of its rules; they are added. Raises
-    ForkError.
+    A development upstream may lack the system contracts of its rules; they are added. One account
+    is fetched first: the endpoint may support a method that reads each other account with one call
+    instead of three. Raises ForkError.
     """
     called = [contract for contract in schedule.system_contracts.values() if contract in CONTRACTS]
     funded = funded or {}
-    state.fetch(Wanted(accounts={*called, *funded}, slots=opening_slots(schedule)))
+    accounts = {*called, *funded}
+    state.fetch(Wanted(accounts=set(called[:1]), slots=opening_slots(schedule)))
+    state.fetch(Wanted(accounts=accounts))
     layer = Layer.remote(state)
     changes = {item: CONTRACTS[item] for item in called if not layer.code(item)}
     changes |= {address: {"balance": wei, "code": b""} for address, wei in funded.items()}

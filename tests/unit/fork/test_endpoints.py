@@ -199,6 +199,32 @@ def test_a_batch_above_the_quota_is_split_at_once(
     assert sizes == [40, 15, 15, 10] or sorted(sizes[1:]) == [10, 15, 15]
 
 
+@pytest.mark.parametrize("units", [200, 60])
+def test_a_quota_below_the_assumed_one_is_learned(
+    endpoint: FakeEndpoint, asking: Make, units: int
+) -> None:
+    """40 calls of 20 units at a bucket of ``units``, which the clock does not fill."""
+    real, left = endpoint.answer, [float(units)]
+    refused = []
+
+    def metered(asked: Any) -> Any:
+        price = 20 * (len(asked) if isinstance(asked, list) else 1)
+        if price <= left[0]:
+            left[0] -= price
+            return real(asked)
+        refused.append(price)
+        left[0] = units  # by the next request
+        return {"id": None, "error": {"code": 429, "message": "rate limit exceeded"}}
+
+    endpoint.answer = metered  # type: ignore[method-assign]
+    endpoints = asking(retries=2, compute_units_per_second=10_000)
+    assert endpoints.ask(BALANCES) == ["0x0"] * 40
+    assert sum(refused) >= 800, "the first request was refused"
+    bucket = endpoints._all[0].bucket
+    assert bucket.throttles
+    assert bucket.rate < 10_000
+
+
 def test_what_the_own_rate_limit_holds_back_does_not_time_out(
     endpoint: FakeEndpoint, asking: Make
 ) -> None:
