@@ -3,7 +3,9 @@
 anvil resolves the block of a read before it waits for a block being mined, and then reads the state
 after that block: the values belong to the next block, whether the block was given by number or by
 hash. Its head number changes too late to detect this. But its database contains the hash of the
-mined block immediately, and code can read that hash when a later block is simulated.
+mined block immediately, and code can read that hash when a later block is simulated. This call has
+the same race, the other way round: if the head changes after anvil resolved the call's block, the
+call runs on the old state. So the head number is read after the call.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ class NewestBlock:
 
         In that case waits until the next block is the newest. Raises ForkError.
         """
-        if not self._next_is_known():
+        if not self._next_is_known() and self._head() <= self.number:
             return False
         ends = monotonic() + WAIT_SECONDS
         while self._head() <= self.number:

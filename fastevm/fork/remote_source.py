@@ -167,8 +167,8 @@ class RemoteSource:
         """Returns all wanted values, and other values that the calls read.
 
         Takes one round trip if prestate traces are supported, otherwise two; none if the cache has
-        all values. At anvil's newest block it takes one more, or two if anvil mined a block in the
-        meantime. Raises ForkError, with the endpoint without its key, or the missing value if
+        all values. At anvil's newest block it takes two more, and another if anvil mined a block in
+        the meantime. Raises ForkError, with the endpoint without its key, or the missing value if
         offline.
         """
         known = self.cached(wanted)

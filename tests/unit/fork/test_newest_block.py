@@ -71,15 +71,31 @@ def test_nothing_wrong_is_kept(endpoint: FakeEndpoint, source_of: Open, tmp_path
 
 
 @pytest.mark.parametrize("block", ["latest", HEAD])
-def test_a_node_that_makes_no_block_is_asked_once_more(
+def test_a_node_that_makes_no_block_is_asked_twice_more(
     endpoint: FakeEndpoint, source_of: Open, block: Any
 ) -> None:
     mining = Mining(endpoint, mines=False)
     source = source_of(block)
     trips = source.counters.round_trips
     assert source.fetch(WANTED).slots[TOKEN, 1] == 11
-    assert source.counters.round_trips == trips + 2
+    assert source.counters.round_trips == trips + 3
     assert mining.reads == 1
+
+
+def test_a_head_that_changes_during_the_check_is_noticed(
+    endpoint: FakeEndpoint, source_of: Open
+) -> None:
+    """anvil runs the check on the state of the old block then, which has no hash of the next."""
+    mining = Mining(endpoint, mines=True)
+
+    def hash_in_old_state(call: Any, at: str, overrides: Any, block: Any) -> str:
+        mining.asked = 3  # the next head is that of the new block
+        return "0x" + keccak256(str(HEAD + 1).encode()).hex()
+
+    endpoint.methods["eth_call"] = hash_in_old_state
+    source = source_of()
+    assert source.fetch(WANTED).slots[TOKEN, 1] == 11
+    assert mining.reads == 2
 
 
 @pytest.mark.parametrize("client", ["anvil/v1.7.1", "Geth/v1.16", "anvil/v1.7.1 (fastevm/v0.1.0)"])
