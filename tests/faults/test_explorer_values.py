@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ MULTICALL = "0xac9650d8"  # multicall(bytes[])
 SECONDS = 5.0
 WORD = 32
 
-SHOW = """
+DOCUMENT = """
 let made = 0;
 const element = () => ({
   classList: { add() {} }, setAttribute() {}, addEventListener() {}, append() {}, size: ++made,
@@ -25,12 +26,19 @@ globalThis.document = { createElement: element, createElementNS: element, queryS
 globalThis.window = globalThis;
 globalThis.location = new URL("http://localhost/");
 globalThis.localStorage = { getItem: () => null, setItem() {} };
+"""
+SHOW = """
 const { decodeInput } = await import(ASSETS + "/names.js");
 const { parametersOf } = await import(ASSETS + "/links.js");
 const began = performance.now();
 const found = decodeInput(null, INPUT);
 if (found) parametersOf(found.entry.inputs, found.values);
 console.log(JSON.stringify({ ms: performance.now() - began, made, known: !!found }));
+process.exit();
+"""
+FAILURES = """
+const { failureOf } = await import(ASSETS + "/names.js");
+console.log(JSON.stringify(INPUT.map(failureOf)));
 process.exit();
 """
 
@@ -59,14 +67,19 @@ def modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return found
 
 
-def shown(modules: Path, data: bytes) -> dict[str, float]:
-    constants = f"const ASSETS = {json.dumps(modules.as_uri())}, INPUT = '0x{data.hex()}';"
+def printed(modules: Path, script: str, given: object) -> Any:
+    """The JSON that a script prints, with the page's scripts and a value."""
+    constants = f"const ASSETS = {json.dumps(modules.as_uri())}, INPUT = {json.dumps(given)};"
     ran = subprocess.run(
-        ["node", "--input-type=module", "-"], input=constants + SHOW,
+        ["node", "--input-type=module", "-"], input=constants + DOCUMENT + script,
         capture_output=True, text=True, timeout=MAX_WAIT, check=False,
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr[-1_000:]
-    found: dict[str, float] = json.loads(ran.stdout)
+    return json.loads(ran.stdout)
+
+
+def shown(modules: Path, data: bytes) -> dict[str, float]:
+    found: dict[str, float] = printed(modules, SHOW, f"0x{data.hex()}")
     return found
 
 
@@ -82,3 +95,13 @@ def test_an_ordinary_multicall_is_shown_with_its_calls(modules: Path) -> None:
 def test_calls_that_repeat_the_same_bytes_are_cut(modules: Path, depth: int, width: int) -> None:
     found = shown(modules, nested(depth, width))
     assert found["ms"] < 1_000 * SECONDS and found["made"] < 60_000, found
+
+
+def test_only_a_revert_is_shown_with_its_reason(modules: Path) -> None:
+    reason = "0x08c379a0" + (word(WORD) + word(2) + b"no".ljust(WORD, b"\0")).hex()
+    frames: list[dict[str, str]] = [
+        {"error": "out of gas"},
+        {"error": "execution reverted"},
+        {"error": "execution reverted", "output": reason},
+    ]
+    assert printed(modules, FAILURES, frames) == ["out of gas", "reverted without a reason", "no"]

@@ -4,7 +4,7 @@ import { decode } from "./abi.js";
 import { el } from "./dom.js";
 import { amount, count, num } from "./format.js";
 import { titleOf } from "./flame.js";
-import { decodeInput, revertReason } from "./names.js";
+import { decodeInput, failureOf } from "./names.js";
 
 const MOST = 300; // calls that are shown
 const LONGEST = 60; // characters of a value
@@ -45,7 +45,7 @@ function row(frame, depth) {
     el("code", { text: `${titleOf(frame)}${values(frame)}` }),
     frame.value && num(frame.value) ? [" ", amount(frame.value, 4)] : null,
     el("small", { text: ` ${count(num(frame.gasUsed))} gas ` }),
-    frame.error ? el("span.bad", { text: `✕ ${frame.error === "execution reverted" ? revertReason(frame.output) : frame.error}` })
+    frame.error ? el("span.bad", { text: `✕ ${failureOf(frame)}` })
       : result(frame));
   shown.style.paddingLeft = `${1.25 * Math.min(depth, DEEPEST_INDENT)}rem`;
   return shown;

@@ -4,7 +4,7 @@ import { decode, signatureOf } from "./abi.js";
 import { el, facts, speak } from "./dom.js";
 import { amount, count, num, short } from "./format.js";
 import { addressLink, bytesOf, inputsOf, parametersOf } from "./links.js";
-import { decodeInput, nameOf, revertReason } from "./names.js";
+import { decodeInput, failureOf, nameOf } from "./names.js";
 
 const ROW = 30; // pixels
 const MOST = 1500; // frames that are drawn
@@ -122,7 +122,7 @@ function frameDetails(frame, zoom, back) {
       [creation ? "Created" : "To", frame.to ? addressLink(frame.to) : null],
       ["Value", frame.value && num(frame.value) ? amount(frame.value) : null],
       ["Gas", `${count(num(frame.gasUsed))} (${count(Math.max(0, num(frame.gasUsed) - inner))} outside of its calls)`],
-      ["Error", frame.error ? el("span.bad", { text: `${frame.error}: ${frame.revertReason ?? revertReason(frame.output)}` }) : null],
+      ["Error", frame.error ? el("span.bad", { text: failureOf(frame) }) : null],
       ["Input", !found && frame.input?.length > 2 && !creation ? bytesOf(frame.input, "input") : null],
       ["Output", output(frame, found, creation)],
     ]),

@@ -223,6 +223,11 @@ export function revertReason(data) {
   return `${entry.name}(${values.join(", ")})`;
 }
 
+/** Why a call of a trace failed: the reason of its revert, or what halted it. */
+export function failureOf({ error, output }) {
+  return error === "execution reverted" ? revertReason(output) : error;
+}
+
 /** A short name of a call: its function, its selector, `create` or `ether`. */
 export function methodName(transaction) {
   const input = transaction.input ?? "0x";

@@ -9,7 +9,7 @@ import { flameGraph } from "./flame.js";
 import { amount, big, count, gwei, moment, num, short } from "./format.js";
 import { addressLink, blockLink, bytesOf, hexValue, inputsOf } from "./links.js";
 import { listen, live } from "./live.js";
-import { decodeInput, decodeLog, revertReason } from "./names.js";
+import { decodeInput, decodeLog, failureOf } from "./names.js";
 import { call, callAlone, tryCall } from "./rpc.js";
 
 const TYPES = ["legacy", "access list (EIP-2930)", "dynamic fee (EIP-1559)", "blob (EIP-4844)",
@@ -165,7 +165,7 @@ async function traces(parts, hash, reason) {
       await readContracts(addressesIn(trace));
       return trace;
     }), (trace) => {
-      if (reason) reason.textContent = trace.error === "execution reverted" ? revertReason(trace.output) : trace.error ?? "";
+      if (reason) reason.textContent = failureOf(trace) ?? "";
       return el("div", {}, flameGraph(trace), callList(trace));
     }),
     fill(changes, options("prestateTracer", { diffMode: true }), differenceTable),
