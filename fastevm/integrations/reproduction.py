@@ -119,6 +119,8 @@ def read(path: str | Path) -> Reproduction:
         raise ReproductionError(f"{path} is not a reproduction: {error}") from None
     if found.format != FORMAT:
         raise ReproductionError(f"{path} has format {found.format}, this version reads {FORMAT}")
+    if not found.fork and found.chain is None:
+        raise ReproductionError(f"{path} is not a reproduction: neither 'fork' nor 'chain'")
     return found
 
 

@@ -66,7 +66,14 @@ def test_a_file_nested_too_deep_is_an_error(tmp_path: Path, limit: int, end: str
         sys.setrecursionlimit(before)
 
 
+def test_a_file_without_steps_and_chain_is_named_as_such(tmp_path: Path) -> None:
+    path = tmp_path / "other.json"
+    path.write_text('{"calls": []}')
+    with pytest.raises(ReproductionError, match="is not a reproduction: neither 'fork' nor"):
+        read(path)
+
+
 def test_a_state_of_wrong_types_is_named_as_such(tmp_path: Path) -> None:
     path = written(tmp_path, "code")
-    with pytest.raises(ReproductionError, match="is not a reproduction: code: expected bytes"):
+    with pytest.raises(ReproductionError, match="is not a reproduction: .*code: expected bytes"):
         replay(path)
